@@ -24,6 +24,7 @@ from perfscope.output import finish, give_up, tell, tell_lines, warnings_told
 # Command -> what `perfscope --help` says of it; its module is loaded when it is used.
 COMMANDS = {
     "run": "Start a job and record it.",
+    "watch": "Show a job while it runs: rates, who waits for whom, memory, hangs.",
     "analyze": "Read a recording: verdict, report.html, analysis.json.",
     "compare": "Compare runs: slower or faster, or noise; where the time went.",
     "scaling": "Say what more ranks, cores, GPUs or nodes give, and what limits it.",

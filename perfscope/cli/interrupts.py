@@ -12,8 +12,9 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-OF_THEIR_OWN = ("run", "sweep", "doctor")
-"""Commands that start processes: they pass signals on, or end what they started first."""
+OF_THEIR_OWN = ("run", "sweep", "doctor", "watch")
+"""Commands that start processes, and pass signals on or end what they started first; and one that
+has a terminal to give back as it was."""
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

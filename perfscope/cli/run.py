@@ -218,6 +218,13 @@ perfscope run --output runs/baseline -- python train.py
     metavar="RANK[:ENGINE]",
     help="Which lines of this rank keep memory, by memray (or tracemalloc, slower).",
 )
+@click.option(
+    "--on-hang",
+    "on_hang_s",
+    type=click.FloatRange(min=1),
+    metavar="SECONDS",
+    help="Keep the stacks and pending collectives of all ranks when none makes progress so long.",
+)
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing but what went wrong.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context

@@ -12,6 +12,7 @@ from perfscope.output import tell
 from perfscope.record import (
     advice,
     elf,
+    hang_watch,
     launch,
     leftovers,
     process,
@@ -111,6 +112,9 @@ def _record_into(run: RunFile, *, injection: Injection, teller: _Teller) -> int:
     except OSError as error:
         _remove_unused(run.directory)
         return _not_started(teller, run.command, error)
+    for name in hang_watch.pictures(run.directory):
+        after = f"{run.options.on_hang_s or 0:g}"
+        run.notes.append(f"for {after} s no rank made progress; {name} tells where they were")
     try:
         run.write_end(ending)
     except OSError as error:
@@ -127,7 +131,8 @@ def _remove_unused(directory: Path) -> None:
 
 
 def _run(run: RunFile, injection: Injection) -> Ending:
-    with launch.loadable_paths(injection) as loadable:
+    watching = hang_watch.watching(run.directory, run.options.on_hang_s)
+    with launch.loadable_paths(injection) as loadable, watching:
         return process.run_job(run.command, _environment(run, loadable), run.stop)
 
 

@@ -71,6 +71,7 @@ class RecordingOptions:
         stacks_ranks: the ranks that it samples, None all.
         memory_detail: the rank whose allocations are recorded and the engine ("" memray),
             None for none.
+        on_hang_s: without progress of any rank for so long a picture is kept, None for none.
     """
 
     max_size_bytes: int = DEFAULT_MAX_BYTES
@@ -85,6 +86,7 @@ class RecordingOptions:
     stacks_hz: int = DEFAULT_STACKS_HZ
     stacks_ranks: tuple[int, ...] | None = None
     memory_detail: tuple[int, str] | None = None
+    on_hang_s: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The options as they stand in run.json."""
@@ -107,6 +109,8 @@ class RecordingOptions:
             document["stacks"] = {"hz": self.stacks_hz, "ranks": ranks}
         if self.memory_detail is not None:
             document["memory_detail"] = list(self.memory_detail)
+        if self.on_hang_s is not None:
+            document["on_hang_s"] = self.on_hang_s
         return document
 
     def variables(self) -> dict[str, str]:

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from rich.console import Console
+from rich.live import Live
 from rich.text import Text
 
 from perfscope.output import LONGEST_LINE, visible
@@ -29,3 +30,13 @@ def _visible(found: object) -> Text:
 def console() -> Console:
     """Of stdout as it is now."""
     return VisibleConsole(file=sys.stdout)
+
+
+def live_screen() -> Live:
+    """The terminal for texts that replace each other, each made visible before; see `Live.update`.
+
+    The cursor is hidden and comes back at the end, as does what the terminal showed before.
+    """
+    return Live(
+        Text(), console=Console(file=sys.stdout, highlight=False), screen=True, auto_refresh=False
+    )

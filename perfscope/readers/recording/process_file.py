@@ -90,13 +90,21 @@ def _metadata(path: Path, flags: HeaderFlag) -> tuple[dict[str, Any], str | None
     return agent_metadata.read_json(path)
 
 
-def read_process(path: Path, *, host: str, latest_unix_ns: int | None = None) -> ProcessFile:
+def read_process(
+    path: Path, *, host: str, latest_unix_ns: int | None = None, recent_s: float | None = None
+) -> ProcessFile:
     """The process whose records are in `path`; by `latest_unix_ns` the run was surely over.
+
+    Args:
+        path: its file of records.
+        host: where it ran, if its header does not tell.
+        latest_unix_ns: nothing of the process can be later.
+        recent_s: only what it recorded in its last seconds; None all.
 
     Raises:
         UnreadableInputError: the file is damaged beyond its header.
     """
-    file = read_record_file(path)
+    file = read_record_file(path, recent_s=recent_s)
     header, records = file.header, file.records
     notes = [f"{path.name}: {note}" for note in file.notes]
     match = _BASE_NAME.match(path.stem)

@@ -3,46 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perfscope.errors import UnreadableInputError
 from perfscope.progress import counted
 from perfscope.readers.common.clocks import measure, shift
 from perfscope.readers.detect import Reader, ReadOptions
 from perfscope.readers.recording import TELLS, agent_metadata
 from perfscope.readers.recording.definitions import frame_of
-from perfscope.readers.recording.endings import ObservedEnds, read_ends, stopped_on_request
+from perfscope.readers.recording.endings import ObservedEnds, stopped_on_request
 from perfscope.readers.recording.framework_operations import adopt
 from perfscope.readers.recording.gpu_samples import GpuNumbering, adopt_gpus
 from perfscope.readers.recording.input_queues import adopt_queues
 from perfscope.readers.recording.interning import Interning
 from perfscope.readers.recording.memory_detail import ENDING as MEMORY_ENDING
 from perfscope.readers.recording.memory_detail import read_memory_detail
-from perfscope.readers.recording.process_file import ProcessFile, read_process
+from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.readers.recording.rank_assembly import RankContext, assemble_rank
-from perfscope.readers.recording.record_file import MAX_LIFE_NS, MAX_RANKS
+from perfscope.readers.recording.run_directory import (
+    LATE_WRITING_NS,
+    RUN_FILE,
+    RunValues,
+    read_processes,
+    read_run,
+)
 from perfscope.readers.recording.stack_sampling import STATE_ENDING, read_stack_sampling
 from perfscope.readers.recording.wall_clocks import Clock, align, domain_of
 from perfscope.readers.recording.worlds import Arrangement, arrange
 from perfscope.trace.model import Format, Rank, Trace
 from perfscope.trace.stack_spans import MemoryRecording, StackSampling
-
-RUN_FILE = "run.json"
-MAX_TIME_NS = 1 << 62
-LATE_WRITING_NS = 60 * 10**9
-"""A process may outlive the command by this much (teardown, launchers that return early)."""
-
-BOUNDS = {
-    "start_mono_ns": (1, MAX_TIME_NS),
-    "end_mono_ns": (1, MAX_TIME_NS),
-    "start_unix_ns": (1, MAX_TIME_NS),
-    "ranks_requested": (1, MAX_RANKS),
-    "exit_code": (0, 255),
-    "signal": (1, 64),
-}
-"""Least and most of numbers in run.json."""
 
 __all__ = ["frame_of", "is_recording", "open_recording"]
 
@@ -52,144 +41,32 @@ def is_recording(path: Path) -> bool:
     return path.is_dir() and ((path / RUN_FILE).exists() or any(path.glob("*/*.rec")))
 
 
-@dataclass
-class _Run:
-    """What run.json says of the whole command, every field checked."""
-
-    values: Mapping[str, Any]
-    notes: list[str]
-
-    @property
-    def boot_id(self) -> str:
-        return agent_metadata.text(self.values, "boot_id")
-
-    def moment(self, key: str) -> int | None:
-        value = agent_metadata.integer(self.values, key)
-        return value if value is not None and value > 0 else None
-
-    @property
-    def end_unix_ns(self) -> int | None:
-        """When the command ended, by the wall clock at its start."""
-        start, end = self.moment("start_mono_ns"), self.moment("end_mono_ns")
-        unix = self.moment("start_unix_ns")
-        if start is None or end is None or unix is None or end < start:
-            return None
-        return unix + end - start
-
-    @property
-    def launcher(self) -> str:
-        launcher = agent_metadata.mapping(self.values, "launcher")
-        kind = agent_metadata.text(launcher, "kind")
-        flavor = agent_metadata.text(launcher, "flavour")  # as the format spells it
-        if kind == "direct":
-            return "direct"
-        return f"{kind} ({flavor})" if kind and flavor else kind or flavor
-
-    def is_command_itself(self, world_size: int) -> bool:
-        launcher = agent_metadata.mapping(self.values, "launcher")
-        return agent_metadata.text(launcher, "kind") == "direct" and world_size == 1
-
-
-def open_recording(path: Path) -> Trace:
+def open_recording(path: Path, *, recent_s: float | None = None) -> Trace:
     """The trace of a recorded run.
 
     What cannot be read or cannot be true is left out and said in `Trace.notes`.
 
     Args:
         path: the run directory.
+        recent_s: only what was recorded in the last seconds of each process, and what was open
+            then, as for a job that still runs; None for all of it.
 
     Raises:
         UnreadableInputError: there is nothing to analyze in it.
     """
-    run = _read_run(path)
-    processes, ends = _read_processes(path, run)
+    run = read_run(path)
+    processes, ends = read_processes(path, run, recent_s)
     arrangement = arrange(
         processes, ranks_requested=agent_metadata.integer(run.values, "ranks_requested")
     )
     return _Assembly(path, run, arrangement, ends).trace()
 
 
-def _read_run(path: Path) -> _Run:
-    if not path.is_dir():
-        raise UnreadableInputError(
-            f"There is no recording at {path}.",
-            why="It is not a directory." if path.exists() else "The path does not exist.",
-            action="Record a run first: perfscope run -- mpirun -n 2 python train.py",
-        )
-    values, note = agent_metadata.read_json(path / RUN_FILE)
-    if note is None and agent_metadata.integer(values, "schema") != 1:
-        note = f"{RUN_FILE} is of an unknown schema; what it says may be misunderstood."
-    notes = [note] if note else []
-    values = _without_nonsense(values, notes)
-    return _Run(values, notes)
-
-
-def _without_nonsense(values: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
-    """What can be true of run.json; fields that cannot be are named and not used."""
-    kept, wrong = dict(values), []
-    for name, (least, most) in BOUNDS.items():
-        value = agent_metadata.integer(values, name)
-        if values.get(name) is not None and (value is None or not least <= value <= most):
-            wrong.append(name)
-    begin, end = (agent_metadata.integer(values, f"{name}_mono_ns") for name in ("start", "end"))
-    if begin is not None and end is not None and not begin <= end <= begin + MAX_LIFE_NS:
-        wrong.append("end_mono_ns")
-    for name in wrong:
-        kept.pop(name, None)
-    if wrong:
-        told = ", ".join(dict.fromkeys(wrong))
-        notes.append(f"{RUN_FILE}: values that cannot be true are not used ({told}).")
-    return kept
-
-
-def _read_processes(path: Path, run: _Run) -> tuple[list[ProcessFile], dict[str, ObservedEnds]]:
-    files = sorted(path.glob("*/*.rec"))
-    end = run.end_unix_ns
-    processes, failures = [], []
-    for file in counted("reading records", files):
-        host = file.parent.name
-        same_host = host == agent_metadata.text(run.values, "host")
-        latest = end + LATE_WRITING_NS if end is not None and same_host else None
-        try:
-            processes.append(read_process(file, host=host, latest_unix_ns=latest))
-        except UnreadableInputError as error:
-            failures.append(error)
-    if not processes:
-        raise _nothing_recorded(path, run, failures)
-    run.notes.extend(f"{error.what} {error.why}" for error in failures)
-    ends: dict[str, ObservedEnds] = {}
-    for folder in sorted({file.parent for file in files}):
-        ends[folder.name], notes = read_ends(sorted(folder.glob("*.ends")))
-        run.notes.extend(notes)
-    return processes, ends
-
-
-def _nothing_recorded(
-    path: Path, run: _Run, failures: list[UnreadableInputError]
-) -> UnreadableInputError:
-    if failures:
-        first = failures[0]
-        return UnreadableInputError(
-            f"None of the {len(failures)} recordings in {path} can be read.",
-            why=f"{first.what} {first.why}",
-            action=first.action,
-        )
-    code = agent_metadata.integer(run.values, "exit_code")
-    ended = (
-        f"The command ended with exit code {code} before" if code is not None else "It ended before"
-    )
-    return UnreadableInputError(
-        f"Nothing was recorded in {path}.",
-        why=f"{ended} any process initialized MPI or started Python, or it is no run directory.",
-        action="Run the command without perfscope first; if it works, run `perfscope doctor`.",
-    )
-
-
 class _Assembly:
     """Puts the processes of the chosen world on one clock and into one set of names."""
 
     def __init__(
-        self, path: Path, run: _Run, arrangement: Arrangement, ends: Mapping[str, ObservedEnds]
+        self, path: Path, run: RunValues, arrangement: Arrangement, ends: Mapping[str, ObservedEnds]
     ) -> None:
         self._path, self._run, self._ends = path, run, ends
         self._arrangement = arrangement

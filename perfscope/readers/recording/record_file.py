@@ -32,6 +32,10 @@ MAX_RANKS = 1 << 20
 
 BLOCK_BYTES = 1 << 20
 _BLOCK_SLOTS = BLOCK_BYTES // RECORD_BYTES
+_RECENT_SLOTS = 4096
+_MOST_RECENT_SLOTS = 1 << 22
+_OF_A_THREAD = (RecordKind.OPERATION, RecordKind.PHASE, RecordKind.STEP)
+"""Records that tell where a thread is."""
 
 
 @dataclass
@@ -51,11 +55,16 @@ class RecordFile:
     notes: list[str] = field(default_factory=list)
 
 
-def read_record_file(path: Path) -> RecordFile:
+def read_record_file(path: Path, *, recent_s: float | None = None) -> RecordFile:
     """The header and the records in a file.
 
     The records are read, not mapped: a file that another process cuts short meanwhile would end
     this one. Memory is needed for what was written, not for what a sparse file claims.
+
+    Args:
+        path: the file.
+        recent_s: the records of the last seconds alone, with what the main thread did last;
+            None for all of them.
 
     Raises:
         UnreadableInputError: the file is damaged beyond its header.
@@ -69,6 +78,8 @@ def read_record_file(path: Path) -> RecordFile:
             header = np.frombuffer(file.read(HEADER_DTYPE.itemsize), HEADER_DTYPE, count=1)[0]
             _check(path, header)
             slots = (size - HEADER_BYTES) // RECORD_BYTES
+            if recent_s is not None:
+                return RecordFile(header, _recent(file, header, slots, round(recent_s * 1e9)))
             records, used = _written(file, slots)
     except OSError as error:
         raise unreadable(path, f"{error.strerror or type(error).__name__}.") from error
@@ -103,6 +114,35 @@ def _written(file: BinaryIO, slots: int) -> tuple[Table, int]:
                 count += got
     found: Table = records[:count]
     return found, used
+
+
+def _recent(file: BinaryIO, header: np.void, slots: int, recent_ns: int) -> Table:
+    """The last records, in order: those of a time, and back to one of the main thread.
+
+    A rank that has hung for long has written samples alone since its last call, which is open.
+    """
+    threads = (int(header["main_tid"]), int(header["pid"]))
+    behind = position = min(int(header["claimed"]), int(header["capacity"]), slots)
+    kept: list[Table] = []
+    since_ns, is_place_known = 0, False
+    while position > max(0, behind - _MOST_RECENT_SLOTS):
+        first = max(0, position - _RECENT_SLOTS)
+        file.seek(HEADER_BYTES + first * RECORD_BYTES)
+        content = file.read((position - first) * RECORD_BYTES)
+        block = np.frombuffer(content, RECORD_DTYPE, count=len(content) // RECORD_BYTES)
+        moments = np.maximum(block["t0_ns"], block["t1_ns"])
+        latest_ns = int(moments.max(initial=0))
+        since_ns = since_ns or max(latest_ns, int(header["alive_ns"])) - recent_ns
+        if latest_ns < since_ns:
+            if is_place_known:
+                break
+            block = block[np.isin(block["kind"], _OF_A_THREAD)]
+        kept.append(block)
+        is_own = np.isin(block["tid"], threads) & np.isin(block["kind"], _OF_A_THREAD)
+        is_place_known = is_place_known or bool(np.any(is_own))
+        position = first
+    found: Table = np.concatenate(kept[::-1]) if kept else np.empty(0, RECORD_DTYPE)
+    return found
 
 
 def _extents(descriptor: int, slots: int) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,54 @@
+"""Looks beside a job whether it hangs: `perfscope run --on-hang SECONDS`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from perfscope.record.launch import without_recording
+
+PROGRAM = "perfscope.watch.hang"
+PICTURES = "hang-*.txt"
+_LONGEST_END_S = 5.0
+
+
+@contextlib.contextmanager
+def watching(directory: Path, after_s: float | None) -> Iterator[None]:
+    """Runs the watcher during the block; None for no watcher.
+
+    It is a process of its own, in a session of its own: no signal of the terminal reaches it, and
+    this one stays small. It ends when the pipe to it does, also when this process is killed.
+
+    Args:
+        directory: the run directory.
+        after_s: without progress of any rank for so long a picture is kept.
+    """
+    if after_s is None:
+        yield
+        return
+    watcher = subprocess.Popen(
+        [sys.executable, "-m", PROGRAM, str(directory), f"{after_s:g}"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        env=without_recording(os.environ),
+        start_new_session=True,
+    )
+    try:
+        yield
+    finally:
+        if watcher.stdin is not None:
+            watcher.stdin.close()
+        try:
+            watcher.wait(_LONGEST_END_S)
+        except subprocess.TimeoutExpired:
+            watcher.kill()
+            watcher.wait()
+
+
+def pictures(directory: Path) -> list[str]:
+    """The names of the pictures that were kept, in order."""
+    return sorted(path.name for path in directory.glob(PICTURES))

@@ -1,0 +1,143 @@
+"""Looks at a recording that is being written: the last minute of it, and what is open now."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.attribution.focus import Focus
+from perfscope.attribution.preparation import Prepared, prepare
+from perfscope.metrics.communication.late_arrivals import late_arrivals
+from perfscope.metrics.devices.gpus import gpus
+from perfscope.metrics.efficiency.pop import efficiency
+from perfscope.metrics.host.memory_growth import memory_growth
+from perfscope.readers.recording.reader import open_recording
+from perfscope.readers.secrets import without_secrets
+from perfscope.trace.model import Rank, Trace
+from perfscope.watch.picture import GpuNow, HostMemory, Late, Picture, Steps
+from perfscope.watch.ranks import pending_collectives, place_of, progress_ns, ranks_now
+
+WINDOW_S = 60.0
+MOST_LATE = 5
+
+
+def look(path: Path, *, window_s: float = WINDOW_S) -> Picture:
+    """A picture of the job that is recorded in a directory.
+
+    Args:
+        path: the run directory.
+        window_s: how much of the time before now rates and efficiencies are taken over.
+
+    Raises:
+        UnreadableInputError: nothing is recorded there.
+    """
+    trace = open_recording(path, recent_s=window_s)
+    without_secrets(trace)
+    now_ns = max(rank.end_ns for rank in trace.ranks)
+    focus = _window(trace, now_ns, window_s)
+    prepared = prepare(trace, focus=focus)
+    trace = prepared.trace
+    now_ranks = ranks_now(trace, now_ns, prepared.labels.user_frame)
+    alive = [rank for rank, now in zip(trace.ranks, now_ranks, strict=True) if not now.has_ended]
+    tree, found_gpus = efficiency(prepared), gpus(prepared)
+    at_unix_s = (trace.origin_unix_ns + now_ns) / 1e9
+    return Picture(
+        source=str(path),
+        command=" ".join(trace.command),
+        at_unix_s=at_unix_s,
+        age_s=max(0.0, time.time() - at_unix_s),
+        running_s=now_ns / 1e9,
+        window_s=focus.length_ns / 1e9,
+        exit_code=trace.exit_code,
+        world_size=trace.world_size,
+        ranks=tuple(now_ranks),
+        steps=_steps(trace, focus),
+        parallel_efficiency=tree.parallel_efficiency,
+        load_balance=tree.load_balance,
+        communication_efficiency=tree.communication_efficiency,
+        late=_late(prepared),
+        memory=_memory(prepared),
+        gpus=tuple(
+            GpuNow(
+                host=use.gpu.host,
+                name=use.gpu.name,
+                idle=None if use.busy is None else 1.0 - use.busy,
+                memory_bytes=use.memory_peak_bytes,
+                ranks=use.ranks,
+            )
+            for use in found_gpus.gpus
+        ),
+        no_gpus=found_gpus.reason,
+        pending=tuple(pending_collectives(trace, now_ns)),
+        stalled_s=(now_ns - max(map(progress_ns, alive), default=now_ns)) / 1e9,
+        notes=tuple(trace.notes),
+    )
+
+
+def _window(trace: Trace, now_ns: int, window_s: float) -> Focus:
+    """The time before now, from when all ranks had begun to communicate."""
+    begun = [rank.init_exit_ns or rank.start_ns for rank in trace.ranks]
+    start = min(max(now_ns - round(window_s * 1e9), *begun), now_ns)
+    return Focus(start, now_ns, "recent", f"the last {window_s:g} s, or less if it is younger")
+
+
+def _inside(rank: Rank, focus: Focus) -> npt.NDArray[np.void]:
+    ends = rank.steps["t1"]
+    return rank.steps[(ends > focus.start_ns) & (ends <= focus.end_ns)]
+
+
+def _steps(trace: Trace, focus: Focus) -> Steps | None:
+    """Rate and number of the steps; ranks without any are left out."""
+    stepping = [rank for rank in trace.ranks if len(rank.steps)]
+    length_s = focus.length_ns / 1e9
+    if not stepping or length_s <= 0:
+        return None
+    recent = [_inside(rank, focus) for rank in stepping]
+    samples = sum(int(rows["samples"].sum()) for rows in recent)
+    return Steps(
+        last=min(int(rank.steps["number"][-1]) for rank in stepping),
+        per_s=min(len(rows) for rows in recent) / length_s,
+        samples_per_s=samples / length_s if samples else None,
+    )
+
+
+def _late(prepared: Prepared) -> tuple[Late, ...]:
+    found = late_arrivals(prepared)[:MOST_LATE]
+    return tuple(
+        Late(
+            rank=one.rank,
+            waiting_s=one.waiting_s,
+            times=one.instances,
+            place=place_of(one.frame) if one.frame else one.phase,
+        )
+        for one in found
+    )
+
+
+def _memory(prepared: Prepared) -> tuple[HostMemory, ...]:
+    pace = {growth.rank: growth.slope_bytes_per_s for growth in memory_growth(prepared)}
+    hosts: dict[str, list[Rank]] = {}
+    for rank in prepared.trace.ranks:
+        if len(rank.process_samples):
+            hosts.setdefault(rank.host, []).append(rank)
+    return tuple(_host_memory(host, ranks, pace) for host, ranks in sorted(hosts.items()))
+
+
+def _host_memory(host: str, ranks: list[Rank], pace: dict[int, float]) -> HostMemory:
+    held = sum(int(rank.process_samples["rss_bytes"][-1]) for rank in ranks)
+    growth = sum(pace.get(rank.number, 0.0) for rank in ranks)
+    rooms: list[tuple[int, str]] = []
+    for rank in ranks:
+        if not len(rank.node_samples):
+            continue
+        node = rank.node_samples[-1]
+        rooms.append((int(node["available_bytes"]), "memory of the node"))
+        if rank.cgroup_memory_bytes is not None and node["cgroup_bytes"] > 0:
+            left = max(0, rank.cgroup_memory_bytes - int(node["cgroup_bytes"]))
+            rooms.append((left, "limit of the control group"))
+    room, limit = min(rooms, default=(None, ""))
+    left_s = room / growth if room is not None and growth > 0 else None
+    return HostMemory(host, held, room, limit, growth, left_s)

@@ -1,0 +1,49 @@
+"""A picture as a page that loads itself again; it needs no server and no script."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from markupsafe import Markup
+
+from perfscope.report.build import asset, environment_of, write_page
+from perfscope.watch.blocks import Block
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def page(blocks: Sequence[Block], *, source: str, refresh_s: float | None) -> str:
+    """The page.
+
+    Args:
+        blocks: what it shows.
+        source: the run directory, for the title.
+        refresh_s: after how many seconds a browser looks again, None for no more.
+    """
+    style = asset("report.css")
+    digest = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii")
+    return (
+        environment_of(_TEMPLATES)
+        .get_template("watch.html")
+        .render(
+            blocks=blocks,
+            source=source,
+            refresh_s=None if refresh_s is None else max(1, round(refresh_s)),
+            style=Markup(style),
+            policy=f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:",
+            written=time.strftime("%Y-%m-%d %H:%M:%S"),
+        )
+    )
+
+
+def write(blocks: Sequence[Block], path: Path, *, source: str, refresh_s: float | None) -> None:
+    """Writes the page in one step: a browser sees the old one or the new one.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    write_page(page(blocks, source=source, refresh_s=refresh_s), path)

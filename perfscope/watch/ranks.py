@@ -1,0 +1,160 @@
+"""Where each rank is, when it last got on, and in which collectives ranks wait for others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.matching.collectives import NONBLOCKING_CODES
+from perfscope.schema.enums import EndKind
+from perfscope.trace.model import Communicator, Ending, Frame, Rank, RowFlag, Table, Trace
+from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, codes_mask, name_of
+from perfscope.watch.picture import Pending, RankNow
+
+_POLLS = codes_mask([OperationClass.TEST])
+_WAITS = codes_mask([OperationClass.WAIT])
+_MOST_MEMBERS = 8
+COMPUTING = "computing"
+
+
+def ranks_now(trace: Trace, now_ns: int, user_frames: npt.NDArray[np.int64]) -> list[RankNow]:
+    """What every rank does at a moment.
+
+    Args:
+        trace: what was recorded of late.
+        now_ns: the moment.
+        user_frames: by stack of the trace, the frame that stands for it.
+    """
+    return [_rank_now(trace, rank, now_ns, user_frames) for rank in trace.ranks]
+
+
+def _rank_now(trace: Trace, rank: Rank, now_ns: int, user_frames: npt.NDArray[np.int64]) -> RankNow:
+    has_ended = rank.ending.kind is not EndKind.UNKNOWN
+    call = None if has_ended else open_call(rank)
+    seen = rank.stacks[(rank.stacks["tid"] == rank.main_tid) & (rank.stacks["stack"] >= 0)]
+    last = int(seen["stack"][-1]) if len(seen) else -1
+    doing, since_ns = COMPUTING, progress_ns(rank)
+    if has_ended:
+        doing, since_ns = _ended(rank.ending), rank.end_ns
+    elif call is not None:
+        doing, since_ns = _told(trace, call), int(call["t0"])
+    sampled = None if last < 0 else (now_ns - int(seen["t"][-1])) / 1e9
+    return RankNow(
+        number=rank.number,
+        host=rank.host,
+        pid=rank.pid,
+        doing=doing,
+        since_s=max(0.0, (now_ns - since_ns) / 1e9),
+        place="" if last < 0 or has_ended else place_of(trace.frames[int(user_frames[last])]),
+        stack=tuple(place_of(trace.frames[level]) for level in trace.stacks[last])
+        if last >= 0
+        else (),
+        sampled_s=sampled,
+        step=int(rank.steps["number"][-1]) if len(rank.steps) else None,
+        memory_bytes=_latest(rank.process_samples, "rss_bytes"),
+        silent_s=max(0.0, (now_ns - rank.end_ns) / 1e9),
+        has_ended=has_ended,
+        lacks_detail=rank.detail_end_ns is not None and call is None,
+    )
+
+
+def open_call(rank: Rank) -> np.void | None:
+    """The call that the main thread is in, None outside any."""
+    rows = rank.operations
+    found = rows[((rows["flags"] & RowFlag.OPEN) != 0) & (rows["tid"] == rank.main_tid)]
+    return found[-1] if len(found) else None
+
+
+def progress_ns(rank: Rank) -> int:
+    """When the rank last finished or began anything but a look whether something has come."""
+    calls = rank.operations[~_POLLS[rank.operations["op"]]]
+    background = rank.background[~_POLLS[rank.background["op"]]]
+    moments = [rank.start_ns]
+    for table in (calls, background, rank.phases, rank.steps, rank.completions):
+        moments.append(_last(table["t0"]))
+        if "flags" in (table.dtype.names or ()):
+            moments.append(_last(table["t1"][(table["flags"] & RowFlag.OPEN) == 0]))
+        else:
+            moments.append(_last(table["t1"]))
+    moments.append(_last(rank.metrics["t"]))
+    return max(moments)
+
+
+def pending_collectives(trace: Trace, now_ns: int) -> list[Pending]:
+    """The collectives that ranks are in, and who of their members is not, longest first."""
+    inside: dict[tuple[int, int], list[tuple[int, np.void]]] = {}
+    for rank in trace.ranks:
+        call = None if rank.ending.kind is not EndKind.UNKNOWN else _waited_for(rank)
+        if call is not None and IS_COLLECTIVE[int(call["op"])] and call["comm"] >= 0 <= call["seq"]:
+            key = int(call["comm"]), int(call["seq"])
+            inside.setdefault(key, []).append((rank.number, call))
+    found = []
+    for (comm, seq), callers in inside.items():
+        names = sorted({name_of(int(call["op"])) for _, call in callers})
+        present = {number for number, _ in callers}
+        since_ns = min(int(call["t0"]) for _, call in callers)
+        one = Pending(
+            operation=" and ".join(names),
+            communicator=communicator_name(trace.communicators, comm),
+            ordinal=seq,
+            inside=tuple(sorted(present)),
+            missing=tuple(m for m in trace.communicators[comm].members if m not in present),
+            since_s=max(0.0, (now_ns - since_ns) / 1e9),
+            is_mismatch=len(names) > 1,
+        )
+        found.append(one)
+    return sorted(found, key=lambda one: -one.since_s)
+
+
+def _waited_for(rank: Rank) -> np.void | None:
+    """The call that the rank waits in; of a wait the oldest nonblocking collective under way."""
+    call = open_call(rank)
+    if call is None or not _WAITS[int(call["op"])]:
+        return call
+    started = rank.operations[NONBLOCKING_CODES[rank.operations["op"]]]
+    going_on = started[~np.isin(started["request"], rank.completions["request"])]
+    return going_on[0] if len(going_on) else call
+
+
+def communicator_name(communicators: Sequence[Communicator], index: int) -> str:
+    """What a communicator is called: by number, and by its members where they are not all."""
+    if index == 0:
+        return "MPI_COMM_WORLD"
+    members = communicators[index].members
+    shown = ", ".join(map(str, members[:_MOST_MEMBERS]))
+    more = ", ..." if len(members) > _MOST_MEMBERS else ""
+    return f"communicator {index} (ranks {shown}{more})"
+
+
+def place_of(frame: Frame) -> str:
+    """A frame as `function (file:line)`."""
+    file = PurePath(frame.file).name
+    where = f"{file}:{frame.line}" if frame.line else file
+    return f"{frame.function} ({where})" if where else frame.function
+
+
+def _told(trace: Trace, call: np.void) -> str:
+    """A call with what it waits for: its communicator and ordinal, or its peer and tag."""
+    name, comm = name_of(int(call["op"])), int(call["comm"])
+    if IS_COLLECTIVE[int(call["op"])] and comm >= 0 and call["seq"] >= 0:
+        return f"{name} #{int(call['seq'])} on {communicator_name(trace.communicators, comm)}"
+    if call["peer"] >= 0:
+        tag = f", tag {int(call['tag'])}" if call["tag"] >= 0 else ""
+        return f"{name} (rank {int(call['peer'])}{tag})"
+    return name
+
+
+def _ended(ending: Ending) -> str:
+    code = "" if ending.code is None else f" ({ending.code})"
+    return f"{ending.kind.value.replace('_', ' ')}{code}"
+
+
+def _last(times: npt.NDArray[np.int64]) -> int:
+    return int(times.max()) if len(times) else 0
+
+
+def _latest(table: Table, column: str) -> int | None:
+    return int(table[column][-1]) if len(table) else None

@@ -1,0 +1,110 @@
+"""A job that hangs: what is seen from outside while it does, and what --on-hang keeps of it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.environments import Mpi
+from tests.support.processes import started
+from tests.support.recording import job_variables, perfscope_command
+from tests.support.waiting import wait_for, wait_for_text
+
+JOB = """
+import os, time
+import numpy
+import perfscope
+from mpi4py import MPI
+
+world = MPI.COMM_WORLD
+values = numpy.zeros(100)
+
+
+def forget_the_others():
+    open('hanging', 'w').write('yes')
+    while not os.path.exists('go on'):
+        time.sleep(0.02)
+
+
+def train(number):
+    if number == 20 and world.rank == 1:
+        forget_the_others()
+    world.Allreduce(MPI.IN_PLACE, values)
+
+
+for number in range(25):
+    perfscope.step(samples=8)
+    train(number)
+"""
+
+
+def watch(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        perfscope_command("watch", directory, "--once", *options),
+        env=job_variables(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_a_hang_is_explained_from_another_shell_and_kept(tmp_path: Path, mpich: Mpi) -> None:
+    (tmp_path / "job.py").write_text(JOB, encoding="utf-8")
+    command = perfscope_command("run", "--on-hang", "1", "--", *mpich.python_command(3, "job.py"))
+    with started(command, cwd=tmp_path) as job:
+        wait_for_text(tmp_path / "hanging")
+        kept = wait_for_text(tmp_path / "trace" / "hang-1.txt")
+        seen = watch(tmp_path / "trace", "--stalled-after", "1")
+        (tmp_path / "go on").touch()
+        _, told = job.communicate(timeout=60)
+        assert job.returncode == 0, told
+    # rank 1 came to 20 allreduces; in the one with ordinal 20 the others wait
+    for text in (kept, seen.stdout):
+        assert "MPI_Allreduce #20 on MPI_COMM_WORLD: ranks 0, 2 wait for rank 1" in text
+        assert "forget_the_others (job.py:" in text
+        assert "The last step of all was 19." in text
+    assert "train (job.py:" in kept.partition("Python stacks")[2]
+    assert seen.returncode == 1
+    assert "no rank has made progress" in told
+    over = watch(tmp_path / "trace")
+    assert (over.returncode, "over, exit code 0" in over.stdout) == (0, True)
+    assert "hang-1.txt" in (tmp_path / "trace" / "run.json").read_text(encoding="utf-8")
+
+
+def test_a_page_is_written_anew_until_the_job_is_over(tmp_path: Path) -> None:
+    script = "import os, time\nwhile not os.path.exists('end'): time.sleep(0.05)"
+    page = tmp_path / "live.html"
+    command = perfscope_command("run", "--", sys.executable, "-c", script)
+    with started(command, cwd=tmp_path):
+        wait_for("a run directory", (tmp_path / "trace").is_dir)
+        watching = perfscope_command("watch", "trace", "--html", page, "--interval", "0.5")
+        with started(watching, cwd=tmp_path) as watcher:
+            first = wait_for_text(page)
+            (tmp_path / "end").touch()
+            assert watcher.wait(timeout=60) == 0
+    assert 'http-equiv="refresh"' in first
+    assert 'http-equiv="refresh"' not in page.read_text(encoding="utf-8")
+
+
+def test_ctrl_c_ends_watching_and_not_the_job(tmp_path: Path) -> None:
+    script = "import os, time\nwhile not os.path.exists('end'): time.sleep(0.05)"
+    command = perfscope_command("run", "--", sys.executable, "-c", script)
+    with started(command, cwd=tmp_path) as job:
+        wait_for("a run directory", (tmp_path / "trace").is_dir)
+        watching = perfscope_command("watch", "trace", "--html", "live.html")
+        with started(watching, cwd=tmp_path) as watcher:
+            wait_for_text(tmp_path / "live.html")
+            watcher.send_signal(signal.SIGINT)
+            assert watcher.wait(timeout=60) == 130
+        assert job.poll() is None
+        (tmp_path / "end").touch()
+        assert job.wait(timeout=60) == 0
+
+
+def test_what_is_no_recording_is_told_in_three_lines(tmp_path: Path) -> None:
+    done = watch(tmp_path / "nothing")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert len(done.stderr.splitlines()) == 3

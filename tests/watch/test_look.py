@@ -1,0 +1,108 @@
+"""What a picture tells of recordings whose answer is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perfscope.metrics.compute import compute
+from perfscope.metrics.results import Options
+from perfscope.readers.recording.layout import HeaderFlag, SampleKind
+from perfscope.readers.recording.reader import open_recording
+from perfscope.readers.recording.record_file import read_record_file
+from perfscope.watch import page
+from perfscope.watch.blocks import blocks
+from perfscope.watch.look import look
+from tests.support.write_recording import ProcessWriter, write_run
+
+GIB = 1 << 30
+
+
+def running(directory: Path, seconds: int = 200, name: str = "train.py") -> None:
+    """Two ranks that still run: a step a second, rank 1 comes half a second late to each."""
+    for rank in (0, 1):
+        process = ProcessWriter(rank=rank, size=2, pid=100 + rank, flags=HeaderFlag.MPI)
+        process.communicator(0, 77, [0, 1])
+        for second in range(2, seconds):
+            process.op("MPI_Allreduce", second + 0.25 + 0.5 * rank, second + 0.75, sent=8)
+            process.step(second - 2, second, second + 1.0, sent=4, received=8)
+            process.sample(
+                SampleKind.PROCESS, second, sent=(rank * second << 20) + GIB, peer=3, tag=1
+            )
+            process.sample(
+                SampleKind.NODE, second, sent=4 * GIB, received=8 * GIB, request=GIB, peer=2
+            )
+            process.stack(second + 0.1, [("<module>", f"/w/{name}", 9), ("train", f"/w/{name}", 7)])
+        process.op("MPI_Allgather" if rank else "MPI_Allreduce", seconds + 0.25, None)
+        process.header |= {
+            "init_exit_ns": process.mono(1.0),
+            "alive_ns": process.mono(seconds + 1.0),
+            "cgroup_memory_limit": 3 * GIB,
+        }
+        process.write(directory)
+    write_run(directory, end_mono_ns=None, exit_code=None)
+
+
+def test_rates_are_those_of_the_window(tmp_path: Path) -> None:
+    running(tmp_path)
+    picture = look(tmp_path, window_s=60)
+    assert picture.steps is not None
+    assert picture.steps.last == 197
+    assert picture.steps.per_s == pytest.approx(1.0, abs=2 / 60)
+    assert picture.steps.samples_per_s == pytest.approx(8.0, abs=16 / 60)
+    # rank 1, half a second late to the second, is waited for as long
+    assert [(late.rank, late.place) for late in picture.late] == [(1, "train (train.py:7)")]
+    assert picture.late[0].waiting_s == pytest.approx(30, abs=1)
+    assert not picture.is_over
+
+
+def test_efficiency_of_the_window_is_that_of_the_analysis(tmp_path: Path) -> None:
+    running(tmp_path)
+    picture = look(tmp_path, window_s=60)
+    trace = open_recording(tmp_path)
+    end_s = max(rank.end_ns for rank in trace.ranks) / 1e9
+    whole = compute(trace, Options(focus=f"{end_s - 60}:{end_s}")).efficiency
+    assert picture.parallel_efficiency.value == pytest.approx(whole.parallel_efficiency.value)
+    assert picture.load_balance.value == pytest.approx(whole.load_balance.value)
+
+
+def test_memory_is_full_when_steady_growth_has_filled_the_limit(tmp_path: Path) -> None:
+    running(tmp_path)
+    [host] = look(tmp_path).memory
+    # 3 GiB of limit less 1 GiB charged; rank 1 grows by 1 MiB a second
+    assert (host.room_bytes, host.limit) == (2 * GIB, "limit of the control group")
+    assert host.growth_bytes_per_s == pytest.approx(1 << 20, rel=0.02)
+    assert host.left_s == pytest.approx(2048, rel=0.02)
+
+
+def test_operations_that_do_not_belong_together_are_named(tmp_path: Path) -> None:
+    running(tmp_path)
+    picture = look(tmp_path)
+    [pending] = picture.pending
+    assert pending.operation == "MPI_Allgather and MPI_Allreduce"
+    assert (pending.ordinal, pending.is_mismatch, pending.missing) == (198, True, ())
+    stalled = blocks(picture, stall_s=0.5)[1]
+    assert stalled.is_loud
+    assert "its members called different operations" in stalled.lines[1]
+
+
+def test_only_what_is_recent_is_read(tmp_path: Path) -> None:
+    process = ProcessWriter(flags=HeaderFlag.MPI)
+    process.op("MPI_Barrier", 1.0, None)
+    for tenth in range(20, 40_000):
+        process.sample(SampleKind.PROCESS, tenth / 10, sent=GIB)
+    path = process.write(tmp_path)
+    recent = read_record_file(path, recent_s=10).records
+    # one block of 4,096 slots, and of the older ones where the main thread is
+    assert 100 <= len(recent) <= 4097
+    assert recent["op"][0] != SampleKind.PROCESS
+    assert np.all(np.diff(recent["t0_ns"].astype(np.int64)) >= 0)
+
+
+def test_texts_of_the_job_cannot_become_markup(tmp_path: Path) -> None:
+    running(tmp_path, 20, name="<script>alert(1)</script>.py")
+    shown = page.page(blocks(look(tmp_path), stall_s=1), source="<b>", refresh_s=2)
+    assert "<script" not in shown
+    assert "<b>" not in shown
