@@ -21,7 +21,6 @@ from perfscope.document.losses import losses
 from perfscope.document.planned import planned_run
 from perfscope.document.quality import quality
 from perfscope.document.replayed import replayed
-from perfscope.document.stacks import memory_detail, stacks
 from perfscope.document.tensors import tensors
 from perfscope.document.timeline import timeline
 from perfscope.document.verdict import verdict
@@ -64,11 +63,11 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
         collectives=measures.collectives(results),
         horovod=horovod(results),
         tensors=tensors(results),
-        memory=resources.memory(results, memory_detail(results)),
+        memory=resources.memory(results),
         threads=resources.threads(results),
         io=resources.io(results),
         activities=activities(results),
-        stacks=stacks(results),
+        stacks=results.stacks,
         devices=devices(results),
         hardware=hardware(results),
         replay=replayed(replay),

@@ -17,9 +17,12 @@ from perfscope.schema.resources import (
     ThreadsOfRank,
 )
 
+NO_LINES = "memory was not recorded by line: record with --memory-detail RANK"
 
-def memory(results: Results, lines: MemoryLines) -> Memory:
+
+def memory(results: Results) -> Memory:
     """Resident memory of each rank and available memory of each node, in bytes."""
+    lines = MemoryLines(None if results.memory_detail else NO_LINES, results.memory_detail)
     if reason := results.trace.not_recorded.get("memory"):
         return Memory(reason, (), (), lines)
     found = results.resources

@@ -74,7 +74,7 @@ def compute_prepared(prepared: Prepared, options: Options) -> Results:
         lock_waits=lock_waits(prepared),
         fault_times=fault_times(prepared),
         memory_detail=memory_detail(prepared),
-        stack_profile=stack_profile(prepared),
+        stacks=stack_profile(prepared),
         devices=devices(prepared),
         gpus=gpus(prepared),
         horovod=horovod(prepared),

@@ -29,12 +29,12 @@ from perfscope.metrics.host.activities import Activities
 from perfscope.metrics.host.framework_calls import FrameworkCalls
 from perfscope.metrics.host.input_parts import InputParts
 from perfscope.metrics.host.interpreter_lock import LockWait
-from perfscope.metrics.host.memory_detail import MemoryDetail
 from perfscope.metrics.host.memory_growth import MemoryGrowth
 from perfscope.metrics.host.page_faults import FaultTime
 from perfscope.metrics.host.resources import Resources
-from perfscope.metrics.host.stack_profile import StackProfile
+from perfscope.metrics.host.stack_profile import NO_STACKS
 from perfscope.schema.communication import GradientExchange
+from perfscope.schema.resources import MemoryLinesOfRank, NoStacks, Stacks
 from perfscope.trace.damage import Damage
 from perfscope.trace.model import Trace
 
@@ -103,7 +103,7 @@ class Results:
     """Of the ranks whose main thread was sampled."""
     lock_waits: tuple[LockWait, ...] = ()
     """Of the ranks in which another thread was seen to run Python code."""
-    memory_detail: tuple[MemoryDetail, ...] = ()
+    memory_detail: tuple[MemoryLinesOfRank, ...] = ()
     """Of the ranks whose memory was recorded by line (`--memory-detail`)."""
-    stack_profile: StackProfile | None = None
-    """None where stacks were not sampled by py-spy (`--stacks`)."""
+    stacks: Stacks | NoStacks = NO_STACKS
+    """By py-spy (`--stacks`)."""

@@ -38,7 +38,11 @@ class MemoryOfNode:
 
 @dataclass(frozen=True)
 class MemoryLine:
-    """Memory that one line allocated and did not give back."""
+    """Memory that a line of the program allocated in the window and did not give back.
+
+    The line is the user's innermost one on the way to the allocation, `allocator` the innermost
+    function where that is another.
+    """
 
     function: str
     file: str
@@ -50,7 +54,10 @@ class MemoryLine:
 
 @dataclass(frozen=True)
 class MemoryLinesOfRank:
-    """Memory by line of one rank over the window that was watched."""
+    """Memory by line of one rank over the longest window that was watched behind its warm-up.
+
+    `is_whole_life`: the only window was closed by the end of the program.
+    """
 
     rank: int
     engine: str
@@ -89,7 +96,11 @@ class MissingStacks:
 
 @dataclass(frozen=True)
 class StackNode:
-    """One function below what called it, callers first; the parent -1 is none."""
+    """One function below what called it, callers first; the parent -1 is none.
+
+    `self_s` is in it alone, also in callees that were left out; `seconds_by_rank` of the ranks that
+    the phase lists.
+    """
 
     parent: int
     function: str
@@ -103,7 +114,7 @@ class StackNode:
 
 @dataclass(frozen=True)
 class TopFunction:
-    """A function with most time of its own."""
+    """A function with most time of its own, and that with what it called, wherever that was."""
 
     function: str
     file: str
@@ -115,7 +126,11 @@ class TopFunction:
 
 @dataclass(frozen=True)
 class StacksOfPhase:
-    """The call tree of one phase."""
+    """The call tree of one phase, or of what stands outside any.
+
+    `seconds` are those of the phase, all ranks together, `sampled_s` those of it with a known
+    stack, and `left_out_s` were spent in nodes too small to be shown.
+    """
 
     id: str
     label: str
@@ -130,7 +145,7 @@ class StacksOfPhase:
 
 @dataclass(frozen=True)
 class Stacks:
-    """Where time went by call stack."""
+    """Where time went by call stack; in `waiting_s` workers and other threads only waited."""
 
     reason: str | None
     hz: float

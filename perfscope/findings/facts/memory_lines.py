@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from perfscope.attribution.stack_rules import is_user_file
 from perfscope.findings.core.finding import Evidence
-from perfscope.metrics.host.memory_detail import KeptLine, MemoryDetail
 from perfscope.metrics.results import Results
+from perfscope.schema.resources import MemoryLine, MemoryLinesOfRank
 from perfscope.trace.model import Frame
 from perfscope.units import format_bytes, format_seconds
 
@@ -47,42 +47,46 @@ def lines_that_keep(results: Results, ranks: Sequence[int]) -> MemoryLines:
         advice = f"See which lines keep it: perfscope run --memory-detail {rank} -- ..."
         return MemoryLines(advice=(advice,))
     # Ranks run one program: a rank that was watched and has memory left to reuse tells as well.
-    detail = max(results.memory_detail, key=lambda found: (found.rank in ranks, found.seconds))
+    detail = max(results.memory_detail, key=lambda found: (found.rank in ranks, _length_s(found)))
     if detail.is_whole_life:
         return MemoryLines()
     lines = [line for line in detail.lines if _stands_out(line, detail)][:MOST_LINES]
     if not lines:
         return MemoryLines()
-    first = lines[0].where
-    place = f"{first.file}:{first.line}"
+    place = f"{lines[0].file}:{lines[0].line}"
     return MemoryLines(
-        where=tuple(line.where for line in lines),
+        where=tuple(Frame(line.function, line.file, line.line) for line in lines),
         evidence=tuple(_evidence(line, detail) for line in lines),
         actions=(
             (
                 f"Look at {place}: what it allocates is kept, "
-                f"{format_bytes(lines[0].kept_bytes)} in {format_seconds(detail.seconds)} on rank "
-                f"{detail.rank}."
+                f"{format_bytes(lines[0].kept_bytes)} in {format_seconds(_length_s(detail))} "
+                f"on rank {detail.rank}."
             ),
         ),
     )
 
 
-def _stands_out(line: KeptLine, detail: MemoryDetail) -> bool:
+def _length_s(detail: MemoryLinesOfRank) -> float:
+    start, end = detail.window_s
+    return end - start
+
+
+def _stands_out(line: MemoryLine, detail: MemoryLinesOfRank) -> bool:
     """The user's own, large, a good part of all that was kept, and allocated again and again."""
     share = line.kept_bytes / max(1, detail.kept_bytes)
     return (
-        is_user_file(line.where.file)
+        is_user_file(line.file)
         and line.kept_bytes >= KEPT_LEAST_BYTES
         and share >= KEPT_LEAST_SHARE
         and line.count >= KEPT_LEAST_COUNT
     )
 
 
-def _evidence(line: KeptLine, detail: MemoryDetail) -> Evidence:
-    name = line.where.function or "the line"
+def _evidence(line: MemoryLine, detail: MemoryLinesOfRank) -> Evidence:
+    name = line.function or "the line"
     text = (
         f"{format_bytes(line.kept_bytes)} in {line.count} allocations over "
-        f"{format_seconds(detail.seconds)}"
+        f"{format_seconds(_length_s(detail))}"
     )
     return Evidence(f"Kept by {name} ({detail.engine})", text, "", "0 B")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +10,9 @@ import numpy.typing as npt
 from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import Timeline
-from perfscope.metrics.host.stack_tree import FunctionTree, StackNode, TopFunction
+from perfscope.metrics.host.stack_tree import FunctionTree
 from perfscope.schema.enums import Account
+from perfscope.schema.resources import MissingStacks, NoStacks, Stacks, StacksOfPhase
 from perfscope.trace.model import Table
 
 Ints = npt.NDArray[np.int64]
@@ -28,65 +28,17 @@ _LABELS = {
     OUTSIDE: "Outside any phase",
     OTHERS: "Worker processes and other threads",
 }
+NO_STACKS = NoStacks("stacks were not sampled: record with --stacks", (), ())
 MOST_PHASES = 16
 MOST_RANKS = 8
 """Ranks that a phase is shown for one by one: those with the most seconds in it."""
 
 
-@dataclass(frozen=True)
-class PhaseStacks:
-    """What ran in one phase.
-
-    Attributes:
-        id: the phase's, or one of `start_up`, `shutdown`, `communication`, `outside`, `others`.
-        seconds: seconds of the phase, all ranks together; of `others` those sampled.
-        sampled_s: seconds of it with a known stack.
-        nodes: the tree, a parent before its children; small ones are left out.
-        left_out_nodes: how many those are.
-        left_out_s: seconds spent in them; their callers' seconds hold these.
-        top: the functions with most seconds of their own.
-        ranks: the ranks of `seconds_by_rank` of the nodes.
-    """
-
-    id: str
-    label: str
-    seconds: float
-    sampled_s: float
-    nodes: tuple[StackNode, ...]
-    left_out_nodes: int
-    left_out_s: float
-    top: tuple[TopFunction, ...]
-    ranks: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class StackProfile:
-    """The stacks of a run, phase by phase, most seconds first.
-
-    Attributes:
-        hz: samples per second that were asked for.
-        phases: at most `MOST_PHASES`.
-        left_out_phases: how many more there were.
-        waiting_s: seconds in which workers and other threads only waited; in no phase.
-        sampled_ranks: ranks with stacks.
-        reasons: why ranks have none, or not all of theirs.
-        paused_s: seconds between segments in which a rank was not sampled, by rank.
-    """
-
-    hz: float
-    phases: tuple[PhaseStacks, ...]
-    left_out_phases: int
-    waiting_s: float
-    sampled_ranks: tuple[int, ...]
-    reasons: dict[int, str]
-    paused_s: dict[int, float]
-
-
-def stack_profile(prepared: Prepared) -> StackProfile | None:
-    """The stacks of a run; None where it was not asked to sample them."""
+def stack_profile(prepared: Prepared) -> Stacks | NoStacks:
+    """Where the ranks' main threads were, phase by phase, those with most seconds first."""
     sampling = prepared.trace.stack_sampling
     if sampling is None:
-        return None
+        return NO_STACKS
     tree = FunctionTree(sampling.forest, [rank.number for rank in prepared.trace.ranks])
     names = (*prepared.catalog.ids, START_UP, SHUTDOWN, COMMUNICATION, OUTSIDE)
     lengths = np.zeros(len(names))
@@ -101,14 +53,19 @@ def stack_profile(prepared: Prepared) -> StackProfile | None:
         seconds[name] = seconds.get(name, 0.0) + spent  # a program may mark what is named so here
     found = [_phase(prepared, tree, name, seconds) for name in tree.groups()]
     found.sort(key=lambda phase: (phase.id == OTHERS, -phase.sampled_s))
-    return StackProfile(
+    missing = tuple(MissingStacks(rank, why) for rank, why in sorted(sampling.reasons.items()))
+    reason = None
+    if not found:
+        reason = missing[0].reason if missing else "py-spy saw no stack"
+    return Stacks(
+        reason=reason,
         hz=sampling.hz,
-        phases=tuple(found[:MOST_PHASES]),
-        left_out_phases=max(0, len(found) - MOST_PHASES),
+        ranks=tuple(r.number for r in prepared.trace.ranks if np.any(r.spans["is_main"])),
+        missing=missing,
+        paused_s=max(sampling.paused_s.values(), default=0.0),
         waiting_s=waiting_ns / 1e9,
-        sampled_ranks=tuple(r.number for r in prepared.trace.ranks if np.any(r.spans["is_main"])),
-        reasons=dict(sampling.reasons),
-        paused_s=dict(sampling.paused_s),
+        phases=tuple(found[:MOST_PHASES]),
+        phases_left_out=max(0, len(found) - MOST_PHASES),
     )
 
 
@@ -171,19 +128,12 @@ def _add_others(tree: FunctionTree, prepared: Prepared) -> float:
 
 def _phase(
     prepared: Prepared, tree: FunctionTree, name: str, seconds: dict[str, float]
-) -> PhaseStacks:
+) -> StacksOfPhase:
     label = _LABELS.get(name)
     if label is None:
         label = prepared.catalog.label(prepared.catalog.index(name))
     found = tree.reduced(name, MOST_RANKS)
-    return PhaseStacks(
-        id=name,
-        label=label,
-        seconds=max(seconds.get(name, 0.0), found.seconds),
-        sampled_s=found.seconds,
-        nodes=found.nodes,
-        left_out_nodes=found.left_out_nodes,
-        left_out_s=found.left_out_s,
-        top=found.top,
-        ranks=found.ranks,
+    whole_s = max(seconds.get(name, 0.0), found.seconds)
+    return StacksOfPhase(
+        **vars(found) | {"id": name, "label": label, "seconds": whole_s, "sampled_s": found.seconds}
     )

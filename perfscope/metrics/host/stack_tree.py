@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.stack_rules import AGENT, is_user_file
-from perfscope.trace.model import Frame
+from perfscope.schema.common import Place
+from perfscope.schema.resources import StackNode, TopFunction
 from perfscope.trace.stack_spans import StackForest
 
 LEAST_SHARE = 0.005
@@ -41,43 +42,12 @@ _WAITS = (
 
 
 @dataclass(frozen=True)
-class StackNode:
-    """A function called by another, with what it called.
-
-    Attributes:
-        parent: index of its caller among the nodes, -1 none.
-        frame: the function, and its line seen most.
-        is_user: whether the file is the user's own.
-        seconds: in it and in what it called, all ranks together.
-        self_s: in it alone, also in callees that were left out.
-        seconds_by_rank: of the ranks that the phase lists.
-    """
-
-    parent: int
-    frame: Frame
-    is_user: bool
-    seconds: float
-    self_s: float
-    seconds_by_rank: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class TopFunction:
-    """A function with its own seconds, and those with what it called, wherever it was called."""
-
-    frame: Frame
-    is_user: bool
-    self_s: float
-    total_s: float
-
-
-@dataclass(frozen=True)
 class Reduced:
     """What is shown of one group."""
 
     seconds: float
     nodes: tuple[StackNode, ...]
-    left_out_nodes: int
+    nodes_left_out: int
     left_out_s: float
     top: tuple[TopFunction, ...]
     ranks: tuple[int, ...]
@@ -196,7 +166,7 @@ class FunctionTree:
         return Reduced(
             seconds=total,
             nodes=nodes,
-            left_out_nodes=len(left_out),
+            nodes_left_out=len(left_out),
             left_out_s=float(own[left_out].sum()),
             top=self._top(group, used, own.sum(axis=1), inclusive),
             ranks=tuple(self._ranks[position] for position in ranks.tolist()),
@@ -220,7 +190,7 @@ class FunctionTree:
         return tuple(
             StackNode(
                 parent=parent,
-                frame=self._frame(group, self._function[node]),
+                **vars(self._line(group, self._function[node])),
                 is_user=self._is_user(self._function[node]),
                 seconds=float(inclusive[node]),
                 self_s=max(0.0, float(inclusive[node] - below[place])),
@@ -229,11 +199,12 @@ class FunctionTree:
             for place, (node, parent) in enumerate(zip(kept.tolist(), parents, strict=True))
         )
 
-    def _frame(self, group: str, function: int) -> Frame:
+    def _line(self, group: str, function: int) -> Place:
+        """A function, and its line seen most."""
         name, file = self._names[function]
         lines = self._lines.get((group, function), {})
         line = max(lines, key=lambda number: (lines[number], -number)) if lines else 0
-        return Frame(name, file, line)
+        return Place(file, line, name)
 
     def _is_user(self, function: int) -> bool:
         return is_user_file(self._names[function][1])
@@ -254,7 +225,12 @@ class FunctionTree:
                 total[function] = total.get(function, 0.0) + float(inclusive[node])
         ranked = sorted((f for f in alone if alone[f] > 0), key=lambda f: (-alone[f], f))
         return tuple(
-            TopFunction(self._frame(group, f), self._is_user(f), alone[f], total.get(f, 0.0))
+            TopFunction(
+                **vars(self._line(group, f)),
+                is_user=self._is_user(f),
+                self_s=alone[f],
+                total_s=total.get(f, 0.0),
+            )
             for f in ranked[:MOST_TOP]
             if self._names[f][1]
         )

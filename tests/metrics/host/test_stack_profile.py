@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from perfscope.metrics.compute import compute
-from perfscope.metrics.host.stack_profile import PhaseStacks, StackProfile
 from perfscope.metrics.host.stack_tree import LEAST_SHARE, MOST_NODES
 from perfscope.readers.recording.stack_events import Forest
 from perfscope.schema.enums import PhaseKind
+from perfscope.schema.resources import NoStacks, Stacks, StacksOfPhase
 from perfscope.trace.model import Trace
 from perfscope.trace.stack_spans import SPAN_DTYPE, StackSampling
 from tests.support.trace_builder import TraceBuilder, to_ns
@@ -55,22 +55,22 @@ def _node(forest: Forest, stack: str, frames: dict[str, tuple[str, str, int]]) -
     return node
 
 
-def profile_of(trace: Trace) -> StackProfile:
-    found = compute(trace).stack_profile
-    assert found is not None
+def profile_of(trace: Trace) -> Stacks:
+    found = compute(trace).stacks
+    assert isinstance(found, Stacks)
     return found
 
 
-def phase(profile: StackProfile, name: str) -> PhaseStacks:
+def phase(profile: Stacks, name: str) -> StacksOfPhase:
     return next(found for found in profile.phases if found.id == name)
 
 
-def tree(found: PhaseStacks) -> dict[str, float]:
+def tree(found: StacksOfPhase) -> dict[str, float]:
     """Seconds by path."""
     paths: list[str] = []
     for node in found.nodes:
         above = f"{paths[node.parent]};" if node.parent >= 0 else ""
-        paths.append(above + node.frame.function)
+        paths.append(above + node.function)
     return dict(zip(paths, (round(node.seconds, 9) for node in found.nodes), strict=True))
 
 
@@ -91,7 +91,7 @@ def test_ranks_are_told_apart_and_lines_of_a_function_are_one_node() -> None:
     first = [(1.0, 3.0, "main;work:5"), (3.0, 4.0, "main;work:6")]
     found = phase(profile_of(sampled([first, [(1.0, 2.0, "main;work:6")]])), "outside")
     work = found.nodes[1]
-    assert (work.frame.function, work.frame.line) == ("work", 5)
+    assert (work.function, work.line) == ("work", 5)
     assert work.seconds == pytest.approx(4.0)
     assert found.ranks == (0, 1)
     assert work.seconds_by_rank == pytest.approx((3.0, 1.0))
@@ -101,9 +101,9 @@ def test_ranks_are_told_apart_and_lines_of_a_function_are_one_node() -> None:
 def test_recursion_counts_once_in_what_a_function_called() -> None:
     found = phase(profile_of(sampled([[(1.0, 3.0, "main;walk;walk;leaf")]])), "outside")
     (top,) = found.top
-    assert top.frame.function == "leaf"
+    assert top.function == "leaf"
     assert (top.self_s, top.total_s) == pytest.approx((2.0, 2.0))
-    walk = [node for node in found.nodes if node.frame.function == "walk"]
+    walk = [node for node in found.nodes if node.function == "walk"]
     assert [node.seconds for node in walk] == pytest.approx([2.0, 2.0])
 
 
@@ -112,7 +112,7 @@ def test_small_and_many_nodes_are_left_out_and_told() -> None:
     rows = [(1.0, 4.0 - hair, "main;big"), (4.0 - hair, 4.0, "main;small")]
     found = phase(profile_of(sampled([rows])), "outside")
     assert tree(found).keys() == {"main", "main;big"}
-    assert (found.left_out_nodes, found.left_out_s) == pytest.approx((1, hair))
+    assert (found.nodes_left_out, found.left_out_s) == pytest.approx((1, hair))
     assert found.nodes[0].self_s == pytest.approx(hair)
     edges = np.linspace(1.0, 4.0, 151).tolist()
     deep = [
@@ -164,9 +164,9 @@ def test_workers_stand_under_their_rank_and_waiting_ones_are_left_out() -> None:
 def test_without_stacks_there_is_nothing_and_a_rank_without_any_does_no_harm() -> None:
     trace = sampled([[(1.0, 2.0, "main")]])
     trace.stack_sampling = None
-    assert compute(trace).stack_profile is None
+    assert isinstance(compute(trace).stacks, NoStacks)
     found = profile_of(sampled([[(1.0, 2.0, "main")], []]))
-    assert found.sampled_ranks == (0,)
+    assert found.ranks == (0,)
 
 
 def test_the_parts_add_up_to_what_was_sampled() -> None:
