@@ -21,7 +21,6 @@ from perfscope.document.losses import losses
 from perfscope.document.planned import planned_run
 from perfscope.document.quality import quality
 from perfscope.document.replayed import replayed
-from perfscope.document.tensors import tensors
 from perfscope.document.timeline import timeline
 from perfscope.document.verdict import verdict
 from perfscope.errors import ExitCode, PerfscopeError
@@ -62,7 +61,7 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
         timeline=timeline(results),
         collectives=measures.collectives(results),
         horovod=horovod(results),
-        tensors=tensors(results),
+        tensors=results.tensors,
         memory=resources.memory(results),
         threads=resources.threads(results),
         io=resources.io(results),

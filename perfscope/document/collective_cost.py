@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 from perfscope.metrics.communication import collective_cost as measured
-from perfscope.metrics.communication.collective_fit import Line
-from perfscope.metrics.communication.collective_ways import AllreduceCost
 from perfscope.schema.common import CostLine
-from perfscope.schema.communication import (
-    AllreduceModel,
-    CollectiveCost,
-    CollectiveFit,
-    Fusion,
-    Torus,
-)
+from perfscope.schema.communication import CollectiveCost, CollectiveFit
 
 ASSUMPTIONS = (
     (
@@ -28,15 +20,14 @@ def collective_cost(found: measured.CollectiveCost | None) -> CollectiveCost | N
     """Bandwidths, fits and predictions; None where nothing was computed."""
     if found is None:
         return None
-    fusion = found.fusion
     return CollectiveCost(
         classes=found.classes,
         classes_left_out=found.classes_left_out,
         fits=tuple(_fit(fit) for fit in found.fits),
         reason=found.reason,
-        allreduce=tuple(_prediction(item) for item in found.predictions),
+        allreduce=found.predictions,
         allreduce_measured_s=found.measured_s,
-        fusion=Fusion(**vars(fusion), is_dominant=fusion.is_dominant) if fusion else None,
+        fusion=found.fusion,
         assumptions=ASSUMPTIONS if found.predictions else (),
     )
 
@@ -49,17 +40,6 @@ def _fit(fit: measured.Fit) -> CollectiveFit:
         least_bytes=fit.least_bytes,
         most_bytes=fit.most_bytes,
         **vars(fit.line),
-        pieces=tuple(_line(line) for line in fit.curve.lines),
+        pieces=tuple(CostLine(**vars(line)) for line in fit.curve.lines),
         pieces_meet_at_bytes=tuple(x / fit.factor for x in fit.curve.bounds),
-    )
-
-
-def _line(line: Line) -> CostLine:
-    return CostLine(**vars(line))
-
-
-def _prediction(item: AllreduceCost) -> AllreduceModel:
-    torus = Torus(*item.torus) if item.torus else None
-    return AllreduceModel(
-        **vars(item) | {"torus": torus, "tori": tuple(Torus(*shape) for shape in item.tori)}
     )

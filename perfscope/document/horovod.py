@@ -7,12 +7,7 @@ import numpy.typing as npt
 
 from perfscope.metrics.communication import horovod as measured
 from perfscope.metrics.results import Results
-from perfscope.schema.communication import (
-    FusionBytes,
-    Horovod,
-    HorovodExposed,
-    HorovodLocation,
-)
+from perfscope.schema.communication import Horovod, HorovodExposed
 
 
 def horovod(results: Results) -> Horovod | None:
@@ -21,29 +16,8 @@ def horovod(results: Results) -> Horovod | None:
     if found is None:
         return None
     return Horovod(
-        locations=tuple(_location(location) for location in found.locations),
+        locations=found.locations,
         exposed=_exposed(found.exposed),
-    )
-
-
-def _location(location: measured.HorovodLocation) -> HorovodLocation:
-    sizes = location.fusion_bytes
-    return HorovodLocation(
-        rank=location.rank,
-        thread=location.tid,
-        data_s=location.data_s,
-        control_s=location.control_s,
-        other_s=location.other_s,
-        idle_s=location.idle_s,
-        control_cycles=location.control_cycles,
-        data_calls=dict(location.data_calls),
-        data_bytes=location.data_bytes,
-        fusion_bytes=FusionBytes(
-            allreduces=len(sizes),
-            least=int(sizes.min()) if len(sizes) else None,
-            median=float(np.median(sizes)) if len(sizes) else None,
-            most=int(sizes.max()) if len(sizes) else None,
-        ),
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from perfscope.findings.facts.thread_pools import pools
-from perfscope.metrics.host.resources import NodeThreads, RankMemory, RankThreads
+from perfscope.metrics.host.resources import NodeThreads, RankMemory
 from perfscope.metrics.results import Results
 from perfscope.schema.resources import (
     InputOutput,
@@ -44,9 +44,9 @@ def threads(results: Results) -> Threads:
     )
 
 
-def _rank_threads(rank: RankThreads, results: Results) -> ThreadsOfRank:
+def _rank_threads(rank: ThreadsOfRank, results: Results) -> ThreadsOfRank:
     known = next(pools(one) for one in results.trace.ranks if one.number == rank.rank)
-    return ThreadsOfRank(**vars(rank), pool_threads=known[0].threads if known else None)
+    return replace(rank, pool_threads=known[0].threads if known else None)
 
 
 def _node_threads(node: NodeThreads) -> ThreadsOfNode:

@@ -19,7 +19,6 @@ from perfscope.metrics.communication.collective_cost import CollectiveCost
 from perfscope.metrics.communication.horovod import HorovodResult
 from perfscope.metrics.communication.host_pairs import HostPairs
 from perfscope.metrics.communication.operations import Communication
-from perfscope.metrics.communication.tensors import TensorResult
 from perfscope.metrics.devices.devices import DevicesResult
 from perfscope.metrics.devices.gpus import GpusResult
 from perfscope.metrics.efficiency.factors import Efficiency
@@ -33,7 +32,7 @@ from perfscope.metrics.host.memory_growth import MemoryGrowth
 from perfscope.metrics.host.page_faults import FaultTime
 from perfscope.metrics.host.resources import Resources
 from perfscope.metrics.host.stack_profile import NO_STACKS
-from perfscope.schema.communication import GradientExchange
+from perfscope.schema.communication import GradientExchange, Tensors
 from perfscope.schema.resources import MemoryLinesOfRank, NoStacks, Stacks
 from perfscope.trace.damage import Damage
 from perfscope.trace.model import Trace
@@ -72,7 +71,7 @@ class Results:
     """None where no accelerator was measured."""
     horovod: HorovodResult | None = None
     """None where Horovod did not communicate."""
-    tensors: TensorResult | None = None
+    tensors: Tensors | None = None
     """What Horovod's timeline tells; None where it was not read."""
     timelines: tuple[Timeline, ...] = ()
     """Every moment of each rank's main location, in the order of `Trace.ranks`."""

@@ -111,7 +111,10 @@ class Torus:
 
 @dataclass(frozen=True)
 class AllreduceModel:
-    """What the algorithms of an allreduce would cost at one size."""
+    """Seconds of an allreduce of one size by the way it is done; null where a way does not fit.
+
+    `tori` are all two-dimensional ones, `torus` the fastest of them.
+    """
 
     size_bytes: int
     ranks: int
@@ -127,7 +130,11 @@ class AllreduceModel:
 
 @dataclass(frozen=True)
 class Fusion:
-    """Allreduces in quick succession that one call could replace."""
+    """What allreduces in quick succession take, and would if those of each group were one.
+
+    Seconds of the run, one value for each call: from the last arrival to the last exit. A group is
+    at least two calls with at most `most_bytes` together; `latency_s` does not depend on the size.
+    """
 
     calls: int
     groups: int
@@ -171,7 +178,7 @@ class Collectives:
 
 @dataclass(frozen=True)
 class FusionBytes:
-    """Bytes of one allreduce of Horovod's thread."""
+    """Bytes of the allreduces that carried tensors."""
 
     allreduces: int
     least: int | None
@@ -181,7 +188,12 @@ class FusionBytes:
 
 @dataclass(frozen=True)
 class HorovodLocation:
-    """Horovod's thread on one rank: its four times add up to the focus."""
+    """Horovod's thread on one rank: its four times add up to the focus.
+
+    `data_s` is spent in calls that carry tensors, waiting included, `control_s` in agreeing on what
+    is ready, `other_s` in other MPI calls, `idle_s` in copying to and from the fusion buffer and in
+    sleep; `thread` is its kernel id.
+    """
 
     rank: int
     thread: int
@@ -219,7 +231,7 @@ class Horovod:
 
 @dataclass(frozen=True)
 class Negotiations:
-    """How ranks agreed on tensors that are ready."""
+    """How ranks agreed on tensors that are ready; in `seconds` any was under way."""
 
     count: int
     with_ranks: int
@@ -272,7 +284,14 @@ class TensorSkew:
 
 @dataclass(frozen=True)
 class Tensors:
-    """What Horovod's timeline tells of tensors."""
+    """What Horovod's timeline tells of tensors; by rank in the order of `ranks`.
+
+    `wait_s_by_rank` is, by operation, the time in which a rank had some tensor ready that others
+    had not; empty with `reason` where no negotiation names ranks. `late_s_by_rank` is the time in
+    which another rank had a tensor ready and this one came last with it, in negotiations that began
+    when all ranks had come for the first time, and `start_late_s_by_rank` before. `tensors` begins
+    with the longest skew.
+    """
 
     ranks: tuple[int, ...]
     window_s: float

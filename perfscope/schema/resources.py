@@ -10,7 +10,22 @@ from perfscope.schema.common import Place, Series
 
 @dataclass(frozen=True)
 class MemoryOfRank:
-    """Resident memory of one rank over time; `tree_bytes` counts its descendants in."""
+    """Resident memory of one rank over time.
+
+    Attributes:
+        rank: number of the rank.
+        host: where it ran.
+        peak_bytes: the largest.
+        start_bytes: median of the first tenth of the focus of analysis.
+        end_bytes: median of the last tenth.
+        slope_bytes_per_s: Theil-Sen over the last half of the focus.
+        limit_bytes: of its control group, which ranks of a node mostly share.
+        peak_phase: the phase in which it was largest, empty outside any.
+        tree_bytes: proportional memory (PSS: a page that n processes share counts 1/n) of the rank
+            and its `descendants` at the peak, null where it was not read.
+        descendants: processes that it started, and theirs.
+        series: over time.
+    """
 
     rank: int
     host: str
@@ -178,7 +193,27 @@ class ThreadGroup:
 
 @dataclass(frozen=True)
 class ThreadsOfRank:
-    """Threads and CPU time of one rank."""
+    """Threads and CPU time of one rank inside the focus of analysis.
+
+    Attributes:
+        rank: number of the rank.
+        host: where it ran.
+        pool_threads: of the largest pool of a library, null where none is known.
+        threads_max: most threads at a time.
+        runnable_mean: threads that run or want to.
+        runnable_p95: the same, exceeded in 5 % of the samples.
+        cpu_s: CPU seconds of all of its threads.
+        cpu_utilization: CPU seconds over the focus times the CPUs available to the rank.
+        queue_delay_s: time that runnable threads waited for a CPU, summed over threads.
+        involuntary_switches: how often a thread was taken off its CPU.
+        voluntary_switches: how often one gave it up.
+        cpus_allowed: affinity mask.
+        cpus_available: affinity mask and quota of the control group, whichever is smaller.
+        groups: threads by name.
+        threads_series: threads over time.
+        runnable_series: those that run or want to.
+        cpu_series: CPUs busy.
+    """
 
     rank: int
     host: str

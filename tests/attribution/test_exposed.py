@@ -12,6 +12,7 @@ from perfscope.metrics.communication.horovod import NO_BITS
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Results
 from perfscope.replay.segments import SegmentReplay
+from perfscope.schema.communication import FusionBytes
 from perfscope.schema.enums import Account, PhaseKind
 from perfscope.trace import model
 from perfscope.trace.model import OPERATION_DTYPE, READINESS_DTYPE, Rank, Trace
@@ -112,7 +113,7 @@ def test_the_thread_is_a_location_of_its_own() -> None:
     assert whole == pytest.approx(results.focus.length_ns / 1e9)
     assert first.control_cycles == 50
     assert first.data_calls == {"MPI_Allreduce": 2 * STEPS}
-    assert sorted(set(first.fusion_bytes.tolist())) == [100, 4000]
+    assert first.fusion_bytes == FusionBytes(2 * STEPS, 100, 2050.0, 4000)
     operations = {operation.name for operation in results.communication.operations}
     assert "Horovod_exposed" in operations
 

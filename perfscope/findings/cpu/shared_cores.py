@@ -8,9 +8,10 @@ from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measure
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.helper_threads import UNEVEN
 from perfscope.metrics.host.resource_use import cpu_set
-from perfscope.metrics.host.resources import NodeThreads, RankThreads, node_cpus, queue_share
+from perfscope.metrics.host.resources import NodeThreads, node_cpus, queue_share
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
+from perfscope.schema.resources import ThreadsOfRank
 
 ID = "shared_cores"
 TITLE = "Ranks are bound to the same CPUs"
@@ -47,7 +48,7 @@ def _bound_together(results: Results, node: NodeThreads) -> bool:
     return queue_share(_sharing(results, node)) >= thresholds.QUEUE_DELAY_SHARE
 
 
-def _sharing(results: Results, node: NodeThreads) -> list[RankThreads]:
+def _sharing(results: Results, node: NodeThreads) -> list[ThreadsOfRank]:
     ranks = results.resources.threads_of(node)
     return [rank for rank in ranks if rank.rank in node.ranks_sharing_a_cpu]
 

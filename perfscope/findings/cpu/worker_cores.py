@@ -10,9 +10,10 @@ from perfscope.findings.core.finding import Evidence, Finding, not_measured, pas
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.helper_threads import UNEVEN, helper_threads, input_workers, more_cpus
 from perfscope.metrics.host.resource_use import cpu_set
-from perfscope.metrics.host.resources import NodeThreads, RankThreads, node_cpus, queue_share
+from perfscope.metrics.host.resources import NodeThreads, node_cpus, queue_share
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
+from perfscope.schema.resources import ThreadsOfRank
 from perfscope.trace.model import Rank
 from perfscope.units import format_seconds, format_share
 
@@ -43,7 +44,7 @@ class _Helpers:
     """What works beside the training of one rank, in CPUs that each keeps busy on average."""
 
     rank: Rank
-    threads: RankThreads
+    threads: ThreadsOfRank
     processes: int  # of its loaders at a time, 0 unknown
     processes_cpus: float | None  # None: not known
     horovod_cpus: float
@@ -99,7 +100,7 @@ def judge(run: Facts) -> Outcome:
     return passed(text, Confidence.MEDIUM)
 
 
-def _helpers(rank: Rank, threads: RankThreads, length_s: float) -> _Helpers:
+def _helpers(rank: Rank, threads: ThreadsOfRank, length_s: float) -> _Helpers:
     beside = helper_threads(rank)
     return _Helpers(
         rank=rank,

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.finding import Finding
-from perfscope.metrics.host.resources import RankThreads, queue_share
+from perfscope.metrics.host.resources import queue_share
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
+from perfscope.schema.resources import ThreadsOfRank
 
 NS = 1e-9
 
@@ -55,11 +56,11 @@ def waited_by_turns(results: Results, seconds: float) -> bool:
     return is_little and queue_share(ranks) >= thresholds.QUEUE_DELAY_SHARE
 
 
-def _is_noticeable(rank: RankThreads) -> bool:
+def _is_noticeable(rank: ThreadsOfRank) -> bool:
     return queue_share([rank]) >= thresholds.QUEUE_DELAY_SHARE
 
 
-def _held_up_s(rank: RankThreads) -> float:
+def _held_up_s(rank: ThreadsOfRank) -> float:
     """Seconds that waiting for CPUs may hold a rank up: threads that wait at once count once."""
     return rank.queue_delay_s / max(1.0, rank.runnable_mean)
 

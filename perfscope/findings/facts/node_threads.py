@@ -14,9 +14,10 @@ from perfscope.findings.facts.thread_pools import (
     holders,
     pools,
 )
-from perfscope.metrics.host.resources import NodeThreads, RankThreads, queue_share
+from perfscope.metrics.host.resources import NodeThreads, queue_share
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
+from perfscope.schema.resources import ThreadsOfRank
 from perfscope.trace.metadata import noted_environment
 
 CROWDED_FAIL = 1.5
@@ -28,7 +29,7 @@ class NodeLoad:
     """One node: its ranks' threads against its CPUs, and what is known of its busiest rank."""
 
     node: NodeThreads
-    ranks: tuple[RankThreads, ...]
+    ranks: tuple[ThreadsOfRank, ...]
     environment: Mapping[str, str]  # of its busiest rank
     of_one: tuple[str, ...]  # variables that other ranks have otherwise
     busiest: int

@@ -11,14 +11,9 @@ from perfscope.attribution.preparation import Prepared
 from perfscope.matching.collectives import NONBLOCKING_CODES
 from perfscope.matching.pool import dense
 from perfscope.metrics.communication.collective_fit import LEAST_SPAN, Curve, Line, fit_curve
-from perfscope.metrics.communication.collective_fusion import (
-    DEFAULT_BYTES,
-    Fusion,
-    close_groups,
-    fusion,
-)
-from perfscope.metrics.communication.collective_ways import AllreduceCost, predictions
-from perfscope.schema.communication import CollectiveClass
+from perfscope.metrics.communication.collective_fusion import DEFAULT_BYTES, close_groups, fusion
+from perfscope.metrics.communication.collective_ways import predictions
+from perfscope.schema.communication import AllreduceModel, CollectiveClass, Fusion
 from perfscope.trace.operations import code_of, name_of
 
 Ints = npt.NDArray[np.int64]
@@ -64,7 +59,7 @@ class CollectiveCost:
     classes: tuple[CollectiveClass, ...]
     classes_left_out: int
     fits: tuple[Fit, ...]
-    predictions: tuple[AllreduceCost, ...]
+    predictions: tuple[AllreduceModel, ...]
     measured_s: float | None  # of the calls that predictions are of, at the ranks of the run
     reason: str | None
     fusion: Fusion | None = None
@@ -103,7 +98,7 @@ def collective_cost(prepared: Prepared) -> CollectiveCost:
     classes = _classes(calls)
     fits = _fits(calls)
     allreduce = next((fit for fit in fits if fit.name == "MPI_Allreduce"), None)
-    found: tuple[AllreduceCost, ...] = ()
+    found: tuple[AllreduceModel, ...] = ()
     measured, fused = None, None
     if allreduce is not None:
         size, measured = _usual(calls, allreduce.ranks)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from perfscope.matching.collectives import NONBLOCKING_CODES, Instances
 from perfscope.matching.pool import Pool
 from perfscope.metrics.communication.collective_fit import Curve
+from perfscope.schema.communication import Fusion
 from perfscope.trace.operations import code_of
 
 Ints = npt.NDArray[np.int64]
@@ -22,26 +23,7 @@ DEFAULT_BYTES = 64 << 20
 """What Horovod fuses at most, unless HOROVOD_FUSION_THRESHOLD says otherwise."""
 
 DOMINANT_SHARE = 0.5
-
-
-@dataclass(frozen=True)
-class Fusion:
-    """What allreduces in quick succession would take if those of each group were one.
-
-    Seconds of the run, one value for each call: from the last arrival to the last exit.
-    """
-
-    calls: int
-    groups: int  # of them at least two calls each, at most `most_bytes` together
-    most_bytes: int
-    seconds: float
-    latency_s: float  # of them that do not depend on the size
-    saved_s: float
-
-    @property
-    def is_dominant(self) -> bool:
-        """Whether latency is most of what they take."""
-        return self.latency_s >= DOMINANT_SHARE * self.seconds
+"""From which on latency is most of what calls take."""
 
 
 @dataclass(frozen=True)
@@ -121,11 +103,13 @@ def fusion(groups: Groups, moved: Floats, curve: Curve, most_bytes: int) -> Fusi
     apart = curve.seconds(x)
     together = curve.seconds(np.add.reduceat(x, groups.starts[:-1]))
     saved = np.add.reduceat(apart, groups.starts[:-1]) - together
+    seconds, latency_s = float(apart.sum()), float(curve.latency_s(x).sum())
     return Fusion(
         calls=len(x),
         groups=len(groups),
         most_bytes=most_bytes,
-        seconds=float(apart.sum()),
-        latency_s=float(curve.latency_s(x).sum()),
+        seconds=seconds,
+        latency_s=latency_s,
+        is_dominant=latency_s >= DOMINANT_SHARE * seconds,
         saved_s=float(np.maximum(saved, 0.0).sum()),
     )

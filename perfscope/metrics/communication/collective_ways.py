@@ -3,38 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from math import ceil, log2
 
 from perfscope.metrics.communication import collective_algorithms as algorithms
 from perfscope.metrics.communication.collective_fit import Curve
+from perfscope.schema.communication import AllreduceModel, Torus
 from perfscope.trace.model import Trace
 
 SCALES = (1, 2, 4, 8, 16, 32, 64)
 MOST_RANKS = 1 << 16
 
 
-@dataclass(frozen=True)
-class AllreduceCost:
-    """Seconds of an allreduce by the way it is done; None where the way does not fit."""
-
-    size_bytes: int
-    ranks: int
-    ring_s: float
-    recursive_doubling_s: float
-    rabenseifner_s: float | None
-    tree_s: float
-    hierarchical_s: float | None
-    hierarchical_put_s: float | None
-    tori: tuple[tuple[float, int, int], ...]  # every 2D torus: seconds, X, Y
-
-    @property
-    def torus(self) -> tuple[float, int, int] | None:
-        """The fastest torus; None when there is none."""
-        return min(self.tori, default=None)
-
-
-def predictions(trace: Trace, curve: Curve, *, ranks: int, size: int) -> tuple[AllreduceCost, ...]:
+def predictions(trace: Trace, curve: Curve, *, ranks: int, size: int) -> tuple[AllreduceModel, ...]:
     """One for each number of ranks: those of the run, and more.
 
     A message's latency is taken from the smallest sizes, where libraries double recursively, and
@@ -51,8 +31,9 @@ def predictions(trace: Trace, curve: Curve, *, ranks: int, size: int) -> tuple[A
     return tuple(_cost(size, count, link, per_node) for count in counts)
 
 
-def _cost(size: int, ranks: int, link: algorithms.Link, per_node: int) -> AllreduceCost:
-    return AllreduceCost(
+def _cost(size: int, ranks: int, link: algorithms.Link, per_node: int) -> AllreduceModel:
+    tori = algorithms.tori_s(size, ranks, link)
+    return AllreduceModel(
         size_bytes=size,
         ranks=ranks,
         ring_s=algorithms.ring_s(size, ranks, link),
@@ -61,5 +42,6 @@ def _cost(size: int, ranks: int, link: algorithms.Link, per_node: int) -> Allred
         tree_s=algorithms.tree_s(size, ranks, link),
         hierarchical_s=algorithms.hierarchical_s(size, ranks, link, per_node=per_node),
         hierarchical_put_s=algorithms.hierarchical_put_s(size, ranks, link, per_node=per_node),
-        tori=algorithms.tori_s(size, ranks, link),
+        torus=Torus(*min(tori)) if tori else None,
+        tori=tuple(Torus(*shape) for shape in tori),
     )

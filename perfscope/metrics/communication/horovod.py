@@ -12,6 +12,7 @@ from perfscope.attribution.exposed import data_calls
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.preparation import Prepared
 from perfscope.matching.intervals import NOTHING, Times, disjoint_layer, union
+from perfscope.schema.communication import FusionBytes, HorovodLocation
 from perfscope.trace.model import Rank, Table
 from perfscope.trace.operations import HOROVOD_CONTROL, HOROVOD_EXPOSED, code_of, name_of
 
@@ -23,35 +24,6 @@ NO_BITS = (
 )
 NOT_ON_ALL = "not every rank recorded when its tensors were ready"
 NO_SHARED = "the ranks share no reduction that ends a step"
-
-
-@dataclass(frozen=True)
-class HorovodLocation:
-    """Horovod's thread on one rank over the focus; the seconds add up to the focus.
-
-    Attributes:
-        rank: number of the rank.
-        tid: kernel id of the thread.
-        data_s: in calls that carry tensors, waiting for other ranks included.
-        control_s: in calls by which the ranks agree on what is ready.
-        other_s: in other MPI calls (set-up, communicators).
-        idle_s: outside MPI: copying into and out of the fusion buffer, and sleeping.
-        control_cycles: how often the ranks agreed.
-        data_calls: calls that carry tensors, by name of the operation.
-        data_bytes: bytes that they sent.
-        fusion_bytes: bytes of each allreduce of tensors, in order.
-    """
-
-    rank: int
-    tid: int
-    data_s: float
-    control_s: float
-    other_s: float
-    idle_s: float
-    control_cycles: int
-    data_calls: dict[str, int]
-    data_bytes: int
-    fusion_bytes: npt.NDArray[np.int64] = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -107,7 +79,7 @@ def _location(rank: Rank, focus: Focus) -> HorovodLocation:
     named = {name_of(int(c)): int(n) for c, n in zip(codes, counts, strict=True)}
     return HorovodLocation(
         rank=rank.number,
-        tid=int(rows["tid"][0]),
+        thread=int(rows["tid"][0]),
         data_s=data_s,
         control_s=control_s,
         other_s=max(0.0, calls_s - data_s),
@@ -115,8 +87,14 @@ def _location(rank: Rank, focus: Focus) -> HorovodLocation:
         control_cycles=int(_share_inside(control, focus) @ control["request"]),
         data_calls=named,
         data_bytes=int(here["sent"].sum()),
-        fusion_bytes=here["sent"][here["op"] == ALLREDUCE].astype(np.int64),
+        fusion_bytes=_fusion_bytes(here["sent"][here["op"] == ALLREDUCE]),
     )
+
+
+def _fusion_bytes(sizes: npt.NDArray[np.int64]) -> FusionBytes:
+    if not len(sizes):
+        return FusionBytes(0, None, None, None)
+    return FusionBytes(len(sizes), int(sizes.min()), float(np.median(sizes)), int(sizes.max()))
 
 
 def _inside_ns(rows: Table, focus: Focus) -> int:

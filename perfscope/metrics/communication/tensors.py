@@ -5,13 +5,19 @@ Fused tensors each carry the whole operation, so that seconds are lengths of uni
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.schema.communication import Spread, TensorActivity, TensorFusions, TensorSkew
+from perfscope.schema.communication import (
+    Negotiations,
+    Spread,
+    TensorActivity,
+    TensorFusions,
+    Tensors,
+    TensorSkew,
+)
 from perfscope.trace.model import RowFlag, Trace
 from perfscope.trace.tensors import Table, TensorTimeline
 
@@ -27,38 +33,7 @@ NO_TICKS = (
 ONE_RANK = "the negotiations name a single rank, which waits for nobody"
 
 
-@dataclass(frozen=True)
-class TensorResult:
-    """Everything that the timeline tells; per rank in the order of `ranks`.
-
-    `wait_s` is, by operation, the time in which a rank had some tensor ready that others had not;
-    empty with `reason` where no negotiation names ranks. `last` and `first` count negotiations.
-    `late_s` is the time in which another rank had a tensor ready and this one came last with it, in
-    negotiations that began when all ranks had come for the first time, and `start_late_s` before.
-    """
-
-    ranks: tuple[int, ...]
-    negotiations: int  # that came to an end
-    with_ticks: int
-    unfinished: int
-    negotiation_s: float  # in which any was under way
-    wait_s: dict[str, tuple[float, ...]]
-    reason: str | None
-    last: tuple[int, ...]
-    first: tuple[int, ...]
-    late_s: tuple[float, ...]
-    start_late_s: tuple[float, ...]
-    skew_s_sum: float
-    skew_s_max: float | None
-    activities: tuple[TensorActivity, ...]
-    fusions: TensorFusions
-    tensors: tuple[TensorSkew, ...]  # longest skew first, at most MOST_TENSORS
-    tensor_count: int
-    cycles: int
-    window_s: float
-
-
-def tensor_times(trace: Trace) -> TensorResult | None:
+def tensor_times(trace: Trace) -> Tensors | None:
     """What Horovod's timeline tells of a run; None where there is none."""
     timeline = trace.tensors
     if timeline is None:
@@ -69,26 +44,28 @@ def tensor_times(trace: Trace) -> TensorResult | None:
     skew = told["last_tick"] - told["first_tick"]
     ranks = timeline.ranks
     is_start = told["first_tick"] < told["last_tick"].min(initial=np.iinfo(np.int64).max)
-    return TensorResult(
+    return Tensors(
         ranks=ranks,
-        negotiations=len(ended),
-        with_ticks=len(told),
-        unfinished=len(rows) - len(ended),
-        negotiation_s=union_ns(ended["t0"], ended["t1"]) * NS,
-        wait_s=_waits(timeline),
+        window_s=(timeline.end_ns - timeline.start_ns) * NS,
+        negotiations=Negotiations(
+            count=len(ended),
+            with_ranks=len(told),
+            unfinished=len(rows) - len(ended),
+            seconds=union_ns(ended["t0"], ended["t1"]) * NS,
+            skew_s=int(skew.sum()) * NS,
+            skew_s_most=int(skew.max()) * NS if len(told) else None,
+        ),
         reason=_reason(told),
-        last=_counts(told["last_rank"], ranks),
-        first=_counts(told["first_rank"], ranks),
-        late_s=_lateness(told[~is_start], ranks),
-        start_late_s=_lateness(told[is_start], ranks),
-        skew_s_sum=int(skew.sum()) * NS,
-        skew_s_max=int(skew.max()) * NS if len(told) else None,
+        wait_s_by_rank=_waits(timeline),
+        last_by_rank=_counts(told["last_rank"], ranks),
+        first_by_rank=_counts(told["first_rank"], ranks),
+        late_s_by_rank=_lateness(told[~is_start], ranks),
+        start_late_s_by_rank=_lateness(told[is_start], ranks),
         activities=_activities(timeline),
         fusions=_fusions(timeline),
-        tensors=_tensors(timeline, ended),
-        tensor_count=sum(1 for name in timeline.tensors if name),
         cycles=timeline.cycles,
-        window_s=(timeline.end_ns - timeline.start_ns) * NS,
+        tensor_count=sum(1 for name in timeline.tensors if name),
+        tensors=_tensors(timeline, ended),
     )
 
 

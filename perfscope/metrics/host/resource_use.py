@@ -14,11 +14,11 @@ from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.metrics.host.file_waits import files
-from perfscope.metrics.host.resources import NodeThreads, RankMemory, RankThreads, Resources
+from perfscope.metrics.host.resources import NodeThreads, RankMemory, Resources
 from perfscope.metrics.host.run_queue import cpu_waits
 from perfscope.schema.common import Series
 from perfscope.schema.enums import EndKind
-from perfscope.schema.resources import MemoryOfNode, ThreadGroup
+from perfscope.schema.resources import MemoryOfNode, ThreadGroup, ThreadsOfRank
 from perfscope.trace.model import Rank, Table, Trace
 
 MAX_POINTS = 500
@@ -213,16 +213,17 @@ def cpu_set(text: str) -> frozenset[int]:
     return frozenset(cpus)
 
 
-def _threads(rank: Rank, focus: Focus) -> RankThreads:
+def _threads(rank: Rank, focus: Focus) -> ThreadsOfRank:
     rows = _inside(rank.process_samples, focus)
     system = _inside(rank.system_samples, focus)
     cpu_s = _growth(rows, "cpu_ns") / 1e9
     available = cpus_available(rank)
     span = (int(rows["t"][-1]) - int(rows["t"][0])) / 1e9
     busy = _busy(rank.process_samples)
-    return RankThreads(
+    return ThreadsOfRank(
         rank=rank.number,
         host=rank.host,
+        pool_threads=None,  # known from its libraries, not from samples
         threads_max=int(rows["threads"].max()),
         runnable_mean=float(rows["runnable"].mean()),
         runnable_p95=float(np.percentile(rows["runnable"], 95)),

@@ -6,61 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perfscope.metrics.host.run_queue import CpuWait
-from perfscope.schema.common import Series
 from perfscope.schema.enums import Account
-from perfscope.schema.resources import MemoryOfNode, ThreadGroup
+from perfscope.schema.resources import MemoryOfNode, MemoryOfRank, ThreadsOfRank
 from perfscope.trace.model import Trace
 
 
 @dataclass(frozen=True)
-class RankMemory:
-    """Resident memory of one rank, in bytes.
+class RankMemory(MemoryOfRank):
+    """Resident memory of one rank, and what its control group used."""
 
-    `peak_phase` is the phase in which it was largest, "" outside any; `tree_bytes` the proportional
-    memory (PSS: a page that n processes share counts 1/n) of the rank and its `descendants` at the
-    peak, None where it was not read.
-    """
-
-    rank: int
-    host: str
-    peak_bytes: int
-    start_bytes: int  # median of the first tenth of the focus of analysis
-    end_bytes: int  # median of the last tenth
-    slope_bytes_per_s: float | None  # Theil-Sen over the last half of the focus
-    series: Series
-    limit_bytes: int | None  # cgroup limit, which ranks of a node mostly share
     group_peak_bytes: int | None = None  # used in that control group at most, None unknown
     group_end_bytes: int | None = None  # used in it at the end
-    peak_phase: str = ""
-    tree_bytes: int | None = None
-    descendants: int = 0
 
     @property
     def needed_bytes(self) -> int:
         """What one more rank like this would need: proportional where known, else resident."""
         return self.peak_bytes if self.tree_bytes is None else self.tree_bytes
-
-
-@dataclass(frozen=True)
-class RankThreads:
-    """Threads and CPU of one rank inside the focus of analysis."""
-
-    rank: int
-    host: str
-    threads_max: int
-    runnable_mean: float
-    runnable_p95: float
-    cpu_s: float
-    cpu_utilization: float  # CPU seconds / (focus seconds x CPUs available to the rank)
-    queue_delay_s: float  # runnable threads waiting for a CPU, summed over threads
-    involuntary_switches: int
-    voluntary_switches: int
-    cpus_allowed: str
-    cpus_available: float  # affinity mask and cgroup quota, whichever is smaller
-    groups: tuple[ThreadGroup, ...]
-    threads_series: Series
-    runnable_series: Series
-    cpu_series: Series  # CPUs busy
 
 
 @dataclass(frozen=True)
@@ -99,13 +60,13 @@ class RankFiles:
     stalled_by_account: tuple[tuple[Account, float], ...] = ()
 
 
-def queue_share(ranks: Sequence[RankThreads]) -> float:
+def queue_share(ranks: Sequence[ThreadsOfRank]) -> float:
     """Seconds that threads of ranks waited for a CPU, per CPU second that they got."""
     cpu_s = sum(rank.cpu_s for rank in ranks)
     return sum(rank.queue_delay_s for rank in ranks) / cpu_s if cpu_s > 0 else 0.0
 
 
-def busy_cpus(ranks: Sequence[RankThreads]) -> float:
+def busy_cpus(ranks: Sequence[ThreadsOfRank]) -> float:
     """CPUs that ranks keep busy together, mean over the focus of analysis."""
     return sum(rank.cpu_utilization * rank.cpus_available for rank in ranks)
 
@@ -134,7 +95,7 @@ class Resources:
 
     memory: tuple[RankMemory, ...]
     node_memory: tuple[MemoryOfNode, ...]
-    threads: tuple[RankThreads, ...]
+    threads: tuple[ThreadsOfRank, ...]
     node_threads: tuple[NodeThreads, ...]
     read_bytes_by_rank: tuple[int, ...]
     written_bytes_by_rank: tuple[int, ...]
@@ -143,6 +104,6 @@ class Resources:
     cpu_waits: tuple[CpuWait, ...] = ()
     """Of the ranks whose main thread was sampled."""
 
-    def threads_of(self, node: NodeThreads) -> tuple[RankThreads, ...]:
+    def threads_of(self, node: NodeThreads) -> tuple[ThreadsOfRank, ...]:
         """Threads of the ranks of one node."""
         return tuple(rank for rank in self.threads if rank.rank in node.ranks)

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfscope.document.tensors import sentence
-from perfscope.metrics.communication.tensors import ONE_RANK, TensorResult, tensor_times, union_ns
+from perfscope.metrics.communication.tensors import ONE_RANK, tensor_times, union_ns
 from perfscope.metrics.compute import compute
 from perfscope.readers.horovod.reader import open_horovod_timeline
-from perfscope.schema.communication import Spread
+from perfscope.schema.communication import Spread, Tensors
 from tests.support.trace_builder import TraceBuilder
 
 Event = dict[str, Any]
@@ -41,7 +41,7 @@ def fused(tensors: list[int], start: int, end: int, *, op: str = "ALLREDUCE") ->
     return begin + ends
 
 
-def result(tmp_path: Path, events: list[Event]) -> TensorResult:
+def result(tmp_path: Path, events: list[Event]) -> Tensors:
     path = tmp_path / "timeline.json"
     path.write_text(json.dumps([{"ph": "i", "name": "CYCLE_START", "ts": 0}, *events]))
     found = tensor_times(open_horovod_timeline(path))
@@ -60,12 +60,12 @@ def test_who_was_last_and_how_long_each_waited(tmp_path: Path) -> None:
             *negotiation(3, {2: 0, 0: 7000}, op="BROADCAST"),
         ],
     )
-    assert found.last == (2, 0, 2)
-    assert found.first == (2, 1, 1)
-    assert found.wait_s["ALLREDUCE"] == pytest.approx((0.0505, 0.06, 0.01))
-    assert found.wait_s["BROADCAST"] == pytest.approx((0.0, 0.0, 0.007))
-    assert found.skew_s_sum == pytest.approx(0.05 + 0.0503 + 0.01 + 0.007)
-    assert found.skew_s_max == pytest.approx(0.0503)
+    assert found.last_by_rank == (2, 0, 2)
+    assert found.first_by_rank == (2, 1, 1)
+    assert found.wait_s_by_rank["ALLREDUCE"] == pytest.approx((0.0505, 0.06, 0.01))
+    assert found.wait_s_by_rank["BROADCAST"] == pytest.approx((0.0, 0.0, 0.007))
+    assert found.negotiations.skew_s == pytest.approx(0.05 + 0.0503 + 0.01 + 0.007)
+    assert found.negotiations.skew_s_most == pytest.approx(0.0503)
     assert found.tensors[0].last_rank == 2
     assert found.tensors[0].last_share == 1.0
 
@@ -84,7 +84,7 @@ def test_fused_tensors_count_once(tmp_path: Path) -> None:
     assert found.fusions.operations == 6
     assert found.fusions.tensors == Spread(1, 6.0, 6)
     assert found.fusions.bytes == Spread(400, 2400.0, 2400)
-    assert found.wait_s == {}
+    assert found.wait_s_by_rank == {}
     assert found.reason is not None
 
 
@@ -102,9 +102,9 @@ def test_the_rank_that_costs_most_is_named_and_not_the_one_that_is_last_most_oft
     events += negotiation(3, {4: start, 5: start + 10, 7: start + 1_000_000})
     found = result(tmp_path, events)
     assert found.ranks == (4, 5, 7)
-    assert found.last == (0, 60, 8)
-    assert found.late_s == pytest.approx((0.0, 0.06, 6.0))
-    assert found.start_late_s == pytest.approx((0.0, 0.0, 1.0))
+    assert found.last_by_rank == (0, 60, 8)
+    assert found.late_s_by_rank == pytest.approx((0.0, 0.06, 6.0))
+    assert found.start_late_s_by_rank == pytest.approx((0.0, 0.0, 1.0))
     assert found.tensors[0].last_rank == 7
     assert found.tensors[0].last_share == pytest.approx(6 / 6.06)
     assert said(tmp_path).startswith(
@@ -117,7 +117,7 @@ def test_a_start_that_costs_more_than_all_the_rest_is_named(tmp_path: Path) -> N
     for turn in range(1, 9):
         events += negotiation(1, {1: 10_000_000 * turn, 0: 10_000_000 * turn + 100})
     found = result(tmp_path, events)
-    assert found.late_s == pytest.approx((8e-4, 0.0))
+    assert found.late_s_by_rank == pytest.approx((8e-4, 0.0))
     assert said(tmp_path).startswith("Rank 1 was the last to have a tensor ready for 5.00 s")
     assert "at the start" in said(tmp_path)
 
@@ -151,7 +151,7 @@ def test_the_sleeping_rank_of_a_real_job_is_named(reference: Reference, cache: i
     path = reference(f"horovod/hvd_torch_np4_rank2_50ms_cache{cache}.json")
     found = tensor_times(open_horovod_timeline(path))
     assert found is not None
-    assert found.late_s.index(max(found.late_s)) == 2
+    assert found.late_s_by_rank.index(max(found.late_s_by_rank)) == 2
 
 
 def said(folder: Path) -> str:
