@@ -1,7 +1,5 @@
 """`python -m perfscope`: the same as the command."""
 
-from __future__ import annotations
-
 import sys
 
 from perfscope.cli.main import main

@@ -1,7 +1,5 @@
 """The errors that a user is meant to read: what happened, why, and what to do, in three lines."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 

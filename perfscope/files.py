@@ -4,8 +4,6 @@ Only regular files are opened, so that nothing waits for a writer or reads a dev
 more is read than the caller says; and what is written appears whole or not at all.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import math

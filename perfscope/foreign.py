@@ -4,8 +4,6 @@ What perfscope itself says is for people alone and may be reworded; its parts te
 flags, enums and numbers. What another program printed can only be read as text.
 """
 
-from __future__ import annotations
-
 
 def mentions(text: str, *marks: str) -> bool:
     """Whether what another program printed holds one of these words."""

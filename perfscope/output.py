@@ -5,8 +5,6 @@ to stdout or stderr, so that no such text can steer a terminal, hide a part of i
 stands beside it or look like a line of perfscope's own.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

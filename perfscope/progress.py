@@ -1,7 +1,5 @@
 """What takes longer than two seconds says on a terminal what is being done, and how far it is."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Finds the modules of a package: a new diagnosis, section, reader or export is one file."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """What a change saves, in words: seconds, and their share of wholes that are always named."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Numbers as people read them: one way to write seconds, bytes, shares and counts everywhere."""
 
-from __future__ import annotations
-
 import re
 from math import isnan
 

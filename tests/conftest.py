@@ -1,7 +1,5 @@
 """Fixtures that tests of every part use; see tests/support for what they hand out."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files of somebody else are opened without waiting; what is written appears whole."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

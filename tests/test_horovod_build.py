@@ -1,7 +1,5 @@
 """The environment with Horovod says why it cannot be, and builds its wheel once."""
 
-from __future__ import annotations
-
 import sys
 import tarfile
 from collections import namedtuple

@@ -1,7 +1,5 @@
 """Nothing that a recorded job chose steers a terminal, a spreadsheet or a reader of JSON."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What takes long is told on a terminal, and on nothing else."""
 
-from __future__ import annotations
-
 import io
 import sys
 import time

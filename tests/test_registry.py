@@ -1,7 +1,5 @@
 """A module put into a package is found, in the order stated."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

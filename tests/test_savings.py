@@ -1,7 +1,5 @@
 """Every per cent of a saving names its whole."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.savings import Wholes, interval_text

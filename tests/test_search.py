@@ -1,7 +1,5 @@
 """Moments are found where numpy finds them, in whatever order they are looked for."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Numbers for people: the same quantity is written the same way everywhere."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

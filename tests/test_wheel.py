@@ -1,7 +1,5 @@
 """The wheel holds everything that recording and reporting need on another machine."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import zipfile

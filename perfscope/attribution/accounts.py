@@ -1,7 +1,5 @@
 """The ledger of one rank as a timeline, for those who have a trace and a focus only."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -4,8 +4,6 @@ A rule names a module, a class or a function in full; the longest one that fits 
 of a package stands for all of it, but for what a longer rule says of a part.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Adds the timelines of the ranks up to the ledger and to seconds per function."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

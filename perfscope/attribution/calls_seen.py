@@ -5,8 +5,6 @@ often than not at a call for communication. Such a sample also speaks for the wo
 of which it knows the function; what the call does it must not pass off as that work.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The period of a row of events that repeats itself, and the event that marks each repetition."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """The focus of analysis: the time over which everything is measured (docs/metrics.md)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The time ledger: every nanosecond of every rank's life in exactly one account."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which stacks, seen in training work, show something else than training."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Periods that each rank's own calls or samples show, brought to one count for all ranks."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Where something is, as people say it: the outermost function that does that and nothing else."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -4,8 +4,6 @@ Names do not tell `compute_accuracy` after an epoch from `compute_accuracy` in e
 training work. How long it goes on without a break, and how often, does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What all metrics are computed from: waits, samples, focus and the timelines of the ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Work that recurs every few steps, by its rhythm in the stack samples and not by its name."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ Everything here makes some figures meaningless: what it spoils is withheld, and 
 verdict says first.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Where stack samples were taken most: one function of the user, at one line."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """From the options of `perfscope sweep` to the plan that it follows."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`perfscope export TRACE --to FORMAT`: writes a trace for other tools."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

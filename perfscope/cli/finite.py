@@ -1,7 +1,5 @@
 """Numbers on the command line that are numbers: nan passes every comparison of a range."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

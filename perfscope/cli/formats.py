@@ -1,7 +1,5 @@
 """`perfscope formats`: what can be analyzed besides recordings, and what each format can tell."""
 
-from __future__ import annotations
-
 import click
 
 from perfscope.cli.options import verbose_option

@@ -1,7 +1,5 @@
 """`perfscope`: the entry, which is light so that an interrupt is seen to before all else."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

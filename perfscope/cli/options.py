@@ -1,7 +1,5 @@
 """Options that several commands have, as decorators."""
 
-from __future__ import annotations
-
 import click
 
 verbose_option = click.option(

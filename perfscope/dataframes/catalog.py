@@ -1,7 +1,5 @@
 """All tables by name."""
 
-from __future__ import annotations
-
 from perfscope.dataframes.columns import TableSpec
 from perfscope.registry import members
 

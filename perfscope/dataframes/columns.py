@@ -1,7 +1,5 @@
 """How a table is declared, and what its columns are made of while they are on their way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum

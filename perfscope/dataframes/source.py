@@ -1,7 +1,5 @@
 """A trace and what is computed from it when a table needs it, once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """What a check is and what it can find."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Sequence

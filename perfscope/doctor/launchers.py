@@ -1,7 +1,5 @@
 """The mpirun that are found: those in PATH and the one beside the job's Python."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping

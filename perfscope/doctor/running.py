@@ -1,7 +1,5 @@
 """Programs that a check starts: bounded in time, and ended with all that they started."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

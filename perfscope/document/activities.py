@@ -1,7 +1,5 @@
 """What ranks were doing, as an object of analysis.json."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """From a trace to its result document: what `analyze` and every study do with a run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from perfscope.document.build import build

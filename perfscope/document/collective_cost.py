@@ -1,7 +1,5 @@
 """Bandwidth and cost of collectives as an object of analysis.json."""
 
-from __future__ import annotations
-
 from perfscope.metrics.communication import collective_cost as measured
 from perfscope.schema.common import CostLine
 from perfscope.schema.communication import CollectiveCost, CollectiveFit

@@ -1,7 +1,5 @@
 """What is wrong with a recording, with all stages seen: the first words of the verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

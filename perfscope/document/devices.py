@@ -1,7 +1,5 @@
 """Accelerators as an object of analysis.json."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from perfscope.document.gpus import capability, sampled

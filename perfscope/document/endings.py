@@ -1,7 +1,5 @@
 """How the ranks ended, in words, and which of them ended first and took the others along."""
 
-from __future__ import annotations
-
 from pathlib import PurePosixPath
 from signal import Signals
 

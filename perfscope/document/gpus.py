@@ -1,7 +1,5 @@
 """GPUs as the driver saw them, as an object of analysis.json."""
 
-from __future__ import annotations
-
 from perfscope.metrics.devices.gpus import GpuUse
 from perfscope.metrics.results import Results
 from perfscope.schema.common import Series

@@ -1,7 +1,5 @@
 """States and hardware counters in the document: POP as other tools print it, IPC, frequency."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from perfscope.metrics.efficiency.hybrid import NO_REPLAY, has_threads

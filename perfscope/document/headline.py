@@ -1,7 +1,5 @@
 """The efficiency that leads: of the devices where they were measured, else of the hosts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Horovod in the document: its thread on each rank, and the communication that it exposed."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """What each number of the document means for this run: its `how_measured` rows."""
 
-from __future__ import annotations
-
 from perfscope.metrics.results import Results
 from perfscope.schema.findings import HowMeasured
 from perfscope.units import format_seconds

@@ -4,8 +4,6 @@ Each rule is a sentence and a function that yields what breaks it. Tests apply t
 document that they make; `perfscope analyze --check` does so for users.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

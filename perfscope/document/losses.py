@@ -1,7 +1,5 @@
 """The loss account in the document."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from perfscope.findings.core.finding import Finding

@@ -1,7 +1,5 @@
 """Time: ledger, efficiencies, phases, steps and communication as objects of analysis.json."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from perfscope.document.collective_cost import collective_cost

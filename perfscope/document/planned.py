@@ -1,7 +1,5 @@
 """A gain over as many steps as the user plans to train, from the steps of the recorded run."""
 
-from __future__ import annotations
-
 from perfscope.metrics.results import Results
 from perfscope.schema.findings import PlannedRun
 

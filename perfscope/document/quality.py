@@ -1,7 +1,5 @@
 """Can the result be trusted: the `quality` rows of analysis.json."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from perfscope.document.endings import (

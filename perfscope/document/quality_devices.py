@@ -1,7 +1,5 @@
 """Can the figures of the devices be trusted; nothing where none was measured."""
 
-from __future__ import annotations
-
 from perfscope.metrics.devices.device_collectives import DeviceCommunication
 from perfscope.metrics.devices.devices import DevicesResult
 from perfscope.metrics.results import Results

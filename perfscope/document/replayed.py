@@ -1,7 +1,5 @@
 """The replay as an object of analysis.json: its error, critical path, delay costs, who waited."""
 
-from __future__ import annotations
-
 from perfscope.document.measures import place
 from perfscope.replay import model
 from perfscope.replay.replay import Replay

@@ -1,7 +1,5 @@
 """Memory, threads and files as objects of analysis.json."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 from perfscope.findings.facts.thread_pools import pools

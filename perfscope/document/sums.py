@@ -3,8 +3,6 @@
 The rules that `perfscope.document.invariants` lists; each yields what breaks it, with the figures.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator

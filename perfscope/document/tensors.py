@@ -1,7 +1,5 @@
 """Who was last to have tensors ready, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from perfscope.findings.core.thresholds import WARN_SHARE

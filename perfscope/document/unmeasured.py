@@ -1,7 +1,5 @@
 """What a framework did that the recording cannot tell, in the words of the agent that saw it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from perfscope.trace.model import Trace

@@ -1,7 +1,5 @@
 """The verdict: one sentence about the run, and what the best fixes save together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 

@@ -1,7 +1,5 @@
 """Events of a Chrome trace as text."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """What one rank did, as events of a Chrome trace."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np

@@ -4,8 +4,6 @@ The package `otf2` is used through its functions for the C library: its classes 
 Python objects an event and put the time of the export into the archive.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

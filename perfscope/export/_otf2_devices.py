@@ -1,7 +1,5 @@
 """What the accelerators of a rank did, one location a stream."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import _otf2

@@ -1,7 +1,5 @@
 """The events of one thread: what it entered and left, and what MPI did inside."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable
 from typing import Any

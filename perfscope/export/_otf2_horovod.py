@@ -1,7 +1,5 @@
 """Horovod's exposed communication as a thread of its own, which an archive can hold."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

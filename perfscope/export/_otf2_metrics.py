@@ -1,7 +1,5 @@
 """Counters of a rank as metrics of OTF2, on a location of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

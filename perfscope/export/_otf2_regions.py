@@ -1,7 +1,5 @@
 """What perfscope's operations, phases and steps are in the words of OTF2."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import _otf2

@@ -1,7 +1,5 @@
 """The rows of one rank as what OTF2 is told of them: region, attributes, and the MPI call."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 

@@ -1,7 +1,5 @@
 """A whole trace as an OTF2 archive, rank after rank."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import _otf2

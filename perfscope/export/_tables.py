@@ -1,7 +1,5 @@
 """What the exports of tables share: the description that lies beside them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

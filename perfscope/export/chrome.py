@@ -3,8 +3,6 @@
 Times are microseconds with three decimals since `baseTimeNanoseconds`: exact nanoseconds.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

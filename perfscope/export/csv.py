@@ -5,8 +5,6 @@ runs it. Such a text begins with an apostrophe here, by which spreadsheets know 
 stand in quotes, since some of them part cells at semicolons or tabs.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

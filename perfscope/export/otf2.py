@@ -3,8 +3,6 @@
 Times are the nanoseconds of the trace's wall clock; ranks are location groups, threads locations.
 """
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Parquet: one file a table, for pandas, DuckDB, Spark and other engines."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What an export is, and how its output comes to stand under its name only when it is complete."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Callable, Iterator

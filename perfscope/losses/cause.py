@@ -1,7 +1,5 @@
 """What time is lost to."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from perfscope.schema.enums import Account, Activity, LossKind

@@ -1,7 +1,5 @@
 """A whole number of nanoseconds, divided without a rest."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """In which function of the user's, and at which line, stacks were sampled."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 

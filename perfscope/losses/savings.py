@@ -1,7 +1,5 @@
 """What the run would be shorter by without one cause of loss: replayed, or a bound."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

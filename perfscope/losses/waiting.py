@@ -1,7 +1,5 @@
 """What ranks waited for, by the root of each wait and step by step."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What losses are called where people read of them."""
 
-from __future__ import annotations
-
 from perfscope.losses.entry import Entry
 from perfscope.schema.enums import LossKind
 

@@ -1,7 +1,5 @@
 """Whether the clocks of the hosts are close enough to tell waiting from transfer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Collective instances: which calls belong together, and before what they could not complete."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which call started what completes in which call."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from perfscope.matching.messages import Rows

@@ -1,7 +1,5 @@
 """Splits every operation into waiting for others and transfer (docs/metrics.md, section 3)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

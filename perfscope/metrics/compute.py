@@ -1,7 +1,5 @@
 """All metrics of a trace."""
 
-from __future__ import annotations
-
 from perfscope.attribution.bookkeeping import ledger
 from perfscope.attribution.not_training import not_training
 from perfscope.attribution.preparation import Prepared, prepare

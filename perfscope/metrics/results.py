@@ -1,7 +1,5 @@
 """All metric results of a run: what findings and the result document are made from."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Readers turn files into the trace model: one format a file."""
 
-from __future__ import annotations
-
 from perfscope.readers.recording.reader import open_recording
 from perfscope.readers.registry import open_trace
 

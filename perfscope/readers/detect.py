@@ -3,8 +3,6 @@
 A reader module offers `READER`, a `Reader`; `perfscope.readers.registry` finds it.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import stat

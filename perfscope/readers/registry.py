@@ -1,7 +1,5 @@
 """Which reader opens a path, decided by what lies there and never by its name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path

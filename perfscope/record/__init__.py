@@ -1,7 +1,5 @@
 """Recording: the job's environment, its start and end, and the directory it is recorded to."""
 
-from __future__ import annotations
-
 from perfscope.record.places import agent_directory, recorder_library
 
 __all__ = ["agent_directory", "recorder_library"]

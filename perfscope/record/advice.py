@@ -1,7 +1,5 @@
 """What keeps a recording from the ranks, said before the start with the words that help."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence

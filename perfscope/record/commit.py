@@ -5,8 +5,6 @@ commit is not known. Whether files were changed since the commit is not asked, a
 reading all of them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

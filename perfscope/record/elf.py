@@ -1,7 +1,5 @@
 """Whether a program can be recorded at all, read from its ELF header."""
 
-from __future__ import annotations
-
 import struct
 from enum import Enum
 from pathlib import Path

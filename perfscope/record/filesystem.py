@@ -1,7 +1,5 @@
 """What a directory lies on: a disk of this machine, memory, or a file server."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

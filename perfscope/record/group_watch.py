@@ -5,8 +5,6 @@ kernel does not say which of the two it was, so a process that does nothing but 
 group and reports what it gets.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

@@ -1,7 +1,5 @@
 """Which launcher a command starts: told by the binary that is really found, never by running it."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Brings in what killed processes left in node-local directories of this machine."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

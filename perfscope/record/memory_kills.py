@@ -3,8 +3,6 @@
 A process that is killed counts nothing any more, so that who started it has to look.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 

@@ -1,7 +1,5 @@
 """Where the parts that are loaded into a job lie in this installation."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sysconfig

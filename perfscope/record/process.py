@@ -1,7 +1,5 @@
 """Runs the job as if started without perfscope: its terminal, its signals, its exit code."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

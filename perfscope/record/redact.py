@@ -1,7 +1,5 @@
 """Keeps secrets out of what perfscope writes: the agent's rules, where jobs are launched."""
 
-from __future__ import annotations
-
 from perfscope.agent.perfscope_agent.environment import performance_environment
 from perfscope.agent.perfscope_agent.redact import (
     REDACTED,

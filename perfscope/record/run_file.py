@@ -3,8 +3,6 @@
 It is written before the job starts and again when the job has ended.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import socket

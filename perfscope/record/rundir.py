@@ -1,7 +1,5 @@
 """The directory of a recording: a new one for every run, also for two that start together."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """py-spy, which samples the stacks of a job on request: where it is, and that it has finished."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import sys

@@ -1,7 +1,5 @@
 """Ends a job on request after a step: `perfscope run --stop-after N`."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """What a finished recording holds, from its headers: for the last line of `perfscope run`."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from pathlib import Path

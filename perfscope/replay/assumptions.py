@@ -1,7 +1,5 @@
 """What a prediction assumes, in sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from perfscope.replay.model import Edit

@@ -1,7 +1,5 @@
 """How much a gain would vary from run to run: a moving-block bootstrap over steps or segments."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from perfscope.replay.program import Floats, Ints

@@ -1,7 +1,5 @@
 """Critical path and delay costs step by step, as far as segments between cuts tell steps apart."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ call that takes the message. Every collective ends when its last member has arri
 take no time. Source of the rules: docs/metrics.md, section 1, `T_id(dimemas)`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Edits in words: what `perfscope whatif --edit` understands."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Edits applied to the work of a program: what each rank would have done after a change."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """From the trace of a run to the input queues of its ranks, as far as they are known."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which stretches between collectives are alike, so that their work can be compared."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from perfscope.matching.pool import Pool, dense

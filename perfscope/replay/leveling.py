@@ -6,8 +6,6 @@ more. Ranks are therefore compared over all segments of a kind, value by value i
 each rank keeps the order of its own long and short steps.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

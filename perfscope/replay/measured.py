@@ -4,8 +4,6 @@ What the replay makes a rank wait for is the same where clocks agree. Where a me
 arrive before it was sent, the replayed wait is longer than the call was; the measured one is not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

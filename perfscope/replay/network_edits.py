@@ -1,7 +1,5 @@
 """Edits of communication: fewer bytes, fused allreduces, transfer behind the backward pass."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

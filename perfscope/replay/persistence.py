@@ -1,7 +1,5 @@
 """Whether being late lasts: what single steps cost by their data does not, a slow CPU does."""
 
-from __future__ import annotations
-
 from math import sqrt
 
 import numpy as np

@@ -12,8 +12,6 @@ Counted from the moment a batch is ready, this is put_k = max(put_{k - 1}, get_{
 of docs/metrics.md with Q = depth + 1: one batch waits in the producer's hands.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heapreplace

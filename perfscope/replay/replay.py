@@ -1,7 +1,5 @@
 """What can be asked of a run that is replayed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """Where a program is cut: its meetings of all ranks."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from perfscope.replay.meetings import Kind, Meetings

@@ -1,7 +1,5 @@
 """The work before rows by phase, as delay costs count it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

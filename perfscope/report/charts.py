@@ -1,7 +1,5 @@
 """The charts of the report: bars of parts, lines over time, bands of many ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Charts of change: a waterfall from one total to the next, and a trend with its change points."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

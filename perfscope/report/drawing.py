@@ -1,7 +1,5 @@
 """Data over two axes as inline SVG: classes of the page's palette for colors, no styles, no ids."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, isfinite, log10

@@ -1,7 +1,5 @@
 """Flame graphs as inline SVG: a box for each function, under its caller, as wide as its time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

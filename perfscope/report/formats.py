@@ -1,7 +1,5 @@
 """Numbers of the report as people read them; everything is written by `perfscope.units`."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What the report calls things: every closed set of the document in words for people."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

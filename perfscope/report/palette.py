@@ -1,7 +1,5 @@
 """The roles that color charts; the style sheet has a fill f-ROLE and a stroke s-ROLE for each."""
 
-from __future__ import annotations
-
 from perfscope.schema.enums import Account
 
 ACCOUNT_ROLES = tuple(account.value for account in Account)

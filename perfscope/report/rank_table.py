@@ -1,7 +1,5 @@
 """Quantities by rank as a table: a row for each rank; of many, quantiles and outliers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The timeline of the ranks as inline SVG: what a page without scripts and a printer show."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

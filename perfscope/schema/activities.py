@@ -1,7 +1,5 @@
 """What ranks were doing outside communication, as their stacks tell."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from perfscope.schema.enums import Activity

@@ -1,7 +1,5 @@
 """Compares a document with its declaration: what is missing, not declared or of another kind."""
 
-from __future__ import annotations
-
 import math
 import reprlib
 from collections.abc import Iterator

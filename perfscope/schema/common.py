@@ -1,7 +1,5 @@
 """What several sections of analysis.json are made of."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 NO_REASON = "the result does not hold it"

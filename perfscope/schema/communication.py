@@ -1,7 +1,5 @@
 """Communication of the ranks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from perfscope.schema.common import CostLine, Metric, Place

@@ -1,7 +1,5 @@
 """What a comparison found: the part `compare` of study.json."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal

@@ -1,7 +1,5 @@
 """Accelerators and hardware counters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The efficiency tree of analysis.json: its factors, how they multiply, and their meaning."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Findings and checks of quality."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from perfscope.schema.common import Place

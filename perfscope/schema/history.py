@@ -1,7 +1,5 @@
 """What a history found: the part `history` of study.json."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from perfscope.schema.compare import NotCounted

@@ -1,7 +1,5 @@
 """The loss account: what the time of the ranks was lost to."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from perfscope.schema.common import Place

@@ -1,7 +1,5 @@
 """Reads a document, as it comes from JSON, into the structures that it is declared with."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum

@@ -1,7 +1,5 @@
 """What replaying the run tells."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from perfscope.schema.common import DelayCause

@@ -1,7 +1,5 @@
 """Memory, stacks, threads and files."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a scaling study found: the part `scaling` of study.json."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

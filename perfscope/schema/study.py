@@ -1,7 +1,5 @@
 """study.json, whole; docs/study-json.md says more of each field."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

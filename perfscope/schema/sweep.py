@@ -1,7 +1,5 @@
 """The files of a sweep: plan.json, and outcome.json of each of its runs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

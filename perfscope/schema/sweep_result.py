@@ -1,7 +1,5 @@
 """What a sweep found: the part `sweep` of study.json."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from perfscope.schema.sweep import KindOfAxis

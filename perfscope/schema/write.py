@@ -1,7 +1,5 @@
 """Writes the structures of the documents as JSON: what `read` reads."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import fields, is_dataclass

@@ -1,7 +1,5 @@
 """Job scripts for Slurm: one a configuration, which makes its runs and nothing else."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

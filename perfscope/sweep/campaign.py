@@ -1,7 +1,5 @@
 """Works through the runs of a plan, one after the other, and says how far it is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path

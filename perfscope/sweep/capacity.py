@@ -1,7 +1,5 @@
 """Whether a configuration fits on the CPUs of this machine: ranks times threads."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

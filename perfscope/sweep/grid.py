@@ -1,7 +1,5 @@
 """The configurations of a sweep: every combination of its axes and named sets."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import re

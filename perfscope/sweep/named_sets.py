@@ -1,7 +1,5 @@
 """Named sets of a --configs file: environment, variables, launcher and command of each."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """One run of a sweep: `perfscope run` as a process of its own, with a bound on its time."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """How a run of a sweep ended: the record that makes it a finished run."""
 
-from __future__ import annotations
-
 import json
 import time
 from dataclasses import asdict, dataclass

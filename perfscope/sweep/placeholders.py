@@ -1,7 +1,5 @@
 """`{name}` in a command, replaced by the value of a variable; other braces stay as they are."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """plan.json: what a sweep runs, in which order; a changed command does not fit it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

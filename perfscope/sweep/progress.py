@@ -1,7 +1,5 @@
 """One line on stderr: which run is on, what is done, and about how long the rest takes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Looks for the best configuration with Optuna instead of running all of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any

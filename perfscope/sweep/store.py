@@ -5,8 +5,6 @@ killed, the run under way goes on; the next sweep waits for its end and brings i
 cut short itself is taken away and made again.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What the values of a counter are."""
 
-from __future__ import annotations
-
 from enum import Enum
 
 

@@ -1,7 +1,5 @@
 """What is wrong with a recording as a whole, and which figures may not be told because of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 

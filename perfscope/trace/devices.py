@@ -4,8 +4,6 @@ The rows come from a GPU profiler (Kineto) or from the accelerator locations of 
 Everything derived from them (unions, idle time, efficiencies) belongs to the metrics.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag

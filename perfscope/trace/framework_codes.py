@@ -1,7 +1,5 @@
 """What a collective of a framework is: its blocking form, and whether its bytes are known."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

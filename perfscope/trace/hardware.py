@@ -1,7 +1,5 @@
 """Sums over a thread that a trace with states and hardware counters gives."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 INSTRUCTIONS = "PAPI_TOT_INS"

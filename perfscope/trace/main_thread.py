@@ -1,7 +1,5 @@
 """Columns of what the main thread of a rank used, and what it had to wait for."""
 
-from __future__ import annotations
-
 import numpy as np
 
 MAIN_SAMPLE_DTYPE = np.dtype(

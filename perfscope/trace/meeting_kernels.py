@@ -1,7 +1,5 @@
 """Which communication kernels no rank can leave before the last one has come."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Columns of what was measured of memory and its collector beside the samples of a process."""
 
-from __future__ import annotations
-
 import numpy as np
 
 TREE_SAMPLE_DTYPE = np.dtype(

@@ -1,7 +1,5 @@
 """What the agent noted of a rank, read with care: a recording may hold anything."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 The codes are those of `native/recorder/operations.def`; a test compares the two lists.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum

@@ -1,7 +1,5 @@
 """Stacks that py-spy saw: how long each thread of a rank and of its workers was in which one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -3,8 +3,6 @@
 Times are those of the trace: int64 nanoseconds since its origin.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Whether the processes of a job found each other, and which MPI library they loaded."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fixtures of the agent's tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

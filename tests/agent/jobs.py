@@ -1,7 +1,5 @@
 """Python processes with and without the agent, and what the agent wrote about them."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

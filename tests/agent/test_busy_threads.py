@@ -1,7 +1,5 @@
 """Which other threads have their stacks looked at."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What a line calls is told without running any of the program's code."""
 
-from __future__ import annotations
-
 import dis
 import subprocess
 import sys

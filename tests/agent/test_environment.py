@@ -1,7 +1,5 @@
 """Which environment variables are written: settings of libraries, and nobody's secrets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

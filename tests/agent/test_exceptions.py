@@ -1,7 +1,5 @@
 """Tracebacks look as they do without the agent."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Garbage collections are measured where they happen, and disturb nothing of the program's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tests.agent.jobs import RANK_ZERO, Job

@@ -1,7 +1,5 @@
 """Callbacks run after a module's import, and nobody else can tell."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pickle

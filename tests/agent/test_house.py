@@ -1,7 +1,5 @@
 """What may be loaded into somebody's job: old syntax, the standard library, no output."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Iterator

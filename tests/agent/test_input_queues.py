@@ -1,7 +1,5 @@
 """Queues between threads: what is recorded of them, and what the reader makes of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

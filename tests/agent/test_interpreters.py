@@ -1,7 +1,5 @@
 """Interpreters that a program makes inside its process get no agent, and are not looked into."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The public markers write what they say, and nothing when nothing is recorded."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import math

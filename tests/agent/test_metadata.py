@@ -1,7 +1,5 @@
 """The JSON file beside the records."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

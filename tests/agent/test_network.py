@@ -1,7 +1,5 @@
 """Fabrics and link speeds, read from a tree that looks like /sys/class."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Stacks are noted when a look is due, whoever holds the lock, and nothing is lost by it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 

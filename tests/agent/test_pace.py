@@ -1,7 +1,5 @@
 """Looks are as frequent as asked for, unless they cost too much or the run is long."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.agent.perfscope_agent.pace import Pace

@@ -1,7 +1,5 @@
 """Where memory, files and workers of a process are; machines with NUMA nodes are mocks."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

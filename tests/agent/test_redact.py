@@ -1,7 +1,5 @@
 """Secrets never reach disk."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """What is taken out as a secret, and what is not: many planted ones, and ordinary words."""
 
-from __future__ import annotations
-
 import random
 import re
 import string

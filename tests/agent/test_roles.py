@@ -1,7 +1,5 @@
 """Ranks are told from their workers, from launchers and from programs without ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

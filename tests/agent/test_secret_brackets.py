@@ -1,7 +1,5 @@
 """What stands in brackets: secrets are taken out of them, and labels stay."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.record.redact import redact_value

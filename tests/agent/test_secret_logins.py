@@ -1,7 +1,5 @@
 """Passwords behind `-p` and behind names of secrets, told by the words beside them."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from subprocess import CalledProcessError

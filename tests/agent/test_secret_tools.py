@@ -1,7 +1,5 @@
 """What tools are told is taken out of their commands, and what programs are told stays."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from subprocess import CalledProcessError

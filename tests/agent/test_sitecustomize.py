@@ -1,7 +1,5 @@
 """The agent starts where it should, once, and leaves the program as it is."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

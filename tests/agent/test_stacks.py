@@ -1,7 +1,5 @@
 """The stack sampler names function, file and line, and stays out of the way."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys

@@ -1,7 +1,5 @@
 """Calls of a training loop are grouped into steps, one for each iteration."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A call or operator of which nothing tells what it works on is not taken for Python's own work."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Modules that import each other cannot be read one after the other: there are none."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path

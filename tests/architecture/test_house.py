@@ -1,7 +1,5 @@
 """The size of files and functions, docstrings, and words that must not stand in the repository."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Files that somebody else may have made are opened in one place, which waits for nothing."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Text leaves the process at one place: nothing else in perfscope prints."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

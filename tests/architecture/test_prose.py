@@ -1,7 +1,5 @@
 """No decision rests on a sentence of perfscope's own, which is for people and may be reworded."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Mapping

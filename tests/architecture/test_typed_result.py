@@ -1,7 +1,5 @@
 """How often parts still read documents by string keys: whoever lowers a number keeps it here."""
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Seconds by function and account."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.metrics.compute import compute

@@ -1,7 +1,5 @@
 """Where events repeat themselves: the odd cases that no program of the other tests has."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from perfscope.attribution.cycles import MOST_EVENTS, marks

@@ -1,7 +1,5 @@
 """Exposed communication in closed form: readiness of the ranks, one reduction a step."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

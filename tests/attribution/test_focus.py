@@ -1,7 +1,5 @@
 """The focus of analysis: its default and what the user may ask for."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """What stacks show in place of training, and what they cannot tell apart from it."""
 
-from __future__ import annotations
-
 from perfscope.attribution.activities import ACTIVITIES
 from perfscope.attribution.not_training import not_training
 from perfscope.schema.enums import Activity

@@ -1,7 +1,5 @@
 """Steps of programs that tell none, found in the calls or the samples of each rank."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The outermost function that does something and nothing else."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import cast
 

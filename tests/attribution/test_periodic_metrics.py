@@ -1,7 +1,5 @@
 """Functions that compute an error or a score: told from the training by how often they run."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

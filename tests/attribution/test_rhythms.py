@@ -1,7 +1,5 @@
 """Work that recurs every few steps: found whatever it is called, named by its outermost part."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """What stack samples tell of programs without a marker."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """Which function of the user's a stack is told by."""
 
-from __future__ import annotations
-
 from perfscope.attribution.stack_rules import label_stacks
 from tests.support.trace_builder import TraceBuilder
 

@@ -1,7 +1,5 @@
 """Timelines in bins: closed forms of which account a bin holds at each zoom level."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

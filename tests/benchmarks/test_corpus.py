@@ -1,7 +1,5 @@
 """The corpus: what counts as the same result, and what its table marks as not right."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.corpus.__main__ import PROGRAMS, table

@@ -1,7 +1,5 @@
 """The gallery counts faults and false alarms as it should; really run, it reaches its goals."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import replace
 from itertools import pairwise

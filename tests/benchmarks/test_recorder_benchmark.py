@@ -1,7 +1,5 @@
 """The benchmark of the recorder: every measurement has an end, and its tables say what was run."""
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Generated recordings are what the recorder would have written of such a run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from benchmarks.engine.recording_trace import CALLS_PER_ROUND, ROUNDS_PER_STEP, write_recording

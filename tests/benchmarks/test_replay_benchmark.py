@@ -1,7 +1,5 @@
 """The benchmark of the replay: it replays what it says, and its table says what was run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

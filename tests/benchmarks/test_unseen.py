@@ -1,7 +1,5 @@
 """What truth.toml says of the unseen programs holds, and reports are judged by it as declared."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The table of predicted against real gains: what counts as met, missed and not to be told."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.whatif.gains import Gain

@@ -1,7 +1,5 @@
 """Analyses that write to one directory at the same time."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

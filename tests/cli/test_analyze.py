@@ -1,7 +1,5 @@
 """`perfscope analyze`: files, exit codes, gates, errors."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

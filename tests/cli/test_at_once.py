@@ -1,7 +1,5 @@
 """Commands that several people start at once in one directory: each ends well, no file is half."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """`perfscope compare` as it is typed: sides, gates, files, and errors in three lines."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

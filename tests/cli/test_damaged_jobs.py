@@ -1,7 +1,5 @@
 """Recordings that are not of one whole job: what is said, withheld and returned."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`perfscope formats`: every format that can be read, and what it can tell."""
 
-from __future__ import annotations
-
 from click.testing import CliRunner
 
 from perfscope.cli.formats import LABELS, formats

@@ -1,7 +1,5 @@
 """`perfscope history` as it is typed."""
 
-from __future__ import annotations
-
 import copy
 import json
 import shutil

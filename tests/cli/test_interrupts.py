@@ -1,7 +1,5 @@
 """A command that is interrupted says so by its exit code, and leaves nothing half-written."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What is nobody's fault in perfscope is told as such: a full output, an empty argument."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The command itself: light to load, and clear when something is wrong."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

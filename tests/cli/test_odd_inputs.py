@@ -1,7 +1,5 @@
 """Every command and every file of its input: what is no readable file is an error or a note."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

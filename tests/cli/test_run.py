@@ -1,7 +1,5 @@
 """`perfscope run`: what its options do, and what it says."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

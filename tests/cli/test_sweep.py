@@ -1,7 +1,5 @@
 """`perfscope sweep`: runs that succeed, fail, and are refused; the study; job scripts."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

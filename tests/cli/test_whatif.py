@@ -1,7 +1,5 @@
 """`perfscope whatif`: the words for edits, their predictions, and what cannot be predicted."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Coverage-guided fuzzing of every decoder, under the sanitizers of addresses and behavior."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

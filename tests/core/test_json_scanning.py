@@ -1,7 +1,5 @@
 """Where JSON values end, however long they are, whatever stands in their strings, cut anywhere."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

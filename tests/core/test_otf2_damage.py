@@ -1,7 +1,5 @@
 """Damaged and hostile OTF2 archives: a clear error or the right events, never anything else."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

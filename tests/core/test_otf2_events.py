@@ -1,7 +1,5 @@
 """Every event of an OTF2 archive, as our decoder and as libotf2 see it."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """The compiled replay refuses what is no program, and orders what is one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

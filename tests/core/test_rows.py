@@ -1,7 +1,5 @@
 """Packed rows of the engine are the rows of the trace model."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

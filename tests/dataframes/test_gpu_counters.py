@@ -1,7 +1,5 @@
 """Samples of GPUs among the counters of a trace."""
 
-from __future__ import annotations
-
 from perfscope.dataframes.frames import frame_of
 from perfscope.dataframes.source import Source
 from perfscope.dataframes.tables import counters

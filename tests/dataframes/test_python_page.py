@@ -1,7 +1,5 @@
 """docs/python.md: every snippet runs, and prints what the page shows below it."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import io

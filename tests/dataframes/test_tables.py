@@ -1,7 +1,5 @@
 """Every table has the columns that it declares, and their values are those of the trace."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

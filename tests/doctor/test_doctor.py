@@ -1,7 +1,5 @@
 """`perfscope doctor`: what it finds here, what it makes of planted faults, and how it says so."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

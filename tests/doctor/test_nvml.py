@@ -1,7 +1,5 @@
 """What `perfscope doctor` says of GPUs, from a stand-in for the driver's library."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

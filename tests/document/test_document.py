@@ -1,7 +1,5 @@
 """analysis.json: as described, finite, exact, and the same bytes every time."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

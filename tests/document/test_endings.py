@@ -1,7 +1,5 @@
 """How ranks ended, in words, and who took the others along."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

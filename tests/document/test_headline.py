@@ -1,7 +1,5 @@
 """The efficiency that leads: of the devices where they were measured."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

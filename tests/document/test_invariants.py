@@ -1,7 +1,5 @@
 """The invariants of the result hold for every run that there is, and find what is wrong."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import json

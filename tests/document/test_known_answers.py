@@ -1,7 +1,5 @@
 """Efficiencies of small runs known in closed form, as the document, terminal and page have them."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable

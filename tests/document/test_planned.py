@@ -1,7 +1,5 @@
 """Gains over a planned run: what comes again in every step, and what comes once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

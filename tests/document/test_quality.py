@@ -1,7 +1,5 @@
 """Can it be trusted: every row says why."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

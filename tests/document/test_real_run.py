@@ -1,7 +1,5 @@
 """From a real two-rank training run to the verdict, with the example program."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

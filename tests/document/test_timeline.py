@@ -1,7 +1,5 @@
 """The timeline of analysis.json: one letter for each bin of each rank."""
 
-from __future__ import annotations
-
 from itertools import groupby
 from typing import Any
 

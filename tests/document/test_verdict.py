@@ -1,7 +1,5 @@
 """The verdict: one sentence, honest sums."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

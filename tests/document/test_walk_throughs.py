@@ -1,7 +1,5 @@
 """The walk-throughs of CONTRIBUTING.md, followed on a copy: what they add is in the document."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Jobs that end in every way: `perfscope run`, `perfscope analyze`, and what the report says."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """From the driver to the document: two MPI ranks on two GPUs of a stand-in for NVIDIA's library."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Secrets planted wherever text enters a recording reach no byte of it, nor what is made of it."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import random

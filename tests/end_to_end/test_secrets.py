@@ -1,7 +1,5 @@
 """Secrets of a real job on two ranks reach no file of the recording, no report, no terminal."""
 
-from __future__ import annotations
-
 import base64
 
 import pytest

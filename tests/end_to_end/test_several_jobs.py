@@ -1,7 +1,5 @@
 """Jobs beside each other, inside each other, one after the other, and in odd places."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

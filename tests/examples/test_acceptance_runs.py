@@ -3,8 +3,6 @@
 Two ranks on two cores in place of four, and steps a fifth as long; planted time sleeps.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from pathlib import Path

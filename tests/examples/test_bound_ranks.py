@@ -1,7 +1,5 @@
 """Two ranks that bind themselves to one CPU after they have started, in a real job."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

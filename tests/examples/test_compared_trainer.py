@@ -1,7 +1,5 @@
 """The trainer recorded with its evaluation on rank 0 and without it: promised beside obtained."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

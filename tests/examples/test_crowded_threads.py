@@ -1,7 +1,5 @@
 """2 ranks x 8 OpenMP threads on 2 CPUs: the pool is named, and what is advised is really faster."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """Large arrays that are fresh in each step, and such that are used again, in real jobs."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """Programs without a fault, ten recordings of each under three MPIs: no diagnosis fires."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Horovod in real jobs: its own location, and the wait for a straggler without its timeline."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from statistics import median

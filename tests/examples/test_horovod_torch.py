@@ -1,7 +1,5 @@
 """Horovod with PyTorch, started by horovodrun: steps, the wait for a straggler, its own thread."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

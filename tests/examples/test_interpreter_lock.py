@@ -1,7 +1,5 @@
 """A thread that runs Python code beside the training, in a real job, and one that computes."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

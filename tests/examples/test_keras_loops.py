@@ -1,7 +1,5 @@
 """Keras in a loop, 3,000 calls: growth against the program's own measurement, and its causes."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

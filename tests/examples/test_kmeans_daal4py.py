@@ -1,7 +1,5 @@
 """daal4py over MPI: the example computes the same however it is run; its phases are recorded."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

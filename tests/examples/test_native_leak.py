@@ -1,7 +1,5 @@
 """Buffers of a C library that are never freed are not told as objects that Python keeps."""
 
-from __future__ import annotations
-
 import json
 import sys
 

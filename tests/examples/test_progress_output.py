@@ -1,7 +1,5 @@
 """Progress output too often, for real: named with its line, and the cure's gain predicted."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

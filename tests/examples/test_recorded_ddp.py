@@ -1,7 +1,5 @@
 """Recorded DDP training: exposed waiting, workers that are no ranks, untouched results."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

@@ -1,7 +1,5 @@
 """Recording the trainer changes no result, names each planted fault, and predicts the gain."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

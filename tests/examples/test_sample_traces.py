@@ -1,7 +1,5 @@
 """The recordings in sample_traces/ are small, clean, and say what their README promises."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The example of docs/scaling.md, really run with 1, 2 and 4 ranks."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The S-GAN on two ranks: with Horovod in Keras 2.15, and with mpi4py in Keras 3."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

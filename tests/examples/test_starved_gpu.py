@@ -1,7 +1,5 @@
 """A job on a GPU that its DataLoader starves, and the cure: needs a GPU and a PyTorch for it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Real sweeps of the example trainer: threads and ranks, named environments, MPI libraries."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Loader processes on the CPU of their rank: named there, and silent with CPUs of their own."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

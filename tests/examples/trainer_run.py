@@ -1,7 +1,5 @@
 """Starts the example trainer, alone or recorded, and reads what it says."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

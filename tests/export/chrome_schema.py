@@ -3,8 +3,6 @@
 After "Trace Event Format" (Google, public document) and what ui.perfetto.dev imports.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 _BASE = {

@@ -1,7 +1,5 @@
 """What an export of a trace must hold, taken from the model and not from the exporting code."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """What libotf2 reads from an archive, put together for comparison."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Chrome JSON: by the schema, nested, exact to the nanosecond, and all that the trace holds."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import tempfile

@@ -1,7 +1,5 @@
 """CSV and Parquet: one file a table, and what goes out comes back."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

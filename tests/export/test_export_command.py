@@ -1,7 +1,5 @@
 """`perfscope export`: what it writes where, and what it refuses."""
 
-from __future__ import annotations
-
 import importlib
 import resource
 import signal

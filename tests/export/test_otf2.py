@@ -1,7 +1,5 @@
 """OTF2: libotf2 reads back every event, otf2-print opens the archive."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import tempfile

@@ -1,7 +1,5 @@
 """An exported OTF2 archive, read by perfscope again, gives the numbers of the recording."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

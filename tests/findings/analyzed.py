@@ -1,7 +1,5 @@
 """Shorthand: from a trace to its results, replay and findings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

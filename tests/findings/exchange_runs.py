@@ -1,7 +1,5 @@
 """Training runs that exchange much, made by hand, and which of the findings about it fire."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

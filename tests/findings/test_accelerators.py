@@ -1,7 +1,5 @@
 """What devices wait for, copy and communicate: on jobs with a known fault, and on healthy ones."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

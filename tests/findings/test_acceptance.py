@@ -1,7 +1,5 @@
 """The six runs with a known root cause: each is named, and its price is right."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

@@ -1,7 +1,5 @@
 """A recording of a known case: Keras in a loop fills 200 GB nodes long before the run ends."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Ranks bound to the same CPUs, idle CPUs, and what passes before the first ordinary step."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.findings.core.finding import Finding

@@ -1,7 +1,5 @@
 """The first action names what was seen, or the option that would show it: never "find out"."""
 
-from __future__ import annotations
-
 import ast
 import re
 

@@ -1,7 +1,5 @@
 """Findings about GPUs that the driver sampled: faults, healthy jobs, too little to judge."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What calls of a framework keep: its level, its cause, and what is too short to tell."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Idle time on profiles made by others: the published sums, each with its cause."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Memory that grows, and memory that is left."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Transfer has one cause: a small batch, exchanges that cannot hide, Horovod itself."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Healthy runs on a busy machine: step times vary, by chance and sometimes by much."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What is not measured says why, and what to record or to ask for: of traces that hold little."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import cache

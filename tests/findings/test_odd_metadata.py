@@ -1,7 +1,5 @@
 """Metadata is text from a file: whatever stands in it, no diagnosis fails by itself."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Every command that a finding offers is one that perfscope has, with the options it has."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 """Training runs made by hand: 4 ranks, 200 steps, forward 80 ms, backward 160, input 4, "
 "optimizer 10."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

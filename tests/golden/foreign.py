@@ -1,7 +1,5 @@
 """Small traces of other tools, written by hand: two ranks, four steps, rank 1 computes longer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Nothing that perfscope writes or prints changes unseen: see tests/golden/cases.py."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

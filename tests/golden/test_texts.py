@@ -1,7 +1,5 @@
 """What every text of the golden net has in common: numbers agree with the words beside them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The loss account is a partition on every run, and names causes that were made on purpose."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 

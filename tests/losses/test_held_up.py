@@ -1,7 +1,5 @@
 """Training work in which ranks are held up is lost, to the nanosecond and not twice."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.losses.account import loss_account

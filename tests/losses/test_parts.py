@@ -1,7 +1,5 @@
 """A whole is divided without a rest, near to the weights."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """How a loss is spread over steps and ranks is told as what it was made as."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import pytest

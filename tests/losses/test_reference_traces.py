@@ -1,7 +1,5 @@
 """The account of traces that tell all that ranks do has hardly a blank."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

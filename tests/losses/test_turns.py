@@ -1,7 +1,5 @@
 """Ranks that take turns without any collective: every wait has its step, cause and pattern."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 

@@ -1,7 +1,5 @@
 """Programs of which it is known by hand who takes turns with whom: sends and receives only."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from perfscope.schema.enums import PhaseKind

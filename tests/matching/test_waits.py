@@ -1,7 +1,5 @@
 """Wait and transfer of each kind of operation, by the need rules."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """Programs with known efficiencies: the formula applied to their logs, against the recording."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

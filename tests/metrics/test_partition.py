@@ -1,7 +1,5 @@
 """The ledger is a partition, and every nanosecond is where the definition puts it."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st

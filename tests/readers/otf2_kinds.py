@@ -1,7 +1,5 @@
 """An archive with calls of every kind that the reader turns into rows, two ranks on one host."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Compressed files that cost more than any trace are refused early, whatever they are made of."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from collections.abc import Callable

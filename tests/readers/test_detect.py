@@ -1,7 +1,5 @@
 """What lies at a path is told by content, and unknown content is named."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import sqlite3

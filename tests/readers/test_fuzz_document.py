@@ -1,7 +1,5 @@
 """Changed headers and JSON beside the records: the analysis holds no number that cannot be."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

@@ -1,7 +1,5 @@
 """Damaged recordings: a message or a sound trace with notes, never a traceback, never nonsense."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

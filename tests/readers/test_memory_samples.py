@@ -1,7 +1,5 @@
 """Samples of memory: as recorded, and with damage."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from perfscope.readers.recording.layout import KEPT_NOTHING, SampleKind

@@ -1,7 +1,5 @@
 """Recordings of one run by several tools become one trace; others are left aside with a reason."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Recordings and traces changed at random: a trace that is sound, or a message."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

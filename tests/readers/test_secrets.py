@@ -1,7 +1,5 @@
 """Secrets that other tools wrote into their traces reach no report, no JSON and no export."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

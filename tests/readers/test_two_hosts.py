@@ -1,7 +1,5 @@
 """Real jobs on two emulated hosts whose clocks are far apart, against what the ranks logged."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What keeps a recording from the ranks is said with the exact words that help."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The commit of the program, from git's files: real checkouts, and what merely looks like one."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Where recordings go: never over another one, and never at the cost of the job."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 import sys

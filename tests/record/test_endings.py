@@ -1,7 +1,5 @@
 """Jobs that end badly: the exit code is the job's own, and what was written before stays."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Sequence

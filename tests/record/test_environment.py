@@ -1,7 +1,5 @@
 """What a recorded job finds in its environment: ours in front, the user's kept."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

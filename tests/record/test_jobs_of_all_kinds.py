@@ -1,7 +1,5 @@
 """Jobs that use the system in their own ways: what they do is the same, recorded or not."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """Launchers are told by what is found in PATH; ranks by the command line."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from pathlib import Path

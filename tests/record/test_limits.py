@@ -1,7 +1,5 @@
 """A job that meets the limits of its process gets the same result as without perfscope."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """Programs and machines on which the recorder cannot be loaded: the job runs, told why."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

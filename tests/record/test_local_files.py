@@ -1,7 +1,5 @@
 """Records mapped on the node and copied to the run directory, as on a network file system."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A program that gives every phase a name of its own ends as it does unrecorded."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

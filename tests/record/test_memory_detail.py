@@ -1,7 +1,5 @@
 """`perfscope run --memory-detail`: the line that leaks is named; the program does not notice."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Who starts the job counts whom the kernel ends for want of memory, and a recording tells it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Whatever ends a job, at whatever moment: every call that returned is in the recording."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -1,7 +1,5 @@
 """Signals reach the job once, whoever sends them, and the terminal behaves as without perfscope."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -1,7 +1,5 @@
 """srun of a one-node Slurm, started for the test in a directory of its own."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import signal

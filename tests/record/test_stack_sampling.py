@@ -1,7 +1,5 @@
 """`perfscope run --stacks` with the real py-spy, and what happens where it cannot work."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import sys

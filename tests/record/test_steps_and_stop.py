@@ -1,7 +1,5 @@
 """`--steps A:B` leaves calls of other steps out, `--stop-after N` ends the job on request."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The last line of `perfscope run` reads header fields: their places are those of format.h."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

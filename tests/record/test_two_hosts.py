@@ -1,7 +1,5 @@
 """Ranks on other hosts, whose environment is empty, are recorded like those at home."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

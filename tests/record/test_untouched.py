@@ -1,7 +1,5 @@
 """The job's output, input, exit code and environment are those it has without perfscope."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -4,8 +4,6 @@ A program is one global list of events; each rank does its part of them in this 
 nothing can deadlock. Everything here is written without the replay.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 from hypothesis import strategies as st

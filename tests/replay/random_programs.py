@@ -3,8 +3,6 @@
 Everything here is written without the replay: work is a table by event and rank, time is a list.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from perfscope.schema.enums import Account, PhaseKind

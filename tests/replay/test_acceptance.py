@@ -1,7 +1,5 @@
 """The runs with a known fault: what the replay promises for the fix is what the fixed run takes."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

@@ -1,7 +1,5 @@
 """The interval of a gain: deterministic, honest about chance, not fooled by periods."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Critical path and delay costs by step: they add up to the run, and name what each step lost."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Edits of communication where other calls stand between the allreduces that they are of."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Critical path and delay costs keep what they promise, on random programs and on known cases."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 

@@ -1,7 +1,5 @@
 """A damaged size of a message neither ends the analysis nor the replay."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Edits keep what they promise to keep."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

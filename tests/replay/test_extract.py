@@ -1,7 +1,5 @@
 """Which runs can be replayed, and why others cannot."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

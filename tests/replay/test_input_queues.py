@@ -1,7 +1,5 @@
 """Input queues: a run whose exact answer follows from the recurrence of producer and consumer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cache
 

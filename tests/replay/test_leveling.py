@@ -3,8 +3,6 @@
 Both runs of a pair draw the same chances: the truth is the run without the planted fault.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import pytest

@@ -1,7 +1,5 @@
 """Delay costs charge the waiting that was measured, whatever the clocks say."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The compiled replay of messages and collectives against plain programs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Edits of communication on runs made by hand: the gain is what the changed run takes less."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cache
 

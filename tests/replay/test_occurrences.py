@@ -1,7 +1,5 @@
 """Every k-th time of what ranks do again and again, wherever the collectives lie."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Whether being late lasts, on work whose autocorrelation is known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A recorded program of messages and collectives of all kinds is replayed as it was."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The replay against a plain simulation of random programs of collectives."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 
 import pytest

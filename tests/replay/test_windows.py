@@ -1,7 +1,5 @@
 """Windows, segments and threads: however a run is cut up, its replay is the same."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

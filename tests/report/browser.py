@@ -1,7 +1,5 @@
 """A headless browser for tests, driven over the DevTools protocol through a pipe."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -1,7 +1,5 @@
 """Reads a page's structure for tests: ids, headings, tables, links and attributes."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
 

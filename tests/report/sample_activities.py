@@ -1,7 +1,5 @@
 """Activities as analysis.json holds them, made up."""
 
-from __future__ import annotations
-
 from typing import Any
 
 Json = dict[str, Any]

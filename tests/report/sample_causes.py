@@ -1,7 +1,5 @@
 """What the replay told of a made-up run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.report.sample_parts import Shape

@@ -1,7 +1,5 @@
 """Texts that attack whoever shows them, and a document that is full of them."""
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import Any
 

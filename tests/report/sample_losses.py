@@ -1,7 +1,5 @@
 """The loss account of a made-up run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

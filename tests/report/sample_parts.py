@@ -1,7 +1,5 @@
 """The parts of the made-up result documents, in the schema of analysis.json."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

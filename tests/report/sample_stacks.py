@@ -1,7 +1,5 @@
 """Sampled stacks and lines that keep memory of a made-up run, as analysis.json holds them."""
 
-from __future__ import annotations
-
 from tests.report.sample_parts import Json, Shape
 
 CALLS = (

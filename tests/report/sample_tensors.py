@@ -1,7 +1,5 @@
 """Horovod's timeline in the result documents of made-up runs."""
 
-from __future__ import annotations
-
 from tests.report.sample_parts import Json, Shape
 
 

@@ -1,7 +1,5 @@
 """A made-up timeline for documents of the report's tests: steps, waits, and one evaluation."""
 
-from __future__ import annotations
-
 from tests.report import sample_parts as parts
 from tests.report.sample_parts import Json, Shape
 

@@ -1,7 +1,5 @@
 """The page as a whole: its policy, its structure, its size, and the same bytes every time."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import hashlib

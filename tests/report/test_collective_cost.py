@@ -1,7 +1,5 @@
 """What the section on communication shows of the cost of collectives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from perfscope.report.sections._collective_cost import collective_cost

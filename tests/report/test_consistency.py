@@ -1,7 +1,5 @@
 """No page, terminal or document of a recording contradicts itself, or another of the three."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The section about accelerators, from a document with devices."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Data over two axes as SVG: places, ticks, thinning, and what is said where numbers are odd."""
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ET
 

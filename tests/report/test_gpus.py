@@ -1,7 +1,5 @@
 """The part of the page about sampled GPUs, from a run made by hand."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

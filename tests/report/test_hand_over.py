@@ -1,7 +1,5 @@
 """What a page gives away: its tables sorted and copied, its document, another theme, paper."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import io

@@ -1,7 +1,5 @@
 """What was not measured is shown as missing, never as a zero."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import nan
 

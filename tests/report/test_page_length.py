@@ -1,7 +1,5 @@
 """How long a page is: an answer and a line for all that stands behind it, each one click away."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

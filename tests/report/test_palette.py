@@ -1,7 +1,5 @@
 """The palette: readable on its background and told apart by people who see fewer colors."""
 
-from __future__ import annotations
-
 import re
 from itertools import combinations
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The pieces that sections are made of: safe text, numbers, rank lists, links, and drawings."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The report of documents that the analysis made, so that both sides mean the same fields."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Flame graphs on the page: what stands in them, and that nothing of a trace gets out of them."""
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ET
 

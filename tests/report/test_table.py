@@ -1,7 +1,5 @@
 """A table declared once says the same on the page, in a terminal and in Markdown."""
 
-from __future__ import annotations
-
 import io
 import re
 

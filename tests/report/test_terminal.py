@@ -1,8 +1,6 @@
 """The terminal summary: what the document holds, in any width, without tricks of the traced "
 "program."""
 
-from __future__ import annotations
-
 import io
 import re
 from typing import Any

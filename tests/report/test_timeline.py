@@ -1,7 +1,5 @@
 """The timeline's section: its picture without a script, and what its script is given."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

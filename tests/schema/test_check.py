@@ -1,7 +1,5 @@
 """The declaration of analysis.json finds what a document has wrong, and its files are current."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

@@ -1,7 +1,5 @@
 """The closed sets of analysis.json and its efficiency tree are declared in one place."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sizes with more threads than CPUs: named, and in no law."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

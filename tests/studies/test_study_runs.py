@@ -1,7 +1,5 @@
 """The studies that are made into reports: what they need to be comparable."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

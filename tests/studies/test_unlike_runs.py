@@ -1,7 +1,5 @@
 """Runs that are not of one series: other programs and other thread counts are said first."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

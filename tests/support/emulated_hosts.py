@@ -1,7 +1,5 @@
 """Two hosts on one machine: host names and clocks of their own, and an empty environment."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.support.environments import Mpi

@@ -1,7 +1,5 @@
 """The environments that jobs of the tests run in, made by scripts/environments.py."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field

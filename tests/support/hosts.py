@@ -1,7 +1,5 @@
 """Several hosts on one machine: a remote shell that starts commands in namespaces of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

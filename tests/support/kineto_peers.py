@@ -6,8 +6,6 @@ HolisticTraceAnalysis (MIT, 0.5.0) rounds starts up and ends down to microsecond
 communication. TraceLens leaves out device events whose launch is not in the file.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Loss accounts of results that tests make up."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from perfscope.schema.common import Place

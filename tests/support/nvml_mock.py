@@ -1,7 +1,5 @@
 """The stand-in for NVIDIA's management library, compiled where a test needs one."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

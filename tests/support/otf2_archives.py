@@ -1,7 +1,5 @@
 """OTF2 archives written and read with libotf2, through ctypes: any event, any id, any time."""
 
-from __future__ import annotations
-
 import ctypes
 import importlib
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Turns an OTF2 archive into the same one in the other byte order."""
 
-from __future__ import annotations
-
 import ctypes
 import shutil
 from collections.abc import Callable

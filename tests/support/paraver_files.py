@@ -1,7 +1,5 @@
 """Paraver traces made by hand, as Extrae writes them; times in microseconds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Processes that tests start, watch and end."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """Random traces with everything that an export has to hold: hostile names, messages, odd times."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

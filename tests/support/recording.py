@@ -1,7 +1,5 @@
 """Runs the real `perfscope` command on real jobs."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What a test needs beyond the repository: skipped where it lacks, a failure in CI."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scaling series whose laws are known in closed form."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

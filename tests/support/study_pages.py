@@ -1,7 +1,5 @@
 """What is shown of a study, from what its study.json holds."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

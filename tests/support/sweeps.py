@@ -1,7 +1,5 @@
 """Sweeps made from a few numbers, without running anything."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path

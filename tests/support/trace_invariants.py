@@ -1,7 +1,5 @@
 """What must hold of every trace that a reader returns, whatever it read."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from perfscope.schema.enums import EndKind, PhaseKind

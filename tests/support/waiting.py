@@ -1,7 +1,5 @@
 """Waiting for something that another process does, with an end to it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Writes recordings by hand, byte for byte as the recorder does."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Records of a .rec file, sound and damaged: `python -m tests.support.write_records FILE`."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

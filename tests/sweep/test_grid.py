@@ -1,7 +1,5 @@
 """Configurations of a sweep: the grid, placeholders, named sets from hostile files, CPUs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A sweep that is killed at any moment goes on without repeating or losing a run."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """The search: seeded, resumable, each configuration once, failed ones not taken for good ones."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from perfscope.sweep import grid

@@ -1,7 +1,5 @@
 """Traces made by hand are traces."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from perfscope.schema.enums import EndKind, PhaseKind

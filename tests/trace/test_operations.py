@@ -1,7 +1,5 @@
 """The table of operations is that of the recorder."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

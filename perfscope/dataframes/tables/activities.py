@@ -1,7 +1,5 @@
 """What the ranks were doing outside communication, and at which place of the program."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Collective operations: when each rank came, and how long it waited for the last one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Everything that was measured at moments: processes, nodes, frameworks, other tools' counters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Everything that has a start and an end on a thread of a rank: operations, phases, steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

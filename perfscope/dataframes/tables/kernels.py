@@ -1,7 +1,5 @@
 """What the accelerators of each rank did: kernels, copies and fills."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The ledger: every nanosecond of every rank's life in exactly one account."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

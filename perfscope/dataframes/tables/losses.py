@@ -1,7 +1,5 @@
 """The loss account: what the time of all ranks was lost to."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 

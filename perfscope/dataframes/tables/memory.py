@@ -1,7 +1,5 @@
 """Memory, CPU and threads of each process over time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

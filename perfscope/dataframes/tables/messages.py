@@ -1,7 +1,5 @@
 """Messages from one rank to another: the send and the receive that belong together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

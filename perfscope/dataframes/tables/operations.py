@@ -1,7 +1,5 @@
 """Every operation in which a rank could wait for others, with all that is known of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

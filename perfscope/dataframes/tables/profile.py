@@ -1,7 +1,5 @@
 """What each rank spent its time in, added up: operations, phases, and regions of other tools."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

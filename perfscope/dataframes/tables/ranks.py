@@ -1,7 +1,5 @@
 """The ranks of the job and how each ended."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

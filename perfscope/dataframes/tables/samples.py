@@ -1,7 +1,5 @@
 """Stack samples: which line of which function a thread was in at a moment."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

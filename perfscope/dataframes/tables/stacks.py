@@ -1,7 +1,5 @@
 """The stacks that samples refer to, each once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

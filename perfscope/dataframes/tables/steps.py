@@ -1,7 +1,5 @@
 """Steps: iterations of the training loop on each rank."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The threads of each rank over their whole life."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

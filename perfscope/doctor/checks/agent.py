@@ -1,7 +1,5 @@
 """Whether the agent starts in the job's Python and writes what it should."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Sequence

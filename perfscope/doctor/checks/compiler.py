@@ -1,7 +1,5 @@
 """A C compiler: what building perfscope from its sources, or mpi4py, needs."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Hardware counters, through the kernel's perf_event_open."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

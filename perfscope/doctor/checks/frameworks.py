@@ -1,7 +1,5 @@
 """Frameworks in the job's Python, by what is installed: importing them would take seconds."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """memray, for `perfscope run --memory-detail`: whether the job's Python has it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from perfscope.doctor.check import Check, Outcome, State, Surroundings

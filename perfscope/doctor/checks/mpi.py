@@ -1,7 +1,5 @@
 """The MPI that mpirun starts and the one that mpi4py uses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """GPUs: NVIDIA's management library, loaded by its name as the recorder loads it."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What one record costs here, measured through the recorder library itself."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

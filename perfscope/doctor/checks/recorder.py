@@ -1,7 +1,5 @@
 """Whether this machine's dynamic linker takes the recorder."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from perfscope.doctor.check import Check, Outcome, State, Surroundings

@@ -1,7 +1,5 @@
 """Where recordings would be written: its file system and the room there."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """py-spy, for `perfscope run --stacks`: whether it is there and may read a process."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """CPUs that a job may use here, against the threads that each of its ranks would start."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Two ranks, really started by each mpirun: one world of two, or two worlds of one."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping, Sequence

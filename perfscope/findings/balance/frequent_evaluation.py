@@ -1,7 +1,5 @@
 """Evaluation or progress output by all ranks, more often than the run can afford."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import PurePath

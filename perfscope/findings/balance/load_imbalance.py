@@ -1,7 +1,5 @@
 """Ranks that always have more to do than others between the same two collectives."""
 
-from __future__ import annotations
-
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding

@@ -1,7 +1,5 @@
 """Evaluation, prediction or checkpointing on one rank while the others wait for it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 

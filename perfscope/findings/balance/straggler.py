@@ -1,7 +1,5 @@
 """A rank, or all ranks of a host, that take longer than the others for the same work."""
 
-from __future__ import annotations
-
 from statistics import median
 
 from perfscope.findings.core import wording

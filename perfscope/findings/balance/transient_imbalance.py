@@ -1,7 +1,5 @@
 """Another rank is late each time: work that adds up evenly, and still makes all wait."""
 
-from __future__ import annotations
-
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, passed
 from perfscope.findings.facts.facts import Facts

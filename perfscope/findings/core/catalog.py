@@ -1,7 +1,5 @@
 """All diagnoses of a run, in the order in which they are judged."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """How sure a finding may be: one rule for all of them, read from the interval of the gain."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from perfscope.findings.core.finding import Finding, Gain

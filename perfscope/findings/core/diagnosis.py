@@ -1,7 +1,5 @@
 """What a diagnosis declares."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What a diagnosis returns: a finding, with its evidence and what fixing it saves."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from perfscope.replay.model import Edit

@@ -1,7 +1,5 @@
 """What a change saves: replayed where the run can be replayed, else at most."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 

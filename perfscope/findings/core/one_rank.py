@@ -1,7 +1,5 @@
 """What is said of a comparison between ranks where there is one rank alone."""
 
-from __future__ import annotations
-
 from perfscope.findings.core.finding import (
     Quiet,
     not_applicable,

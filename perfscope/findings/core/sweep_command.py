@@ -1,7 +1,5 @@
 """The command that measures what a setting gives, with the recorded command in it."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """From when on a finding matters: the bounds that several diagnoses share."""
 
-from __future__ import annotations
-
 from perfscope.findings.core.finding import Gain
 from perfscope.schema.enums import Status
 

@@ -1,7 +1,5 @@
 """How findings put places and ranks into words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import PurePath
 

@@ -1,7 +1,5 @@
 """CPUs that the ranks may use and that have nothing to do."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from perfscope.findings.core import thresholds, wording

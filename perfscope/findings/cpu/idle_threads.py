@@ -1,7 +1,5 @@
 """Threads of the ranks that have nothing to compute while others compute."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from perfscope.findings.core import thresholds

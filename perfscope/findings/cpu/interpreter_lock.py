@@ -1,7 +1,5 @@
 """Main threads that wait for Python's interpreter lock while another thread runs Python code."""
 
-from __future__ import annotations
-
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed

@@ -1,7 +1,5 @@
 """Phases in which the CPUs wait for memory, where hardware counters tell."""
 
-from __future__ import annotations
-
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.facts.facts import Facts

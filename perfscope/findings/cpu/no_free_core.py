@@ -1,7 +1,5 @@
 """Nodes all of whose CPUs have a busy rank, so that the system takes its time from the ranks."""
 
-from __future__ import annotations
-
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_applicable, not_measured, passed

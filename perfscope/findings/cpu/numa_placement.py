@@ -1,7 +1,5 @@
 """Ranks whose memory and CPUs lie on different NUMA nodes."""
 
-from __future__ import annotations
-
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_applicable, not_measured, passed

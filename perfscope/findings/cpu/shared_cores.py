@@ -1,7 +1,5 @@
 """Ranks that are bound to the same CPUs while the node has CPUs for all."""
 
-from __future__ import annotations
-
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed

@@ -1,7 +1,5 @@
 """More threads that want to run than CPUs that they may use."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from perfscope.findings.core import thresholds, wording

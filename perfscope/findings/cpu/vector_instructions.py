@@ -1,7 +1,5 @@
 """Settings that keep libraries from vector instructions that the CPUs have."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Loader processes, progress threads and communication threads on the CPUs of the training."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from perfscope.findings.core import thresholds, wording

@@ -1,7 +1,5 @@
 """What ranks that wait for CPUs explain, so that no other finding takes it for its own."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from perfscope.findings.core import thresholds

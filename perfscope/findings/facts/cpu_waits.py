@@ -1,7 +1,5 @@
 """What it costs that the main threads of ranks wait for a CPU."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from perfscope.findings.core.finding import Gain

@@ -1,7 +1,5 @@
 """What findings about accelerators have in common: whether there are any, and what time costs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What findings share about one run: each fact is found once, when the first of them asks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """Input that is fast enough although getting a batch takes long: what it takes long for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

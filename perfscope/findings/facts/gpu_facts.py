@@ -1,7 +1,5 @@
 """What findings about sampled GPUs have in common."""
 
-from __future__ import annotations
-
 from perfscope.findings.core.finding import Quiet, not_applicable, not_measured
 from perfscope.findings.facts.device_facts import torch_devices
 from perfscope.metrics.devices.gpus import GpuUse

@@ -1,7 +1,5 @@
 """What makes the memory of a rank grow, as far as it was observed, and by how much per call."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Threads of a rank that communicate beside its training: Horovod's own, MPI's progress thread."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from perfscope.findings.core import thresholds, wording

@@ -1,7 +1,5 @@
 """Each reason for an idle device: in words, with what to do and which finding shares its time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from perfscope.schema.enums import IdleCause

@@ -1,7 +1,5 @@
 """Who works more than the others, in what, and whether it is always the same ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum

@@ -1,7 +1,5 @@
 """How load imbalance, stragglers and transient imbalance are judged: one of them fires."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum

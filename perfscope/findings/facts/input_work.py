@@ -1,7 +1,5 @@
 """Reading, decoding and copying told apart: what a rank and its producers do for a batch."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from perfscope.findings.core.finding import Evidence

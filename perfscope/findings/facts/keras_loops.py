@@ -1,7 +1,5 @@
 """Methods of Keras models that are called in a loop and build an input pipeline in each call."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from perfscope.findings.core import thresholds

@@ -1,7 +1,5 @@
 """The memory that ranks may use: that of their node, and the limit of their control group."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The lines that keep memory, for the finding of memory that grows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

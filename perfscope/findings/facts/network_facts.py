@@ -1,7 +1,5 @@
 """Why transfer takes long: one cause, so that one finding fires for the same lost time."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

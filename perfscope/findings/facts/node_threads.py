@@ -1,7 +1,5 @@
 """How many threads of the ranks want to run on the CPUs of each node."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What an input queue tells of a rank that waits: how fast it is filled, and how fast emptied."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

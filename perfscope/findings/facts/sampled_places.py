@@ -1,7 +1,5 @@
 """Which functions of the user's program findings name for its communication and file access."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from perfscope.findings.core import wording

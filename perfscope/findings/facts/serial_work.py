@@ -1,7 +1,5 @@
 """Work that one rank does alone now and then, while the others wait for it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median

@@ -1,7 +1,5 @@
 """The thread pools of a rank, by whose setting they are as large as they are."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

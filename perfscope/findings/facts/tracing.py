@@ -1,7 +1,5 @@
 """Functions that TensorFlow or torch.compile traces, and so compiles, again and again."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

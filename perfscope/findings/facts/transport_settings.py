@@ -1,7 +1,5 @@
 """Variables that keep ranks from shared memory inside a node, or from the fabric between nodes."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping

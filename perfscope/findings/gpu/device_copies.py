@@ -1,7 +1,5 @@
 """Copies between host and device during which the device computes nothing."""
 
-from __future__ import annotations
-
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured
 from perfscope.findings.facts.device_facts import (

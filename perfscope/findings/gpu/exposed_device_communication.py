@@ -1,7 +1,5 @@
 """Communication kernels that no computation hides."""
 
-from __future__ import annotations
-
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_applicable

@@ -1,7 +1,5 @@
 """How much memory of the GPUs is left at the peak, and ranks that ran out of it."""
 
-from __future__ import annotations
-
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured

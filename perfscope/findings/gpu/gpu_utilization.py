@@ -1,7 +1,5 @@
 """GPUs in which a kernel runs only a small part of the time, as far as the driver tells."""
 
-from __future__ import annotations
-
 from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome

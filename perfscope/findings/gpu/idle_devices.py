@@ -1,7 +1,5 @@
 """Accelerators that have nothing to do, and what their next work waits for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome

@@ -1,7 +1,5 @@
 """GPUs that were gone before the run was over."""
 
-from __future__ import annotations
-
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding
 from perfscope.findings.facts.facts import Facts

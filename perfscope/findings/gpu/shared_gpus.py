@@ -1,7 +1,5 @@
 """Ranks that share a GPU, and GPUs that nobody uses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from perfscope.findings.core import wording

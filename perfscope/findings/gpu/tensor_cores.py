@@ -1,7 +1,5 @@
 """Matrices that are multiplied in single precision although the devices have tensor cores."""
 
-from __future__ import annotations
-
 import re
 
 from perfscope.findings.core import wording

@@ -1,7 +1,5 @@
 """GPUs that clock lower than they could, for heat or for power that is not there."""
 
-from __future__ import annotations
-
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured

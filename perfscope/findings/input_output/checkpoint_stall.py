@@ -1,7 +1,5 @@
 """Training that stands still while checkpoints are written."""
 
-from __future__ import annotations
-
 from perfscope.attribution.ledger import INDEX
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome

@@ -1,7 +1,5 @@
 """Ranks that wait for their next batch."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

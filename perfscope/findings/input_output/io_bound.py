@@ -1,7 +1,5 @@
 """Ranks that stand still for files: the storage, and not the CPU, sets the pace."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from perfscope.attribution.ledger import INDEX

@@ -1,7 +1,5 @@
 """Entries of the loss account that one change would take away together."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

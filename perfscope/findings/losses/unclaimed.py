@@ -1,7 +1,5 @@
 """What is lost and no diagnosis explains becomes a finding by itself."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import inf
 

@@ -1,7 +1,5 @@
 """What is said of losses that no diagnosis explains: titles, what to look at, what to change."""
 
-from __future__ import annotations
-
 from perfscope.findings.core.wording import capitalized, place, ranks
 from perfscope.findings.losses.groups import Group
 from perfscope.losses.entry import Entry

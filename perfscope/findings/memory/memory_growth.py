@@ -1,7 +1,5 @@
 """Memory that grows for as long as the job runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

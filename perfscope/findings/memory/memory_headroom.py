@@ -1,7 +1,5 @@
 """How much memory of a node is left, and how many more ranks would fit."""
 
-from __future__ import annotations
-
 import re
 
 from perfscope.findings.core import wording

@@ -1,7 +1,5 @@
 """Ranks whose CPU time goes to the kernel, for memory that each step takes anew and gives back."""
 
-from __future__ import annotations
-
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import as_bound, price

@@ -1,7 +1,5 @@
 """Methods of a Keras model that build an input pipeline in every call, called in a loop."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from perfscope.findings.core import thresholds, wording

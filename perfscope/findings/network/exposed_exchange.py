@@ -1,7 +1,5 @@
 """Gradients that are exchanged while no rank computes: communication that nothing hides."""
 
-from __future__ import annotations
-
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Quiet, not_measured, passed
 from perfscope.findings.core.gain import as_bound

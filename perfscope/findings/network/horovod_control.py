@@ -1,7 +1,5 @@
 """Horovod that spends longer on agreeing what to reduce than on reducing it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome

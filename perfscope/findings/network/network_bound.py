@@ -1,7 +1,5 @@
 """Time that goes into moving data between ranks, and not into waiting for them."""
 
-from __future__ import annotations
-
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding
 from perfscope.findings.core.gain import NS, as_bound

@@ -1,7 +1,5 @@
 """A connection between two hosts, or those of one host, that is slower than the others."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from perfscope.findings.core import thresholds, wording

@@ -1,7 +1,5 @@
 """Many small collectives where few large ones would do: latency that is paid again and again."""
 
-from __future__ import annotations
-
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import saved

@@ -1,7 +1,5 @@
 """Ranks that talk through sockets although shared memory or a fabric is there."""
 
-from __future__ import annotations
-
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.core.gain import as_bound

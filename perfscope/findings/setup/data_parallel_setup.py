@@ -1,7 +1,5 @@
 """How a data-parallel job is set up: parts of the data, and one beginning for all ranks."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Processes that were started as one job and never met: each is rank 0 of 1."""
 
-from __future__ import annotations
-
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding
 from perfscope.findings.facts.facts import Facts

@@ -1,7 +1,5 @@
 """Time before the first ordinary step: loading, compiling, tracing."""
 
-from __future__ import annotations
-
 from statistics import median
 
 from perfscope.findings.core import thresholds

@@ -1,7 +1,5 @@
 """The largest broadcast of a rank: whether parameters were sent around."""
 
-from __future__ import annotations
-
 from perfscope.trace.model import Rank
 from perfscope.trace.operations import BY_NAME
 

@@ -1,7 +1,5 @@
 """Places of the user's program that communicate or access files, by samples of the main thread."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field

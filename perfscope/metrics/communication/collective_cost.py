@@ -1,7 +1,5 @@
 """How fast collectives moved their data, and what other ways to do them would take."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

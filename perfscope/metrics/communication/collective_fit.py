@@ -5,8 +5,6 @@ where they meet, is chosen by the Bayesian information criterion (Schwarz 1978),
 sizes are exponentially distributed: sum |t / fit - 1| is then what is to be minimized.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 

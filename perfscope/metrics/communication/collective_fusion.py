@@ -1,7 +1,5 @@
 """Allreduces in quick succession: which belong together, and what one for all would save."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What an allreduce of the run would take, done in other ways, at this and at more ranks."""
 
-from __future__ import annotations
-
 from collections import Counter
 from math import ceil, log2
 

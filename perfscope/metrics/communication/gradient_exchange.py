@@ -1,7 +1,5 @@
 """What is exposed of a gradient exchange that overlaps with the backward pass."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """Horovod's own location: what its thread did, and what of it the ranks had to wait for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """How fast the connections between pairs of hosts are, from messages between their ranks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

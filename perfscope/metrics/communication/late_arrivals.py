@@ -1,7 +1,5 @@
 """Who kept others waiting at collectives, and what that rank was doing instead."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

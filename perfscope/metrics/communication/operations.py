@@ -1,7 +1,5 @@
 """Communication: what each operation cost, who arrived last, and what the late rank was doing."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

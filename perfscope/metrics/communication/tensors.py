@@ -3,8 +3,6 @@
 Fused tensors each carry the whole operation, so that seconds are lengths of unions, never sums.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Seconds of waiting by kind and by the rank that was waited for (docs/metrics.md, section 4)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Collectives that run as kernels: who came last, and how much of the kernels was waiting."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

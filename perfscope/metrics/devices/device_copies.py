@@ -1,7 +1,5 @@
 """Copies between host and device, and how much of them no kernel hides."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

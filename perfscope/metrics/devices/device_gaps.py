@@ -1,7 +1,5 @@
 """Why nothing ran on a device: each gap by what its next work waited for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Why devices were idle: what their host did meanwhile, and how long launches waited."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

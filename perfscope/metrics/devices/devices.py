@@ -1,7 +1,5 @@
 """What the accelerators of a job did: busy, idle and why, overlap, and their efficiencies."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final

@@ -1,7 +1,5 @@
 """Which ranks use which GPU, as the driver, the framework or the environment tells it."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum

@@ -1,7 +1,5 @@
 """What the driver said of the GPUs while the job ran: how busy, how full, how fast, how hot."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Kernels that multiply matrices, by whether tensor cores do it, told by their names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

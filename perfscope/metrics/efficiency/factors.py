@@ -1,7 +1,5 @@
 """The efficiency tree of a run: parallel efficiency and the factors that it is the product of."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from perfscope.schema.common import Metric

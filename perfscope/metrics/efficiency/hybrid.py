@@ -3,8 +3,6 @@
 Source of the formulas: docs/metrics.md, section 2 (BSC's and NAG's hybrid model, multiplicative).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

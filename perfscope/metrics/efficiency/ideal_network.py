@@ -1,7 +1,5 @@
 """T_id: how long the run would take on a network without transfer time (docs/metrics.md)."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

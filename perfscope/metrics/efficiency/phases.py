@@ -1,7 +1,5 @@
 """Phases: where each kind of work took its time, by rank."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

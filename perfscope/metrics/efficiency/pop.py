@@ -3,8 +3,6 @@
 Source of the formulas: docs/metrics.md, section 1 (POP Centre of Excellence, multiplicative model).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

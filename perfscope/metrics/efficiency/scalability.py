@@ -5,8 +5,6 @@ Formulas: docs/metrics.md, section 2. `pop` is the definition of the POP Centre 
 additive model; `cube` is what Cube's Advisor computes without a replay.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum

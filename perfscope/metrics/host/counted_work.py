@@ -1,7 +1,5 @@
 """Instructions, cycles and cache misses by phase, from the hardware counters of a trace."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

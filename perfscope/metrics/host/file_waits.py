@@ -1,7 +1,5 @@
 """Time in which a rank stands still because a thread of it waits for a device."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """What getting batches ready consists of, as far as stack samples show it."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Which lines of a rank kept memory, from the allocations that were recorded on it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from perfscope.attribution.preparation import Prepared

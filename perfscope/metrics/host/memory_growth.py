@@ -1,7 +1,5 @@
 """Memory that keeps growing: warm-up and steady growth told apart."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Of what kind the memory is that grows, as the kernel and the C library's allocator tell."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 

@@ -1,7 +1,5 @@
 """NUMA nodes: where each rank's CPUs and pages are."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

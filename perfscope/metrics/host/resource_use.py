@@ -1,7 +1,5 @@
 """Memory, threads and CPU of the ranks from the native samples."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from signal import SIGKILL

@@ -1,7 +1,5 @@
 """Memory, threads and CPU of each rank over time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

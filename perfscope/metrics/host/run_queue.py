@@ -1,7 +1,5 @@
 """Time in which the main thread of a rank could run and had no CPU."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Samples that each rank processed: whether ranks that work longer also process more."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from perfscope.attribution.focus import Focus

@@ -1,7 +1,5 @@
 """Sampled stacks by phase and rank: the trees that flame graphs are drawn from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A tree of functions with the time spent in each, by group and rank, and its reduction."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

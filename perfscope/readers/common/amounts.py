@@ -1,7 +1,5 @@
 """Which numbers of bytes can be true."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from perfscope.trace.model import Table

@@ -1,7 +1,5 @@
 """The bytes of a file in blocks, decompressed where it is a gzip file; memory stays bounded."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import zlib

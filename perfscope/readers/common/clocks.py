@@ -1,7 +1,5 @@
 """One clock for all ranks: how far each process's clock is from that of the trace."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush

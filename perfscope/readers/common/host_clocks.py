@@ -1,7 +1,5 @@
 """Which clocks the ranks of a trace read whose times nobody but its writer could bring together."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from perfscope.trace.clocks import UNMEASURED, UNSTATED

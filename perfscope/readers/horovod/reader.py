@@ -1,7 +1,5 @@
 """Reads what HOROVOD_TIMELINE wrote: readiness, negotiation and execution of every tensor."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

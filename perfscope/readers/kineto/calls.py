@@ -1,7 +1,5 @@
 """What perfscope exports to Chrome's format and other tools do not write: calls, ids of phases."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from perfscope.readers.kineto.file import KinetoContents, is_own_export

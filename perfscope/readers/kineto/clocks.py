@@ -1,7 +1,5 @@
 """Clocks of ranks whose collectives run on devices, where a kernel waits for those of all ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kernels that communicate and are in no list: those that the user names, or that look so."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

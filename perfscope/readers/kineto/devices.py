@@ -1,7 +1,5 @@
 """Device rows of Kineto files in the numbering of the whole trace: names, groups, sequence."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Process groups of Kineto profiles: what each rank says of them becomes communicators."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping, Sequence

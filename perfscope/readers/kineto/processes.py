@@ -1,7 +1,5 @@
 """Files that hold several processes, such as perfscope's exports and merged profiles, by rank."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

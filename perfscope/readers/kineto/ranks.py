@@ -1,7 +1,5 @@
 """Which rank wrote each profile, and which of a rank's profiles is analyzed."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

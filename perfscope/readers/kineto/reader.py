@@ -1,7 +1,5 @@
 """Reads PyTorch's profiler traces (Kineto), one rank a file, and other Chrome traces."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Which profiles are of one run: their times would mean nothing beside those of another."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
 

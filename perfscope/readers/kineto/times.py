@@ -1,7 +1,5 @@
 """What the times of a Chrome trace can be: their unit, and events that lie far outside the rest."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

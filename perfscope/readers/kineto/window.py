@@ -1,7 +1,5 @@
 """Which part of a profile is that of the program: profilers do not start together on all ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The events of one process of an export, as PyTorch's profiler would write them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Reads SQLite exports of Nsight Systems, of one process or several, one file or one a rank."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Makes the ranks of the model from what the engine reduced of an OTF2 archive."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the accelerator locations of an OTF2 archive show, as Score-P writes CUDA and HIP."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

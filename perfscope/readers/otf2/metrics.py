@@ -1,7 +1,5 @@
 """Metrics of an OTF2 archive: what their values are, by the mode that each has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Which locations of an OTF2 archive are which rank."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

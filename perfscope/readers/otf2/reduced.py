@@ -1,7 +1,5 @@
 """What the engine reduced of an OTF2 archive, and the names that its rows refer to."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How much each thread of the ranks of an OTF2 archive computed, where its regions tell."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Ticks of an OTF2 clock as nanoseconds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

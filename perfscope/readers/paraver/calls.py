@@ -1,7 +1,5 @@
 """MPI calls, messages and collectives of a Paraver trace as operations of the trace model."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

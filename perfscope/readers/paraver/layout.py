@@ -1,7 +1,5 @@
 """What the engine gives of a Paraver trace, and the labels beside it (.pcf, .row)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

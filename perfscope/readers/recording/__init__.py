@@ -1,7 +1,5 @@
 """perfscope's own recordings."""
 
-from __future__ import annotations
-
 from perfscope.readers.detect import Tells
 
 TELLS = Tells(

@@ -1,7 +1,5 @@
 """How each process ended, from all that tells: its flags, its parent, the command's exit code."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -6,8 +6,6 @@ known. As operations on a communicator of their own they are matched, split and 
 of MPI. An asynchronous one is a request from its call to the `wait` of the same group and ordinal.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

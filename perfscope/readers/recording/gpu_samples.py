@@ -1,7 +1,5 @@
 """What a process of a recording sampled of GPUs, as tables and devices of the model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -5,8 +5,6 @@ as their epoch. A get stays a phase of the rank as well, as input wait, unless a
 wait already lies around it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

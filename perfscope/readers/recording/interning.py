@@ -1,7 +1,5 @@
 """One numbering of names, frames, stacks and communicators for all ranks."""
 
-from __future__ import annotations
-
 from perfscope.readers.recording.definitions import CommunicatorDefinition, Definitions, frame_of
 from perfscope.readers.recording.numbering import Numbering
 from perfscope.schema.enums import PhaseKind

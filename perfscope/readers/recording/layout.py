@@ -1,7 +1,5 @@
 """The recording format as numpy sees it: a mirror of native/recorder/format.h."""
 
-from __future__ import annotations
-
 from enum import IntEnum, IntFlag
 
 import numpy as np

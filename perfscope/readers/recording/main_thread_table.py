@@ -1,7 +1,5 @@
 """Samples of the main thread: its CPU time and its waiting for a CPU."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from perfscope.readers.recording.layout import NO_ID

@@ -1,7 +1,5 @@
 """Reads what `perfscope run --memory-detail` left beside the records of a rank."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Samples of memory: of the process tree, in calls of a framework, of Python and its collector."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

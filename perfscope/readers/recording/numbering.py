@@ -1,7 +1,5 @@
 """How the ids of one process translate to indices of the trace."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """One process of the recording becomes one rank of the model, on the trace's clock."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

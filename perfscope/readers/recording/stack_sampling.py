@@ -1,7 +1,5 @@
 """Reads what `perfscope run --stacks` left beside the records of each rank."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Clocks of the processes of a recording, brought together by the wall clocks of their hosts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Like Nsight Systems' tables they go through the decoder of Kineto's profiles.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path

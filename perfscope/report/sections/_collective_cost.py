@@ -1,7 +1,5 @@
 """Bandwidth of collectives, and what other ways of doing them would take."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from perfscope.report.formats import bytes_, count, percent, seconds

@@ -1,7 +1,5 @@
 """GPUs as the driver saw them: a part of the section about accelerators."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 

@@ -1,7 +1,5 @@
 """Horovod's part of the communication section: its thread, and what the ranks had to wait for."""
 
-from __future__ import annotations
-
 from itertools import zip_longest
 
 from perfscope.report.formats import bytes_, count, seconds

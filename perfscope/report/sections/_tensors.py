@@ -1,7 +1,5 @@
 """The part of the communication section that Horovod's timeline fills: readiness and transfers."""
 
-from __future__ import annotations
-
 from itertools import zip_longest
 
 from perfscope.report.formats import bytes_, count, seconds

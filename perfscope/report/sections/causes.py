@@ -1,7 +1,5 @@
 """Causes: what the length of the run is made of, and who made whom wait by what."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from perfscope.report.formats import part_of, percent, seconds

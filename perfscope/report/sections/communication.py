@@ -1,7 +1,5 @@
 """Communication: what each operation cost, where ranks waited, and for whom."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from perfscope.report.charts import Segment

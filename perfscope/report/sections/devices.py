@@ -1,7 +1,5 @@
 """Files and accelerators: what was read and written, and what the devices did."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """The efficiency tree: what each factor says, and how they multiply."""
 
-from __future__ import annotations
-
 from perfscope.report.formats import percent, ratio
 from perfscope.report.labels import band, focus_words, formula_words, useful_words
 from perfscope.report.sections.section import Context, Section

@@ -1,7 +1,5 @@
 """Environment: the command, machines, versions and variables, and how each rank ended."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping, Sequence
 

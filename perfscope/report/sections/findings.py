@@ -1,7 +1,5 @@
 """All findings: what was looked for, what was found, what it costs, and what to do about it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

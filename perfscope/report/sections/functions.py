@@ -1,7 +1,5 @@
 """Functions: where the computation takes place in the user's code."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from perfscope.report.formats import percent, seconds

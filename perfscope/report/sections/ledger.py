@@ -1,7 +1,5 @@
 """Where the time of every rank went: its whole life, split into accounts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

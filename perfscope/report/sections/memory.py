@@ -1,7 +1,5 @@
 """Memory: what each rank held over time, and how much its node had left."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from perfscope.report.charts import MOST_LINES, Line, Plot, lines

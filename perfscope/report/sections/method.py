@@ -1,7 +1,5 @@
 """How it was measured: the definitions behind every number of the page."""
 
-from __future__ import annotations
-
 from perfscope.report.formats import seconds
 from perfscope.report.sections.section import Context, Section
 from perfscope.schema.analysis import Analysis

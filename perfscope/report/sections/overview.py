@@ -1,7 +1,5 @@
 """The first screen: what ran, the verdict, the time, what to fix first, and whether to trust it."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from datetime import datetime, timezone

@@ -1,7 +1,5 @@
 """Quality of the measurement: every check of the recording itself, and the replay's error."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from perfscope.report.formats import seconds

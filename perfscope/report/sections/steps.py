@@ -1,7 +1,5 @@
 """Steps: how long each took on the fastest and the slowest rank, and how the loss went."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from perfscope.report.charts import Line, Plot, band, lines

@@ -1,7 +1,5 @@
 """Threads and CPU: what each rank ran, against the CPUs that it may use."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 

@@ -1,7 +1,5 @@
 """A badge for a README, as SVG made here: no service is asked and nothing is loaded."""
 
-from __future__ import annotations
-
 from markupsafe import escape
 
 from perfscope.report.text import shortened, visible

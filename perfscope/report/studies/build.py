@@ -1,7 +1,5 @@
 """Makes the page of a study: study.html, offline as the report of a run."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Charts of quantities over the size of the job, with ideal lines, spreads and extrapolations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log2

@@ -1,7 +1,5 @@
 """A chart of measured points: one a value, with its spread, and values that gave none."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

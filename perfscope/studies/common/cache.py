@@ -3,8 +3,6 @@
 A kept result counts only for the very files, tool and options that it was made from.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """study.json: one document for every kind of study; docs/study-json.md lists its fields."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final, cast
 

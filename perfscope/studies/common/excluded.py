@@ -1,7 +1,5 @@
 """Which runs count in a study: a run that died early is not faster, so it is left out."""
 
-from __future__ import annotations
-
 from perfscope.studies.common.run import StudyRun
 
 ENDED_WELL = (0, None)

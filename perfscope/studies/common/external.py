@@ -1,7 +1,5 @@
 """Series measured elsewhere, read from CSV, to be drawn beside the runs."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

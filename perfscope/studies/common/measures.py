@@ -1,7 +1,5 @@
 """What runs are compared in: one number a run, and which way is better."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Where runs lie: a run itself, or a directory of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

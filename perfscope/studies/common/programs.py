@@ -1,7 +1,5 @@
 """Whether the runs of a study are of one program: what is said first where they are not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from perfscope.studies.common.run import StudyRun

@@ -3,8 +3,6 @@
 Errors of run times grow with the times, so every residual counts relative to what was measured.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache

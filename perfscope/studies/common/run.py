@@ -1,7 +1,5 @@
 """One run of a study: its analysis.json and typed ways to what studies need."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path

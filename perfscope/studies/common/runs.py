@@ -25,8 +25,6 @@ Findings of a study are files in `studies/findings/` with a `DIAGNOSIS`, judged 
 file in `report/studies/terminals/` with a `TERMINAL`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a run spent its time on, as parts that add up: accounts, or training work and losses."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from perfscope.schema.enums import LossKind

@@ -16,8 +16,6 @@ Everything is a pure function of its arguments; random numbers have fixed seeds.
 Values are times, rates or sizes: positive, finite, compared as ratios, hence through logarithms.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Student's t distribution, from the incomplete beta function: one formula needs no scipy."""
 
-from __future__ import annotations
-
 import math
 
 _TINY = 1e-300

@@ -1,7 +1,5 @@
 """Did it become slower or faster, is that more than noise, and where did the time go?"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What else differs between the sides: versions, variables, hosts, ranks, pinning, transport."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Sequence
 

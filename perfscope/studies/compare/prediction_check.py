@@ -1,7 +1,5 @@
 """Findings that went and came, and what was predicted for them beside what was obtained."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import median
 from typing import get_args

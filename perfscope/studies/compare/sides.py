@@ -1,7 +1,5 @@
 """The sides of a comparison: each a configuration with one or several repeats of the same run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

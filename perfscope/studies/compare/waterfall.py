@@ -1,7 +1,5 @@
 """Where the time went that one side takes more or less than another, part by part."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The best configuration lies at the edge of the grid: beyond it may be a better one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from perfscope.findings.core.finding import Evidence

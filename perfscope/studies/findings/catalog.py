@@ -1,7 +1,5 @@
 """All diagnoses of a kind of study. One more is one more file with a DIAGNOSIS in it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

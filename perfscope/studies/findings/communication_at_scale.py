@@ -1,7 +1,5 @@
 """Moving data takes more and more of the time: the job is too large for its work."""
 
-from __future__ import annotations
-
 from perfscope.findings.core.finding import Evidence
 from perfscope.schema.enums import Confidence, Status
 from perfscope.studies.common.run import StudyRun

@@ -1,7 +1,5 @@
 """Evaluation or output that is done more often with more ranks, while the others wait for it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The noise between repeats is larger than the differences between configurations."""
 
-from __future__ import annotations
-
 from perfscope.findings.core.finding import Evidence
 from perfscope.schema.enums import Confidence, Status
 from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding

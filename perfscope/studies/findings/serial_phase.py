@@ -1,7 +1,5 @@
 """A part of the run that more ranks do not shorten, and that bounds what they can give."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from perfscope.findings.core.finding import Evidence

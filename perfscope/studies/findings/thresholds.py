@@ -1,7 +1,5 @@
 """From when on a finding about several runs matters."""
 
-from __future__ import annotations
-
 LEAST_COUNT = 2  # occurrences at the largest size below which a frequency says nothing
 FREQUENCY_WARN = 1.25  # times as often per unit of work, at the largest size
 FREQUENCY_FAIL = 1.5

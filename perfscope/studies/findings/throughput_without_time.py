@@ -1,7 +1,5 @@
 """Samples per second that scale while the run does not become shorter."""
 
-from __future__ import annotations
-
 from perfscope.findings.core.finding import Evidence
 from perfscope.schema.enums import Confidence, Status
 from perfscope.studies.findings import thresholds

@@ -1,7 +1,5 @@
 """Where a series of measurements changed its level, and where it is only noise."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

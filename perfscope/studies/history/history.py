@@ -1,7 +1,5 @@
 """Runs of the same job over commits and dates: trends, and where they changed."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

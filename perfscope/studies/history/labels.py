@@ -1,7 +1,5 @@
 """What a history says in sentences, and how it was found."""
 
-from __future__ import annotations
-
 from perfscope.schema.history import History, HistoryGroup
 from perfscope.studies.common.programs import are_different
 from perfscope.studies.compare.labels import percent, written

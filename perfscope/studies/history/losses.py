@@ -1,7 +1,5 @@
 """What the time was lost to at each point of a history, and where that changed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """A scaling study as the part `scaling` of study.json, its verdict, and the POP table as CSV."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Extra-P (BSD-3-Clause) brings a graphical interface, scikit-learn and numpy belo
 is an extra of its own and nothing depends on it: pip install 'perfscope-hpc[models]'.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import math

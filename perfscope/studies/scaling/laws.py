@@ -1,7 +1,5 @@
 """The laws of a part of a scaling study, from the sizes that can follow one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """What the time is lost to at each size, and by which law each loss grows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median

@@ -7,8 +7,6 @@ of those that predict the left-out size as well as the best one does, within the
 its errors, the simplest is taken.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

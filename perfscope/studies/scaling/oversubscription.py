@@ -1,7 +1,5 @@
 """Whether the ranks of a run shared CPUs: its times then tell of waiting for CPUs, not of a law."""
 
-from __future__ import annotations
-
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.scaling.series import Point
 

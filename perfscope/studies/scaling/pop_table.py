@@ -1,7 +1,5 @@
 """The POP table of a series: one column a size, from documents instead of traces."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Runs ordered along an axis (ranks, cores, GPUs or nodes), repeats of one size folded together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum

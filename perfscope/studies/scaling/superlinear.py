@@ -1,7 +1,5 @@
 """Sizes whose speed-up is above ideal, with the factors that it is the product of, and why."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The document of a sweep: study.json, from the directory of a sweep alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """On what the ranks of each run talked and where they ran: whether runs may be compared at all."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ speed = ranks x parallel efficiency x work speed, exactly: the work speed is the
 does in a second outside communication. So a ratio of two speeds is the product of three ratios.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import median
 

@@ -1,7 +1,5 @@
 """A sweep, measured: every configuration with its speed, its spread, and what it was made of."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median

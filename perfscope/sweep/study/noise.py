@@ -6,8 +6,6 @@ few repeats of each are enough; the level is shared between the comparisons by B
 Source: J. C. Hsu, Multiple Comparisons (Chapman & Hall, 1996), chapter 4.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

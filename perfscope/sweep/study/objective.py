@@ -1,7 +1,5 @@
 """What configurations are compared by: samples, else steps, else whole runs in a time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Final loss or accuracy of a run: from its recording, else from the job's output."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

@@ -1,7 +1,5 @@
 """One run of a sweep: how it ended, and what was measured of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from typing import Any
 

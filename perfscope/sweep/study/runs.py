@@ -1,7 +1,5 @@
 """The runs of a sweep, analyzed: what each measured, or why it did not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a sweep left on disk: its plan, and how each of its runs ended."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass

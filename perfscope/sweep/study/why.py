@@ -1,7 +1,5 @@
 """Why the best configuration wins: its speed against others', factor by factor."""
 
-from __future__ import annotations
-
 import math
 
 from perfscope.schema.sweep_result import Explanation, FactorRatio, SpeedFactors

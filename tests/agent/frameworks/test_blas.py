@@ -1,7 +1,5 @@
 """The threads that the linear algebra libraries use."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

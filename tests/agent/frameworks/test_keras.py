@@ -1,7 +1,5 @@
 """A Keras program on TensorFlow, recorded."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """What is read from the arguments of fit()."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.agent.perfscope_agent.frameworks import keras_data

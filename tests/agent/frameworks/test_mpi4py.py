@@ -1,7 +1,5 @@
 """mpi4py programs: their ranks are described, however they were started."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.agent.jobs import Job, recording_variables

@@ -1,7 +1,5 @@
 """A plain PyTorch program, recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Collectives that return before they are complete: their start, their wait, their bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

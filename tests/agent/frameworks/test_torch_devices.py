@@ -1,7 +1,5 @@
 """What the agent notes of PyTorch's devices, from a stand-in for PyTorch: there is no GPU here."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """torch.distributed in one process: what torch.compile sees, what is recorded, what is not."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

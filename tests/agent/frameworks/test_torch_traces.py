@@ -1,7 +1,5 @@
 """How often torch.compile compiled: rows from what PyTorch keeps, and a program that does it."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from types import ModuleType

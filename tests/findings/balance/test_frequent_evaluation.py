@@ -1,7 +1,5 @@
 """Evaluation and progress output by all ranks: named, priced, and told from the training itself."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.findings.balance import frequent_evaluation

@@ -1,7 +1,5 @@
 """Load imbalance: which kind, whose, where, and what it costs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Evaluation on one rank: any rank, marked or not, and told from imbalance."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.findings.core.finding import Finding

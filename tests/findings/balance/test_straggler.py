@@ -1,7 +1,5 @@
 """Stragglers: which ranks or host, in what, and what it costs that they are slow."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Ranks that are late by turns: what it costs, and when waiting for CPUs explains it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

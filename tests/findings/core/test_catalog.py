@@ -1,7 +1,5 @@
 """All diagnoses are found, in a stated order, and a broken one costs nothing but itself."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """No finding is surer than the interval of its gain."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

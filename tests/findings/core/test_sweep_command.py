@@ -1,7 +1,5 @@
 """The sweep that a finding offers can be copied into a shell as it stands."""
 
-from __future__ import annotations
-
 import shlex
 
 import pytest

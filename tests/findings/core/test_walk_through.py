@@ -1,7 +1,5 @@
 """The walk-through of CONTRIBUTING.md makes a finding: one file, and it is in the document."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import sys

@@ -1,7 +1,5 @@
 """Main threads that wait for the interpreter lock, in closed form, and what is none of that."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.findings.core.finding import Finding

@@ -1,7 +1,5 @@
 """Few instructions per cycle: bound by memory only where the misses say so."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """No core for the system: a hint where every CPU is busy and all ranks are interrupted alike."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.findings.core.finding import Finding

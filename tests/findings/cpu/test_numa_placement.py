@@ -1,7 +1,5 @@
 """NUMA: CPUs and pages of a rank, on machines that are written down by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

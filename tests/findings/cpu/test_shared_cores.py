@@ -1,7 +1,5 @@
 """What ranks that take turns on a CPU lose by it, in closed form."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.findings.core.finding import Finding

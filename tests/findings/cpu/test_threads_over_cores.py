@@ -1,7 +1,5 @@
 """Threads over cores: judged against what affinity and cgroup allow, with the setting to use."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

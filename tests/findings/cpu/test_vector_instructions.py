@@ -1,7 +1,5 @@
 """Variables that keep libraries from what the CPU has, only where the library is used."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

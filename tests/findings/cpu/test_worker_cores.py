@@ -1,7 +1,5 @@
 """Loader processes and communication threads: in the way only where CPUs do not suffice."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The lines that keep memory: which window counts, which line is named, and when none is."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

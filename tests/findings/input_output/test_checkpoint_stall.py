@@ -1,7 +1,5 @@
 """Checkpoints that hold the training up."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.schema.enums import PhaseKind, Status

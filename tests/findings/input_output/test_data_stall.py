@@ -1,7 +1,5 @@
 """Waiting for input: how long, whose setting helps, and silence where there is none."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

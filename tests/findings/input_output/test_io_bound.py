@@ -1,7 +1,5 @@
 """Standing still for files: told from waiting for ranks, and from writing in the background."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

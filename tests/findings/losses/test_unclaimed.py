@@ -1,7 +1,5 @@
 """What is told of losses that no diagnosis explains."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.findings.core.finding import Finding

@@ -1,7 +1,5 @@
 """What is said of losses that no diagnosis explains."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.findings.losses import words

@@ -1,7 +1,5 @@
 """Of what kind the memory is that grows: in closed form, of each kind."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.findings.core.finding import Finding

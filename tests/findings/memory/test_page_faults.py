@@ -1,7 +1,5 @@
 """Memory that is taken anew in each step, in closed form, and what else the kernel does."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.findings.core.finding import Finding

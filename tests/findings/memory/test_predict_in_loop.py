@@ -1,7 +1,5 @@
 """Pipelines that Keras builds in every call: their cost, with and without the cure in the run."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.findings.core.finding import Finding

@@ -1,7 +1,5 @@
 """Transfer on the critical path: priced by the ideal network, small collectives told apart."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

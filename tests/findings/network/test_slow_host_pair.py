@@ -1,7 +1,5 @@
 """Connections between hosts: a slow pair, a slow host, and networks that are just like that."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

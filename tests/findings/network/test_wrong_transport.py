@@ -1,7 +1,5 @@
 """Settings and fabrics: what keeps ranks from the fastest way to each other, where it matters."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

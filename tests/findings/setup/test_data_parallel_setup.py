@@ -1,7 +1,5 @@
 """How ranks share data and beginnings: told from what was seen, silent on the usual programs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Processes that never met are the first thing to be said, with the package that cures it."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.findings.core.finding import Finding

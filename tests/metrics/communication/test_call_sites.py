@@ -1,7 +1,5 @@
 """The user's functions that communicate and stand still for files, as samples show them."""
 
-from __future__ import annotations
-
 from perfscope.metrics.communication.call_sites import CallSites, Place
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options

@@ -1,7 +1,5 @@
 """Bandwidth and cost of collectives: known lines are found, formulas add up."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which allreduces belong together, against a plain account of the rule, call by call."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Who kept the others waiting, doing what."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.metrics.compute import compute

@@ -1,7 +1,5 @@
 """What operations cost: totals that are never dropped, waits from the records."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.metrics.compute import compute

@@ -1,7 +1,5 @@
 """Readiness and transfers of tensors: closed formulas, and what must always hold."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Waiting by kind and by the rank that caused it, in seconds that follow from the times given."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 

@@ -1,7 +1,5 @@
 """Communication kernels that wait for all ranks are split by who came last; others are not."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What devices did: against a worked example, an oracle, and an epoch whose answer is known."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ranks and their GPUs, and what samples add up to, on traces made by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Phases are exclusive of the phases nested in them."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.attribution.phase_catalog import MOST_OWN_PHASES, OTHER_PHASES

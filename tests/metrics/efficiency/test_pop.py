@@ -1,7 +1,5 @@
 """The efficiency tree with answers computed by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """POP factors as other tools print them, by their formulas."""
 
-from __future__ import annotations
-
 import json
 import typing
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Seconds by activity: in closed form on built traces, and of a real program."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import replace

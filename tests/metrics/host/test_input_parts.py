@@ -1,7 +1,5 @@
 """Reading, decoding, copying and waiting told apart by the functions in stack samples."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.metrics.compute import compute

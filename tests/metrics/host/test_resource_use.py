@@ -1,7 +1,5 @@
 """Memory, threads and CPU from the native samples."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Waiting of main threads for a CPU: in closed form."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.metrics.compute import compute

@@ -1,7 +1,5 @@
 """Stacks by phase, from traces made by hand with known answers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 

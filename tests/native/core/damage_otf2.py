@@ -3,8 +3,6 @@
 usage: python -m tests.native.core.damage_otf2 PROBE [SECONDS]
 """
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Fixtures of the recorder's tests: the library as installed, and jobs recorded with it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

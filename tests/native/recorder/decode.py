@@ -1,7 +1,5 @@
 """Reads a recording with `struct` alone, sharing no code with the package's reader."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every MPI function that mpi4py calls is recorded, or named with the reason why not."""
 
-from __future__ import annotations
-
 import fnmatch
 import re
 import subprocess

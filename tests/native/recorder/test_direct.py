@@ -1,7 +1,5 @@
 """C programs linked to an MPI library, whose symbols are in the program's own scope."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Processes that do not end by themselves, fork, or see others end."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What the Python agent writes through the library."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

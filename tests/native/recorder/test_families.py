@@ -3,8 +3,6 @@
 The programs' numbers of doubles are in jobs/families.py; what they make is derived here by hand.
 """
 
-from __future__ import annotations
-
 from tests.native.recorder.decode import (
     NONE,
     OPERATION,

@@ -1,7 +1,5 @@
 """GPU samples, taken from a stand-in for the driver's library: there is no GPU here."""
 
-from __future__ import annotations
-
 import re
 import sys
 import time

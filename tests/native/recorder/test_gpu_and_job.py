@@ -1,7 +1,5 @@
 """Sampling GPUs leaves a job as it is: exit code, forks and end, whatever the driver does."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

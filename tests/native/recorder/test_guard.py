@@ -1,7 +1,5 @@
 """Pages of the record file that cannot be written end neither the job nor its own signals."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

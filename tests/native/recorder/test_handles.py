@@ -1,7 +1,5 @@
 """Handles that a library gives again to something else, after an end that no watched call made."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

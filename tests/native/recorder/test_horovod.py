@@ -1,7 +1,5 @@
 """Horovod's control traffic: told apart by who calls, joined while idle, read for readiness."""
 
-from __future__ import annotations
-
 import subprocess
 from itertools import pairwise
 from pathlib import Path

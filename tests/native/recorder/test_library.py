@@ -1,7 +1,5 @@
 """The library as a file: what it needs, how it compiles, the numbers of its format."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """Bounded recordings: size limit, full disk, file size limit, no directory to write to."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

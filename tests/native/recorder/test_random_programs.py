@@ -1,7 +1,5 @@
 """Random programs: recording changes no result, and records every call once and rightly."""
 
-from __future__ import annotations
-
 import subprocess
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The recorder's own rules for secrets, in texts of a few characters, under sanitizers."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Several threads that call MPI at once, and the sampler's view of threads."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

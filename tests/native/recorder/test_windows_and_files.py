@@ -1,7 +1,5 @@
 """Neighbors, windows, files and groups: what their records say, derived by hand from the job."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

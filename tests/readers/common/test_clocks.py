@@ -1,7 +1,5 @@
 """Clocks of several hosts: jobs whose true times are known, told by clocks that are wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Horovod's timeline: the known values of the reference files, and files made by hand."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """Horovod's thread is read as a location of its own, and is never taken for the rank's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

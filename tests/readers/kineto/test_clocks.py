@@ -1,7 +1,5 @@
 """Clocks of profiles that name no host: never worse than they were, else put right."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

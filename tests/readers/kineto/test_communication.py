@@ -1,7 +1,5 @@
 """Kernels of libraries that communicate, those that only sound like it, and those a user names."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

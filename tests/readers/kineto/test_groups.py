@@ -1,7 +1,5 @@
 """Process groups of profiles that do not list them: from the arguments of their collectives."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """A file that holds several processes: each is a rank with its own devices, or it is told."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Which rank wrote a profile: told, named, of one process, or guessed; and which one is taken."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from perfscope.readers.registry import open_trace

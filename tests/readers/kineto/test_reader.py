@@ -1,7 +1,5 @@
 """Chrome and Kineto JSON: what may stand in such files, and what must not end a reader."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """Kineto traces made by others: every published value, and why where ours differs."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

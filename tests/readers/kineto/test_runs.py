@@ -1,7 +1,5 @@
 """Profiles of several runs in one folder are never joined, and the error says which is of which."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

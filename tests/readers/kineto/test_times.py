@@ -1,7 +1,5 @@
 """Times of Chrome traces that are damaged, in another unit, far off, or of two clocks."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

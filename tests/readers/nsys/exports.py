@@ -1,7 +1,5 @@
 """Exports of Nsight Systems as tests need them: tables and columns as its releases name them."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Foreign traces of two hosts: whether their clocks let waiting be told from transfer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

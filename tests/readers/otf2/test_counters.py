@@ -1,7 +1,5 @@
 """Counters of OTF2 archives: in the unit of the metric, whatever base and exponent scale them."""
 
-from __future__ import annotations
-
 import os
 import struct
 from fractions import Fraction

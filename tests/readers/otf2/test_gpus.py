@@ -1,7 +1,5 @@
 """Devices of OTF2 archives: told by the names of their streams, else by their groups."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Modes of OTF2 metrics: what was counted is the same, in whatever way the archive says it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The profile of OTF2 archives against a plain stack, however calls nest, repeat and are left."""
 
-from __future__ import annotations
-
 import os
 from collections import defaultdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Persistent and probed messages of OTF2 archives: every start and every receive is matched."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """OTF2 archives with threads beside the ranks, and archives that lack events."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

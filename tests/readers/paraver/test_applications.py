@@ -1,7 +1,5 @@
 """Paraver traces of several applications, whose tasks and communicators count anew in each."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

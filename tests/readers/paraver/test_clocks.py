@@ -1,7 +1,5 @@
 """Ranks of one host whose clocks differ, which another tool's trace need not say."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

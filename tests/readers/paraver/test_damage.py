@@ -1,7 +1,5 @@
 """Paraver traces that hold less than their header promises: it is said, and nothing is made up."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

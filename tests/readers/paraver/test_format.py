@@ -1,7 +1,5 @@
 """Legal oddities of Paraver traces: big counters, several applications, order, units, calls."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

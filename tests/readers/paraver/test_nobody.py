@@ -1,7 +1,5 @@
 """Calls that address MPI_PROC_NULL leave no message in a Paraver trace, and wait for nobody."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

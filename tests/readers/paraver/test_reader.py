@@ -1,7 +1,5 @@
 """Paraver traces: the known values of a real series, and traces made by hand."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Traces whose states show communication that has no calls: nothing claims that it was work."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

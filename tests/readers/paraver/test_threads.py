@@ -1,7 +1,5 @@
 """Paraver traces whose tasks have several threads: no figure may be that of the first one alone."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """JSON of jobs is read with every field checked."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

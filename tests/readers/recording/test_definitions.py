@@ -1,7 +1,5 @@
 """Definitions are read as far as they are sound."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How a rank ended is told by whatever tells it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Phase records of torch.distributed become matched operations with wait and transfer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

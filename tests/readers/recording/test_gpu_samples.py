@@ -1,7 +1,5 @@
 """GPUs of a recording: what is read of them, what cannot be true, and recordings without any."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """numpy's view of the recording is the recorder's own, field by field."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Samples of the main thread: as recorded, over the end of a counter, and with damage."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from perfscope.readers.recording.layout import NO_ID, SampleKind

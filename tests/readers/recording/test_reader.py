@@ -1,7 +1,5 @@
 """A recording is read as it was written, and what is wrong with it is said."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

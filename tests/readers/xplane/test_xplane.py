@@ -1,7 +1,5 @@
 """XPlane profiles: known steps, devices with their launches, and what is no sound file."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The page, the terminal and the Markdown of a comparison, from its document alone."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A study says the same on its page, in the terminal, in Markdown and in study.json."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """The page and the terminal of a study, whatever its kind."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

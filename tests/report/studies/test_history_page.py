@@ -1,7 +1,5 @@
 """The page, the terminal and the badge of a history."""
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ET
 from typing import Any

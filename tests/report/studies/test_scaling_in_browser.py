@@ -1,7 +1,5 @@
 """A scaling study's page as a browser shows it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page and the terminal of a scaling study."""
 
-from __future__ import annotations
-
 import copy
 import re
 from typing import Any

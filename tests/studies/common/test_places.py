@@ -1,7 +1,5 @@
 """Where runs are looked for below a directory."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

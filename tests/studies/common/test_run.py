@@ -1,7 +1,5 @@
 """What studies take from a run rests on its figures and flags, never on the words beside them."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.study_runs import made_run

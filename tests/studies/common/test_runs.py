@@ -1,7 +1,5 @@
 """How runs are read for a study: what counts as one, what is kept, what is refused."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

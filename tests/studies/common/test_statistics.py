@@ -1,7 +1,5 @@
 """Statistics of few runs against published tables, enumeration, and simulated noise."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """Comparisons of runs made from formulas, so that every number of the answer is known."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

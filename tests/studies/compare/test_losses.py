@@ -1,7 +1,5 @@
 """Which loss grew from one side of a comparison to the next."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.studies.compare.sides import Side, make_side

@@ -1,7 +1,5 @@
 """Change points of series whose changes are known, and of noise that has none."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

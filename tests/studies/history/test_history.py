@@ -1,7 +1,5 @@
 """Histories made from formulas: grouping, order, changes, the badge and what is left out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

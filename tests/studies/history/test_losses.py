@@ -1,7 +1,5 @@
 """What the time is lost to over the points of a history, with changes made on purpose."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.report.studies.sections.history_trends import losses

@@ -1,7 +1,5 @@
 """Extra-P beside our own models: where it is not installed, and what it is asked and answers."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType, SimpleNamespace
 from typing import Any

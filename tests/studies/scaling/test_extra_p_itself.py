@@ -1,7 +1,5 @@
 """Extra-P itself, not a stand-in for it: laws that are known in closed form, on five sizes."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """Losses over sizes, with laws that are known in closed form."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

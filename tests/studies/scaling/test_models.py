@@ -1,7 +1,5 @@
 """Laws of growth: series of known laws must give these laws back."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

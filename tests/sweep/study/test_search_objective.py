@@ -1,7 +1,5 @@
 """What a search optimizes: never steps where these are not alike."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A search that goes on with more repeats chooses as it did before."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

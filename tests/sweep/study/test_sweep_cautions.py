@@ -1,7 +1,5 @@
 """Speeds of a sweep that may not be comparable are compared with a warning."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

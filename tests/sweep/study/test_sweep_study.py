@@ -1,7 +1,5 @@
 """What a sweep measured: the best, the noise around it, why it wins, on what it ran."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Where the time went that a side takes more or less: the ledgers' difference as a waterfall."""
 
-from __future__ import annotations
-
 from perfscope.report.charts_changes import Fall
 from perfscope.report.charts_changes import waterfall as draw
 from perfscope.report.formats import seconds, time_scale

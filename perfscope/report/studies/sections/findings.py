@@ -1,7 +1,5 @@
 """Findings about the runs together, shown like those of a single run."""
 
-from __future__ import annotations
-
 from perfscope.report.sections import findings
 from perfscope.report.studies.section import FINDINGS, Context, StudySection
 from perfscope.savings import Wholes

@@ -1,7 +1,5 @@
 """Trends over commits and dates, with their changes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from perfscope.report.charts import Plot

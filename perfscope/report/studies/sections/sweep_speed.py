@@ -1,7 +1,5 @@
 """How fast each configuration was: a line for one variable, heat maps for two and three."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 
