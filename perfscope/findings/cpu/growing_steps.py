@@ -9,6 +9,7 @@ from perfscope.findings.core.gain import saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.step_growth import StepGrowth, step_growth
 from perfscope.metrics.results import Results
+from perfscope.findings.facts.function_growth import function_growth
 from perfscope.schema.enums import Confidence
 from perfscope.units import format_seconds, format_share
 
@@ -16,9 +17,10 @@ ID = "growing_steps"
 TITLE = "Steps take longer the longer the run lasts"
 PASSED = "Steps do not take longer the longer the run lasts"
 DESCRIPTION = (
-    "Compares the median step of each quarter of the run. Where it rises again and falls in "
-    "none, by more than chance explains, and no rank waits for CPUs, something grows with the "
-    "steps: a list that is searched, a history that is summed up anew, a log that is written again."
+    "Compares the median step of each quarter of the run, and, where that says nothing or ranks "
+    "wait for CPUs, each function with all other work of its rank. What rises again and falls in "
+    "no quarter, by more than chance explains, grows with the steps: a list that is searched, a "
+    "history that is summed up anew, a log that is written again."
 )
 
 
@@ -29,27 +31,23 @@ def is_sampled(results: Results) -> bool:
 
 def judge(run: Facts) -> Outcome:
     """Whether steps grow, what that cost, and the function that grows."""
-    found = step_growth(run.results)
+    # ranks that wait for CPUs do so longer in one part of the run than in another
+    whole = None if run.waits_for_cpus else step_growth(run.results)
+    found = whole or function_growth(run.results)
     if found is None:
-        return passed("The median step does not rise from quarter to quarter of the run.")
-    if run.waits_for_cpus:
-        return passed("The steps rise, but ranks wait for CPUs, and that differs over the run.")
+        return passed("Nothing takes more of a step from quarter to quarter of the run.")
     margin_s = 2.0 * found.error_s
     interval_s = max(0.0, found.lost_s - margin_s), found.lost_s + margin_s
     gain = saved(run.results, found.lost_s, interval_s=interval_s)
     status = thresholds.unless_chance(thresholds.by_gain(gain), gain.seconds, gain.share)
     if not status.is_fault:
         return passed(f"Steps grow by {format_share(found.last_s / found.first_s - 1.0)} in all.")
-    where = f", most of it in {found.frame.function}()" if found.frame else ""
     return Finding(
         id=ID,
         status=status,
-        title=(
-            f"Steps grow from {format_seconds(found.first_s)} to {format_seconds(found.last_s)} "
-            f"over the run{where}"
-        ),
+        title=_title(found),
         summary=(
-            "The median step grows from quarter to quarter of the run, and will "
+            f"{_who(found)} grows from quarter to quarter of the run, and will "
             f"go on so: a run twice as long loses four times the {format_seconds(found.lost_s)} "
             "where it grows evenly."
         ),
@@ -67,10 +65,26 @@ def judge(run: Facts) -> Outcome:
     )
 
 
+def _title(found: StepGrowth) -> str:
+    lengths = f"from {format_seconds(found.first_s)} to {format_seconds(found.last_s)}"
+    if found.frame is None:
+        return f"Steps grow {lengths} over the run"
+    if found.is_of_function:
+        return f"{found.frame.function}() grows {lengths} in a step over the run"
+    return f"Steps grow {lengths} over the run, most of it in {found.frame.function}()"
+
+
+def _who(found: StepGrowth) -> str:
+    if found.is_of_function:
+        return "The time of this function in a step, measured against all other work of its rank,"
+    return "The median step"
+
+
 def _evidence(found: StepGrowth) -> tuple[Evidence, ...]:
+    step = "In a step" if found.is_of_function else "Median step"
     return (
-        Evidence("Median step, first quarter of the run", found.first_s, "s"),
-        Evidence("Median step, last quarter", found.last_s, "s", "as in the first"),
+        Evidence(f"{step}, first quarter of the run", found.first_s, "s"),
+        Evidence(f"{step}, last quarter", found.last_s, "s", "as in the first"),
         Evidence("Beyond steps as in the first quarter", found.lost_s, "s"),
     )
 

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.metrics.results import Results
@@ -34,6 +35,7 @@ class StepGrowth:
     lost_s: float
     error_s: float
     frame: Frame | None
+    is_of_function: bool = False  # seconds are those of one function in a step
 
 
 def step_growth(results: Results) -> StepGrowth | None:
@@ -50,9 +52,7 @@ def step_growth(results: Results) -> StepGrowth | None:
     medians = np.array([np.median(part) for part in parts])
     spread = np.median([np.median(np.abs(part - np.median(part))) for part in parts])
     error = 1.2533 * 1.4826 * float(spread) / np.sqrt(len(parts[0]))
-    rises = np.diff(medians)
-    is_steady = np.all(rises > -2.0 * error) and np.count_nonzero(rises > error) >= LEAST_RISES
-    if not is_steady or medians[-1] - medians[0] <= SURE * np.sqrt(2) * error:
+    if not rises_again(medians, error) or medians[-1] - medians[0] <= SURE * np.sqrt(2) * error:
         return None
     scale = results.steps.count / PARTS
     return StepGrowth(
@@ -62,6 +62,12 @@ def step_growth(results: Results) -> StepGrowth | None:
         error_s=float(np.sqrt(2) * error * results.steps.count),
         frame=_frame(results),
     )
+
+
+def rises_again(values: npt.NDArray[np.float64], error: float) -> bool:
+    """Whether values rise more than once and never fall, as far as their error lets one see."""
+    rises = np.diff(values)
+    return bool(np.all(rises > -2.0 * error) and np.count_nonzero(rises > error) >= LEAST_RISES)
 
 
 def _frame(results: Results) -> Frame | None:

@@ -61,3 +61,57 @@ def test_what_grows_with_every_step() -> None:
 )
 def test_steps_that_differ_and_do_not_grow(extra: Callable[[int], float]) -> None:
     assert judged(extra).status is Status.PASS
+
+
+def crowded(growing: Callable[[int], float], slowdown: Callable[[int], float]) -> Finding:
+    """Two ranks whose threads wait for CPUs, which makes all work longer; looked at every 5 ms.
+
+    A step is 0.05 s of one function and what is given of another, and then a collective.
+    """
+    builder = TraceBuilder(2, end_s=60.0)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0)
+        begin = 1.0
+        for step in range(STEPS):
+            parts = (FIXED, 0.05 * slowdown(step)), (GROWING, growing(step) * slowdown(step))
+            end = begin + sum(length for _, length in parts) + 0.01
+            rank.step(step, begin, end).op("MPI_Allreduce", end - 0.01, end, comm=0, seq=step)
+            for frame, length in parts:
+                for tick in np.arange(0.0, length, 0.005):
+                    rank.stack(begin + tick, (FIXED, frame))
+                begin += length
+            begin = end
+        rank.finalize(begin + 0.5).set(cpu_count_allowed=2, cpus_allowed="0-1")
+        for tick in range(int(10 * begin)):
+            spent = {"cpu_s": tick / 20, "queue_delay_s": tick / 20}
+            rank.main_sample(tick / 10, **spent).process_sample(tick / 10, **spent)
+    return analyze_trace(builder.build()).findings["growing_steps"]
+
+
+def busier(step: int) -> float:
+    """How much longer all takes, as others need more and more of the machine."""
+    return 1.0 + step / STEPS
+
+
+def test_a_function_that_grows_while_ranks_wait_for_cpus() -> None:
+    """Step k takes k ms more in one function: beyond its ratio of the first 20, 30 ms a step.
+
+    The work beside it takes 1.5 times as long on average, and what grows with the steps 1.5 times
+    30 ms and, both growing, a little more.
+    """
+    finding = crowded(lambda step: 0.001 * step, busier)
+    assert finding.status.is_fault
+    assert "from" in finding.title
+    assert "summarize()" in finding.title
+    assert [(one.function, one.file) for one in finding.where] == [GROWING[:2]]
+    lost = sum(0.001 * (step - 9.5) * busier(step) for step in range(STEPS))
+    assert finding.gain_s == pytest.approx(lost, rel=0.15)
+
+
+def test_a_busy_machine_makes_all_functions_longer() -> None:
+    assert crowded(lambda _: 0.03, busier).status is Status.PASS
+
+
+def test_a_function_that_takes_longer_only_for_a_time() -> None:
+    window = crowded(lambda step: 0.06 if 20 <= step < 40 else 0.01, busier)
+    assert window.status is Status.PASS
