@@ -18,9 +18,9 @@ TITLE = "Steps take longer the longer the run lasts"
 PASSED = "Steps do not take longer the longer the run lasts"
 DESCRIPTION = (
     "Compares the median step of each quarter of the run, and, where that says nothing or ranks "
-    "wait for CPUs, each function with all other work of its rank. What rises again and falls in "
-    "no quarter, by more than chance explains, grows with the steps: a list that is searched, a "
-    "history that is summed up anew, a log that is written again."
+    "wait for CPUs, what each function needs without that. What rises again and falls in no "
+    "quarter, by more than chance and than all other work, grows with the steps: a list that is "
+    "searched, a history that is summed up anew, a log that is written again."
 )
 
 
@@ -76,7 +76,7 @@ def _title(found: StepGrowth) -> str:
 
 def _who(found: StepGrowth) -> str:
     if found.is_of_function:
-        return "The time of this function in a step, measured against all other work of its rank,"
+        return "What this function needs in a step, without waiting for CPUs,"
     return "The median step"
 
 

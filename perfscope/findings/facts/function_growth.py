@@ -1,4 +1,4 @@
-"""The function that takes more of the work from quarter to quarter of the run."""
+"""The function that needs more CPU time in a step from quarter to quarter of the run."""
 
 from __future__ import annotations
 
@@ -13,28 +13,85 @@ from perfscope.findings.facts.step_growth import LEAST_STEPS, PARTS, SURE, StepG
 if TYPE_CHECKING:
     from perfscope.attribution.timeline import Timeline
     from perfscope.metrics.results import Results
-    from perfscope.trace.model import Rank
+    from perfscope.trace.model import Frame, Rank
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
 def function_growth(results: Results) -> StepGrowth | None:
-    """The growth of one function against all other work of its rank; None where none grows.
+    """The growth of one function, without waiting for CPUs; None where none grows.
 
-    What slows a rank down as a whole, such as a busy machine, makes all of its functions longer
-    alike and leaves their ratios. Of the ranks, the one that loses most by it. Seconds are those of
-    the function in a step; their error is that of counting samples.
+    What slows a rank down as a whole, such as others that use its caches, makes all of its
+    functions longer alike: only what one grows beyond all other work of its rank counts. Of the
+    ranks, the one that loses most by it. Seconds are those of the function in a step; their error
+    is that of counting samples.
     """
     if results.labels is None or len(results.steps.starts_ns) < LEAST_STEPS:
         return None
     user_frame, grown = results.labels.user_frame, []
     for rank, timeline in zip(results.trace.ranks, results.timelines, strict=True):
-        spent, lines = _by_function(results, timeline, user_frame)
-        period_ns = results.focus.length_ns / max(1, _samples(results, rank))
-        if (found := _growth(results, spent, lines, period_ns)) is not None:
-            grown.append(found)
+        if len(rank.main_samples) and len(rank.stacks):
+            found = _of_rank(results, rank, timeline, user_frame)
+            grown += [found] if found else []
     return max(grown, key=lambda one: one.lost_s, default=None)
+
+
+def _of_rank(
+    results: Results, rank: Rank, timeline: Timeline, user_frame: Ints
+) -> StepGrowth | None:
+    samples, bounds = rank.main_samples, timeline.boundaries
+    queued = np.diff(np.interp(bounds, samples["t"], samples["queue_delay_ns"]))
+    ready = np.maximum(timeline.lengths - queued, 0.0)
+    frames = np.where(timeline.stacks >= 0, user_frame[timeline.stacks], -1)
+    quarter = np.searchsorted(_edges(results), bounds[:-1], side="right") - 1
+    work = timeline.inside(results.focus) & ~IS_COMMUNICATION[timeline.accounts] & (quarter >= 0)
+    tables = np.zeros((2, len(results.trace.frames) + 1, PARTS))
+    for table, lengths in zip(tables, (timeline.lengths, ready), strict=True):
+        np.add.at(table, (frames[work], quarter[work]), lengths[work])
+    lines = _functions(results.trace.frames, tables[0])
+    wall, own = (np.array([table[places].sum(axis=0) for places in lines]) for table in tables)
+    if not len(lines):
+        return None
+    period = results.focus.length_ns / max(1, _samples(results, rank))
+    error = own * np.sqrt(period / np.maximum(wall, period))
+    slowed = _slowed(tables[1].sum(axis=0) - own)
+    usual = own / slowed
+    grows = [
+        rises_again(mine, float(wrong.max()))
+        and mine[-1] - mine[0] > SURE * np.hypot(wrong[0], wrong[-1])
+        for mine, wrong in zip(usual, error, strict=True)
+    ]
+    lost = ((usual - usual[:, :1]) * slowed).sum(axis=1)
+    place = int(np.argmax(np.where(grows, lost, -1.0)))
+    if not grows[place] or lost[place] <= 0:
+        return None
+    steps = results.steps.count / PARTS
+    with_queue = float(wall[place].sum() / own[place].sum())
+    wrong_ns = np.hypot(np.sqrt((error[place] ** 2).sum()), PARTS * error[place, 0])
+    return StepGrowth(
+        first_s=float(own[place, 0] / steps) * 1e-9,
+        last_s=float(own[place, -1] / steps) * 1e-9,
+        lost_s=float(lost[place]) * with_queue * 1e-9,
+        error_s=float(wrong_ns) * with_queue * 1e-9,
+        frame=results.trace.frames[max(lines[place], key=lambda one: tables[0, one].sum())],
+        is_of_function=True,
+    )
+
+
+def _slowed(others: Floats) -> Floats:
+    """How many times as long as in the first quarter all other work takes, at least once."""
+    first = np.broadcast_to(others[:, :1], others.shape)
+    found: Floats = np.divide(others, first, out=np.ones_like(others), where=first > 0)
+    return np.maximum(found, 1.0)
+
+
+def _functions(frames: list[Frame], spent: Floats) -> list[list[int]]:
+    """The frames of each of the user's functions in which time was spent; not the last row."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for place in np.flatnonzero(spent[:-1].any(axis=1)).tolist():
+        found.setdefault((frames[place].function, frames[place].file), []).append(place)
+    return list(found.values())
 
 
 def _samples(results: Results, rank: Rank) -> int:
@@ -44,63 +101,7 @@ def _samples(results: Results, rank: Rank) -> int:
     return int(inside.sum())
 
 
-def _growth(results: Results, spent: Floats, lines: list[int], period: float) -> StepGrowth | None:
-    """That of the function that loses most by it.
-
-    Args:
-        results: the run.
-        spent: nanoseconds by function and quarter; the last row is nobody's.
-        lines: index of the frame that stands for each function.
-        period: nanoseconds for which one sample stands.
-    """
-    others = spent.sum(axis=0) - spent
-    ratio = np.divide(spent, others, out=np.zeros_like(spent), where=others > 0)
-    scale = np.divide(period, others, out=np.ones_like(spent), where=others > 0)
-    errors = np.sqrt(ratio * (1.0 + ratio) * scale + scale**2)
-    lost = (spent - ratio[:, :1] * others).sum(axis=1)
-    grows = [
-        (others[place] > 0).all()
-        and rises_again(ratio[place], float(errors[place].max()))
-        and ratio[place, -1] - ratio[place, 0] > SURE * np.hypot(*errors[place, [0, -1]])
-        for place in range(len(lines))
-    ]
-    if not any(grows):
-        return None
-    place = int(np.argmax(np.where(grows, lost[:-1], -np.inf)))
-    steps = results.steps.count / PARTS
-    counted = np.sqrt(period * spent[place].sum())
-    return StepGrowth(
-        first_s=float(spent[place, 0] / steps) * 1e-9,
-        last_s=float(spent[place, -1] / steps) * 1e-9,
-        lost_s=float(lost[place]) * 1e-9,
-        error_s=float(np.hypot(counted, errors[place, 0] * others[place].sum())) * 1e-9,
-        frame=results.trace.frames[lines[place]],
-        is_of_function=True,
-    )
-
-
-def _by_function(
-    results: Results, timeline: Timeline, user_frame: Ints
-) -> tuple[Floats, list[int]]:
-    """Nanoseconds of work by the user's function and quarter, and the frame seen most of each.
-
-    The quarters have as many steps each. What no sample tells of is nobody's, the last row.
-    """
-    frames = results.trace.frames
-    places = np.where(timeline.stacks >= 0, user_frame[timeline.stacks], -1)
-    work = timeline.inside(results.focus) & ~IS_COMMUNICATION[timeline.accounts]
-    quarter = np.searchsorted(_edges(results), timeline.boundaries[:-1], side="right")
-    by_frame = np.zeros((len(frames) + 1, PARTS))
-    np.add.at(by_frame, (places[work], quarter[work]), timeline.lengths[work])
-    names: dict[tuple[str, str], list[int]] = {}
-    for place in np.flatnonzero(by_frame[:-1].any(axis=1)).tolist():
-        names.setdefault((frames[place].function, frames[place].file), []).append(place)
-    rows = [by_frame[own].sum(axis=0) for own in names.values()]
-    lines = [max(own, key=lambda place: by_frame[place].sum()) for own in names.values()]
-    return np.array([*rows, by_frame[-1]]), lines
-
-
 def _edges(results: Results) -> Ints:
-    """Where quarters begin that have as many steps each, but for the first one."""
+    """Where quarters of the steps begin, in nanoseconds."""
     starts = np.asarray(results.steps.starts_ns)
-    return np.array([part[0] for part in np.array_split(starts, PARTS)[1:]])
+    return np.array([part[0] for part in np.array_split(starts, PARTS)])

@@ -94,10 +94,8 @@ def busier(step: int) -> float:
 
 
 def test_a_function_that_grows_while_ranks_wait_for_cpus() -> None:
-    """Step k takes k ms more in one function: beyond its ratio of the first 20, 30 ms a step.
-
-    The work beside it takes 1.5 times as long on average, and what grows with the steps 1.5 times
-    30 ms and, both growing, a little more.
+    """Step k takes k ms more in one function: beyond the first 20 steps 30 ms a step, and what the
+    machine makes all work longer.
     """
     finding = crowded(lambda step: 0.001 * step, busier)
     assert finding.status.is_fault
