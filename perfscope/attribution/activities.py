@@ -60,9 +60,7 @@ def _innermost(
     if not stack:
         return Activity.UNKNOWN
     unsure = _undecided(frames, stack)
-    if frames[stack[-1]].file == BUILT_IN and told[stack[-1]] is None:
-        return Activity.UNKNOWN  # a function of C of no known library: it may well be numeric
-    for place in reversed(stack):
+    for place in reversed(stack[:-1] if _serves_a_library(frames, is_user, stack) else stack):
         one = told[place]
         if one is not None and one.activity is not Activity.UNKNOWN:
             return unsure if unsure and one.activity is Activity.INTERPRETER else one.activity
@@ -71,6 +69,19 @@ def _innermost(
         if is_user[place]:
             return unsure or Activity.INTERPRETER
     return unsure or Activity.UNKNOWN
+
+
+def _serves_a_library(
+    frames: Sequence[Frame], is_user: Sequence[bool], stack: Sequence[int]
+) -> bool:
+    """Whether the innermost frame is C code of no known name that Python code of a library calls.
+
+    What that library is for tells more. Called by the user's code, it may well be numeric.
+    """
+    if len(stack) < 2 or frames[stack[-1]].file != BUILT_IN or is_user[stack[-2]]:
+        return False
+    told = told_by(frames[stack[-1]])
+    return told is not None and told.activity is Activity.UNKNOWN
 
 
 def _undecided(frames: Sequence[Frame], stack: Sequence[int]) -> Activity | None:

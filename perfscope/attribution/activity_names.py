@@ -42,6 +42,13 @@ RULES: dict[Activity, str] = {
         builtins.str builtins.bytes builtins.bytearray.decode datetime.datetime.strptime
         _strptime* dask.dataframe* networkx* faker* pydantic* jsonschema*
         numpy.array numpy.asarray numpy.asanyarray numpy.fromiter
+        numpy.core.fromnumeric.sort* numpy._core.fromnumeric.sort* numpy.ndarray.sort numpy.sort
+        numpy.core.fromnumeric.argsort* numpy._core.fromnumeric.argsort* numpy.ndarray.argsort
+        numpy.core.fromnumeric.partition* numpy._core.fromnumeric.partition* numpy.argsort
+        numpy.core.fromnumeric.argpartition* numpy._core.fromnumeric.argpartition*
+        numpy.ndarray.partition numpy.ndarray.argpartition numpy.lexsort
+        numpy.lib.arraysetops* numpy.lib._arraysetops_impl*
+        torch.sort torch.argsort torch.msort torch.unique torch.Tensor.sort torch.Tensor.argsort
         torch.tensor torch.as_tensor
     """,
     Activity.FILES: """
@@ -162,7 +169,7 @@ METHODS: dict[Activity, str] = {
     """,
     Activity.NETWORK: "sendall recvfrom recv_into accept getresponse urlopen connect",
     Activity.NUMERIC: """
-        backward forward matmul dot einsum mean std sum argmax argmin argsort cumsum reshape
+        backward forward matmul dot einsum mean std sum argmax argmin cumsum reshape
         transpose zero_grad softmax log_softmax sigmoid tanh relu exp sqrt clip clamp norm
         astype ravel flatten add_ mul_ sub_ div_ copy_ addcmul_ addcdiv_ lerp_ zero_ fill_ dgemm
         matvec solve predict fit_transform partial_fit standard_normal normal uniform integers
@@ -173,7 +180,7 @@ METHODS: dict[Activity, str] = {
         split rsplit strip lstrip rstrip lower upper casefold replace startswith endswith join
         encode decode format splitlines translate partition rpartition isalpha isalnum isdigit
         title zfill find rfind findall finditer match search fullmatch sub subn tokenize
-        strptime groupby
+        strptime groupby argsort lexsort argpartition sort_values
     """,
     Activity.LOGGING: "info debug warning set_description set_postfix add_scalar",
     Activity.INTERPRETER: """

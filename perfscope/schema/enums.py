@@ -216,7 +216,7 @@ class Activity(Named):
     DATA_PREPARATION = (
         "data_preparation",
         "Data preparation",
-        "texts, tables, images and records are parsed and put together",
+        "texts, tables, images and records are parsed, sorted and put together",
     )
     FILES = "files", "Files", "opening, reading, writing and listing files"
     NETWORK = "network", "Network", "sockets and remote services, outside communication libraries"

@@ -59,6 +59,8 @@ def activity(*frames: FrameLike) -> Activity:
         ("numpy._core._multiarray_umath.array", Activity.DATA_PREPARATION),
         ("numpy.core._multiarray_umath.frombuffer", Activity.SERIALIZATION),
         ("numpy._core._multiarray_umath.empty", Activity.NUMERIC),
+        ("numpy.ndarray.argsort", Activity.DATA_PREPARATION),
+        ("numpy.ndarray.argmax", Activity.NUMERIC),
         ("torch._C.TensorBase.backward", Activity.NUMERIC),
         ("time.sleep", Activity.SLEEP),
         ("time.monotonic", Activity.INTERPRETER),
@@ -152,3 +154,13 @@ def test_code_that_has_not_begun_was_just_compiled() -> None:
     assert activity(LOOP, OWN, ("<module>", "<string>", 0)) is Activity.COMPILING
     assert activity(LOOP, OWN, ("<module>", "<string>", 1)) is Activity.INTERPRETER
     assert activity(LOOP, OWN, ("<module>", "/home/me/other.py", 3)) is Activity.INTERPRETER
+
+
+def test_a_nameless_call_of_a_library_is_what_that_library_does() -> None:
+    """`numpy.argsort` calls the array's own method by a name that is no longer known there."""
+    wrapped = package("numpy/_core/fromnumeric.py", "_wrapfunc")
+    sorting = package("numpy/_core/fromnumeric.py", "argsort")
+    summing = package("numpy/_core/fromnumeric.py", "trace")
+    assert activity(LOOP, OWN, sorting, wrapped, native("?")) is Activity.DATA_PREPARATION
+    assert activity(LOOP, OWN, summing, wrapped, native("?")) is Activity.NUMERIC
+    assert activity(LOOP, OWN, native("?")) is Activity.UNKNOWN
