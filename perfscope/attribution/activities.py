@@ -60,6 +60,9 @@ def _innermost(
     if not stack:
         return Activity.UNKNOWN
     unsure = _undecided(frames, stack)
+    is_known = told[stack[-1]] is not None
+    if frames[stack[-1]].file == BUILT_IN and not is_known and is_user[stack[-2:][0]]:
+        return Activity.UNKNOWN  # a function of C of no known library: it may well be numeric
     for place in reversed(stack[:-1] if _serves_a_library(frames, is_user, stack) else stack):
         one = told[place]
         if one is not None and one.activity is not Activity.UNKNOWN:

@@ -45,6 +45,7 @@ class Opening:
         functions: the same of work in no phase, by function and file.
         before: the user's function that took most of the time before that call, None unknown.
         after: the same of the set-up after it.
+        queued_s: seconds of all this work in which the main thread waited for a CPU; 0 unknown.
         reason: why it is not known, "" where it is.
     """
 
@@ -58,6 +59,7 @@ class Opening:
     functions: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)
     before: tuple[Frame | None, ...] = ()
     after: tuple[Frame | None, ...] = ()
+    queued_s: tuple[float, ...] = ()
     reason: str = NO_INIT
 
 
@@ -94,8 +96,23 @@ def opening(prepared: Prepared) -> Opening:
         functions=_by_function(prepared, set_up),
         before=_frames(prepared, early),
         after=_frames(prepared, set_up),
+        queued_s=tuple(
+            _queued_s(rank, [(rank.start_ns, init[0]), (begin, end)])
+            for rank, init, begin, end in zip(trace.ranks, inits, begins, until, strict=True)
+        ),
         reason="",
     )
+
+
+def _queued_s(rank: Rank, spans: list[tuple[int, int]]) -> float:
+    """Seconds of some spans in which the main thread of a rank waited for a CPU."""
+    rows = rank.main_samples
+    if not len(rows):
+        return 0.0
+    waited = np.interp(np.array(spans), rows["t"], rows["queue_delay_ns"])
+    # before the first sample all that was waited until then has been waited
+    waited[np.array(spans) < rows["t"][0]] = 0.0
+    return float(np.maximum(np.diff(waited, axis=1), 0.0).sum()) / 1e9
 
 
 def _init(rank: Rank) -> tuple[int, int] | None:

@@ -30,7 +30,8 @@ DESCRIPTION = (
     "together: waiting in MPI_Init (or init_process_group) for ranks that start or import later, "
     "and set-up of different length before the first step, or before the first collective of all "
     "ranks where nothing tells the steps. It happens once a run, so it is priced once: the waiting "
-    "in MPI_Init as a bound, the rest by a replay in which no rank takes longer than the usual one."
+    "in MPI_Init as a bound, the rest by a replay in which no rank takes longer than the usual "
+    "one. What the last rank waited longer for a CPU is taken off: who gets one first is chance."
 )
 REFERENCES = (
     ("Python's import time by module: https://docs.python.org/3/using/cmdline.html#cmdoption-X"),
@@ -47,8 +48,8 @@ def judge(run: Facts) -> Outcome:
         text = f"It is not known how the run began: {results.opening.reason}. {WHOLE_RUN}"
         return not_measured(text)
     length_s = _length_s(results, facts)
-    share = facts.total_s / length_s if length_s > 0 else 0.0
-    status = _status(facts.total_s, share)
+    share = facts.worth_s / length_s if length_s > 0 else 0.0
+    status = _status(facts.worth_s, share)
     is_told = status is not Status.PASS
     late = _late(facts)
     return Finding(
@@ -86,7 +87,7 @@ def _gain(results: Results, facts: OpeningFacts, share: float) -> Gain:
     is_replayed = facts.is_replayed and not facts.before_s
     basis = Basis.REPLAY if is_replayed else Basis.UPPER_BOUND
     edits = () if facts.before_s else facts.explained
-    gain = saved(results, facts.total_s, basis=basis, edits=edits)
+    gain = saved(results, facts.worth_s, basis=basis, edits=edits)
     return replace(gain, share=share, is_once=True)
 
 
@@ -150,9 +151,11 @@ def _summary(facts: OpeningFacts, share: float) -> str:
     if facts.setup_s > 0:
         parts.append(f"uneven set-up after that costs {format_seconds(facts.setup_s)}")
     told = wording.capitalized(" and ".join(parts)) if parts else "Nobody waits for another rank"
+    if facts.queued_s > 0:
+        told += f", of which {format_seconds(facts.queued_s)} by waiting longer for a CPU"
     return (
         f"{told}. Once a run, ranks that were ready at the same time would save up to "
-        f"{format_seconds(facts.total_s)}, {format_share(share)} of the analyzed window"
+        f"{format_seconds(facts.worth_s)}, {format_share(share)} of the analyzed window"
         f"{' and what was waited before it' if facts.before_s > 0 else ''}."
     )
 

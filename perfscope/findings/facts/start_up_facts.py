@@ -34,6 +34,22 @@ class OpeningFacts:
         return self.before_s + self.setup_s
 
     @property
+    def queued_s(self) -> float:
+        """What of it the last rank waited for a CPU longer than the usual one: that is chance."""
+        waited = self.opening.queued_s
+        if not waited:
+            return 0.0
+        busy = zip(self.opening.before_s, self.opening.setup_s, strict=True)
+        length = [before + setup for before, setup in busy]
+        last = length.index(max(length))
+        return min(max(0.0, waited[last] - median_low(waited)), self.total_s)
+
+    @property
+    def worth_s(self) -> float:
+        """What the program or its set-up costs, and not who had a CPU first."""
+        return self.total_s - self.queued_s
+
+    @property
     def explained(self) -> tuple[Edit, ...]:
         """What of the work between collectives is set-up and no imbalance of the training."""
         return (self.edit,) if self.setup_s > 0 else ()

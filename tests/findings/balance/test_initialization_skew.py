@@ -30,6 +30,7 @@ class Start:
     step_s: float = 0.25
     markers: bool = True
     meets_first: bool = False  # in a barrier before the set-up
+    queued_s: tuple[float, ...] = ()  # of the time until MPI_Init, waiting for a CPU
 
 
 def recorded(start: Start) -> Trace:
@@ -44,6 +45,9 @@ def recorded(start: Start) -> Trace:
         for tick in range(int(rank.start_s * 10) + 1, int(enter * 10) + 1):
             rank.stack(tick * 0.1, [IMPORTING])
         rank.init(begun, enter_s=enter)
+        for queued in start.queued_s[number : number + 1]:
+            for at, waited in ((rank.start_s, 0.0), (enter, queued), (1e3, queued)):
+                rank.main_sample(at, cpu_s=0.0, queue_delay_s=waited)
         if start.meets_first:
             rank.op("MPI_Barrier", begun, begun + 1e-4)
         for tick in range(int(begun * 10) + 1, int(ready[number] * 10) + 1):
@@ -218,3 +222,18 @@ def test_changes_that_do_not_give_the_gain_are_not_handed_over() -> None:
     both = judged(Start(before_s=(1.0, 1.0, 1.0, 5.0), setup_s=(8.1, 0.1, 0.1, 0.1)))
     assert both.edits == ()
     assert judged(Start(setup_s=(8.1, 0.1, 0.1, 0.1))).edits != ()
+
+
+@pytest.mark.parametrize(
+    ("queued_s", "gain_s"), [((0.5, 0.5, 0.5, 0.5), 11.0), ((0.5, 0.5, 7.5, 0.5), 4.0)]
+)
+def test_waiting_longer_for_a_cpu_is_taken_off(queued_s: tuple[float, ...], gain_s: float) -> None:
+    """A rank that needs 12 s where the others need 1, 7 s of which it had no CPU and they had."""
+    finding = judged(Start(before_s=(1.0, 1.0, 12.0, 1.0), queued_s=queued_s))
+    assert finding.status in FAULTS
+    assert finding.gain_s == pytest.approx(gain_s, abs=0.1)
+
+
+def test_a_rank_that_is_late_for_want_of_a_cpu_is_no_fault() -> None:
+    start = Start(before_s=(1.0, 1.0, 12.0, 1.0), queued_s=(0.5, 0.5, 11.0, 0.5))
+    assert judged(start).status is Status.PASS
