@@ -143,6 +143,16 @@ def run_program(program: Program, *, cured: bool, place: Path) -> Heard:
     perfscope(*command, longest_s=LONGEST_RUN_S, search=search)
     spent = _cpu_of_others() - before[0]
     others = spent / (time.monotonic() - before[1]) / (os.cpu_count() or 1)
+    _others(place).write_text(f"{max(0.0, others):.4f}\n", "ascii")
+    return hear(place)
+
+
+def hear(place: Path) -> Heard:
+    """Analyzes a recording that `run_program` has made.
+
+    Raises:
+        RunError: the analysis failed.
+    """
     told = json.loads(perfscope("analyze", place, "--json", longest_s=LONGEST_RUN_S))
     return Heard(
         told["findings"],
@@ -150,9 +160,14 @@ def run_program(program: Program, *, cured: bool, place: Path) -> Heard:
         told["verdict"]["top"],
         told["run"]["wall_s"],
         told["ledger_functions"],
-        max(0.0, others),
+        float(_others(place).read_text("ascii")),
         told["losses"]["entries"],
     )
+
+
+def _others(place: Path) -> Path:
+    """The file beside a recording with the share of the CPUs that other processes had."""
+    return place.with_name(f"{place.name}.others")
 
 
 def _cpu_of_others() -> float:

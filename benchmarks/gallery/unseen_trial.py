@@ -10,11 +10,13 @@ import argparse
 import os
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from benchmarks.gallery import unseen_judging
 from benchmarks.gallery.unseen_judging import Judged, Trial, judge
-from benchmarks.gallery.unseen_runs import Heard, Program, programs, run_program
+from benchmarks.gallery.unseen_runs import Heard, Program, hear, programs, run_program
 from benchmarks.jobs import RunError, prefix
 from benchmarks.machine import describe
 
@@ -36,18 +38,32 @@ def main(words: list[str]) -> int:
     )
     parser.add_argument("--output", type=Path, metavar="FILE", help="the table, in Markdown")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="the recordings stay there")
+    parser.add_argument(
+        "--again", action="store_true", help="judge the recordings of --keep again, run nothing"
+    )
     asked = parser.parse_args(words)
+    if asked.again and not asked.keep:
+        parser.error("--again needs --keep DIR, where the recordings are")
     # One thread a rank; the programs' own files go where they are removed.
     os.environ["OMP_NUM_THREADS"] = "1"
     with tempfile.TemporaryDirectory(prefix="unseen-") as place:
         os.environ["TMPDIR"] = place
         tempfile.tempdir = None
-        return _try_all(
-            programs(asked.only), asked.keep or Path(place), pairs=asked.pairs, output=asked.output
-        )
+        kept = asked.keep or Path(place)
+        chosen = programs(asked.only)
+        if asked.again:
+            chosen = [program for program in chosen if (kept / program.name).is_dir()]
+        attempt = _kept if asked.again else _try
+        return _try_all(chosen, kept, partial(attempt, pairs=asked.pairs), output=asked.output)
 
 
-def _try_all(chosen: list[Program], place: Path, *, pairs: int, output: Path | None) -> int:
+def _try_all(
+    chosen: list[Program],
+    place: Path,
+    attempt: Callable[[Program, Path], Trial],
+    *,
+    output: Path | None,
+) -> int:
     where, failed = describe(), 0
     judged: list[Judged] = []
     rows: list[str] = []
@@ -55,7 +71,7 @@ def _try_all(chosen: list[Program], place: Path, *, pairs: int, output: Path | N
         if not (prefix(program.environment) / "bin").exists():
             continue
         try:
-            trial = _try(program, place / program.name, pairs)
+            trial = attempt(program, place / program.name)
         except RunError as error:
             failed += 1
             print(f"{program.name}: {error}", file=sys.stderr)
@@ -68,6 +84,15 @@ def _try_all(chosen: list[Program], place: Path, *, pairs: int, output: Path | N
             output.write_text(text, encoding="utf-8")
     print(unseen_judging.summary(judged))
     return 1 if failed else 0
+
+
+def _kept(program: Program, place: Path, pairs: int) -> Trial:
+    """A trial from recordings that are there."""
+    found = [
+        [place / f"{name}-{pair}" for pair in range(max(1, pairs))] for name in ("fault", "cured")
+    ]
+    sick, cured = ([hear(one) for one in places if one.is_dir()] for places in found)
+    return Trial(program, sick, cured)
 
 
 def _try(program: Program, place: Path, pairs: int) -> Trial:

@@ -7,9 +7,9 @@ from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import saved
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.function_growth import function_growth
 from perfscope.findings.facts.step_growth import StepGrowth, step_growth
 from perfscope.metrics.results import Results
-from perfscope.findings.facts.function_growth import function_growth
 from perfscope.schema.enums import Confidence
 from perfscope.units import format_seconds, format_share
 

@@ -1,19 +1,13 @@
 """The function that needs more CPU time in a step from quarter to quarter of the run."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.ledger import IS_COMMUNICATION
+from perfscope.attribution.timeline import Timeline
 from perfscope.findings.facts.step_growth import LEAST_STEPS, PARTS, SURE, StepGrowth, rises_again
-
-if TYPE_CHECKING:
-    from perfscope.attribution.timeline import Timeline
-    from perfscope.metrics.results import Results
-    from perfscope.trace.model import Frame, Rank
+from perfscope.metrics.results import Results
+from perfscope.trace.model import Frame, Rank
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

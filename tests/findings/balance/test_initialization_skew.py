@@ -45,9 +45,10 @@ def recorded(start: Start) -> Trace:
         for tick in range(int(rank.start_s * 10) + 1, int(enter * 10) + 1):
             rank.stack(tick * 0.1, [IMPORTING])
         rank.init(begun, enter_s=enter)
-        for queued in start.queued_s[number : number + 1]:
-            for at, waited in ((rank.start_s, 0.0), (enter, queued), (1e3, queued)):
-                rank.main_sample(at, cpu_s=0.0, queue_delay_s=waited)
+        queued = dict(enumerate(start.queued_s)).get(number, 0.0)
+        rank.main_sample(rank.start_s, cpu_s=0.0).main_sample(
+            enter, cpu_s=0.0, queue_delay_s=queued
+        )
         if start.meets_first:
             rank.op("MPI_Barrier", begun, begun + 1e-4)
         for tick in range(int(begun * 10) + 1, int(ready[number] * 10) + 1):
