@@ -29,6 +29,7 @@ COMMANDS = {
     "compare": "Compare runs: slower or faster, or noise; where the time went.",
     "scaling": "Say what more ranks, cores, GPUs or nodes give, and what limits it.",
     "export": "Write a trace for other tools: OTF2, Chrome, Parquet, CSV.",
+    "redact": "Write a copy of a recording that can be handed to others.",
     "sweep": "Run a command in many configurations; say which is best and why.",
     "formats": "List the files of other tools that can be analyzed, and what each can tell.",
     "whatif": "Predict what a change of your own would save.",

@@ -60,7 +60,7 @@ def read_definitions(path: Path) -> Definitions:
         definitions.notes.append(f"{path.name}: not a definitions file; names are unknown.")
         return definitions
     damaged = 0
-    for kind, number, payload in _entries(content, path.name, definitions.notes):
+    for kind, number, payload in entries(content, path.name, definitions.notes):
         if not _take(definitions, kind, number, payload):
             damaged += 1
     if damaged:
@@ -68,7 +68,8 @@ def read_definitions(path: Path) -> Definitions:
     return definitions
 
 
-def _entries(content: bytes, name: str, notes: list[str]) -> Iterator[tuple[int, int, bytes]]:
+def entries(content: bytes, name: str, notes: list[str]) -> Iterator[tuple[int, int, bytes]]:
+    """Type, id and payload of each definition in a file; what is cut off is said in `notes`."""
     position = len(DEFINITIONS_MAGIC)
     head_bytes = DEFINITION_DTYPE.itemsize
     while position + head_bytes <= len(content):
