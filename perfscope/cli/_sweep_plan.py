@@ -2,9 +2,8 @@
 
 import os
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from perfscope.errors import UsageError
 from perfscope.sweep import capacity, grid, named_sets, search
@@ -12,7 +11,24 @@ from perfscope.sweep import plan as plans
 from perfscope.sweep.plan import Plan
 
 
-def stored(place: Path, asked: dict[str, Any]) -> Plan:
+@dataclass(frozen=True)
+class Asked:
+    """What the options ask of a plan, by their names."""
+
+    environment: tuple[str, ...]
+    variables: tuple[str, ...]
+    configs: Path | None
+    repeat: int | None
+    steps: tuple[int, int | None] | None
+    stop_after: int | None
+    time_limit: float | None
+    oversubscribe: bool
+    search: int | None
+    metric: str | None
+    throughput: str | None
+
+
+def stored(place: Path, asked: Asked) -> Plan:
     """The plan in a directory, with more repeats or another --metric where asked for.
 
     Raises:
@@ -20,7 +36,7 @@ def stored(place: Path, asked: dict[str, Any]) -> Plan:
     """
 
     mutable = {"repeat", "metric", "throughput", "oversubscribe"}
-    for name, value in asked.items():
+    for name, value in vars(asked).items():
         if value not in (None, (), False) and name not in mutable:
             raise UsageError(
                 "--resume goes on with the sweep as it was asked for.",
@@ -30,31 +46,31 @@ def stored(place: Path, asked: dict[str, Any]) -> Plan:
     found = plans.read(place)
     return replace(
         found,
-        repeat=max(found.repeat, asked["repeat"] or 1),
-        metric=checked_pattern("--metric", asked["metric"]) or found.metric,
-        throughput=checked_pattern("--throughput", asked["throughput"]) or found.throughput,
-        refused={} if asked["oversubscribe"] else found.refused,
+        repeat=max(found.repeat, asked.repeat or 1),
+        metric=checked_pattern("--metric", asked.metric) or found.metric,
+        throughput=checked_pattern("--throughput", asked.throughput) or found.throughput,
+        refused={} if asked.oversubscribe else found.refused,
     )
 
 
-def planned(command: tuple[str, ...], asked: dict[str, Any], *, is_batch: bool) -> Plan:
+def planned(command: tuple[str, ...], asked: Asked, *, is_batch: bool) -> Plan:
     """The plan that the command line asks for.
 
     Raises:
         UsageError: it makes no sense.
     """
 
-    axes = [grid.parse_axis(text, grid.AxisKind.ENVIRONMENT) for text in asked["environment"]]
-    axes += [grid.parse_axis(text, grid.AxisKind.VARIABLE) for text in asked["variables"]]
-    sets = named_sets.read_sets(asked["configs"]) if asked["configs"] is not None else []
+    axes = [grid.parse_axis(text, grid.AxisKind.ENVIRONMENT) for text in asked.environment]
+    axes += [grid.parse_axis(text, grid.AxisKind.VARIABLE) for text in asked.variables]
+    sets = named_sets.read_sets(asked.configs) if asked.configs is not None else []
     configurations = grid.expand(command, axes, sets)
     cpus = None if is_batch else capacity.cpus_allowed()
     demands = capacity.demands(configurations, os.environ)
     refused: dict[int, str] = {}
-    if cpus is not None and not asked["oversubscribe"]:
+    if cpus is not None and not asked.oversubscribe:
         refused = capacity.refusals(demands, cpus=cpus)
         _refuse_nothing_left(len(configurations), refused)
-    if asked["search"] is not None:
+    if asked.search is not None:
         search.load()
     return plans.Plan(
         command=command,
@@ -63,13 +79,13 @@ def planned(command: tuple[str, ...], asked: dict[str, Any], *, is_batch: bool) 
         refused=refused,
         cpus=cpus,
         demands=demands,
-        repeat=asked["repeat"] or 1,
+        repeat=asked.repeat or 1,
         recording=_recording(asked),
-        time_limit_s=asked["time_limit"],
-        search=asked["search"],
+        time_limit_s=asked.time_limit,
+        search=asked.search,
         batch=is_batch,
-        metric=checked_pattern("--metric", asked["metric"]),
-        throughput=checked_pattern("--throughput", asked["throughput"]),
+        metric=checked_pattern("--metric", asked.metric),
+        throughput=checked_pattern("--throughput", asked.throughput),
         directory=plans.working_directory(),
     )
 
@@ -85,13 +101,13 @@ def _refuse_nothing_left(count: int, refused: dict[int, str]) -> None:
     )
 
 
-def _recording(asked: dict[str, Any]) -> tuple[str, ...]:
+def _recording(asked: Asked) -> tuple[str, ...]:
     words: list[str] = []
-    if asked["steps"] is not None:
-        first, end = asked["steps"]
+    if asked.steps is not None:
+        first, end = asked.steps
         words += ["--steps", f"{first}:{'' if end is None else end}"]
-    if asked["stop_after"] is not None:
-        words += ["--stop-after", str(asked["stop_after"])]
+    if asked.stop_after is not None:
+        words += ["--stop-after", str(asked.stop_after)]
     return tuple(words)
 
 

@@ -152,14 +152,15 @@ def sweep(  # noqa: PLR0913 - one argument an option
     as_json: bool,
     sbatch: Path | None,
     sbatch_options: tuple[str, ...],
-    **asked: Any,
+    **options: Any,
 ) -> int:
     """Runs the plan, or goes on with it, and makes the study."""
-    from perfscope.cli._sweep_plan import planned, stored
+    from perfscope.cli._sweep_plan import Asked, planned, stored
     from perfscope.sweep import plan as plans
     from perfscope.sweep.store import alone
 
     place = Path(os.path.abspath(output))  # noqa: PTH100 - as the recorder names it, links kept
+    asked = Asked(**options)
     if resume and not command:
         wanted = stored(place, asked)
     else:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import Metric
 from perfscope.schema.devices import Devices
-from perfscope.schema.enums import LossKind
+from perfscope.schema.enums import Account, LossKind
 from perfscope.schema.findings import FindingRow, FirstAction
 
 NS = 1e-9
@@ -75,7 +75,9 @@ def ledger_parts(document: Analysis) -> Iterator[str]:
     for account, seconds in spent.items():
         yield from _within(account, accounts[account], [seconds])
     unlabeled = document.unlabeled
-    yield from _adds_up("the account untraced", accounts["untraced"], [unlabeled.seconds])
+    yield from _adds_up(
+        "the account untraced", accounts[Account.UNTRACED.value], [unlabeled.seconds]
+    )
     yield from _share("unlabeled", unlabeled.share, unlabeled.seconds, whole)
 
 
@@ -92,9 +94,10 @@ def losses(document: Analysis) -> Iterator[str]:
     if {found.life_ns, found.lost_ns + found.training_ns} != {life}:
         yield f"lost and training time are not the {life} ns of the ledger"
     accounts = {row.id: sum(row.ns_by_rank) for row in document.ledger}
+    waiting = accounts[Account.COMMUNICATION_WAIT.value]
     waited = sum(row.waiting_ns for row in entries)
-    if waited != accounts["communication_wait"]:
-        yield f"{waited} ns of {accounts['communication_wait']} ns of waiting are charged"
+    if waited != waiting:
+        yield f"{waited} ns of {waiting} ns of waiting are charged"
     unknown = sum(row.ns for row in entries if row.kind is LossKind.UNKNOWN)
     lost = sum(row.ns for row in entries if row.share is not None) - unknown
     yield from _share("lost", found.lost_share, lost, found.window_ns)

@@ -21,6 +21,11 @@ class NotAsDeclaredError(ValueError):
     """A document is not what its declaration says: what is wrong with it, and where."""
 
 
+def version_of(document: Any) -> Any:
+    """The version of its declaration that a document names; None where it names none."""
+    return document.get("schema_version") if isinstance(document, dict) else None
+
+
 def read_analysis(document: Any) -> Analysis:
     """The result of a run.
 

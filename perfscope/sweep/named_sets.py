@@ -98,16 +98,17 @@ def _named_set(path: Path, name: Any, content: Any) -> NamedSet:
         if key not in KEYS:
             raise _wrong(path, f"set {name!r} holds {str(key)[:50]!r}, known are {', '.join(KEYS)}")
     where = f"set {name!r}"
-    variables = _texts(path, f"{where}, var", content.get("var"))
+    env, var, launcher, command = map(content.get, KEYS)
+    variables = _texts(path, f"{where}, var", var)
     for key, value in variables.items():
         if value is None:
             raise _wrong(path, f"{where}: the variable {key!r} has no value")
     return NamedSet(
         name,
-        _texts(path, f"{where}, env", content.get("env")),
+        _texts(path, f"{where}, env", env),
         {key: value for key, value in variables.items() if value is not None},
-        launcher=_command(path, f"{where}, launcher", content.get("launcher")),
-        command=_command(path, f"{where}, command", content.get("command")),
+        launcher=_command(path, f"{where}, launcher", launcher),
+        command=_command(path, f"{where}, command", command),
     )
 
 

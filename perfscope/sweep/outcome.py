@@ -135,21 +135,25 @@ def judge(place: Path, *, exit_code: int, wall_s: float, start_unix_s: float) ->
 
 def is_over(place: Path) -> bool:
     """Whether the recording of a run has its end."""
-    return _run_file(place).get("end_mono_ns") is not None
+    match _run_file(place):
+        case {"end_mono_ns": int()}:
+            return True
+    return False
 
 
 def age_s(place: Path) -> float:
     """Seconds since the job of a run was started; 0 while nothing tells."""
-    began = _run_file(place).get("start_unix_ns")
-    return max(0.0, time.time() - began / 1e9) if isinstance(began, int) else 0.0
+    match _run_file(place):
+        case {"start_unix_ns": int(began)}:
+            return max(0.0, time.time() - began / 1e9)
+    return 0.0
 
 
-def _run_file(place: Path) -> dict[str, Any]:
+def _run_file(place: Path) -> Any:
     try:
-        found = files.read_json(place / RECORDING / RUN_FILE, _MOST_BYTES)
+        return files.read_json(place / RECORDING / RUN_FILE, _MOST_BYTES)
     except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        return None
 
 
 def from_recording(place: Path) -> Outcome | None:
@@ -157,16 +161,20 @@ def from_recording(place: Path) -> Outcome | None:
 
     None when the job did not come to its own end: such a run has to be made again.
     """
-    found = _run_file(place)
-    try:
-        wall_s = (found["end_mono_ns"] - found["start_mono_ns"]) / 1e9
-        was_ended = bool(_INTERRUPTING & set(found["signals_received"]))
-        code, start_unix_s = int(found["exit_code"]), found["start_unix_ns"] / 1e9
-    except (ValueError, TypeError, KeyError):
-        return None
-    if was_ended and not (place / TIME_LIMIT_FILE).exists():
-        return None
-    return judge(place, exit_code=code, wall_s=wall_s, start_unix_s=start_unix_s)
+    match _run_file(place):
+        case {
+            "start_unix_ns": int(began),
+            "start_mono_ns": int(start),
+            "end_mono_ns": int(end),
+            "exit_code": int(code),
+            "signals_received": [*signals],
+        }:
+            was_ended = any(one in _INTERRUPTING for one in signals if isinstance(one, str))
+            if was_ended and not (place / TIME_LIMIT_FILE).exists():
+                return None
+            wall_s = (end - start) / 1e9
+            return judge(place, exit_code=code, wall_s=wall_s, start_unix_s=began / 1e9)
+    return None
 
 
 def _memory_ran_out(place: Path) -> bool:

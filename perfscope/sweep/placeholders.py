@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from perfscope.errors import UsageError
 
 # ${name} is the shell's, {} is find's, {"a": 1} is JSON; {{name}} stands for {name} itself.
-_PLACEHOLDER = re.compile(
-    r"\{\{(?P<kept>[A-Za-z_][A-Za-z0-9_]*)\}\}|(?<!\$)\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}"
-)
+_PLACEHOLDER = re.compile(r"\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}|(?<!\$)\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def names(text: str) -> set[str]:
     """The placeholders that a text holds."""
-    return {match["name"] for match in _PLACEHOLDER.finditer(text) if match["name"]}
+    return {name for _, name in _PLACEHOLDER.findall(text) if name}
 
 
 def fill(text: str, variables: Mapping[str, str]) -> str:
@@ -24,11 +22,12 @@ def fill(text: str, variables: Mapping[str, str]) -> str:
     """
 
     def replaced(match: re.Match[str]) -> str:
-        if match["kept"]:
-            return f"{{{match['kept']}}}"
-        if match["name"] not in variables:
-            raise _unknown(match["name"], variables)
-        return variables[match["name"]]
+        kept, name = match.groups()
+        if kept:
+            return f"{{{kept}}}"
+        if name not in variables:
+            raise _unknown(name, variables)
+        return variables[name]
 
     return _PLACEHOLDER.sub(replaced, text)
 

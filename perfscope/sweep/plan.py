@@ -12,7 +12,7 @@ from typing import Final
 import perfscope
 from perfscope import files
 from perfscope.errors import PerfscopeError, UnreadableInputError, UsageError
-from perfscope.schema.read import NotAsDeclaredError, read_as
+from perfscope.schema.read import NotAsDeclaredError, read_as, version_of
 from perfscope.schema.run import Tool
 from perfscope.schema.sweep import PlanAxis, PlanConfiguration, PlanFile
 from perfscope.sweep.capacity import Demand
@@ -294,10 +294,12 @@ def read_file(place: Path) -> PlanFile:
         raise _no_plan(path, "it does not exist") from error
     except (OSError, ValueError) as error:
         raise _no_plan(path, f"it cannot be read: {error}") from error
-    if not isinstance(document, dict) or document.get("kind") != KIND:
-        raise _no_plan(path, "it is no plan of a sweep")
-    if document.get("schema_version") != SCHEMA_VERSION:
-        raise _no_plan(path, f"its version is {document.get('schema_version')!r}")
+    match document:
+        case {"kind": "sweep-plan"}:
+            if (version := version_of(document)) != SCHEMA_VERSION:
+                raise _no_plan(path, f"its version is {version!r}")
+        case _:
+            raise _no_plan(path, "it is no plan of a sweep")
     try:
         found = read_as(document, PlanFile)
     except NotAsDeclaredError as error:

@@ -5,7 +5,9 @@ from collections import Counter
 
 from tests.architecture.test_arrows import PACKAGE
 
-MOST = {"cli": 19, "document": 24, "report": 64, "studies": 24, "sweep": 26}
+MOST = {"document": 21, "report": 64}
+"""Of the others none; what is left of document reads metadata and tables of the trace."""
+
 PARTS = ("cli", "document", "report", "studies", "sweep")
 READERS = {
     "figure",
@@ -46,5 +48,5 @@ def test_ever_fewer_parts_read_the_result_by_string_keys() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if is_by_key(node)
     )
-    more = {part: found[part] for part in PARTS if found[part] > MOST[part]}
+    more = {part: found[part] for part in PARTS if found[part] > MOST.get(part, 0)}
     assert not more, "read attributes of the structures in perfscope/schema instead"

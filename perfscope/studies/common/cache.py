@@ -14,6 +14,7 @@ from typing import Any
 import perfscope
 from perfscope import files
 from perfscope.schema.check import problems
+from perfscope.schema.read import version_of
 
 Json = dict[str, Any]
 DIRECTORY_CACHE = ".perfscope-analysis.json"
@@ -27,11 +28,10 @@ def kept_result(path: Path, key: str) -> Json | None:
         stored = files.read_json(_place(path))
     except (OSError, ValueError):
         return None
-    if not isinstance(stored, dict) or stored.get("key") != key:
-        return None
-    document = stored.get("document")
-    is_result = isinstance(document, dict) and not any(problems(document))
-    return document if is_result else None
+    match stored:
+        case {"key": known, "document": dict() as document} if known == key:
+            return None if any(problems(document)) else document
+    return None
 
 
 def keep_result(path: Path, key: str, document: Json) -> None:
@@ -41,7 +41,7 @@ def keep_result(path: Path, key: str, document: Json) -> None:
         return
     # begins like a result of perfscope, which no reader takes for a trace
     stored = {
-        "schema_version": document.get("schema_version"),
+        "schema_version": version_of(document),
         "tool": {"name": "perfscope", "version": perfscope.__version__},
         "key": key,
         "document": document,

@@ -11,6 +11,7 @@ from perfscope import files
 from perfscope.errors import UnreadableInputError
 from perfscope.output import csv_text
 
+LABEL = "series"
 QUANTITIES = ("time_s", "samples_per_s", "speedup")
 SIZES = ("size", "ranks", "cores", "gpus", "nodes")
 MOST_ROWS = 10_000
@@ -27,19 +28,23 @@ class External:
         label: from the column `series`, else the name of the file.
         file: that it was read from.
         sizes: ascending, on whatever axis its author measured.
-        values: by quantity.
+        time_s: at each size; None without such a column, as of the others.
+        samples_per_s: at each size.
+        speedup: over its own smallest size.
     """
 
     label: str
     file: str
     sizes: tuple[float, ...]
-    values: dict[str, tuple[float | None, ...]]
+    time_s: tuple[float | None, ...] | None = None
+    samples_per_s: tuple[float | None, ...] | None = None
+    speedup: tuple[float | None, ...] | None = None
 
     def speedups(self, *, weak: bool) -> tuple[float | None, ...]:
         """As given, else from its times against its own smallest size."""
-        if "speedup" in self.values:
-            return self.values["speedup"]
-        times = self.values.get("time_s", ())
+        if self.speedup is not None:
+            return self.speedup
+        times = self.time_s
         if not times or times[0] is None:
             return (None,) * len(self.sizes)
         first, size = times[0], self.sizes[0]
@@ -93,7 +98,7 @@ def _rows(
         if size is None:
             raise _refused(path, f"Line {number} has no size.")
         values = {name: _number(path, number, row[name]) for name in known}
-        yield csv_text(row.get("series", "")) or path.stem, size, values
+        yield csv_text(row.get(LABEL, "")) or path.stem, size, values
 
 
 def _number(path: Path, line: int, cell: str) -> float | None:
@@ -119,7 +124,7 @@ def _series(
         label=label,
         file=path.name,
         sizes=sizes,
-        values={name: tuple(values[name] for _, values in ordered) for name in ordered[0][1]},
+        **{name: tuple(values[name] for _, values in ordered) for name in ordered[0][1]},
     )
 
 

@@ -15,6 +15,9 @@ from perfscope.schema.time import Phase
 from perfscope.units import counted
 
 Json = dict[str, Any]
+MPI = "MPI"
+"""The MPI library among the versions of a run."""
+
 # Variables that choose how ranks talk to each other, and where they run.
 TRANSPORT_PREFIXES = (
     "BTL_", "FI_", "GLOO_", "HOROVOD_CPU_OPERATIONS", "HOROVOD_GPU_OPERATIONS", "I_MPI_FABRICS",
@@ -124,6 +127,10 @@ class StudyRun:
         """Seconds of all ranks together by account, in the ledger's order."""
         return {account.id: account.seconds for account in self.result.ledger}
 
+    def spent_s(self, account: str) -> float:
+        """Seconds of all ranks together in the account of an id; 0 where the run has none."""
+        return self.ledger_s.get(account, 0.0)
+
     def phase(self, identity: str) -> Phase | None:
         """The phase of an id; None when the run has none."""
         return next((phase for phase in self.result.phases if phase.id == identity), None)
@@ -154,11 +161,15 @@ class StudyRun:
         seen = len((hardware and hardware.useful_s_by_thread) or ())
         return max(pools, default=0) or seen // self.ranks or self.threads_told
 
+    @property
+    def mpi_library(self) -> str:
+        """Name and version of the MPI library, "" without one."""
+        return self.result.run.versions.get(MPI, "")
+
     @cached_property
     def transport(self) -> dict[str, str]:
         """What is known of how ranks talked: hosts, MPI library, variables that choose a fabric."""
-        mpi = self.result.run.versions.get("MPI", "")
-        found = {"hosts": str(len(self.hosts) or 1), "MPI": mpi}
+        found = {"hosts": str(len(self.hosts) or 1), MPI: self.mpi_library}
         return found | _chosen(self.result.run.environment, TRANSPORT_PREFIXES)
 
     @cached_property

@@ -33,7 +33,7 @@ from perfscope import files
 from perfscope.errors import PerfscopeError, UnreadableInputError, UsageError
 from perfscope.metrics.results import Options
 from perfscope.schema.check import problems
-from perfscope.schema.read import read_known
+from perfscope.schema.read import read_known, version_of
 from perfscope.studies.common import cache
 from perfscope.studies.common.run import StudyRun
 
@@ -138,8 +138,7 @@ def _read_result(path: Path) -> Json:
             why=f"It is no JSON document that can be read: {error}.",
             action="Make it again: perfscope analyze RUN-DIRECTORY",
         ) from error
-    version = document.get("schema_version") if isinstance(document, dict) else None
-    if version != SCHEMA_VERSION:
+    if (version := version_of(document)) != SCHEMA_VERSION:
         raise UnreadableInputError(
             f"{path} is not a result that this version reads.",
             why=f"It is of schema {version!r}, and this version reads {SCHEMA_VERSION!r}.",
@@ -185,7 +184,7 @@ def _analyzed(path: Path, options: Options | None) -> Json:
             return stored
         cache.keep_result(path, key, document)
     # the same bytes whether kept or made now, from whichever directory
-    document["run"]["source"] = str(path)
+    document["run"] |= {"source": str(path)}
     return document
 
 

@@ -1,7 +1,7 @@
 """Moving data takes more and more of the time: the job is too large for its work."""
 
 from perfscope.findings.core.finding import Evidence
-from perfscope.schema.enums import Confidence, Status
+from perfscope.schema.enums import Account, Confidence, Status
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.findings import thresholds
 from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding
@@ -15,6 +15,7 @@ DESCRIPTION = (
     "Looks at the share of the ranks' time that moving data takes (waiting for late ranks is not "
     "counted) and whether it grows with the size of the job."
 )
+MOVING, UNSPLIT = Account.COMMUNICATION_TRANSFER.value, Account.COMMUNICATION_OTHER.value
 
 
 def judge(study: Scaling) -> StudyFinding:
@@ -40,9 +41,8 @@ def judge(study: Scaling) -> StudyFinding:
 
 def moving_share(run: StudyRun) -> float:
     """Share of the focus of analysis that a rank spends moving data, mean of the ranks."""
-    spent = run.ledger_s.get("communication_transfer", 0.0)
     # where partners are not known, waiting cannot be told apart
-    spent += run.ledger_s.get("communication_other", 0.0)
+    spent = run.spent_s(MOVING) + run.spent_s(UNSPLIT)
     whole = run.focus_s * max(run.result.run.recorded_ranks, 1)
     return spent / whole if whole > 0 else 0.0
 
@@ -93,9 +93,7 @@ def _means(study: Scaling) -> str:
 
 
 def _has_unmatched(run: StudyRun) -> bool:
-    return run.ledger_s.get("communication_other", 0.0) > run.ledger_s.get(
-        "communication_transfer", 0.0
-    )
+    return run.spent_s(UNSPLIT) > run.spent_s(MOVING)
 
 
 def _quiet(status: Status, summary: str) -> StudyFinding:

@@ -112,8 +112,8 @@ def body(study: Scaling, external: Sequence[External] = ()) -> ScalingResult:
                 file=series.file,
                 sizes=series.sizes,
                 speedup=series.speedups(weak=study.growth.is_weak),
-                time_s=series.values.get("time_s"),
-                samples_per_s=series.values.get("samples_per_s"),
+                time_s=series.time_s,
+                samples_per_s=series.samples_per_s,
             )
             for series in external
         ),
@@ -259,7 +259,7 @@ def _limit(study: Scaling) -> str:
     """The lowest factor at the largest size, where it is below the band of good ones."""
     column = study.table.columns[-1]
     known = {name: getattr(column, name).value for name in LIMITS}
-    if known["serialization_efficiency"] is not None:
+    if column.serialization_efficiency.value is not None:
         del known["communication_efficiency"]  # it is the product of two others
     values = {name: value for name, value in known.items() if value is not None}
     if not values:

@@ -49,14 +49,12 @@ def _model(
 ) -> ExtraP | str:
     modeler = _part("modelers.single_parameter.basic").SingleParameterModeler()
     modeler.allow_negative_exponents = falls
-    entities = {
-        n: _part(f"entities.{n}") for n in ("callpath", "coordinate", "metric", "measurement")
-    }
-    callpath = entities["callpath"].Callpath("part")
-    metric = entities["metric"].Metric("time")
+    measurement, size_of = _part("entities.measurement"), _part("entities.coordinate").Coordinate
+    callpath = _part("entities.callpath").Callpath("part")
+    metric = _part("entities.metric").Metric("time")
     measurements = [
-        entities["measurement"].Measurement(
-            entities["coordinate"].Coordinate(size),
+        measurement.Measurement(
+            size_of(size),
             callpath,
             metric,
             [value for own, value in zip(sizes, values, strict=True) if own == size],

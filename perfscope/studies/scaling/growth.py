@@ -68,7 +68,12 @@ class _Told:
 
     basis: str
     work: Shares
-    what: str
+    quantity: str = ""
+
+    @property
+    def what(self) -> str:
+        """The quantity that tells, in words."""
+        return WHAT[self.quantity or self.basis]
 
 
 def trained_samples(run: StudyRun) -> float | None:
@@ -143,17 +148,15 @@ def _word(told: _Told, sizes: Shares) -> str:
 def _told(runs: Sequence[StudyRun], totals: Sequence[RunTotals]) -> _Told | None:
     """The work of the runs by the first quantity that all of them have."""
     if work := _shares(runs, trained_samples):
-        return _Told("samples", work, WHAT["samples"])
+        return _Told("samples", work)
     if work := _shares(
         runs, lambda run: (run.result.run.batch_size or 0) * run.ranks * run.throughput.steps
     ):
-        return _Told("batch_size", work, WHAT["batch_size"])
+        return _Told("batch_size", work)
     if work := _shares(totals, lambda total: total.instructions):
-        return _Told("instructions", work, WHAT["instructions"])
+        return _Told("instructions", work)
     useful = _shares(totals, lambda total: sum(total.useful_s))
-    return _told_by_steps(runs, useful) or (
-        _Told("useful_time", useful, WHAT["useful_time"]) if useful else None
-    )
+    return _told_by_steps(runs, useful) or (_Told("useful_time", useful) if useful else None)
 
 
 def _told_by_steps(runs: Sequence[StudyRun], useful: Shares | None) -> _Told | None:
@@ -170,7 +173,7 @@ def _told_by_steps(runs: Sequence[StudyRun], useful: Shares | None) -> _Told | N
     nearest = "steps x ranks"
     if useful is not None and not _are_near(shared, (1.0,) * len(shared)):
         nearest = min(found, key=lambda name: _distance(found[name][-1:], useful[-1:]))
-    return _Told("steps", found[nearest], WHAT[nearest])
+    return _Told("steps", found[nearest], nearest)
 
 
 def _shares(of: Sequence[One], quantity: Callable[[One], float | None]) -> Shares | None:

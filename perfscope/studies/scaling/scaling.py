@@ -227,7 +227,7 @@ def phase_seconds(phase: Phase | None) -> float | None:
 
 def communication_s(run: StudyRun) -> float:
     """Mean seconds of a rank in communication, waiting included."""
-    spent = sum(run.ledger_s.get(account.value, 0.0) for account in COMMUNICATION_ACCOUNTS)
+    spent = sum(run.spent_s(account.value) for account in COMMUNICATION_ACCOUNTS)
     return run.of_mean_rank(spent)
 
 
@@ -327,13 +327,12 @@ def _composition(points: Sequence[Point]) -> Composition:
     accounts = [
         one
         for one in runs[0].result.ledger
-        if one.id not in ONCE and any(run.ledger_s.get(one.id, 0.0) > 0 for run in runs)
+        if one.id not in ONCE and any(run.spent_s(one.id) > 0 for run in runs)
     ]
     return Composition(
         accounts=tuple(one.id for one in accounts),
         labels=tuple(one.label for one in accounts),
         seconds=tuple(
-            tuple(run.of_mean_rank(run.ledger_s.get(one.id, 0.0)) for run in runs)
-            for one in accounts
+            tuple(run.of_mean_rank(run.spent_s(one.id)) for run in runs) for one in accounts
         ),
     )

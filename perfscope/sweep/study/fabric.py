@@ -59,8 +59,8 @@ def medium_of(run: StudyRun) -> Medium:
         for table in (_WITHIN_A_HOST, _BETWEEN_HOSTS)
     )
     named = between if between and len(run.hosts) > 1 else [*within, *between]
-    hosts = int(known["hosts"]) if known["hosts"].isdigit() else 1
-    return Medium(known["MPI"].partition(" (")[0][:80], hosts, tuple(named), settings)
+    library = run.mpi_library.partition(" (")[0][:80]
+    return Medium(library, len(run.hosts) or 1, tuple(named), settings)
 
 
 def comparison(sweep: Sweep) -> SameFabric:

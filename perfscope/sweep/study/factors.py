@@ -5,6 +5,7 @@ does in a second outside communication. So a ratio of two speeds is the product 
 """
 
 from collections.abc import Sequence
+from dataclasses import fields, replace
 from statistics import median
 
 from perfscope.schema.sweep_result import SpeedFactors
@@ -14,28 +15,33 @@ from perfscope.studies.common.runs import StudyRun
 def factors_of(runs: Sequence[tuple[StudyRun, float | None]]) -> SpeedFactors:
     """The factors of a configuration, each a median over its runs and their speeds."""
     rows = [_of_run(run) for run, _ in runs]
-    medians = {}
-    for name in rows[0]:
-        known = [value for row in rows if (value := row[name]) is not None]
-        medians[name] = median(known) if known else None
+    found = SpeedFactors(
+        **{
+            one.name: _median_of_known([getattr(row, one.name) for row in rows])
+            for one in fields(SpeedFactors)
+        }
+    )
     speeds = [speed for _, speed in runs if speed]
-    divisor = (medians["ranks"] or 0.0) * (medians["parallel_efficiency"] or 0.0)
+    divisor = (found.ranks or 0.0) * (found.parallel_efficiency or 0.0)
     # of medians, so that speed is exactly the product: a median of quotients would not be
-    medians["work_speed"] = median(speeds) / divisor if speeds and divisor else None
-    return SpeedFactors(**medians)
+    return replace(found, work_speed=median(speeds) / divisor if speeds and divisor else None)
 
 
-def _of_run(run: StudyRun) -> dict[str, float | None]:
-    efficiency = run.metric("parallel_efficiency").value
-    ranks = float(run.ranks) or None
-    return {
-        "ranks": ranks,
-        "parallel_efficiency": efficiency,
-        "load_balance": run.metric("load_balance").value,
-        "communication_efficiency": run.metric("communication_efficiency").value,
+def _median_of_known(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
+
+
+def _of_run(run: StudyRun) -> SpeedFactors:
+    return SpeedFactors(
+        ranks=float(run.ranks) or None,
+        parallel_efficiency=run.metric("parallel_efficiency").value,
+        load_balance=run.metric("load_balance").value,
+        communication_efficiency=run.metric("communication_efficiency").value,
+        work_speed=None,
         **_of_threads(run),
         **_of_memory(run),
-    }
+    )
 
 
 def _of_threads(run: StudyRun) -> dict[str, float | None]:
