@@ -21,16 +21,26 @@ def describe() -> str:
     return f"{machine()}; load {os.getloadavg()[0]:.1f} when it began."
 
 
+def _marked(name: str) -> re.Pattern[str]:
+    """What stands between the markers `<!-- NAME: begin -->` and `<!-- NAME: end -->`."""
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
+    return re.compile(f"({re.escape(begin)})(.*)({re.escape(end)})", re.DOTALL)
+
+
+def between(document: Path, name: str) -> str:
+    """The text between the markers of this name in a file; empty where it has none."""
+    found = _marked(name).search(document.read_text(encoding="utf-8"))
+    return found[2] if found else ""
+
+
 def replace_between(document: Path, name: str, text: str) -> None:
-    """Puts a text between the markers `<!-- NAME: begin -->` and `<!-- NAME: end -->` of a file.
+    """Puts a text between the markers of this name in a file.
 
     Raises:
         ValueError: the file has no such markers.
     """
     before = document.read_text(encoding="utf-8")
-    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
-    marked = re.compile(f"({re.escape(begin)}).*({re.escape(end)})", re.DOTALL)
-    after, count = marked.subn(lambda found: f"{found[1]}{text}\n{found[2]}", before)
+    after, count = _marked(name).subn(lambda found: f"{found[1]}{text}\n{found[3]}", before)
     if count != 1:
         raise ValueError(f"{document} has no place for {name}")
     document.write_text(after, encoding="utf-8")

@@ -2,7 +2,8 @@
 
 Runs the suites of mpi4py, MPICH and Open MPI and Intel's benchmarks, every part unrecorded and
 recorded, under all three MPI libraries; fetches them into .envs/suites/ first. Prints every
-difference, then a table in Markdown, which `--document FILE` puts between the markers of that file.
+difference, then a table in Markdown, of which `--document FILE` puts the rows between the markers
+of that file, in the place of those of the same suite, library and ranks.
 What was found is kept in bench-results/suites.json, so that one part after another can be run.
 """
 
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.jobs import ROOT
-from benchmarks.machine import machine, replace_between
+from benchmarks.machine import between, machine, replace_between
 from benchmarks.suites import imb_suite, mpi4py_suite, mpich_suite, openmpi_suite
 from benchmarks.suites.outcomes import ARGUMENTS, Ending, Place, compare
 
@@ -30,6 +31,10 @@ TITLES = {
     "openmpi": "Open MPI",
     "imb": "Intel MPI Benchmarks",
 }
+HEAD = [
+    *("suite", "MPI", "ranks", "parts", "tests", "pass unrecorded"),
+    *("another outcome recorded", "measured on"),
+]
 MPIS = {"mpich": "MPICH", "openmpi": "Open MPI", "intelmpi": "Intel MPI"}
 Part = tuple[str, Callable[[bool], Ending]]
 
@@ -69,22 +74,27 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def table(found: dict[str, Any]) -> str:
-    """A row for each suite, library and number of ranks."""
-    lines = [
-        f"On {machine()}.",
-        "",
-        "| suite | MPI | ranks | parts | tests | pass unrecorded | another outcome recorded |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for key, compared in sorted(found.items()):
+def table(found: dict[str, Any], before: str = "") -> str:
+    """A row for each suite, library and number of ranks; those of a table before stay.
+
+    Args:
+        found: by suite, library and ranks, the machine and what was compared of each part.
+        before: a table that is brought up to date.
+    """
+    cells = (line.strip("| ").split(" | ") for line in before.splitlines() if line[:1] == "|")
+    rows = {tuple(row[:3]): row for row in cells if row[0] in TITLES.values()}
+    for key, result in found.items():
+        if not result["parts"]:
+            continue
         suite, mpi, ranks = key.split()
-        rows = compared.values()
-        tests, passed = (sum(row[name] for row in rows) for name in ("tests", "passed"))
-        different = sum(len(row["different"]) for row in rows)
-        words = (TITLES[suite], MPIS[mpi], ranks, len(rows), tests, passed, different)
-        lines.append("| " + " | ".join(str(word) for word in words) + " |")
-    return "\n".join(lines)
+        compared = result["parts"].values()
+        tests, passed = (sum(part[name] for part in compared) for name in ("tests", "passed"))
+        different = sum(len(part["different"]) for part in compared)
+        names = (TITLES[suite], MPIS[mpi], ranks)
+        counts = map(str, (len(compared), tests, passed, different))
+        rows[names] = [*names, *counts, result["machine"]]
+    lines = [HEAD, ["---"] * len(HEAD), *(rows[key] for key in sorted(rows))]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def main() -> int:
@@ -96,17 +106,19 @@ def main() -> int:
     for suite in options.suite or SUITES:
         for mpi in options.mpi or ARGUMENTS:
             place = Place(mpi, options.ranks, options.longest)
-            compared = found.setdefault(f"{suite} {mpi} {options.ranks}", {})
+            result_of = found.setdefault(f"{suite} {mpi} {options.ranks}", {"parts": {}})
             for name, run_once in parts(suite, place):
                 if options.part not in name:
                     continue
                 result = compare(run_once)
                 for line in result.different:
-                    print(f"{suite} under {mpi}: {line}", flush=True)
+                    print(f"{suite} under {mpi}, {name}: {line}", flush=True)
                 differing |= bool(result.different)
-                compared[name] = asdict(result)
+                result_of["parts"][name] = asdict(result)
+                result_of["machine"] = machine()
                 RESULTS.write_text(json.dumps(found, indent=1))
-    text = table({key: rows for key, rows in found.items() if rows})
+    before = between(options.document, "bench-suites") if options.document else ""
+    text = table(found, before)
     print(text)
     if options.document:
         replace_between(options.document, "bench-suites", text)

@@ -17,6 +17,9 @@ BUILT_WITH = {"mpich": "mpich", "openmpi": "openmpi", "intelmpi": "mpich"}
 # Process ids, times, ports and addresses are other ones each time.
 CHANGING = re.compile(r"0x[0-9a-f]+|[0-9]+([.][0-9]+)?(e[+-][0-9]+)?")
 OWN_WORDS = "perfscope: "
+# Where a library shows the stack of a program that crashed: "[host:12] [ 3] ./a(main+0x2)[0x55]".
+# A recorded call has a frame more, and that the program crashed is told by its exit code.
+STACK_FRAME = re.compile(r"^(\[[^\]]*\] ?)?\[ ?#\] .*\[#\]$")
 
 
 @dataclass(frozen=True)
@@ -86,9 +89,10 @@ def _write_own_sources(directory: Path) -> None:
 
 
 def printed(output: str) -> tuple[str, ...]:
-    """What a job printed, whatever the order of its ranks' lines."""
+    """What a job printed, whatever the order of its ranks' lines, but for stacks of crashes."""
     lines = (CHANGING.sub("#", line).strip() for line in output.splitlines())
-    return tuple(sorted(line for line in lines if line and not line.startswith(OWN_WORDS)))
+    own = (line for line in lines if not STACK_FRAME.match(line))
+    return tuple(sorted(line for line in own if line and not line.startswith(OWN_WORDS)))
 
 
 def run_job(

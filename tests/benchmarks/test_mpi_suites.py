@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterator
 
 import pytest
 
-from benchmarks.suites.__main__ import parts
+from benchmarks.suites.__main__ import parts, table
 from benchmarks.suites.outcomes import HUNG, Ending, Place, compare, differences
+from benchmarks.suites.programs import printed
 from tests.support import environments
 from tests.support.requirements import missing
 
@@ -46,6 +47,14 @@ def test_a_job_that_hangs_unrecorded_says_nothing_of_what_it_did_not_come_to() -
     ]
 
 
+def test_a_line_inside_of_another_ranks_is_no_difference() -> None:
+    apart = Ending("0", printed=("child", "parent 1"))
+    assert differences(apart, Ending("0", printed=("chparent 1", "ild"))) == []
+    assert differences(apart, Ending("0", printed=("chparent 1",))) == [
+        *("not printed: child", "not printed: parent 1", "printed: chparent 1")
+    ]
+
+
 def test_only_what_differs_every_time_counts() -> None:
     failed = Ending("1", {"a": "passed", "b": "failed"})
 
@@ -57,6 +66,27 @@ def test_only_what_differs_every_time_counts() -> None:
     always = compare(lambda recorded: failed if recorded else PASSED)
     assert always.different == ("b: passed, recorded failed", "exit code: 0, recorded 1")
     assert (always.tests, always.passed, always.is_whole) == (2, 2, True)
+
+
+def test_a_frame_of_a_crash_is_no_line_that_a_job_prints() -> None:
+    crash = (
+        "[node:1234] Signal: Segmentation fault (11)\n"
+        "[node:1234] [ 0] /lib/libc.so.6(+0x3c050)[0x7f1c2a]\n{}"
+        "[node:1234] [ 1] ./cfree(main+0x2)[0x55d0]\n"
+    )
+    frame = "[node:1234] [ 2] /a b/libperfscope_recorder.so(MPI_Send+0x1f)[0x7f1c]\n"
+    told = ("[node:#] Signal: Segmentation fault (#)",)
+    assert printed(crash.format("")) == printed(crash.format(frame)) == told
+
+
+def test_a_row_replaces_its_own_and_leaves_the_others() -> None:
+    found = {"parts": {"a": {"tests": 2, "passed": 1, "different": ["b"]}}, "machine": "here"}
+    before = table({"imb mpich 2": {**found, "machine": "there"}, "imb mpich 4": found})
+    after = table(
+        {"imb mpich 4": {**found, "machine": "new"}, "mpi4py mpich 1": {"parts": {}}}, before
+    )
+    assert [line.split(" | ")[-1] for line in after.splitlines()[2:]] == ["there |", "new |"]
+    assert after.splitlines()[:3] == before.splitlines()[:3]
 
 
 @pytest.mark.long

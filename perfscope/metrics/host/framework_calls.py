@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from perfscope.attribution.preparation import Prepared
 from perfscope.metrics.host.resource_use import median_slope
-from perfscope.trace.model import Rank, Table
+from perfscope.trace.model import Table
 
 FEWEST_SAMPLES = 10
 """Written sums in the last half of the calls, from which on it says something."""
@@ -44,27 +44,37 @@ def framework_calls(prepared: Prepared) -> tuple[FrameworkCalls, ...]:
     """Every function of every rank that was called more than a few times; most calls first."""
     found = []
     for rank in prepared.trace.ranks:
-        for name in np.unique(rank.call_samples["name"]).tolist():
-            rows = rank.call_samples[rank.call_samples["name"] == name]
+        phases = _by_name(rank.phases)
+        for name, samples in _by_name(rank.call_samples).items():
             # at exit the sums are written once more
-            rows = rows[np.diff(rows["calls"], prepend=-1) > 0]
-            if one := _calls(rank, rows, prepared.trace.names[name]):
+            rows = samples[np.diff(samples["calls"], prepend=-1) > 0]
+            made = phases.get(name, rank.phases[:0])
+            if one := _calls(rank.number, rows, made, prepared.trace.names[name]):
                 found.append(one)
     return tuple(sorted(found, key=lambda one: (one.rank, -one.calls, one.name)))
 
 
-def _calls(rank: Rank, rows: Table, name: str) -> FrameworkCalls | None:
+def _by_name(table: Table) -> dict[int, Table]:
+    """The rows of each name, in their order."""
+    ordered = table[np.argsort(table["name"], kind="stable")]
+    names, begins = np.unique(ordered["name"], return_index=True)
+    return (
+        dict(zip(names.tolist(), np.split(ordered, begins[1:]), strict=True)) if len(names) else {}
+    )
+
+
+def _calls(rank: int, rows: Table, made: Table, name: str) -> FrameworkCalls | None:
     total = int(rows["calls"][-1])
     half = int(np.searchsorted(rows["calls"], (total + 1) // 2))
     last = rows[half:]
     if len(last) < FEWEST_SAMPLES or last["calls"][-1] == last["calls"][0]:
         return None
     counted = int(last["calls"][-1] - last["calls"][0])
-    seconds = _seconds(rank, last)
+    seconds = _seconds(made, last)
     median_s = float(np.median(seconds)) if len(seconds) else None
     set_up_s = int(last["set_up_ns"][-1] - last["set_up_ns"][0]) / 1e9
     return FrameworkCalls(
-        rank=rank.number,
+        rank=rank,
         name=name,
         calls=total,
         compiled=int(last["compiled"][-1] - last["compiled"][0]) / counted,
@@ -86,9 +96,8 @@ def _slope(calls: npt.NDArray[np.int64], values: npt.NDArray[np.int64]) -> float
     return median_slope(places, np.interp(places, calls, values)) if calls[-1] > calls[0] else None
 
 
-def _seconds(rank: Rank, last: Table) -> npt.NDArray[np.float64]:
-    """Lengths of the last half of the calls; none where they are no phases."""
-    rows = rank.phases[rank.phases["name"] == last["name"][0]]
+def _seconds(made: Table, last: Table) -> npt.NDArray[np.float64]:
+    """Lengths of the last half of the calls that were made; none where they are no phases."""
     # the first of the sums is written when its own call has ended
-    rows = rows[(rows["t1"] > last["t"][0]) & (rows["t1"] <= last["t"][-1])]
+    rows = made[(made["t1"] > last["t"][0]) & (made["t1"] <= last["t"][-1])]
     return np.asarray((rows["t1"] - rows["t0"]) / 1e9, np.float64)
