@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common.blocks import blocks
@@ -36,6 +37,8 @@ FIRST_LINE = re.compile(rb"CMDLINE |(MEM|FUNC \S+|CHLD \d+) [\d.]+ \d+\.\d+\s")
 MIB = 1 << 20
 MOST_MIB, LATEST_S = 1e9, 4e9
 LONGEST_LINE = 1 << 16
+MOST_LINES, MOST_BYTES = 5_000_000, 1 << 28
+"""Five days of ten samples a second; each line is kept in Python."""
 NO_RANKS = "memory_profiler watches one process and no communication"
 NOT_RECORDED = {
     "communication": NO_RANKS,
@@ -107,8 +110,16 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
 
 def _contents(path: Path, notes: list[str]) -> _Contents:
     found, rest = _Contents(), b""
+    read = taken = 0
     for block in blocks(path, notes.append):
         *lines, rest = (rest + block).split(b"\n")
+        read, taken = read + len(block), taken + len(lines)
+        if read > MOST_BYTES or taken > MOST_LINES:
+            raise UnreadableInputError(
+                f"{path} is too long.",
+                why=f"At most {MOST_LINES:,} lines and {MOST_BYTES:,} bytes are read.",
+                action="Record with fewer samples: mprof run --interval 1 python program.py",
+            )
         for line in lines:
             _take(found, line)
         if len(rest) > LONGEST_LINE:
@@ -185,22 +196,34 @@ def _rank(contents: _Contents, origin: int, end: int, names: dict[str, int]) -> 
 def _add_calls(rank: Rank, contents: _Contents, origin: int, names: dict[str, int]) -> None:
     """Marked functions as phases, and what their calls kept as sums over them."""
     calls = sorted(call for call in contents.calls if call[0] <= call[1])
+    began, ended, called, before, after = zip(*calls, strict=True) if calls else ((),) * 5
+    for name in called:
+        names.setdefault(name, len(names))
+    numbers = np.array([names[name] for name in called], np.int64)
+    count, kept = _sums_by_name(numbers, np.array(after, np.int64) - np.array(before, np.int64))
     rank.phases = np.zeros(len(calls), PHASE_DTYPE)
-    rank.call_samples = np.zeros(len(calls), CALL_SAMPLE_DTYPE)
     rank.phases["kind"], rank.phases["step"], rank.phases["epoch"] = PhaseKind.USER, -1, -1
-    count: dict[str, int] = defaultdict(int)
-    kept: dict[str, int] = defaultdict(int)
-    for phase, row, (began, ended, name, before, after) in zip(
-        rank.phases, rank.call_samples, calls, strict=True
-    ):
-        count[name] += 1
-        kept[name] += after - before
-        number = names.setdefault(name, len(names))
-        phase["t0"], phase["t1"], phase["name"] = began - origin, ended - origin, number
-        row["t"], row["name"], row["private_bytes"] = ended - origin, number, after
-        row["calls"] = row["measured"] = count[name]
-        row["kept_bytes"] = kept[name]
+    rank.phases["t0"], rank.phases["t1"] = np.array(began) - origin, np.array(ended) - origin
+    rank.phases["name"] = numbers
+    rows = rank.call_samples = np.zeros(len(calls), CALL_SAMPLE_DTYPE)
+    rows["t"], rows["name"], rows["private_bytes"] = rank.phases["t1"], numbers, after
+    rows["calls"] = rows["measured"] = count
+    rows["kept_bytes"] = kept
     rank.call_samples.sort(order="t", kind="stable")
+
+
+def _sums_by_name(
+    numbers: npt.NDArray[np.int64], kept: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """How many calls of its name there were up to each call, and what they kept."""
+    order = np.argsort(numbers, kind="stable")
+    is_first = np.diff(numbers[order], prepend=-1) != 0
+    begins = np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
+    total = np.cumsum(kept[order])
+    count, sums = np.empty_like(numbers), np.empty_like(numbers)
+    count[order] = np.arange(len(order)) - begins + 1
+    sums[order] = total - total[begins] + kept[order][begins]
+    return count, sums
 
 
 READER = Reader(

@@ -12,12 +12,16 @@ from pathlib import Path
 from typing import Any, Self
 
 from perfscope.errors import UnreadableInputError
-from perfscope.files import open_database
+from perfscope.files import open_database, size_of
 
 MAGIC = b"SQLite format 3\0"
 MOST_TEXT = 1 << 28
 """Characters of all strings together."""
 ROWS_AT_ONCE = 4096
+STEPS_AT_ONCE = 1_000_000
+STEPS_PER_BYTE = 16
+"""A row takes three or four steps of SQLite for each of its bytes. Pages that are damaged so that
+they name each other give more rows than any memory holds."""
 OWN_TABLES = {"TARGET_INFO_SESSION_START_TIME", "CUPTI_ACTIVITY_KIND_KERNEL", "NVTX_EVENTS"}
 
 
@@ -48,6 +52,8 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._most_turns = 1 + size_of(path) * STEPS_PER_BYTE // STEPS_AT_ONCE
+        self._turns = 0
         try:
             self._connection = open_database(path)
         except OSError as error:
@@ -55,6 +61,7 @@ class Database:
         with self._readable():
             self._connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
             self._connection.execute("PRAGMA trusted_schema = OFF")
+            self._connection.set_progress_handler(self._is_endless, STEPS_AT_ONCE)
             found = self._connection.execute(
                 "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE%'"
             )
@@ -121,9 +128,15 @@ class Database:
         if not known or not known.issuperset(needed):
             return
         with self._readable():
+            self._turns = 0
             found = self._connection.execute(f'SELECT {told} FROM "{table}" WHERE {where}')
             while rows := found.fetchmany(ROWS_AT_ONCE):
                 yield from rows
+
+    def _is_endless(self) -> bool:
+        """Ends a query that takes longer than the file has rows for."""
+        self._turns += 1
+        return self._turns > self._most_turns
 
     def strings(self) -> dict[int, str]:
         """The texts that tables name by number.
@@ -146,6 +159,8 @@ class Database:
         try:
             yield
         except (self._connection.Error, OverflowError) as error:
+            if self._turns > self._most_turns:
+                raise self._error("Its tables hold more rows than its bytes can.") from error
             raise self._error(f"SQLite: {error}.") from error
 
     def _error(self, why: str) -> UnreadableInputError:

@@ -13,6 +13,7 @@ import pytest
 from perfscope.document.analysis import analysis
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.results import Options
+from perfscope.readers.mprof import reader
 from perfscope.readers.registry import open_trace
 from perfscope.trace.model import Format
 from tests.support.requirements import require_reference
@@ -52,6 +53,28 @@ def test_a_real_file_gives_the_known_growth() -> None:
     kept = rank.call_samples["kept_bytes"][-1] / known["FUNC_records"] / MIB
     assert kept == pytest.approx(known["MiB_per_call"], abs=5e-4)
     assert trace.command == ("python", "grow.py")
+
+
+def test_calls_are_summed_by_function_in_their_order(tmp_path: Path) -> None:
+    calls = [("a", 1), ("b", 2), ("a", 4), ("b", 8), ("a", 16)]
+    lines = [
+        f"FUNC {name} 100 {BEGIN_S + i} {100 + kept} {BEGIN_S + i + 0.5} 0"
+        for i, (name, kept) in enumerate(calls)
+    ]
+    (rank,) = open_trace(write(tmp_path / "a.dat", f"MEM 1 {BEGIN_S}", *lines)).ranks
+    assert rank.call_samples["calls"].tolist() == [1, 1, 2, 2, 3]
+    assert (rank.call_samples["kept_bytes"] // MIB).tolist() == [1, 2, 5, 10, 21]
+
+
+@pytest.mark.parametrize(("bound", "most"), [("MOST_LINES", 3), ("MOST_BYTES", 100)])
+def test_a_file_that_would_fill_the_memory_is_refused(
+    bound: str, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "a.dat", *(f"MEM 1.0 {BEGIN_S + i}" for i in range(6)))
+    assert len(open_trace(path).ranks[0].process_samples) == 6
+    monkeypatch.setattr(reader, bound, most)
+    with pytest.raises(UnreadableInputError, match="is too long"):
+        open_trace(path)
 
 
 def test_growth_by_call_is_a_finding_with_its_function(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from tests.readers.nsys.exports import (
 from tests.support.requirements import require_reference
 from tests.support.trace_invariants import check_trace
 
+INTERIOR_PAGE = 5
 NAME = "nsys/power_iteration__baseline.sqlite"
 
 
@@ -260,6 +261,38 @@ def test_damaged_pages_are_an_error_or_a_sound_trace(tmp_path: Path) -> None:
         path.write_bytes(damaged)
         with suppress(UnreadableInputError):
             check_trace(open_trace(path))
+
+
+def test_pages_that_all_name_the_same_page_are_no_endless_table(tmp_path: Path) -> None:
+    path = write_export(tmp_path / "a.sqlite", {KERNELS: steps_of(1)[KERNELS] * 2000})
+    content = bytearray(path.read_bytes())
+    page = int.from_bytes(content[16:18], "big")
+    number = interior = next(
+        n for n in range(1, len(content) // page) if content[n * page] == INTERIOR_PAGE
+    )
+    for _ in range(12):  # each level has as many rows as all its children together
+        number = _with_one_child(content, page, of=interior, child=number)
+    _with_one_child(content, page, of=interior, child=number, place=interior)
+    content[28:32] = (len(content) // page).to_bytes(4, "big")
+    path.write_bytes(content)
+    with pytest.raises(UnreadableInputError) as refused:
+        open_trace(path)
+    assert refused.value.why == "Its tables hold more rows than its bytes can."
+
+
+def _with_one_child(
+    content: bytearray, page: int, *, of: int, child: int, place: int | None = None
+) -> int:
+    """Writes an interior page again, all children of which are one page; gives its number."""
+    written = bytearray(content[of * page : (of + 1) * page])
+    at_leaf = int.from_bytes(written[8:12], "big")
+    for cell in range(int.from_bytes(written[3:5], "big")):
+        start = int.from_bytes(written[12 + 2 * cell : 14 + 2 * cell], "big")
+        written[start : start + 4] = (at_leaf if child == of else child + 1).to_bytes(4, "big")
+    written[8:12] = (at_leaf if child == of else child + 1).to_bytes(4, "big")
+    where = len(content) // page if place is None else place
+    content[where * page : (where + 1) * page] = written
+    return where
 
 
 def test_a_view_in_the_place_of_a_table_is_not_asked(tmp_path: Path) -> None:
