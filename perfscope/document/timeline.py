@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
 
 NS_PER_S = 1e9
+MOST_STEPS = 1000
 LETTERS = "abcdefghijklmn"
 """Of the accounts, in the order of the ledger."""
 
@@ -48,7 +49,20 @@ def timeline(results: Results) -> Timeline:
             )
             for level in (found.levels if found else ())
         ),
+        steps=_steps(results),
     )
+
+
+def _steps(results: Results) -> tuple[tuple[int, float], ...]:
+    """Number and start of the steps of the first row, evenly chosen where they are many."""
+    if not results.zoom or not len(results.zoom.rows):
+        return ()
+    steps = results.trace.ranks[results.zoom.rows[0]].steps
+    inside = (steps["t0"] >= results.focus.start_ns) & (steps["t0"] < results.focus.end_ns)
+    rows = steps[inside & (steps["number"] >= 0)]
+    rows = rows[:: max(-(-len(rows) // MOST_STEPS), 1)]
+    starts = rows["t0"].astype(np.int64) / NS_PER_S
+    return tuple(zip(rows["number"].tolist(), starts.tolist(), strict=True))
 
 
 def _letters(cells: Cells) -> str:

@@ -28,6 +28,8 @@ from perfscope.schema.write import as_json, document_text
 HERE = Path(__file__).parent
 SCRIPTS = ("page.js", "tables.js")
 """What moves on every page: of a run, and of a study."""
+TIMELINE = ("timeline_words.js", "timeline.js", "timeline_window.js")
+"""What moves on the page of a run besides; the order counts."""
 TITLE_LENGTH = 120
 MOST_HELD = 300_000
 """Characters: a document that packs into no less stays out of its page."""
@@ -43,7 +45,7 @@ def build_html(result: Analysis, text: str = "") -> str:
     text = text or document_text(as_json(result))
     result = _visible(result)
     style = asset("report.css")
-    script = "".join(map(asset, (*SCRIPTS, "timeline.js")))
+    script = "".join(map(asset, (*SCRIPTS, *TIMELINE)))
     page = Page("report", "analysis.json", text, result.tool, _title(result), style, script)
     return render(result, _sections(), _environment(), page)
 

@@ -114,7 +114,11 @@ class TimelineLevel:
 
 @dataclass(frozen=True)
 class Timeline:
-    """What each rank did when, coarsest level first."""
+    """What each rank did when, coarsest level first.
+
+    `steps` are the number and the start of steps of the first row, in seconds as `start_s`: all of
+    them, or evenly chosen ones where they are many.
+    """
 
     reason: str | None
     start_s: float
@@ -123,3 +127,4 @@ class Timeline:
     rows: tuple[TimelineRow, ...]
     ranks_left_out: int
     levels: tuple[TimelineLevel, ...]
+    steps: tuple[tuple[int, float], ...] = ()

@@ -305,7 +305,7 @@ def test_buttons_do_what_keys_do(window: Browser, page: Path, action: str, chang
 
 def test_focus_can_be_seen_and_is_described(window: Browser, page: Path) -> None:
     opened(window, page)
-    window.run("document.querySelector('[data-do=all]').focus()")
+    window.run("document.querySelector('[data-save]').focus()")
     for kind in ("keyDown", "keyUp"):
         window.page(
             "Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9

@@ -5,9 +5,9 @@
   const LEAST_BINS = 16; // of the finest level, in the narrowest window
   const WIDEST_BIN = 8; // pixels; wider bins are drawn from a finer level
   const LEAST_PATTERN = 4; // pixels; narrower pieces have no room for a pattern
-  const MOST_PARTS = 3; // of a mixed stretch that are named
-  const NOBODY = 255;
-  const AXIS = 30, TOP = 6, RIGHT = 14, TICK_ROOM = 76, MOST_TICKS = 50, SIDE = 3, MOST_HEIGHT = 416, LABEL_ROOM = 13, AROUND = 0.05;
+  const { NOBODY } = timelineWords;
+  const STEP_ROOM = 64, LEAST_STEP = 5; // pixels: of a step's label, and between two marks
+  const AXIS = 30, RIGHT = 14, TICK_ROOM = 76, MOST_TICKS = 50, SIDE = 3, MOST_HEIGHT = 416, LABEL_ROOM = 13, AROUND = 0.05;
 
   const figure = document.querySelector("[data-timeline]");
   if (!figure) return;
@@ -17,18 +17,22 @@
   if (!context) return;
   const status = document.getElementById("timeline-status");
   const shown = document.getElementById("timeline-window");
+  const sums = document.getElementById("timeline-sums");
+  const TOP = data.steps.length ? 24 : 6; // the ruler of steps is above the rows
   const rows = data.rows.length;
   const pitch = rows <= 4 ? 38 : Math.max(Math.min(26, Math.floor(MOST_HEIGHT / rows)), 5);
   const every = Math.ceil(LABEL_ROOM / pitch); // the labels that have room
   const levels = data.levels.map(({ bin, rows: texts }) => ({ bin, cells: texts.map(decoded) }));
+  const words = timelineWords(data, levels);
   const least = Math.min(data.length, LEAST_BINS * levels[levels.length - 1].bin);
 
   let from = 0, to = data.length; // the edges, in seconds after the start of what is shown
   let cursor = null; // {row, time} that the status line is about
+  let chosen = null; // the two ends of a selected stretch, as they were chosen
   let width = 0, left = 0, ratio = 1, labels = [];
   const bar = { width: 1, height: 1 }; // of a row, in pixels of the screen
   let paint = null; // colors and patterns, until the palette changes
-  let pending = false, drag = null;
+  let pending = false, drag = null, isSelecting = false;
 
   function decoded(letters) {
     const index = new Uint8Array(128).fill(NOBODY);
@@ -51,6 +55,7 @@
     const length = Math.min(Math.max(span, least), data.length);
     from = Math.min(Math.max(newFrom, 0), data.length - length);
     to = from + length;
+    figure.dispatchEvent(new CustomEvent("windowchange"));
     if (cursor) cursor.time = Math.min(Math.max(cursor.time, from), to);
     request();
   }
@@ -75,7 +80,18 @@
     all: () => show(0, data.length),
     up: () => choose(-1),
     down: () => choose(1),
+    none: () => { chosen = null; request(); },
+    earlier: () => extend(-1),
+    later: () => extend(1),
   };
+
+  // A selection grows from the cursor, a hundredth of what is shown at a time.
+  function extend(way) {
+    cursor ??= { row: 0, time: center() };
+    chosen ??= [cursor.time, cursor.time];
+    cursor.time = chosen[1] = Math.min(Math.max(chosen[1] + way * (to - from) / 100, from), to);
+    request();
+  }
 
   function choose(step) {
     cursor ??= { row: step > 0 ? -1 : rows, time: (from + to) / 2 };
@@ -167,6 +183,8 @@
     drawAxis();
     drawLabels();
     drawBars(level());
+    drawSteps();
+    drawChosen();
     drawCursor();
   }
 
@@ -195,7 +213,7 @@
     for (let n = 0; n < MOST_TICKS; n += 1) { // a far end may be too far away for the step to count
       const value = (first + n) * step;
       if (value > high + step * 1e-9) break;
-      found.push([value * data.factor - data.start, `${number(value, digits)} ${data.unit}`]);
+      found.push([value * data.factor - data.start, `${words.number(value, digits)} ${data.unit}`]);
     }
     return found;
   }
@@ -245,6 +263,39 @@
     }
   }
 
+  // Where steps begin: a mark for each that has room, a number for round ones.
+  function drawSteps() {
+    const near = data.steps.filter(([, start]) => start >= from && start <= to);
+    if (near.length < 2) return;
+    const count = Math.abs(near[near.length - 1][0] - near[0][0]);
+    const pitched = count ? (near[near.length - 1][1] - near[0][1]) * scale() / count : Infinity; // pixels a step
+    const every = [1, 2, 5].flatMap(one => [1, 10, 100, 1e3, 1e4, 1e5].map(ten => one * ten)).sort((a, b) => a - b)
+      .find(one => one * pitched >= STEP_ROOM) ?? Infinity;
+    context.textAlign = "left";
+    context.textBaseline = "alphabetic";
+    context.fillStyle = paint.ink;
+    let last = -Infinity;
+    for (const [number, start] of near) {
+      const x = Math.round(left + (start - from) * scale());
+      const isRound = number % every === 0;
+      if (!isRound && x - last < LEAST_STEP) continue;
+      context.fillRect(x, isRound ? 6 : 16, 1, isRound ? 16 : 6);
+      if (isRound && x + STEP_ROOM < width) context.fillText(`step ${number}`, x + 4, 15);
+      last = x;
+    }
+  }
+
+  function drawChosen() {
+    if (!chosen) return;
+    const [first, last] = [Math.min(...chosen), Math.max(...chosen)].map(
+      time => Math.round(left + (Math.min(Math.max(time, from), to) - from) * scale()));
+    context.globalAlpha = 0.18;
+    context.fillStyle = paint.ink;
+    context.fillRect(first, TOP, last - first, pitch * rows);
+    context.globalAlpha = 1;
+    for (const x of [first, last]) context.fillRect(x, TOP, 1, pitch * rows);
+  }
+
   function drawCursor() {
     if (!cursor) return;
     const x = Math.round(left + (cursor.time - from) * scale());
@@ -257,20 +308,12 @@
 
   // ---- in words
 
-  function number(value, digits) {
-    const most = Math.min(digits, 9);
-    return value.toLocaleString("en-US", { minimumFractionDigits: most, maximumFractionDigits: most });
-  }
-
-  function moment(time, bin) {
-    const digits = Math.max(0, Math.ceil(-Math.log10(bin / data.factor)));
-    return `${number((data.start + time) / data.factor, digits)}\u00a0${data.unit}`;
-  }
-
   function describe() {
     const { bin, cells } = level();
-    shown.textContent = `Shown: ${moment(from, bin)} to ${moment(to, bin)}, in parts of ${length(bin)}`;
+    shown.textContent = `Shown: ${words.moment(from, bin)} to ${words.moment(to, bin)}, in parts of ${words.length(bin)}`;
     status.textContent = cursor ? under(cursor, bin, cells[cursor.row]) : "Point at a bar to read what it is.";
+    sums.hidden = !chosen;
+    sums.textContent = chosen ? words.sums(Math.min(...chosen), Math.max(...chosen), bin) : "";
   }
 
   function under({ row, time }, bin, own) {
@@ -279,34 +322,8 @@
     while (first > 0 && own[first - 1] === own[here]) first -= 1;
     while (last < own.length - 1 && own[last + 1] === own[here]) last += 1;
     const begin = first * bin, finish = Math.min((last + 1) * bin, data.length);
-    return `${data.rows[row].name} at ${moment(time, bin)}: ${content(row, begin, finish)}, ` +
-      `from ${moment(begin, bin)} to ${moment(finish, bin)} (${length(finish - begin)})`;
-  }
-
-  // Neighboring bins with one majority are no single event: the finest level tells what is in them.
-  function content(row, begin, finish) {
-    const { bin, cells } = levels[levels.length - 1], own = cells[row], counts = new Map();
-    const last = Math.min(Math.max(Math.round(finish / bin), Math.round(begin / bin) + 1), own.length);
-    const first = Math.min(Math.round(begin / bin), last - 1);
-    for (let place = first; place < last; place += 1) {
-      counts.set(own[place], (counts.get(own[place]) ?? 0) + 1);
-    }
-    const parts = [...counts].sort((a, b) => b[1] - a[1]);
-    const name = account => account === NOBODY ? "the process was not there" : data.accounts[account].label;
-    if (parts.length === 1) return name(parts[0][0]);
-    const told = parts.slice(0, MOST_PARTS)
-      .map(([account, count]) => `${share(count / (last - first))} ${inside(name(account))}`);
-    return `mixed: ${told.join(", ")}${parts.length > MOST_PARTS ? " and more" : ""}`;
-  }
-
-  const share = part => part < 0.005 ? "< 1\u00a0%" : `${Math.round(100 * part)}\u00a0%`;
-  const inside = label => `${label.charAt(0).toLowerCase()}${label.slice(1)}`;
-
-  function length(time) {
-    for (const [factor, unit] of [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]) {
-      if (time >= factor * 0.9995) return `${Number((time / factor).toPrecision(3))}\u00a0${unit}`;
-    }
-    return "0 s";
+    return `${data.rows[row].name} at ${words.moment(time, bin)}${words.step(time)}: ${words.content(row, begin, finish)}, ` +
+      `from ${words.moment(begin, bin)} to ${words.moment(finish, bin)} (${words.length(finish - begin)})`;
   }
 
   // ---- pointer, wheel and keys
@@ -319,16 +336,19 @@
 
   canvas.addEventListener("pointerdown", event => {
     if (event.button !== 0) return;
-    drag = { x: event.clientX, from };
     canvas.setPointerCapture(event.pointerId);
     point(event);
+    isSelecting = event.shiftKey;
+    if (isSelecting) chosen = [cursor.time, cursor.time];
+    else drag = { x: event.clientX, from };
   });
   canvas.addEventListener("pointermove", event => {
     if (drag) show(drag.from - (event.clientX - drag.x) / scale(), to - from);
     point(event);
+    if (isSelecting) chosen[1] = cursor.time;
   });
   for (const kind of ["pointerup", "pointercancel", "lostpointercapture"]) {
-    canvas.addEventListener(kind, () => { drag = null; });
+    canvas.addEventListener(kind, () => { drag = null; isSelecting = false; });
   }
   canvas.addEventListener("dblclick", actions.all);
   canvas.addEventListener("wheel", event => {
@@ -346,9 +366,11 @@
     "+": "in", "=": "in", "-": "out", "_": "out", Home: "all",
     ArrowLeft: "left", ArrowRight: "right", ArrowUp: "up", ArrowDown: "down",
     w: "in", s: "out", a: "left", d: "right", f: "all", // as in Perfetto
+    Escape: "none",
   };
+  const SHIFTED = { ArrowLeft: "earlier", ArrowRight: "later" };
   canvas.addEventListener("keydown", event => {
-    const action = KEYS[event.key];
+    const action = (event.shiftKey && SHIFTED[event.key]) || KEYS[event.key];
     if (!action || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     actions[action]();
@@ -371,6 +393,11 @@
 
   // ---- in place of the picture
 
+  figure.timeline = {
+    show: (first, last) => show(first - data.start, last - first),
+    shown: () => ({ from: data.start + from, to: data.start + to, isAll: to - from >= data.length * 0.999999, bin: level().bin }),
+    events: () => words.events(from, to, level()),
+  };
   figure.classList.add("is-live");
   figure.querySelector(".timeline-live").hidden = false;
   new ResizeObserver(() => { if (canvas.parentElement.clientWidth !== width) request(); }).observe(canvas.parentElement);

@@ -48,7 +48,9 @@ def _context(result: Analysis) -> Context:
         "finest": seconds(finest.bin_s),
         "rows": len(ranks),
         "left_out": found.ranks_left_out,
-        "data": _data(axis, accounts, list(zip(names, labels, strict=True)), levels),
+        "data": _data(
+            axis, accounts, list(zip(names, labels, strict=True)), levels, steps=found.steps
+        ),
     }
 
 
@@ -106,6 +108,8 @@ def _data(
     accounts: dict[str, Shown],
     ranks: list[tuple[str, str]],
     levels: Sequence[TimelineLevel],
+    *,
+    steps: Sequence[tuple[int, float]],
 ) -> str:
     """What the script draws, as JSON text."""
     return json.dumps(
@@ -119,6 +123,7 @@ def _data(
                 for letter, shown in accounts.items()
             ],
             "rows": [{"name": name, "label": label} for name, label in ranks],
+            "steps": [(number, start_s - axis.start_s) for number, start_s in steps],
             "levels": [{"bin": level.bin_s, "rows": level.rows} for level in levels],
         },
         separators=(",", ":"),
