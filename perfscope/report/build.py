@@ -28,7 +28,7 @@ from perfscope.schema.write import as_json, document_text
 HERE = Path(__file__).parent
 SCRIPTS = ("page.js", "tables.js")
 """What moves on every page: of a run, and of a study."""
-TIMELINE = ("timeline_words.js", "timeline.js", "timeline_window.js")
+TIMELINE = ("timeline_words.js", "timeline_paint.js", "timeline.js", "timeline_window.js")
 """What moves on the page of a run besides; the order counts."""
 TITLE_LENGTH = 120
 MOST_HELD = 300_000

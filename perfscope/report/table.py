@@ -15,7 +15,7 @@ from typing import Any
 from perfscope.report.formats import UNITS, number
 from perfscope.report.labels import StatusWord, band
 from perfscope.report.text import shortened
-from perfscope.report.views import Place, Shown
+from perfscope.report.views import Linked, Place, Shown
 from perfscope.units import MISSING
 
 Getter = Callable[[Any], Any]
@@ -31,6 +31,8 @@ class Kind(StrEnum):
     SIGN = "sign"  # a `StatusWord`
     BAND = "band"  # an efficiency, with the sign of its band
     KEYED = "keyed"  # a `Shown`: a name with its color
+    LINES = "lines"  # several texts, or places in the code, each on a line of its own
+    LINK = "link"  # a `Linked`: a name that leads to a file beside the page
 
 
 @dataclass(frozen=True)
@@ -99,9 +101,13 @@ class Column:
             return value.word
         if isinstance(value, Shown):
             return value.label
+        if isinstance(value, Linked):
+            return value.label
         if isinstance(value, Place):
             where = value.function or "function unknown"
             return f"{where} ({value.location})" if value.location else where
+        if isinstance(value, tuple):
+            return "; ".join(map(self._text, value)) or self.absent
         known = number(value)
         return (
             self.absent if known is None else self.write(known) if self.write else f"{known:,.15g}"

@@ -43,6 +43,14 @@ class Shown:
     label: str
 
 
+@dataclass(frozen=True)
+class Linked:
+    """A name, and the file beside the page that it leads to, "" for none."""
+
+    label: str
+    link: str
+
+
 InSource = (
     common.Place | FunctionShare | LateArrival | MemoryLine | PathOfLine | StackNode | TopFunction
 )

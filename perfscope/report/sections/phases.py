@@ -6,19 +6,20 @@ from collections.abc import Sequence
 from itertools import cycle
 
 from perfscope.report.charts import Segment
-from perfscope.report.formats import ratio, seconds
+from perfscope.report.formats import count, ratio, seconds
 from perfscope.report.labels import PHASE_SOURCES
 from perfscope.report.palette import PHASE_ROLES
 from perfscope.report.rank_table import ByRank, rank_table
 from perfscope.report.sections.ledger import draw, rank_numbers
 from perfscope.report.sections.section import Context, Section
+from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Shown, place_of, rank_bars, rank_list
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.efficiency import EFFICIENCIES
 from perfscope.schema.time import Phase
-from perfscope.units import MISSING
 
 MOST_PHASES = 40
+MOST_PLACES = 3
 MOST_DRAWN = len(PHASE_ROLES)
 ROLES = {
     "train": "training",
@@ -62,10 +63,15 @@ def _context(result: Analysis) -> Context:
     bars = rank_bars(ranks, parts)
     return {
         "absent": "" if shown else ABSENT,
-        "phases": [_phase(phase) for phase in shown],
+        "phases": Table(
+            "phases-table",
+            "What was done in each phase, and where in the code",
+            COLUMNS,
+            result.phases,
+            MOST_PHASES,
+            "phases",
+        ),
         "drawn": [Shown(roles[phase.id], phase.label or phase.id) for phase in drawn],
-        "left_out": len(result.phases) - len(shown),
-        "efficiency_titles": [EFFICIENCIES[name].label for name in SHOWN_EFFICIENCIES],
         "chart": draw(bars, "Seconds of each rank in each phase") if drawn else "",
         "ranks_per_bar": bars.ranks_per_bar,
         "table": rank_table(
@@ -84,28 +90,34 @@ def _free_roles(phases: Sequence[str]) -> list[str]:
     return [role for role in FREE_ROLES if role not in used]
 
 
-def _phase(phase: Phase) -> Context:
-    own, metrics = phase.seconds_by_rank, phase.metrics
-    longest, inside = max(
-        zip(own, phase.communication_s_by_rank, strict=True),
-        key=lambda pair: pair[0],
-        default=(None, None),
-    )
-    shown = (
-        (metrics.parallel_efficiency, metrics.load_balance, metrics.communication_efficiency)
-        if metrics
-        else ()
-    )
-    return {
-        "label": phase.label or phase.id,
-        "source": PHASE_SOURCES.get(phase.source, phase.source),
-        "count": phase.count,
-        "ranks": rank_list(phase.ranks),
-        "longest": seconds(longest),
-        "communication": seconds(inside),
-        "where": [place_of(frame) for frame in phase.where[:3]],
-        "efficiencies": [ratio(one.value) for one in shown] or [MISSING] * 3,
-    }
+def _longest(phase: Phase) -> tuple[float | None, float | None]:
+    """What the rank that spends most in a phase spends there, and inside it in communication."""
+    pairs = zip(phase.seconds_by_rank, phase.communication_s_by_rank, strict=True)
+    return max(pairs, key=lambda pair: pair[0], default=(None, None))
 
+
+def _efficiency(name: str) -> Column:
+    return Column(
+        EFFICIENCIES[name].label,
+        lambda phase: getattr(phase.metrics, name).value if phase.metrics else None,
+        ratio,
+    )
+
+
+COLUMNS = (
+    Column("Phase", lambda phase: phase.label or phase.id, kind=Kind.TEXT, longest=40),
+    Column("Ranks", lambda phase: rank_list(phase.ranks), kind=Kind.TEXT),
+    Column("Times", "count", count),
+    Column("Longest on a rank", lambda phase: _longest(phase)[0], seconds),
+    Column("Communication on that rank", lambda phase: _longest(phase)[1], seconds),
+    *map(_efficiency, SHOWN_EFFICIENCIES),
+    Column("Where", lambda phase: tuple(map(place_of, phase.where[:MOST_PLACES])), kind=Kind.LINES),
+    Column(
+        "Known from",
+        lambda phase: PHASE_SOURCES.get(phase.source, phase.source),
+        kind=Kind.TEXT,
+        longest=40,
+    ),
+)
 
 SECTION = Section("phases", "Phases by rank", "phases.html", _context, is_folded=True)

@@ -10,6 +10,7 @@ from perfscope.report.palette import ACCOUNT_ROLES
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.speedup import scaled
 from perfscope.report.table import Column, Kind, Note, Table
+from perfscope.report.views import Shown
 from perfscope.schema.scaling import ScaledLoss
 from perfscope.schema.study import Study
 
@@ -29,17 +30,22 @@ def _context(study: Study) -> Context:
         "labels": labels,
         "accounts": accounts,
         "chart": _chart(labels, accounts, max(totals, default=0.0)) if accounts else "",
-        "rows": [
-            (
-                account,
-                [
-                    (seconds(value), percent(value / totals[n]) if totals[n] else "")
-                    for n, value in enumerate(account["values"])
-                ],
-            )
-            for account in accounts
-        ],
+        "table": _accounts(accounts, labels, totals),
     }
+
+
+def _accounts(accounts: list[Context], labels: list[str], totals: list[float]) -> Table:
+    columns = (
+        Column("Account", lambda row: Shown(row["role"], row["label"]), kind=Kind.KEYED),
+        *(_part_column(label, place, totals[place]) for place, label in enumerate(labels)),
+    )
+    caption = "Mean time of a rank by account and size"
+    return Table("composition-table", caption, columns, accounts, has_caption=False)
+
+
+def _part_column(label: str, place: int, total: float) -> Column:
+    share = Note(lambda row: percent(row["values"][place] / total) if total else "")
+    return Column(label, lambda row: row["values"][place], seconds, note=share)
 
 
 def _losses(found: Sequence[ScaledLoss], labels: list[str]) -> Table | None:

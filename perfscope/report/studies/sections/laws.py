@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from perfscope.report.charts import Plot
 from perfscope.report.formats import decimal, percent, seconds, time_scale
 from perfscope.report.studies.curves import DASHED, Curve, curves
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.speedup import scaled
+from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.schema.scaling import (
     Amdahl,
     ExtraP,
@@ -32,7 +34,7 @@ def _context(study: Study) -> Context:
         "amdahl": _amdahl(found, law) if isinstance(law, Amdahl) else None,
         "amdahl_reason": law.reason if law else "",
         "chart": _chart(found, found.parts[0]) if found.parts else "",
-        "models": [_model(found, part) for part in found.parts],
+        "models": _models(found),
         "model_reasons": _reasons(models),
         "extra_p_reasons": _reasons([part.extra_p for part in found.parts]),
         "has_models": any(model.value for model in models),
@@ -63,22 +65,64 @@ def _forecast(found: ScalingResult, row: Forecast) -> Context:
     }
 
 
-def _model(found: ScalingResult, part: ScalingPart) -> Context:
+@dataclass(frozen=True)
+class _ModelRow:
+    """One model as the table shows it; that of Extra-P stands below ours of the same part."""
+
+    label: str
+    depth: int
+    text: str | None
+    reason: str
+    error: float | None = None
+    alternatives: str = ""
+    forecasts: tuple[str, ...] = ()
+
+
+MODELS = (
+    Column("Part", "label", kind=Kind.TEXT, depth=lambda row: row.depth),
+    Column(
+        "Model (s)",
+        "text",
+        kind=Kind.CODE,
+        longest=120,
+        absent="none",
+        note=Note(lambda row: row.reason),
+    ),
+    Column("Error on left-out sizes", "error", percent),
+    Column("Predict as well", "alternatives", kind=Kind.TEXT, longest=200),
+    Column("Extrapolated", "forecasts", kind=Kind.LINES, longest=80),
+)
+
+
+def _models(found: ScalingResult) -> Table:
+    rows = [row for part in found.parts for row in _rows(found, part)]
+    return Table("models-table", "Performance models", MODELS, rows, has_caption=False)
+
+
+def _rows(found: ScalingResult, part: ScalingPart) -> list[_ModelRow]:
     own, other = part.model, part.extra_p
-    told: Context = {"label": part.label, "text": own.value, "reason": own.reason, "extra_p": ""}
     if isinstance(own, FittedModel):
-        shown = ", ".join(own.alternatives[:MOST_ALTERNATIVES])
+        shown = ", ".join(own.alternatives[:MOST_ALTERNATIVES]) or "none"
         if len(own.alternatives) > MOST_ALTERNATIVES:
             shown += f" and {len(own.alternatives) - MOST_ALTERNATIVES} more"
-        told |= {
-            "error": percent(own.cross_validation_error),
-            "alternatives": shown,
-            "forecasts": [_forecast(found, row) for row in own.forecasts],
-        }
+        forecasts = tuple(_told(_forecast(found, row)) for row in own.forecasts)
+        rows = [
+            _ModelRow(part.label, 0, own.value, "", own.cross_validation_error, shown, forecasts)
+        ]
+    else:
+        rows = [_ModelRow(part.label, 0, None, own.reason or "")]
     if isinstance(other, ExtraP):
-        forecasts = [(found.size_label(row.size), seconds(row.value)) for row in other.forecasts]
-        told |= {"extra_p": other.value, "extra_p_forecasts": forecasts}
-    return told
+        told = tuple(
+            f"{found.size_label(row.size)}: {seconds(row.value)}" for row in other.forecasts
+        )
+        rows.append(_ModelRow("by Extra-P", 1, other.value, "", forecasts=told))
+    return rows
+
+
+def _told(forecast: Context) -> str:
+    """An extrapolated time with its interval."""
+    told = f"{forecast['size']}: {forecast['value']}"
+    return f"{told} ({forecast['interval']})" if forecast["interval"] else told
 
 
 def _chart(found: ScalingResult, whole: ScalingPart) -> str:

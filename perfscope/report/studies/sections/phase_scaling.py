@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from perfscope.report.charts import Plot
 from perfscope.report.formats import decimal, ratio, seconds, time_scale
-from perfscope.report.labels import band
 from perfscope.report.palette import SERIES_ROLES
 from perfscope.report.studies.curves import Curve, curves
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.speedup import curve, scaled
+from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.schema.scaling import ScalingPart, ScalingResult
 from perfscope.schema.study import Study
 from perfscope.units import counted
@@ -23,30 +23,41 @@ def _context(study: Study) -> Context:
     found = scaled(study)
     sizes = [float(point.size) for point in found.points]
     return {
-        "sizes": [found.size_label(size) for size in sizes],
-        "parts": [_part(part) for part in found.parts],
+        "table": _table(found.parts, [found.size_label(size) for size in sizes]),
         "chart": _chart(found, sizes) if len(sizes) > 1 else "",
     }
 
 
-def _part(part: ScalingPart) -> Context:
+def _table(parts: Sequence[ScalingPart], sizes: Sequence[str]) -> Table:
+    columns = [Column("Phase", "label", kind=Kind.TEXT, note=Note(_alone))]
+    for place, label in enumerate(sizes):
+        columns += _size_columns(label, place)
+    caption = "Phases by size: time, speed-up, efficiency"
+    return Table("phases-table", caption, columns, parts, has_caption=False)
+
+
+def _alone(part: ScalingPart) -> str:
+    """That always as many ranks do it, however many there are."""
     entered = part.ranks or ()
     is_same = len(set(entered)) == 1 and len(entered) > 1
-    return {
-        "label": part.label,
-        "note": f"on {counted(entered[-1], 'rank')} alone" if is_same else "",
-        "cells": [
-            {
-                "time": seconds(time.median if time else None),
-                "speedup": decimal(speedup),
-                "efficiency": ratio(efficiency),
-                "band": band(efficiency) if efficiency is not None else None,
-            }
-            for time, speedup, efficiency in zip(
-                part.time_s, part.speedup, part.efficiency, strict=True
-            )
-        ],
-    }
+    return f"on {counted(entered[-1], 'rank')} alone" if is_same else ""
+
+
+def _size_columns(label: str, place: int) -> list[Column]:
+    """The time at a size with its speed-up, and, beyond the first size, the efficiency."""
+
+    def time(part: ScalingPart) -> float | None:
+        found = part.time_s[place]
+        return found.median if found else None
+
+    def speedup(part: ScalingPart) -> str:
+        found = part.speedup[place]
+        return f"×{decimal(found)}" if found is not None and place else ""
+
+    own = Column(label, time, seconds, note=Note(speedup))
+    if not place:
+        return [own]
+    return [own, Column("Efficiency", lambda part: part.efficiency[place], ratio, Kind.BAND)]
 
 
 def _chart(found: ScalingResult, sizes: Sequence[float]) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import zip_longest
+from collections.abc import Sequence
 
 from perfscope.report.formats import ratio
-from perfscope.report.labels import band, focus_words, formula_words, useful_words
+from perfscope.report.labels import focus_words, formula_words, useful_words
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.speedup import scaled
-from perfscope.schema.common import NO_REASON, Metric
+from perfscope.report.table import Column, Kind, Note, Table
+from perfscope.schema.common import NO_REASON
 from perfscope.schema.efficiency import EFFICIENCIES
-from perfscope.schema.scaling import PopRow
+from perfscope.schema.scaling import PopRow, PopTable
 from perfscope.schema.study import Study
 
 MEANINGS = {
@@ -27,8 +28,8 @@ def _context(study: Study) -> Context:
     pop = found.pop
     values = pop.rows[0].values if pop.rows else ()
     return {
-        "sizes": [found.size_label(size) for size in pop.sizes],
-        "rows": [_row(row) for row in pop.rows],
+        "table": _table(pop, [found.size_label(size) for size in pop.sizes]),
+        "meanings": [(row.label, text) for row in pop.rows if (text := _meaning(row))],
         "formula": formula_words(pop.formula),
         "useful": useful_words(values[0].useful or "") if values else "",
         "foa": focus_words(values[0].foa or "") if values else "",
@@ -36,23 +37,32 @@ def _context(study: Study) -> Context:
     }
 
 
-def _row(row: PopRow) -> Context:
+def _table(pop: PopTable, sizes: Sequence[str]) -> Table:
+    columns = (
+        Column("Factor", "label", kind=Kind.TEXT, depth=lambda row: row.level, hint=_meaning),
+        *(_size_column(label, place) for place, label in enumerate(sizes)),
+    )
+    return Table("pop-table", "POP efficiencies by size", columns, pop.rows, has_caption=False)
+
+
+def _meaning(row: PopRow) -> str:
     factor = EFFICIENCIES.get(row.id)
-    return {
-        "label": row.label,
-        "level": row.level,
-        "meaning": factor.meaning if factor else MEANINGS.get(row.id, ""),
-        "cells": [_cell(*one) for one in zip_longest(row.values, row.spreads)],
-    }
+    return factor.meaning if factor else MEANINGS.get(row.id, "")
 
 
-def _cell(found: Metric, bounds: tuple[float, float] | None) -> Context:
-    return {
-        "value": ratio(found.value),
-        "band": band(found.value),
-        "reason": "" if found.is_measured else found.reason or NO_REASON,
-        "range": " to ".join(map(ratio, bounds)) if bounds else "",
-    }
+def _size_column(label: str, place: int) -> Column:
+    def reason(row: PopRow) -> str:
+        found = row.values[place]
+        return "" if found.is_measured else found.reason or NO_REASON
+
+    def bounds(row: PopRow) -> str:
+        found = row.spreads[place] if place < len(row.spreads) else None
+        return " to ".join(map(ratio, found)) if found else ""
+
+    def value(row: PopRow) -> float | None:
+        return row.values[place].value
+
+    return Column(label, value, ratio, Kind.BAND, note=Note(bounds), hint=reason)
 
 
 SECTION = StudySection(

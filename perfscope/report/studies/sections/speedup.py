@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 
 from perfscope.report.charts import Plot
 from perfscope.report.formats import decimal, ratio, seconds
-from perfscope.report.labels import band
 from perfscope.report.palette import SERIES_ROLES
 from perfscope.report.studies.curves import Curve, curves
 from perfscope.report.studies.section import Context, StudySection
+from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.schema.scaling import ScalingPoint, ScalingResult, Spread
 from perfscope.schema.study import Study
+from perfscope.units import counted
 
 MOST_EXTERNAL = 5
 
@@ -25,7 +26,7 @@ def _context(study: Study) -> Context:
         "axis_reason": found.axis_reason,
         "growth": found.growth.sentence,
         "chart": _chart(found),
-        "rows": [_row(found, point) for point in points],
+        "table": _table(found),
         "no_throughput": next(reasons, ""),
         "superlinear": [row.sentence for row in found.superlinear],
         "external": [f"{row.label} ({row.file})" for row in found.external],
@@ -39,28 +40,37 @@ def scaled(study: Study) -> ScalingResult:
     return study.scaling
 
 
-def _row(found: ScalingResult, point: ScalingPoint) -> Context:
-    rate = point.throughput_efficiency
-    return {
-        "label": found.size_label(point.size),
-        "runs": len(point.runs),
-        "time": _spread(point.time_s, seconds),
-        "speedup": decimal(point.speedup),
-        "ideal": decimal(point.ideal_speedup),
-        "efficiency": ratio(point.efficiency),
-        "band": band(point.efficiency),
-        "rate": _spread(point.samples_per_s, decimal),
-        "rate_speedup": decimal(point.throughput_speedup),
-        "rate_efficiency": ratio(rate),
-        "rate_band": band(rate) if rate is not None else None,
-    }
+def _table(found: ScalingResult) -> Table:
+    columns = (
+        Column("Size", lambda one: found.size_label(one.size), kind=Kind.TEXT, note=Note(_runs)),
+        _spread("Run time", "time_s", seconds),
+        Column("Speed-up", "speedup", decimal),
+        Column("Ideal", "ideal_speedup", decimal),
+        Column("Efficiency", "efficiency", ratio, Kind.BAND),
+        _spread("Samples/s", "samples_per_s", decimal),
+        Column("Its speed-up", "throughput_speedup", decimal),
+        Column("Its efficiency", "throughput_efficiency", ratio, Kind.BAND),
+    )
+    caption = "Run time and throughput by size"
+    return Table("speedup-table", caption, columns, found.points, has_caption=False)
 
 
-def _spread(found: Spread | None, write: Callable[[float | None], str]) -> Context:
-    if found is None:
-        return {"value": write(None), "range": ""}
-    told = f"{write(found.low)} to {write(found.high)}" if found.count > 1 else ""
-    return {"value": write(found.median), "range": told}
+def _runs(point: ScalingPoint) -> str:
+    return counted(len(point.runs), "run") if len(point.runs) > 1 else ""
+
+
+def _spread(title: str, name: str, write: Callable[[float | None], str]) -> Column:
+    """The median of several runs, and from where to where they reach."""
+
+    def told(point: ScalingPoint) -> str:
+        found: Spread | None = getattr(point, name)
+        return f"{write(found.low)} to {write(found.high)}" if found and found.count > 1 else ""
+
+    def median(point: ScalingPoint) -> float | None:
+        found: Spread | None = getattr(point, name)
+        return found.median if found else None
+
+    return Column(title, median, write, note=Note(told))
 
 
 def _chart(found: ScalingResult) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 
 from perfscope.report.labels import StatusWord
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.sweep_speed import swept
+from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.schema.study import Study, SweepRunRow
 from perfscope.schema.sweep_result import ConfigurationResult
 from perfscope.units import MISSING
@@ -25,34 +27,64 @@ def _context(study: Study) -> Context:
     for run in study.runs:
         if isinstance(run, SweepRunRow) and run.transport:
             runs.setdefault(run.configuration, run)
-    found = sweep.configurations
     return {
         "status": VERDICTS[sweep.fabric.comparable],
         "sentence": sweep.fabric.sentence,
         "pinning": sweep.fabric.pinning,
-        "rows": [_row(row, runs.get(row.number)) for row in found[:MOST_ROWS]],
-        "left_out": max(len(found) - MOST_ROWS, 0),
+        "table": Table(
+            "conditions-table",
+            "Transport, pinning and settings by configuration",
+            COLUMNS,
+            [_conditions(row, runs.get(row.number)) for row in sweep.configurations],
+            MOST_ROWS,
+            "configurations",
+            file="study.json",
+            has_caption=False,
+        ),
     }
 
 
-def _row(row: ConfigurationResult, run: SweepRunRow | None) -> Context:
+@dataclass(frozen=True)
+class _Conditions:
+    """What one configuration ran under, in texts."""
+
+    title: str
+    command: str
+    library: str | None
+    hosts: str | None
+    settings: tuple[str, ...]
+    pinning: tuple[str, ...]
+    environment: tuple[str, ...]
+
+
+COLUMNS = (
+    Column("Configuration", "title", kind=Kind.TEXT, note=Note(lambda row: row.command)),
+    Column("MPI library", "library", kind=Kind.TEXT, longest=80),
+    Column("Hosts", "hosts", kind=Kind.TEXT),
+    Column("Transport settings", "settings", kind=Kind.LINES, longest=70),
+    Column("CPUs of the ranks", "pinning", kind=Kind.LINES, longest=50),
+    Column("Environment set by the sweep", "environment", kind=Kind.LINES, longest=70),
+)
+
+
+def _conditions(row: ConfigurationResult, run: SweepRunRow | None) -> _Conditions:
     transport, pinning = (run.transport, run.pinning) if run else ({}, {})
-    environment = [
+    environment = tuple(
         f"{name} taken out" if value is None else f"{name}={value}"
         for name, value in row.environment.items()
-    ]
-    settings = [f"{k}={v}" for k, v in transport.items() if k not in ("hosts", "MPI")]
+    )
+    settings = tuple(f"{k}={v}" for k, v in transport.items() if k not in ("hosts", "MPI"))
     places = [f"{k}: {v}" for k, v in pinning.items() if k.startswith("rank ")]
     asked = [f"{k}={v}" for k, v in pinning.items() if not k.startswith("rank ")]
-    return {
-        "label": row.title,
-        "command": shlex.join(row.command),
-        "library": (transport.get("MPI") or MISSING).partition(" (")[0],
-        "hosts": transport.get("hosts") or MISSING,
-        "settings": settings or [MISSING],
-        "pinning": [*asked, *_grouped(places)] or [MISSING],
-        "environment": environment,
-    }
+    return _Conditions(
+        row.title,
+        shlex.join(row.command),
+        (transport.get("MPI") or "").partition(" (")[0] or None,
+        transport.get("hosts") or None,
+        settings or (MISSING,),
+        (*asked, *_grouped(places)) or (MISSING,),
+        environment,
+    )
 
 
 def _grouped(places: list[str]) -> list[str]:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from perfscope.report.formats import bytes_, count, decimal, percent, ratio
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.sweep_speed import spread, swept
+from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.schema.study import Study
 from perfscope.schema.sweep_result import ConfigurationResult, SpeedFactors
 from perfscope.units import MISSING
 
 MOST_ROWS = 200
-SECONDS_SHOWN = 1000.0
+MS_PER_S = 1000.0
 
 
 def _context(study: Study) -> Context:
     sweep = swept(study)
     ordered = sorted(sweep.configurations, key=lambda row: -(row.speed or 0.0))
-    fastest = max((row.speed or 0.0 for row in ordered), default=0.0)
     best = next((row for row in ordered if row.is_best), None)
     return {
         "best": best.title if best else "",
@@ -31,40 +33,57 @@ def _context(study: Study) -> Context:
         ],
         "best_reason": sweep.best_reason,
         "memory": sweep.memory,
-        "unit": sweep.objective.unit,
-        "quality": sweep.quality,
-        "rows": [_row(row, fastest) for row in ordered[:MOST_ROWS]],
-        "left_out": max(len(ordered) - MOST_ROWS, 0),
+        "table": Table(
+            "configurations-table",
+            "Speed and what it is made of",
+            _columns(sweep.objective.unit, sweep.quality),
+            ordered,
+            MOST_ROWS,
+            "configurations",
+            file="study.json",
+            has_caption=False,
+        ),
     }
 
 
-def _row(row: ConfigurationResult, fastest: float) -> Context:
-    share = 100 * row.speed / fastest if row.speed is not None and fastest else None
-    return {
-        "label": row.title,
-        "is_best": row.is_best,
-        "is_near": row.is_near,
-        "is_measured": row.speed is not None,
-        "status": row.status,
-        "reason": row.reason,
-        "speed": decimal(row.speed),
-        "spread": spread(row.speed_interval) or MISSING,
-        "share": "0" if share is None else f"{share:.1f}",
-        "quality": decimal(row.quality),
-        "cells": _cells(row.factors) if row.factors else (MISSING,) * 8,
-    }
-
-
-def _cells(factors: SpeedFactors) -> tuple[str, ...]:
+def _columns(unit: str, quality: str | None) -> tuple[Column, ...]:
+    """What is told of every configuration; `quality` names what is measured beside the speed."""
     return (
-        ratio(factors.parallel_efficiency),
-        ratio(factors.load_balance),
-        ratio(factors.communication_efficiency),
-        _of(factors.cpus_busy, factors.cpus),
-        _two(factors.runnable_per_cpu),
-        _milliseconds(factors.queue_share),
-        count(factors.threads),
-        _memory(factors),
+        Column("Configuration", "title", kind=Kind.TEXT, longest=70, note=Note(_standing)),
+        Column(unit, "speed", decimal),
+        Column("Spread", lambda row: spread(row.speed_interval) or None, kind=Kind.TEXT),
+        *((Column(quality, "quality", decimal),) if quality else ()),
+        _factor("Parallel efficiency", lambda own: own.parallel_efficiency, ratio),
+        _factor("Load balance", lambda own: own.load_balance, ratio),
+        _factor("Communication efficiency", lambda own: own.communication_efficiency, ratio),
+        _factor("CPUs busy", lambda own: own.cpus_busy, _two, note=_of),
+        _factor("Runnable threads per CPU", lambda own: own.runnable_per_cpu, _two),
+        _factor("Run-queue wait per second", lambda own: own.queue_share, _milliseconds),
+        _factor("Threads of a rank", lambda own: own.threads, count),
+        _factor("Peak memory of a rank", lambda own: own.peak_bytes, bytes_, note=_memory),
+    )
+
+
+def _standing(row: ConfigurationResult) -> str:
+    """How a configuration stands among the others."""
+    if row.is_best:
+        return "★ best"
+    failed = "✕ " if row.status == "failed" else ""
+    return f"{failed}{row.reason}" if row.reason else "≈ may be best" if row.is_near else ""
+
+
+def _factor(
+    title: str,
+    get: Callable[[SpeedFactors], float | None],
+    write: Callable[[float | None], str],
+    *,
+    note: Callable[[SpeedFactors], str] = lambda _: "",
+) -> Column:
+    return Column(
+        title,
+        lambda row: get(row.factors) if row.factors else None,
+        write,
+        note=Note(lambda row: note(row.factors) if row.factors else "", is_below=False),
     )
 
 
@@ -72,18 +91,17 @@ def _two(value: float | None) -> str:
     return MISSING if value is None else f"{value:.2f}"
 
 
-def _of(value: float | None, total: float | None) -> str:
-    return _two(value) if value is None or total is None else f"{value:.2f} of {total:g}"
+def _of(factors: SpeedFactors) -> str:
+    return "" if factors.cpus is None or factors.cpus_busy is None else f"of {factors.cpus:g}"
 
 
 def _milliseconds(share: float | None) -> str:
-    return MISSING if share is None else f"{SECONDS_SHOWN * share:.0f} ms"
+    return MISSING if share is None else f"{MS_PER_S * share:.0f} ms"
 
 
 def _memory(factors: SpeedFactors) -> str:
     share = factors.memory_share
-    node = "" if share is None else f" ({percent(share)} of the node)"
-    return f"{bytes_(factors.peak_bytes)}{node}"
+    return "" if share is None else f"({percent(share)} of the node)"
 
 
 SECTION = StudySection("why", "Why", "sweep_why.html", _context, place=20, kinds=("sweep",))
