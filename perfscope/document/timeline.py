@@ -54,15 +54,12 @@ def timeline(results: Results) -> Timeline:
 
 
 def _steps(results: Results) -> tuple[tuple[int, float], ...]:
-    """Number and start of the steps of the first row, evenly chosen where they are many."""
-    if not results.zoom or not len(results.zoom.rows):
-        return ()
-    steps = results.trace.ranks[results.zoom.rows[0]].steps
-    inside = (steps["t0"] >= results.focus.start_ns) & (steps["t0"] < results.focus.end_ns)
-    rows = steps[inside & (steps["number"] >= 0)]
-    rows = rows[:: max(-(-len(rows) // MOST_STEPS), 1)]
-    starts = rows["t0"].astype(np.int64) / NS_PER_S
-    return tuple(zip(rows["number"].tolist(), starts.tolist(), strict=True))
+    """Number and start of the steps of the first rank, evenly chosen where they are many."""
+    found = results.steps
+    starts, numbers = found.starts_ns, found.start_numbers
+    every = max(-(-len(starts) // MOST_STEPS), 1)
+    pairs = zip(numbers[::every].tolist(), (starts[::every] / NS_PER_S).tolist(), strict=True)
+    return tuple(pairs)
 
 
 def _letters(cells: Cells) -> str:

@@ -20,7 +20,14 @@ from perfscope.report import formats
 from perfscope.report.labels import status_word
 from perfscope.report.sections import ORDER
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.text import sentence, shortened, stopped, visible_document, whole_sentences
+from perfscope.report.text import (
+    sentence,
+    sentences,
+    shortened,
+    stopped,
+    visible_document,
+    whole_sentences,
+)
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.run import Tool
 from perfscope.schema.write import as_json, document_text
@@ -196,6 +203,7 @@ def environment_of(*folders: Path) -> Environment:
         "shortened": shortened,
         "whole_sentences": whole_sentences,
         "sentence": sentence,
+        "sentences": sentences,
         "stopped": stopped,
         "seconds": formats.seconds,
         "percent": formats.percent,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from perfscope.output import LONGEST_TEXT, shortened, shortened_apart, visible, 
 __all__ = [
     "LONGEST_TEXT",
     "sentence",
+    "sentences",
     "shortened",
     "shortened_apart",
     "stopped",
@@ -17,6 +19,9 @@ __all__ = [
     "visible_document",
     "whole_sentences",
 ]
+
+
+_NEXT = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9“\"])")
 
 
 def visible_document(value: Any) -> Any:
@@ -38,6 +43,11 @@ def visible_document(value: Any) -> Any:
 def stopped(text: str) -> str:
     """The text with one full stop at its end."""
     return f"{text.rstrip(' .')}." if text.strip(" .") else text
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, in order."""
+    return _NEXT.split(text.strip())
 
 
 def sentence(text: str) -> str:

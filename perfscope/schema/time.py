@@ -116,7 +116,7 @@ class TimelineLevel:
 class Timeline:
     """What each rank did when, coarsest level first.
 
-    `steps` are the number and the start of steps of the first row, in seconds as `start_s`: all of
+    `steps` are the number and the start of steps of the first rank, in seconds as `start_s`: all of
     them, or evenly chosen ones where they are many.
     """
 

@@ -82,13 +82,8 @@ def _findings(study: Study) -> list[str]:
     changes: Table = found["changes"]
     lines = [f"* {change.text}: {escaped(title.text)}" for title, change, *_ in changes.cells]
     parts = ["\n".join(lines)] if lines else []
-    for promise in found["promises"]:
-        if promise["predicted"]:
-            error = f", off by {escaped(promise['error'])}" if promise["error"] else ""
-            parts.append(
-                f"Predicted for what is gone: {escaped(promise['predicted'])}; obtained: "
-                f"{escaped(promise['obtained'])}{error}."
-            )
+    told = (promise["sentence"] for promise in found["promises"])
+    parts += [escaped(sentence, longest=500) for sentence in told if sentence]
     return parts
 
 

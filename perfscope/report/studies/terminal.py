@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from perfscope.registry import members
 from perfscope.report.labels import status_word
 from perfscope.report.sections.findings import FOLDED_TITLES
+from perfscope.report.studies.recommended import recommended
 from perfscope.report.terminal import LONGEST_VERDICT, PLAIN, STATUS_STYLES, clean, line
 from perfscope.report.text import shortened
 
@@ -47,6 +48,8 @@ def print_study(study: Study, console: Console) -> None:
     console.print()
     style = STATUS_STYLES.get(study.verdict.status, "")
     line(console, f"Verdict: {study.verdict.sentence}", style=style, longest=LONGEST_VERDICT)
+    for sentence in recommended(study):
+        line(console, sentence, style=style, longest=LONGEST_VERDICT)
 
 
 def print_table(table: Table, console: Console, *, indent: int = 2) -> None:

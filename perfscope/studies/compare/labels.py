@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from perfscope.schema.compare import Answer, Compare, Comparison
@@ -15,11 +16,19 @@ def verdict(found: Compare) -> tuple[str, str]:
     """Status and sentence on the first screen."""
     worst = min((row.answer for row in found.comparisons), key=list(Answer).index)
     status = STATUSES.get(worst, "pass")
-    sentence = " ".join(sentence_of(row, found) for row in found.comparisons)
+    told = sorted(found.comparisons, key=_weight)
+    sentence = " ".join(sentence_of(row, found) for row in told)
     if found.unlike:
         status = "fail" if status == "fail" else "warn"
         sentence = f"Not like with like: {' '.join(found.unlike)} {sentence}"
     return status, sentence
+
+
+def _weight(row: Comparison) -> tuple[int, float]:
+    """What was shown comes before what was not, large changes before small ones."""
+    order = (Answer.SLOWER, Answer.FASTER, Answer.SAME)
+    place = order.index(row.answer) if row.answer in order else len(order)
+    return place, -abs(math.log(row.ratio)) if row.ratio else 0.0
 
 
 def sentence_of(row: Comparison, found: Compare) -> str:
@@ -44,12 +53,12 @@ def sentence_of(row: Comparison, found: Compare) -> str:
         limit = f"{100 * (found.factor - 1):.3g} %"
         return f"{side} is as fast as {against} within {limit}: {told}"
     reach = (
-        f" So many runs with this noise show a difference of {100 * row.detectable:.0f} % or more "
-        f"in {10 * POWER:.0f} of 10 cases; more repeats show smaller ones."
+        f" With {runs} and this noise only a difference of {100 * row.detectable:.0f} % or more is "
+        f"detected in {10 * POWER:.0f} of 10 cases; more repeats detect smaller ones."
         if row.detectable is not None
         else ""
     )
-    return f"No difference is shown between {side} and {against}: {told}{reach}"
+    return f"No significant difference between {side} and {against}: {told}{reach}"
 
 
 def percent(ratio: float | None) -> str:
@@ -57,7 +66,7 @@ def percent(ratio: float | None) -> str:
     if ratio is None:
         return "unknown"
     change = 100 * (ratio - 1)
-    return f"{change:+.1f} %" if abs(change) < 1000 else f"x {ratio:.3g}"
+    return f"{change:+.1f} %" if change < 100 else f"{ratio:.3g} times"
 
 
 def written(value: float, unit: str) -> str:

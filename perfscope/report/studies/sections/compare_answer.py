@@ -17,7 +17,7 @@ ANSWERS = {
     Answer.SLOWER: StatusWord("✕", "Slower", "fail"),
     Answer.FASTER: StatusWord("✓", "Faster", "pass"),
     Answer.SAME: StatusWord("✓", "As fast", "pass"),
-    Answer.UNCLEAR: StatusWord("i", "No difference shown", "info"),
+    Answer.UNCLEAR: StatusWord("i", "No significant difference", "info"),
     Answer.UNKNOWN: StatusWord("–", "Cannot tell", "none"),
 }
 
@@ -27,7 +27,7 @@ def change(ratio: float | None) -> str:
     if ratio is None:
         return MISSING
     share = 100 * (ratio - 1)
-    return f"{share:+.1f}\u00a0%" if abs(share) < 1000 else f"× {ratio:.3g}"
+    return f"{share:+.1f}\u00a0%" if share < 100 else f"{ratio:.3g}\u00a0times"
 
 
 def interval(bounds: Sequence[float] | None) -> str:
@@ -73,7 +73,9 @@ def _answer(row: Comparison) -> Context:
         "p": "" if row.p is None else f"{row.p:.2g}",
         "counts": " and ".join(map(str, row.counts)),
         "reason": row.reason,
-        "reach": "" if row.detectable is None else f"{100 * row.detectable:.0f}\u00a0%",
+        "reach": ""
+        if row.detectable is None or row.answer is not Answer.UNCLEAR
+        else f"{100 * row.detectable:.0f}\u00a0%",
         "within": interval(within.interval) if within else "",
         "within_ratio": change(within.ratio if within else None),
     }

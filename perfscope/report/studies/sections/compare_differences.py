@@ -7,6 +7,7 @@ from functools import partial
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.compare_answer import compared, side_labels
 from perfscope.report.table import Column, Kind, Table
+from perfscope.report.text import shortened
 from perfscope.schema.compare import SideDifference
 from perfscope.schema.study import Study
 
@@ -20,6 +21,7 @@ KINDS = {
     "pinning": "Pinning",
 }
 MOST_ROWS = 80
+MOST_NAMES = 4
 
 
 def _context(study: Study) -> Context:
@@ -35,6 +37,7 @@ def _context(study: Study) -> Context:
             file="study.json",
             has_caption=False,
         ),
+        "takeaway": _takeaway([row.name for row in found.differences]),
         "varies": [row.name for row in found.differences if row.varies_within],
     }
 
@@ -56,6 +59,15 @@ def _value(place: int, row: SideDifference) -> str | None:
     return row.values[place] or None
 
 
+def _takeaway(names: list[str]) -> str:
+    """What differs, by name, as far as that is short."""
+    if not names:
+        return "Nothing that is recorded differs"
+    shown = [shortened(name, 30) for name in dict.fromkeys(names)][:MOST_NAMES]
+    more = len(dict.fromkeys(names)) - len(shown)
+    return f"The sides differ in {', '.join(shown)}{f' and {more} more' if more else ''}"
+
+
 SECTION = StudySection(
     "differences",
     "What else differs",
@@ -63,4 +75,5 @@ SECTION = StudySection(
     _context,
     place=10,
     kinds=("compare",),
+    is_folded=True,
 )

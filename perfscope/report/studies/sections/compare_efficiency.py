@@ -78,4 +78,5 @@ SECTION = StudySection(
     _context,
     place=40,
     kinds=("compare",),
+    is_folded=True,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 
 from perfscope.report.formats import percent, seconds
@@ -34,9 +36,20 @@ def _context(study: Study) -> Context:
             file="study.json",
             has_caption=False,
         ),
+        "takeaway": _takeaway(found.finding_changes),
         "reason": found.finding_changes_reason,
         "promises": [_promise(place, *one) for place, one in enumerate(promises, start=1)],
     }
+
+
+def _takeaway(found: Sequence[FindingChange]) -> str:
+    """How many findings went, stayed and came."""
+    counts = Counter(row.change for row in found)
+    return ", ".join(
+        f"{counts[change]} {word.word.lower()}"
+        for change, word in CHANGES.items()
+        if counts[change]
+    )
 
 
 def _columns(sides: list[str]) -> tuple[Column, ...]:
@@ -55,7 +68,6 @@ def _count(place: int, row: FindingChange) -> str:
 
 
 def _promise(place: int, row: Comparison, found: Promise) -> Context:
-    error = found.relative_error
     return {
         "side": row.side,
         "against": row.against,
@@ -67,13 +79,29 @@ def _promise(place: int, row: Comparison, found: Promise) -> Context:
             file="study.json",
             has_caption=False,
         ),
-        "predicted": "" if found.predicted_s is None else seconds(found.predicted_s),
-        "predicted_interval": _interval(found.predicted_interval_s),
+        "sentence": _sentence(row, found),
         "reason": found.reason,
         "obtained": seconds(found.obtained_s),
         "range": _interval(found.obtained_range_s),
-        "error": "" if error is None else f"{'+' if error > 0 else ''}{percent(error)}",
     }
+
+
+def _sentence(row: Comparison, found: Promise) -> str:
+    """What was predicted for the findings that are gone, else for the only one, which stayed."""
+    predicted, bounds, of = found.predicted_s, found.predicted_interval_s, "what is gone"
+    if predicted is None and len(found.rows) == 1 and not found.rows[0].gone:
+        [one] = found.rows
+        predicted, bounds, of = one.predicted_s, one.interval_s, "a finding that is still there"
+    if predicted is None:
+        return ""
+    interval = f" ({told})" if (told := _interval(bounds)) else ""
+    reach = _interval(found.obtained_range_s)
+    told = f"Predicted for {of}: {seconds(predicted)}{interval}; obtained by {row.side}: "
+    told += seconds(found.obtained_s) + (f" ({reach} over all pairs of runs)" if reach else "")
+    error = found.relative_error
+    if error is None:
+        return f"{told}."
+    return f"{told}; the prediction is off by {'+' if error > 0 else ''}{percent(error)}."
 
 
 def _interval(bounds: tuple[float, float] | None) -> str:
@@ -98,4 +126,5 @@ SECTION = StudySection(
     _context,
     place=50,
     kinds=("compare",),
+    is_folded=True,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from perfscope.report.charts import Segment, stacked_bars
 from perfscope.report.formats import percent, seconds, time_scale
@@ -15,17 +16,27 @@ from perfscope.schema.scaling import ScaledLoss
 from perfscope.schema.study import Study
 
 
+@dataclass(frozen=True)
+class _Account:
+    """An account and the mean seconds of a rank in it at each size."""
+
+    role: str
+    label: str
+    values: Sequence[float]
+
+
 def _context(study: Study) -> Context:
     found = scaled(study)
     labels = [found.size_label(point.size) for point in found.points]
     held = found.composition
-    accounts: list[Context] = [
-        {"role": name, "label": label, "values": values}
+    accounts = [
+        _Account(name, label, values)
         for name, label, values in zip(held.accounts, held.labels, held.seconds, strict=True)
         if name in ACCOUNT_ROLES and len(values) == len(labels)
     ]
-    totals = [sum(account["values"][n] for account in accounts) for n in range(len(labels))]
+    totals = [sum(account.values[n] for account in accounts) for n in range(len(labels))]
     return {
+        "takeaway": _takeaway(accounts, labels, totals),
         "losses": _losses(found.losses, labels),
         "labels": labels,
         "accounts": accounts,
@@ -34,9 +45,19 @@ def _context(study: Study) -> Context:
     }
 
 
-def _accounts(accounts: list[Context], labels: list[str], totals: list[float]) -> Table:
+def _takeaway(accounts: list[_Account], labels: list[str], totals: list[float]) -> str:
+    """What takes most of the time at the largest size."""
+    if not accounts or not totals[-1]:
+        return ""
+    most = max(accounts, key=lambda account: account.values[-1])
+    share = percent(most.values[-1] / totals[-1])
+    name = most.label.lower()
+    return f"With {labels[-1]} the largest account is {name}, {share} of a rank’s time"
+
+
+def _accounts(accounts: list[_Account], labels: list[str], totals: list[float]) -> Table:
     columns = (
-        Column("Account", lambda row: Shown(row["role"], row["label"]), kind=Kind.KEYED),
+        Column("Account", lambda row: Shown(row.role, row.label), kind=Kind.KEYED),
         *(_part_column(label, place, totals[place]) for place, label in enumerate(labels)),
     )
     caption = "Mean time of a rank by account and size"
@@ -44,8 +65,8 @@ def _accounts(accounts: list[Context], labels: list[str], totals: list[float]) -
 
 
 def _part_column(label: str, place: int, total: float) -> Column:
-    share = Note(lambda row: percent(row["values"][place] / total) if total else "")
-    return Column(label, lambda row: row["values"][place], seconds, note=share)
+    share = Note(lambda row: percent(row.values[place] / total) if total else "")
+    return Column(label, lambda row: row.values[place], seconds, note=share)
 
 
 def _losses(found: Sequence[ScaledLoss], labels: list[str]) -> Table | None:
@@ -66,8 +87,8 @@ def _size_column(label: str, place: int) -> Column:
     return Column(label, lambda row: row.seconds[place], seconds, note=share)
 
 
-def _chart(labels: list[str], accounts: list[Context], longest: float) -> str:
-    segments = [Segment(account["role"], account["values"]) for account in accounts]
+def _chart(labels: list[str], accounts: list[_Account], longest: float) -> str:
+    segments = [Segment(account.role, account.values) for account in accounts]
     label = "Mean seconds of a rank by account, a bar a size"
     return stacked_bars(label, labels, segments, scale=time_scale(longest))
 
@@ -79,4 +100,5 @@ SECTION = StudySection(
     _context,
     place=40,
     kinds=("scaling",),
+    is_folded=True,
 )

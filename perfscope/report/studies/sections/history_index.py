@@ -10,6 +10,7 @@ from perfscope.report.studies.sections.history_trends import trends
 from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.report.views import Linked
 from perfscope.schema.study import HistoryRunRow, Study
+from perfscope.units import counted
 
 MOST_RUNS = 1000
 
@@ -19,6 +20,7 @@ def _context(study: Study) -> Context:
     reasons = {one.run: one.reason for one in found.left_out}
     runs = [run for run in study.runs if isinstance(run, HistoryRunRow)]
     return {
+        "takeaway": counted(len(runs), "run"),
         "runs": _table(runs, reasons),
         "unreadable": [(one.path, one.reason) for one in found.unreadable],
     }
@@ -67,5 +69,11 @@ def safe_path(link: str) -> str:
 
 
 SECTION = StudySection(
-    "index", "All runs", "history_index.html", _context, place=RUNS, kinds=("history",)
+    "index",
+    "All runs",
+    "history_index.html",
+    _context,
+    place=RUNS,
+    kinds=("history",),
+    is_folded=True,
 )

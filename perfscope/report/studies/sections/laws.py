@@ -31,6 +31,7 @@ def _context(study: Study) -> Context:
     law = found.parts[0].amdahl if found.parts else None
     models = [part.model for part in found.parts]
     return {
+        "takeaway": _takeaway(found, law),
         "amdahl": _amdahl(found, law) if isinstance(law, Amdahl) else None,
         "amdahl_reason": law.reason if law else "",
         "chart": _chart(found, found.parts[0]) if found.parts else "",
@@ -39,6 +40,18 @@ def _context(study: Study) -> Context:
         "extra_p_reasons": _reasons([part.extra_p for part in found.parts]),
         "has_models": any(model.value for model in models),
     }
+
+
+def _takeaway(found: ScalingResult, law: Amdahl | NotFitted | None) -> str:
+    if not isinstance(law, Amdahl):
+        return ""
+    told = f"Amdahl’s law: serial share {percent(law.value)}"
+    if law.most_speedup is None or not found.points:
+        return told
+    first = found.size_label(found.points[0].size)
+    return (
+        f"{told}, so that no size is more than {decimal(law.most_speedup)} times as fast as {first}"
+    )
 
 
 def _reasons(found: Sequence[NotFitted | FittedModel | ExtraP]) -> list[str]:
@@ -169,5 +182,11 @@ def _continued(
 
 
 SECTION = StudySection(
-    "laws", "Laws and extrapolation", "scaling_laws.html", _context, place=50, kinds=("scaling",)
+    "laws",
+    "Laws and extrapolation",
+    "scaling_laws.html",
+    _context,
+    place=50,
+    kinds=("scaling",),
+    is_folded=True,
 )

@@ -15,5 +15,5 @@ def _context(study: Study) -> Context:
 
 
 SECTION = StudySection(
-    "method", "How this was measured", "study_method.html", _context, place=METHOD
+    "method", "How this was measured", "study_method.html", _context, place=METHOD, is_folded=True
 )

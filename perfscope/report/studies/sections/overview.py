@@ -5,6 +5,7 @@ from __future__ import annotations
 from perfscope.report.labels import status_word
 from perfscope.report.sections.findings import FOLDED_TITLES, finding_view
 from perfscope.report.studies.build import KINDS
+from perfscope.report.studies.recommended import recommended
 from perfscope.report.studies.section import OVERVIEW, Context, StudySection
 from perfscope.savings import Wholes
 from perfscope.schema.study import Study
@@ -27,6 +28,7 @@ def _context(study: Study) -> Context:
         "facts": facts,
         "verdict": study.verdict.sentence or "There is no verdict on this study.",
         "status": status_word(study.verdict.status),
+        "recommended": recommended(study),
         "top": top,
         "diagnoses": len(study.findings),
     }

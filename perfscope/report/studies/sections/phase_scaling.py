@@ -17,15 +17,42 @@ from perfscope.schema.study import Study
 from perfscope.units import counted
 
 MOST_CURVES = 6
+LEAST_SHARE = 0.05  # of the run; a shorter phase is not named
 
 
 def _context(study: Study) -> Context:
     found = scaled(study)
     sizes = [float(point.size) for point in found.points]
     return {
+        "takeaway": _takeaway(found),
         "table": _table(found.parts, [found.size_label(size) for size in sizes]),
         "chart": _chart(found, sizes) if len(sizes) > 1 else "",
     }
+
+
+def _takeaway(found: ScalingResult) -> str:
+    """The phase that scales worst, of those that take a part of the time worth naming."""
+    if not found.parts or not found.points:
+        return ""
+    known = [
+        (value, part.label)
+        for part in found.parts[1:]
+        if (value := part.efficiency[-1]) is not None
+        and all(_is_long(part, found.parts[0], place) for place in (0, -1))
+    ]
+    if not known:
+        return ""
+    value, name = min(known)
+    size = found.size_label(found.points[-1].size)
+    return f"{name} scales worst: efficiency {ratio(value)} with {size}"
+
+
+def _is_long(part: ScalingPart, whole: ScalingPart, place: int) -> bool:
+    """Whether a phase takes a share of the run at a size that is worth naming."""
+    own, all_of_it = part.time_s[place], whole.time_s[place]
+    return (
+        own is not None and all_of_it is not None and own.median >= LEAST_SHARE * all_of_it.median
+    )
 
 
 def _table(parts: Sequence[ScalingPart], sizes: Sequence[str]) -> Table:
@@ -81,5 +108,11 @@ def _chart(found: ScalingResult, sizes: Sequence[float]) -> str:
 
 
 SECTION = StudySection(
-    "phases", "Phases", "scaling_phases.html", _context, place=30, kinds=("scaling",)
+    "phases",
+    "Phases",
+    "scaling_phases.html",
+    _context,
+    place=30,
+    kinds=("scaling",),
+    is_folded=True,
 )

@@ -11,7 +11,7 @@ from perfscope.report.studies.sections.speedup import scaled
 from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.schema.common import NO_REASON
 from perfscope.schema.efficiency import EFFICIENCIES
-from perfscope.schema.scaling import PopRow, PopTable
+from perfscope.schema.scaling import PopRow, PopTable, ScalingResult
 from perfscope.schema.study import Study
 
 MEANINGS = {
@@ -28,6 +28,7 @@ def _context(study: Study) -> Context:
     pop = found.pop
     values = pop.rows[0].values if pop.rows else ()
     return {
+        "takeaway": _takeaway(pop, found),
         "table": _table(pop, [found.size_label(size) for size in pop.sizes]),
         "meanings": [(row.label, text) for row in pop.rows if (text := _meaning(row))],
         "formula": formula_words(pop.formula),
@@ -35,6 +36,22 @@ def _context(study: Study) -> Context:
         "foa": focus_words(values[0].foa or "") if values else "",
         "counters_reason": pop.counters_reason,
     }
+
+
+def _takeaway(pop: PopTable, found: ScalingResult) -> str:
+    """The lowest factor at the largest size, of those that are no product of others."""
+    if not pop.sizes:
+        return ""
+    deepest = [
+        row
+        for row, below in zip(pop.rows, [*pop.rows[1:], None], strict=True)
+        if below is None or below.level <= row.level
+    ]
+    known = [(one, row.label) for row in deepest if (one := row.values[-1].value) is not None]
+    if not known:
+        return ""
+    value, label = min(known)
+    return f"Lowest factor with {found.size_label(pop.sizes[-1])}: {label.lower()}, {ratio(value)}"
 
 
 def _table(pop: PopTable, sizes: Sequence[str]) -> Table:
@@ -66,5 +83,11 @@ def _size_column(label: str, place: int) -> Column:
 
 
 SECTION = StudySection(
-    "pop", "Efficiencies (POP)", "scaling_pop.html", _context, place=20, kinds=("scaling",)
+    "pop",
+    "Efficiencies (POP)",
+    "scaling_pop.html",
+    _context,
+    place=20,
+    kinds=("scaling",),
+    is_folded=True,
 )

@@ -9,6 +9,7 @@ from perfscope.report.studies.section import RUNS, Context, StudySection
 from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.report.text import shortened
 from perfscope.schema.study import Study, StudyRunRow
+from perfscope.units import counted
 
 LONGEST_COMMAND = 120
 MOST_RUNS = 200
@@ -36,11 +37,13 @@ def _context(study: Study) -> Context:
     table = Table(
         "runs-table", caption, RUN_COLUMNS, found, MOST_RUNS, "runs", file=file, has_caption=False
     )
-    return {"runs": table}
+    return {"takeaway": counted(len(found), "run"), "runs": table}
 
 
 def _applies(study: Study) -> bool:
     return study.kind != "history"  # which has an index of its own
 
 
-SECTION = StudySection("runs", "Runs", "study_runs.html", _context, place=RUNS, applies=_applies)
+SECTION = StudySection(
+    "runs", "Runs", "study_runs.html", _context, place=RUNS, applies=_applies, is_folded=True
+)

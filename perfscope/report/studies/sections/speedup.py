@@ -8,6 +8,7 @@ from perfscope.report.charts import Plot
 from perfscope.report.formats import decimal, ratio, seconds
 from perfscope.report.palette import SERIES_ROLES
 from perfscope.report.studies.curves import Curve, curves
+from perfscope.report.studies.recommended import SAME_SPEEDUP
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.schema.scaling import ScalingPoint, ScalingResult, Spread
@@ -50,6 +51,7 @@ def _table(found: ScalingResult) -> Table:
         _spread("Samples/s", "samples_per_s", decimal),
         Column("Its speed-up", "throughput_speedup", decimal),
         Column("Its efficiency", "throughput_efficiency", ratio, Kind.BAND),
+        Column("Speed-up of the steps", "step_speedup", decimal),
     )
     caption = "Run time and throughput by size"
     return Table("speedup-table", caption, columns, found.points, has_caption=False)
@@ -73,6 +75,12 @@ def _spread(title: str, name: str, write: Callable[[float | None], str]) -> Colu
     return Column(title, median, write, note=Note(told))
 
 
+def _differ(point: ScalingPoint) -> bool:
+    """Whether the steps scale otherwise than the samples of the whole run."""
+    steps, run = point.step_speedup, point.throughput_speedup
+    return steps is not None and run is not None and steps > SAME_SPEEDUP * run
+
+
 def _chart(found: ScalingResult) -> str:
     points = found.points
     sizes = [float(point.size) for point in points]
@@ -85,6 +93,8 @@ def _chart(found: ScalingResult) -> str:
     drawn += curve("run time", "series-1", sizes, speedups)
     # dashes let a line be seen through another one on it
     drawn += curve("samples/s", "series-2", sizes, rates, dashes="11 11")
+    if any(map(_differ, points)):
+        drawn += curve("steps", "series-3", sizes, [point.step_speedup for point in points])
     for position, row in enumerate(found.external[:MOST_EXTERNAL]):
         # dots too, because somebody measured them
         role = SERIES_ROLES[(position + 2) % len(SERIES_ROLES)]

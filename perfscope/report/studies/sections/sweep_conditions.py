@@ -29,7 +29,7 @@ def _context(study: Study) -> Context:
             runs.setdefault(run.configuration, run)
     return {
         "status": VERDICTS[sweep.fabric.comparable],
-        "sentence": sweep.fabric.sentence,
+        "takeaway": sweep.fabric.sentence,
         "pinning": sweep.fabric.pinning,
         "table": Table(
             "conditions-table",
@@ -93,5 +93,11 @@ def _grouped(places: list[str]) -> list[str]:
 
 
 SECTION = StudySection(
-    "conditions", "Same conditions?", "sweep_conditions.html", _context, place=30, kinds=("sweep",)
+    "conditions",
+    "Same conditions?",
+    "sweep_conditions.html",
+    _context,
+    place=30,
+    kinds=("sweep",),
+    is_folded=True,
 )

@@ -100,15 +100,8 @@ def _print_findings(study: Study, console: Console) -> None:
     for title, change, *_ in found["changes"].cells:
         line(console, f"{change.text}: {title.text}", indent=2)
     for promise in found["promises"]:
-        if not promise["predicted"]:
-            continue
-        error = f", off by {promise['error']}" if promise["error"] else ""
-        line(
-            console,
-            f"Predicted for what is gone: {promise['predicted']}; obtained by {promise['side']}: "
-            f"{promise['obtained']}{error}",
-            indent=2,
-        )
+        if promise["sentence"]:
+            line(console, promise["sentence"], indent=2)
 
 
 def _short(label: str) -> str:

@@ -65,6 +65,8 @@ def _times(found: ScalingResult) -> Table:
     if any(point.samples_per_s for point in points):
         lines.append(["samples/s", *(_median(point.samples_per_s, decimal) for point in points)])
         lines.append(["its speed-up", *(decimal(point.throughput_speedup) for point in points)])
+    if any(point.step_speedup for point in points):
+        lines.append(["steps' speed-up", *(decimal(point.step_speedup) for point in points)])
     for part in found.parts[1:]:
         times = (_median(time, seconds) for time in part.time_s)
         lines.append([f"  {shortened(part.label, 32)}", *times])
