@@ -76,6 +76,10 @@ bench-suites: environments ## test suites of MPI, recorded and unrecorded, an ho
 bench-compare: environments ## how often compare and history are right on simulated runs, some minutes
 	@$(BIN)/python -m benchmarks.compare --document
 
+.PHONY: bench-page
+bench-page: developer-environment ## how fast a timeline of a million pieces is drawn in Chromium; writes docs
+	@$(BIN)/python -m benchmarks.page --document docs/reading-the-report.md
+
 .PHONY: corpus
 corpus: environments ## programs as people start them, each unrecorded and recorded, about 5 minutes; writes docs/corpus.md
 	@$(BIN)/python -m benchmarks.corpus --document

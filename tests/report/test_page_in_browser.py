@@ -15,7 +15,7 @@ from tests.support.requirements import require_browser
 
 OPEN_ALL = "document.querySelectorAll('details').forEach(d => { d.open = true; })"
 WIDE_ELEMENTS = """[...document.querySelectorAll('body *')].filter(e =>
-  e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.scroll, .contents') && !e.closest('.skip')
+  e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.scroll, .contents, .skip')
 ).slice(0, 5).map(e => e.outerHTML.slice(0, 120))"""
 WITHOUT_GESTURES = (
     "document.querySelectorAll('.timeline, [data-window], .tools, .table-tools')"

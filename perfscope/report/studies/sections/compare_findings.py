@@ -73,7 +73,7 @@ def _promise(place: int, row: Comparison, found: Promise) -> Context:
         "against": row.against,
         "table": Table(
             f"promises-table-{place}",
-            "Promised and obtained",
+            f"Promised by {row.against}, obtained by {row.side}",
             PROMISES,
             found.rows,
             file="study.json",

@@ -88,7 +88,7 @@ def _step(name: str, step: WaterfallStep, labels: list[str], title: str, unit: s
         Column("Change", "delta_s", signed),
         *([error] if has_errors else []),
     )
-    caption = f"Seconds of {unit}"
+    caption = f"{title}: seconds of {unit}, {start} to {end}"
     table = Table(name, caption, columns, step.parts, file="study.json", has_caption=False)
     return {"from": start, "to": end, "table": table}
 

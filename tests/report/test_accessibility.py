@@ -1,0 +1,85 @@
+"""No page breaks a rule of axe-core, the checker of accessibility that browsers' tools use."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from perfscope.report.build import write_report
+from perfscope.schema.read import read_known
+from tests.report import sample_document
+from tests.report.browser import Browser, browser
+from tests.report.test_page_in_browser import OPEN_ALL
+from tests.support.environments import REPOSITORY
+from tests.support.requirements import missing, require_browser
+from tests.support.study_pages import page_of
+
+RUN = """axe.run(document, {resultTypes: ['violations'], preload: false}).then(found =>
+  JSON.stringify(found.violations.map(one => [one.id, one.nodes.slice(0, 3).map(n => n.html)])))"""
+STUDIES = ("ranks_and_threads", "sgan_from_first_to_last", "trainer_evaluates_more_often")
+
+
+@pytest.fixture(scope="module")
+def checker() -> str:
+    """The script of axe-core."""
+    found = find_spec("axe_core_python")
+    if found is None or not found.submodule_search_locations:
+        missing("axe-core-python")
+    return Path(found.submodule_search_locations[0], "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Reports of few and of many ranks and of nothing, and a study of each kind that is kept."""
+    folder = tmp_path_factory.mktemp("pages")
+    found = {}
+    for name in ("two_ranks", "thousand_ranks", "null"):
+        found[name] = folder / f"{name}.html"
+        write_report(read_known(sample_document.ALL[name]()), found[name])
+    for name in STUDIES:
+        kept = REPOSITORY / "reports" / "studies" / name / "study.json"
+        found[name] = folder / f"{name}.html"
+        page = page_of(json.loads(kept.read_text(encoding="utf-8")))
+        found[name].write_text(page, encoding="utf-8")
+    return found
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(str(require_browser()), tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+@pytest.mark.parametrize("name", ["two_ranks", "thousand_ranks", "null", *STUDIES])
+def test_no_rule_is_broken(
+    window: Browser, pages: dict[str, Path], checker: str, name: str, width: int, dark: bool
+) -> None:
+    assert broken(window, pages[name], checker, width=width, dark=dark) == []
+
+
+def test_a_broken_rule_is_seen(window: Browser, pages: dict[str, Path], checker: str) -> None:
+    window.open(pages["two_ranks"])
+    window.run("document.body.append(document.createElement('img'))")
+    window.run(checker)
+    assert "image-alt" in str(told(window))
+
+
+def broken(
+    window: Browser, page: Path, checker: str, *, width: int, dark: bool
+) -> list[tuple[str, list[str]]]:
+    window.open(page, width=width, dark=dark)
+    window.run(OPEN_ALL)
+    window.run(checker)
+    return told(window)
+
+
+def told(window: Browser) -> list[tuple[str, list[str]]]:
+    """The rules that are broken now, each with the elements that do."""
+    answer = window.page("Runtime.evaluate", expression=RUN, awaitPromise=True, returnByValue=True)
+    found: list[tuple[str, list[str]]] = json.loads(answer["result"]["value"])
+    return found
