@@ -81,6 +81,7 @@ def _hosts(trace: Trace) -> tuple[Host, ...]:
 def _throughput(results: Results) -> Throughput:
     steps = results.steps
     return Throughput(
+        samples=steps.samples,
         samples_per_s=steps.samples_per_s,
         step_s_median=steps.step_s_median,
         step_s_p95=steps.step_s_p95,

@@ -84,6 +84,7 @@ class Ending:
 class Throughput:
     """How fast the run trained, and how many steps that is taken from."""
 
+    samples: int | None
     samples_per_s: Metric
     step_s_median: Metric
     step_s_p95: Metric

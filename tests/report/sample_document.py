@@ -135,6 +135,7 @@ def _run(shape: Shape, window_s: float) -> Json:
             for rank in range(shape.ranks)
         ],
         "throughput": {
+            "samples": round(samples * shape.wall_s),
             "samples_per_s": metric(samples, "1/s"),
             "step_s_median": metric(0.0874, "s"),
             "step_s_p95": metric(0.0951, "s"),
@@ -267,7 +268,7 @@ def everything_null() -> Json:
     for key in ("samples_per_s", "step_s_median", "step_s_p95", "epoch_s_median"):
         run["throughput"][key] = metric(None, "", REASON)
     run["throughput"]["time_to_solution_s"] = metric(None, "s", REASON)
-    run["throughput"] |= {"steps": 0, "step_source": None}
+    run["throughput"] |= {"samples": None, "steps": 0, "step_source": None}
     run |= {"exit_code": None, "launcher": "", "batch_size": None, "versions": {}}
     run |= {"environment": {}, "topology": [], "endings": [], "hosts": []}
     doc["verdict"] = {

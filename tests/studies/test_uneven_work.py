@@ -19,7 +19,7 @@ from tests.support.study_runs import made_run
 def without_samples(runs: list[StudyRun], *, batch: bool = False) -> list[StudyRun]:
     """The same runs, which tell their steps alone (and their batch)."""
     for run in runs:
-        run.document["run"]["throughput"]["samples_per_s"] = {"value": None, "reason": "untold"}
+        run.document["run"]["throughput"]["samples"] = None
         if not batch:
             run.document["run"]["batch_size"] = None
     return runs

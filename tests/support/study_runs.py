@@ -108,6 +108,7 @@ def made_run(
             "launcher": "mpirun",
             "exit_code": 0,
             "throughput": {
+                "samples": None if samples_per_s is None else samples_per_s * focus_s,
                 "samples_per_s": figure(samples_per_s, "samples/s"),
                 "step_s_median": figure(step_s, "s"),
                 "epoch_s_median": figure(None, "s"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
-from perfscope.findings.core.gain import NS, saved
+from perfscope.findings.core.gain import saved
 from perfscope.findings.core.wording import capitalized, of_window
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
@@ -99,8 +99,7 @@ def _passed(results: Results, facts: NetworkFacts) -> Outcome:
 
 def _batch(results: Results) -> float:
     """Samples of one rank in one step."""
-    rate = results.steps.samples_per_s.value or 0.0
-    samples = rate * results.focus.length_ns * NS
+    samples = results.steps.samples or 0
     return samples / max(1, results.steps.count) / max(1, len(results.trace.ranks))
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +10,8 @@ import numpy.typing as npt
 from perfscope.attribution.patterns import find_periods
 from perfscope.attribution.phase_catalog import is_hooked
 from perfscope.attribution.preparation import Prepared
-from perfscope.attribution.soundness import why_spoiled
+from perfscope.metrics.efficiency.throughput import rate_of, samples_of
 from perfscope.schema.common import Metric
-from perfscope.trace.damage import Need
 from perfscope.trace.model import Table, Trace
 
 
@@ -30,6 +27,7 @@ class StepsResult:
 
     source: str | None
     count: int
+    samples: int | None  # of all ranks
     samples_per_s: Metric
     step_s_median: Metric
     step_s_p95: Metric
@@ -48,7 +46,6 @@ class StepsResult:
 
 
 MAX_SERIES = 2000
-UNKNOWN_SAMPLES = "no step told its samples, as perfscope.step() can"
 NO_STEPS = (
     "no steps were found: no framework, no marker, no repeating pattern of communication or samples"
 )
@@ -75,15 +72,19 @@ def steps(prepared: Prepared) -> StepsResult:
         missing = Metric(None, "s", NO_STEPS)
         rate = Metric(None, "samples/s", NO_STEPS)
         epoch = _epoch_s(prepared)
-        return StepsResult(None, 0, rate, missing, missing, epoch, wall, (), (), (), series)
+        return StepsResult(None, 0, None, rate, missing, missing, epoch, wall, (), (), (), series)
     slowest = np.nanmax(found.seconds, axis=1)
     fastest = np.nanmin(found.seconds, axis=1)
     thin = slice(None, None, max(1, -(-len(found.numbers) // MAX_SERIES)))
     foa = prepared.focus.kind
+    tables = [np.sort(_inside(prepared, rank.steps), order="t0") for rank in trace.ranks]
+    done = np.count_nonzero(~np.isnan(found.seconds), axis=0).tolist()
+    samples = samples_of(trace.ranks, tables, done)
     return StepsResult(
         source=found.source,
         count=len(found.numbers),
-        samples_per_s=_rate(prepared, found),
+        samples=None if samples is None else samples.total,
+        samples_per_s=rate_of(prepared, tables, samples),
         step_s_median=Metric(float(np.median(slowest)), "s", foa=foa),
         step_s_p95=Metric(float(np.percentile(slowest, 95)), "s", foa=foa),
         epoch_s_median=_epoch_s(prepared),
@@ -126,35 +127,6 @@ def step_numbers(table: Table) -> npt.NDArray[np.int64]:
     if np.any(numbers < 0) or len(np.unique(numbers)) != len(numbers):
         return np.arange(len(numbers), dtype=np.int64)
     return numbers
-
-
-def _rate(prepared: Prepared, found: _Step) -> Metric:
-    """Samples finished by all ranks per second of the focus."""
-    focus, ranks = prepared.focus, prepared.trace.ranks
-    if focus.length_ns <= 0:
-        return Metric(None, "samples/s", "the window is empty")
-    if spoiled := why_spoiled(prepared.damage, Need.EVERY_RANK):
-        return Metric(None, "samples/s", spoiled)
-    tables = [_inside(prepared, rank.steps) for rank in ranks]
-    samples = sum(int(table["samples"].sum()) for table in tables)
-    if not samples:
-        most = max(tables, key=len, default=None)
-        samples = 0 if most is None else int(most["global_batch"].sum())
-    if not samples:
-        batch = [agent_batch_size(rank.metadata) for rank in ranks]
-        done = np.count_nonzero(~np.isnan(found.seconds), axis=0).tolist()
-        if all(batch):
-            samples = sum((size or 0) * count for size, count in zip(batch, done, strict=True))
-    if not samples:
-        return Metric(None, "samples/s", UNKNOWN_SAMPLES)
-    return Metric(samples / (focus.length_ns / 1e9), "samples/s", foa=focus.kind)
-
-
-def agent_batch_size(metadata: Mapping[str, Any]) -> int | None:
-    """Samples per step of one rank as the agent saw them, None unknown."""
-    size = metadata.get("batch_size")
-    usable = isinstance(size, int) and not isinstance(size, bool) and 0 < size < 1 << 40
-    return size if usable else None
 
 
 def _epoch_s(prepared: Prepared) -> Metric:

@@ -76,10 +76,15 @@ class _Told:
         return WHAT[self.quantity or self.basis]
 
 
-def trained_samples(run: StudyRun) -> float | None:
+def trained_samples(run: StudyRun) -> int | None:
     """Samples that all ranks trained on in the focus of analysis; None when not recorded."""
-    rate = run.throughput.samples_per_s.value
-    return None if rate is None else rate * run.focus_s
+    return run.throughput.samples
+
+
+def whole_rate(run: StudyRun) -> float | None:
+    """Samples a second over the whole focus of analysis, evaluation and set-up included."""
+    samples = trained_samples(run)
+    return samples / run.focus_s if samples is not None and run.focus_s else None
 
 
 def growth(

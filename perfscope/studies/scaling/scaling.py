@@ -22,7 +22,7 @@ from perfscope.studies.common.excluded import left_out
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.common.spent import ONCE
 from perfscope.studies.scaling import models
-from perfscope.studies.scaling.growth import Growth, growth, trained_samples
+from perfscope.studies.scaling.growth import Growth, growth, trained_samples, whole_rate
 from perfscope.studies.scaling.laws import laws_of
 from perfscope.studies.scaling.losses import scaled_losses
 from perfscope.studies.scaling.oversubscription import crowded
@@ -285,7 +285,7 @@ def _spread(values: Sequence[float | None]) -> Spread | None:
 
 
 def _throughput(points: Sequence[Point]) -> tuple[Throughput, ...]:
-    whole = [point.spread(lambda run: run.throughput.samples_per_s.value) for point in points]
+    whole = [point.spread(whole_rate) for point in points]
     steps = [point.spread(step_rate) for point in points]
     found = []
     for place, point in enumerate(points):

@@ -38,26 +38,47 @@ for batch in range(12):
 """
 
 
+OPTIMIZED = """
+import torch
+before = torch.nn.Module.__call__
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters())
+for batch in range(70):
+    optimizer.zero_grad()
+    model(torch.ones(5 if batch < 60 else 3, 4)).sum().backward()
+    optimizer.step()
+assert torch.nn.Module.__call__ is before
+"""
+
+
 def steps_of(
     text: str, job: Callable[..., Job], environment: Callable[[str], Environment]
-) -> list[int]:
-    """Numbers of the steps of a program that runs as the only rank."""
+) -> list[tuple[int, int]]:
+    """Numbers and samples of the steps of a program that runs as the only rank."""
     done = job(text, python=environment("torch").python, variables=RANK_ZERO)
     assert done.exit_code == 0, done.stderr
     (rank,) = done.of_role("rank")
     found = rank.steps()
     assert all(step.t0 < step.t1 for step in found)
     assert all(one.t1 <= other.t0 for one, other in itertools.pairwise(found))
-    return [step.seq for step in found]
+    return [(step.seq, step.sent) for step in found]
 
 
 def test_each_backward_pass_without_an_optimizer_is_a_step(
     job: Callable[..., Job], environment: Callable[[str], Environment]
 ) -> None:
-    assert steps_of(OWN_UPDATE, job, environment) == list(range(14))
+    known = [(number, 3) for number in range(1, 14)]
+    assert steps_of(OWN_UPDATE, job, environment) == [(0, 0), *known]
 
 
 def test_an_optimizer_has_the_steps_of_its_own(
     job: Callable[..., Job], environment: Callable[[str], Environment]
 ) -> None:
-    assert steps_of(ACCUMULATED, job, environment) == [0, 1, 2]
+    assert steps_of(ACCUMULATED, job, environment) == [(0, 9), (1, 12), (2, 12)]
+
+
+def test_a_batch_is_looked_at_where_no_loader_tells_it_and_now_and_then_again(
+    job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> None:
+    known = [(number, 5 if number < 64 else 3) for number in range(1, 70)]
+    assert steps_of(OPTIMIZED, job, environment) == [(0, 0), *known]

@@ -37,7 +37,8 @@ def told(*, samples: int = 0, global_batch: int = 0, numbers: bool = True) -> Tr
 def test_steps_of_a_marker() -> None:
     steps = steps_of(told(samples=32))
     assert (steps.source, steps.count) == ("marker", 10)
-    assert steps.samples_per_s.value == pytest.approx(2 * 10 * 32 / 10.0)
+    assert steps.samples == 2 * 10 * 32
+    assert steps.samples_per_s.value == pytest.approx(2 * 32 / 0.9)
     assert steps.step_s_median.value == pytest.approx(0.6)
     assert steps.step_s_p95.value == pytest.approx(0.6)
     assert steps.max_seconds == pytest.approx((0.6,) * 10)
@@ -47,13 +48,32 @@ def test_steps_of_a_marker() -> None:
 
 
 def test_samples_from_the_global_batch_or_the_agent() -> None:
-    assert steps_of(told(global_batch=64)).samples_per_s.value == pytest.approx(64.0)
+    assert steps_of(told(global_batch=64)).samples_per_s.value == pytest.approx(64 / 0.9)
     builder = told()
     builder.rank(0).set(metadata={"batch_size": 8})
     builder.rank(1).set(metadata={"batch_size": 8, "frameworks": {"torch": {}}})
     steps = steps_of(builder)
     assert steps.source == "framework"
-    assert steps.samples_per_s.value == pytest.approx(2 * 10 * 8 / 10.0)
+    assert steps.samples_per_s.value == pytest.approx(2 * 8 / 0.9)
+
+
+def test_what_is_set_up_first_and_what_evaluates_is_no_training() -> None:
+    builder = TraceBuilder(1, end_s=30.0)
+    rank = builder.rank(0).step(0, 0.0, 9.0, samples=32)
+    now = 9.0
+    for step in range(1, 9):
+        rank.step(step, now, now + 0.5, samples=32)
+        now += 0.5
+        if step % 4 == 0:
+            rank.phase(PhaseKind.EVALUATE, now, now + 3.0)
+            now += 3.0
+    assert steps_of(builder).samples_per_s.value == pytest.approx(64.0)
+
+
+def test_the_only_step_counts() -> None:
+    builder = TraceBuilder(1, end_s=9.0)
+    builder.rank(0).step(0, 1.0, 3.0, samples=8)
+    assert steps_of(builder).samples_per_s.value == pytest.approx(4.0)
 
 
 def test_unknown_samples_have_a_reason() -> None:

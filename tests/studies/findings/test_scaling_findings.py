@@ -153,7 +153,7 @@ def test_ranks_that_each_train_on_all_data() -> None:
 def test_throughput_that_is_not_known_is_not_judged() -> None:
     runs = trained()
     for run in runs:
-        run.document["run"]["throughput"]["samples_per_s"] = {"value": None, "reason": "none"}
+        run.document["run"]["throughput"]["samples"] = None
         run.document["run"]["batch_size"] = None
     found = {f.id: f for f in judge_study("scaling", scaling(runs))}
     assert found["throughput_without_time"].status is Status.NOT_MEASURED

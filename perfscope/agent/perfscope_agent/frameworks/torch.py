@@ -10,6 +10,7 @@ import sys
 from .. import metadata, recorder, steps
 from . import (
     learning_rates,
+    torch_batches,
     torch_compile,
     torch_devices,
     torch_loaders,
@@ -38,6 +39,7 @@ class _Loop:
         self.has_backward = False
         self.unit_start_ns = 0  # where the next part of a step begins, 0 with the next batch
         self.unit_samples = 0
+        self.has_loader = False  # that tells its samples
         self.forward_start_ns = 0  # 0: no batch was delivered for it
         self.optimizer_start_ns = 0
         self.epoch_start_ns = 0
@@ -78,6 +80,7 @@ class _Loop:
                 self.evaluation_end_ns = now_ns
             return
         self.unit_samples += samples
+        self.has_loader = self.has_loader or samples > 0
         self.forward_start_ns = now_ns
 
     def exhausts_loader(self, now_ns: int) -> None:
@@ -127,6 +130,7 @@ class _Loop:
             self.has_backward = True
             self.cycle.drop()
             self.unit_start_ns = self.epoch_start_ns
+        self._count_without_loader()
         self.own.begins_backward(now_ns, self.unit_samples)
         # An optimizer that was given a closure calls it, forward pass and all, inside its step.
         start_ns = self.forward_start_ns or self.optimizer_start_ns
@@ -134,6 +138,12 @@ class _Loop:
         self.forward_start_ns = 0
         if not self.unit_start_ns:
             self.unit_start_ns = self.optimizer_start_ns or now_ns
+
+    def _count_without_loader(self) -> None:
+        """Adds the samples of a backward pass where no loader tells them."""
+        if not self.has_loader:
+            torch_batches.await_next()
+            self.unit_samples += torch_batches.size()
 
     def ends_backward(self, now_ns: int) -> None:
         """What is left of an optimizer's step that called it is the optimizer's own work."""

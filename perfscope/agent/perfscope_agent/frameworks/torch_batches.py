@@ -1,0 +1,87 @@
+"""Samples of a step where no DataLoader tells them: the first dimension of what the model is given.
+
+Modules are left alone but for one call at a time: after a backward pass the next call of a module
+is looked at, and before that one runs the class is as it was.
+"""
+
+from __future__ import annotations
+
+import _thread
+import sys
+
+from .. import recorder
+from . import torch_compile, wrap
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    AnyFunction = Callable[..., Any]
+
+_MOST_TRIES = 4
+_ALWAYS = 4  # so many batches are looked at each, later ones
+_SOME = 64  # one in so many
+
+_original: AnyFunction | None = None
+"""What `Module.__call__` was, while it is replaced."""
+_size = 0
+_tries = 0
+_batches = 0
+
+
+def size() -> int:
+    """Samples of the batch that was looked at last, 0 none."""
+    return _size
+
+
+def await_next() -> None:
+    """A backward pass begins: the next module that is called will have the next batch."""
+    global _tries, _batches
+    if _original is not None:
+        _stop()
+        _tries += 1  # nothing was called since, or only what has no first dimension
+    _batches += 1
+    if _tries < _MOST_TRIES and (_batches <= _ALWAYS or not _batches % _SOME):
+        _start()
+
+
+def _start() -> None:
+    global _original
+    owner = sys.modules["torch.nn.modules.module"].Module
+    torch_module = torch_compile.module()
+
+    def make(original: AnyFunction) -> AnyFunction:
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if torch_module.compiler.is_compiling():
+                return original(self, *args, **kwargs)
+            if _thread.get_ident() == recorder.main_thread and torch_module.is_grad_enabled():
+                _look(self, args, kwargs)
+            return original(self, *args, **kwargs)
+
+        return call
+
+    original = owner.__call__
+    if torch_compile.replace(owner, "__call__", make):
+        _original = original
+
+
+def _look(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    global _size
+    samples = wrap.batch_length(args) or wrap.batch_length(kwargs)
+    if samples and module.training:
+        _size = samples
+        _stop()
+
+
+def _stop() -> None:
+    global _original
+    if _original is not None:
+        sys.modules["torch.nn.modules.module"].Module.__call__ = _original
+        _original = None
+
+
+def forget() -> None:
+    """Drops what belongs to the parent, in a forked child."""
+    global _size, _tries, _batches
+    _stop()
+    _size = _tries = _batches = 0

@@ -1,0 +1,104 @@
+"""Throughput: the samples of the steps, and how many the job trained on a second."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.attribution.preparation import Prepared
+from perfscope.attribution.soundness import why_spoiled
+from perfscope.matching.intervals import union
+from perfscope.schema.common import Metric
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.damage import Need
+from perfscope.trace.model import Rank, Table
+
+UNKNOWN_SAMPLES = "no step told its samples, as perfscope.step() can"
+_APART = (PhaseKind.EVALUATE, PhaseKind.PREDICT, PhaseKind.CHECKPOINT)
+"""What is no training where it lies between the steps."""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples of each step, one array a rank, and of all ranks together in the focus."""
+
+    by_rank: Sequence[npt.NDArray[np.int64]]
+    total: int
+
+
+def samples_of(
+    ranks: Sequence[Rank], tables: Sequence[Table], counts: Sequence[int]
+) -> Samples | None:
+    """What the steps tell, else their global batch, else the agent's batch size; None unknown.
+
+    Args:
+        ranks: of the run.
+        tables: the steps of each rank that ended inside the focus, in order of time.
+        counts: how many each rank did, also where a pattern told them.
+    """
+    told = [table["samples"].astype(np.int64) for table in tables]
+    if total := sum(int(one.sum()) for one in told):
+        return Samples(told, total)
+    longest = max(range(len(tables)), key=lambda place: len(tables[place]), default=None)
+    if longest is not None:
+        batches = tables[longest]["global_batch"].astype(np.int64)
+        if total := int(batches.sum()):
+            none = np.empty(0, np.int64)
+            return Samples([batches if i == longest else none for i in range(len(ranks))], total)
+    sizes = [agent_batch_size(rank.metadata) for rank in ranks]
+    if not all(sizes):
+        return None
+    known = [np.full(n, size, np.int64) for n, size in zip(counts, sizes, strict=True)]
+    return Samples(known, sum(int(one.sum()) for one in known))
+
+
+def rate_of(prepared: Prepared, tables: Sequence[Table], samples: Samples | None) -> Metric:
+    """Samples a second of all ranks, from the end of the first step on.
+
+    The first step holds what is set up when it is first used; evaluations, predictions and
+    checkpoints between steps train nothing. A run of one step has no other.
+    """
+    focus = prepared.focus
+    if focus.length_ns <= 0:
+        return Metric(None, "samples/s", "the window is empty")
+    if spoiled := why_spoiled(prepared.damage, Need.EVERY_RANK):
+        return Metric(None, "samples/s", spoiled)
+    if samples is None or not samples.total:
+        return Metric(None, "samples/s", UNKNOWN_SAMPLES)
+    rate = 0.0
+    for rank, table, told in zip(prepared.trace.ranks, tables, samples.by_rank, strict=True):
+        if not len(told):
+            continue
+        if not len(table):  # a pattern's steps begin and end with the focus
+            return Metric(samples.total / (focus.length_ns / 1e9), "samples/s", foa=focus.kind)
+        first = 1 if len(table) > 1 else 0
+        spent_ns = _training_ns(rank, table, first)
+        rate += int(told[first:].sum()) / (spent_ns / 1e9) if spent_ns else 0.0
+    return Metric(rate, "samples/s", foa=focus.kind)
+
+
+def _training_ns(rank: Rank, table: Table, first: int) -> int:
+    """From the end of the first step, or its start if it is the only one, to that of the last."""
+    start = int(table["t1"][0] if first else table["t0"][0])
+    end = int(table["t1"].max())
+    phases = rank.phases[np.isin(rank.phases["kind"], _APART)]
+    apart = np.clip(phases["t0"], start, end), np.clip(phases["t1"], start, end)
+    steps = np.clip(table["t0"], start, end), np.clip(table["t1"], start, end)
+    either = (np.concatenate([one, other]) for one, other in zip(apart, steps, strict=True))
+    outside_ns = _length(*union(*either)) - _length(*union(*steps))
+    return end - start - outside_ns
+
+
+def _length(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> int:
+    return int((ends - starts).sum())
+
+
+def agent_batch_size(metadata: Mapping[str, Any]) -> int | None:
+    """Samples per step of one rank as the agent saw them, None unknown."""
+    size = metadata.get("batch_size")
+    usable = isinstance(size, int) and not isinstance(size, bool) and 0 < size < 1 << 40
+    return size if usable else None
