@@ -37,7 +37,7 @@ test: coverage-hints ## all that CI runs
 checks: lint native-sanitize
 
 test-long: environments ## what takes longer than CI may
-	$(call part,environment of Extra-P,$(PYTHON) scripts/environments.py extrap)
+	$(call part,environments of Extra-P and of the many trainers,$(PYTHON) scripts/environments.py extrap ecosystem)
 	@$(BIN)/python -m pytest -m long --timeout 1800
 
 environments: developer-environment other-environments ## the environments that the tests need, below .envs/

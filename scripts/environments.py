@@ -51,6 +51,7 @@ ENVIRONMENTS = {
     "torch": Perfscope.ABSENT,
     "tensorflow": Perfscope.ABSENT,
     "horovod": Perfscope.ABSENT,
+    "ecosystem": Perfscope.ABSENT,
     "hta": Perfscope.ABSENT,
     "extrap": Perfscope.ABSENT,
 }

@@ -10,6 +10,7 @@ from benchmarks.corpus.runs import Outcome, Program, measure
 from benchmarks.jobs import ROOT, prefix
 
 TORCHRUN = ("torchrun", "--nproc-per-node", "2")
+NUMBERED = 'for i in 0 1; do "$@" $i 2 & done; wait'
 MPIEXEC = ("mpiexec", "-n", "2")
 PROGRAMS = (
     Program("language_model", "word_language_model of pytorch/examples", "torch"),
@@ -21,6 +22,12 @@ PROGRAMS = (
     Program("horovod_classifier", "pytorch_mnist of Horovod", "horovod", MPIEXEC, 2),
     Program("horovod_throughput", "pytorch_synthetic_benchmark of Horovod", "horovod", MPIEXEC, 2),
     Program("keras_classifier", "mnist_convnet of keras-io", "tensorflow"),
+    Program(
+        "transformers_trainer", "text classification with HF's Trainer", "ecosystem", TORCHRUN, 2
+    ),
+    Program("accelerate_loop", "cv_example of Accelerate", "ecosystem", TORCHRUN, 2),
+    Program("lightning_classifier", "the autoencoder of Lightning, DDP", "ecosystem", ranks=2),
+    Program("jax_processes", "multi-process JAX", "ecosystem", ranks=2, shell=NUMBERED),
     Program("heat_equation", "two-dimensional heat equations with mpi4py", "mpich", MPIEXEC, 2),
 )
 DOCUMENT = ROOT / "docs" / "corpus.md"

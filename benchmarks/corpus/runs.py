@@ -29,6 +29,7 @@ class Program:
         environment: where its packages are.
         launcher: the words before Python's, of that environment; empty: Python alone.
         ranks: how many it has.
+        shell: a line of the shell that starts `"$@"`, where that is what the user types.
     """
 
     name: str
@@ -36,11 +37,14 @@ class Program:
     environment: str
     launcher: tuple[str, ...] = ()
     ranks: int = 1
+    shell: str = ""
 
     def command(self) -> list[str]:
         """What the user types."""
         place = prefix(self.environment) / "bin"
         script = str(PROGRAMS / f"{self.name}.py")
+        if self.shell:
+            return ["sh", "-c", self.shell, "sh", str(place / "python"), script]
         if not self.launcher:
             return [str(place / "python"), script]
         first = str(place / self.launcher[0])

@@ -91,6 +91,16 @@ def _first(environment: Mapping[str, Any], names: tuple[str, ...]) -> int | None
     return None
 
 
+def framework_rank(metadata: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Number and size that a framework gave one of several processes; None where none did."""
+    for told in mapping(metadata, "frameworks").values():
+        if isinstance(told, Mapping):
+            number, size = integer(told, "rank"), integer(told, "size")
+            if number is not None and size is not None and 0 <= number < size > 1:
+                return number, size
+    return None
+
+
 def job_of(rank_environment: Mapping[str, Any]) -> str:
     """Which job a process says it belongs to, "" when its launcher does not tell."""
     for name in ("PMIX_NAMESPACE", "PMI_JOBID"):

@@ -114,6 +114,16 @@ def test_a_library_that_does_not_fit_its_launcher(tmp_path: Path) -> None:
     assert any("alone in their MPI_COMM_WORLD" in note for note in trace.notes)
 
 
+def test_a_library_that_only_looks_whether_mpi_is_there(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        told = {"torch.distributed": {"rank": rank, "size": 2}}
+        process(tmp_path, 10 + rank, rank=0, size=1, role="rank", frameworks=told)
+    write_run(tmp_path)
+    trace = open_recording(tmp_path)
+    assert [(rank.number, rank.pid) for rank in trace.ranks] == [(0, 10), (1, 11)]
+    assert trace.notes == []
+
+
 def test_torch_ranks_told_by_their_environment(tmp_path: Path) -> None:
     for rank in (0, 1):
         told = {"RANK": str(rank), "WORLD_SIZE": "2"}

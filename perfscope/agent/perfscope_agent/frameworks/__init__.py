@@ -39,6 +39,8 @@ _HOOKS = (
     ("torch.nn.parallel.distributed", "torch_ddp", "install_ddp"),
     ("deepspeed.runtime.engine", "torch_ddp", "note_deepspeed"),
     ("torch", "torch", "loaded"),
+    ("jax._src.distributed", "jax", "install_distributed"),
+    ("jax", "jax", "install"),
     ("daal4py._daal4py", "daal4py", "install"),
     ("daal4py", "daal4py", "loaded"),
     ("horovod.common.basics", "horovod", "install_basics"),
@@ -50,6 +52,16 @@ _HOOKS = (
     ("numpy", "blas", "install"),
 )
 """Module to wait for, file of this package, function in it."""
+_FINISHING = (
+    "calls",
+    "tensorflow",
+    "tf_profiler",
+    "tf_functions",
+    "torch",
+    "jax",
+    "daal4py",
+    "blas",
+)
 
 
 def install() -> None:
@@ -77,7 +89,7 @@ def finish() -> None:
 
     from .. import notes
 
-    for hook in ("calls", "tensorflow", "tf_profiler", "tf_functions", "torch", "daal4py", "blas"):
+    for hook in _FINISHING:
         module = sys.modules.get(__name__ + "." + hook)
         if module is not None:
             try:

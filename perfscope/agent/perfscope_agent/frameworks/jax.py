@@ -1,0 +1,183 @@
+"""JAX: the processes of a job, and steps and evaluations from the compiled functions it calls.
+
+JAX calls a compiled function without any Python of its own, so the functions are seen as they are
+made: `jax.jit` and `jax.pmap` return one that also records, and is else what they returned.
+"""
+
+from __future__ import annotations
+
+import _thread
+import functools
+
+from .. import metadata, recorder, steps
+from . import wrap
+from .jax_functions import Order, Uses
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any, Callable
+
+    AnyFunction = Callable[..., Any]
+
+_SOURCE = "jax"
+_COMMUNICATION = (
+    "its collectives run inside compiled functions; only a profile of JAX can tell them apart"
+)
+
+_order = Order(steps.Cycle(sums_samples=False))
+_running: list[Uses] = []
+"""The compiled function that the program called, while it runs."""
+
+
+def install_distributed(module: ModuleType) -> None:
+    """Processes that jax.distributed has numbered are ranks."""
+
+    def make(original: AnyFunction) -> AnyFunction:
+        def initialize(self: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(self, *args, **kwargs)
+            try:
+                _note_processes(int(self.process_id), int(self.num_processes))
+            except (AttributeError, TypeError, ValueError):
+                metadata.framework(_SOURCE, processes=None)
+            return result
+
+        return initialize
+
+    wrap.replace(module.State, "initialize", make)
+
+
+def _note_processes(rank: int, size: int) -> None:
+    rec = recorder.of_training(rank, size)
+    if rec is not None:
+        rec.set_rank(rank, size)
+        metadata.framework(_SOURCE, rank=rank, size=size, exposed_reason=_COMMUNICATION)
+        metadata.write()
+
+
+def install(module: ModuleType) -> None:
+    """Compiled functions and gradients, once JAX itself is there: its own functions stay as is."""
+    wrap.replace(module, "jit", lambda original: _making(original, devices_first=False))
+    wrap.replace(module, "pmap", lambda original: _making(original, devices_first=True))
+    for name in ("grad", "value_and_grad"):
+        wrap.replace(module, name, _making_gradient)
+    for name in ("vjp", "linearize"):
+        wrap.replace(module, name, _computing_gradient)
+    metadata.framework(_SOURCE, version=str(getattr(module, "__version__", "")))
+    metadata.collect_versions()
+    metadata.write()
+
+
+def _making(original: AnyFunction, *, devices_first: bool) -> AnyFunction:
+    def compiling(*args: Any, **kwargs: Any) -> Any:
+        made = original(*args, **kwargs)
+        if hasattr(made, "lower"):
+            return Compiled(made, devices_first)
+        # without a function it returns what takes one
+        return lambda *inner, **named: Compiled(made(*inner, **named), devices_first)
+
+    return compiling
+
+
+def _making_gradient(original: AnyFunction) -> AnyFunction:
+    def transform(*args: Any, **kwargs: Any) -> Any:
+        made = original(*args, **kwargs)
+        return functools.wraps(made)(_computing_gradient(made))
+
+    return transform
+
+
+def _computing_gradient(original: AnyFunction) -> AnyFunction:
+    def compute(*args: Any, **kwargs: Any) -> Any:
+        if _running:
+            _running[-1].computes_gradients()
+        return original(*args, **kwargs)
+
+    return compute
+
+
+class Compiled:
+    """A compiled function that also records; everything else is that of the real one."""
+
+    def __init__(self, made: Any, devices_first: bool) -> None:
+        self.__wrapped__ = getattr(made, "__wrapped__", made)
+        self.__name__ = self.__qualname__ = str(getattr(made, "__name__", "jit"))
+        self.__module__ = str(getattr(made, "__module__", ""))
+        self.__doc__ = getattr(made, "__doc__", None)
+        self._made = made
+        self._uses = Uses(self.__name__, devices_first)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the compiled function returns."""
+        rec = recorder.current
+        if (
+            rec is None
+            or _running
+            or wrap.Depth.value
+            or _thread.get_ident() != recorder.main_thread
+        ):
+            return self._made(*args, **kwargs)
+        return _call(rec, self._made, self._uses, args, kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        import types
+
+        return types.MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_made":
+            raise AttributeError(name)  # while it is copied
+        return getattr(self._made, name)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self._made.__reduce_ex__(protocol)
+
+    def __repr__(self) -> str:
+        return repr(self._made)
+
+
+def _call(
+    rec: recorder.Recorder,
+    made: AnyFunction,
+    uses: Uses,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    uses.look_around(_order.trained)
+    samples = uses.before(args, kwargs)
+    start_ns = rec.now()
+    _running.append(uses)
+    try:
+        result = made(*args, **kwargs)
+    finally:
+        del _running[:]
+    end_ns = rec.now()
+    if rec is not recorder.current:
+        return result
+    uses.after(result)
+    if uses.trains:
+        _emit(rec, recorder.Phase.TRAIN, uses.name, start_ns, end_ns)
+    elif uses.is_apart:
+        # What only looks at the parameters, and not once a step, evaluates.
+        _emit(rec, recorder.Phase.EVALUATE, uses.name, start_ns, end_ns)
+    unit = steps.Unit(_SOURCE, id(uses), start_ns=start_ns, end_ns=end_ns, samples=samples)
+    _order.add(uses, unit)
+    return result
+
+
+def _emit(rec: recorder.Recorder, kind: int, name: str, start_ns: int, end_ns: int) -> None:
+    rec.phase(kind, rec.name(name), recorder.NO_STEP, recorder.NO_EPOCH, start_ns, end_ns)
+
+
+def forget() -> None:
+    """Drops what belongs to the parent, in a forked child."""
+    global _order
+    _order = Order(steps.Cycle(sums_samples=False))
+    del _running[:]
+
+
+def finish() -> None:
+    """At exit: the last step."""
+    _order.finish()

@@ -1,0 +1,148 @@
+"""Which compiled functions of JAX train, and on how many samples.
+
+A training function computes gradients, or is given again what it returned: parameters, the state
+of an optimizer, the field of a solver. Functions that only look at such values train nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from . import wrap
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .. import steps
+
+_LOOKED_AT = 4  # calls after which a function is known
+_MOST_LEAVES = 2000
+_MOST_UNDECIDED = 16
+
+
+class Uses:
+    """What the calls of one compiled function have shown."""
+
+    def __init__(self, name: str, devices_first: bool) -> None:
+        self.name = name
+        self.calls = 0
+        self.trains: bool | None = None  # None: not known yet
+        self.is_apart = False  # not called once a step, as what evaluates
+        self._trained_before = 0
+        self._devices_first = devices_first
+        self._returned: list[Any] = []  # weak references
+        self._batch: Any = None  # position or name of the argument that is the batch
+
+    def computes_gradients(self) -> None:
+        """A gradient was computed in it."""
+        self.trains = True
+
+    def look_around(self, trained: int) -> None:
+        """A call begins after so many training calls of the program."""
+        since = trained - self._trained_before
+        self._trained_before = trained
+        if since:
+            self.is_apart = since > 1
+
+    def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+        """A call begins; the samples that it works on, 0 unknown."""
+        self.calls += 1
+        if self.calls <= _LOOKED_AT + 1:
+            self._look(args, kwargs)
+        if self._batch is None:
+            return 0
+        try:
+            batch = kwargs[self._batch] if isinstance(self._batch, str) else args[self._batch]
+            return self._samples(batch)
+        except LookupError:
+            return 0
+
+    def after(self, result: Any) -> None:
+        """A call is over."""
+        if self.calls > 1:
+            self.trains = bool(self.trains)
+        is_known = self.calls > _LOOKED_AT
+        leaves = [] if is_known else _leaves(result)
+        self._returned = [reference for leaf in leaves for reference in _weak(leaf)]
+
+    def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        returned = {id(leaf) for leaf in (one() for one in self._returned) if leaf is not None}
+        self._batch = None
+        for place, value in [*enumerate(args), *kwargs.items()]:
+            leaves = _leaves(value)
+            if not returned.isdisjoint(map(id, leaves)):
+                self.trains = True
+            elif _is_batch(leaves):
+                self._batch = place
+
+    def _samples(self, batch: Any) -> int:
+        leaf: Any = next((one for one in _leaves(batch) if getattr(one, "shape", ())), None)
+        if leaf is None:
+            return 0
+        if self._devices_first:
+            return int(leaf.shape[0]) * int(leaf.shape[1]) if len(leaf.shape) > 1 else 0
+        if getattr(leaf, "is_fully_addressable", True):
+            return wrap.batch_length(leaf)
+        # an array over all processes: this one's part of the rows
+        rows = {shard.index[0].indices(leaf.shape[0]) for shard in leaf.addressable_shards}
+        return sum(stop - start for start, stop, _ in rows)
+
+
+class Order:
+    """Gives calls to a cycle of steps in their order, once it is known whether they train."""
+
+    def __init__(self, cycle: steps.Cycle) -> None:
+        self._cycle = cycle
+        self._waiting: list[tuple[Uses, steps.Unit, bool]] = []
+        self.trained = 0  # training calls so far
+
+    def add(self, uses: Uses, unit: steps.Unit) -> None:
+        """Takes a call that is over."""
+        if uses.trains:
+            self.trained += 1
+        self._waiting.append((uses, unit, uses.is_apart))
+        while self._waiting:
+            first = self._waiting[0][0]
+            if first.trains is None and len(self._waiting) <= _MOST_UNDECIDED:
+                break
+            self._give(*self._waiting.pop(0))
+
+    def finish(self) -> None:
+        """What is not known by now trains nothing."""
+        for uses, unit, is_apart in self._waiting:
+            self._give(uses, unit, is_apart)
+        del self._waiting[:]
+        self._cycle.cut()
+
+    def _give(self, uses: Uses, unit: steps.Unit, is_apart: bool) -> None:
+        if uses.trains:
+            self._cycle.add(unit)
+        elif is_apart:
+            self._cycle.cut()  # it is no part of the step before
+
+
+def _leaves(tree: Any) -> list[Any]:
+    util = sys.modules.get("jax.tree_util")
+    return util.tree_leaves(tree)[:_MOST_LEAVES] if util is not None else []
+
+
+def _weak(leaf: Any) -> list[Any]:
+    import weakref
+
+    try:
+        return [weakref.ref(leaf)]
+    except TypeError:
+        return []  # a number
+
+
+def _is_batch(leaves: list[Any]) -> bool:
+    """Whether arrays are samples: they have their first dimension in common, and are no keys."""
+    shapes = [tuple(leaf.shape) for leaf in leaves if hasattr(leaf, "shape")]
+    if not shapes or len(shapes) != len(leaves) or not all(shapes):
+        return False
+    types = {str(leaf.dtype) for leaf in leaves}
+    is_key = any(name.startswith("key<") for name in types) or (
+        types == {"uint32"} and all(shape[-1] in (2, 4) for shape in shapes)
+    )
+    return not is_key and len({shape[0] for shape in shapes}) == 1

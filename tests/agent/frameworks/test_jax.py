@@ -1,0 +1,133 @@
+"""JAX: steps, samples and evaluations of programs that call compiled functions."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+from collections.abc import Callable
+
+import pytest
+
+from perfscope.agent.perfscope_agent import recorder
+from tests.agent.jobs import RANK_ZERO, Job
+from tests.support.environments import REPOSITORY, Environment
+
+pytestmark = pytest.mark.long
+
+SOLVER = """
+import jax, jax.numpy as jnp
+@jax.jit
+def relax(field):
+    return 0.5 * (jnp.roll(field, 1) + jnp.roll(field, -1))
+field = jnp.arange(8.0)
+for turn in range(30):
+    field = relax(field)
+print(float(field.sum()))
+"""
+
+TWO_FUNCTIONS = """
+import functools, jax, jax.numpy as jnp
+def loss(params, x, y):
+    return jnp.mean((x @ params["w"] + params["b"] - y) ** 2)
+gradient = jax.jit(jax.value_and_grad(loss))
+@functools.partial(jax.jit, static_argnames="rate")
+def apply(params, gradients, rate):
+    return jax.tree.map(lambda p, g: p - rate * g, params, gradients)
+@jax.jit
+def error(params, x, y):
+    return jnp.abs(x @ params["w"] + params["b"] - y).max()
+params = {"w": jnp.zeros((4, 1)), "b": jnp.zeros(1)}
+x = jnp.ones((6, 4))
+for epoch in range(3):
+    for turn in range(5):
+        value, gradients = gradient(params, x, jnp.ones((6, 1)))
+        params = apply(params, gradients, rate=0.1)
+    print(float(value), float(error(params, x, jnp.ones((6, 1)))))
+"""
+
+AS_BEFORE = """
+import copy, functools, inspect, jax, jax.numpy as jnp
+def double(x, times=2):
+    "Times two."
+    return x * times
+class Model:
+    @functools.partial(jax.jit, static_argnums=0)
+    def forward(self, x):
+        return x + 1
+made = jax.jit(double)
+factory = jax.jit(static_argnames="times")(double)
+print(made.__name__, made.__doc__, inspect.signature(made), made is copy.copy(made))
+print(isinstance(made, jax.stages.Wrapped), made.lower(1.0).compile()(1.0), made.trace(1.0).jaxpr)
+print(factory(1.0, times=3), Model().forward(1.0), jax.vmap(made)(jnp.arange(3.0)))
+print(jax.grad(made)(2.0), jax.jit(made)(2.0), jax.eval_shape(made, 2.0), repr(made)[:40])
+print(jax.export.export(made)(1.0).fun_name)
+"""
+
+
+PROGRAM = REPOSITORY / "benchmarks" / "corpus" / "programs" / "jax_processes.py"
+START = """
+import subprocess, sys
+started = [
+    subprocess.Popen([*sys.argv[1:], str(number), "2", "{address}"]) for number in range(2)
+]
+sys.exit(max(process.wait() for process in started))
+"""
+
+
+def recorded(
+    text: str, job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> tuple[Job, Job]:
+    """A program with and without the agent."""
+    python = environment("ecosystem").python
+    plain = job(text, python=python, recorded=False)
+    done = job(text, python=python, variables=RANK_ZERO)
+    assert (done.exit_code, done.stdout) == (plain.exit_code, plain.stdout), done.stderr
+    assert done.exit_code == 0, done.stderr
+    return plain, done
+
+
+def test_a_function_that_is_given_again_what_it_returned_is_a_step(
+    job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> None:
+    _, done = recorded(SOLVER, job, environment)
+    (rank,) = done.of_role("rank")
+    found = rank.steps()
+    assert [step.seq for step in found] == list(range(30))
+    assert all(one.t1 <= other.t0 for one, other in itertools.pairwise(found))
+    assert rank.phases() == [("relax", recorder.Phase.TRAIN)] * 29
+
+
+def test_gradients_and_their_use_are_one_step_and_what_looks_on_evaluates(
+    job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> None:
+    _, done = recorded(TWO_FUNCTIONS, job, environment)
+    (rank,) = done.of_role("rank")
+    found = rank.steps()
+    assert [step.seq for step in found] == list(range(15))
+    assert {step.sent for step in found} == {6}
+    evaluations = rank.phase_records("error")
+    assert [record.op for record in evaluations] == [recorder.Phase.EVALUATE] * 3
+    assert not any(s.t0 < e.t1 and e.t0 < s.t1 for s in found for e in evaluations)
+
+
+def test_a_compiled_function_is_as_without(
+    job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> None:
+    recorded(AS_BEFORE, job, environment)
+
+
+def test_processes_that_jax_numbers_are_ranks(
+    job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> None:
+    with socket.socket() as chosen:
+        chosen.bind(("localhost", 0))
+        address = f"localhost:{chosen.getsockname()[1]}"
+    python, text = environment("ecosystem").python, START.format(address=address)
+    done = job(text, arguments=(str(python), str(PROGRAM)))
+    assert done.exit_code == 0, done.stderr
+    ranks = [one for one in done.processes if one.recording and one.steps()]
+    told = [rank.metadata["frameworks"]["jax"] for rank in ranks]
+    assert sorted((one["rank"], one["size"]) for one in told) == [(0, 2), (1, 2)]
+    for rank in ranks:
+        assert [step.sent for step in rank.steps()] == [64] * 60
+        assert [kind for _, kind in rank.phases()].count(recorder.Phase.EVALUATE) == 3
