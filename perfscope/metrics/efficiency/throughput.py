@@ -1,7 +1,5 @@
 """Throughput: the samples of the steps, and how many the job trained on a second."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

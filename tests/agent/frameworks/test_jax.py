@@ -1,7 +1,5 @@
 """JAX: steps, samples and evaluations of programs that call compiled functions."""
 
-from __future__ import annotations
-
 import itertools
 import socket
 from collections.abc import Callable
