@@ -69,6 +69,7 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
         stacks=results.stacks,
         devices=devices(results),
         hardware=hardware(results),
+        other_tools=tuple(results.trace.tool_reports),
         replay=replayed(replay),
         findings=tuple(_finding(finding, results) for finding in ordered),
         quality=quality(results, replay),

@@ -8,7 +8,7 @@ by the wall clock that each recording began at.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -54,11 +54,16 @@ def merge(parts: Sequence[Part]) -> Trace:
     ordered = sorted(parts, key=lambda part: tuple(Format).index(part.trace.format))
     run = ordered[0]
     for part in ordered[1:]:
+        if part.trace.format.is_report:
+            run.trace.tool_reports += part.trace.tool_reports
+            run.trace.notes += [f"{part.source.text}: {note}" for note in part.trace.notes]
+            continue
         found = _match(run.trace, part)
         if isinstance(found, str):
             run.trace.notes.append(f"{part.text} was left aside: {found}.")
             continue
         added = _adopt(run.trace, part.trace, found)
+        run.trace.tool_reports += part.trace.tool_reports
         moved = format_seconds(abs(found.shift_ns) * NS)
         run.trace.notes.append(
             f"{part.text} belongs to the run: {len(found.ranks)} ranks matched by {found.by}, its "
@@ -104,6 +109,8 @@ def _match_ranks(run: Trace, other: Trace) -> tuple[list[tuple[Rank, Rank]], str
     theirs = [rank.pid for rank in other.ranks]
     if unique and len(set(theirs)) == len(theirs) and all(pid in pids for pid in theirs):
         return [(pids[rank.pid], rank) for rank in other.ranks], "process id"
+    if other.format.is_of_one_process and run.world_size > 1:
+        return "it does not say which rank it is of"
     numbers = {rank.number: rank for rank in run.ranks}
     strange = [rank.number for rank in other.ranks if rank.number >= run.world_size]
     if strange:
@@ -130,6 +137,8 @@ def _adopt(run: Trace, other: Trace, match: _Match) -> list[str]:
     for mine, theirs in match.ranks:
         shift(theirs, match.shift_ns)
         added |= {name for name in TABLES if _adopt_table(mine, theirs, name, names)}
+        if _adopt_memory(run, mine, other, theirs):
+            added.add("lines that keep memory")
         if theirs.devices is not None and mine.devices is None:
             mine.devices = _devices(theirs.devices, names, communicators)
             mine.devices.watched = (theirs.start_ns, theirs.end_ns)
@@ -155,6 +164,16 @@ def _adopt_table(mine: Rank, theirs: Rank, name: str, names: _Names) -> bool:
     if "tid" in fields:
         table["tid"][table["tid"] == theirs.main_tid] = mine.main_tid
     setattr(mine, name, table)
+    return True
+
+
+def _adopt_memory(run: Trace, mine: Rank, other: Trace, theirs: Rank) -> bool:
+    """Whether a rank got the lines that keep memory, of which the run knew none of this rank."""
+    told = next((one for one in other.memory_recordings if one.rank == theirs.number), None)
+    if told is None or any(one.rank == mine.number for one in run.memory_recordings):
+        return False
+    mine.memory_windows = theirs.memory_windows
+    run.memory_recordings = [*run.memory_recordings, replace(told, rank=mine.number)]
     return True
 
 

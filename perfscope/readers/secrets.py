@@ -18,6 +18,7 @@ from perfscope.record.redact import (
     redact_value,
     redact_variable,
 )
+from perfscope.schema.other_tools import Cell, ToolReport
 from perfscope.trace import stack_spans
 from perfscope.trace.model import Frame, Rank, Trace
 
@@ -52,6 +53,7 @@ def without_secrets(trace: Trace) -> None:
         forest = trace.stack_sampling.forest
         forest.frames[:] = [(_function(f), redact_path(p), n) for f, p, n in forest.frames]
     trace.memory_recordings = [_memory(recording) for recording in trace.memory_recordings]
+    trace.tool_reports = [_report(report) for report in trace.tool_reports]
     hosts = _hosts(trace)
     trace.gpus = [replace(gpu, host=hosts.get(gpu.host, gpu.host)) for gpu in trace.gpus]
     for rank in trace.ranks:
@@ -105,6 +107,19 @@ def _memory(recording: stack_spans.MemoryRecording) -> stack_spans.MemoryRecordi
         for window in recording.windows
     )
     return replace(recording, windows=windows, reason=redact_value(recording.reason))
+
+
+def _report(told: ToolReport) -> ToolReport:
+    tables = tuple(
+        replace(table, rows=tuple(tuple(map(_cell, row)) for row in table.rows))
+        for table in told.tables
+    )
+    said = tuple(redact_value(text) for text in told.says)
+    return replace(told, file=redact_path(told.file), says=said, tables=tables)
+
+
+def _cell(value: Cell) -> Cell:
+    return _function(value) if isinstance(value, str) else value
 
 
 def _clean(rank: Rank) -> None:

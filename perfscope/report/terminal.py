@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from perfscope.savings import Wholes
     from perfscope.schema.analysis import Analysis
     from perfscope.schema.findings import FindingRow
+    from perfscope.schema.other_tools import ToolReport
     from perfscope.schema.replay import CriticalPath
     from perfscope.schema.run import Run
     from perfscope.schema.time import LedgerAccount, Metrics
@@ -42,6 +43,7 @@ MOST_BAR_WIDTH = 28
 LEAST_BESIDE = 24  # the share and the seconds beside a label
 MOST_PARTS = 3  # phases of the critical path that are named
 LEAST_PART = 0.001
+MOST_REPORTS, MOST_SAID = 4, 3
 
 
 def print_summary(result: Analysis, console: Console) -> None:
@@ -57,6 +59,7 @@ def print_summary(result: Analysis, console: Console) -> None:
     _print_devices(result.devices, console)
     _print_efficiency(result.metrics, console)
     _print_causes(result, console)
+    _print_other_tools(result.other_tools, console)
     _print_ledger(result.ledger, console)
 
 
@@ -168,6 +171,13 @@ def _print_causes(result: Analysis, console: Console) -> None:
         line(console, told)
     if lost := takeaway(result):
         line(console, lost)
+
+
+def _print_other_tools(reports: Sequence[ToolReport], console: Console) -> None:
+    """What files of other tools come to, by their own account."""
+    for report in reports[:MOST_REPORTS]:
+        for said in report.says[:MOST_SAID]:
+            line(console, f"{report.tool}: {said}")
 
 
 def _composition(path: CriticalPath, labels: Mapping[str, str]) -> str:

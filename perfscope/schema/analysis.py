@@ -10,6 +10,7 @@ from perfscope.schema.communication import Collectives, Horovod, Tensors
 from perfscope.schema.devices import Devices, Hardware, NoProfile
 from perfscope.schema.findings import FindingRow, HowMeasured, QualityRow
 from perfscope.schema.losses import Losses
+from perfscope.schema.other_tools import ToolReport
 from perfscope.schema.replay import ReplayResult
 from perfscope.schema.resources import InputOutput, Memory, NoStacks, Stacks, Threads
 from perfscope.schema.run import Run, Tool, Verdict
@@ -50,6 +51,7 @@ class Analysis:
     stacks: Stacks | NoStacks
     devices: Devices | NoProfile
     hardware: Hardware | None
+    other_tools: tuple[ToolReport, ...]
     replay: ReplayResult
     findings: tuple[FindingRow, ...]
     quality: tuple[QualityRow, ...]

@@ -293,3 +293,16 @@ class Direction(Enum):
     TO_DEVICE = "host to device"
     TO_HOST = "device to host"
     UNKNOWN = "unknown"
+
+
+class Quantity(Enum):
+    """What the numbers of a column are that another tool wrote."""
+
+    SECONDS = "s"
+    BYTES = "bytes"
+    RATIO = "ratio"
+    SHARE = "share"
+    COUNT = "count"
+    NUMBER = "number"
+    TEXT = "text"
+    CODE = "code"  # a name in a program

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.schema.enums import EndKind
+from perfscope.schema.other_tools import ToolReport
 from perfscope.trace import stack_spans
 from perfscope.trace.counters import CounterKind
 from perfscope.trace.damage import Damage
@@ -30,7 +31,8 @@ from perfscope.trace.memory_samples import (
     TREE_SAMPLE_DTYPE,
 )
 from perfscope.trace.metadata import noted_frameworks
-from perfscope.trace.tensors import TensorTimeline
+from perfscope.trace.queues import QUEUE_DTYPE
+from perfscope.trace.tensors import READINESS_DTYPE, TensorTimeline
 
 Table = npt.NDArray[np.void]
 
@@ -55,12 +57,28 @@ class Format(Enum):
     XPLANE = "xplane"
     HOROVOD_TIMELINE = "horovod timeline"
     MPROF = "mprof"
+    MEMRAY = "memray"
+    PYSPY = "py-spy"
+    TALP = "talp"
+
+    @property
+    def is_report(self) -> bool:
+        """Whether its files have no times of the run: they are told beside any recording."""
+        return self in REPORTS
+
+    @property
+    def is_of_one_process(self) -> bool:
+        """Whether its files are each of one process and do not say which rank that was."""
+        return self in OF_ONE_PROCESS
 
     @property
     def is_profile(self) -> bool:
         """Whether a profiler watched a part of a run, its devices above all."""
         return self in (Format.KINETO, Format.NSYS, Format.XPLANE)
 
+
+OF_ONE_PROCESS = {Format.MPROF, Format.MEMRAY}
+REPORTS = {Format.PYSPY, Format.TALP}
 
 # peer: >= 0 is a world rank
 PEER_NONE, PEER_UNKNOWN, PEER_PROC_NULL = -1, -2, -3
@@ -137,17 +155,6 @@ SYSTEM_SAMPLE_DTYPE = np.dtype(
         ("oom_kills", "i8"),
     ]
 )
-READINESS_DTYPE = np.dtype(
-    [
-        ("t0", "i8"),  # when the rank had the tensors ready
-        ("t1", "i8"),  # when all ranks had told
-        ("tid", "u4"),
-        ("comm", "i4"),  # index in Trace.communicators, -1 none
-        ("arrived", "i8"),  # tensors that became ready on this rank since the row before
-        ("agreed", "i8"),  # tensors that all ranks have ready
-        ("uncached", "?"),  # a tensor that Horovod had not met before was among them
-    ]
-)
 COUNTER_DTYPE = np.dtype([("t", "i8"), ("tid", "u4"), ("name", "i4"), ("value", "f8")])
 """A counter of a foreign trace (PAPI, a plugin's metric), as written; name in Trace.names."""
 PROFILE_DTYPE = np.dtype(
@@ -159,17 +166,6 @@ PROFILE_DTYPE = np.dtype(
         ("exclusive_ns", "i8"),
     ]
 )
-QUEUE_DTYPE = np.dtype(
-    [
-        ("t0", "i8"),  # the batch was ready, or was asked for
-        ("t1", "i8"),  # it was in the queue, or was taken
-        ("tid", "u4"),
-        ("queue", "i4"),  # number of the queue in the program
-        ("depth", "i4"),  # batches that the queue holds at most
-        ("is_get", "?"),  # else a put
-    ]
-)
-"""A batch that a producer put into an input queue, or the program took out of it."""
 NODE_SAMPLE_DTYPE = np.dtype(
     [
         ("t", "i8"),
@@ -375,6 +371,8 @@ class Trace:
     """What `Rank.spans` refer to; None where `--stacks` was not given."""
     memory_recordings: Sequence[stack_spans.MemoryRecording] = ()
     """What `--memory-detail` recorded, by rank."""
+    tool_reports: list[ToolReport] = field(default_factory=list)
+    """What files of other tools say in figures of their own."""
     judged_from_ns: int | None = None
     """What came before is left out of the focus of analysis, for `judged_reason`."""
     judged_reason: str = ""

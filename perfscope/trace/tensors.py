@@ -11,6 +11,18 @@ import numpy.typing as npt
 
 Table = npt.NDArray[np.void]
 
+READINESS_DTYPE = np.dtype(
+    [
+        ("t0", "i8"),  # when the rank had the tensors ready
+        ("t1", "i8"),  # when all ranks had told
+        ("tid", "u4"),
+        ("comm", "i4"),  # index in Trace.communicators, -1 none
+        ("arrived", "i8"),  # tensors that became ready on this rank since the row before
+        ("agreed", "i8"),  # tensors that all ranks have ready
+        ("uncached", "?"),  # a tensor that Horovod had not met before was among them
+    ]
+)
+"""When tensors became ready on a rank, for Horovod to reduce."""
 NEGOTIATION_DTYPE = np.dtype(
     [
         ("t0", "i8"),  # the first rank had it ready, or the coordinator had where ranks are unknown

@@ -13,8 +13,9 @@ from perfscope.replay.segments import SegmentReplay
 from perfscope.schema.communication import FusionBytes
 from perfscope.schema.enums import Account, PhaseKind
 from perfscope.trace import model
-from perfscope.trace.model import OPERATION_DTYPE, READINESS_DTYPE, Rank, Trace
+from perfscope.trace.model import OPERATION_DTYPE, Rank, Trace
 from perfscope.trace.operations import HOROVOD_CONTROL, HOROVOD_EXPOSED, code_of
+from perfscope.trace.tensors import READINESS_DTYPE
 from tests.support.trace_builder import TraceBuilder, to_ns
 
 STEPS = 10

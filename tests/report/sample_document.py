@@ -76,6 +76,7 @@ def document(shape: Shape) -> Json:
             "sampled": {"value": None, "reason": "no NVIDIA driver is loaded", "gpus": []},
         },
         "hardware": None,
+        "other_tools": [tool_report()],
         "replay": {
             "available": True,
             "reason": "",
@@ -88,6 +89,20 @@ def document(shape: Shape) -> Json:
         "quality": _quality(),
         "how_measured": _how_measured(),
     }
+
+
+def tool_report() -> Json:
+    """Figures of another tool, of every kind."""
+    kinds = ("code", "s", "bytes", "ratio", "share", "count", "number", "text")
+    row = ["MPI_Allreduce", 1.5, 4096, 0.75, 0.5, 12, 3.25, "per rank"]
+    table = {
+        "title": "By region",
+        "columns": [{"title": f"In {kind}", "quantity": kind} for kind in kinds],
+        "rows": [row, ["MPI_Bcast", *[None] * 7]],
+        "rows_left_out": 3,
+    }
+    says = ["Of 12 calls it counts 1.5 s as communication"]
+    return {"tool": "TALP", "file": "talp.json", "says": says, "tables": [table]}
 
 
 def _run(shape: Shape, window_s: float) -> Json:
@@ -313,6 +328,7 @@ def everything_null() -> Json:
     doc["memory"] = {"reason": None, "ranks": [], "nodes": [], "lines": no_memory_lines()}
     doc["activities"] = no_activities()
     doc["stacks"] = no_stacks()
+    doc["other_tools"] = []
     doc["threads"] = {"reason": None, "ranks": [], "nodes": []}
     doc["io"] = {
         "reason": None,

@@ -37,6 +37,7 @@ ABSENT = {
     "devices": "no accelerator was visible",
     "functions": "--stack-hz",
     "stacks": "--stacks",
+    "other_tools": "no file of another tool",
     "findings": "1 diagnosis could not be made",
     "environment": "no rank left a recording",
     "losses": "no rank left a recording of its time",

@@ -13,6 +13,7 @@ from perfscope.trace import main_thread, memory_samples, model
 from perfscope.trace.devices import GPU_PROCESS_DTYPE, GPU_SAMPLE_DTYPE
 from perfscope.trace.model import Communicator, Ending, Frame, Rank, RowFlag, ThreadInfo, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, code_of
+from perfscope.trace.queues import QUEUE_DTYPE
 from tests.support.memory_rows import MemoryRows, to_ns
 
 __all__ = ["FrameLike", "RankBuilder", "TraceBuilder", "to_ns"]
@@ -282,7 +283,7 @@ _DTYPES: dict[str, Any] = {
     "steps": model.STEP_DTYPE,
     "stacks": model.STACK_DTYPE,
     "metrics": model.METRIC_DTYPE,
-    "queues": model.QUEUE_DTYPE,
+    "queues": QUEUE_DTYPE,
     "process_samples": model.PROCESS_SAMPLE_DTYPE,
     "system_samples": model.SYSTEM_SAMPLE_DTYPE,
     "node_samples": model.NODE_SAMPLE_DTYPE,

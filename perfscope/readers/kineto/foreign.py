@@ -18,7 +18,6 @@ _TOOLS = (
     ("crrenderermain", "a browser"),
     ("crbrowsermain", "a browser"),
     ("product-version", "a browser"),
-    ("py-spy", "py-spy"),
     ("perfetto", "Perfetto"),
     ("nsys", "Nsight Systems"),
 )

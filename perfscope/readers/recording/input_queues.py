@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.schema.enums import PhaseKind
-from perfscope.trace.model import QUEUE_DTYPE, Rank, RowFlag, Table
+from perfscope.trace.model import Rank, RowFlag, Table
+from perfscope.trace.queues import QUEUE_DTYPE
 
 PACKAGE = "perfscope.queue"
 SEPARATOR = "\x1e"

@@ -29,6 +29,7 @@ from perfscope.trace.model import RowFlag, Table
 from perfscope.trace.operations import (
     HOROVOD_CONTROL,
 )
+from perfscope.trace.tensors import READINESS_DTYPE
 
 Bools = npt.NDArray[np.bool_]
 
@@ -197,7 +198,7 @@ class _Reading:
         return np.unique(operations["tid"][control])
 
     def _readiness(self, raw: Table) -> Table:
-        rows = np.zeros(len(raw), model.READINESS_DTYPE)
+        rows = np.zeros(len(raw), READINESS_DTYPE)
         rows["t0"], rows["tid"] = raw["t0_ns"], raw["tid"]
         rows["t1"] = np.maximum(raw["t0_ns"], raw["t1_ns"])
         rows["arrived"], rows["agreed"], rows["uncached"] = raw["sent"], raw["received"], raw["op"]

@@ -76,8 +76,15 @@ def decode(path: Path, forest: Forest) -> Decoded:
         OSError: it cannot be read.
     """
     text, is_whole = _decompressed(path)
+    decoded = decode_events(text, forest)
+    decoded.is_damaged |= not is_whole
+    return decoded
+
+
+def decode_events(text: str, forest: Forest) -> Decoded:
+    """The same of the text of such a file."""
     threads = _Threads(forest)
-    is_sound = threads.feed(_events(text)) and is_whole
+    is_sound = threads.feed(_events(text))
     return Decoded(threads.close(), threads.last_us, not is_sound)
 
 

@@ -14,6 +14,7 @@ ORDER = (
     "memory",
     "threads",
     "devices",
+    "other_tools",
     "functions",
     "stacks",
     "environment",

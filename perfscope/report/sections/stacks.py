@@ -37,7 +37,7 @@ def _context(result: Analysis) -> Context:
         "absent": "" if shown else found.reason or ABSENT,
         "phases": shown,
         "left_out": found.phases_left_out,
-        "hz": count(found.hz),
+        "hz": count(found.hz) if found.hz else "",
         "missing": _missing(found),
         "paused": seconds(found.paused_s) if found.paused_s else "",
         "waiting": seconds(found.waiting_s),

@@ -39,7 +39,6 @@ FILES: dict[str, Any] = {
     "VizTracer": {"traceEvents": spans("f (/x.py:1)", "FEE"), "viztracer_metadata": {}},
     "a browser": {"traceEvents": [named("thread_name", 1, 1, name="CrRendererMain"),
                                   *spans("RunTask", "toplevel")]},
-    "py-spy": spans("main", "py-spy"),
 }  # fmt: skip
 
 

@@ -1,0 +1,85 @@
+"""Files that tell figures of their own and no intervals: a report and hardly any trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from perfscope.readers.common.blocks import as_text
+from perfscope.schema.enums import EndKind, Quantity
+from perfscope.schema.other_tools import Cell, ToolColumn, ToolReport, ToolTable
+from perfscope.trace.model import Communicator, Ending, Format, Rank, Trace
+
+MOST_ROWS = 1000
+MOST_RANKS = 1 << 16
+LONGEST_TEXT = 300
+PARTS = ("communication", "messages", "memory", "threads", "io", "devices", "environment", "steps")
+
+
+def table(title: str, columns: Mapping[str, Quantity], rows: Iterable[Sequence[Cell]]) -> ToolTable:
+    """A table of another tool's figures, of which the first rows are kept.
+
+    Args:
+        title: what it holds.
+        columns: what each column holds, by its title.
+        rows: most important first; texts are cut where they are very long.
+    """
+    found = [tuple(map(_cell, row)) for row in rows]
+    heads = tuple(ToolColumn(name, quantity) for name, quantity in columns.items())
+    return ToolTable(title, heads, tuple(found[:MOST_ROWS]), max(0, len(found) - MOST_ROWS))
+
+
+def _cell(value: Cell) -> Cell:
+    return value[:LONGEST_TEXT] if isinstance(value, str) else value
+
+
+def report(
+    tool: str, path: Path, says: Iterable[str], tables: Iterable[ToolTable] = ()
+) -> ToolReport:
+    """What a file says; tables without rows are left out."""
+    filled = tuple(one for one in tables if one.rows)
+    return ToolReport(tool, as_text(path), tuple(says), filled)
+
+
+def reporting_trace(  # noqa: PLR0913 - what little is known of the run, each by its name
+    path: Path,
+    form: Format,
+    told: ToolReport,
+    *,
+    why: str,
+    ranks: Sequence[int] = (0,),
+    wall_ns: int = 0,
+    origin_unix_ns: int = 0,
+    command: Sequence[str] = (),
+    notes: Sequence[str] = (),
+) -> Trace:
+    """A run of which nothing is known but a report: every other figure is null, with the reason.
+
+    Args:
+        path: the file.
+        form: its format.
+        told: what it says.
+        why: why there are no other figures.
+        ranks: the numbers of the ranks that it knows.
+        wall_ns: how long the run took, 0 unknown.
+        origin_unix_ns: when it began, 0 unknown.
+        command: the program, where the file tells.
+        notes: what was unusual about the file.
+    """
+    ending = Ending(EndKind.EXITED, source="the end of the file; how the rank ended is not known")
+    numbers = sorted(set(ranks))[:MOST_RANKS] or [0]
+    return Trace(
+        command=tuple(command),
+        origin_unix_ns=origin_unix_ns,
+        wall_ns=wall_ns,
+        launcher="",
+        exit_code=None,
+        world_size=numbers[-1] + 1,
+        ranks=[Rank(number, "", 0, 0, 0, 0, ending) for number in numbers],
+        communicators=[Communicator(0, tuple(numbers), -1)],
+        notes=list(notes),
+        source=as_text(path),
+        format=form,
+        not_recorded=dict.fromkeys(PARTS, why),
+        tool_reports=[told],
+    )

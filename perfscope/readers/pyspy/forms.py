@@ -1,0 +1,237 @@
+"""The three forms of sampled stacks: collapsed lines, speedscope, and py-spy's Chrome trace."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from perfscope.errors import UnreadableInputError
+from perfscope.readers.common import texts
+from perfscope.readers.common.amounts import MAX_AMOUNT
+from perfscope.readers.recording.stack_events import (
+    LONGEST_FILE,
+    LONGEST_NAME,
+    Forest,
+    decode_events,
+)
+
+Frame = tuple[str, str, int]
+COLLAPSED = re.compile(rb"[^\n]*[^\n;]\([^()\n;]+:\d+\) \d+\r?\n")
+"""A line of the raw form: frames with their places, and how often they were seen."""
+_PLACED = re.compile(r"(.*) \(([^()]*?)(?::(\d+))?\)")
+_PROCESS = re.compile(r"[Pp]rocess (\d{1,9})")
+_THREAD_OR_PROCESS = re.compile(r"(?:process \d+|thread \()")
+_NS = {"nanoseconds": 1, "microseconds": 1000, "milliseconds": 10**6, "seconds": 10**9}
+LONGEST_NS = 400 * 86400 * 10**9
+WHAT, ACTION = "sampled stacks", "Copy the file again, or record again: py-spy record -o FILE"
+BOOTSTRAP = "_bootstrap"
+"""The outermost function of each thread of Python that is not the main one."""
+
+Thread = tuple[int, int]
+"""Process id, 0 unknown, and number."""
+Row = tuple[int, int, int]
+"""Begin and end in ns, and the node in between."""
+MOST_PID = 0x7FFFFFFF
+Span = tuple[int, int, int, int, bool]
+"""Begin and end in ns, node, process id, whether it is the main thread's: as SPAN_DTYPE."""
+
+
+@dataclass
+class Sampled:
+    """What a file holds.
+
+    Attributes:
+        tool: what wrote it.
+        forest: its stacks.
+        weights: of each node, in `unit`; of the innermost frame.
+        unit: "s" where the file tells time, else what it counts.
+        spans: when each thread was in which stack, where the file tells an order.
+        hz: samples a second, 0 unknown.
+        is_wall: whether its times are those of one clock for all threads.
+        left_out: lines or stacks that say nothing.
+        notes: what was unusual.
+    """
+
+    tool: str
+    unit: str = "s"
+    forest: Forest = field(default_factory=Forest)
+    weights: dict[int, float] = field(default_factory=lambda: defaultdict(float))
+    spans: list[Span] = field(default_factory=list)
+    hz: float = 0.0
+    is_wall: bool = False
+    left_out: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def collapsed(path: Path) -> Sampled:
+    """The raw form: a stack, outermost first, and how often it was seen, on each line.
+
+    Raises:
+        UnreadableInputError: no line is one.
+    """
+    found = Sampled("py-spy", unit="samples")
+    for line in texts.lines(path, found.notes.append):
+        stack, _, number = line.rpartition(" ")
+        if not stack or not number.isdecimal() or not 0 < int(number[:20]) < MAX_AMOUNT:
+            found.left_out += bool(line.strip())
+            continue
+        node = _node(found.forest, map(_placed, stack.split(";")))
+        found.weights[node] += int(number[:20])
+    return found
+
+
+def _node(forest: Forest, frames: Iterator[Frame]) -> int:
+    node = 0
+    for frame in frames:
+        node = forest.child(node, frame)
+    return node
+
+
+def _placed(text: str) -> Frame:
+    """`function (file:line)`; names of threads and processes have no place."""
+    found = _PLACED.fullmatch(text)
+    if found is None or _THREAD_OR_PROCESS.match(text):
+        head = _THREAD_OR_PROCESS.match(text)
+        return ((text.partition(":")[0] if head else text)[:LONGEST_NAME], "", 0)
+    line = int(found[3][:9]) if found[3] else 0
+    return found[1][:LONGEST_NAME], found[2][:LONGEST_FILE], line
+
+
+def chrome(path: Path) -> Sampled:
+    """py-spy's Chrome trace: when the stack of each thread changed.
+
+    Raises:
+        UnreadableInputError: it cannot be read.
+    """
+    notes: list[str] = []
+    text = texts.content_of(path, notes.append, ACTION).decode("utf-8", "replace")
+    found = Sampled("py-spy", is_wall=True, notes=notes)
+    decoded = decode_events(text, found.forest)
+    if decoded.is_damaged:
+        notes.append(f"{path.name} is cut off or damaged; it was read as far as it is whole.")
+    rows: dict[Thread, list[Row]] = defaultdict(list)
+    for pid, thread, begin_us, end_us, node in decoded.spans:
+        rows[pid & MOST_PID, thread].append((begin_us * 1000, end_us * 1000, node))
+    _take(found, rows)
+    return found
+
+
+def _take(found: Sampled, threads: Mapping[Thread, Sequence[Row]]) -> None:
+    """Adds what the threads did; the first of them that threading did not start is the main one."""
+
+    def worth(thread: Thread) -> tuple[bool, int]:
+        begun, _, node = threads[thread][0]
+        return _outermost(found.forest, node).endswith(BOOTSTRAP), begun
+
+    main = min((thread for thread in threads if threads[thread]), key=worth, default=None)
+    for thread, rows in threads.items():
+        for begin, end, node in rows:
+            found.spans.append((begin, end, node, thread[0], thread == main))
+            found.weights[node] += (end - begin) / 1e9
+
+
+def _outermost(forest: Forest, node: int) -> str:
+    """The outermost function of a stack; names of threads and processes are none."""
+    name = ""
+    while node > 0:
+        frame = forest.stacks.frames[forest.stacks.places[node]]
+        name = frame[0] if frame[1] else name
+        node = forest.parent(node)
+    return name
+
+
+def speedscope(path: Path) -> Sampled:
+    """A file of speedscope's own format: threads with samples and weights, or with events.
+
+    Raises:
+        UnreadableInputError: it cannot be read, or holds no stacks.
+    """
+    document = texts.mapping(texts.read_document(path, WHAT, ACTION))
+    shared = texts.mapping(document.get("shared"))
+    frames = [_frame(row) for row in texts.rows(shared.get("frames"))]
+    profiles = texts.rows(document.get("profiles"))
+    if not profiles or not frames:
+        why = "Neither `profiles` nor `shared.frames` holds anything."
+        raise UnreadableInputError(f"{path} holds no stacks.", why=why, action=ACTION)
+    exporter = texts.text(document, "exporter")[:60].replace("@", " ")
+    found = Sampled(exporter or "speedscope")
+    units = {texts.text(profile, "unit") for profile in profiles}
+    found.unit = "s" if units <= _NS.keys() else "samples"
+    found.is_wall = all(texts.text(profile, "type") == "evented" for profile in profiles)
+    rows: dict[Thread, list[Row]] = {}
+    for number, profile in enumerate(profiles):
+        process = _PROCESS.search(texts.text(profile, "name"))
+        reader = _Profile(found, frames, _NS.get(texts.text(profile, "unit"), 10**9))
+        is_sampled = texts.text(profile, "type") == "sampled"
+        told = reader.samples(profile) if is_sampled else reader.events(profile)
+        rows[int(process[1]) if process else 0, number] = list(told)
+    _take(found, rows)
+    if found.unit != "s":
+        found.spans.clear()
+    return found
+
+
+def _frame(row: Mapping[str, Any]) -> Frame:
+    line = texts.whole(row, "line") or 0
+    name, file = texts.text(row, "name"), texts.text(row, "file")
+    return name[:LONGEST_NAME], file[:LONGEST_FILE], line if line < 1 << 31 else 0
+
+
+@dataclass
+class _Profile:
+    """One thread of a speedscope file, in nanoseconds; `scale` is the length of its unit."""
+
+    found: Sampled
+    frames: Sequence[Frame]
+    scale: int
+
+    def samples(self, profile: Mapping[str, Any]) -> Iterator[Row]:
+        """Stacks end to end, each as long as its weight: what lies between is not told."""
+        stacks, weights = profile.get("samples"), profile.get("weights")
+        if not isinstance(stacks, list) or not isinstance(weights, list):
+            self.found.left_out += 1
+            return
+        end = 0
+        self.found.left_out += abs(len(stacks) - len(weights))
+        for stack, weight in zip(stacks, weights, strict=False):
+            length, node = self._ns(weight), self._node(stack)
+            if not length or not node:
+                self.found.left_out += 1
+                continue
+            if not self.found.hz and self.found.unit == "s":
+                self.found.hz = float(round(1e9 / length))
+            yield end, end + length, node
+            end += length
+
+    def events(self, profile: Mapping[str, Any]) -> Iterator[Row]:
+        """Frames that open and close."""
+        node, since = 0, 0
+        for event in texts.rows(profile.get("events")):
+            moment, kind = self._ns(event.get("at")), event.get("type")
+            frame = texts.whole(event, "frame")
+            is_known = frame is not None and frame < len(self.frames) and kind in ("O", "C")
+            if moment is None or moment < since or not is_known or frame is None:
+                self.found.left_out += 1
+                continue
+            if node and moment > since:
+                yield since, moment, node
+            forest = self.found.forest
+            node = forest.child(node, self.frames[frame]) if kind == "O" else forest.parent(node)
+            since = moment
+
+    def _ns(self, value: object) -> int | None:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        length = round(value * self.scale) if 0 <= value < LONGEST_NS else LONGEST_NS
+        return length if length < LONGEST_NS else None
+
+    def _node(self, stack: object) -> int:
+        if not isinstance(stack, list) or not all(isinstance(one, int) for one in stack):
+            return 0
+        if not all(0 <= one < len(self.frames) for one in stack):
+            return 0
+        return _node(self.found.forest, (self.frames[one] for one in stack))

@@ -1,0 +1,1 @@
+"""Reader of the figures that DLB's TALP writes."""
