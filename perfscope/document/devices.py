@@ -9,7 +9,6 @@ from perfscope.metrics.devices.devices import (
     MOST_KERNELS,
     DevicesResult,
     DeviceUse,
-    KernelUse,
     Occupancy,
 )
 from perfscope.metrics.results import Results
@@ -20,7 +19,6 @@ from perfscope.schema.devices import (
     DeviceEfficiencies,
     Devices,
     DeviceStep,
-    Kernel,
     Matrices,
     NoProfile,
 )
@@ -52,7 +50,7 @@ def devices(results: Results) -> Devices | NoProfile:
             for device in found.devices
             for number, step in zip(device.step_numbers, device.steps, strict=True)
         ),
-        kernels=tuple(_kernel(kernel) for kernel in found.kernels[:MOST_KERNELS]),
+        kernels=found.kernels[:MOST_KERNELS],
         kernels_left_out=max(len(found.kernels) - MOST_KERNELS, 0),
         matrices=Matrices(found.matrices.single_s, found.matrices.tensor_s),
         communication=_communication(results, found),
@@ -95,10 +93,6 @@ def _device(device: DeviceUse) -> Device:
         host_copies=device.copies,
         streams=device.streams,
     )
-
-
-def _kernel(kernel: KernelUse) -> Kernel:
-    return Kernel(**vars(kernel) | {"kind": kernel.kind.name.lower()})
 
 
 def _communication(results: Results, found: DevicesResult) -> DeviceCommunication:

@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 from perfscope.document.collective_cost import collective_cost
-from perfscope.metrics.communication import late_arrivals, wait_states
+from perfscope.metrics.communication import late_arrivals
 from perfscope.metrics.efficiency.factors import Efficiency
 from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.results import Results
 from perfscope.replay.replay import Replay
 from perfscope.schema.common import Efficiencies, Metric, Place
-from perfscope.schema.communication import Collectives, LateArrival, WaitedFor, WaitState
+from perfscope.schema.communication import Collectives, LateArrival
 from perfscope.schema.efficiency import METRICS
 from perfscope.schema.enums import Account
 from perfscope.schema.time import FunctionShare, LedgerAccount, Metrics, Phase, Steps, Unlabeled
@@ -17,7 +17,6 @@ from perfscope.trace.model import Frame
 
 NS = 1e-9
 UNLABELED_TARGET = 0.05
-MOST_CAUSES = 64
 
 
 def ledger(results: Results) -> tuple[LedgerAccount, ...]:
@@ -141,21 +140,12 @@ def collectives(results: Results) -> Collectives:
         wait_s_by_rank=found.wait_s_by_rank,
         transfer_s_by_rank=found.transfer_s_by_rank,
         other_s_by_rank=found.other_s_by_rank,
-        wait_states=tuple(_wait_state(state) for state in found.wait_states),
+        wait_states=found.wait_states,
         late_arrivals=tuple(_late_arrival(arrival) for arrival in found.late_arrivals),
         matched_calls=found.matched_calls,
         unmatched=dict(sorted(found.unmatched.items())),
         gradient_exchange=results.gradient_exchange,
         cost=collective_cost(results.collective_cost),
-    )
-
-
-def _wait_state(state: wait_states.WaitState) -> WaitState:
-    return WaitState(
-        kind=state.kind,
-        seconds=state.seconds,
-        by_rank=tuple(WaitedFor(rank, seconds) for rank, seconds in state.by_rank[:MOST_CAUSES]),
-        left_out_s=sum(seconds for _, seconds in state.by_rank[MOST_CAUSES:]),
     )
 
 

@@ -23,7 +23,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class WaitedFor:
-    """Seconds waited for one rank; null where it is not known."""
+    """Seconds waited for one rank; null where it never came or was asked for in vain."""
 
     rank: int | None
     seconds: float
@@ -31,7 +31,7 @@ class WaitedFor:
 
 @dataclass(frozen=True)
 class WaitState:
-    """Waiting of one kind, and for whom."""
+    """Waiting of one kind, of all ranks that waited, and for whom, most first."""
 
     kind: WaitKind
     seconds: float

@@ -154,12 +154,18 @@ class DeviceStep:
     overlap: float | None
 
 
+KernelKind = Literal["compute", "communication", "memcpy", "memset"]
+
+
 @dataclass(frozen=True)
 class Kernel:
-    """Kernels of one name and kind."""
+    """Kernels of one name and kind, over all ranks.
+
+    `launch_delay_s` is the mean time from launch to start, null where no launch is known.
+    """
 
     name: str
-    kind: Literal["compute", "communication", "memcpy", "memset"]
+    kind: KernelKind
     count: int
     seconds: float
     least_s: float

@@ -65,7 +65,10 @@ class Trend:
 
 @dataclass(frozen=True)
 class LossTrend:
-    """What the time was lost to over the points, in seconds of a mean rank."""
+    """Training work, or one loss, over the points: seconds of a mean rank, medians of their runs.
+
+    A value is null where no run of the point has a loss account.
+    """
 
     id: str
     label: str

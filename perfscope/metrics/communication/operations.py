@@ -10,8 +10,8 @@ from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import Timeline
 from perfscope.matching.clock_check import ClockCheck
 from perfscope.metrics.communication.late_arrivals import LateArrival, late_arrivals
-from perfscope.metrics.communication.wait_states import WaitState, wait_states
-from perfscope.schema.communication import Operation
+from perfscope.metrics.communication.wait_states import wait_states
+from perfscope.schema.communication import Operation, WaitState
 from perfscope.schema.enums import COMMUNICATION_ACCOUNTS
 from perfscope.trace.framework_codes import tells_bytes
 from perfscope.trace.model import RowFlag

@@ -1,7 +1,5 @@
 """Seconds of waiting by kind and by the rank that was waited for (docs/metrics.md, section 4)."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -11,12 +9,14 @@ from perfscope.attribution.timeline import Timeline
 from perfscope.matching.collectives import SCAN_CODES, TO_ALL_CODES, TO_ROOT_CODES
 from perfscope.matching.intervals import Cumulative, Times
 from perfscope.matching.waits import Rows, Waits
+from perfscope.schema.communication import WaitedFor, WaitState
 from perfscope.schema.enums import Account, WaitKind
 from perfscope.trace.model import Trace
 from perfscope.trace.operations import ALL_OPERATIONS, OperationClass, codes_mask
 
 NS = 1e-9
 KINDS = tuple(WaitKind)
+MOST_CAUSES = 64
 _INDEX = {kind: place for place, kind in enumerate(KINDS)}
 _BARRIERS = [op.code for op in ALL_OPERATIONS if op.name.lower().endswith("barrier")]
 
@@ -35,22 +35,6 @@ def _kinds_by_code() -> Rows:
 
 
 _BY_CODE = _kinds_by_code()
-
-
-@dataclass(frozen=True)
-class WaitState:
-    """Seconds that the ranks waited in one way, and for whom, most first.
-
-    Rank None: it is not known for whom, as the rank never came or was asked for in vain.
-    """
-
-    kind: WaitKind
-    by_rank: tuple[tuple[int | None, float], ...]
-
-    @property
-    def seconds(self) -> float:
-        """Of all ranks that waited."""
-        return sum(seconds for _, seconds in self.by_rank)
 
 
 def wait_states(
@@ -78,7 +62,13 @@ def wait_states(
 
 def _state(kind: WaitKind, numbers: list[int | None], ns: npt.NDArray[np.float64]) -> WaitState:
     order = np.argsort(-ns, kind="stable")
-    return WaitState(kind, tuple((numbers[i], NS * float(ns[i])) for i in order.tolist() if ns[i]))
+    found = [WaitedFor(numbers[i], NS * float(ns[i])) for i in order.tolist() if ns[i]]
+    return WaitState(
+        kind=kind,
+        seconds=sum(one.seconds for one in found),
+        by_rank=tuple(found[:MOST_CAUSES]),
+        left_out_s=sum(one.seconds for one in found[MOST_CAUSES:]),
+    )
 
 
 def _waiting_ns(waits: Waits, rows: Rows, timeline: Timeline, focus: Focus) -> Times:

@@ -18,11 +18,14 @@ from perfscope.metrics.devices.device_gaps import KERNEL_WAIT_NS, idle_by_cause
 from perfscope.metrics.devices.device_idle import idle_by_account, launch_delays
 from perfscope.metrics.devices.matrix_kernels import MatrixTime, matrix_time
 from perfscope.schema.common import Metric
-from perfscope.schema.devices import DeviceFactors, HostCopies, Stream
+from perfscope.schema.devices import DeviceFactors, HostCopies, Kernel, KernelKind, Stream
 from perfscope.schema.enums import Account, IdleCause
 from perfscope.trace.damage import Need
 from perfscope.trace.devices import DeviceActivity, DeviceKind
 from perfscope.trace.model import Rank
+
+KINDS: tuple[KernelKind, ...] = ("compute", "communication", "memcpy", "memset")
+"""By DeviceKind."""
 
 MOST_KERNELS = 100
 ENOUGH_STEPS = 3
@@ -130,20 +133,6 @@ class DeviceUse:
 
 
 @dataclass(frozen=True)
-class KernelUse:
-    """All rows of one name, over all ranks."""
-
-    name: str
-    kind: DeviceKind
-    count: int
-    seconds: float
-    least_s: float
-    most_s: float
-    bytes: int
-    launch_delay_s: float | None  # mean time from launch to start; None where no launch is known
-
-
-@dataclass(frozen=True)
 class DevicesResult:
     """Everything measured of the job's devices.
 
@@ -153,7 +142,7 @@ class DevicesResult:
     """
 
     devices: tuple[DeviceUse, ...]
-    kernels: tuple[KernelUse, ...]
+    kernels: tuple[Kernel, ...]
     efficiency: Mapping[str, DeviceFactors]
     offload_efficiency: Metric
     communication: DeviceCommunication
@@ -194,9 +183,7 @@ def devices(prepared: Prepared) -> DevicesResult | None:
         communication=device_communication(prepared),
         launch_delay_s=tuple(launch_delays(activity) for _, activity in places),
         unlinked_rows=sum(activity.without_launch for _, activity in places),
-        matrices=matrix_time(
-            (use.name, use.seconds) for use in kernels if use.kind is DeviceKind.COMPUTE
-        ),
+        matrices=matrix_time((use.name, use.seconds) for use in kernels if use.kind == "compute"),
         window_ns=(focus.start_ns, focus.end_ns),
         is_part=focus is not whole,
     )
@@ -346,7 +333,7 @@ def _offload(prepared: Prepared) -> Metric:
     return Metric(useful / (useful + runtime), "ratio", None, "host_work", focus.kind, TALP)
 
 
-def _kernels(prepared: Prepared) -> tuple[KernelUse, ...]:
+def _kernels(prepared: Prepared) -> tuple[Kernel, ...]:
     focus = prepared.focus
     totals: dict[tuple[int, int], list[int]] = {}
     for rank in prepared.trace.ranks:
@@ -366,9 +353,9 @@ def _kernels(prepared: Prepared) -> tuple[KernelUse, ...]:
     ordered = sorted(totals.items(), key=lambda item: (-item[1][1], item[0]))
     names = prepared.trace.names
     return tuple(
-        KernelUse(
+        Kernel(
             names[name] if 0 <= name < len(names) else "",
-            DeviceKind(kind),
+            KINDS[kind],
             *(count, ns / NS_PER_S, least / NS_PER_S, most / NS_PER_S, size),
             delay / NS_PER_S / launched if launched else None,
         )

@@ -8,6 +8,8 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.schema.history import Level
+
 LEVEL = 0.01  # of each test: a page shows several series, and a false alarm costs a search
 LEAST_POINTS = 3  # between changes: one odd run is no new level
 PERMUTATIONS = 1999
@@ -34,6 +36,30 @@ class Change:
     def ratio(self) -> float:
         """New level over old one."""
         return self.after / self.before
+
+
+def trend(
+    values: Sequence[float | None], *, factor: float, base: float = 0.0
+) -> tuple[tuple[Change, ...], tuple[Level, ...]]:
+    """The changes of a trend, by the place of the point, and the levels between them.
+
+    Args:
+        values: of the points; one without a value does not count.
+        factor: a change below it is none.
+        base: is added to all values, so that a change counts by what it is of a whole.
+    """
+    known = [(place, value) for place, value in enumerate(values) if value is not None]
+    found = change_points([base + value for _, value in known], factor=factor)
+    edges = [0, *(change.at for change in found), len(known)]
+    levels = tuple(
+        Level(known[a][0], known[b - 1][0], float(np.median([value for _, value in known[a:b]])))
+        for a, b in pairwise(edges)
+        if b > a
+    )
+    changes = tuple(
+        Change(known[one.at][0], one.before - base, one.after - base, one.p) for one in found
+    )
+    return changes, levels
 
 
 def change_points(values: Sequence[float], *, factor: float = 1.0) -> tuple[Change, ...]:

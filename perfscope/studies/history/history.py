@@ -2,9 +2,8 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,6 @@ from perfscope.schema.history import (
     History,
     HistoryGroup,
     HistoryPoint,
-    Level,
-    LossChange,
-    LossTrend,
     Trend,
     TrendChange,
     Unread,
@@ -27,8 +23,8 @@ from perfscope.studies.common.excluded import left_out
 from perfscope.studies.common.measures import PEAK, STEP, THROUGHPUT, WALL, Measure
 from perfscope.studies.common.programs import programs
 from perfscope.studies.common.run import StudyRun
-from perfscope.studies.history.change_points import LEVEL, Change, change_points, least_points
-from perfscope.studies.history.losses import LossSeries, loss_series, with_last_change
+from perfscope.studies.history.change_points import LEVEL, least_points, trend
+from perfscope.studies.history.losses import loss_series, with_last_change
 
 FACTOR = 1.02  # as in a comparison: smaller changes come and go with the layout of memory
 MOST_LETTERS = 80
@@ -173,8 +169,8 @@ def _group(group: Group, places: dict[str, int], factor: float) -> HistoryGroup:
         ),
         judged=judged.id,
         series=tuple(_series(measure, group, factor) for measure in TRENDS),
-        losses=tuple(_loss(row) for row in losses),
-        with_last_change=with_last_change(losses, _changes(_values(judged, group), factor)),
+        losses=losses,
+        with_last_change=with_last_change(losses, trend(_values(judged, group), factor=factor)[0]),
     )
 
 
@@ -197,18 +193,9 @@ def _values(measure: Measure, group: Group) -> list[float | None]:
     return found
 
 
-def _changes(values: Sequence[float | None], factor: float) -> tuple[Change, ...]:
-    """The changes of a trend, by the place of the point."""
-    known = [(place, value) for place, value in enumerate(values) if value is not None]
-    found = change_points([value for _, value in known], factor=factor)
-    return tuple(replace(one, at=known[one.at][0]) for one in found)
-
-
 def _series(measure: Measure, group: Group, factor: float) -> Trend:
     values = _values(measure, group)
-    known = [(place, value) for place, value in enumerate(values) if value is not None]
-    changes = change_points([value for _, value in known], factor=factor)
-    edges = [0, *(change.at for change in changes), len(known)]
+    changes, levels = trend(values, factor=factor)
     runs = [run for point in group.points for run in point.runs]
     return Trend(
         id=measure.id,
@@ -216,10 +203,10 @@ def _series(measure: Measure, group: Group, factor: float) -> Trend:
         unit=measure.unit,
         is_lower_better=measure.is_lower_better,
         values=tuple(values),
-        reason=None if known else measure.reason(runs),
+        reason=None if levels else measure.reason(runs),
         changes=tuple(
             TrendChange(
-                at=known[change.at][0],
+                at=change.at,
                 before=change.before,
                 after=change.after,
                 ratio=change.ratio,
@@ -228,25 +215,8 @@ def _series(measure: Measure, group: Group, factor: float) -> Trend:
             )
             for change in changes
         ),
-        segments=tuple(
-            Level(
-                first=known[start][0],
-                last=known[end - 1][0],
-                level=float(np.median([value for _, value in known[start:end]])),
-            )
-            for start, end in pairwise(edges)
-            if end > start
-        ),
+        segments=levels,
     )
-
-
-def _loss(row: LossSeries) -> LossTrend:
-    """What the time was lost to over the points; more training work is no progress either."""
-    changes = tuple(
-        LossChange(one.at, one.before, one.after, one.p, is_worse=one.after > one.before)
-        for one in row.changes
-    )
-    return LossTrend(row.id, row.label, row.values, changes, tuple(Level(*x) for x in row.segments))
 
 
 def newest_group(shown: Sequence[HistoryGroup]) -> HistoryGroup:

@@ -1,33 +1,18 @@
 """What the time was lost to at each point of a history, and where that changed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import replace
 
 import numpy as np
 
+from perfscope.schema.history import LossChange, LossTrend
 from perfscope.studies.common import spent
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.common.spent import LEAST_SHARE, MOST_LOSSES
-from perfscope.studies.history.change_points import Change, change_points
+from perfscope.studies.history.change_points import Change, trend
 
 
-@dataclass(frozen=True)
-class LossSeries:
-    """Training work, or one loss, over the points: seconds of a mean rank, medians of their runs.
-
-    `values` are None where no run of a point has a loss account. A change is one where it is large
-    beside the whole run: `factor` as of the other trends.
-    """
-
-    id: str
-    label: str
-    values: tuple[float | None, ...]
-    changes: tuple[Change, ...]
-    segments: tuple[tuple[int, int, float], ...]
-
-
-def loss_series(points: Sequence[Sequence[StudyRun]], *, factor: float) -> tuple[LossSeries, ...]:
+def loss_series(points: Sequence[Sequence[StudyRun]], *, factor: float) -> tuple[LossTrend, ...]:
     """Training work first, then the losses that are largest anywhere; empty without accounts."""
     found = [[pieces for run in runs if (pieces := _pieces(run))] for runs in points]
     known = [place for place, runs in enumerate(found) if runs]
@@ -57,34 +42,26 @@ def _median(runs: Sequence[Mapping[str, spent.Spent]], name: str) -> float:
     return float(np.median([own[name].seconds if name in own else 0.0 for own in runs]))
 
 
-def _most(row: LossSeries) -> float:
+def _most(row: LossTrend) -> float:
     return max(value for value in row.values if value is not None)
 
 
 def _series(
     name: str, label: str, values: Sequence[float | None], whole_s: float, factor: float
-) -> LossSeries:
-    """One loss; what is added to all values lets a change count by what it is of the whole run."""
-    known = [(place, value) for place, value in enumerate(values) if value is not None]
-    found = change_points([whole_s + value for _, value in known], factor=factor)
-    edges = [0, *(change.at for change in found), len(known)]
-    return LossSeries(
-        name,
-        label,
-        tuple(values),
-        tuple(
-            Change(known[one.at][0], one.before - whole_s, one.after - whole_s, one.p)
-            for one in found
-        ),
-        tuple(
-            (known[a][0], known[b - 1][0], float(np.median([value for _, value in known[a:b]])))
-            for a, b in pairwise(edges)
-            if b > a
-        ),
+) -> LossTrend:
+    """One loss, whose changes count by what they are of the whole run.
+
+    More training work is no progress either.
+    """
+    changes, levels = trend(values, factor=factor, base=whole_s)
+    told = tuple(
+        LossChange(one.at, one.before, one.after, one.p, is_worse=one.after > one.before)
+        for one in changes
     )
+    return LossTrend(name, label, tuple(values), told, levels)
 
 
-def with_last_change(rows: Sequence[LossSeries], changes: Sequence[Change]) -> str:
+def with_last_change(rows: Sequence[LossTrend], changes: Sequence[Change]) -> str:
     """What changed most where a trend did last, in words; "" where nothing did."""
     near = [
         (row, one)

@@ -16,7 +16,7 @@ LARGE = 1 << 20
 def states_of(trace: Trace) -> dict[str, Causes]:
     """Seconds by kind and by the rank that was waited for."""
     found = compute(trace).communication.wait_states
-    return {state.kind.value: dict(state.by_rank) for state in found}
+    return {state.kind.value: {one.rank: one.seconds for one in state.by_rank} for state in found}
 
 
 def job(ranks: int) -> TraceBuilder:
