@@ -1,7 +1,7 @@
 """Input that is fast enough although getting a batch takes long: what it takes long for."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.finding import Evidence
@@ -36,6 +36,13 @@ NO_CPUS = OtherCause(
     overlaps=("threads_over_cores", "worker_cores"),
     is_loss=False,
 )
+READY = replace(
+    NO_CPUS,
+    summary=(
+        "Nearly all of that is for batches that the workers had ready when they were asked for, "
+        "and threads waited longer than that for CPUs: rather the CPUs are short than the input."
+    ),
+)
 TAKEN_OVER = OtherCause(
     title="Batches are there in time, and taking them over takes long",
     summary=(
@@ -67,7 +74,9 @@ def other_cause(
     if counts["asked"] >= BATCHES_LEAST and taken_ns > 0:
         late_s = gain_s * counts["late_ns"] / taken_ns
         least_s = thresholds.INPUT_LEAST_SHARE * results.focus.length_ns * NS
-        return TAKEN_OVER if late_s < least_s else None
+        if late_s >= least_s:
+            return None
+        return READY if waited_longer(results, rank.number, gain_s) else TAKEN_OVER
     pace = queue_pace(rank)
     if pace is None or not pace.keeps_up or pace.got_s < waited_s / 2:
         return None

@@ -1,0 +1,57 @@
+"""A rank that is late because it does nothing: told by what it waits for, once."""
+
+from perfscope.attribution.stack_rules import BUILT_IN
+from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import Status
+from tests.findings.analyzed import analyze_trace
+from tests.support.trace_builder import FrameLike, TraceBuilder
+
+STEPS = 80
+WORK_S = 0.1
+LATE_S = 0.04
+MAIN = ("main", "/job/train.py", 40)
+FETCHING = ("fetch", "/job/train.py", 12)
+
+
+def found(doing: FrameLike) -> dict[str, Finding]:
+    """Two ranks with equal work; rank 1 does something before it in each step, and rank 0 waits."""
+    builder = TraceBuilder(2, end_s=3.0 + (WORK_S + LATE_S) * STEPS)
+    ranks = [builder.rank(number).init(1.0) for number in (0, 1)]
+    begin = 1.0
+    for step in range(STEPS):
+        end = begin + WORK_S + LATE_S
+        for number, rank in enumerate(ranks):
+            late_s = LATE_S * number
+            for part in range(4 * number):
+                rank.stack(begin + 0.01 * part + 0.005, [MAIN, FETCHING, doing])
+            for part in range(10):
+                rank.stack(begin + late_s + 0.01 * part + 0.005, [MAIN, ("numpy.dot", BUILT_IN, 0)])
+            rank.op("MPI_Allreduce", begin + late_s + WORK_S, end, seq=step)
+            rank.step(step, begin, end)
+            rank.process_sample(end, cpu_s=end, runnable=1)
+        begin = end
+    for rank in ranks:
+        rank.finalize(begin)
+    return analyze_trace(builder.build()).findings
+
+
+def faults(findings: dict[str, Finding]) -> set[str]:
+    return {name for name, one in findings.items() if one.status.is_fault}
+
+
+def test_a_rank_that_sleeps_is_told_by_its_sleep_alone() -> None:
+    """Nothing can be dealt out, and all of the time comes back: 40 ms in each of 80 steps."""
+    findings = found(("time.sleep", BUILT_IN, 0))
+    assert faults(findings) == {"lost_to_sleep"}
+    sleep = findings["lost_to_sleep"]
+    assert sleep.ranks == (1,)
+    assert [one.line for one in sleep.where] == [FETCHING[2]]
+    assert abs((sleep.gain_s or 0.0) - LATE_S * STEPS) <= 0.05 * LATE_S * STEPS
+    quiet = [one for one in findings.values() if "a finding of its own: sleeping" in one.summary]
+    assert [(one.status, one.gain) for one in quiet] == [(Status.INFO, None)]
+
+
+def test_a_rank_that_works_is_told_as_one_that_works_longer() -> None:
+    findings = found(("numpy.linalg.svd", BUILT_IN, 0))
+    assert "lost_to_sleep" not in findings
+    assert faults(findings) & {"load_imbalance", "straggler", "rank_zero_evaluation"}
