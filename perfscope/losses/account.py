@@ -109,22 +109,28 @@ class _Making:
         waiting_ns, by_rank = self._waiting.get(cause, (0, np.zeros(len(self._numbers))))
         caused = own + by_rank
         table = self._table(cause)
+        queued = self._queued(cause, table)
         return Entry(
             cause=cause,
             own_ns=int(own.sum()),
             waiting_ns=waiting_ns,
             ranks=self._ranks(caused),
             frame=self._places.frame(cause),
-            pattern=None if table is None else self._pattern(cause, table),
+            pattern=None if table is None else self._pattern(table, queued),
+            queued=queued,
             steps=None if table is None else _reach(table, self._waits.steps),
             without=without(self._results, own) if cause.kind in HELD_UP else (),
         )
 
-    def _pattern(self, cause: LossCause, table: Floats) -> LossPattern | None:
+    def _pattern(self, table: Floats, queued: tuple[float, float] | None) -> LossPattern | None:
         found = pattern_of(table, self._turns)
-        if found is None or cause.kind is not LossKind.WAITING or self._queue is None:
-            return found
-        return LossPattern.SYSTEM if self._queue.share(table) >= BY_QUEUE else found
+        is_of_system = found is not None and queued is not None and queued[0] >= BY_QUEUE
+        return LossPattern.SYSTEM if is_of_system else found
+
+    def _queued(self, cause: LossCause, table: Floats | None) -> tuple[float, float] | None:
+        if table is None or cause.kind is not LossKind.WAITING or self._queue is None:
+            return None
+        return self._queue.least(table), self._queue.most(table)
 
     def _ranks(self, caused: Floats) -> tuple[int, ...]:
         order = np.argsort(-caused, kind="stable")

@@ -59,6 +59,8 @@ class Entry:
         pattern: how it is spread over the steps; None where there are too few to tell.
         steps: numbers of the first and the last step in which it costs time; None where no steps
             are known.
+        queued: of waiting, the share that is due to late ranks that had no CPU: at least and at
+            most; None unknown.
         causes: how many causes are told together in it.
         without: edits that take its cause away, where these do not follow from the cause.
         saving: what the run would be shorter by without it, or why that is not known.
@@ -71,6 +73,7 @@ class Entry:
     frame: Frame | None = None
     pattern: LossPattern | None = None
     steps: tuple[int, int] | None = None
+    queued: tuple[float, float] | None = None
     causes: int = 1
     without: tuple[Edit, ...] = ()
     saving: Saving | NoSaving = TOO_SMALL
@@ -113,3 +116,10 @@ class LossAccount:
     def _share(self, is_meant: Callable[[LossKind], bool]) -> float | None:
         spent = sum(entry.ns for entry in self.entries if is_meant(entry.cause.kind))
         return spent / self.window_ns if self.window_ns else None
+
+    @property
+    def queued(self) -> float | None:
+        """Of all waiting for ranks, the share that may be for want of CPUs; None unknown."""
+        known = [(one.waiting_ns, one.queued[1]) for one in self.entries if one.queued is not None]
+        waiting_ns = sum(ns for ns, _ in known)
+        return sum(ns * most for ns, most in known) / waiting_ns if waiting_ns else None

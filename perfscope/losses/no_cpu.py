@@ -26,19 +26,32 @@ class Queue:
     waited: Floats
     steps: int
 
-    def share(self, charged: Floats) -> float:
-        """The share of a loss that ranks cause while they lack a CPU for as long.
+    def least(self, charged: Floats) -> float:
+        """The share of a loss that ranks cause while they lack a CPU for longer than the others.
 
         A rank that waits longer for a CPU than another one is late by the difference, and each of
-        the others waits as long for it at most.
+        the others waits as long for it at most. Where a stretch has many steps, ranks that lack a
+        CPU by turns in it are not seen.
 
         Args:
             charged: the loss by step and by the rank that causes it, shape (steps, ranks).
         """
+        return self._share(charged, self.waited - self.waited.min(axis=1, keepdims=True))
+
+    def most(self, charged: Floats) -> float:
+        """The share of a loss that ranks cause in stretches in which they lack a CPU for as long.
+
+        Each of the others may have waited for all of that. What is beyond it has another cause.
+
+        Args:
+            charged: the loss by step and by the rank that causes it, shape (steps, ranks).
+        """
+        return self._share(charged, self.waited)
+
+    def _share(self, charged: Floats, late: Floats) -> float:
         caused, others = _in_stretches(charged, self.steps), charged.shape[1] - 1
         if not caused.any():
             return 0.0
-        late = self.waited - self.waited.min(axis=1, keepdims=True)
         return float(np.minimum(caused, others * late).sum() / caused.sum())
 
 

@@ -127,8 +127,10 @@ def test_late_without_a_cpu_is_told_from_late_with_one() -> None:
     late[:, 1] = 10.0
     both, own, none = np.full((10, 2), 40.0), np.zeros((10, 2)), np.zeros((10, 2))
     own[:, 1] = 40.0
-    assert Queue(own, 4).share(late) == 1.0
-    assert Queue(0.25 * own, 4).share(late) == pytest.approx(0.25)
-    assert Queue(both, 4).share(late) == 0.0, "the other one waits as long for a CPU"
-    assert Queue(none, 4).share(late) == 0.0
-    assert Queue(own[:, ::-1], 4).share(late) == 0.0, "the one that is in time waits for a CPU"
+    assert Queue(own, 4).least(late) == Queue(own, 4).most(late) == 1.0
+    assert Queue(0.25 * own, 4).least(late) == pytest.approx(0.25)
+    assert Queue(0.25 * own, 4).most(late) == pytest.approx(0.25)
+    assert Queue(both, 4).least(late) == 0.0, "the other one waits as long for a CPU"
+    assert Queue(both, 4).most(late) == 1.0, "though it may do so in other steps of the stretch"
+    assert Queue(none, 4).most(late) == 0.0
+    assert Queue(own[:, ::-1], 4).most(late) == 0.0, "the one that is in time waits for a CPU"

@@ -70,7 +70,8 @@ class Facts:
     @cached_property
     def imbalance_judgment(self) -> Judgment:
         """What that imbalance costs, and the status that it deserves."""
-        return judged(self.results, self.imbalance, is_contended=self.waits_for_cpus)
+        contended, queued = self.waits_for_cpus, self.losses.queued
+        return judged(self.results, self.imbalance, is_contended=contended, queued=queued)
 
     @cached_property
     def network(self) -> NetworkFacts:

@@ -145,12 +145,21 @@ def _never_meet(results: Results) -> bool:
     return not joined and not results.communication.operations and results.devices is None
 
 
-def judged(results: Results, facts: ImbalanceFacts, *, is_contended: bool) -> Judgment:
-    """The judgment about a run of two ranks or more."""
+def judged(
+    results: Results, facts: ImbalanceFacts, *, is_contended: bool, queued: float | None
+) -> Judgment:
+    """The judgment about a run of two ranks or more.
+
+    Args:
+        results: the run.
+        facts: who works more.
+        is_contended: ranks wait for CPUs.
+        queued: of all waiting for ranks, the share that may be for want of CPUs; None unknown.
+    """
     gain = _gain(results, facts)
     gain_s, share = gain.seconds, gain.share
     by_turns = facts.pattern is Pattern.ALTERNATING and waited_by_turns(results, gain_s)
-    crowded = (is_contended or by_turns) and _waits_explain(results, facts)
+    crowded = (is_contended or by_turns) and _waits_explain(results, facts, queued)
     deserved = _status(facts, gain, crowded=crowded)
     status = thresholds.unless_chance(deserved, gain_s, share)
     doubt = None if status is deserved else Doubt.LITTLE
@@ -199,10 +208,10 @@ def _status(facts: ImbalanceFacts, gain: Gain, *, crowded: bool) -> Status:
     return Status.WARN if crowded and status is Status.FAIL else status
 
 
-def _waits_explain(results: Results, facts: ImbalanceFacts) -> bool:
+def _waits_explain(results: Results, facts: ImbalanceFacts, queued_share: float | None) -> bool:
     """Whether waiting for CPUs makes ranks late: another each time, or those that wait more."""
     if facts.pattern is Pattern.ALTERNATING:
-        return True
+        return queued_share is None or queued_share >= QUEUED_SHARE
     queued = {rank.rank: rank.queue_delay_s for rank in results.resources.threads}
     work = dict(zip(facts.ranks, facts.work_s, strict=True))
     rest = [rank for rank in facts.ranks if rank not in facts.heavy]

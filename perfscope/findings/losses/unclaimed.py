@@ -37,9 +37,6 @@ JUDGED = (
 AT_START = (Activity.IMPORTING, Activity.COMPILING)
 """What programs do when they begin."""
 
-HAD_CPUS = 0.2
-"""Of the waiting for ranks: where they waited less for CPUs, that is not why they were late."""
-
 MOST_PLACES = 3
 
 
@@ -76,23 +73,27 @@ def _is_once(entry: Entry) -> bool:
 def _is_chance(run: Facts, group: Group, savings: Savings) -> bool:
     """Whether something else than the program may explain that ranks wait for each other.
 
-    That work differs from step to step, a busy machine does as well: it is news only where the
-    ranks are known to have had their CPUs, and are not late by turns for several steps on end.
-    Turns that are taken in the median step are no chance.
+    That work differs from step to step, a busy machine does as well: it is news only by what late
+    ranks did while they had their CPUs, and where they are not late by turns for several steps on
+    end. Turns that are taken in the median step are no chance.
     """
     if not _is_waiting(group):
         return False
-    if group.entries[0].pattern is LossPattern.VARYING:
-        share = group.saving.seconds / (run.results.focus.length_ns * 1e-9)
-        if share < JITTER_SHARE or run.imbalance_judgment.facts.lasts:
+    length_s = run.results.focus.length_ns * 1e-9
+    pattern, least = group.entries[0].pattern, WORTH
+    if pattern is LossPattern.SERIAL and savings.usual_turns_s() >= WORTH * length_s:
+        return False
+    if pattern is LossPattern.VARYING:
+        least = JITTER_SHARE
+        if run.imbalance_judgment.facts.lasts:
             return True
-    delays = [rank.queue_delay_s for rank in run.results.resources.threads]
-    is_known = len(delays) == len(run.results.trace.ranks)
-    if group.entries[0].pattern is LossPattern.SERIAL:
-        usual_s = savings.usual_turns_s()
-        is_usual = usual_s >= WORTH * run.results.focus.length_ns * 1e-9
-        return sum(delays) > group.ns * 1e-9 and not is_usual
-    return run.waits_for_cpus or not is_known or sum(delays) > HAD_CPUS * group.ns * 1e-9
+    return (1.0 - _queued(group)) * group.saving.seconds < least * length_s
+
+
+def _queued(group: Group) -> float:
+    """The share of waiting that may be due to ranks that had no CPU; all where that is unknown."""
+    most_ns = sum(one.ns * (1.0 if one.queued is None else one.queued[1]) for one in group.entries)
+    return most_ns / group.ns if group.ns else 1.0
 
 
 def _is_waiting(group: Group) -> bool:
@@ -121,7 +122,7 @@ def _finding(run: Facts, group: Group) -> Finding:
         confidence=Confidence.MEDIUM,
         ranks=group.ranks,
         where=(*meeting, *worked),
-        evidence=(*map(_evidence, entries), *seen),
+        evidence=(*map(_evidence, entries), *seen, *_cpus(group)),
         actions=(words.action(group),),
     )
     return as_sure_as_its_interval(found) if status is not Status.INFO else found
@@ -137,6 +138,13 @@ def _meeting(run: Facts, group: Group) -> tuple[Frame, ...]:
 def _evidence(entry: Entry) -> Evidence:
     name = place(entry.frame) or entry.cause.operation or "elsewhere"
     return Evidence(name, entry.ns * 1e-9, "s")
+
+
+def _cpus(group: Group) -> tuple[Evidence, ...]:
+    if not _is_waiting(group) or any(one.queued is None for one in group.entries):
+        return ()
+    what = "Of it at most, for want of CPUs on the late ranks"
+    return (Evidence(what, _queued(group) * group.ns * 1e-9, "s"),)
 
 
 def _summary(group: Group, gain: Gain) -> str:

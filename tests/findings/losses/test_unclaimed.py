@@ -1,5 +1,8 @@
 """What is told of losses that no diagnosis explains."""
 
+from collections.abc import Callable
+
+import numpy as np
 import pytest
 
 from perfscope.findings.core.finding import Finding
@@ -48,3 +51,39 @@ def test_where_waits_were_not_seen_the_work_is_told() -> None:
     found = in_turns(seen_waiting=False)
     assert [one.function for one in found.where] == [WORK[0]]
     assert "most of it in whitening() (train.py:12)" in found.title
+
+
+VARIED = np.random.default_rng(8).uniform(0.05, 0.15, (400, 2))
+
+
+def varied(queued: Callable[[float], float]) -> dict[str, Finding]:
+    """Two ranks whose work differs from step to step, and seconds for which both had no CPU."""
+    ends = 1.0 + np.cumsum(VARIED.max(axis=1) + 0.001)
+    builder = TraceBuilder(2, end_s=float(ends[-1]) + 2.0)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0)
+        begin = 1.0
+        for step, end in enumerate(ends.tolist()):
+            arrival = begin + float(VARIED[step, number])
+            rank.stack(begin + 0.02, [("main", "/job/train.py", 40), WORK])
+            rank.op("MPI_Allreduce", arrival, end, seq=step).step(step, begin, end)
+            begin = end
+        rank.finalize(begin)
+        for tick in range(int(10 * begin)):
+            at = tick / 10
+            rank.main_sample(at, cpu_s=at, queue_delay_s=queued(at))
+            rank.process_sample(at, cpu_s=at, queue_delay_s=queued(at), runnable=1)
+    return analyze_trace(builder.build()).findings
+
+
+def test_work_that_varies_is_told_by_what_no_lack_of_cpus_explains() -> None:
+    """Both lack a CPU for a third of the run only: in the rest of it they wait for each other."""
+    expected_s = float((VARIED.max(axis=1) - VARIED.mean(axis=1)).sum())
+    third_s = float(VARIED.max(axis=1).sum()) / 3
+    found = varied(lambda at: min(0.5 * at, 0.5 * third_s))["lost_to_varying_waiting"]
+    assert found.status.is_fault
+    assert found.gain_s == pytest.approx(expected_s, rel=0.1)
+
+
+def test_where_all_may_be_for_want_of_cpus_nothing_is_told() -> None:
+    assert "lost_to_varying_waiting" not in varied(lambda at: 0.5 * at)
