@@ -137,6 +137,22 @@ def test_sawteeth_do_not_hide_growth() -> None:
     assert growth_of(series(growth=4 * MIB, saw=20 * MIB)).status is Status.FAIL
 
 
+def parts(levels: tuple[int, ...]) -> Trace:
+    """A rank whose memory is at a level of MiB for each eighth of the second half of the run."""
+    builder = TraceBuilder(1, end_s=100.0)
+    rank = builder.rank(0).init(0.5).finalize(99.0)
+    for tick in range(10, 970):
+        part = (tick - 490) * len(levels) // 480
+        rank.process_sample(tick / 10, rss_bytes=(300 + levels[max(0, part)]) * MIB)
+    return builder.build()
+
+
+def test_memory_that_rises_over_the_quarters_by_chance_does_not_grow() -> None:
+    """Both rise from quarter to quarter; pairs of eighths rise 24 of 28 times, and 18 of 28."""
+    assert growth_of(parts((0, 2, 4, 3, 6, 9, 8, 12))).status is Status.WARN
+    assert growth_of(parts((9, 0, 4, 7, 10, 8, 11, 12))).status is Status.PASS
+
+
 def test_predict_in_a_loop_is_named() -> None:
     finding = growth_of(
         series(growth=1 * MIB, frameworks={"keras": {"version": "2.15.0"}}, predicts=120)

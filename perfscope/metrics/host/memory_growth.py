@@ -17,6 +17,12 @@ QUARTERS = 4
 MIN_QUARTER_SAMPLES = 5
 """Samples that the median of a quarter is taken of, at least."""
 
+TREND_PARTS = 8
+"""Of the second half, whose medians are compared in pairs."""
+
+TREND_SCORE = 20
+"""Pairs that rise beyond those that fall, of 28: of 8 values in random order one in 140 has it."""
+
 LEAST_STEADY_S = 8.0
 """Length of the second half from which on growth in it is called steady, in seconds."""
 
@@ -104,7 +110,8 @@ def _steady_slope(times: Ints, rss: Ints) -> float:
     """Bytes per second where the median of each quarter is above that of the one before; else 0.
 
     What is allocated and freed again leaves the medians level; a cache that fills up levels off in
-    the last quarter.
+    the last quarter. What goes up and down by chance rises over the quarters at times: in shorter
+    parts it does not, by the test of Mann and Kendall.
     """
     edges = np.linspace(times[0], times[-1], QUARTERS + 1)[1:-1]
     parts = np.split(rss, np.searchsorted(times, edges))
@@ -114,7 +121,22 @@ def _steady_slope(times: Ints, rss: Ints) -> float:
     rises = np.diff(medians)
     if np.any(rises <= 0) or rises[-1] < LEVELING * rises.mean():
         return 0.0
-    return max(0.0, theil_sen(times, rss) or 0.0)
+    return max(0.0, theil_sen(times, rss) or 0.0) if _is_trend(times, rss) else 0.0
+
+
+def _is_trend(times: Ints, rss: Ints) -> bool:
+    """Whether medians of equally long parts rise more often than chance lets them (p below 0.01).
+
+    Mann (1945), Nonparametric tests against trend; Kendall (1975), Rank correlation methods. With
+    too few samples for so many parts nothing more is known than the quarters tell.
+    """
+    edges = np.linspace(times[0], times[-1], TREND_PARTS + 1)[1:-1]
+    parts = np.split(rss, np.searchsorted(times, edges))
+    if min(len(part) for part in parts) < MIN_QUARTER_SAMPLES:
+        return True
+    medians = np.array([np.median(part) for part in parts])
+    later, earlier = np.tril_indices(TREND_PARTS, -1)
+    return bool(np.sign(medians[later] - medians[earlier]).sum() >= TREND_SCORE)
 
 
 def _calls(prepared: Prepared, position: int, from_ns: int) -> dict[str, int]:
