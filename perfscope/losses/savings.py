@@ -18,6 +18,9 @@ from perfscope.schema.enums import Basis, LossKind, LossPattern
 from perfscope.trace.operations import code_of
 
 NS = 1e-9
+SURE = 1.96
+"""Standard errors on each side of an interval of 95 %."""
+
 PASSING = (LossPattern.WINDOW, LossPattern.BURSTS, LossPattern.ONCE)
 """Patterns of what slows a rank down for a time: without it, it is as fast as the others."""
 
@@ -85,11 +88,16 @@ class Savings:
         return _bound(gains, gain_interval(gains))
 
     def usual_turns_s(self) -> float:
-        """What of that comes back in each step, however busy the machine was; 0 where not known."""
+        """What of that comes back in each step, however busy the machine was; 0 where not known.
+
+        The least of its 95 % interval: steps that vary seem to take turns by chance.
+        """
         program, steps = self._replay.program, self._steps
         if program is None or steps is None:
             return 0.0
-        return NS * float(Turns.usual(program, program.work, steps).idle_ns.sum())
+        usual_ns = float(Turns.usual(program, program.work, steps).idle_ns.sum())
+        error_ns = steps.count * Turns.usual_error_ns(program, program.work, steps)
+        return NS * max(0.0, usual_ns - SURE * error_ns)
 
     def _without_transfer(self, program: Program, operation: str) -> Saving | NoSaving:
         """With calls of an operation that take no time once everybody has come."""

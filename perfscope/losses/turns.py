@@ -10,6 +10,9 @@ from perfscope.matching.pool import dense
 from perfscope.replay.program import Floats, Ints, Program, Work
 from perfscope.replay.steps import Steps
 
+_ERROR_OF_MEDIAN = 1.2533 * 1.4826
+"""Standard error of a median over the median deviation, times the root of the count (normal)."""
+
 
 @dataclass(frozen=True)
 class Turns:
@@ -42,9 +45,27 @@ class Turns:
         Raises:
             ImportError: the trace engine is not built.
         """
-        alike = dense(program.row_rank, _places_in_step(program, steps), program.row_op)
+        alike = _alike(program, steps)
         gap = _medians(program.gaps_ns(work), alike)
         return cls._of(program, gap, _medians(program.transfer_ns, alike), steps)
+
+    @staticmethod
+    def usual_error_ns(program: Program, work: Work, steps: Steps) -> float:
+        """Standard error of how long such a step takes, from those of its medians.
+
+        Ranks that do the same for as long by medians of few or unsteady steps seem to take turns.
+
+        Raises:
+            ImportError: the trace engine is not built.
+        """
+        alike = _alike(program, steps)
+        return (
+            sum(
+                _squared_error(values, alike, steps.count)
+                for values in (program.gaps_ns(work), program.transfer_ns)
+            )
+            ** 0.5
+        )
 
     @classmethod
     def _of(cls, program: Program, gap: Floats, transfer: Floats, steps: Steps) -> Turns:
@@ -79,6 +100,19 @@ def _places_in_step(program: Program, steps: Steps) -> Ints:
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order)) - firsts[np.cumsum(begins) - 1]
     return place
+
+
+def _alike(program: Program, steps: Steps) -> Ints:
+    """A number for each row, the same where its rank does the same at the same place of a step."""
+    return dense(program.row_rank, _places_in_step(program, steps), program.row_op)
+
+
+def _squared_error(values: Floats, alike: Ints, steps: int) -> float:
+    """Of the sum over a step of the medians of values that share a number: their squared error."""
+    off = np.abs(values - _medians(values, alike))
+    counts = np.bincount(alike)[alike]
+    squared = (_ERROR_OF_MEDIAN * _medians(off, alike)) ** 2 / counts
+    return float(squared.sum() / steps)
 
 
 def _medians(values: Floats, alike: Ints) -> Floats:

@@ -1,5 +1,8 @@
 """Ranks that take turns without any collective: every wait has its step, cause and pattern."""
 
+from collections.abc import Callable
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
@@ -7,6 +10,7 @@ from benchmarks.replay import oracle
 from perfscope.losses.account import loss_account
 from perfscope.losses.cause import UNEXPLAINED
 from perfscope.losses.entry import Saving
+from perfscope.losses.savings import Savings
 from perfscope.losses.turns import Turns
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
@@ -59,26 +63,36 @@ def test_turns_of_every_step_are_usual(name: str) -> None:
     assert usual == pytest.approx(whole, rel=0.1)
 
 
-def test_turns_by_chance_are_not_usual() -> None:
-    """In a third of the steps a rank is late at the first barrier and the other at the second."""
-    builder, late_s, work_s = TraceBuilder(2, end_s=40.0), 0.2, 0.1
+def two_barriers(took: Callable[[int, int], tuple[float, float]]) -> SegmentReplay:
+    """Two ranks that work for what is given, by step and part, before each of two barriers."""
+    builder = TraceBuilder(2, end_s=60.0)
     ranks = [builder.rank(number).init(1.0) for number in range(2)]
     begin = 1.0
     for step in range(60):
         start = begin
         for part in range(2):
-            late = None if step % 3 == 0 else (step + part) % 2
-            took = [work_s + late_s * (number == late) for number in range(2)]
-            for number, rank in enumerate(ranks):
-                came, all_came = begin + took[number], begin + max(took)
+            lengths = took(step, part)
+            for rank, length in zip(ranks, lengths, strict=True):
+                came, all_came = begin + length, begin + max(lengths)
                 rank.op("MPI_Barrier", came, all_came, seq=2 * step + part)
-            begin += max(took)
+            begin += max(lengths)
         begin += 0.01
         for rank in ranks:
             rank.step(step, start, begin)
     for rank in ranks:
         rank.finalize(begin)
-    replay = SegmentReplay(compute(builder.build(), Options()))
+    return SegmentReplay(compute(builder.build(), Options()))
+
+
+def test_turns_by_chance_are_not_usual() -> None:
+    """In a third of the steps a rank is late at the first barrier and the other at the second."""
+    late_s, work_s = 0.2, 0.1
+
+    def took(step: int, part: int) -> tuple[float, float]:
+        late = None if step % 3 == 0 else (step + part) % 2
+        return work_s + late_s * (late == 0), work_s + late_s * (late == 1)
+
+    replay = two_barriers(took)
     assert replay.program is not None
     assert replay.charges is not None
     program, steps = replay.program, replay.charges.steps
@@ -86,6 +100,19 @@ def test_turns_by_chance_are_not_usual() -> None:
     whole = Turns.of(program, program.work, steps).idle_ns.sum() * 1e-9
     assert whole == pytest.approx(40 * late_s, rel=0.1)
     assert Turns.usual(program, program.work, steps).idle_ns.sum() * 1e-9 < 0.01 * whole
+
+
+def test_medians_of_unsteady_work_have_an_error() -> None:
+    """Work between 50 and 150 ms is 25 ms off its median in the median: four times in each step."""
+    drawn = np.random.default_rng(6).uniform(0.05, 0.15, (60, 2, 2))
+    replay = two_barriers(lambda step, part: (drawn[step, part, 0], drawn[step, part, 1]))
+    assert replay.program is not None
+    assert replay.charges is not None
+    program, steps = replay.program, replay.charges.steps
+    assert steps is not None
+    error_s = Turns.usual_error_ns(program, program.work, steps) * 1e-9
+    assert error_s == pytest.approx(1.2533 * 1.4826 * 0.025 * (4 / 60) ** 0.5, rel=0.2)
+    assert Savings(replay, steps).usual_turns_s() < 0.1
 
 
 @settings(max_examples=40, deadline=None)
