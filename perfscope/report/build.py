@@ -115,7 +115,8 @@ def render(
 
 def _body(section: Section, context: Context, environment: Environment) -> Context:
     """What the page shows of a section."""
-    absent = context.get("absent", "") if section.is_folded else ""
+    absent, takeaway = _summary(**context)
+    absent = absent if section.is_folded else ""
     template = environment.get_template(section.template)
     return {
         "id": section.id,
@@ -123,10 +124,15 @@ def _body(section: Section, context: Context, environment: Environment) -> Conte
         "is_folded": section.is_folded,
         "is_summary": section.is_summary,
         "absent": absent,
-        "takeaway": context.get("takeaway", ""),
+        "takeaway": takeaway,
         "anchor": f"{section.id}-evidence" if section.is_folded and not absent else section.id,
         "body": "" if absent else Markup(template.render(context)),
     }
+
+
+def _summary(*, absent: str = "", takeaway: str = "", **_: Any) -> tuple[str, str]:
+    """What of a context is shown where its section is folded."""
+    return absent, takeaway
 
 
 def write_report(result: Analysis, path: Path, text: str = "") -> None:

@@ -16,7 +16,7 @@ from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
 from perfscope.report.views import Place, Shown, place_of, rank_bars
 from perfscope.schema.analysis import Analysis
-from perfscope.schema.communication import GradientExchange, LateArrival
+from perfscope.schema.communication import Collectives, GradientExchange, LateArrival
 from perfscope.schema.devices import Devices
 
 MOST_OPERATIONS = 60
@@ -43,7 +43,7 @@ def _context(result: Analysis) -> Context:
         "cost": collective_cost(found.cost),
         "tensors": tensors(result.tensors),
     }
-    is_known = by_rank["used"] or found.operations or found.late_arrivals or any(beside.values())
+    is_known = _used(found) or found.operations or found.late_arrivals or any(beside.values())
     absent = OF_DEVICES if isinstance(result.devices, Devices) else ABSENT
     return {
         "absent": "" if is_known else absent,
@@ -76,14 +76,8 @@ def _context(result: Analysis) -> Context:
 def _by_rank(result: Analysis) -> Context:
     """Waiting and transfer of each rank, and what is exposed of gradient exchanges."""
     found = result.collectives
-    parts = (
-        ("communication_wait", "Waiting for another rank", found.wait_s_by_rank),
-        ("communication_transfer", "Moving data", found.transfer_s_by_rank),
-        ("communication_other", "Other communication", found.other_s_by_rank),
-    )
-    longest = max(len(values) for _, _, values in parts)
-    used = [part for part in parts if any(part[2]) and len(part[2]) == longest]
-    ranks = rank_numbers(result.run, longest)
+    used = _used(found)
+    ranks = rank_numbers(result.run, _ranks(found))
     bars = rank_bars(ranks, [Segment(role, values) for role, _, values in used])
     return {
         "used": [Shown(role, label) for role, label, _ in used],
@@ -97,6 +91,20 @@ def _by_rank(result: Analysis) -> Context:
         ),
         "exchange": _exchange(found.gradient_exchange, ranks),
     }
+
+
+def _ranks(found: Collectives) -> int:
+    return max(map(len, (found.wait_s_by_rank, found.transfer_s_by_rank, found.other_s_by_rank)))
+
+
+def _used(found: Collectives) -> list[tuple[str, str, tuple[float, ...]]]:
+    """Role, label and seconds by rank of what the ranks spent any time in."""
+    parts = (
+        ("communication_wait", "Waiting for another rank", found.wait_s_by_rank),
+        ("communication_transfer", "Moving data", found.transfer_s_by_rank),
+        ("communication_other", "Other communication", found.other_s_by_rank),
+    )
+    return [part for part in parts if any(part[2]) and len(part[2]) == _ranks(found)]
 
 
 def _exchange(found: GradientExchange | None, ranks: list[int]) -> Context | None:

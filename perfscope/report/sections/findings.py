@@ -1,7 +1,8 @@
 """All findings: what was looked for, what was found, what it costs, and what to do about it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from perfscope.report.formats import count, evidence, seconds
 from perfscope.report.labels import GAIN_BASES, status_word
@@ -78,6 +79,10 @@ def combined(verdict: Verdict) -> str:
     return f"{told[:1].upper()}{told[1:]}"
 
 
+def _anchor(row: Outcome, position: int) -> str:
+    return f"finding-{row.id if ANCHOR.fullmatch(row.id) else position + 1}"
+
+
 def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
     """One finding as the page shows it: links to it stay good while its diagnosis keeps its name.
 
@@ -86,7 +91,7 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
         position: among the findings; makes the anchor where the id cannot.
         of: names the shares.
     """
-    anchor = f"finding-{row.id if ANCHOR.fullmatch(row.id) else position + 1}"
+    anchor = _anchor(row, position)
     window = row.window_s or ()
     return {
         "anchor": anchor,
@@ -137,13 +142,9 @@ def _reference(reference: str) -> Context:
 
 def all_findings(rows: Sequence[Outcome], of: Wholes) -> Context:
     """What the page shows of the findings of a run, or of a study."""
-    found = [(row.status, finding_view(row, n, of)) for n, row in enumerate(rows)]
-    anchors = {view["id"]: view["anchor"] for _, view in found}
-    quiet = {view["id"] for status, view in found if status in FOLDED_TITLES}
-    for _, view in found:  # what was not found, or not looked for, shares its seconds with nothing
-        view["overlaps"] = [
-            other for other in view["overlaps"] if other in anchors and other not in quiet
-        ]
+    # what was not found, or not looked for, shares its seconds with nothing
+    told = {row.id for row in rows if row.status not in FOLDED_TITLES}
+    found = [(row.status, finding_view(_sharing(row, told), n, of)) for n, row in enumerate(rows)]
     return {
         "open": [view for status, view in found if status not in FOLDED_TITLES],
         "folded": [
@@ -151,10 +152,15 @@ def all_findings(rows: Sequence[Outcome], of: Wholes) -> Context:
             for folded, title in FOLDED_TITLES.items()
             if (views := [view for status, view in found if status is folded])
         ],
-        "titles": {view["id"]: view["title"] for _, view in found},
-        "anchors": anchors,
+        "titles": {row.id: row.title or row.id for row in rows},
+        "anchors": {row.id: _anchor(row, n) for n, row in enumerate(rows)},
         "count": len(found),
     }
+
+
+def _sharing(row: Outcome, told: Collection[str]) -> Outcome:
+    """The finding with the overlaps alone that are told of."""
+    return replace(row, overlaps=tuple(one for one in row.overlaps[:MOST_LINES] if one in told))
 
 
 def _context(result: Analysis) -> Context:

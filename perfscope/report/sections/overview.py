@@ -2,12 +2,13 @@
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from perfscope.report.formats import decimal, percent, ratio, seconds, whole_percent
 from perfscope.report.labels import band, formula_words, status_word
 from perfscope.report.sections.efficiency import metric_of
-from perfscope.report.sections.findings import combined, finding_view, wholes
+from perfscope.report.sections.findings import combined, finding_view, saving_text, wholes
 from perfscope.report.sections.ledger import account_views
 from perfscope.report.sections.quality import trust
 from perfscope.report.sections.section import Context, Section
@@ -16,6 +17,7 @@ from perfscope.report.views import Shown
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.devices import Devices
 from perfscope.schema.efficiency import DEVICE_FACTORS, EFFICIENCIES
+from perfscope.schema.findings import FindingRow
 from perfscope.schema.run import Run, Throughput
 from perfscope.schema.time import LedgerAccount, Metrics
 from perfscope.units import counted
@@ -25,10 +27,10 @@ MOST_ARGUMENTS = 40
 ACCOUNTS = (
     Column(
         "Account",
-        lambda part: Shown(part["role"], part["label"]),
+        lambda part: Shown(part.role, part.label),
         kind=Kind.KEYED,
         longest=40,
-        hint=lambda part: part["meaning"],
+        hint=lambda part: part.meaning,
     ),
     Column("Time", "seconds", seconds),
     Column("Share", "share", percent),
@@ -37,7 +39,7 @@ ACCOUNTS = (
 
 def _context(result: Analysis) -> Context:
     verdict, command = result.verdict, result.run.command
-    top, segments = _top(result), _segments(result.ledger)
+    named, of, segments = _named(result), wholes(result.run), _segments(result.ledger)
     return {
         "command": [shlex.quote(part) for part in command[:MOST_ARGUMENTS]],
         "arguments_left_out": max(len(command) - MOST_ARGUMENTS, 0),
@@ -53,9 +55,9 @@ def _context(result: Analysis) -> Context:
             segments,
             has_caption=False,
         ),
-        "top": top,
+        "top": [finding_view(*one, of) for one in named],
         "combined": combined(verdict),
-        "gains": sum(bool(finding["gain"]) for finding in top),
+        "gains": sum(bool(saving_text(row, of)) for row, _ in named),
         "trust": trust(result.quality),
         "doubts": [
             {"status": status_word(one.status.value), "title": one.title, "detail": one.detail}
@@ -174,36 +176,48 @@ def _device_tile(found: Devices) -> Context:
     }
 
 
-def _segments(ledger: Sequence[LedgerAccount]) -> list[Context]:
-    """The accounts as parts of one bar, positions in percent of its width."""
+@dataclass(frozen=True)
+class _Segment:
+    """An account as a part of the bar, `x`, `width` and `middle` in percent of its width."""
+
+    role: str
+    label: str
+    meaning: str
+    seconds: float
+    share: float
+    x: float
+    width: float
+    middle: float
+
+    @property
+    def label_text(self) -> str:
+        """Its share."""
+        return whole_percent(self.share)
+
+    @property
+    def is_labeled(self) -> bool:
+        """Whether there is room for it."""
+        return self.share >= LABELED_FROM
+
+
+def _segments(ledger: Sequence[LedgerAccount]) -> list[_Segment]:
+    """The accounts as parts of one bar."""
     start = 0.0
     out = []
     for account in account_views(ledger):
         width = account.share * 100
         if width > 0:
-            out.append(
-                {
-                    "role": account.role,
-                    "label": account.label,
-                    "meaning": account.meaning,
-                    "seconds": account.seconds,
-                    "share": account.share,
-                    "x": round(start, 3),
-                    "width": round(width, 3),
-                    "middle": round(start + width / 2, 2),
-                    "label_text": whole_percent(account.share),
-                    "is_labeled": account.share >= LABELED_FROM,
-                }
-            )
+            own = (account.role, account.label, account.meaning, account.seconds, account.share)
+            middle = round(start + width / 2, 2)
+            out.append(_Segment(*own, round(start, 3), round(width, 3), middle))
         start += width
     return out
 
 
-def _top(result: Analysis) -> list[Context]:
-    """The findings that the verdict names, most seconds first, with their anchors."""
+def _named(result: Analysis) -> list[tuple[FindingRow, int]]:
+    """The findings that the verdict names, most seconds first, with their places."""
     places = {row.id: (row, n) for n, row in enumerate(result.findings)}
-    of = wholes(result.run)
-    return [finding_view(*places[name], of) for name in result.verdict.top if name in places]
+    return [places[name] for name in result.verdict.top if name in places]
 
 
 SECTION = Section("overview", "Overview", "overview.html", _context, is_summary=True)

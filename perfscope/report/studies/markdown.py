@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from perfscope.report.formats import NBSP
 from perfscope.report.labels import status_word
@@ -13,8 +14,10 @@ from perfscope.report.studies.sections import (
     compare_findings,
     compare_waterfall,
 )
+from perfscope.report.studies.sections.compare_answer import compared
 from perfscope.report.table import Table
 from perfscope.report.text import shortened, visible_document
+from perfscope.schema.compare import Compare
 from perfscope.schema.study import Study
 
 SIGNS = {"fail": "❌", "warn": "⚠️", "pass": "✅"}
@@ -35,16 +38,17 @@ def comparison(study: Study) -> str:
     status = safe.verdict.status
     sign = SIGNS.get(status, "ℹ️")
     sentence = escaped(safe.verdict.sentence, longest=900)
-    differences: Table = compare_differences.SECTION.context(safe)["table"]
+    found = compared(safe)
+    differences = compare_differences.differences(found)
     parts = [
         f"### {sign} perfscope: {status_word(status).word.lower()}",
         sentence,
         *_measures(safe),
-        *_findings(safe),
+        *_findings(found),
         *_folded("What else differs", table(differences.first(MOST_DIFFERENCES))),
-        *_folded("Where the time went", _waterfall(safe, "steps")),
-        *_folded("What the time was lost to", _waterfall(safe, "losses")),
-        *_folded("Efficiency", table(compare_efficiency.SECTION.context(safe)["table"])),
+        *_folded("Where the time went", _waterfall(compare_waterfall.spent(found))),
+        *_folded("What the time was lost to", _waterfall(compare_waterfall.lost(found))),
+        *_folded("Efficiency", table(compare_efficiency.efficiencies(found))),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -72,21 +76,16 @@ def _folded(title: str, body: str) -> list[str]:
 
 
 def _measures(study: Study) -> list[str]:
-    found = compare_answer.SECTION.context(study)
-    left_out = [f"Not counted: {escaped(reason)}" for reason in found["left_out"]]
-    return [table(found["measures"]), *left_out]
+    left_out = [f"Not counted: {escaped(reason)}" for reason in compare_answer.left_out(study)]
+    return [table(compare_answer.measures(compared(study))), *left_out]
 
 
-def _findings(study: Study) -> list[str]:
-    found = compare_findings.SECTION.context(study)
-    changes: Table = found["changes"]
+def _findings(found: Compare) -> list[str]:
+    changes = compare_findings.changes(found)
     lines = [f"* {change.text}: {escaped(title.text)}" for title, change, *_ in changes.cells]
-    parts = ["\n".join(lines)] if lines else []
-    told = (promise["sentence"] for promise in found["promises"])
-    parts += [escaped(sentence, longest=500) for sentence in told if sentence]
-    return parts
+    told = [escaped(sentence, longest=500) for sentence in compare_findings.promises(found)]
+    return (["\n".join(lines)] if lines else []) + told
 
 
-def _waterfall(study: Study, part: str) -> str:
-    found = compare_waterfall.tables(study)
-    return "\n\n".join(table(step["table"]) for step in found[part])
+def _waterfall(steps: Sequence[compare_waterfall.Step]) -> str:
+    return "\n\n".join(table(step.table) for step in steps)

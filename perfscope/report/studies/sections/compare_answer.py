@@ -51,8 +51,8 @@ def _context(study: Study) -> Context:
     return {
         "answers": [_answer(row) for row in found.comparisons],
         "unlike": found.unlike,
-        "left_out": _left_out(found, [run.label for run in study.runs]),
-        "measures": _measures(found),
+        "left_out": left_out(study),
+        "measures": measures(found),
         "absent": [
             (row.label, row.reason or "") for row in found.measures if not _is_measured(row)
         ],
@@ -81,7 +81,9 @@ def _answer(row: Comparison) -> Context:
     }
 
 
-def _left_out(found: Compare, runs: Sequence[str]) -> list[str]:
+def left_out(study: Study) -> list[str]:
+    """Which runs do not count, and why."""
+    found, runs = compared(study), [run.label for run in study.runs]
     return [
         f"{runs[one.run] if one.run < len(runs) else 'a run'} ({side.label}): {one.reason}"
         for side in found.sides
@@ -89,7 +91,7 @@ def _left_out(found: Compare, runs: Sequence[str]) -> list[str]:
     ]
 
 
-def _measures(found: Compare) -> Table:
+def measures(found: Compare) -> Table:
     """What was measured of every side, and the changes from the first one."""
     sides = side_labels(found)
     titles = [f"Change, {side}" for side in sides[1:]] if len(sides) > 2 else ["Change"]

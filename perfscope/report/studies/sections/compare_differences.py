@@ -8,7 +8,7 @@ from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.compare_answer import compared, side_labels
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
-from perfscope.schema.compare import SideDifference
+from perfscope.schema.compare import Compare, SideDifference
 from perfscope.schema.study import Study
 
 KINDS = {
@@ -27,19 +27,29 @@ MOST_NAMES = 4
 def _context(study: Study) -> Context:
     found = compared(study)
     return {
-        "table": Table(
-            "differences-table",
-            "Differences of program, job, machine and environment",
-            _columns(side_labels(found)),
-            found.differences,
-            MOST_ROWS,
-            "differences",
-            file="study.json",
-            has_caption=False,
-        ),
+        "table": differences(found),
         "takeaway": _takeaway([row.name for row in found.differences]),
-        "varies": [row.name for row in found.differences if row.varies_within],
+        "varies": varying(found),
     }
+
+
+def differences(found: Compare) -> Table:
+    """What is not the same on all sides."""
+    return Table(
+        "differences-table",
+        "Differences of program, job, machine and environment",
+        _columns(side_labels(found)),
+        found.differences,
+        MOST_ROWS,
+        "differences",
+        file="study.json",
+        has_caption=False,
+    )
+
+
+def varying(found: Compare) -> list[str]:
+    """What differs among the runs of one side."""
+    return [row.name for row in found.differences if row.varies_within]
 
 
 def _columns(sides: list[str]) -> tuple[Column, ...]:

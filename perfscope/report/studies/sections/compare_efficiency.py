@@ -9,7 +9,7 @@ from perfscope.report.formats import ratio
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.compare_answer import compared, side_labels
 from perfscope.report.table import Column, Kind, Note, Table
-from perfscope.schema.compare import ComparedEfficiency
+from perfscope.schema.compare import Compare, ComparedEfficiency
 from perfscope.schema.efficiency import EFFICIENCIES
 from perfscope.schema.study import Study
 
@@ -17,23 +17,24 @@ from perfscope.schema.study import Study
 def _context(study: Study) -> Context:
     found = compared(study)
     return {
-        "table": _table(found.efficiencies, side_labels(found)),
+        "table": efficiencies(found),
         "takeaway": _takeaway(found.efficiencies),
     }
 
 
-def _table(found: Sequence[ComparedEfficiency], sides: list[str]) -> Table:
+def efficiencies(found: Compare) -> Table:
+    """The trees of the sides."""
+    rows, file = found.efficiencies, "study.json"
     columns = (
         Column("Efficiency", _label, kind=Kind.TEXT, depth=lambda row: min(max(row.depth, 0), 3)),
         *(
             Column(side, partial(_value, place), ratio, Kind.BAND, note=Note(partial(_note, place)))
-            for place, side in enumerate(sides)
+            for place, side in enumerate(side_labels(found))
         ),
         Column("Change", "change", "{:+.3f}".format),
     )
     caption = "Efficiencies of the sides"
-    file = "study.json"
-    return Table("efficiencies-table", caption, columns, found, file=file, has_caption=False)
+    return Table("efficiencies-table", caption, columns, rows, file=file, has_caption=False)
 
 
 def _label(row: ComparedEfficiency) -> str:

@@ -11,7 +11,7 @@ from perfscope.report.labels import StatusWord
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.compare_answer import compared, side_labels
 from perfscope.report.table import Column, Kind, Note, Table
-from perfscope.schema.compare import Change, Comparison, FindingChange, Promise
+from perfscope.schema.compare import Change, Compare, Comparison, FindingChange, Promise
 from perfscope.schema.enums import Basis
 from perfscope.schema.study import Study
 
@@ -26,20 +26,31 @@ BASES = {Basis.REPLAY: "replayed", Basis.UPPER_BOUND: "upper bound"}
 
 def _context(study: Study) -> Context:
     found = compared(study)
-    promises = [(row, row.promise) for row in found.comparisons if row.promise]
+    made = [(row, row.promise) for row in found.comparisons if row.promise]
     return {
-        "changes": Table(
-            "promises-changes",
-            "Findings of the sides",
-            _columns(side_labels(found)),
-            found.finding_changes,
-            file="study.json",
-            has_caption=False,
-        ),
+        "changes": changes(found),
         "takeaway": _takeaway(found.finding_changes),
         "reason": found.finding_changes_reason,
-        "promises": [_promise(place, *one) for place, one in enumerate(promises, start=1)],
+        "promises": [_promise(place, *one) for place, one in enumerate(made, start=1)],
     }
+
+
+def changes(found: Compare) -> Table:
+    """Which findings each side has."""
+    return Table(
+        "promises-changes",
+        "Findings of the sides",
+        _columns(side_labels(found)),
+        found.finding_changes,
+        file="study.json",
+        has_caption=False,
+    )
+
+
+def promises(found: Compare) -> list[str]:
+    """What was predicted and what obtained, in a sentence for each side of which both are known."""
+    told = (_sentence(row, row.promise) for row in found.comparisons if row.promise)
+    return [sentence for sentence in told if sentence]
 
 
 def _takeaway(found: Sequence[FindingChange]) -> str:

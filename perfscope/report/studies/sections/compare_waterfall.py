@@ -1,43 +1,63 @@
 """Where the time went that a side takes more or less: the ledgers' difference as a waterfall."""
 
+from dataclasses import dataclass
+
 from perfscope.report.charts_changes import Fall
 from perfscope.report.charts_changes import waterfall as draw
 from perfscope.report.formats import seconds, time_scale
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.compare_answer import compared, side_labels
 from perfscope.report.table import Column, Kind, Table
-from perfscope.schema.compare import Waterfall, WaterfallStep
+from perfscope.schema.compare import Compare, Waterfall, WaterfallStep
 from perfscope.schema.study import Study
 
 
+@dataclass(frozen=True)
+class Step:
+    """The numbers from one side to the next."""
+
+    start: str
+    end: str
+    table: Table
+
+
 def _context(study: Study) -> Context:
-    words, found = tables(study), compared(study)
-    labels = side_labels(found)
-    bars = _bars(labels, found.waterfall) if words["steps"] else []
-    longest = max((max(bar.start, bar.end) for bar in bars), default=0.0)
-    label = f"Seconds of {words['unit']} from {labels[0]} to {labels[-1]}" if labels else ""
-    return words | {"chart": draw(label, bars, scale=time_scale(longest)) if bars else ""}
-
-
-def tables(study: Study) -> Context:
-    """What the section says without its chart, which takes a second to draw."""
     found = compared(study)
-    labels, steps = side_labels(found), found.waterfall.steps
-    shown = _steps("waterfall", found.waterfall, labels, "Account")
+    labels, steps, unit = side_labels(found), found.waterfall.steps, unit_of(found)
+    shown = spent(found)
+    bars = _bars(labels, found.waterfall) if shown else []
+    longest = max((max(bar.start, bar.end) for bar in bars), default=0.0)
+    label = f"Seconds of {unit} from {labels[0]} to {labels[-1]}" if labels else ""
     return {
         "reason": found.waterfall.reason or "the study holds no ledgers",
-        "unit": _unit(found.waterfall),
+        "unit": unit,
         "takeaway": _takeaway(steps[0]) if shown and len(steps) == 1 else "",
         "steps": shown,
-        "losses": _steps("losses", found.losses, labels, "Training work, and lost to"),
+        "losses": lost(found),
+        "chart": draw(label, bars, scale=time_scale(longest)) if bars else "",
     }
+
+
+def spent(found: Compare) -> list[Step]:
+    """Where the time went that a side takes more or less."""
+    return _steps("waterfall", found.waterfall, side_labels(found), "Account")
+
+
+def lost(found: Compare) -> list[Step]:
+    """What it was lost to."""
+    return _steps("losses", found.losses, side_labels(found), "Training work, and lost to")
+
+
+def unit_of(found: Compare) -> str:
+    """What the seconds are of."""
+    return _unit(found.waterfall)
 
 
 def _unit(found: Waterfall) -> str:
     return "a step of a mean rank" if found.per_step else "a mean rank"
 
 
-def _steps(name: str, found: Waterfall, labels: list[str], title: str) -> list[Context]:
+def _steps(name: str, found: Waterfall, labels: list[str], title: str) -> list[Step]:
     """The tables of one partition of the time, from each side to the next."""
     if not len(found.totals_s) == len(found.steps) + 1 == len(labels):
         return []
@@ -77,7 +97,7 @@ def _takeaway(step: WaterfallStep) -> str:
     return f"{most.label} {moved} most, by {seconds(abs(most.delta_s))}"
 
 
-def _step(name: str, step: WaterfallStep, labels: list[str], title: str, unit: str) -> Context:
+def _step(name: str, step: WaterfallStep, labels: list[str], title: str, unit: str) -> Step:
     start, end = labels[step.from_], labels[step.to]
     error = Column("Two standard errors", "error_s", lambda error: f"± {seconds(error)}")
     has_errors = any(part.error_s is not None for part in step.parts)
@@ -90,7 +110,7 @@ def _step(name: str, step: WaterfallStep, labels: list[str], title: str, unit: s
     )
     caption = f"{title}: seconds of {unit}, {start} to {end}"
     table = Table(name, caption, columns, step.parts, file="study.json", has_caption=False)
-    return {"from": start, "to": end, "table": table}
+    return Step(start, end, table)
 
 
 SECTION = StudySection(

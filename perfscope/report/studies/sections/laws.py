@@ -118,7 +118,7 @@ def _rows(found: ScalingResult, part: ScalingPart) -> list[_ModelRow]:
         shown = ", ".join(own.alternatives[:MOST_ALTERNATIVES]) or "none"
         if len(own.alternatives) > MOST_ALTERNATIVES:
             shown += f" and {len(own.alternatives) - MOST_ALTERNATIVES} more"
-        forecasts = tuple(_told(_forecast(found, row)) for row in own.forecasts)
+        forecasts = tuple(_told(**_forecast(found, row)) for row in own.forecasts)
         rows = [
             _ModelRow(part.label, 0, own.value, "", own.cross_validation_error, shown, forecasts)
         ]
@@ -132,10 +132,9 @@ def _rows(found: ScalingResult, part: ScalingPart) -> list[_ModelRow]:
     return rows
 
 
-def _told(forecast: Context) -> str:
+def _told(size: str, value: str, interval: str) -> str:
     """An extrapolated time with its interval."""
-    told = f"{forecast['size']}: {forecast['value']}"
-    return f"{told} ({forecast['interval']})" if forecast["interval"] else told
+    return f"{size}: {value} ({interval})" if interval else f"{size}: {value}"
 
 
 def _chart(found: ScalingResult, whole: ScalingPart) -> str:

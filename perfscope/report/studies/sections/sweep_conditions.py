@@ -57,6 +57,9 @@ class _Conditions:
     environment: tuple[str, ...]
 
 
+HOSTS, MPI = "hosts", "MPI"
+"""Beside the settings of a transport."""
+
 COLUMNS = (
     Column("Configuration", "title", kind=Kind.TEXT, note=Note(lambda row: row.command)),
     Column("MPI library", "library", kind=Kind.TEXT, longest=80),
@@ -73,14 +76,14 @@ def _conditions(row: ConfigurationResult, run: SweepRunRow | None) -> _Condition
         f"{name} taken out" if value is None else f"{name}={value}"
         for name, value in row.environment.items()
     )
-    settings = tuple(f"{k}={v}" for k, v in transport.items() if k not in ("hosts", "MPI"))
+    settings = tuple(f"{k}={v}" for k, v in transport.items() if k not in {HOSTS, MPI})
     places = [f"{k}: {v}" for k, v in pinning.items() if k.startswith("rank ")]
     asked = [f"{k}={v}" for k, v in pinning.items() if not k.startswith("rank ")]
     return _Conditions(
         row.title,
         shlex.join(row.command),
-        (transport.get("MPI") or "").partition(" (")[0] or None,
-        transport.get("hosts") or None,
+        (transport.get(MPI) or "").partition(" (")[0] or None,
+        transport.get(HOSTS) or None,
         settings or (MISSING,),
         (*asked, *_grouped(places)) or (MISSING,),
         environment,

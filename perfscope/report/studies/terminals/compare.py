@@ -11,6 +11,7 @@ from perfscope.report.studies.sections import (
     compare_findings,
     compare_waterfall,
 )
+from perfscope.report.studies.sections.compare_answer import change, compared, interval
 from perfscope.report.studies.terminal import StudyTerminal, print_table
 from perfscope.report.terminal import line
 from perfscope.report.text import shortened
@@ -34,8 +35,8 @@ def _print(study: Study, console: Console) -> None:
 
 
 def _print_differences(study: Study, console: Console) -> None:
-    found = compare_differences.SECTION.context(study)
-    table = found["table"].first(MOST_DIFFERENCES)
+    found = compared(study)
+    table = compare_differences.differences(found).first(MOST_DIFFERENCES)
     console.print()
     if not table:
         line(console, "Nothing else that is recorded differs between the sides.")
@@ -48,31 +49,32 @@ def _print_differences(study: Study, console: Console) -> None:
     if table.left_out:
         more = counted(table.left_out, "more difference")
         line(console, f"In study.json: {more}", indent=2)
-    if found["varies"]:
-        names = ", ".join(found["varies"][:6])
+    if varying := compare_differences.varying(found):
+        names = ", ".join(varying[:6])
         line(console, f"The runs of one side differ among themselves in: {names}", indent=2)
 
 
 def _print_measures(study: Study, console: Console) -> None:
-    found = compare_answer.SECTION.context(study)
+    found = compared(study)
     console.print()
     line(console, "What was measured (medians of the runs)", style="bold")
-    print_table(found["measures"], console)
-    line(console, f"Judged by the {found['unit']}: {found['why']}", indent=2)
-    for reason in found["left_out"]:
+    print_table(compare_answer.measures(found), console)
+    line(console, f"Judged by the {found.unit.label}: {found.unit.why}", indent=2)
+    for reason in compare_answer.left_out(study):
         line(console, f"Not counted: {reason}", indent=2)
-    for answer in found["answers"]:
-        if answer["within"]:
+    for row in found.comparisons:
+        if (within := row.within_runs) and within.interval:
             line(
                 console,
-                f"Of the two runs of {answer['side']} and {answer['against']} alone: median step "
-                f"{answer['within_ratio']}, {answer['within']}; nothing of the noise between runs",
+                f"Of the two runs of {row.side} and {row.against} alone: median step "
+                f"{change(within.ratio)}, {interval(within.interval)}; nothing of the noise "
+                "between runs",
                 indent=2,
             )
 
 
 def _print_efficiencies(study: Study, console: Console) -> None:
-    table = compare_efficiency.SECTION.context(study)["table"]
+    table = compare_efficiency.efficiencies(compared(study))
     if table:
         console.print()
         line(console, "Efficiency", style="bold")
@@ -80,28 +82,28 @@ def _print_efficiencies(study: Study, console: Console) -> None:
 
 
 def _print_waterfall(study: Study, console: Console) -> None:
-    found = compare_waterfall.tables(study)
+    found = compared(study)
     for title, steps in (
-        ("Where the time went", found["steps"]),
-        ("What it was lost to", found["losses"]),
+        ("Where the time went", compare_waterfall.spent(found)),
+        ("What it was lost to", compare_waterfall.lost(found)),
     ):
         for step in steps:
-            told = f"{title}, seconds of {found['unit']}: {step['from']} to {step['to']}"
+            unit = compare_waterfall.unit_of(found)
             console.print()
-            line(console, told, style="bold")
-            print_table(step["table"], console)
+            line(console, f"{title}, seconds of {unit}: {step.start} to {step.end}", style="bold")
+            print_table(step.table, console)
 
 
 def _print_findings(study: Study, console: Console) -> None:
-    found = compare_findings.SECTION.context(study)
-    if found["changes"]:
+    found = compared(study)
+    changes = compare_findings.changes(found)
+    if changes:
         console.print()
         line(console, "Findings", style="bold")
-    for title, change, *_ in found["changes"].cells:
-        line(console, f"{change.text}: {title.text}", indent=2)
-    for promise in found["promises"]:
-        if promise["sentence"]:
-            line(console, promise["sentence"], indent=2)
+    for title, word, *_ in changes.cells:
+        line(console, f"{word.text}: {title.text}", indent=2)
+    for sentence in compare_findings.promises(found):
+        line(console, sentence, indent=2)
 
 
 def _short(label: str) -> str:

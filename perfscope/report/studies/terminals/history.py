@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.report.formats import quantity
-from perfscope.report.studies.sections.history_trends import changes, losses, trends
+from perfscope.report.studies.sections.compare_answer import change
+from perfscope.report.studies.sections.history_trends import losses, trends
 from perfscope.report.studies.terminal import StudyTerminal, print_table
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.terminal import line
@@ -38,8 +39,10 @@ def _print(study: Study, console: Console) -> None:
 
 def _columns(group: HistoryGroup) -> tuple[Column, ...]:
     def last(row: Trend) -> str:
-        told = changes(row, group.points)
-        return f"{told[-1]['change']} since {told[-1]['label']}" if told else "no change"
+        if not row.changes:
+            return "no change"
+        one = row.changes[-1]
+        return f"{change(one.ratio)} since {group.points[one.at].label}"
 
     return (
         Column("", "label", kind=Kind.TEXT),
