@@ -37,8 +37,8 @@ def notes_on(reduced: Reduced, places: Places, ranks: Sequence[Rank]) -> list[st
         notes.append("Counters have more samples than are kept; they were thinned evenly.")
     if reduced.phases_dropped:
         notes.append(
-            "The regions that are phases, or the pieces of device work, are too many to be kept: "
-            "none of them is shown."
+            "The regions that are phases, or the pieces of device work, are too many for the "
+            "memory that is left here: none of them is shown."
         )
     if places.others:
         shown = ", ".join(places.others[:5])
@@ -72,8 +72,9 @@ def reasons(reduced: Reduced, ranks: Sequence[Rank], *, most_calls: int) -> dict
     if reduced.rows_dropped:
         calls = sum(row["mpi_calls"] for row in reduced.locations)
         found["operations"] = (
-            f"the trace holds {counted(calls, 'MPI call')}, and at most {most_calls:,} calls and "
-            "completions are kept one by one; their time was only added up"
+            f"the trace holds {counted(calls, 'MPI call')}, and the memory that is left here "
+            f"suffices for {most_calls:,} calls and completions one by one; their time was only "
+            "added up (where more memory is free, they are kept)"
         )
     if any(len(rank.steps) for rank in ranks):
         del found["steps"]

@@ -12,6 +12,7 @@ import numpy as np
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common.host_clocks import set_clock_domains
+from perfscope.readers.common.memory import rows_that_fit
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.otf2.assembly import assemble_ranks, corrected_ranks
 from perfscope.readers.otf2.communicators import (
@@ -28,10 +29,6 @@ from perfscope.trace.model import Format, Trace
 
 MAGICS = (b"\x03BOTF2\0", b"\x03#OTF2\0")
 
-MOST_CALLS = 2_000_000
-"""MPI calls and completions that are kept one by one; above it only their sums are."""
-MOST_PHASES = 1_000_000
-"""Occurrences of phases, and kernels and copies of devices, that are kept."""
 MOST_SAMPLES = 2_000
 """Samples kept of each counter on each location."""
 
@@ -69,11 +66,12 @@ def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> T
     regions = [Region(*row) for row in archive.regions()]
     phases = Phases.of(regions, options.phase_rules)
     names = list(dict.fromkeys(phase[1] for phase in phases.of_region if phase is not None))
+    most_rows = rows_that_fit()
     reduced = Reduced(
         archive.reduce(
             roles(regions, phases, names).tobytes(),
-            rows=MOST_CALLS,
-            phases=MOST_PHASES,
+            rows=most_rows,
+            phases=most_rows,
             counter_samples=MOST_SAMPLES,
             threads=len(os.sched_getaffinity(0)),
         ),
@@ -114,7 +112,7 @@ def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> T
         source=str(anchor),
         format=Format.OTF2,
         counter_kinds=counter_kinds(reduced.members.values()),
-        not_recorded=reasons(reduced, ranks, most_calls=MOST_CALLS),
+        not_recorded=reasons(reduced, ranks, most_calls=most_rows),
     )
 
 
