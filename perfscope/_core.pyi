@@ -9,6 +9,8 @@ import numpy.typing as npt
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 """Packed rows of a table: `Bytes.view(DTYPE)`, `table.view(np.uint8)`."""
 
+Ints: TypeAlias = npt.NDArray[np.int64]
+
 class FormatError(ValueError):
     """A file is damaged or of another format: path, byte offset and reason, in `args`."""
 
@@ -28,6 +30,48 @@ class RecordedCalls:
         """Rows of COMPLETION_DTYPE; can be taken once."""
     def others(self) -> npt.NDArray[np.int64]:
         """Places of all other records that can be true; can be taken once."""
+
+def innermost_layer(starts: Ints, ends: Ints, values: Ints) -> tuple[Ints, Ints]:
+    """Starts and values: at each moment the covering interval that started last."""
+
+def disjoint_layer(starts: Ints, ends: Ints, values: Ints) -> tuple[Ints, Ints]:
+    """Starts and values, of intervals sorted by start: where two overlap, the earlier one."""
+
+def union(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
+    """Starts and ends of disjoint intervals in order, in which some interval is."""
+
+def distinct(moments: Ints) -> Ints:
+    """The moments in order, each once."""
+
+def layer_at(starts: Ints, values: Ints, moments: Ints) -> Ints:
+    """The values of a layer at moments in any order."""
+
+def rank_timeline(
+    *,
+    rules: dict[str, Any],
+    marks: tuple[Ints, Ints, Ints, npt.NDArray[np.uint16]],
+    steps: tuple[Ints, Ints],
+    calls: tuple[Ints, Ints, Ints, Ints],
+    wait: int,
+    sampled: tuple[tuple[Ints, Ints], ...],
+    life: tuple[int, int, int, int, int],
+    detail_end: int | None,
+) -> tuple[Ints, npt.NDArray[np.uint8], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """What each moment of a rank's main location was spent on.
+
+    Args:
+        rules: how phases become accounts.
+        marks: starts, ends, indices in the catalog and kinds of marked phases.
+        steps: starts and ends.
+        calls: enter, need and leave of each, and its account between the last two.
+        wait: the account between the first two.
+        sampled: layers of accounts, phases and stacks from samples, and the one that blocks them.
+        life: start and end of the rank and of the focus, and the account of what nothing names.
+        detail_end: behind it records were dropped.
+
+    Returns:
+        Boundaries of the segments, and of each account, innermost phase and stack.
+    """
 
 class ReplayError(ValueError):
     """The calls of the ranks cannot be brought into an order; the message says why, as a clause."""

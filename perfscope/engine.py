@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.errors import PerfscopeError
 
-__all__ = ["engine", "is_built"]
+__all__ = ["engine"]
 
 
 class _NotBuilt:
@@ -16,7 +16,7 @@ class _NotBuilt:
 
     def __getattr__(self, name: str) -> Any:
         raise PerfscopeError(
-            "The trace engine is missing: traces of other tools cannot be read.",
+            "The trace engine is missing: nothing can be analyzed.",
             why="perfscope was installed where Python's headers or a C++ compiler were not found.",
             action="Install them (Debian, Ubuntu: apt-get install python3-dev g++) and then "
             "perfscope once more.",
@@ -30,6 +30,3 @@ else:
         from perfscope import _core as engine
     except ImportError:
         engine = _NotBuilt()
-
-is_built = not isinstance(engine, _NotBuilt)
-"""Whether there is an engine; without one, traces of other tools cannot be read."""

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.engine import engine, is_built
+from perfscope.engine import engine
 
 FEW = 1000
 """For so few moments numpy is as fast."""
@@ -23,7 +23,7 @@ def places(ordered: Ints, moments: Ints, side: Literal["left", "right"] = "left"
         moments: those to look for, in any order.
         side: whether a moment belongs before (left) or behind (right) those equal to it.
     """
-    if len(moments) < FEW or not is_built or not _are_integers(ordered, moments):
+    if len(moments) < FEW or not _are_integers(ordered, moments):
         return np.searchsorted(ordered, moments, side=side).astype(np.int64, copy=False)
     packed = np.ascontiguousarray(ordered), np.ascontiguousarray(moments)
     return engine.places(*packed, side == "right")

@@ -109,7 +109,7 @@ def activity_timeline(
         seen, other = seen[other != NOTHING], other[other != NOTHING]
         activities[seen], stacks[seen] = samples.activities[other], samples.stacks[other]
     if len(starts):
-        number = disjoint_layer(starts, ends, np.arange(len(starts))).at_ordered(at)
+        number = disjoint_layer(starts, ends, np.arange(len(starts))).at(at)
         during = np.flatnonzero((number != NOTHING) & free)
         activities[during] = GARBAGE
         seen_there = samples.where(starts, ends)[number[during]]

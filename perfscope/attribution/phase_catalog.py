@@ -34,6 +34,7 @@ MOST_OWN_PHASES = 100
 """Phases of the user's own that are told apart; a name for every batch is a phase for none."""
 OTHER_PHASES = "user:other phases"
 _NUMBER = re.compile(r"\d+")
+_KINDS = max(PhaseKind) + 1
 
 
 @dataclass(frozen=True)
@@ -80,9 +81,31 @@ class PhaseCatalog:
         """The index of each row of a phase table."""
         if not len(rows):
             return np.empty(0, np.int64)
-        pair, inverse = _pairs(trace, rows)
-        table = np.array([self.index(phase_id(trace, *each)) for each in pair], np.int64)
-        return table[inverse]
+        # a name tells a phase of the user's from others, and says nothing of any other kind
+        is_own = rows["kind"] == PhaseKind.USER
+        name = np.where(rows["name"] < len(trace.names), rows["name"], -1).astype(np.int64)
+        key = np.where(is_own, name + _KINDS + 1, rows["kind"])
+        known = self._index_of_key(trace)
+        found = known[key]
+        if (found < 0).any():
+            for unknown in np.unique(key[found < 0]).tolist():
+                own = unknown >= _KINDS
+                kind, name = (PhaseKind.USER, unknown - _KINDS - 1) if own else (unknown, -1)
+                known[unknown] = self.index(phase_id(trace, kind, name))
+            found = known[key]
+        return found
+
+    def _index_of_key(self, trace: Trace) -> npt.NDArray[np.int64]:
+        """What was looked up already, by kind and behind these by name; -1 what was not."""
+        length = _KINDS + 1 + len(trace.names)
+        table = self._looked_up.get(length)
+        if table is None:
+            table = self._looked_up[length] = np.full(length, -1, np.int64)
+        return table
+
+    @cached_property
+    def _looked_up(self) -> dict[int, npt.NDArray[np.int64]]:
+        return {}
 
     def kind(self, index: int) -> PhaseKind:
         """The kind of a phase."""

@@ -120,7 +120,7 @@ def _gaps(rank: Rank, blocking: Layer) -> Gaps:
     free_end = np.concatenate([begin, [rank.end_ns]]).astype(np.int64)
     start, end, free = _cut(free_start, free_end, blocking.starts)
     before, after = _neighbors(operations, first, last)
-    phase = blocking.at_ordered(start)
+    phase = blocking.at(start)
     size_class = (np.log2(np.maximum(end - start, 1)) / 2).astype(np.int64)
     kind = dense(before[free], after[free], phase, size_class) if len(start) else free
     return Gaps(start, end, kind, phase != NOTHING)

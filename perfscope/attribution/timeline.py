@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,22 +12,20 @@ from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
 from perfscope.attribution.phase_catalog import PhaseCatalog, is_hooked
 from perfscope.attribution.sampled import RankSamples
+from perfscope.engine import engine
 from perfscope.matching.intervals import (
-    EMPTY_LAYER,
     NOTHING,
     Cumulative,
     Layer,
     Times,
     disjoint_layer,
-    distinct,
     innermost_layer,
-    ordered_layer,
     union,
 )
 from perfscope.matching.waits import Waits
 from perfscope.schema.enums import Account, PhaseKind
 from perfscope.trace.model import Format, Rank, Table, Trace
-from perfscope.trace.operations import OperationClass
+from perfscope.trace.operations import OperationClass, codes_mask
 
 TRAINING_KINDS = (PhaseKind.TRAIN, PhaseKind.FORWARD, PhaseKind.BACKWARD, PhaseKind.OPTIMIZER)
 SPECIAL_ACCOUNTS = {
@@ -119,115 +117,82 @@ def build_timeline(
 ) -> Timeline:
     """The timeline of one rank, with the precedence of docs/metrics.md, section 0."""
     rank, samples = parts.rank, parts.samples
-    communication = _communication_layer(parts, waits)
-    decided = _decided_layers(parts)
-    sampled = _as_accounts(samples.phases, catalog)
-    marked = innermost_layer(*_times(parts.phases), catalog.of_rows(trace, parts.phases))
-    sampled_rows = disjoint_layer(*samples.phase_rows)
-    fixed = [rank.start_ns, rank.end_ns, focus.start_ns, focus.end_ns]
-    if rank.detail_end_ns is not None:
-        fixed.append(rank.detail_end_ns)
-    layers = (communication, sampled, marked, sampled_rows, parts.blocking, samples.functions)
-    boundaries = _boundaries(rank, fixed, (*layers, *decided.layers()))
-    at = boundaries[:-1]
-    in_communication = communication.at_ordered(at)
-    stacks = np.where(in_communication == NOTHING, samples.functions.at_ordered(at), NOTHING)
-    free = parts.blocking.at_ordered(at) == NOTHING
-    accounts = decided.choose(at, np.where(free, sampled.at_ordered(at), NOTHING))
     unnamed = Account.COMPUTATION if _tells_computing(trace) else Account.UNTRACED
-    computing = np.where(stacks != NOTHING, INDEX[Account.COMPUTATION], INDEX[unnamed])
-    accounts = np.where(accounts == NOTHING, computing, accounts)
-    accounts = np.where(in_communication != NOTHING, in_communication, accounts)
-    accounts = np.where(at < focus.start_ns, INDEX[Account.START_UP], accounts)
-    accounts = np.where(at >= focus.end_ns, INDEX[Account.SHUTDOWN], accounts)
-    if rank.detail_end_ns is not None:
-        accounts = np.where(at >= rank.detail_end_ns, INDEX[Account.UNTRACED], accounts)
-    row = sampled_rows.at_ordered(at)
-    phases = np.where(free & (row != NOTHING), row, marked.at_ordered(at))
+    kinds = np.ascontiguousarray(parts.phases["kind"])
     return Timeline(
-        boundaries,
-        accounts.astype(np.uint8),
-        phases.astype(np.int32),
-        stacks.astype(np.int32),
+        *engine.rank_timeline(
+            rules=_RULES,
+            marks=(*_times(parts.phases), catalog.of_rows(trace, parts.phases), kinds),
+            steps=_times(rank.steps),
+            calls=_calls(parts, waits),
+            wait=INDEX[Account.COMMUNICATION_WAIT],
+            sampled=(
+                _columns(_as_accounts(samples.phases, catalog)),
+                _columns(disjoint_layer(*samples.phase_rows)),
+                _columns(samples.functions),
+                _columns(parts.blocking),
+            ),
+            life=(rank.start_ns, rank.end_ns, focus.start_ns, focus.end_ns, INDEX[unnamed]),
+            detail_end=rank.detail_end_ns,
+        )
     )
+
+
+def _columns(layer: Layer) -> tuple[Times, Times]:
+    return layer.starts, layer.values
+
+
+def _by_kind(accounts: Mapping[PhaseKind, Account]) -> Times:
+    table = np.full(max(PhaseKind) + 1, NOTHING, np.int64)
+    for kind, account in accounts.items():
+        table[kind] = INDEX[account]
+    return table
+
+
+_RULES = {
+    "special": _by_kind(SPECIAL_ACCOUNTS),
+    "broad": _by_kind(_BROAD_ACCOUNTS),
+    "broad_order": np.array([INDEX[a] for a in dict.fromkeys(_BROAD_ACCOUNTS.values())], np.int64),
+    "predict": int(PhaseKind.PREDICT),
+    "communication": int(PhaseKind.COMMUNICATION),
+    "training": INDEX[Account.TRAINING],
+    "marked_communication": INDEX[Account.COMMUNICATION_OTHER],
+    "computation": INDEX[Account.COMPUTATION],
+    "start_up": INDEX[Account.START_UP],
+    "shut_down": INDEX[Account.SHUTDOWN],
+    "untraced": INDEX[Account.UNTRACED],
+}
+"""How marked phases become accounts, as the engine reads it."""
+
+_ACCOUNT_OF_KIND = _by_kind(_BROAD_ACCOUNTS | SPECIAL_ACCOUNTS)
 
 
 def marked_accounts(rows: Table, steps: Table) -> Times:
     """The account that each marked phase of a rank stands for, as an index; NOTHING for none."""
-    account_of = np.full(max(PhaseKind) + 1, NOTHING, np.int64)
-    for kind, account in (_BROAD_ACCOUNTS | SPECIAL_ACCOUNTS).items():
-        account_of[kind] = INDEX[account]
     in_step = _starts_inside(rows, steps) & (rows["kind"] == PhaseKind.PREDICT)
-    return np.where(in_step, INDEX[Account.TRAINING], account_of[rows["kind"]])
+    return np.where(in_step, INDEX[Account.TRAINING], _ACCOUNT_OF_KIND[rows["kind"]])
 
 
-@dataclass(frozen=True)
-class _Decided:
-    """Marked phases by the rank that they have among the accounts."""
-
-    special: Layer
-    broad: tuple[tuple[Account, Layer], ...]
-    marked_communication: Layer
-
-    def layers(self) -> Iterable[Layer]:
-        return (self.special, self.marked_communication, *(layer for _, layer in self.broad))
-
-    def choose(self, at: Times, sampled: Times) -> Times:
-        """The account at each moment from marks and, where they leave it open, from samples."""
-        special = [INDEX[account] for account in SPECIAL_ACCOUNTS.values()]
-        result = self.special.at_ordered(at)
-        result = np.where((result == NOTHING) & np.isin(sampled, special), sampled, result)
-        for account, layer in self.broad:
-            here = (layer.at_ordered(at) != NOTHING) | (sampled == INDEX[account])
-            result = np.where((result == NOTHING) & here, INDEX[account], result)
-        exposed = self.marked_communication.at_ordered(at)
-        return np.where(exposed != NOTHING, exposed, result)
-
-
-def _decided_layers(parts: RankParts) -> _Decided:
-    rows, steps = parts.phases, parts.rank.steps
-    kinds = rows["kind"]
-    in_step = _starts_inside(rows, steps) & (kinds == PhaseKind.PREDICT)
-    special = np.isin(kinds, list(SPECIAL_ACCOUNTS)) & ~in_step
-    account_of = np.full(max(PhaseKind) + 1, NOTHING, np.int64)
-    for kind, account in SPECIAL_ACCOUNTS.items():
-        account_of[kind] = INDEX[account]
-    chosen = rows[special]
-    broad: dict[Account, list[tuple[Times, Times]]] = {a: [] for a in _BROAD_ACCOUNTS.values()}
-    for kind, account in _BROAD_ACCOUNTS.items():
-        broad[account].append(_times(rows[kinds == kind]))
-    broad[Account.TRAINING] += [_times(rows[in_step]), _times(steps)]
-    return _Decided(
-        special=innermost_layer(*_times(chosen), account_of[chosen["kind"]]),
-        broad=tuple((account, _cover(times)) for account, times in broad.items()),
-        marked_communication=_cover(
-            [_times(rows[kinds == PhaseKind.COMMUNICATION])], INDEX[Account.COMMUNICATION_OTHER]
-        ),
-    )
-
-
-def _communication_layer(parts: RankParts, waits: Waits) -> Layer:
-    rows = waits.of_rank(parts.position)
-    pool = waits.pool
+def _calls(parts: RankParts, waits: Waits) -> tuple[Times, Times, Times, Times]:
+    """When calls of the main location began, could complete and ended; what they do then."""
+    rows, pool = waits.of_rank(parts.position), waits.pool
+    enter, leave, need = pool.enter[rows], pool.exit[rows], waits.need[rows]
+    known = waits.known[rows]
+    after = _AFTER[known.astype(np.int64), pool.op[rows]]
     main = pool.tid[rows] == parts.rank.main_tid
-    enter, leave = pool.enter[rows][main], pool.exit[rows][main]
-    need, known = waits.need[rows][main], waits.known[rows][main]
-    if not len(enter):
-        return EMPTY_LAYER
-    need = np.where(known, need, enter)
-    after = np.where(
-        known, INDEX[Account.COMMUNICATION_TRANSFER], INDEX[Account.COMMUNICATION_OTHER]
-    )
-    after = np.where(pool.is_of(OperationClass.FILE, rows=rows)[main], INDEX[Account.IO], after)
-    wait = np.full(len(enter), INDEX[Account.COMMUNICATION_WAIT], np.int64)
-    if np.all(enter[1:] >= leave[:-1]):
-        nothing = np.full(len(enter), NOTHING, np.int64)
-        moments = np.stack([enter, need, leave], 1).ravel()
-        return ordered_layer(moments, np.stack([wait, after, nothing], 1).ravel())
-    starts, ends = np.stack([enter, need], 1).ravel(), np.stack([need, leave], 1).ravel()
-    values = np.stack([wait, after], 1).ravel()
-    order = np.argsort(starts, kind="stable")
-    return disjoint_layer(starts[order], ends[order], values[order])
+    if not known.all():
+        need = np.where(known, need, enter)
+    if main.all():
+        return enter, need, leave, after
+    return enter[main], need[main], leave[main], after[main]
+
+
+_AFTER = np.where(
+    codes_mask([OperationClass.FILE]),
+    INDEX[Account.IO],
+    np.array([[INDEX[Account.COMMUNICATION_OTHER]], [INDEX[Account.COMMUNICATION_TRANSFER]]]),
+)
+"""The account of a call's time without waiting, by whether its wait is known and its code."""
 
 
 def _as_accounts(phases: Layer, catalog: PhaseCatalog) -> Layer:
@@ -243,25 +208,11 @@ def _as_accounts(phases: Layer, catalog: PhaseCatalog) -> Layer:
 def _starts_inside(rows: Table, steps: Table) -> npt.NDArray[np.bool_]:
     if not len(rows) or not len(steps):
         return np.zeros(len(rows), np.bool_)
-    inside = _cover([_times(steps)]).at(rows["t0"].astype(np.int64)) != NOTHING
+    starts, ends = union(*_times(steps))
+    cover = disjoint_layer(starts, ends, np.zeros(len(starts), np.int64))
+    inside = cover.at(rows["t0"].astype(np.int64)) != NOTHING
     return np.asarray(inside, np.bool_)
-
-
-def _cover(times: Iterable[tuple[Times, Times]], value: int = 0) -> Layer:
-    pairs = list(times)
-    starts, ends = union(
-        np.concatenate([start for start, _ in pairs]), np.concatenate([end for _, end in pairs])
-    )
-    return disjoint_layer(starts, ends, np.full(len(starts), value, np.int64))
 
 
 def _times(rows: Table) -> tuple[Times, Times]:
     return rows["t0"].astype(np.int64), rows["t1"].astype(np.int64)
-
-
-def _boundaries(rank: Rank, fixed: list[int], layers: Iterable[Layer]) -> Times:
-    inside = [np.array([t for t in fixed if rank.start_ns <= t <= rank.end_ns], np.int64)]
-    for layer in layers:
-        first, behind = np.searchsorted(layer.starts, [rank.start_ns, rank.end_ns + 1])
-        inside.append(layer.starts[first:behind])
-    return distinct(np.concatenate(inside))

@@ -114,7 +114,7 @@ def _spent(timeline: Timeline, focus: Focus, bin_ns: int) -> Times:
     own = own[(own > focus.start_ns) & (own < focus.end_ns)]
     pieces = distinct(np.concatenate([ends, edges, own]))
     accounts = np.append(timeline.accounts.astype(np.int64), NOTHING)
-    found = Layer(timeline.boundaries, accounts).at_ordered(pieces[:-1])
+    found = Layer(timeline.boundaries, accounts).at(pieces[:-1])
     account = np.where(found == NOTHING, NOBODY, found)
     place = (pieces[:-1] - focus.start_ns) // bin_ns * (NOBODY + 1) + account
     # a float counts nanoseconds exactly up to 104 days, which no bin is

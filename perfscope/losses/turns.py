@@ -29,11 +29,7 @@ class Turns:
 
     @classmethod
     def of(cls, program: Program, work: Work, steps: Steps) -> Turns:
-        """Those of a run with some work.
-
-        Raises:
-            ImportError: the trace engine is not built.
-        """
+        """Those of a run with some work."""
         return cls._of(program, program.gaps_ns(work), program.transfer_ns, steps)
 
     @classmethod
@@ -41,9 +37,6 @@ class Turns:
         """Those of steps in which all that a rank does takes as long as in the median step.
 
         Of what holds up now this rank and now that one, as a busy machine does, nothing is left.
-
-        Raises:
-            ImportError: the trace engine is not built.
         """
         alike = _alike(program, steps)
         gap = _medians(program.gaps_ns(work), alike)

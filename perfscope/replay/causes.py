@@ -22,11 +22,7 @@ LEAST_NS = 0.5  # less is what sums of floating-point numbers leave
 
 
 def causes(results: Results, program: Program) -> Causes:
-    """Who made whom wait in the run, and what its length is made of.
-
-    Raises:
-        ImportError: the trace engine is not built.
-    """
+    """Who made whom wait in the run, and what its length is made of."""
     gap = program.gaps_ns(program.work)
     tags = PhaseTags(results, program)
     waits = measured_waits(results, program)

@@ -53,11 +53,7 @@ class Charges:
 
 
 def charges(results: Results, program: Program) -> Charges:
-    """What made ranks wait, step by step.
-
-    Raises:
-        ImportError: the trace engine is not built.
-    """
+    """What made ranks wait, step by step."""
     causes, of_piece = _causes(results, program)
     tags = WorkTags(program, of_piece, len(causes) - 1)
     waits, steps = measured_waits(results, program), Steps.of(results, program)

@@ -100,10 +100,6 @@ def extract(results: Results) -> Program:
         return lay_out(results, _run(trace, focus, selection))
     except ValueError as error:
         raise NotReplayableError(str(error)) from error
-    except ImportError as error:
-        raise NotReplayableError(
-            "the trace engine, which replays messages and collectives of some ranks, is not built"
-        ) from error
 
 
 def _refuse_gaps(trace: Trace, focus: Focus) -> None:

@@ -44,7 +44,6 @@ def lay_out(results: Results, run: Run) -> Program:
 
     Raises:
         ValueError: the ranks do not agree on the order of their calls.
-        ImportError: the program needs the trace engine, and it is not built.
     """
     trace, calls = results.trace, run.calls
     lengths = np.bincount(run.rank, minlength=len(trace.ranks)) + 2

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from perfscope import _core
+from perfscope.engine import engine as compiled
 from perfscope.replay.functions import Functions
 from perfscope.replay.occurrences import Marks
 
@@ -50,7 +50,7 @@ class Needs:
         empty = np.empty(0, np.int64)
         return cls(np.zeros(1, np.int64), empty, empty, np.zeros(rows + 1, np.int64), empty)
 
-    def engine(self, cut_rows: Ints, threads: int = 0) -> _core.Replay:
+    def engine(self, cut_rows: Ints, threads: int = 0) -> compiled.Replay:
         """The compiled replay of rows that need this.
 
         Args:
@@ -58,12 +58,9 @@ class Needs:
             threads: that replay at most, 0 one a core; the result does not depend on it.
 
         Raises:
-            ImportError: the trace engine is not built.
             ValueError: the ranks wait for each other in a circle.
         """
-        from perfscope import _core  # noqa: PLC0415 - the package works without the engine
-
-        return _core.Replay(
+        return compiled.Replay(
             ranks=cut_rows.shape[1],
             cut_rows=np.ascontiguousarray(cut_rows, np.int64).ravel(),
             hub_starts=self.hub_starts,
@@ -128,11 +125,10 @@ class Program:
         return self.cut_rows.size == self.row_count
 
     @cached_property
-    def engine(self) -> _core.Replay:
+    def engine(self) -> compiled.Replay:
         """The compiled replay of this program.
 
         Raises:
-            ImportError: the trace engine is not built.
             ValueError: the ranks wait for each other in a circle.
         """
         return self.needs.engine(self.cut_rows)
@@ -145,12 +141,4 @@ class Program:
 
 def segment_lengths(program: Program, work: Work, transfer_ns: Floats) -> Floats:
     """Length of each segment in nanoseconds, shape (segments,), for given work and transfer."""
-    gap = program.gaps_ns(work)
-    try:
-        return program.engine.lengths(gap, transfer_ns)
-    except ImportError:
-        if not program.has_only_cuts:
-            raise
-    start = transfer_ns[program.cut_rows[:-1]]
-    lengths: Floats = (start + gap[program.cut_rows[1:]]).max(axis=1)
-    return lengths
+    return program.engine.lengths(program.gaps_ns(work), transfer_ns)

@@ -105,20 +105,14 @@ class SegmentReplay:
         """Who made whom wait; None when not available."""
         if self._program is None:
             return None
-        try:
-            return causes(self._results, self._program)
-        except ImportError:
-            return None  # the trace engine is not built
+        return causes(self._results, self._program)
 
     @cached_property
     def charges(self) -> Charges | None:
         """What made ranks wait, step by step; None when not available."""
         if self._program is None:
             return None
-        try:
-            return charges(self._results, self._program)
-        except ImportError:
-            return None  # the trace engine is not built
+        return charges(self._results, self._program)
 
     def predict(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Prediction | None:
         """What the edits save beyond `after`, applied first; None when not available.
@@ -229,13 +223,10 @@ class SegmentReplay:
             fed = []  # fused calls are no cuts: they are replayed one by one
             if _producers(edits):
                 raise RefusedEditError(TOO_MANY_CALLS)
-        try:
-            if fed:
-                lengths = coupled_lengths(program, work, transfer, fed)
-            else:
-                lengths = segment_lengths(program, work, transfer)
-        except ImportError as error:  # calls that are no cuts, of which fusing makes some
-            raise RefusedEditError("fusing needs the trace engine, which is not built") from error
+        if fed:
+            lengths = coupled_lengths(program, work, transfer, fed)
+        else:
+            lengths = segment_lengths(program, work, transfer)
         if any(edit.background for edit in edits):
             beyond = background_end_ns(program, edits, lengths) - float(lengths.sum())
             lengths[-1] += max(0.0, beyond)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfscope import _core
+from perfscope.engine import engine as compiled
 from perfscope.replay.program import Floats, Ints, Needs, Program
 
 
@@ -32,12 +32,11 @@ class Window:
             threads: that replay at most, 0 one a core; the result does not depend on it.
 
         Raises:
-            ImportError: the trace engine is not built.
             ValueError: the ranks wait for each other in a circle.
         """
         return self.engine(threads).lengths(self.gap_ns, self.transfer_ns)
 
-    def engine(self, threads: int = 0) -> _core.Replay:
+    def engine(self, threads: int = 0) -> compiled.Replay:
         """The compiled replay of these rows; as `lengths`, which asks it."""
         return self.needs.engine(self.cut_rows, threads)
 

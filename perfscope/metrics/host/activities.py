@@ -141,7 +141,7 @@ def _in_steps(rank: Rank, timeline: Timeline, found: ActivityTimeline) -> npt.ND
         return training[found.segments]
     starts, ends = union(rank.steps["t0"].astype(np.int64), rank.steps["t1"].astype(np.int64))
     layer = disjoint_layer(starts, ends, np.zeros(len(starts), np.int64))
-    inside: npt.NDArray[np.bool_] = layer.at_ordered(found.boundaries[:-1]) != NOTHING
+    inside: npt.NDArray[np.bool_] = layer.at(found.boundaries[:-1]) != NOTHING
     return inside
 
 

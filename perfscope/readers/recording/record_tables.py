@@ -20,9 +20,8 @@ from perfscope.readers.recording.memory_tables import (
     tree_samples,
 )
 from perfscope.readers.recording.numbering import Numbering, translated
-from perfscope.readers.recording.plain_calls import add_counts
 from perfscope.readers.recording.process_file import ProcessFile
-from perfscope.readers.recording.recorded_calls import calls_of
+from perfscope.readers.recording.recorded_calls import RecordedCalls, add_counts
 from perfscope.schema.enums import PhaseKind
 from perfscope.trace import model
 from perfscope.trace.model import RowFlag, Table
@@ -81,7 +80,7 @@ class _Reading:
         self._numbering = numbering
         self.left_out: dict[str, int] = {}
         self.incomplete: dict[str, int] = {}  # kept all the same, as their time is known
-        self._calls = calls_of(process, numbering)
+        self._calls = RecordedCalls(process, numbering)
 
     def tables(self, end_of: Callable[[int], int]) -> Tables:
         last = max(self._calls.last_ns, self._process.last_sign_ns)

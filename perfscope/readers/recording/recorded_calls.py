@@ -1,61 +1,70 @@
-"""The calls and completions in the records of a process, without those that cannot be true.
-
-The engine finds them in one pass; numpy does where the engine could not be built.
-"""
+"""The calls and completions in the records of a process, without those that cannot be true."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
-from perfscope.engine import engine, is_built
+from perfscope.engine import engine
 from perfscope.readers.common.amounts import MAX_AMOUNT
 from perfscope.readers.recording.layout import RecordKind
 from perfscope.readers.recording.numbering import Numbering
-from perfscope.readers.recording.plain_calls import (
-    EXCHANGING,
-    POLLING,
-    Closed,
-    Fault,
-    PlainCalls,
-    add_counts,
-)
 from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.trace import model
 from perfscope.trace.model import Table
-from perfscope.trace.operations import IS_COLLECTIVE, KNOWN
+from perfscope.trace.operations import IS_COLLECTIVE, KNOWN, OperationClass, codes_mask
+
+POLLING = codes_mask([OperationClass.TEST, OperationClass.CONTROL])
+EXCHANGING = codes_mask([OperationClass.SENDRECV])
 
 _BITS = ((1, KNOWN), (2, IS_COLLECTIVE), (4, POLLING), (8, EXCHANGING))
 """What the engine has to know of an operation code."""
 
 
-class Calls(Protocol):
-    """The records of a process, looked at once."""
+class Fault(Enum):
+    """What is wrong with a record, as notes say it."""
 
-    @property
-    def last_ns(self) -> int:
-        """The latest moment of a record that can be true, 0 without one."""
+    UNFINISHED = "slots that were never completed"
+    UNKNOWN_KIND = "of an unknown kind"
+    IMPOSSIBLE_TIME = "with impossible times"
+    IMPOSSIBLE_AMOUNT = "with impossible amounts"
+    UNKNOWN_OPERATION = "of an unknown operation"
+    COMPLETES_NOTHING = "completions of nothing"
+    OVERLAPS = "that overlap the next call of their thread"
+    UNKNOWN_COMMUNICATOR = "with an unknown communicator"
+    UNKNOWN_PEER = "with an unknown peer"
 
-    @property
-    def others(self) -> Table:
-        """The records that can be true and are neither calls nor completions."""
 
-    def closed(self, end_ns: int) -> Closed:
-        """The tables, when the process ended at that moment."""
+@dataclass(frozen=True)
+class Closed:
+    """Calls and completions by time, and how many records are not among them, or incomplete."""
+
+    operations: Table
+    completions: Table
+    left_out: dict[str, int]
+    incomplete: dict[str, int]
 
 
-def calls_of(process: ProcessFile, numbering: Numbering) -> Calls:
-    """The calls of a process: found by the engine where there is one."""
-    return CompiledCalls(process, numbering) if is_built else PlainCalls(process, numbering)
+def add_counts(counts: dict[str, int], more: dict[str, int]) -> None:
+    """Adds numbers by reason to those that are there; none adds no reason."""
+    for reason, number in more.items():
+        if number:
+            counts[reason] = counts.get(reason, 0) + number
 
 
 _KEPT = {Fault.UNKNOWN_COMMUNICATOR, Fault.UNKNOWN_PEER}
 """What costs a record a field and not its place: its time is known."""
 
 
-class CompiledCalls:
-    """The calls of a process as the engine finds them."""
+class RecordedCalls:
+    """The records of a process, looked at once by the engine.
+
+    Attributes:
+        last_ns: the latest moment of a record that can be true, 0 without one.
+        others: the records that can be true and are neither calls nor completions.
+    """
 
     def __init__(self, process: ProcessFile, numbering: Numbering) -> None:
         codes = sum(bit * mask.astype(np.uint8) for bit, mask in _BITS)

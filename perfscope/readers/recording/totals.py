@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfscope.engine import engine, is_built
+from perfscope.engine import engine
 from perfscope.readers.common.amounts import MAX_AMOUNT
 from perfscope.readers.recording.layout import MAX_OPERATIONS, HeaderFlag
 from perfscope.readers.recording.process_file import ProcessFile
-from perfscope.trace.model import Rank, RowFlag, Table
+from perfscope.trace.model import Rank, Table
 from perfscope.trace.operations import KNOWN, OperationClass, codes_mask, name_of
 
 Total = tuple[int, int, int, int]
@@ -79,16 +79,8 @@ def _agrees(process: ProcessFile, code: int, total: Total, seen: _Recorded) -> b
 def _recorded(tables: Sequence[Table]) -> dict[int, _Recorded]:
     sums = np.zeros((6, MAX_OPERATIONS), np.int64)
     for rows in tables:
-        if is_built:
-            packed = np.ascontiguousarray(rows).view(np.uint8)
-            sums += np.array(engine.operation_totals(packed, MAX_OPERATIONS), np.int64).T
-            continue
-        codes = rows["op"].astype(np.intp)
-        is_closed = (rows["flags"] & np.uint16(RowFlag.OPEN)) == 0
-        length = rows["t1"] - rows["t0"]
-        amounts = (1, length, rows["sent"], rows["received"], is_closed, length * is_closed)
-        for total, amount in zip(sums, amounts, strict=True):
-            np.add.at(total, codes, np.asarray(amount, np.int64))
+        packed = np.ascontiguousarray(rows).view(np.uint8)
+        sums += np.array(engine.operation_totals(packed, MAX_OPERATIONS), np.int64).T
     found = {}
     for code in np.flatnonzero(sums[0]).tolist():
         count, ns, sent, received, closed, closed_ns = sums[:, code].tolist()

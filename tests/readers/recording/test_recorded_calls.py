@@ -9,11 +9,11 @@ import pytest
 
 from perfscope.readers.recording.layout import NO_ID, RECORD_DTYPE
 from perfscope.readers.recording.numbering import Numbering
-from perfscope.readers.recording.plain_calls import PlainCalls
 from perfscope.readers.recording.process_file import ProcessFile, read_process
-from perfscope.readers.recording.recorded_calls import CompiledCalls, calls_of
+from perfscope.readers.recording.recorded_calls import RecordedCalls
 from perfscope.trace.model import Table
 from perfscope.trace.operations import code_of
+from tests.support.plain_calls import PlainCalls
 from tests.support.write_recording import MONO_START_NS, ProcessWriter
 from tests.support.write_records import random_records
 
@@ -24,9 +24,9 @@ def _process(place: Path, records: Table) -> ProcessFile:
     return process
 
 
-def _same(process: ProcessFile, communicators: dict[int, int]) -> CompiledCalls:
+def _same(process: ProcessFile, communicators: dict[int, int]) -> RecordedCalls:
     numbering = Numbering({}, {}, communicators, {}, 4)
-    plain, compiled = PlainCalls(process, numbering), CompiledCalls(process, numbering)
+    plain, compiled = PlainCalls(process, numbering), RecordedCalls(process, numbering)
     assert compiled.last_ns == plain.last_ns
     assert compiled.others.tobytes() == plain.others.tobytes()
     end = max(plain.last_ns, process.start_ns) + 5
@@ -65,8 +65,7 @@ def test_a_call_that_swallows_others_is_left_out_on_its_own_thread(tmp_path: Pat
     rows["t1_ns"] = rows["t0_ns"] + np.array([35, 5, 5, 5], np.uint64)
     rows["tid"] = [1, 2, 1, 1]
     process = _process(tmp_path, rows)
-    calls = calls_of(process, Numbering({}, {}, {}, {}, 4))
-    assert isinstance(calls, CompiledCalls)
+    calls = RecordedCalls(process, Numbering({}, {}, {}, {}, 4))
     closed = calls.closed(MONO_START_NS + 100)
     assert (closed.operations["t0"] - MONO_START_NS).tolist() == [20, 30, 40]
     assert closed.left_out == {"that overlap the next call of their thread": 1}

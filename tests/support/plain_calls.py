@@ -1,9 +1,6 @@
-"""The calls and completions in the records of a process, found with numpy."""
+"""The calls and completions in the records of a process as numpy finds them: an oracle."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
@@ -12,45 +9,18 @@ from perfscope.readers.common.amounts import MAX_AMOUNT
 from perfscope.readers.recording.layout import NO_ID, RecordKind
 from perfscope.readers.recording.numbering import Numbering, translated
 from perfscope.readers.recording.process_file import ProcessFile
+from perfscope.readers.recording.recorded_calls import (
+    EXCHANGING,
+    POLLING,
+    Closed,
+    Fault,
+    add_counts,
+)
 from perfscope.trace import model
 from perfscope.trace.model import PEER_PROC_NULL, PEER_UNKNOWN, RowFlag, Table
-from perfscope.trace.operations import IS_COLLECTIVE, KNOWN, OperationClass, codes_mask
+from perfscope.trace.operations import IS_COLLECTIVE, KNOWN
 
 Bools = npt.NDArray[np.bool_]
-
-POLLING = codes_mask([OperationClass.TEST, OperationClass.CONTROL])
-EXCHANGING = codes_mask([OperationClass.SENDRECV])
-
-
-class Fault(Enum):
-    """What is wrong with a record, as notes say it."""
-
-    UNFINISHED = "slots that were never completed"
-    UNKNOWN_KIND = "of an unknown kind"
-    IMPOSSIBLE_TIME = "with impossible times"
-    IMPOSSIBLE_AMOUNT = "with impossible amounts"
-    UNKNOWN_OPERATION = "of an unknown operation"
-    COMPLETES_NOTHING = "completions of nothing"
-    OVERLAPS = "that overlap the next call of their thread"
-    UNKNOWN_COMMUNICATOR = "with an unknown communicator"
-    UNKNOWN_PEER = "with an unknown peer"
-
-
-@dataclass(frozen=True)
-class Closed:
-    """Calls and completions by time, and how many records are not among them, or incomplete."""
-
-    operations: Table
-    completions: Table
-    left_out: dict[str, int]
-    incomplete: dict[str, int]
-
-
-def add_counts(counts: dict[str, int], more: dict[str, int]) -> None:
-    """Adds numbers by reason to those that are there; none adds no reason."""
-    for reason, number in more.items():
-        if number:
-            counts[reason] = counts.get(reason, 0) + number
 
 
 class PlainCalls:

@@ -1,0 +1,149 @@
+// Step functions of time, and the timeline of a rank, for numpy.
+#include "arrays.h"
+#include "bindings.h"
+#include "sinks/rank_timeline.h"
+
+#include <nanobind/stl/optional.h>
+#include <optional>
+
+namespace nb = nanobind;
+
+namespace perfscope {
+
+namespace {
+
+using Ints = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Kinds = nb::ndarray<const uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+Intervals intervals_of(const Ints &starts, const Ints &ends, const Ints &values)
+{
+    if (starts.size() != ends.size() || starts.size() != values.size())
+        throw nb::value_error("starts, ends and values are not equally many");
+    return {starts.data(), ends.data(), values.data(), starts.size()};
+}
+
+LayerView view_of(const Ints &starts, const Ints &values)
+{
+    if (starts.size() != values.size())
+        throw nb::value_error("starts and values are not equally many");
+    return {starts.data(), values.data(), starts.size()};
+}
+
+// A column of a tuple, which keeps it alive; never a copy, which nobody would.
+template <class Column = Ints> Column column_of(const nb::handle &columns, size_t place)
+{
+    return nb::cast<Column>(columns[place], false);
+}
+
+LayerView view_of(const nb::handle &pair)
+{
+    return view_of(column_of(pair, 0), column_of(pair, 1));
+}
+
+nb::tuple to_python(Layer &&layer)
+{
+    return nb::make_tuple(to_numpy(std::move(layer.starts)), to_numpy(std::move(layer.values)));
+}
+
+template <Layer (*Make)(Intervals)> nb::tuple layer(const Ints &starts, const Ints &ends, const Ints &values)
+{
+    const Intervals intervals = intervals_of(starts, ends, values);
+    Layer found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = Make(intervals);
+    }
+    return to_python(std::move(found));
+}
+
+nb::tuple united(const Ints &starts, const Ints &ends)
+{
+    auto found = union_of(intervals_of(starts, ends, starts));
+    return nb::make_tuple(to_numpy(std::move(found.first)), to_numpy(std::move(found.second)));
+}
+
+auto distinct(const Ints &moments)
+{
+    std::vector<int64_t> found(moments.data(), moments.data() + moments.size());
+    {
+        const nb::gil_scoped_release unlocked;
+        make_distinct(found);
+    }
+    return to_numpy(std::move(found));
+}
+
+auto values_at(const Ints &starts, const Ints &values, const Ints &moments)
+{
+    const LayerView layer = view_of(starts, values);
+    std::vector<int64_t> found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = layer_at(layer, moments.data(), moments.size());
+    }
+    return to_numpy(std::move(found));
+}
+
+std::vector<int64_t> list_of(const nb::dict &told, const char *name)
+{
+    const auto column = nb::cast<Ints>(told[name]);
+    return {column.data(), column.data() + column.size()};
+}
+
+AccountRules rules_of(const nb::dict &told)
+{
+    const auto number = [&](const char *name) { return nb::cast<int64_t>(told[name]); };
+    AccountRules rules;
+    rules.special = list_of(told, "special");
+    rules.broad = list_of(told, "broad");
+    rules.broad_order = list_of(told, "broad_order");
+    rules.predict = number("predict");
+    rules.communication = number("communication");
+    rules.training = number("training");
+    rules.marked_communication = number("marked_communication");
+    rules.computation = number("computation");
+    rules.start_up = number("start_up");
+    rules.shut_down = number("shut_down");
+    rules.untraced = number("untraced");
+    return rules;
+}
+
+nb::tuple timeline(const nb::dict &told, const nb::tuple &marks, const nb::tuple &steps, const nb::tuple &calls,
+                   int64_t wait, const nb::tuple &sampled, const nb::tuple &life, std::optional<int64_t> detail_end)
+{
+    const Intervals phases = intervals_of(column_of(marks, 0), column_of(marks, 1), column_of(marks, 2));
+    const auto kinds = column_of<Kinds>(marks, 3);
+    const Intervals waiting = intervals_of(column_of(calls, 0), column_of(calls, 1), column_of(calls, 2));
+    const auto after = column_of(calls, 3);
+    if (kinds.size() != phases.count || after.size() != waiting.count)
+        throw nb::value_error("the columns are not equally long");
+    const Marks marked{phases.starts, phases.ends, phases.values, kinds.data(), phases.count,
+                       intervals_of(column_of(steps, 0), column_of(steps, 1), column_of(steps, 0))};
+    const CallSplit split{waiting.starts, waiting.ends, waiting.values, after.data(), waiting.count, wait};
+    const SampledLayers seen{view_of(sampled[0]), view_of(sampled[1]), view_of(sampled[2]), view_of(sampled[3])};
+    const auto moment = [&](size_t place) { return nb::cast<int64_t>(life[place]); };
+    const Life ends{moment(0), moment(1), moment(2), moment(3),
+                    detail_end.value_or(std::numeric_limits<int64_t>::max()), moment(4)};
+    const AccountRules rules = rules_of(told);
+    RankTimeline found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = rank_timeline(rules, marked, split, seen, ends);
+    }
+    return nb::make_tuple(to_numpy(std::move(found.boundaries)), to_numpy(std::move(found.accounts)),
+                          to_numpy(std::move(found.phases)), to_numpy(std::move(found.stacks)));
+}
+
+} // namespace
+
+void bind_layers(nb::module_ &module)
+{
+    module.def("innermost_layer", &layer<innermost_layer>, nb::arg("starts"), nb::arg("ends"), nb::arg("values"));
+    module.def("disjoint_layer", &layer<disjoint_layer>, nb::arg("starts"), nb::arg("ends"), nb::arg("values"));
+    module.def("union", &united, nb::arg("starts"), nb::arg("ends"));
+    module.def("distinct", &distinct, nb::arg("moments"));
+    module.def("layer_at", &values_at, nb::arg("starts"), nb::arg("values"), nb::arg("moments"));
+    module.def("rank_timeline", &timeline, nb::kw_only(), nb::arg("rules"), nb::arg("marks"), nb::arg("steps"),
+               nb::arg("calls"), nb::arg("wait"), nb::arg("sampled"), nb::arg("life"), nb::arg("detail_end").none());
+}
+
+} // namespace perfscope
