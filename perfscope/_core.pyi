@@ -46,6 +46,15 @@ def distinct(moments: Ints) -> Ints:
 def layer_at(starts: Ints, values: Ints, moments: Ints) -> Ints:
     """The values of a layer at moments in any order."""
 
+def free_time(
+    operations: Bytes, main_tid: int, start: int, end: int, phases: tuple[Ints, Ints]
+) -> tuple[Ints, Ints, Ints, Bytes]:
+    """Pieces of a rank's main location between its calls: start, end, kind, whether in a phase.
+
+    Pieces of a kind are between the same operations (of equal communicators and bytes), in the same
+    marked phase and of similar length; they are cut where the layer of marked phases changes.
+    """
+
 def rank_timeline(
     *,
     rules: dict[str, Any],

@@ -69,3 +69,4 @@ probe paraver-damaged tests/core/inputs/small.prv
 probe recording "$place/small.records"
 probe recording-damaged "$place/small.records"
 probe replay 500
+probe layers 20000

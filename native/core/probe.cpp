@@ -2,6 +2,7 @@
 // wrong. `kineto-damaged` reads a small file cut at every length and with every bit flipped, and ends with 0.
 #include "error.h"
 #include "input.h"
+#include "probe_layers.h"
 #include "probe_otf2.h"
 #include "probe_replay.h"
 #include "probe_text.h"
@@ -74,7 +75,7 @@ static int kineto_damaged(const char *path)
 int main(int count, char **words)
 {
     if (count != 3) {
-        std::fprintf(stderr, "usage: %s FORMAT FILE | replay COUNT\n", words[0]);
+        std::fprintf(stderr, "usage: %s FORMAT FILE | replay COUNT | layers COUNT\n", words[0]);
         return 2;
     }
     try {
@@ -86,6 +87,10 @@ int main(int count, char **words)
             return kineto_damaged(words[2]);
         if (std::strcmp(words[1], "replay") == 0) {
             perfscope::replay_random_programs(static_cast<unsigned>(std::strtoul(words[2], nullptr, 10)));
+            return 0;
+        }
+        if (std::strcmp(words[1], "layers") == 0) {
+            perfscope::make_random_timelines(static_cast<unsigned>(std::strtoul(words[2], nullptr, 10)));
             return 0;
         }
         const perfscope::InputFile file(words[2]);

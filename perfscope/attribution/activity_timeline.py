@@ -92,11 +92,8 @@ def activity_timeline(
     rows = rank.garbage_collections
     rows = rows[np.isin(rows["tid"], (0, rank.main_tid))]
     starts, ends = union(rows["t0"].astype(np.int64), rows["t1"].astype(np.int64))
-    inside = np.clip(np.concatenate([starts, ends]), timeline.boundaries[0], None)
-    inside = np.minimum(inside, timeline.boundaries[-1])
-    boundaries = distinct(np.concatenate([timeline.boundaries, inside]))
+    boundaries, segments = _cut(timeline.boundaries, np.concatenate([starts, ends]))
     at = boundaries[:-1]
-    segments = places(timeline.boundaries, at, "right") - 1
     stacks = timeline.stacks[segments].astype(np.int64)
     known = told if len(told) else np.full(1, NOTHING, np.int8)
     activities = np.where(stacks >= 0, known[np.maximum(stacks, 0)].astype(np.int64), NOTHING)
@@ -115,6 +112,15 @@ def activity_timeline(
         seen_there = samples.where(starts, ends)[number[during]]
         stacks[during] = np.where(seen_there != NOTHING, seen_there, stacks[during])
     return ActivityTimeline(boundaries, activities, stacks, segments)
+
+
+def _cut(boundaries: Times, moments: Times) -> tuple[Times, Ints]:
+    """Boundaries with some moments more, and the segment of the first that each one is in."""
+    if not len(moments):
+        return boundaries, np.arange(max(0, len(boundaries) - 1))
+    inside = np.clip(moments, boundaries[0], boundaries[-1])
+    finer = distinct(np.concatenate([boundaries, inside]))
+    return finer, places(boundaries, finer[:-1], "right") - 1
 
 
 def hears_collections(rank: Rank) -> bool:

@@ -90,8 +90,8 @@ class PhaseCatalog:
         if (found < 0).any():
             for unknown in np.unique(key[found < 0]).tolist():
                 own = unknown >= _KINDS
-                kind, name = (PhaseKind.USER, unknown - _KINDS - 1) if own else (unknown, -1)
-                known[unknown] = self.index(phase_id(trace, kind, name))
+                kind, place = (PhaseKind.USER, unknown - _KINDS - 1) if own else (unknown, -1)
+                known[unknown] = self.index(phase_id(trace, kind, place))
             found = known[key]
         return found
 

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.stack_rules import UNLABELED, StackLabels
+from perfscope.engine import engine
 from perfscope.matching.intervals import NOTHING, Layer, Times, disjoint_layer
-from perfscope.matching.pool import dense
 from perfscope.trace.model import Rank
 
 DEFAULT_PERIOD_NS = 100_000_000
@@ -111,60 +111,15 @@ def sample_rank(
 
 
 def _gaps(rank: Rank, blocking: Layer) -> Gaps:
-    operations = rank.operations
-    elsewhere = operations["tid"] != rank.main_tid
-    if elsewhere.any():
-        operations = operations[~elsewhere]
-    begin, finish, first, last = _busy_stretches(operations)
-    free_start = np.concatenate([[rank.start_ns], finish]).astype(np.int64)
-    free_end = np.concatenate([begin, [rank.end_ns]]).astype(np.int64)
-    start, end, free = _cut(free_start, free_end, blocking.starts)
-    before, after = _neighbors(operations, first, last)
-    phase = blocking.at(start)
-    size_class = (np.log2(np.maximum(end - start, 1)) / 2).astype(np.int64)
-    kind = dense(before[free], after[free], phase, size_class) if len(start) else free
-    return Gaps(start, end, kind, phase != NOTHING)
-
-
-def _busy_stretches(operations: npt.NDArray[np.void]) -> tuple[Times, Times, Ints, Ints]:
-    """Begin and end of the stretches in operations, and the first and last operation of each."""
-    enter, leave = operations["t0"].astype(np.int64), operations["t1"].astype(np.int64)
-    rows = np.flatnonzero(leave > enter)
-    if not len(rows):
-        return rows, rows, rows, rows
-    enter, reach = enter[rows], np.maximum.accumulate(leave[rows])
-    opens = np.concatenate([[True], enter[1:] > reach[:-1]])
-    first = np.flatnonzero(opens)
-    last = np.append(first[1:] - 1, len(rows) - 1)
-    return enter[first], reach[last], rows[first], rows[last]
-
-
-def _cut(free_start: Times, free_end: Times, cuts: Times) -> tuple[Times, Times, Ints]:
-    """Free stretches without the empty ones, cut at some moments, and which one each was in."""
-    inside = np.searchsorted(free_start, cuts, side="right") - 1
-    kept = inside >= 0
-    cuts, inside = cuts[kept], inside[kept]
-    kept = (cuts > free_start[inside]) & (cuts < free_end[inside])
-    cuts, inside = cuts[kept], inside[kept]
-    free = np.arange(len(free_start))
-    start = np.insert(free_start, inside + 1, cuts) if len(cuts) else free_start
-    free = np.insert(free, inside + 1, inside) if len(cuts) else free
-    end = free_end[free]
-    if len(cuts):
-        goes_on = free[1:] == free[:-1]
-        end[:-1][goes_on] = start[1:][goes_on]
-    keep = end > start
-    return start[keep], end[keep], free[keep]
-
-
-def _neighbors(operations: npt.NDArray[np.void], first: Ints, last: Ints) -> tuple[Ints, Ints]:
-    """Which operation (op, communicator, bytes) comes before and after each free stretch."""
-    if not len(first):
-        return np.zeros(1, np.int64), np.zeros(1, np.int64)
-    token = 1 + dense(
-        operations["op"], operations["comm"], operations["sent"] + operations["received"]
+    operations = np.ascontiguousarray(rank.operations).view(np.uint8)
+    start, end, kind, blocked = engine.free_time(
+        operations,
+        rank.main_tid,
+        rank.start_ns,
+        rank.end_ns,
+        (blocking.starts, blocking.values),
     )
-    return np.concatenate([[0], token[last]]), np.concatenate([token[first], [0]])
+    return Gaps(start, end, kind, blocked.astype(np.bool_))
 
 
 def _pieces(gaps: Gaps, samples: _Samples, labels: StackLabels, bare: Ints) -> _Pieces:

@@ -121,7 +121,7 @@ def build_timeline(
     kinds = np.ascontiguousarray(parts.phases["kind"])
     return Timeline(
         *engine.rank_timeline(
-            rules=_RULES,
+            rules=ACCOUNT_RULES,
             marks=(*_times(parts.phases), catalog.of_rows(trace, parts.phases), kinds),
             steps=_times(rank.steps),
             calls=_calls(parts, waits),
@@ -149,7 +149,7 @@ def _by_kind(accounts: Mapping[PhaseKind, Account]) -> Times:
     return table
 
 
-_RULES = {
+ACCOUNT_RULES = {
     "special": _by_kind(SPECIAL_ACCOUNTS),
     "broad": _by_kind(_BROAD_ACCOUNTS),
     "broad_order": np.array([INDEX[a] for a in dict.fromkeys(_BROAD_ACCOUNTS.values())], np.int64),

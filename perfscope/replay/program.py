@@ -134,9 +134,27 @@ class Program:
         return self.needs.engine(self.cut_rows)
 
     def gaps_ns(self, work: Work) -> Floats:
-        """Nanoseconds before each row, shape (rows,)."""
+        """Nanoseconds before each row, shape (rows,); not to be written to."""
+        return self._measured_gaps_ns if work is self.work else self._gaps_ns(work)
+
+    @cached_property
+    def _measured_gaps_ns(self) -> Floats:
+        """Those of the unedited run, which most questions begin with."""
+        found = self._gaps_ns(self.work)
+        found.setflags(write=False)
+        return found
+
+    def _gaps_ns(self, work: Work) -> Floats:
         own = np.bincount(work.row, weights=work.ns, minlength=self.row_count)
-        return np.asarray(self.fixed_ns + own)
+        own += self.fixed_ns
+        return own
+
+    @cached_property
+    def measured_lengths_ns(self) -> Floats:
+        """Length of each segment of the unedited run, shape (segments,); not to be written to."""
+        found = segment_lengths(self, self.work, self.transfer_ns)
+        found.setflags(write=False)
+        return found
 
 
 def segment_lengths(program: Program, work: Work, transfer_ns: Floats) -> Floats:

@@ -171,12 +171,11 @@ class SegmentReplay:
             assumptions=assumptions,
         )
 
-    @cached_property
+    @property
     def _base(self) -> Floats:
         """Length of each segment of the unedited run, in nanoseconds, its queues as measured."""
         assert self._program is not None
-        program = self._program
-        return segment_lengths(program, program.work, program.transfer_ns)
+        return self._program.measured_lengths_ns
 
     @cached_property
     def _creates_communicators(self) -> bool:

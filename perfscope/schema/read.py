@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
+from functools import cache
 from math import nan
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
@@ -15,6 +16,9 @@ from perfscope.schema.losses import Losses
 One = TypeVar("One")
 PLAIN = {(kind, ...) for kind in (int, float, str, bool)}
 """Of lists whose items are taken as they are."""
+
+
+_AS_THEY_ARE = {int, float, str, bool, NoneType}
 
 
 class NotAsDeclaredError(ValueError):
@@ -77,17 +81,16 @@ def read_as(document: Any, structure: type[One]) -> One:
 
 def _made(value: Any, kind: Any) -> Any:
     """A value of a document as its kind; it is known to be as declared."""
+    if kind in _AS_THEY_ARE or value is None:
+        return value
     origin = get_origin(kind)
     if origin in {Union, UnionType}:
-        kind = chosen(value, get_args(kind))
-        return _made(value, kind)
-    if kind is NoneType or value is None:
-        return None
+        return _made(value, chosen(value, get_args(kind)))
     if is_dataclass(kind):
         assert isinstance(kind, type)
-        kinds, keys = kinds_of(kind), {one.name: key_of(one.name) for one in fields(kind)}
-        held = {name: _made(value[key], kinds[key]) for name, key in keys.items() if key in value}
-        return kind(**_absent(kind, held.keys()) | held)
+        declared = _declared(kind)
+        held = {name: _made(value[key], one) for name, key, one in declared if key in value}
+        return kind(**(held if len(held) == len(declared) else _absent(kind, held.keys()) | held))
     if origin is tuple:
         items = get_args(kind)
         if items in PLAIN:
@@ -97,6 +100,14 @@ def _made(value: Any, kind: Any) -> Any:
     if origin is dict:
         return {key: _made(item, get_args(kind)[1]) for key, item in value.items()}
     return kind(value) if isinstance(kind, type) and issubclass(kind, Enum) else value
+
+
+@cache
+def _declared(structure: type) -> tuple[tuple[str, str, Any], ...]:
+    """Name, key and kind of each field of a structure."""
+    kinds = kinds_of(structure)
+    keys = [(one.name, key_of(one.name)) for one in fields(structure)]
+    return tuple((name, key, kinds[key]) for name, key in keys)
 
 
 def _absent(structure: type, held: Collection[str]) -> dict[str, Any]:

@@ -4,6 +4,8 @@ import json
 import math
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import cache
+from types import NoneType
 from typing import Any
 
 from perfscope.output import json_text
@@ -24,14 +26,28 @@ def plain(value: Any) -> Any:
 
     Of structures, a field that is as its declaration has it when absent is left out.
     """
-    if is_dataclass(value):
-        found = ((one, getattr(value, one.name)) for one in fields(value))
-        return {key_of(one.name): plain(item) for one, item in found if item is not one.default}
+    kind = type(value)
+    if kind in _AS_THEY_ARE or (kind is str and value.isascii()):
+        return value
+    if declared := _declared(kind):
+        found = ((key, getattr(value, name), absent) for name, key, absent in declared)
+        return {key: plain(item) for key, item, absent in found if item is not absent}
     if isinstance(value, dict):
         return {plain(str(key)): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     return _plain_one(value)
+
+
+_AS_THEY_ARE = frozenset({int, bool, NoneType})
+
+
+@cache
+def _declared(kind: type) -> tuple[tuple[str, str, Any], ...]:
+    """The fields of a structure: name, key, and what it is when absent; nothing of other kinds."""
+    if not is_dataclass(kind):
+        return ()
+    return tuple((one.name, key_of(one.name), one.default) for one in fields(kind))
 
 
 def _plain_one(value: Any) -> Any:

@@ -1,12 +1,10 @@
 """Edits of communication where other calls stand between the allreduces that they are of."""
 
-import sys
 from typing import Any
 
 import numpy as np
 import pytest
 
-import perfscope
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.coupled import Hubs
@@ -188,14 +186,6 @@ def test_nothing_is_left_to_hide_on_a_network_without_transfer() -> None:
     replay = with_a_backward_pass(0.02)
     gain_s = told(replay, "network:inf", "overlap").gain_s
     assert gain_s == pytest.approx(told(replay, "network:inf").gain_s)
-
-
-def test_fusing_without_the_engine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    replay = with_a_backward_pass(0.02)
-    monkeypatch.setitem(sys.modules, "perfscope._core", None)
-    monkeypatch.delattr(perfscope, "_core", raising=False)
-    with pytest.raises(RefusedEditError, match="needs the trace engine"):
-        told(replay, "fuse:64M")
 
 
 def test_fusing_leaves_queues_alone_where_that_takes_too_long(

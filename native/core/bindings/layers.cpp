@@ -1,6 +1,7 @@
 // Step functions of time, and the timeline of a rank, for numpy.
 #include "arrays.h"
 #include "bindings.h"
+#include "sinks/free_time.h"
 #include "sinks/rank_timeline.h"
 
 #include <nanobind/stl/optional.h>
@@ -13,6 +14,7 @@ namespace perfscope {
 namespace {
 
 using Ints = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Bytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Kinds = nb::ndarray<const uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 Intervals intervals_of(const Ints &starts, const Ints &ends, const Ints &values)
@@ -133,6 +135,21 @@ nb::tuple timeline(const nb::dict &told, const nb::tuple &marks, const nb::tuple
                           to_numpy(std::move(found.phases)), to_numpy(std::move(found.stacks)));
 }
 
+nb::tuple between_calls(const Bytes &operations, uint32_t main_tid, int64_t start, int64_t end, const nb::tuple &phases)
+{
+    if (operations.size() % sizeof(OperationRow))
+        throw nb::value_error("these bytes are no rows of the table");
+    const auto *const rows = reinterpret_cast<const OperationRow *>(operations.data());
+    const LayerView marked = view_of(phases);
+    FreeTime found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = free_time(rows, operations.size() / sizeof(OperationRow), main_tid, start, end, marked);
+    }
+    return nb::make_tuple(to_numpy(std::move(found.starts)), to_numpy(std::move(found.ends)),
+                          to_numpy(std::move(found.kinds)), to_numpy(std::move(found.in_phase)));
+}
+
 } // namespace
 
 void bind_layers(nb::module_ &module)
@@ -142,6 +159,8 @@ void bind_layers(nb::module_ &module)
     module.def("union", &united, nb::arg("starts"), nb::arg("ends"));
     module.def("distinct", &distinct, nb::arg("moments"));
     module.def("layer_at", &values_at, nb::arg("starts"), nb::arg("values"), nb::arg("moments"));
+    module.def("free_time", &between_calls, nb::arg("operations"), nb::arg("main_tid"), nb::arg("start"),
+               nb::arg("end"), nb::arg("phases"));
     module.def("rank_timeline", &timeline, nb::kw_only(), nb::arg("rules"), nb::arg("marks"), nb::arg("steps"),
                nb::arg("calls"), nb::arg("wait"), nb::arg("sampled"), nb::arg("life"), nb::arg("detail_end").none());
 }

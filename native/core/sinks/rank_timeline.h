@@ -39,7 +39,7 @@ struct SampledLayers {
 struct Life {
     int64_t start, end, focus_start, focus_end;
     int64_t detail_end = std::numeric_limits<int64_t>::max(); // behind it records were dropped
-    int64_t unnamed;                                          // account of time that nothing names
+    int64_t unnamed = NOTHING;                                // account of time that nothing names
 };
 
 // Segment i is [boundaries[i], boundaries[i + 1]).
