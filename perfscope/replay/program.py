@@ -146,8 +146,7 @@ class Program:
 
     def _gaps_ns(self, work: Work) -> Floats:
         own = np.bincount(work.row, weights=work.ns, minlength=self.row_count)
-        own += self.fixed_ns
-        return own
+        return np.asarray(self.fixed_ns + own)
 
     @cached_property
     def measured_lengths_ns(self) -> Floats:

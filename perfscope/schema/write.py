@@ -26,7 +26,7 @@ def plain(value: Any) -> Any:
 
     Of structures, a field that is as its declaration has it when absent is left out.
     """
-    kind = type(value)
+    kind: Any = type(value)
     if kind in _AS_THEY_ARE or (kind is str and value.isascii()):
         return value
     if declared := _declared(kind):

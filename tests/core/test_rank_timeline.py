@@ -106,6 +106,7 @@ def test_each_moment_has_the_account_of_the_definition(
     focus: Interval,
 ) -> None:
     nothing = (column([]), column([]))
+    enter, need, leave = (column([call[part] for call in called]) for part in range(3))
     transfer = INDEX[Account.COMMUNICATION_TRANSFER]
     boundaries, accounts, named, stacks = _core.rank_timeline(
         rules=ACCOUNT_RULES,
@@ -116,12 +117,7 @@ def test_each_moment_has_the_account_of_the_definition(
             np.array([kind for _, kind in marks], np.uint16),
         ),
         steps=(column([start for start, _ in steps]), column([end for _, end in steps])),
-        calls=(
-            *(column(list(c)) for c in zip(*called, strict=True)),
-            column([transfer] * len(called)),
-        )
-        if called
-        else (column([]),) * 4,
+        calls=(enter, need, leave, column([transfer] * len(called))),
         wait=INDEX[Account.COMMUNICATION_WAIT],
         sampled=(nothing,) * 4,
         life=(0, LATEST, *focus, INDEX[Account.UNTRACED]),
@@ -157,7 +153,7 @@ def test_time_between_calls_is_cut_at_phases_and_told_by_its_neighbors(
     in_call = [any(enter <= m < leave for enter, _, leave in called) for m in range(LATEST)]
     covered = [bool(np.any((start <= m) & (m < end))) for m in range(LATEST)]
     assert covered == [not inside for inside in in_call]
-    numbers: dict[tuple[int, int, int, int], int] = {}
+    numbers: dict[tuple[int, ...], int] = {}
     for s, e, number, inside in zip(
         start.tolist(), end.tolist(), kind.tolist(), in_phase.tolist(), strict=True
     ):
