@@ -22,7 +22,7 @@ HOSTILE = "<img src=x onerror=alert(1)>\x1b[2J"
 def document(sizes: tuple[int, ...] = (1, 2, 4, 8, 16, 32), label: str = "paper") -> dict[str, Any]:
     study = scaling(trained(sizes, evaluation=lambda p: 1.0 * p, evaluations=lambda p: 5 * p))
     findings = judge_study("scaling", study)
-    external = External(label, "paper.csv", (1.0, 8.0), {"time_s": (50.0, 9.0)})
+    external = External(label, "paper.csv", (1.0, 8.0), time_s=(50.0, 9.0))
     made = build(
         "scaling",
         study.runs,
