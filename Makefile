@@ -5,7 +5,7 @@ export PERFSCOPE_REFERENCE
 SHELL := /bin/bash
 BIN := .envs/mpich/bin
 CMAKE := export PATH="$(CURDIR)/$(BIN):$$PATH"; cmake -G Ninja
-ENVIRONMENTS := openmpi intelmpi torch tensorflow daal4py horovod
+ENVIRONMENTS := openmpi intelmpi torch tensorflow daal4py horovod integrations
 
 # $(call part,NAME,COMMANDS): runs the commands of one part and prints how long they took.
 define part

@@ -1,6 +1,7 @@
 """The errors that a user is meant to read: what happened, why, and what to do, in three lines."""
 
 from enum import IntEnum
+from typing import Any
 
 
 class ExitCode(IntEnum):
@@ -35,9 +36,19 @@ class PerfscopeError(Exception):
         self.action = action
         self.exit_code = exit_code
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As another process makes it again: an exception alone remembers its first argument."""
+        return _again, (type(self), dict(vars(self)))
+
     def lines(self) -> tuple[str, str, str]:
         """The three lines shown to the user."""
         return (self.what, self.why, self.action)
+
+
+def _again(kind: type[PerfscopeError], values: dict[str, Any]) -> PerfscopeError:
+    error = kind.__new__(kind, values["what"])
+    vars(error).update(values)
+    return error
 
 
 class UnreadableInputError(PerfscopeError):

@@ -54,6 +54,7 @@ ENVIRONMENTS = {
     "ecosystem": Perfscope.ABSENT,
     "hta": Perfscope.ABSENT,
     "extrap": Perfscope.ABSENT,
+    "integrations": Perfscope.ABSENT,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,6 +84,11 @@ GATES = ("warn", "fail")
     is_flag=True,
     help="Also check that the figures of the result agree with each other; exit with 1 if not.",
 )
+@click.option(
+    "--scheduler",
+    metavar="WHERE",
+    help="Read files on Dask workers: tcp://host:8786, slurm, or local:N processes.",
+)
 @click.option("--no-report", is_flag=True, help="Write analysis.json only.")
 @verbose_option
 def analyze(  # noqa: PLR0913 - one argument an option
@@ -99,6 +105,7 @@ def analyze(  # noqa: PLR0913 - one argument an option
     strict: bool,
     check: bool,
     no_report: bool,
+    scheduler: str | None,
 ) -> int:
     """Say where the time of a recorded run went, why, and what each fix saves.
 
@@ -113,7 +120,7 @@ def analyze(  # noqa: PLR0913 - one argument an option
 
     _check_gates(fail_on)
     rules = tuple(parse_rule(text) for text in phase_rules)
-    with told():
+    with _reading_on(scheduler), told():
         opened = open_traces(paths, ReadOptions(rules, communication))
     for choice in opened.choices:
         tell(choice)
@@ -129,6 +136,14 @@ def analyze(  # noqa: PLR0913 - one argument an option
     if check and not _is_sound(document):
         return ExitCode.GATE_FAILED
     return _exit_code(result, fail_under=fail_under, fail_on=fail_on, strict=strict)
+
+
+def _reading_on(scheduler: str | None) -> AbstractContextManager[None]:
+    if scheduler is None:
+        return nullcontext()
+    from perfscope.cluster.scheduler import reading_on
+
+    return reading_on(scheduler)
 
 
 def _check_gates(fail_on: Sequence[str]) -> None:

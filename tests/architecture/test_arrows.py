@@ -53,6 +53,7 @@ ARROWS = {
     "report": {"schema"},
     "report.studies": {"report", "schema"},
     "doctor": {"record"},
+    "cluster": {"readers"},
     "redaction": {"attribution", "readers"},
     "watch": {"attribution", "matching", "metrics", "readers", "report", "schema", "trace"},
 }

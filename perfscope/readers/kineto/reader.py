@@ -2,17 +2,15 @@
 
 import re
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from os import cpu_count
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
 from perfscope.errors import UnreadableInputError
-from perfscope.readers.common.blocks import MOST_BOMBS, GrowthError, not_tried
 from perfscope.readers.common.clocks import shift
+from perfscope.readers.common.spread import attempts
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.kineto.calls import (
     USER_PHASE,
@@ -184,21 +182,7 @@ def read_each(paths: Sequence[Path], read: Callable[[Path], One]) -> tuple[list[
     Raises:
         UnreadableInputError: none of them can be read.
     """
-    bombs: list[GrowthError] = []
-
-    def attempt(path: Path) -> One | UnreadableInputError:
-        if len(bombs) >= MOST_BOMBS:
-            return not_tried(str(path), len(bombs))
-        try:
-            return read(path)
-        except GrowthError as error:
-            bombs.append(error)
-            return error
-        except UnreadableInputError as error:
-            return error
-
-    with ThreadPoolExecutor(max_workers=min(len(paths), cpu_count() or 1)) as pool:
-        found = list(pool.map(attempt, paths))
+    found = attempts(paths, read)
     whole = [one for one in found if not isinstance(one, UnreadableInputError)]
     failures = [one for one in found if isinstance(one, UnreadableInputError)]
     if not whole:

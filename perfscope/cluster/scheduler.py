@@ -1,0 +1,202 @@
+"""Connects to Dask workers, or starts some, and has them read files."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from types import ModuleType
+from typing import Any
+
+import perfscope
+from perfscope.errors import PerfscopeError, UsageError
+from perfscope.output import tell
+from perfscope.readers.common.spread import spread_by
+
+EXTRA = "cluster"
+SLURM = "slurm"
+RETRIES = 3
+"""So often a file is read again whose worker was lost."""
+CONNECT_S = 20.0
+FIRST_WORKER_S = 600.0
+"""A batch system may let its first job wait for long."""
+SLURM_JOBS = "PERFSCOPE_SLURM_JOBS"
+DEFAULT_SLURM_JOBS = 4
+_LOCAL = re.compile(r"local:([1-9]\d{0,3})")
+_ADDRESS = re.compile(r"(tcp|tls|ucx|ws|wss)://\S+|[\w.\-\[\]]+:\d{1,5}")
+
+
+@contextmanager
+def reading_on(scheduler: str) -> Iterator[None]:
+    """Has files read by the workers of a scheduler during the block.
+
+    Args:
+        scheduler: its address, `slurm` for workers in jobs of Slurm, or `local:N` for N processes
+            of this machine.
+
+    Raises:
+        UsageError: the text is none of these, or a package is missing.
+        PerfscopeError: nobody answers, or no worker comes.
+    """
+    local = _LOCAL.fullmatch(scheduler)
+    is_address = _ADDRESS.fullmatch(scheduler) and not scheduler.startswith("local:")
+    if not (local or is_address or scheduler == SLURM):
+        raise UsageError(
+            f"--scheduler {scheduler!r} is not understood.",
+            why="It takes an address of a Dask scheduler, `slurm`, or `local:N` with N processes.",
+            action="Write it as --scheduler tcp://host:8786, --scheduler slurm or "
+            "--scheduler local:4.",
+        )
+    distributed = _package("distributed", EXTRA)
+    _quiet(distributed)
+    if local:
+        with (
+            _processes(distributed, int(local[1])) as cluster,
+            _connected(distributed, cluster, scheduler) as client,
+            spread_by(_Workers(client)),
+        ):
+            yield
+    elif scheduler == SLURM:
+        with (
+            _slurm() as cluster,
+            _connected(distributed, cluster, scheduler) as client,
+            spread_by(_Workers(client)),
+        ):
+            yield
+    else:
+        with _connected(distributed, scheduler, scheduler) as client, spread_by(_Workers(client)):
+            yield
+
+
+@contextmanager
+def _processes(distributed: ModuleType, number: int) -> Iterator[Any]:
+    """Processes of this machine as workers, which nothing outside can reach."""
+    try:
+        cluster = distributed.LocalCluster(
+            n_workers=number, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0"
+        )
+    except (OSError, RuntimeError, TimeoutError) as error:
+        raise PerfscopeError(
+            f"{number} workers could not be started here.",
+            why=f"{str(error).splitlines()[0] if str(error) else type(error).__name__}.",
+            action="Ask for fewer, or analyze without --scheduler.",
+        ) from error
+    with cluster:
+        yield cluster
+
+
+class _Workers:
+    """Calls a function on the workers; a call whose worker is lost is made again by another one."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def __call__(self, function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
+        futures = self._client.map(function, values, pure=False, retries=RETRIES)
+        try:
+            return list(self._client.gather(futures))
+        except OSError as error:
+            raise _lost(str(error)) from error
+        except Exception as error:
+            if type(error).__name__ in ("KilledWorker", "CancelledError", "FutureCancelledError"):
+                raise _lost(type(error).__name__) from error
+            raise
+        finally:
+            with suppress(Exception):
+                self._client.cancel(futures, force=True)
+
+
+@contextmanager
+def _connected(distributed: ModuleType, to: Any, told: str) -> Iterator[Any]:
+    try:
+        client = distributed.Client(to, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise PerfscopeError(
+            f"No Dask scheduler answers at {told}.",
+            why=f"{str(error).splitlines()[0] if str(error) else type(error).__name__}.",
+            action="Start one (dask scheduler), or let perfscope do it: --scheduler local:4.",
+        ) from error
+    with client:
+        _check_workers(client, told)
+        yield client
+
+
+def _check_workers(client: Any, told: str) -> None:
+    """Waits for the first worker and asks all for their version of perfscope."""
+    try:
+        client.wait_for_workers(1, timeout=FIRST_WORKER_S)
+        versions = client.run(_version)
+    except ModuleNotFoundError as error:
+        raise PerfscopeError(
+            f"The workers of {told} have no perfscope.",
+            why=f"{error}.",
+            action="Install it in the environment that the workers run in.",
+        ) from error
+    except (OSError, TimeoutError) as error:
+        raise PerfscopeError(
+            f"No worker of {told} is there.",
+            why=f"None came within {FIRST_WORKER_S:.0f} s.",
+            action="See whether its jobs or workers start, then try again.",
+        ) from error
+    if others := {version for version in versions.values() if version != perfscope.__version__}:
+        raise PerfscopeError(
+            f"The workers of {told} have another perfscope.",
+            why=f"Theirs is {', '.join(sorted(others))}, this one {perfscope.__version__}.",
+            action="Install the same version in the environment that the workers run in.",
+        )
+    tell(f"Reading on {len(versions)} worker{'' if len(versions) == 1 else 's'} of {told}")
+
+
+def _version() -> str:
+    return perfscope.__version__
+
+
+@contextmanager
+def _slurm() -> Iterator[Any]:
+    """Workers in jobs of Slurm; what a job asks for stands in dask-jobqueue's configuration."""
+    jobqueue = _package("dask_jobqueue", "", "dask-jobqueue")
+    told = os.environ.get(SLURM_JOBS, "")
+    jobs = int(told) if told.isdigit() else DEFAULT_SLURM_JOBS
+    try:
+        cluster = jobqueue.SLURMCluster()
+        cluster.scale(jobs=max(1, jobs))
+    except (OSError, ValueError, RuntimeError, TypeError) as error:
+        raise PerfscopeError(
+            "No jobs could be started under Slurm.",
+            why=f"{str(error).splitlines()[0] if str(error) else type(error).__name__}.",
+            action="Say what a job may have in ~/.config/dask/jobqueue.yaml (cores, memory, "
+            "account, queue); see jobqueue.dask.org.",
+        ) from error
+    with cluster:
+        yield cluster
+
+
+def _package(name: str, extra: str, distribution: str = "") -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        what = f"'perfscope-hpc[{extra}]'" if extra else distribution
+        raise UsageError(
+            f"--scheduler needs {distribution or name}, which is not installed.",
+            why=f"{error}.",
+            action=f"pip install {what}",
+        ) from error
+
+
+def _quiet(distributed: ModuleType) -> None:
+    """What Dask would log on stderr is told by errors, or is none of the user's business."""
+    settings = importlib.import_module("dask.config")
+    settings.set({"logging.distributed": "critical"})
+    for name in ("", ".worker", ".nanny", ".scheduler", ".core", ".comm", ".client"):
+        logging.getLogger(distributed.__name__ + name).setLevel(logging.CRITICAL)
+
+
+def _lost(why: str) -> PerfscopeError:
+    return PerfscopeError(
+        "The workers were lost again and again.",
+        why=f"A file was tried {RETRIES + 1} times ({why}).",
+        action="Give the workers more memory, or analyze without --scheduler.",
+    )

@@ -1,0 +1,108 @@
+"""Files read by the workers of a real Dask cluster on this machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.environments import REPOSITORY, Environment
+from tests.support.recording import job_variables, perfscope_command
+from tests.support.write_kineto import small
+
+# The first process that reads the second file is killed, as by a node that dies.
+LOSING = """
+import os, signal, sys
+from pathlib import Path
+from perfscope.cluster.scheduler import reading_on
+from perfscope.readers.common.spread import attempts
+
+here = Path(sys.argv[1])
+
+def read(path):
+    mark = here / 'killed'
+    if path.name == 'b' and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return path.read_text(), os.getpid()
+
+if __name__ == '__main__':
+    with reading_on('local:2'):
+        found = attempts([here / name for name in 'abcd'], read)
+    assert (here / 'killed').exists()
+    assert os.getpid() not in {process for _, process in found}
+    print(''.join(text for text, _ in found))
+"""
+
+
+def run(
+    command: list[str], cwd: Path, packages: Environment | None
+) -> subprocess.CompletedProcess[str]:
+    """A command of perfscope with the packages of another environment of the same Python."""
+    variables = {"PYTHONPATH": str(REPOSITORY)}
+    if packages is not None:
+        found = next(packages.prefix.glob("lib/python3*/site-packages"))
+        variables["PYTHONPATH"] += f"{os.pathsep}{found}"
+    return subprocess.run(
+        command,
+        cwd=cwd,
+        env=job_variables(variables),
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+    )
+
+
+@pytest.fixture
+def dask(environment: Callable[[str], Environment]) -> Environment:
+    return environment("integrations")
+
+
+def test_the_result_is_the_same_to_the_byte(tmp_path: Path, dask: Environment) -> None:
+    for number in range(2):
+        small().write(tmp_path / f"rank{number}.pt.trace.json")
+    (tmp_path / "cut.pt.trace.json").write_text('{"traceEvents": [')
+    results = []
+    for options in ([], ["--scheduler", "local:2"]):
+        words = ["analyze", ".", "--no-strict", "--json", "--no-report", *options]
+        done = run(perfscope_command(*words), tmp_path, dask)
+        assert done.returncode == 0, done.stderr
+        results.append((done.stdout, (tmp_path / "analysis.json").read_bytes()))
+    assert "Reading on 2 workers of local:2" in done.stderr
+    assert results[0] == results[1]
+
+
+def test_a_lost_worker_is_made_good(tmp_path: Path, dask: Environment) -> None:
+    for name in "abcd":
+        (tmp_path / name).write_text(name)
+    (tmp_path / "losing.py").write_text(LOSING)
+    done = run([sys.executable, "losing.py", str(tmp_path)], tmp_path, dask)
+    assert (done.returncode, done.stdout) == (0, "abcd\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "code", "what"),
+    [
+        ("local:0", 2, "--scheduler 'local:0' is not understood."),
+        ("tcp://127.0.0.1:9", 3, "No Dask scheduler answers at tcp://127.0.0.1:9."),
+    ],
+)
+def test_what_cannot_be_is_said_in_three_lines(
+    scheduler: str, code: int, what: str, tmp_path: Path, dask: Environment
+) -> None:
+    small().write(tmp_path / "rank0.pt.trace.json")
+    done = run(perfscope_command("analyze", ".", "--scheduler", scheduler), tmp_path, dask)
+    lines = done.stderr.splitlines()
+    assert (done.returncode, lines[0], len(lines)) == (code, what, 3)
+
+
+def test_without_dask_the_command_that_installs_it_is_told(tmp_path: Path) -> None:
+    small().write(tmp_path / "rank0.pt.trace.json")
+    done = run(perfscope_command("analyze", ".", "--scheduler", "local:2"), tmp_path, None)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[2] == "pip install 'perfscope-hpc[cluster]'"
