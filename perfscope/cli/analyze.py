@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from perfscope.integrations.junit import Case
     from perfscope.schema.analysis import Analysis
 
 ANALYSIS_FILE = "analysis.json"
@@ -89,6 +90,19 @@ GATES = ("warn", "fail")
     metavar="WHERE",
     help="Read files on Dask workers: tcp://host:8786, slurm, or local:N processes.",
 )
+@click.option(
+    "--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write the gates as JUnit XML."
+)
+@click.option(
+    "--sarif", type=click.Path(path_type=Path), metavar="FILE", help="Write findings as SARIF."
+)
+@click.option(
+    "--log",
+    "trackers",
+    multiple=True,
+    metavar="WHERE",
+    help="Hand the figures to tensorboard:DIR, wandb:PROJECT or mlflow:URI; may be repeated.",
+)
 @click.option("--no-report", is_flag=True, help="Write analysis.json only.")
 @verbose_option
 def analyze(  # noqa: PLR0913 - one argument an option
@@ -106,6 +120,9 @@ def analyze(  # noqa: PLR0913 - one argument an option
     check: bool,
     no_report: bool,
     scheduler: str | None,
+    junit: Path | None,
+    sarif: Path | None,
+    trackers: tuple[str, ...],
 ) -> int:
     """Say where the time of a recorded run went, why, and what each fix saves.
 
@@ -133,9 +150,11 @@ def analyze(  # noqa: PLR0913 - one argument an option
     report = _write(document, None if no_report else result, places)
     what = "Analysis" if no_report else "Report"
     answer(document, partial(_print, result), as_json=as_json, last=f"{what}: {report}")
+    cases = _cases(result, fail_under, fail_on)
+    _hand_on(document, result, cases, junit=junit, sarif=sarif, trackers=trackers)
     if check and not _is_sound(document):
         return ExitCode.GATE_FAILED
-    return _exit_code(result, fail_under=fail_under, fail_on=fail_on, strict=strict)
+    return _exit_code(result, cases, strict=strict)
 
 
 def _reading_on(scheduler: str | None) -> AbstractContextManager[None]:
@@ -208,17 +227,11 @@ def _is_sound(document: dict[str, Any]) -> bool:
     return not found
 
 
-def _exit_code(
-    result: Analysis,
-    *,
-    fail_under: float | None,
-    fail_on: Sequence[str],
-    strict: bool,
-) -> int:
+def _exit_code(result: Analysis, cases: Sequence[Case], *, strict: bool) -> int:
     """0, 4 for a damaged recording, or 1 for a gate that failed; why is said on stderr."""
-    failed = _failed_gates(result, fail_under, fail_on)
-    for reason in failed:
-        tell(f"Gate failed: {reason}")
+    failed = [case for case in cases if case.failure is not None]
+    for case in failed:
+        tell(f"Gate failed: {case.failure}")
     if strict and result.run.damage:
         for one in result.run.damage:
             tell(f"Damaged recording: {one.text}")
@@ -227,18 +240,51 @@ def _exit_code(
     return ExitCode.GATE_FAILED if failed else ExitCode.OK
 
 
-def _failed_gates(result: Analysis, fail_under: float | None, fail_on: Sequence[str]) -> list[str]:
-    reasons = []
+def _cases(result: Analysis, fail_under: float | None, fail_on: Sequence[str]) -> list[Case]:
+    """The gates and the findings, each with the reason why it fails if it does."""
+    from perfscope.integrations.junit import Case
+
+    cases = []
     leading = result.verdict.efficiency
     value = leading.value
-    if fail_under is not None and (value is None or value < fail_under):
+    if fail_under is not None:
         shown = f"not available ({leading.reason})" if value is None else f"{value:.3f}"
-        reasons.append(f"{leading.label} {shown}, --fail-under {fail_under:g}")
+        reason = f"{leading.label} {shown}, --fail-under {fail_under:g}"
+        is_failed = value is None or value < fail_under
+        cases.append(Case(leading.label, reason if is_failed else None))
     for finding in result.findings:
         status, name = finding.status.value, finding.id
         caught = (status == "fail" and {name, "fail", "warn"} & set(fail_on)) or (
             status == "warn" and "warn" in fail_on
         )
-        if caught:
-            reasons.append(f"{name}: {finding.title}")
-    return reasons
+        failure = f"{name}: {finding.title}" if caught else None
+        cases.append(Case(name, failure, f"{status}: {finding.title}"))
+    return cases
+
+
+def _hand_on(
+    document: dict[str, Any],
+    result: Analysis,
+    cases: Sequence[Case],
+    *,
+    junit: Path | None,
+    sarif: Path | None,
+    trackers: Sequence[str],
+) -> None:
+    """Writes what other programs read of the result, where that is asked for."""
+    from perfscope.files import write_output
+    from perfscope.integrations import junit as report
+    from perfscope.integrations import sarif as findings
+
+    if junit is not None:
+        with writing(junit):
+            write_output(junit, report.junit("perfscope analyze", cases).encode("utf-8"))
+    if sarif is not None:
+        text = findings.sarif(result.findings, version=result.tool.version, root=Path.cwd())
+        with writing(sarif):
+            write_output(sarif, text.encode("utf-8"))
+    if trackers:
+        from perfscope.integrations.trackers import log
+
+        for where in trackers:
+            tell(log(where, document))

@@ -99,6 +99,9 @@ def spread(arguments: Sequence[str]) -> list[str]:
 @foa_option
 @phase_option
 @study_json_option
+@click.option(
+    "--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write the gates as JUnit XML."
+)
 @click.option("--markdown", metavar="FILE", help="Write Markdown for a pull request; - is stdout.")
 @click.option(
     "--output",
@@ -122,6 +125,7 @@ def compare(  # noqa: PLR0913 - one argument an option
     phase_rules: tuple[str, ...],
     as_json: bool,
     markdown: str | None,
+    junit: Path | None,
     output: Path | None,
 ) -> int:
     """Compare runs: environment first, then speed, efficiencies, time and findings.
@@ -152,7 +156,7 @@ def compare(  # noqa: PLR0913 - one argument an option
         output or Path("compare"),
         as_json=as_json,
         is_told=not _write_markdown(study, markdown),
-        gates=lambda: _failed_gates(study, fail_on),
+        gates=lambda: _told_gates(study, fail_on, junit),
     )
 
 
@@ -228,6 +232,20 @@ def _write_markdown(study: Study, file: str | None) -> bool:
     with writing(Path(file)):
         write_output(Path(file), text.encode("utf-8"))
     return False
+
+
+def _told_gates(study: Study, fail_on: Sequence[str], junit: Path | None) -> list[str]:
+    """The gates that failed, in words, which the JUnit report also has where one is wanted."""
+    from perfscope.files import write_output
+    from perfscope.integrations.junit import Case
+    from perfscope.integrations.junit import junit as report
+
+    failed = _failed_gates(study, fail_on)
+    if junit is not None:
+        cases = [Case("comparison", "; ".join(failed) or None, study.verdict.sentence)]
+        with writing(junit):
+            write_output(junit, report("perfscope compare", cases).encode("utf-8"))
+    return failed
 
 
 def _failed_gates(study: Study, fail_on: Sequence[str]) -> list[str]:

@@ -54,6 +54,7 @@ ARROWS = {
     "report.studies": {"report", "schema"},
     "doctor": {"record"},
     "cluster": {"readers"},
+    "integrations": {"schema"},
     "redaction": {"attribution", "readers"},
     "watch": {"attribution", "matching", "metrics", "readers", "report", "schema", "trace"},
 }

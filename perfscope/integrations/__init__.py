@@ -1,0 +1,1 @@
+"""Where people work: experiment trackers, continuous integration, pytest, notebooks."""

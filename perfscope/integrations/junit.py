@@ -1,0 +1,51 @@
+"""Gates as a JUnit report, which every CI system shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape, quoteattr
+
+from perfscope.output import visible
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing that was judged.
+
+    Attributes:
+        name: what it is called.
+        failure: why it fails, None where it does not.
+        text: what else is to be said of it.
+    """
+
+    name: str
+    failure: str | None = None
+    text: str = ""
+
+
+def junit(suite: str, cases: Sequence[Case]) -> str:
+    """The report, in the form that Jenkins, GitLab and GitHub's viewers agree on.
+
+    Args:
+        suite: what judged.
+        cases: what was judged.
+    """
+    failed = sum(case.failure is not None for case in cases)
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>']
+    counts = f'tests="{len(cases)}" failures="{failed}" errors="0"'
+    lines.append(f"<testsuites {counts}>")
+    lines.append(f"<testsuite name={_attribute(suite)} {counts}>")
+    for case in cases:
+        lines.append(f'<testcase classname="perfscope" name={_attribute(case.name)}>')
+        if case.failure is not None:
+            shown = escape(visible(case.failure))
+            lines.append(f"<failure message={_attribute(case.failure)}>{shown}</failure>")
+        if case.text:
+            lines.append(f"<system-out>{escape(visible(case.text))}</system-out>")
+        lines.append("</testcase>")
+    return "\n".join([*lines, "</testsuite>", "</testsuites>", ""])
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(visible(text))

@@ -1,0 +1,64 @@
+"""`pytest --perfscope`: records the tests; each test is a phase of the report.
+
+pytest loads this file wherever perfscope is installed: it imports nothing until it is asked to.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
+
+RECORDED = "PERFSCOPE_DIR"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the option."""
+    group = parser.getgroup("perfscope")
+    group.addoption(
+        "--perfscope",
+        nargs="?",
+        const="trace",
+        metavar="DIR",
+        help="record the tests into DIR [trace]; each is a phase in `perfscope analyze DIR`",
+    )
+
+
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """Runs the same pytest again under `perfscope run`; a library cannot be preloaded later."""
+    directory = config.getoption("--perfscope")
+    if directory is None or os.environ.get(RECORDED):
+        return None
+    command = [sys.executable, "-m", "perfscope", "run", "--output", directory, "--"]
+    command += [sys.executable, "-m", "pytest", *config.invocation_params.args]
+    sys.stdout.flush()
+    os.chdir(config.invocation_params.dir)
+    os.execv(sys.executable, command)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Names the tests as phases where they are recorded."""
+    if config.getoption("--perfscope") is not None and os.environ.get(RECORDED):
+        config.pluginmanager.register(_phases(), "perfscope-phases")
+
+
+def _phases() -> object:
+    """A plugin that makes a phase of each test."""
+    import pytest  # noqa: PLC0415
+
+    import perfscope  # noqa: PLC0415
+
+    class Phases:
+        """Hooks of pytest."""
+
+        @pytest.hookimpl(hookwrapper=True)
+        def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
+            """Marks a test while it is called."""
+            with perfscope.phase(item.nodeid):
+                yield
+
+    return Phases()

@@ -1,0 +1,158 @@
+"""`%%perfscope` for Jupyter: records a cell as a program of its own and shows what was found.
+
+    %load_ext perfscope.magic
+
+    %%perfscope -n 2
+    from mpi4py import MPI
+    ...
+
+The cell runs in processes of its own, as `perfscope run` starts them: the kernel itself cannot be
+recorded after its start, and has one rank. What the cell needs stands in it or in files.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from perfscope.errors import PerfscopeError, UsageError
+from perfscope.files import read_json
+from perfscope.output import tell_lines, visible
+
+if TYPE_CHECKING:
+    from perfscope.dataframes.opened import OpenedTrace
+
+MOST_FINDINGS = 8
+CELL = "cell.py"
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A recorded cell: shown by a notebook as its verdict, figures and findings.
+
+    Attributes:
+        directory: the run directory.
+        document: as analysis.json holds it.
+    """
+
+    directory: Path
+    document: dict[str, Any]
+
+    @property
+    def report(self) -> Path:
+        """The page."""
+        return self.directory / "report.html"
+
+    def open_trace(self) -> OpenedTrace:
+        """The tables as DataFrames."""
+        import perfscope  # noqa: PLC0415 - an analysis is heavy
+
+        return perfscope.open_trace(self.directory)
+
+    def __repr__(self) -> str:
+        return f"{visible(self._sentence)} ({self.report})"
+
+    @property
+    def _sentence(self) -> str:
+        return str((self.document.get("verdict") or {}).get("sentence") or "")
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows; every text is escaped, as it comes from the program."""
+        rows = [
+            (row.get("status"), row.get("title"), row.get("gain_s"))
+            for row in self.document.get("findings") or []
+            if row.get("status") in ("fail", "warn")
+        ][:MOST_FINDINGS]
+        body = "".join(
+            f"<tr><td>{_cell(status)}</td><td style='text-align:left'>{_cell(title)}</td>"
+            f"<td>{'' if gain is None else f'{gain:.3g} s'}</td></tr>"
+            for status, title, gain in rows
+        )
+        table = (
+            f"<table><thead><tr><th></th><th>finding</th><th>gain</th></tr></thead>"
+            f"<tbody>{body}</tbody></table>"
+            if rows
+            else ""
+        )
+        link = escape(str(self.report), quote=True)
+        return f"<p><b>{_cell(self._sentence)}</b></p>{table}<p><a href='{link}'>{link}</a></p>"
+
+
+def record_cell(line: str, cell: str) -> Recorded:
+    """Records the code of a cell.
+
+    Args:
+        line: `-n RANKS` for mpirun, and options of `perfscope run`.
+        cell: the code.
+
+    Raises:
+        UsageError: the line cannot be understood.
+        PerfscopeError: the cell failed or could not be analyzed.
+    """
+    ranks, options = _options(line.split())
+    place = Path(tempfile.mkdtemp(prefix="perfscope-cell-"))
+    (place / CELL).write_text(cell, encoding="utf-8")
+    directory = place / "trace"
+    launcher = ["mpirun", "-n", str(ranks)] if ranks > 1 else []
+    _run(
+        ["run", "-o", str(directory), *options, "--", *launcher, sys.executable, str(place / CELL)]
+    )
+    _run(["analyze", str(directory), "--no-strict", "--json"], is_told=False)
+    return Recorded(directory, read_json(directory / "analysis.json"))
+
+
+def _options(words: list[str]) -> tuple[int, list[str]]:
+    """Number of ranks, and the options that `perfscope run` gets."""
+    if "-n" not in words:
+        return 1, words
+    place = words.index("-n")
+    number = words[place + 1] if place + 1 < len(words) else ""
+    if not (number.isascii() and number.isdigit() and 0 < int(number[:6]) < 100_000):
+        raise UsageError(
+            f"-n {number!r} is no number of ranks.",
+            why="It says how many processes mpirun starts.",
+            action="Write it as %%perfscope -n 2",
+        )
+    return int(number), words[:place] + words[place + 2 :]
+
+
+def _run(words: list[str], *, is_told: bool = True) -> None:
+    """Runs perfscope; what it and the program print goes to the notebook."""
+    done = subprocess.run(
+        [sys.executable, "-m", "perfscope", *words],
+        capture_output=True,
+        text=True,
+        errors="backslashreplace",
+        check=False,
+    )
+    if is_told:
+        tell_lines(done.stdout + done.stderr)
+    if done.returncode != 0:
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        raise PerfscopeError(
+            f"perfscope {words[0]} ended with exit code {done.returncode}.",
+            why=visible(lines[-1]) if lines else "It said nothing.",
+            action="See what the cell printed above.",
+        )
+
+
+def _cell(text: object) -> str:
+    return escape(visible(str(text or "")))
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Called by `%load_ext perfscope.magic`."""
+
+    def perfscope_cell(line: str, cell: str) -> Recorded | None:
+        try:
+            return record_cell(line, cell)
+        except PerfscopeError as error:
+            tell_lines("\n".join(error.lines()))
+            return None
+
+    shell.register_magic_function(perfscope_cell, "cell", "perfscope")

@@ -1,0 +1,89 @@
+"""A cell of a notebook and a run of tests, each recorded by what the user types there."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from perfscope.magic import Recorded
+from tests.support.environments import REPOSITORY, Environment
+from tests.support.recording import job_variables, perfscope_command
+
+NOTEBOOK = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.run_line_magic('load_ext', 'perfscope.magic')
+cell = '''
+import perfscope
+for number in range(3):
+    perfscope.step()
+print("in the cell")
+'''
+found = shell.run_cell_magic('perfscope', '', cell)
+print('HTML', found._repr_html_()[:3], len(found.open_trace().ranks))
+assert shell.run_cell_magic('perfscope', '', 'raise SystemExit(7)') is None
+assert shell.run_cell_magic('perfscope', '-n none', 'pass') is None
+"""
+TESTS = """
+import time
+def test_one(): time.sleep(0.05)
+def test_two(): assert False
+"""
+
+
+def test_a_cell_is_recorded(tmp_path: Path, environment: Callable[[str], Environment]) -> None:
+    packages = next(environment("integrations").prefix.glob("lib/python3*/site-packages"))
+    path = f"{REPOSITORY}{os.pathsep}{packages}"
+    done = subprocess.run(
+        [sys.executable, "-c", NOTEBOOK],
+        cwd=tmp_path,
+        env=job_variables({"PYTHONPATH": path, "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}),
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "HTML <p> 1" in done.stdout
+    assert "in the cell" in done.stderr
+    assert "perfscope run ended with exit code 7." in done.stderr
+    assert "Write it as %%perfscope -n 2" in done.stderr
+
+
+def test_texts_of_the_job_are_escaped_in_a_notebook() -> None:
+    rows = [{"status": "fail", "title": "<script>", "gain_s": 1.0}]
+    shown = Recorded(Path("<b>"), {"verdict": {"sentence": "<i>"}, "findings": rows})._repr_html_()
+    assert not {"<script>", "<i>", "<b>x"} & {part for part in ("<script>", "<i>") if part in shown}
+    assert "&lt;script&gt;" in shown
+
+
+def test_tests_are_recorded_as_phases(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(TESTS, encoding="utf-8")
+    words = ["-m", "pytest", "-p", "perfscope.integrations.pytest_plugin", "--perfscope", "rec"]
+    done = subprocess.run(
+        [sys.executable, *words, "test_it.py", "-p", "no:cacheprovider"],
+        cwd=tmp_path,
+        env=job_variables({"PYTHONPATH": str(REPOSITORY), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr  # as pytest has it when a test fails
+    assert "1 failed, 1 passed" in done.stdout
+    analyzed = subprocess.run(
+        perfscope_command("analyze", "rec", "--no-report", "--no-strict"),
+        cwd=tmp_path,
+        env=job_variables(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert analyzed.returncode == 0, analyzed.stderr
+    document = json.loads((tmp_path / "rec" / "analysis.json").read_text(encoding="utf-8"))
+    assert "user:test_it.py::test_one" in {phase["id"] for phase in document["phases"]}

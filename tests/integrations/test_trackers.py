@@ -1,0 +1,110 @@
+"""Figures in the real trackers, without a network."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from perfscope.integrations.scalars import SCALARS, scalars
+from tests.support.environments import REPOSITORY, Environment
+from tests.support.recording import job_variables, perfscope_command
+
+SAMPLE = REPOSITORY / "sample_traces" / "rank_zero_evaluation"
+# What each tracker's own package reads back: the name of a figure and its value.
+READ_BACK = {
+    "tensorboard": """
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+events = EventAccumulator('runs')
+events.Reload()
+found = {tag: events.Tensors(tag)[0].tensor_proto.float_val[0] for tag in events.Tags()['tensors']}
+""",
+    "mlflow": """
+import mlflow
+mlflow.set_tracking_uri('sqlite:///mlflow.db')
+[run] = mlflow.search_runs(output_format='list', search_all_experiments=True)
+found = run.data.metrics
+assert run.data.tags['perfscope/status'] == 'fail'
+""",
+    # its package reads such a file only to send it; in it figures stand as JSON
+    "wandb": r"""
+import re
+from pathlib import Path
+[path] = Path('wandb').glob('offline-run-*/*.wandb')
+pairs = re.findall(rb'(perfscope/\w+)[^0-9\-]{1,4}(-?[0-9.]+(?:e-?[0-9]+)?)', path.read_bytes())
+found = {key.decode(): float(value) for key, value in pairs}
+""",
+}
+PLACES = {
+    "tensorboard": "tensorboard:runs",
+    "mlflow": "mlflow:sqlite:///mlflow.db",
+    "wandb": "wandb:x",
+}
+
+
+def run(
+    command: list[str], cwd: Path, packages: Environment | None
+) -> subprocess.CompletedProcess[str]:
+    found = next(packages.prefix.glob("lib/python3*/site-packages")) if packages else ""
+    path = f"{REPOSITORY}{os.pathsep}{found}" if found else str(REPOSITORY)
+    variables = {"PYTHONPATH": path, "WANDB_MODE": "offline", "HOME": str(cwd)}
+    return subprocess.run(
+        command,
+        cwd=cwd,
+        env=job_variables(variables),
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("name", list(PLACES))
+def test_a_tracker_reads_back_what_was_logged(
+    name: str, tmp_path: Path, environment: Callable[[str], Environment]
+) -> None:
+    packages = environment("integrations")
+    words: list[str | Path] = [
+        "analyze",
+        SAMPLE,
+        "--no-report",
+        "-o",
+        tmp_path,
+        "--log",
+        PLACES[name],
+    ]
+    done = run(perfscope_command(*words), tmp_path, packages)
+    assert done.returncode == 0, done.stderr
+    code = f"{READ_BACK[name]}\nimport json, sys\nprint('FOUND', json.dumps(found))"
+    read = run([sys.executable, "-c", code], tmp_path, packages)
+    assert read.returncode == 0, read.stderr
+    told = next(line for line in read.stdout.splitlines() if line.startswith("FOUND"))
+    found = json.loads(told.removeprefix("FOUND"))
+    document = json.loads((tmp_path / "analysis.json").read_text(encoding="utf-8"))
+    expected = scalars(document)
+    assert len(expected) >= 10
+    assert {key: found.get(key) for key in expected} == pytest.approx(expected, rel=1e-6)
+
+
+def test_what_is_missing_is_left_out() -> None:
+    assert scalars({"metrics": {"load_balance": {"value": None}}, "run": {"ranks": 2}}) == {
+        "perfscope/ranks": 2.0
+    }
+    assert len({scalar.name for scalar in SCALARS}) == len(SCALARS)
+
+
+@pytest.mark.parametrize(
+    ("where", "last"), [("mlflow:x", "pip install mlflow"), ("neptune:x", "Write it as")]
+)
+def test_what_cannot_be_is_said_in_three_lines(where: str, last: str, tmp_path: Path) -> None:
+    words: list[str | Path] = ["analyze", SAMPLE, "--no-report", "-o", tmp_path, "--log", where]
+    done = run(perfscope_command(*words), tmp_path, None)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith(last)
+    # the analysis itself is there
+    assert (tmp_path / "analysis.json").exists()
