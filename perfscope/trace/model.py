@@ -60,6 +60,7 @@ class Format(Enum):
     MEMRAY = "memray"
     PYSPY = "py-spy"
     TALP = "talp"
+    FLIGHT = "flight recorder"
 
     @property
     def is_report(self) -> bool:
@@ -78,7 +79,7 @@ class Format(Enum):
 
 
 OF_ONE_PROCESS = {Format.MPROF, Format.MEMRAY}
-REPORTS = {Format.PYSPY, Format.TALP}
+REPORTS = {Format.PYSPY, Format.TALP, Format.FLIGHT}
 
 # peer: >= 0 is a world rank
 PEER_NONE, PEER_UNKNOWN, PEER_PROC_NULL = -1, -2, -3

@@ -1,0 +1,151 @@
+"""One dump of PyTorch's flight recorder: the last collectives of one rank."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from perfscope.errors import UnreadableInputError
+from perfscope.files import parse_json
+from perfscope.readers.common import texts
+from perfscope.readers.flight.plain_pickle import NotPlainError, plain_value
+
+WHAT = "a dump of the flight recorder"
+ACTION = "Copy it again from the job; dumps are written by TORCH_NCCL_DUMP_ON_TIMEOUT=1."
+PROTO = b"\x80"
+LIBRARY = "/torch/"
+_NUMBER = re.compile(r"(\d{1,6})(?:\.\w+)?$")
+_LATEST_NS = 4 * 10**18
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One operation that a rank put into a process group's queue.
+
+    Attributes:
+        group: the process group, by its description where it has one.
+        number: of a collective on the group; those of messages count apart.
+        name: of the operation, with its backend.
+        state: "scheduled", "started" or "completed".
+        is_done: whether it was over when the dump was made.
+        created_ns: when it was put there, since 1970; 0 unknown.
+        seconds: how long it ran on the device, where PyTorch measured it.
+        sizes: of what went in.
+        where: the program's own line, else the innermost.
+    """
+
+    group: str
+    number: int
+    name: str
+    is_message: bool
+    state: str
+    is_done: bool
+    created_ns: int
+    seconds: float | None
+    sizes: str
+    where: str
+
+
+@dataclass(frozen=True)
+class Dump:
+    """What one rank left; `status` are the last numbers by group: enqueued, started, completed."""
+
+    path: Path
+    rank: int | None
+    release: str
+    entries: tuple[Entry, ...]
+    status: Mapping[str, tuple[int | None, int | None, int | None]]
+
+
+def read_dump(path: Path) -> Dump:
+    """The dump in a file, a pickle or JSON.
+
+    Raises:
+        UnreadableInputError: it is damaged, or would have to be executed.
+    """
+    notes: list[str] = []
+    content = texts.content_of(path, notes.append, ACTION)
+    try:
+        value = plain_value(content) if content[:1] == PROTO else parse_json(content, [])
+    except NotPlainError as error:
+        why = f"As a pickle {error}; perfscope executes none."
+        raise UnreadableInputError(f"{path} is not {WHAT}.", why=why, action=ACTION) from error
+    except ValueError as error:
+        why = f"Its JSON ends early or is damaged: {error}."
+        raise UnreadableInputError(
+            f"{path} cannot be read as {WHAT}.", why=why, action=ACTION
+        ) from error
+    document = texts.mapping(value)
+    groups = _groups(document)
+    entries = [_entry(row) for row in texts.rows(document.get("entries"))]
+    if not entries and not document.get("pg_status"):
+        why = "Neither `entries` nor `pg_status` holds anything."
+        raise UnreadableInputError(f"{path} tells of no operation.", why=why, action=ACTION)
+    number = _NUMBER.search(path.name)
+    status = {
+        groups.get(str(key), str(key)): _status(texts.mapping(told))
+        for key, told in texts.mapping(document.get("pg_status")).items()
+    }
+    return Dump(
+        path,
+        int(number[1]) if number else None,
+        texts.text(document, "version")[:20],
+        tuple(entries),
+        status,
+    )
+
+
+def _groups(document: Mapping[str, Any]) -> dict[str, str]:
+    """What groups are called, by the numbers that `pg_status` has."""
+    found = {}
+    for row in texts.rows(document.get("entries")):
+        told = row.get("process_group")
+        if isinstance(told, list | tuple) and len(told) == 2:
+            found[str(row.get("pg_id"))] = _group(told)
+    return found
+
+
+def _group(told: object) -> str:
+    if not isinstance(told, list | tuple) or len(told) != 2:
+        return "?"
+    name, description = (str(one)[:80] for one in told)
+    return description if description not in ("", "undefined") else name
+
+
+def _entry(row: Mapping[str, Any]) -> Entry:
+    is_message = row.get("is_p2p") is True
+    number = texts.whole(row, "p2p_seq_id" if is_message else "collective_seq_id")
+    state = texts.text(row, "state")[:20]
+    created = row.get("time_created_ns")
+    duration = texts.amount(row, "duration_ms")
+    return Entry(
+        group=_group(row.get("process_group")),
+        number=-1 if number is None else number,
+        name=texts.text(row, "profiling_name")[:120] or "unknown",
+        is_message=is_message,
+        state=state,
+        is_done=state == "completed" or row.get("retired") is True,
+        created_ns=created if isinstance(created, int) and 0 < created < _LATEST_NS else 0,
+        seconds=None if duration is None else duration / 1e3,
+        sizes=str(row.get("input_sizes"))[:120],
+        where=_where(row.get("frames")),
+    )
+
+
+def _where(told: object) -> str:
+    frames = texts.rows(told)
+    own = [row for row in frames if LIBRARY not in texts.text(row, "filename")]
+    if not frames:
+        return ""
+    row = (own or frames)[0]
+    file = texts.text(row, "filename")
+    return f"{texts.text(row, 'name')} ({file}:{texts.whole(row, 'line') or 0})"[:300]
+
+
+def _status(told: Mapping[str, Any]) -> tuple[int | None, int | None, int | None]:
+    names = ("enqueued", "started", "completed")
+    found = [texts.whole(told, f"last_{name}_collective") for name in names]
+    return found[0], found[1], found[2]

@@ -1,0 +1,207 @@
+"""Reads dumps of PyTorch's flight recorder, one for each rank: who never came to which collective.
+
+They hold when operations were put into a queue, and hardly ever how long they took: no efficiency
+follows. Pickles are read without executing them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from perfscope.readers.common.tool_reports import report, reporting_trace, table
+from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
+from perfscope.readers.flight.dump import PROTO, Dump, Entry, read_dump
+from perfscope.readers.kineto.reader import read_each
+from perfscope.schema.enums import Quantity
+from perfscope.schema.other_tools import Cell, ToolTable
+from perfscope.trace.model import Format, Trace
+from perfscope.units import counted
+
+_SIGNS = re.compile(rb'"(?:collective_seq_id|last_enqueued_collective)"\s*:')
+_IN_PICKLE = (b"collective_seq_id", b"last_enqueued_collective", b"pg_status")
+MOST_SAID = 4
+WHY = "a dump of the flight recorder tells when operations were queued, and not how long they took"
+Key = tuple[str, int]
+"""A process group and the number of a collective on it."""
+
+
+def _recognizes(place: Place) -> bool:
+    head = place.head
+    if head[:1] == PROTO:
+        return any(word in head for word in _IN_PICKLE)
+    return head.lstrip()[:1] == b"{" and _SIGNS.search(head) is not None
+
+
+def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
+    """The run that these dumps are of.
+
+    Raises:
+        UnreadableInputError: none of them can be read.
+    """
+    dumps, notes = read_each(paths, read_dump)
+    ranks = _by_rank(dumps)
+    if len(ranks) < len(dumps):
+        notes.append("Several dumps are of one rank by their names: the last one of each counts.")
+    moments = [e.created_ns for dump in ranks.values() for e in dump.entries if e.created_ns]
+    told = report(
+        f"PyTorch's flight recorder {dumps[0].release}".strip(),
+        dumps[0].path if len(dumps) == 1 else dumps[0].path.parent,
+        _sentences(ranks),
+        [_unfinished(ranks), _progress(ranks), _operations(ranks)],
+    )
+    return reporting_trace(
+        dumps[0].path,
+        Format.FLIGHT,
+        told,
+        why=WHY,
+        ranks=list(ranks),
+        origin_unix_ns=min(moments, default=0),
+        wall_ns=max(moments, default=0) - min(moments, default=0),
+        notes=notes,
+    )
+
+
+def _by_rank(dumps: Sequence[Dump]) -> dict[int, Dump]:
+    """The dumps by the number at the end of their names, else in their order."""
+    if any(dump.rank is None for dump in dumps):
+        return dict(enumerate(dumps))
+    return {dump.rank or 0: dump for dump in sorted(dumps, key=lambda one: one.rank or 0)}
+
+
+def _collectives(ranks: Mapping[int, Dump]) -> dict[Key, dict[int, Entry]]:
+    found: dict[Key, dict[int, Entry]] = defaultdict(dict)
+    for rank, dump in ranks.items():
+        for entry in dump.entries:
+            if not entry.is_message and entry.number >= 0:
+                found[entry.group, entry.number][rank] = entry
+    return found
+
+
+def _sentences(ranks: Mapping[int, Dump]) -> list[str]:
+    found = _collectives(ranks)
+    said = [*_behind(found), *_different(found)]
+    late = [(rank, e) for rank, dump in ranks.items() for e in dump.entries if not e.is_done]
+    if late and not said:
+        rank, entry = late[0]
+        where = f", called in {entry.where}" if entry.where else ""
+        said.append(
+            f"{counted(len(late), 'operation')} had not ended when the dump was made; the first of "
+            f"rank {rank} is number {entry.number} of {entry.group}, {entry.name}{where}."
+        )
+    count = sum(len(dump.entries) for dump in ranks.values())
+    of = counted(len(ranks), "rank")
+    said.append(f"It holds the last {counted(count, 'operation')} of {of}.")
+    return said[:MOST_SAID]
+
+
+def _behind(found: Mapping[Key, Mapping[int, Entry]]) -> Iterator[str]:
+    """Which ranks never came to the last collective of a group that others are in."""
+    last: dict[str, dict[int, int]] = defaultdict(dict)
+    for group, number in found:
+        for rank in found[group, number]:
+            last[group][rank] = max(last[group].get(rank, -1), number)
+    for group, reached in last.items():
+        most = max(reached.values())
+        behind = sorted(rank for rank, number in reached.items() if number < most)
+        if not behind:
+            continue
+        ahead = sorted(set(reached) - set(behind))
+        first = reached[behind[0]] + 1
+        waiting = found.get((group, first), {}).get(ahead[0])
+        where = f" in {waiting.where}" if waiting and waiting.where else ""
+        what = f", {waiting.name}{where}" if waiting else ""
+        yield (
+            f"In {group} rank {behind[0]} came to collective {reached[behind[0]]}, and rank "
+            f"{ahead[0]} to {most}: number {first}{what}, was never reached by {_listed(behind)}."
+        )
+
+
+def _different(found: Mapping[Key, Mapping[int, Entry]]) -> Iterator[str]:
+    """Collectives that are not the same on all ranks."""
+    for (group, number), by_rank in sorted(found.items()):
+        names = {entry.name for entry in by_rank.values()}
+        if len(names) > 1:
+            told = ", ".join(f"{e.name} on rank {rank}" for rank, e in list(by_rank.items())[:3])
+            yield f"Collective {number} of {group} is another operation on each rank: {told}."
+            return
+
+
+def _listed(ranks: Sequence[int]) -> str:
+    shown = ", ".join(str(rank) for rank in ranks[:5])
+    more = f" and {len(ranks) - 5} more" if len(ranks) > 5 else ""
+    return f"rank{'s' if len(ranks) > 1 else ''} {shown}{more}"
+
+
+def _unfinished(ranks: Mapping[int, Dump]) -> ToolTable:
+    columns = {
+        "Rank": Quantity.COUNT,
+        "Group": Quantity.TEXT,
+        "Number": Quantity.COUNT,
+        "Operation": Quantity.CODE,
+        "State": Quantity.TEXT,
+        "Sizes": Quantity.TEXT,
+        "Called in": Quantity.CODE,
+    }
+    rows: list[tuple[Cell, ...]] = [
+        (rank, e.group, e.number, e.name, e.state, e.sizes, e.where or None)
+        for rank, dump in ranks.items()
+        for e in dump.entries
+        if not e.is_done
+    ]
+    return table("Operations that had not ended", columns, rows)
+
+
+def _progress(ranks: Mapping[int, Dump]) -> ToolTable:
+    names = ("Last enqueued", "Last started", "Last completed")
+    columns = {"Group": Quantity.TEXT, "Rank": Quantity.COUNT}
+    columns |= dict.fromkeys(names, Quantity.COUNT)
+    rows = [
+        (group, rank, *numbers)
+        for rank, dump in ranks.items()
+        for group, numbers in dump.status.items()
+    ]
+    return table("How far each rank came in each process group", columns, sorted(rows, key=str))
+
+
+def _operations(ranks: Mapping[int, Dump]) -> ToolTable:
+    """Operations by name; lateness is from the first rank to the last, by their wall clocks."""
+    count: dict[str, int] = defaultdict(int)
+    spent: dict[str, list[float]] = defaultdict(list)
+    late: dict[str, list[int]] = defaultdict(list)
+    for dump in ranks.values():
+        for entry in dump.entries:
+            count[entry.name] += 1
+            if entry.seconds is not None:
+                spent[entry.name].append(entry.seconds)
+    for by_rank in _collectives(ranks).values():
+        moments = [entry.created_ns for entry in by_rank.values() if entry.created_ns]
+        if len(moments) > 1:
+            late[next(iter(by_rank.values())).name].append(max(moments) - min(moments))
+    columns = {
+        "Operation": Quantity.CODE,
+        "Calls": Quantity.COUNT,
+        "On the device, mean": Quantity.SECONDS,
+        "First to last rank, mean": Quantity.SECONDS,
+    }
+    rows = [
+        (name, calls, _mean(spent[name]), _mean([ns / 1e9 for ns in late[name]]))
+        for name, calls in sorted(count.items(), key=lambda one: (-one[1], one[0]))
+    ]
+    return table("Operations of all ranks", columns, rows)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+READER = Reader(
+    format=Format.FLIGHT,
+    description="dumps of PyTorch's flight recorder (pickles or JSON, one for each rank)",
+    recognizes=_recognizes,
+    open=_open,
+    tells=Tells(waits="who never came to which collective", clock="yes"),
+    joins=True,
+)

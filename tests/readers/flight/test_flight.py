@@ -1,0 +1,160 @@
+"""Dumps of the flight recorder: real ones of gloo, a rank that never came, and hostile pickles."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import struct
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfscope.document.analysis import analysis
+from perfscope.errors import UnreadableInputError
+from perfscope.metrics.results import Options
+from perfscope.readers.flight.plain_pickle import NotPlainError, plain_value
+from perfscope.readers.registry import open_traces
+from perfscope.schema.other_tools import ToolReport
+from tests.support.environments import environment
+from tests.support.trace_invariants import check_trace
+
+PROGRAM = """
+import torch, torch.distributed as dist
+import torch._C._distributed_c10d as c
+dist.init_process_group("gloo")
+ones = torch.ones(100)
+for _ in range(5): dist.all_reduce(ones)
+for name, ending in (("_dump_fr_trace", "pkl"), ("_dump_fr_trace_json", "json")):
+    made = getattr(c, name)()
+    with open(f"{ending}_rank_{dist.get_rank()}", "wb") as file: file.write(made)
+dist.destroy_process_group()
+"""
+
+
+def entry(number: int, *, name: str = "nccl:all_reduce", **told: Any) -> dict[str, Any]:
+    frames = [
+        {"name": "all_reduce", "filename": "/x/torch/distributed.py", "line": 9},
+        {"name": "train", "filename": "train.py", "line": 7},
+    ]
+    whole = {"process_group": ("0", "default_pg"), "pg_id": 0, "collective_seq_id": number}
+    whole |= {"profiling_name": name, "state": "completed", "is_p2p": False, "frames": frames}
+    return whole | {"time_created_ns": 1_795_000_000 * 10**9 + number, "input_sizes": [[4]]} | told
+
+
+def dumped(place: Path, *ranks: list[dict[str, Any]]) -> list[Path]:
+    paths = []
+    for rank, entries in enumerate(ranks):
+        path = place / f"nccl_trace_rank_{rank}"
+        last = max((one["collective_seq_id"] for one in entries), default=0)
+        status = {"0": {"last_enqueued_collective": last, "last_completed_collective": last - 1}}
+        document = {"version": "2.10", "entries": entries, "pg_status": status}
+        path.write_bytes(pickle.dumps(document, protocol=2))
+        paths.append(path)
+    return paths
+
+
+def told(paths: list[Path]) -> ToolReport:
+    trace = open_traces(paths)
+    check_trace(trace)
+    return trace.tool_reports[0]
+
+
+def test_the_rank_that_never_came_is_named_with_the_line(tmp_path: Path) -> None:
+    """Ranks 0 and 2 are in the fifth collective; rank 1 has left the fourth and is elsewhere."""
+    ahead = [*(entry(n) for n in range(1, 5)), entry(5, state="started")]
+    found = told(dumped(tmp_path, ahead, ahead[:4], ahead))
+    assert "rank 1 came to collective 4, and rank 0 to 5" in found.says[0]
+    assert "train (train.py:7)" in found.says[0]
+    unfinished = found.tables[0]
+    assert [row[:3] for row in unfinished.rows] == [(0, "default_pg", 5), (2, "default_pg", 5)]
+
+
+def test_collectives_that_differ_are_told(tmp_path: Path) -> None:
+    other = entry(2, name="nccl:broadcast")
+    found = told(dumped(tmp_path, [entry(1), entry(2)], [entry(1), other]))
+    assert any("nccl:broadcast on rank 1" in said for said in found.says)
+
+
+def test_ranks_that_agree_are_no_hang(tmp_path: Path) -> None:
+    found = told(dumped(tmp_path, [entry(1), entry(2)], [entry(1), entry(2)]))
+    assert len(found.says) == 1
+    document = analysis(open_traces(dumped(tmp_path, [entry(1)])), Options())
+    assert document["metrics"]["parallel_efficiency"]["value"] is None
+
+
+def test_how_late_the_last_rank_was_is_the_known_time(tmp_path: Path) -> None:
+    late = [entry(n, time_created_ns=entry(n)["time_created_ns"] + 50_000_000) for n in (1, 2)]
+    found = told(dumped(tmp_path, [entry(1), entry(2)], late))
+    assert found.tables[-1].rows == (("nccl:all_reduce", 4, None, pytest.approx(0.05)),)
+
+
+@pytest.mark.parametrize("ending", ["pkl", "json"])
+def test_real_dumps_of_gloo_are_read(tmp_path: Path, ending: str) -> None:
+    python = environment("torch").python
+    (tmp_path / "train.py").write_text(PROGRAM)
+    words = [python, "-m", "torch.distributed.run", "--nproc-per-node=2", "train.py"]
+    variables = {**os.environ, "TORCH_FR_BUFFER_SIZE": "100"}
+    subprocess.run(words, cwd=tmp_path, check=True, capture_output=True, env=variables)
+    found = told(sorted(tmp_path.glob(f"{ending}_rank_*")))
+    assert found.tables[-1].rows[0][:2] == ("gloo:all_reduce", 10)
+    assert not any("never reached" in said for said in found.says)
+
+
+class Evil:
+    def __reduce__(self) -> Any:
+        return os.system, ("touch /tmp/perfscope-was-here",)
+
+
+@pytest.mark.parametrize("protocol", [0, 2, 4, 5])
+def test_nothing_is_ever_executed(tmp_path: Path, protocol: int) -> None:
+    path = tmp_path / "rank_0"
+    content = {"pg_status": {"0": {"last_enqueued_collective": 1}}, "entries": [Evil()]}
+    path.write_bytes(pickle.dumps(content, protocol=protocol))
+    with pytest.raises(UnreadableInputError) as raised:
+        open_traces([path])
+    assert all(raised.value.lines())
+    assert not Path("/tmp/perfscope-was-here").exists()
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_plain_data_are_what_pickle_makes_of_them(protocol: int) -> None:
+    value = {"a": [1, -1, 1 << 70, 2.5, None, True, "ü" * 300], "b": (), "c": ((1,), (2, 3, 4))}
+    assert plain_value(pickle.dumps(value, protocol=protocol)) == value
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\x80\x02",
+        b"\x80\x02.",
+        b"\x80\x02h\x05.",
+        b"\x80\x02K\x01K\x02s.",
+        b"\x80\x02K\x01a.",
+        b"\x80\x02X" + struct.pack("<I", 1 << 31) + b"abc.",
+        b"\x80\x02}]K\x01s.",
+        b"\x80\x02t.",
+    ],
+)
+def test_damaged_pickles_end_in_an_error(content: bytes) -> None:
+    with pytest.raises(NotPlainError):
+        plain_value(content)
+
+
+def test_a_cut_dump_is_an_error_and_others_are_read(tmp_path: Path) -> None:
+    first, second = dumped(tmp_path, [entry(1)], [entry(1)])
+    first.write_bytes(first.read_bytes()[:-30])
+    with pytest.raises(UnreadableInputError):
+        open_traces([first])
+    trace = open_traces([first, second])
+    assert any("is not a dump" in note for note in trace.notes)
+
+
+def test_json_of_another_kind_is_no_dump(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"entries": [1, 2], "collective_seq_id": 4}))
+    with pytest.raises(UnreadableInputError, match="tells of no operation"):
+        open_traces([path])
