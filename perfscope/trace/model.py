@@ -61,6 +61,7 @@ class Format(Enum):
     PYSPY = "py-spy"
     TALP = "talp"
     FLIGHT = "flight recorder"
+    LOG = "log of a job"
 
     @property
     def is_report(self) -> bool:
@@ -79,7 +80,7 @@ class Format(Enum):
 
 
 OF_ONE_PROCESS = {Format.MPROF, Format.MEMRAY}
-REPORTS = {Format.PYSPY, Format.TALP, Format.FLIGHT}
+REPORTS = {Format.PYSPY, Format.TALP, Format.FLIGHT, Format.LOG}
 
 # peer: >= 0 is a world rank
 PEER_NONE, PEER_UNKNOWN, PEER_PROC_NULL = -1, -2, -3

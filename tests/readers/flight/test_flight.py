@@ -88,14 +88,16 @@ def test_ranks_that_agree_are_no_hang(tmp_path: Path) -> None:
 def test_how_late_the_last_rank_was_is_the_known_time(tmp_path: Path) -> None:
     late = [entry(n, time_created_ns=entry(n)["time_created_ns"] + 50_000_000) for n in (1, 2)]
     found = told(dumped(tmp_path, [entry(1), entry(2)], late))
-    assert found.tables[-1].rows == (("nccl:all_reduce", 4, None, pytest.approx(0.05)),)
+    (row,) = found.tables[-1].rows
+    assert row[:3] == ("nccl:all_reduce", 4, None)
+    assert row[3] == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize("ending", ["pkl", "json"])
 def test_real_dumps_of_gloo_are_read(tmp_path: Path, ending: str) -> None:
     python = environment("torch").python
     (tmp_path / "train.py").write_text(PROGRAM)
-    words = [python, "-m", "torch.distributed.run", "--nproc-per-node=2", "train.py"]
+    words = [str(python), "-m", "torch.distributed.run", "--nproc-per-node=2", "train.py"]
     variables = {**os.environ, "TORCH_FR_BUFFER_SIZE": "100"}
     subprocess.run(words, cwd=tmp_path, check=True, capture_output=True, env=variables)
     found = told(sorted(tmp_path.glob(f"{ending}_rank_*")))

@@ -1,0 +1,1 @@
+"""Lines that libraries wrote into the log of a job."""

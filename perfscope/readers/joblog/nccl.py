@@ -1,0 +1,132 @@
+"""NCCL's debug lines (`NCCL_DEBUG=INFO`), and RCCL's, which are the same.
+
+A line is `host:process:thread [device] NCCL INFO text`. With NCCL_DEBUG_SUBSYS=COLL each call is
+one: `AllReduce: opCount 3 sendbuff ... count 1024 datatype 7 op 0 root 0 comm 0x... [nranks=8]`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from perfscope.readers.common.tool_reports import report, table
+from perfscope.schema.enums import Quantity
+from perfscope.schema.other_tools import ToolReport
+from perfscope.units import counted
+
+SIGN = re.compile(rb"\bNCCL (?:INFO|WARN|version)\b")
+_LINE = re.compile(r"(\S+?):(\d+):(\d+) \[(-?\d+)\] (?:\S+ )?NCCL (INFO|WARN) (.*)")
+_WARN = re.compile(r"NCCL WARN (.*)")
+_VERSION = re.compile(r"NCCL version (\S+)")
+_INIT = re.compile(r"comm (0x[0-9a-f]+) rank (\d{1,7}) nranks (\d{1,7}).*Init (START|COMPLETE)")
+_ID = re.compile(r"commId (0x[0-9a-f]+)")
+_CHANNEL = re.compile(r"(?:Channel|Ring) (\S+) : (\S+) -> (\S+) .*?via (\S+)")
+_CALL = re.compile(r"(\w+): opCount \w+ .*?count (\d{1,18}) datatype (\d{1,2}) ")
+_NETWORK = re.compile(r"Using network (\S+)")
+BYTES = {0: 1, 1: 1, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 8, 9: 2, 10: 1, 11: 1}
+"""Of an element, by ncclDataType_t (nccl.h)."""
+DIGITS = re.compile(r"0x[0-9a-f]+|\d+")
+
+
+class Nccl:
+    """Communicators, the ways between ranks, warnings, and calls where they are told."""
+
+    def __init__(self) -> None:
+        self._version = ""
+        self._networks: Counter[str] = Counter()
+        self._begun: dict[tuple[str, int], set[int]] = defaultdict(set)
+        self._complete: dict[tuple[str, int], set[int]] = defaultdict(set)
+        self._ways: Counter[str] = Counter()
+        self._warnings: Counter[str] = Counter()
+        self._first: dict[str, str] = {}
+        self._calls: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+
+    def take(self, line: str) -> bool:
+        """Whether the line is NCCL's."""
+        if version := _VERSION.search(line):
+            self._version = version[1]
+            return True
+        found = _LINE.search(line)
+        if found is None:
+            if warning := _WARN.search(line):
+                self._warn(warning[1], "")
+            return warning is not None
+        text = found[6]
+        if found[5] == "WARN":
+            self._warn(text, found[1])
+        elif made := _INIT.search(text):
+            self._made(made, text)
+        elif call := _CALL.search(text):
+            sums = self._calls[call[1]]
+            sums[0] += 1
+            sums[1] += int(call[2]) * BYTES.get(int(call[3]), 0)
+        elif way := _CHANNEL.search(text):
+            self._ways[re.sub(r"/\d+(?=/|$)", "", way[4])] += 1
+        elif network := _NETWORK.search(text):
+            self._networks[network[1]] += 1
+        return True
+
+    def _warn(self, text: str, host: str) -> None:
+        kind = DIGITS.sub("#", text)[:200]
+        self._warnings[kind] += 1
+        self._first.setdefault(kind, f"{text[:250]}{f' ({host})' if host else ''}")
+
+    def _made(self, made: re.Match[str], text: str) -> None:
+        """A rank that begins to make a communicator, or has made it."""
+        told = _ID.search(text)
+        key = (told[1] if told else "", int(made[3]))
+        (self._complete if made[4] == "COMPLETE" else self._begun)[key].add(int(made[2]))
+
+    def report(self, path: Path) -> ToolReport | None:
+        """Communicators, transports, warnings and calls."""
+        if not (self._complete or self._begun or self._ways or self._warnings or self._calls):
+            return None
+        keys = sorted(set(self._complete) | set(self._begun), key=lambda key: (-key[1], key[0]))
+        made = [(name or None, n, len(self._complete[name, n])) for name, n in keys]
+        ways = [(way, count) for way, count in self._ways.most_common()]
+        warned = [(self._first[kind], count) for kind, count in self._warnings.most_common()]
+        calls = sorted(self._calls.items(), key=lambda one: -one[1][1])
+        name, ranks, how = Quantity.CODE, Quantity.COUNT, Quantity.COUNT
+        tables = [
+            table("Warnings", {"First of its kind": Quantity.TEXT, "Times": how}, warned),
+            table(
+                "Communicators",
+                {"Communicator": name, "Ranks": ranks, "That made it": ranks},
+                made,
+            ),
+            table("Ways between ranks", {"Transport": name, "Channels": how}, ways),
+            table(
+                "Calls, of the ranks that are in the log",
+                {"Operation": name, "Calls": how, "Bytes": Quantity.BYTES},
+                [(operation, count, size) for operation, (count, size) in calls],
+            ),
+        ]
+        return report(f"NCCL {self._version}".strip(), path, self._sentences(), tables)
+
+    def _sentences(self) -> Iterator[str]:
+        for (name, size), begun in sorted(self._begun.items()):
+            done = self._complete[name, size]
+            if missing := sorted(begun - done):
+                never = counted(len(missing), "rank")
+                yield (
+                    f"Communicator {name} of {counted(size, 'rank')} was never made by {never} "
+                    f"that began to, first of them {missing[0]}."
+                )
+        if self._warnings:
+            kind, count = self._warnings.most_common(1)[0]
+            many = counted(sum(self._warnings.values()), "warning")
+            yield f"{many}; most often ({count:,} times): {self._first[kind].rstrip('.')}."
+        if self._networks:
+            yield f"The network is {self._networks.most_common(1)[0][0]}."
+        sockets = sum(n for way, n in self._ways.items() if way.startswith("NET/Socket"))
+        if sockets:
+            yield (
+                f"{counted(sockets, 'channel')} between ranks go over sockets (TCP): if there "
+                "is a faster network, NCCL did not find it."
+            )
+        fabric = sum(n for way, n in self._ways.items() if way.startswith("NET/IB"))
+        direct = sum(n for way, n in self._ways.items() if "GDR" in way)
+        if fabric and not direct:
+            yield "No channel over InfiniBand reads GPU memory directly (GDRDMA)."

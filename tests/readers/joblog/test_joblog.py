@@ -1,0 +1,161 @@
+"""Logs of jobs: real lines of oneDNN, NCCL's as its releases print them, DeepSpeed's, sacct's."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from perfscope.document.analysis import analysis
+from perfscope.errors import UnreadableInputError
+from perfscope.metrics.results import Options
+from perfscope.readers.registry import open_trace, open_traces
+from perfscope.schema.other_tools import ToolReport
+from tests.support.environments import environment
+from tests.support.trace_invariants import check_trace
+
+NCCL = """NCCL version 2.21.5+cuda12.4
+n0:7:17 [0] NCCL INFO Using network IB
+n0:7:17 [0] NCCL INFO ncclCommInitRank comm 0x8d57 rank 0 nranks 2 cudaDev 0 busId 70 commId 0x49 - Init START
+n1:8:18 [0] NCCL INFO ncclCommInitRank comm 0x9d57 rank 1 nranks 2 cudaDev 0 busId 70 commId 0x49 - Init START
+n0:7:17 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0
+n0:7:17 [0] NCCL INFO Channel 01/0 : 0[0] -> 1[0] via P2P/IPC/read
+n0:7:17 [0] NCCL INFO ncclCommInitRank comm 0x8d57 rank 0 nranks 2 cudaDev 0 busId 70 commId 0x49 - Init COMPLETE
+n0:7:17 [0] NCCL INFO AllReduce: opCount 0 sendbuff 0x7 recvbuff 0x7 count 1024 datatype 7 op 0 root 0 comm 0x8d57 [nranks=2] stream 0x5
+n0:7:17 [0] NCCL INFO AllReduce: opCount 1 sendbuff 0x7 recvbuff 0x7 count 1024 datatype 9 op 0 root 0 comm 0x8d57 [nranks=2] stream 0x5
+
+n1:8:18 [0] misc/socket.cc:50 NCCL WARN socketProgress: Connection closed by remote peer n0<4242>
+"""  # noqa: E501 - as it is printed
+DEEPSPEED = """[2026-11-25 01:39:55,722] [INFO] [logging.py:69:log_dist] [Rank 0] comm op: all_reduce | time (ms): 9.0 | msg size: 2.0 MB | algbw (Gbps): 1.2  | busbw (Gbps): 1.1
+[2026-11-25 01:39:55,733] [INFO] [logging.py:69:log_dist] [Rank 0] comm op: all_reduce | time (ms): 11.0 | msg size: 2.0 MB | algbw (Gbps): 1.2  | busbw (Gbps): 1.1
+"""  # noqa: E501
+SUMMARY = """Comm. Op            Message Size        Count               Total Latency(ms)   Avg Latency(ms)     tput_avg (Gbps)     busbw_avg (Gbps)
+broadcast
+                    2.0 KB              146                 11.12               0.08                0.43                0.41
+                    98.25 MB            1                   8317.12             8317.12             0.20                0.19
+reduce_scatter_tensor
+                    678.86 MB           40                  602.29              9.69                1468.06             1376.31
+"""  # noqa: E501
+SACCT = (
+    "JobID|State|MaxRSS|ConsumedEnergy\n7|COMPLETED||\n7.0|COMPLETED|2048K|1.5K\n7.1|FAILED|3M|\n"
+)
+AUTOTUNE = "cycle_time_ms,tensor_fusion_threshold,score\n1,64,100\n2.5,128,300\n5,32,200\n"
+
+
+def told(place: Path, text: str) -> list[ToolReport]:
+    path = place / "job.log"
+    path.write_text(text)
+    trace = open_trace(path)
+    check_trace(trace)
+    assert analysis(trace, Options())["metrics"]["parallel_efficiency"]["value"] is None
+    return trace.tool_reports
+
+
+def test_primitives_of_a_real_run_add_up(tmp_path: Path) -> None:
+    """Two convolutions of torch, three times: what awk would count of its lines."""
+    program = "import torch\nfrom torch.nn import Conv2d, Sequential\n"
+    program += "m = Sequential(Conv2d(3, 16, 3), Conv2d(16, 8, 3))\nx = torch.randn(4, 3, 32, 32)\n"
+    program += "with torch.no_grad():\n  for _ in range(3): m(x)\n"
+    done = subprocess.run(
+        [str(environment("torch").python), "-c", program],
+        env={**os.environ, "ONEDNN_VERBOSE": "2"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    made = [line.split(",") for line in done.stdout.splitlines() if ",exec,cpu," in line]
+    (found,) = told(tmp_path, "Epoch 1\n" + done.stdout)
+    rows = found.tables[0].rows
+    assert sum(row[2] for row in rows if isinstance(row[2], int)) == len(made)
+    assert sum(row[3] for row in rows if isinstance(row[3], float)) == pytest.approx(
+        sum(float(words[-1]) for words in made) / 1e3
+    )
+    kinds = {row[0]: row[2] for row in rows}
+    assert kinds["convolution"] == 6
+    assert any("Reorders" in said for said in found.says)
+    assert any("Making primitives took" in said for said in found.says)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "dnnl_verbose,exec,cpu,convolution,jit:avx2,forward_training,src_f32::a,,a,mb2,10",
+        "onednn_verbose,1795649421449.9,exec,cpu,convolution,ref:any,forward,src_f32::a,,a,mb2,10",
+        "[1,0]<stdout>:onednn_verbose,v1,primitive,exec,gpu:0,convolution,ocl:a,,src:f32,,a,mb2,10",
+    ],
+)
+def test_lines_of_every_release_are_taken(tmp_path: Path, line: str) -> None:
+    (found,) = told(tmp_path, f"{line}\n{line}\n")
+    (row,) = found.tables[0].rows
+    assert (row[0], row[2], row[3]) == ("convolution", 2, pytest.approx(0.02))
+    assert any("reference" in said for said in found.says) == ("ref:any" in line)
+
+
+def test_the_rank_that_made_no_communicator_is_named(tmp_path: Path) -> None:
+    (found,) = told(tmp_path, NCCL)
+    assert found.tool == "NCCL 2.21.5+cuda12.4"
+    assert "never made by 1 rank that began to, first of them 1" in found.says[0]
+    assert any("Connection closed by remote peer" in said for said in found.says)
+    assert any("1 channel between ranks go over sockets" in said for said in found.says)
+    tables = {table.title: table.rows for table in found.tables}
+    assert tables["Communicators"] == (("0x49", 2, 1),)
+    assert tables["Ways between ranks"] == (("NET/Socket", 1), ("P2P/IPC/read", 1))
+    assert tables["Calls, of the ranks that are in the log"] == (("AllReduce", 2, 1024 * 6),)
+
+
+def test_communication_of_deepspeed_adds_up(tmp_path: Path) -> None:
+    (found,) = told(tmp_path, DEEPSPEED)
+    (row,) = found.tables[0].rows
+    assert row[:3] == ("all_reduce", 2, 4 << 20)
+    assert row[3] == pytest.approx(0.02)
+    (found,) = told(tmp_path, SUMMARY)
+    assert [row[:2] for row in found.tables[0].rows] == [
+        ("broadcast", 147),
+        ("reduce_scatter_tensor", 40),
+    ]
+    assert [row[3] for row in found.tables[0].rows] == [
+        pytest.approx(8.32824),
+        pytest.approx(0.60229),
+    ]
+
+
+def test_sacct_and_the_autotuner_are_tables(tmp_path: Path) -> None:
+    (found,) = told(tmp_path, SACCT)
+    assert [row[2] for row in found.tables[0].rows] == [None, 2 << 20, 3 << 20]
+    assert found.says[0] == "MaxRSS is 3M at most."
+    (found,) = told(tmp_path, AUTOTUNE)
+    assert found.tables[0].rows[0] == (2.5, 128, 300)
+    assert "cycle_time_ms 2.5, tensor_fusion_threshold 128" in found.says[0]
+
+
+def test_a_log_of_several_libraries_tells_of_each(tmp_path: Path) -> None:
+    found = told(tmp_path, f"start\n{NCCL}loss 3.5\n{DEEPSPEED}")
+    assert [one.tool.split()[0] for one in found] == ["NCCL", "DeepSpeed"]
+
+
+def test_beside_a_recording_it_adds_its_reports(tmp_path: Path) -> None:
+    (tmp_path / "job.log").write_text(NCCL)
+    sample = Path(__file__).parents[3] / "sample_traces" / "horovod_straggler"
+    assert len(open_traces([sample, tmp_path / "job.log"]).tool_reports) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "onednn_verbose,info,oneDNN v3\n",
+        "onednn_verbose,exec,cpu,convolution,x,y,z,,a,b,nan\n",
+        "onednn_verbose,exec,cpu,convolution,x,y,z,,a,b,-4\n",
+        "onednn_verbose,exec," + "," * 60_000 + "\n",
+        "a:1:1 [0] NCCL INFO \n",
+        "NCCL version 2.21.5\n",
+        "Comm. Op Message Size Count\n\x1b[31m\n",
+        "JobID|State\n",
+    ],
+)
+def test_lines_that_tell_nothing_end_in_an_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / "job.log").write_text(text)
+    with pytest.raises(UnreadableInputError) as raised:
+        open_trace(tmp_path / "job.log")
+    assert all(raised.value.lines())
