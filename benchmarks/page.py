@@ -18,12 +18,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.browser import Browser, browser
 from benchmarks.machine import describe, replace_between
 from perfscope.report.build import write_report
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.read import read_known
 from perfscope.schema.time import TimelineLevel, TimelineRow
-from tests.report.browser import Browser, browser
 
 ROOT = Path(__file__).resolve().parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

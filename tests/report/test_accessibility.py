@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.browser import Browser, browser
 from perfscope.report.build import write_report
 from perfscope.schema.read import read_known
 from tests.report import sample_document
-from tests.report.browser import Browser, browser
 from tests.report.test_page_in_browser import OPEN_ALL
 from tests.support.environments import REPOSITORY
 from tests.support.requirements import missing, require_browser

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.browser import Browser, browser
 from perfscope.report import build
 from perfscope.report.build import build_html, write_report
 from perfscope.report.formats import seconds
@@ -18,7 +19,6 @@ from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
 from perfscope.schema.read import read_known
 from perfscope.schema.write import as_json, document_text
-from tests.report.browser import Browser, browser
 from tests.report.page_outline import HELD
 from tests.report.sample_document import thousand_ranks, two_ranks_evaluation
 from tests.report.sample_hostile import HOSTILE_TEXTS

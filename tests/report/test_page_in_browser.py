@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.browser import Browser, browser
 from perfscope.report.build import write_report
 from perfscope.schema.read import read_known
-from tests.report.browser import Browser, browser
 from tests.report.sample_document import ALL
 from tests.support.requirements import require_browser
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from benchmarks.browser import Browser, browser
 from perfscope.report.build import write_report
 from perfscope.schema.read import read_known
 from tests.report import sample_document
-from tests.report.browser import Browser, browser
 from tests.support.environments import REPOSITORY
 from tests.support.requirements import require_browser
 

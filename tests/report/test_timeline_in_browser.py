@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.browser import Browser, browser
 from perfscope.report.build import write_report
 from perfscope.schema.read import read_known
-from tests.report.browser import Browser, browser
 from tests.report.sample_document import document
 from tests.report.sample_hostile import HOSTILE_TEXTS
 from tests.report.sample_parts import Json, Shape

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.browser import Browser, browser
 from perfscope.report.build import write_report
 from perfscope.schema.read import read_known
-from tests.report.browser import Browser, browser
 from tests.report.test_timeline_in_browser import (
     drawn,
     focus,

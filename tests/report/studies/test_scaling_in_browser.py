@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.report.browser import Browser, browser
+from benchmarks.browser import Browser, browser
 from tests.report.studies.test_scaling_page import document
 from tests.report.test_page_in_browser import LOW_CONTRAST, OPEN_ALL, WIDE_ELEMENTS
 from tests.support.requirements import require_browser

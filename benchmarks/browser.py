@@ -1,4 +1,4 @@
-"""A headless browser for tests, driven over the DevTools protocol through a pipe."""
+"""A headless browser, driven over the DevTools protocol through a pipe, to measure pages."""
 
 import base64
 import json
@@ -107,11 +107,6 @@ class Browser:
         if "exceptionDetails" in answer:
             raise RuntimeError(str(answer["exceptionDetails"]))
         return answer["result"].get("value")
-
-    def screenshot(self, path: Path, *, full: bool = True) -> None:
-        """Writes a picture of the page as PNG."""
-        shot = self.page("Page.captureScreenshot", format="png", captureBeyondViewport=full)
-        path.write_bytes(base64.b64decode(shot["data"]))
 
     def pdf(self, path: Path) -> None:
         """Writes the page as it prints."""
