@@ -21,6 +21,7 @@ from perfscope.findings.core.gain import (
 from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts.cpu_contention import is_disturbed, waited_as_long
 from perfscope.findings.facts.transport_settings import Setting, fabric_bytes_per_s, slow_settings
+from perfscope.metrics.communication.unhindered import unhindered_transfer_s
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.replay.replay import Replay
@@ -110,6 +111,7 @@ class NetworkFacts:
     is_disturbed: bool  # ranks wait for CPUs, be it only for the system's sake
     is_explained: bool  # ranks wait for CPUs for as long
     usual_share: float  # of the focus, if each exchange took the median time of its kind
+    certain_share: float  # of the focus without waiting for CPUs, if as fast as the fastest ones
     cause: Cause
     length_s: float  # of the focus
 
@@ -136,12 +138,16 @@ class NetworkFacts:
         """Status of the transfer; milder where ranks wait for CPUs, as collectives wait with them.
 
         There what usual calls take decides: in those that take far longer a rank has lost its CPU.
+        What even the fastest calls take is no matter of CPUs: of the run with CPUs of its own that
+        may be a large part.
         """
         gain_s, share = self.whole.seconds, self.whole.share
         return thresholds.unless_chance(self._status_at(share), gain_s, share)
 
     def _status_at(self, part: float) -> Status:
         share = min(part, self.usual_share) if self.is_crowded or self.is_disturbed else part
+        if self.is_crowded and min(part, self.certain_share) >= TRANSFER_FAIL_SHARE:
+            return Status.WARN
         if self.is_explained and share >= TRANSFER_WARN_SHARE:
             return Status.INFO
         if share >= TRANSFER_FAIL_SHARE:
@@ -191,6 +197,7 @@ def network_facts(results: Results, replay: Replay, *, is_crowded: bool) -> Netw
         is_disturbed=is_disturbed(results),
         is_explained=is_crowded and waited_as_long(results, whole.seconds),
         usual_share=_usual_s(results) / max(length_s, NS),
+        certain_share=_certain_share(results, length_s) if is_crowded and is_large else 0.0,
         cause=Cause.BANDWIDTH,
         length_s=length_s,
     )
@@ -281,6 +288,13 @@ def _cause(results: Results, facts: NetworkFacts) -> Cause:
     if has_fair_bandwidth(results) and told_steps(results) and samples_are_known(results):
         return Cause.PER_STEP
     return Cause.BANDWIDTH
+
+
+def _certain_share(results: Results, length_s: float) -> float:
+    """Of the run without waiting for CPUs, what its transfer takes at least."""
+    queued = [rank.lost_s for rank in results.resources.cpu_waits]
+    own_s = length_s - mean(queued)
+    return unhindered_transfer_s(results.waits, results.focus) / own_s if own_s > 0 else 0.0
 
 
 def _usual_s(results: Results) -> float:
