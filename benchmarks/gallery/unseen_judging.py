@@ -28,6 +28,16 @@ COLUMNS = (
     "loud findings: gain, interval",
     "loud when cured",
 )
+BRIEF = (
+    "program",
+    "fault",
+    "length",
+    "CPU time of others",
+    "found",
+    "ranks",
+    "said of it",
+    "loud beside it",
+)
 WITHIN = (0.1, 0.2)
 MOST_OF_OTHERS = 0.1
 
@@ -141,6 +151,45 @@ def row(trial: Trial, judged: Judged) -> str:
         "<br>".join(f"{found['id']} {_seconds(found['gain_s'])}" for found in after),
     )
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def brief(trial: Trial, judged: Judged) -> str:
+    """One row of the table in the documentation: what was said of the fault, and beside it."""
+    program = trial.program
+    fitting, beside = told(trial)
+    cells = (
+        f"`{program.name}`",
+        program.kind,
+        f"{trial.wall_s:.0f} s",
+        f"{trial.others:.0%}",
+        judged.named,
+        ("right" if judged.ranks else "wrong") if fitting else "-",
+        _told_of(fitting[0]) if fitting else "-",
+        ", ".join(f"`{one['id']}`" for one in beside) or "-",
+    )
+    return "| " + " | ".join(cells) + " |"
+
+
+def told(trial: Trial) -> tuple[list[Json], list[Json]]:
+    """Loud findings that point at the fault, what the verdict speaks of first, and all others."""
+    program, heard = trial.program, trial.sick[0]
+    fitting = [one for one in heard.loud if program.code and points_at(program, one)]
+    fitting.sort(key=lambda one: one["id"] not in heard.top[:1])
+    return fitting, [one for one in heard.loud if one not in fitting]
+
+
+def _told_of(found: Json) -> str:
+    return f"`{found['id']}` {_seconds(found['gain_s'])}"
+
+
+def brief_table(trials: list[Trial], judged: list[Judged]) -> str:
+    """The rows for the documentation below their sum, in Markdown."""
+    rows = [brief(trial, one) for trial, one in zip(trials, judged, strict=True)]
+    pointing = sum(len(told(trial)[0]) for trial in trials)
+    loud = sum(len(trial.sick[0].loud) for trial in trials)
+    head = f"| {' | '.join(BRIEF)} |\n|{'---|' * len(BRIEF)}\n"
+    said = f"{pointing} of {loud} loud findings point at a fault."
+    return f"{summary(judged)} {said}\n\n{head}" + "\n".join(rows)
 
 
 def _share(program: Program, heard: Heard) -> float:

@@ -17,8 +17,10 @@ from pathlib import Path
 from benchmarks.gallery import unseen_judging
 from benchmarks.gallery.unseen_judging import Judged, Trial, judge
 from benchmarks.gallery.unseen_runs import Heard, Program, hear, programs, run_program
-from benchmarks.jobs import RunError, prefix
-from benchmarks.machine import describe
+from benchmarks.jobs import ROOT, RunError, prefix
+from benchmarks.machine import describe, machine, replace_between
+
+DOCUMENT = ROOT / "docs" / "accuracy.md"
 
 
 def main(words: list[str]) -> int:
@@ -41,6 +43,9 @@ def main(words: list[str]) -> int:
     parser.add_argument(
         "--again", action="store_true", help="judge the recordings of --keep again, run nothing"
     )
+    parser.add_argument(
+        "--document", action="store_true", help="write a brief table to docs/accuracy.md, too"
+    )
     asked = parser.parse_args(words)
     if asked.again and not asked.keep:
         parser.error("--again needs --keep DIR, where the recordings are")
@@ -50,11 +55,20 @@ def main(words: list[str]) -> int:
         os.environ["TMPDIR"] = place
         tempfile.tempdir = None
         kept = asked.keep or Path(place)
-        chosen = programs(asked.only)
+        chosen = [
+            program
+            for program in programs(asked.only)
+            if (prefix(program.environment) / "bin").exists()
+        ]
         if asked.again:
             chosen = [program for program in chosen if (kept / program.name).is_dir()]
-        attempt = _kept if asked.again else _try
-        return _try_all(chosen, kept, partial(attempt, pairs=asked.pairs), output=asked.output)
+        attempt = partial(_kept if asked.again else _try, pairs=asked.pairs)
+        trials, judged = _try_all(chosen, kept, attempt, output=asked.output)
+    print(unseen_judging.summary(judged))
+    if asked.document:
+        text = unseen_judging.brief_table(trials, judged)
+        replace_between(DOCUMENT, "unseen-newest", f"\n{machine()}.\n\n{text}\n")
+    return 0 if len(trials) == len(chosen) else 1
 
 
 def _try_all(
@@ -63,27 +77,25 @@ def _try_all(
     attempt: Callable[[Program, Path], Trial],
     *,
     output: Path | None,
-) -> int:
-    where, failed = describe(), 0
+) -> tuple[list[Trial], list[Judged]]:
+    where = describe()
+    trials: list[Trial] = []
     judged: list[Judged] = []
     rows: list[str] = []
     for program in chosen:
-        if not (prefix(program.environment) / "bin").exists():
-            continue
         try:
             trial = attempt(program, place / program.name)
         except RunError as error:
-            failed += 1
             print(f"{program.name}: {error}", file=sys.stderr)
             continue
+        trials.append(trial)
         judged.append(judge(trial))
         rows.append(unseen_judging.row(trial, judged[-1]))
         print(rows[-1], flush=True)
         if output:
             text = f"{where}\n\n{unseen_judging.summary(judged)}\n\n{unseen_judging.table(rows)}\n"
             output.write_text(text, encoding="utf-8")
-    print(unseen_judging.summary(judged))
-    return 1 if failed else 0
+    return trials, judged
 
 
 def _kept(program: Program, place: Path, pairs: int) -> Trial:

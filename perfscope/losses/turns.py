@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,13 +53,8 @@ class Turns:
             ImportError: the trace engine is not built.
         """
         alike = _alike(program, steps)
-        return (
-            sum(
-                _squared_error(values, alike, steps.count)
-                for values in (program.gaps_ns(work), program.transfer_ns)
-            )
-            ** 0.5
-        )
+        parts = program.gaps_ns(work), program.transfer_ns
+        return math.sqrt(sum(_squared_error(part, alike, steps.count) for part in parts))
 
     @classmethod
     def _of(cls, program: Program, gap: Floats, transfer: Floats, steps: Steps) -> Turns:

@@ -83,8 +83,9 @@ def crowded(growing: Callable[[int], float], slowdown: Callable[[int], float]) -
             begin = end
         rank.finalize(begin + 0.5).set(cpu_count_allowed=2, cpus_allowed="0-1")
         for tick in range(int(10 * begin)):
-            spent = {"cpu_s": tick / 20, "queue_delay_s": tick / 20}
-            rank.main_sample(tick / 10, **spent).process_sample(tick / 10, **spent)
+            at, half = tick / 10, tick / 20
+            rank.main_sample(at, cpu_s=half, queue_delay_s=half)
+            rank.process_sample(at, cpu_s=half, queue_delay_s=half)
     return analyze_trace(builder.build()).findings["growing_steps"]
 
 

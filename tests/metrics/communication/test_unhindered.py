@@ -29,8 +29,9 @@ def crowded(*, fast_s: float, slow_s: float, rare: int = 0) -> Trace:
             at = end
         rank.finalize(at).set(cpu_count_allowed=2, cpus_allowed="0-1")
         for tick in range(int(10 * length_s)):
-            spent = {"cpu_s": tick / 20, "queue_delay_s": tick / 20}
-            rank.main_sample(tick / 10, **spent).process_sample(tick / 10, **spent)
+            at, half = tick / 10, tick / 20
+            rank.main_sample(at, cpu_s=half, queue_delay_s=half)
+            rank.process_sample(at, cpu_s=half, queue_delay_s=half)
     return builder.build()
 
 
