@@ -11,6 +11,10 @@ from dataclasses import dataclass, field
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 LONGEST_VARINT = 10
+MOST_EVENTS = 3_000_000
+"""Of a file: each becomes an object of Python."""
+MOST_STATISTICS = 1000
+"""Of an event."""
 
 
 class DamagedError(ValueError):
@@ -18,6 +22,10 @@ class DamagedError(ValueError):
 
     def __init__(self, offset: int, why: str) -> None:
         super().__init__(f"at byte {offset:,}: {why}")
+
+
+class TooLongError(ValueError):
+    """What has more events than can be kept."""
 
 
 @dataclass(frozen=True)
@@ -124,31 +132,43 @@ def space_of(data: bytes) -> tuple[list[Plane], list[str]]:
 
     Raises:
         DamagedError: it is no XSpace.
+        TooLongError: it has too many events or names.
     """
-    planes, hosts = [], []
+    planes, hosts, left = [], [], MOST_EVENTS
     for number, held in Part(memoryview(data), 0).fields():
-        if number == 1 and isinstance(held, Part):
-            planes.append(_plane(held))
-        elif number == 4 and isinstance(held, Part):
-            hosts.append(held.text)
+        if isinstance(held, Part) and number in (1, 4):
+            if number == 1:
+                plane, left = _plane(held, left)
+                planes.append(plane)
+            else:
+                hosts.append(held.text)
+                left -= 1
+        if left < 0:
+            raise TooLongError(f"It has more than {MOST_EVENTS:,} events and names")
     return planes, hosts
 
 
-def _plane(part: Part) -> Plane:
+def _plane(part: Part, left: int) -> tuple[Plane, int]:
+    """A plane, and how many events and names there may be behind it; less than 0: too many."""
     plane = Plane()
     for number, held in part.fields():
+        if left < 0:
+            break
         if not isinstance(held, Part):
             continue
+        left -= 1
         if number == 2:
             plane.name = held.text
         elif number == 3:
-            plane.lines.append(_line(held))
+            line = _line(held, left)
+            left -= len(line.events)
+            plane.lines.append(line)
         elif number in (4, 5):
             place, name = _named(held)
             (plane.events if number == 4 else plane.stats)[place] = name
         elif number == 6:
             plane.told.append(held)
-    return plane
+    return plane, left
 
 
 def _named(entry: Part) -> tuple[int, str]:
@@ -158,12 +178,14 @@ def _named(entry: Part) -> tuple[int, str]:
         if number == 1 and isinstance(held, int):
             place = held
         elif number == 2 and isinstance(held, Part):
-            names = {key: one.text for key, one in held.fields() if isinstance(one, Part)}
+            fields = (field for field in held.fields() if field[0] in (2, 4))
+            names = {key: one.text for key, one in fields if isinstance(one, Part)}
             name = names.get(4) or names.get(2, "")
     return place, name
 
 
-def _line(part: Part) -> Line:
+def _line(part: Part, most: int) -> Line:
+    """A line with its events, at most one more than there may be."""
     line, shown = Line(), ""
     for number, held in part.fields():
         if isinstance(held, int):
@@ -177,6 +199,8 @@ def _line(part: Part) -> Line:
             shown = held.text
         elif number == 4:
             line.events.append(held)
+            if len(line.events) > most:
+                break
     line.name = shown or line.name
     return line
 
@@ -190,7 +214,7 @@ def event_of(part: Part) -> Event:
     event = Event()
     for number, held in part.fields():
         if isinstance(held, Part):
-            if number == 4:
+            if number == 4 and len(event.stats) < MOST_STATISTICS:
                 event.stats.append(held)
         elif number == 1:
             event.metadata = held

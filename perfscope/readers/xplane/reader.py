@@ -18,6 +18,7 @@ from perfscope.readers.xplane.planes import (
     DamagedError,
     Line,
     Plane,
+    TooLongError,
     event_of,
     space_of,
 )
@@ -61,7 +62,7 @@ def open_xplane(paths: Sequence[Path], options: ReadOptions) -> Trace:
 
 def _contents(path: Path, rules: Rules) -> KinetoContents:
     try:
-        planes, hosts = space_of(b"".join(blocks(path, lambda _: None, GROWTH)))
+        planes, hosts = space_of(_content(path))
         part = Part(host=hosts[0] if hosts else "")
         return contents_from(path, _events_of(planes, rules), {}, part)
     except DamagedError as error:
@@ -70,6 +71,26 @@ def _contents(path: Path, rules: Rules) -> KinetoContents:
             why=f"It is cut off or damaged {error}.",
             action="Copy the file again, or profile again.",
         ) from error
+    except TooLongError as error:
+        raise UnreadableInputError(
+            f"{path} is too long.", why=f"{error}.", action="Profile fewer steps."
+        ) from error
+
+
+def _content(path: Path) -> bytes:
+    """What a file holds, decompressed: a message of protocol buffers has at most 2 GiB.
+
+    Raises:
+        TooLongError: it has more.
+    """
+    found = []
+    left = GROWTH.most_bytes
+    for block in blocks(path, lambda _: None, GROWTH):
+        left -= len(block)
+        if left < 0:
+            raise TooLongError(f"It has more than {GROWTH.most_bytes >> 30} GiB")
+        found.append(block)
+    return b"".join(found)
 
 
 def _events_of(planes: Sequence[Plane], rules: Rules) -> Iterator[Event]:

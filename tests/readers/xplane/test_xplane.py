@@ -11,8 +11,10 @@ import pytest
 from perfscope.document.analysis import analysis
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.results import Options
+from perfscope.readers.common.blocks import Growth
 from perfscope.readers.detect import ReadOptions
 from perfscope.readers.registry import open_trace, open_traces
+from perfscope.readers.xplane import planes, reader
 from perfscope.schema.enums import PhaseKind
 from perfscope.trace.devices import DeviceKind
 from perfscope.trace.model import Format
@@ -142,3 +144,18 @@ def test_a_changed_profile_is_an_error_or_a_sound_trace(tmp_path: Path) -> None:
 def test_a_profile_without_events_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInputError, match="no event"):
         open_trace(write(tmp_path / "a.xplane.pb", space(PlaneWriter("/host:CPU"))))
+
+
+@pytest.mark.parametrize("bound", [3, 12, 16])
+def test_a_profile_that_would_fill_the_memory_is_refused(
+    bound: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "a.xplane.pb", space(steps()))
+    monkeypatch.setattr(planes, "MOST_EVENTS", bound)
+    with pytest.raises(UnreadableInputError, match="is too long"):
+        open_trace(path)
+    monkeypatch.undo()
+    assert len(open_trace(path).ranks[0].phases)
+    monkeypatch.setattr(reader, "GROWTH", Growth(most_bytes=100))
+    with pytest.raises(UnreadableInputError, match="is too long"):
+        open_trace(path)
