@@ -274,20 +274,28 @@ static bool is_communicator(ps_word handle)
     return ps_question_end(&question) && is_known;
 }
 
-ps_comm *ps_comm_of(ps_word word)
+/* Members and their repetition are all that is known alike of a communicator without a parent. */
+static ps_comm *meet(ps_word handle, bool is_sound)
 {
-    ps_word handle = ps_handle(word);
     ps_comm *comm = find_comm(handle);
     if (comm || handle == ps_abi.comm_null || handle == 0)
         return comm;
-    /* Made by a function that is not watched, or no communicator at all: members and their repetition are all that is
-     * known alike. */
     ps_acquire(&meeting);
     comm = find_comm(handle);
-    if (!comm && is_communicator(handle))
+    if (!comm && (is_sound || is_communicator(handle)))
         comm = enter(handle, hash_word(0, ORIGIN_ELSEWHERE), true, PS_NO_INDEX, 0);
     ps_release(&meeting);
     return comm;
+}
+
+ps_comm *ps_comm_of(ps_word word)
+{
+    return meet(ps_handle(word), false);
+}
+
+void ps_comm_created_alone(ps_word word)
+{
+    meet(ps_handle(word), true);
 }
 
 void ps_comm_created(ps_word word, ps_comm *parent, uint32_t ordinal)

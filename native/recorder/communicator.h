@@ -19,8 +19,10 @@ typedef struct {
 
 /* Learns the world and this process's own communicator. False when the library answers nothing. */
 bool ps_comm_start(int32_t *rank, int32_t *size);
-/* The communicator of a handle; NULL for a null handle. */
+/* The communicator of a handle; NULL for a null handle, and for one that is none: it may come from anywhere. */
 ps_comm *ps_comm_of(ps_word handle);
+/* One that the library has just made, without a parent that all its members have in common. */
+void ps_comm_created_alone(ps_word handle);
 /* A communicator that `parent` was made into by a call that all its members made. */
 void ps_comm_created(ps_word handle, ps_comm *parent, uint32_t ordinal);
 /* One made by MPI_Comm_create_group, which only its members call. */

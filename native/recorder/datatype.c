@@ -144,6 +144,8 @@ uint64_t ps_type_bytes(ps_word word)
     ps_word type = ps_handle(word);
     if (type == ps_abi.datatype_null)
         return 0;
+    if (ps_abi.abi == PS_ABI_MPICH && is_predefined(type))
+        return type >> 8 & 0xff; /* the handle says it: a question would leave MPI_COMM_WORLD with a handler */
     uint64_t size = 0;
     const type_node *node = find_node(type);
     if (!node || !atomic_load_explicit(&node->is_known, memory_order_acquire))

@@ -7,7 +7,7 @@
 static void meet(ps_word new_comm, int result)
 {
     if (result == 0)
-        ps_comm_of(ps_handle_at(new_comm, 0));
+        ps_comm_created_alone(ps_handle_at(new_comm, 0));
 }
 
 #define MEETING meet(new_comm, result)

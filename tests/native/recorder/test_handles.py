@@ -1,5 +1,6 @@
 """Handles that a library gives again to something else, after an end that no watched call made."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.support.environments import Mpi
 from tests.support.recording import run_plain
 
 ROUNDS = 5
+CHANGING = re.compile(r"0x[0-9a-f]+|(?<=Abort\()\d+")
 BOTH = (0, 1)
 
 
@@ -76,3 +78,21 @@ def test_errors_of_no_communicator_still_meet_the_handler_of_the_world(
     plain = run_plain(command, cwd=tmp_path, variables=mpi.variables)
     assert plain.stdout.endswith("heard 1\n")
     assert (recorded.exit_code, recorded.stdout) == (plain.returncode, plain.stdout)
+
+
+def test_an_error_of_no_communicator_ends_the_job_with_the_same_words(
+    mpich: Mpi, start: Start, tmp_path: Path
+) -> None:
+    recorded = start(mpich, 2, "fatal_error.py")
+    command = mpich.python_command(2, running.JOBS / "fatal_error.py")
+    plain = run_plain(command, cwd=tmp_path, variables=mpich.variables)
+    told, again = (
+        [
+            CHANGING.sub("#", line)
+            for line in (job.stdout + job.stderr).splitlines()
+            if "rror" in line
+        ]
+        for job in (plain, recorded)
+    )
+    assert any("Open_port" in line for line in told)
+    assert (recorded.exit_code, again) == (plain.returncode, told)
