@@ -86,7 +86,7 @@ def _devices(found: DevicesResult) -> str:
         "copies alone": float(sum(use.exposed_memory_ns for use in uses)),
     }
     return _clause(
-        "the devices did not compute for {} of the time", parts, (end - start) * len(uses)
+        "the devices did not compute for {} of their time", parts, (end - start) * len(uses)
     )
 
 

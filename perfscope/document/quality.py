@@ -59,10 +59,15 @@ def quality(results: Results, replay: Replay) -> tuple[QualityRow, ...]:
     )
 
 
+def _little(share: float) -> str:
+    """A share, in a sentence."""
+    return format_share(share).replace("<", "less than")
+
+
 def _run_length(results: Results) -> QualityRow:
     length_s, steps = results.focus.length_ns * NS, results.steps.count
-    counted = f", {format_count(steps)} steps" if steps else ""
-    detail = f"The focus of analysis is {format_seconds(length_s)} long{counted}."
+    made = f", {counted(steps, 'step')}" if steps else ""
+    detail = f"The focus of analysis is {format_seconds(length_s)} long{made}."
     if length_s >= LEAST_FOCUS_S and (steps == 0 or steps >= LEAST_STEPS):
         return QualityRow("run_length", Status.PASS, "The run is long enough", detail)
     advice = (
@@ -153,7 +158,7 @@ def _dropped_records(trace: Trace) -> QualityRow:
 def _missing_ranks(trace: Trace) -> QualityRow:
     missing = trace.missing_ranks
     if not missing:
-        text = f"{len(trace.ranks)} of {trace.world_size} ranks left a recording."
+        text = f"{len(trace.ranks)} of {counted(trace.world_size, 'rank')} left a recording."
         return QualityRow("missing_ranks", Status.PASS, "All ranks are there", text)
     numbers = ", ".join(str(number) for number in missing[:20])
     more = f" and {len(missing) - 20} more" if len(missing) > 20 else ""
@@ -341,8 +346,7 @@ def _replay_error(replay: Replay) -> QualityRow:
     detail = (
         "The replay of the unchanged run takes exactly as long as the measured one."
         if error == 0
-        else f"The replay of the unchanged run differs from the measured one by {error:.1e} "
-        "(relative)."
+        else f"The replay of the unchanged run differs from the measured one by {_little(error)}."
     )
     if error <= REPLAY_PASS:
         return QualityRow("replay_error", Status.PASS, "The replay reproduces the run", detail)

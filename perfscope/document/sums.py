@@ -210,6 +210,7 @@ def savings(document: Analysis) -> Iterator[str]:
         first = finding.first_action
         if first and not (finding.gain_s and at_most(first.gain_s, finding.gain_s)):
             yield f"{finding.id} saves {finding.gain_s} s, its first action {first.gain_s}"
+    yield from _no_more_than_lost(document, rows)
     combined = verdict.combined_gain_s
     for whole, name in ((length, "combined_gain_share"), (run_s, "combined_gain_run_share")):
         yield from _share(name, getattr(verdict, name), combined, whole)
@@ -220,6 +221,19 @@ def savings(document: Analysis) -> Iterator[str]:
         yield f"all together save {combined} s, the best alone {max(counted)} s"
     elif combined is not None and not at_most(combined, min(sum(counted), length)):
         yield f"all together save {combined} s of {length} s, one by one {sum(counted)} s"
+
+
+def _no_more_than_lost(
+    document: Analysis, rows: list[tuple[str, FindingRow | FirstAction]]
+) -> Iterator[str]:
+    """What all ranks and devices together lost is the most that a run can become shorter by."""
+    devices = document.devices.devices if isinstance(document.devices, Devices) else ()
+    idle = (row.idle_s + row.exposed_communication_s + row.exposed_memory_s for row in devices)
+    lost_s = document.losses.lost_ns * NS + sum(idle)
+    told = [(name, row.gain_s) for name, row in rows]
+    for name, gain_s in (*told, ("all together", document.verdict.combined_gain_s)):
+        if gain_s is not None and not at_most(gain_s, lost_s):
+            yield f"{name} saves {gain_s} s, and {lost_s} s were lost"
 
 
 def device_parts(document: Analysis) -> Iterator[str]:

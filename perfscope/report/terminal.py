@@ -132,7 +132,7 @@ def _print_gpus(sampled: SampledGpus, console: Console) -> None:
     ]
     full = f", at most {format_share(max(shares))} of the memory in use" if shares else ""
     busy = format_share(sampled.value)
-    line(console, f"{counted(len(used), 'GPU')}: a kernel ran {busy} of the time{full}")
+    line(console, f"{counted(len(used), 'GPU')}: a kernel ran {busy} of the time watched{full}")
 
 
 def _print_efficiency(metrics: Metrics, console: Console) -> None:

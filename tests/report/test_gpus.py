@@ -79,7 +79,10 @@ def test_the_terminal_tells_how_busy_and_how_full(document: dict[str, Any]) -> N
     print_summary(read_known(document), console)
     assert isinstance(console.file, io.StringIO)
     text = " ".join(console.file.getvalue().replace("\xa0", " ").split())
-    assert "2 GPUs: a kernel ran 37.5 % of the time, at most 75.0 % of the memory in use" in text
+    assert (
+        "2 GPUs: a kernel ran 37.5 % of the time watched, at most 75.0 % of the memory in use"
+        in text
+    )
 
 
 def test_without_samples_the_reason_is_said(document: dict[str, Any]) -> None:

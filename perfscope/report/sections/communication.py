@@ -18,6 +18,7 @@ from perfscope.report.views import Place, Shown, place_of, rank_bars
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.communication import Collectives, GradientExchange, LateArrival
 from perfscope.schema.devices import Devices
+from perfscope.units import counted
 
 MOST_OPERATIONS = 60
 MOST_ARRIVALS = 20
@@ -63,7 +64,7 @@ def _context(result: Analysis) -> Context:
             MOST_ARRIVALS,
             "late arrivals",
         ),
-        "matched": count(found.matched_calls),
+        "matched": counted(found.matched_calls, "call"),
         "unmatched": [
             (name, count(calls)) for name, calls in [*found.unmatched.items()][:MOST_OPERATIONS]
         ],

@@ -164,7 +164,8 @@ def _takeaway(devices: Sequence[Device]) -> str:
         return ""
     worst = max(devices, key=lambda device: device.idle_s)
     which = f"Device {count(worst.device)} of rank {worst.rank}"
-    said = f"{which} was idle for {percent(_idle_share(worst))} of the time"
+    watched = seconds(worst.busy_s + worst.idle_s)
+    said = f"{which} was idle for {percent(_idle_share(worst))} of its {watched}"
     why = _most_of_it(worst)
     return f"{said}: {why}" if why else said
 

@@ -128,7 +128,7 @@ def _tiles(result: Analysis) -> list[Context]:
 
 def _step_note(throughput: Throughput) -> str:
     p95 = throughput.step_s_p95.value
-    if p95 is None:
+    if p95 is None or throughput.steps == 1:
         return ""
     of = f"the {throughput.steps:,} steps" if throughput.steps else "the steps"
     return f"95 % of {of} took at most {seconds(p95)}."

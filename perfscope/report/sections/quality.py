@@ -9,7 +9,7 @@ from perfscope.report.table import Column, Kind, Table
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Status
 from perfscope.schema.findings import QualityRow
-from perfscope.units import counted
+from perfscope.units import counted, format_share
 
 CHECKS = (
     Column("Check", "title", kind=Kind.TEXT, longest=120),
@@ -27,7 +27,7 @@ def _context(result: Analysis) -> Context:
         ),
         "is_replayed": replay.available,
         "replay_reason": replay.reason or "the result does not hold a replay",
-        "replay_error": "" if error is None else (f"{error:.1e}" if error else "0"),
+        "replay_error": "" if error is None else format_share(error),
         "ideal": "" if ideal is None else seconds(ideal),
         "assumptions": replay.edits_assumptions,
         "takeaway": trust_and_doubts(result.quality),
