@@ -27,6 +27,8 @@ PROGRAMS = (
     ),
     Program("accelerate_loop", "cv_example of Accelerate", "ecosystem", TORCHRUN, 2),
     Program("lightning_classifier", "the autoencoder of Lightning, DDP", "ecosystem", ranks=2),
+    Program("keras_torch", "mnist_convnet of keras-io on PyTorch", "ecosystem"),
+    Program("keras_jax", "mnist_convnet of keras-io on JAX", "ecosystem"),
     Program("jax_processes", "multi-process JAX", "ecosystem", ranks=2, shell=NUMBERED),
     Program("heat_equation", "two-dimensional heat equations with mpi4py", "mpich", MPIEXEC, 2),
 )

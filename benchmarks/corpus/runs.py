@@ -16,7 +16,7 @@ from benchmarks.jobs import AS_ROOT, prefix
 
 PROGRAMS = Path(__file__).parent / "programs"
 LONGEST_S = 300.0
-TIMED = re.compile(rb"^(seconds|samples/s) .*$", re.MULTILINE)
+TIMED = re.compile(rb"^(seconds|samples/s) .*$|^\[\d{4}-\d\d-\d\d [\d:,]+\]", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,9 @@ def measure(program: Program) -> Outcome:
     )
 
 
-def _without_times(ran: Ran) -> tuple[bytes, int]:
-    return TIMED.sub(b"", ran.stdout), ran.exit_code
+def _without_times(ran: Ran) -> tuple[list[bytes], int]:
+    """What is the same in each run: lines of several ranks come in any order."""
+    return sorted(TIMED.sub(b"", ran.stdout).splitlines()), ran.exit_code
 
 
 def _run(command: list[str], folder: str) -> Ran:

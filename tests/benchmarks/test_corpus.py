@@ -1,10 +1,13 @@
 """The corpus: what counts as the same result, and what its table marks as not right."""
 
+from collections.abc import Callable
+
 import pytest
 
 from benchmarks.corpus.__main__ import PROGRAMS, table
 from benchmarks.corpus.runs import PROGRAMS as FOLDER
-from benchmarks.corpus.runs import TIMED, Outcome, Program, Ran
+from benchmarks.corpus.runs import TIMED, Outcome, Program, Ran, measure
+from tests.support.environments import Environment
 
 
 def outcome(
@@ -53,3 +56,19 @@ def test_a_number_is_read_behind_its_word_and_times_do_not_count() -> None:
     ran = Ran(b"steps 30\nseconds 1.25\nloss 0.5\n", 0, 1.0)
     assert (ran.said("steps"), ran.said("loss"), ran.said("samples/s")) == (30.0, 0.5, None)
     assert TIMED.sub(b"", ran.stdout) == b"steps 30\n\nloss 0.5\n"
+    assert TIMED.sub(b"", b"[2026-11-25 23:32:18,123] [INFO] ready") == b" [INFO] ready"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_a_program_as_people_start_it(
+    program: Program, environment: Callable[[str], Environment]
+) -> None:
+    environment(program.environment)
+    found = measure(program)
+    assert found.is_same
+    assert found.ranks == program.ranks
+    assert found.steps[0] == found.steps[1]
+    assert found.unlabeled is not None
+    assert found.unlabeled < 0.05
+    assert found.samples_per_s[1] is None or found.samples_per_s[0] is not None

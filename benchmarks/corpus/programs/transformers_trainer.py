@@ -4,7 +4,13 @@ import os
 
 import numpy as np
 import torch
-from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
+from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    PrinterCallback,
+    Trainer,
+    TrainingArguments,
+)
 
 LENGTH, EXAMPLES = 32, 1024
 
@@ -53,6 +59,7 @@ trainer = Trainer(
     eval_dataset=Sentences(64, 1),
     compute_metrics=accuracy,
 )
+trainer.remove_callback(PrinterCallback)
 done = trainer.train()
 if int(os.environ.get("RANK", "0")) == 0:
     print("steps", done.global_step)

@@ -13,6 +13,9 @@ MARKER = "marker"
 source: str | None = None
 """Who reported the last step: "marker", "keras", "tensorflow", "torch", None nobody."""
 
+is_told = False
+"""Whether a framework that tells its own steps is running on another one, as Keras on PyTorch."""
+
 epoch = recorder.NO_EPOCH
 """The running epoch, -1 unknown."""
 
@@ -53,8 +56,8 @@ def emit(
 
 def forget() -> None:
     """Drops what belongs to the parent, in a forked child."""
-    global source, epoch, last_number
-    source, epoch, last_number = None, recorder.NO_EPOCH, -1
+    global source, is_told, epoch, last_number
+    source, is_told, epoch, last_number = None, False, recorder.NO_EPOCH, -1
 
 
 class Unit:

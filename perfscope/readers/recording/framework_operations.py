@@ -22,10 +22,12 @@ from perfscope.trace.operations import (
     GRADIENT_EXCHANGE,
     MAX_OPERATIONS,
     TORCH_WAIT,
+    code_of,
 )
 
 PACKAGE = "torch.distributed"
 SEPARATOR = "\x1e"
+_FINALIZE = code_of("MPI_Finalize")
 _INIT, _DESTROY = "init_process_group", "destroy_process_group"
 
 
@@ -226,8 +228,9 @@ def _close(rank: Rank) -> None:
     """Many programs never destroy their process group: then the last step or collective ends it."""
     ending = rank.ending
     done = ending.kind is EndKind.ABORTED_IN_TEARDOWN or (
-        ending.kind is EndKind.EXITED and ending.code == 0
+        ending.kind in (EndKind.EXITED, EndKind.FINALIZED) and not ending.code
     )
     if rank.finalize_enter_ns is None and rank.init_exit_ns is not None and done:
-        ends = [int(table["t1"].max()) for table in (rank.operations, rank.steps) if len(table)]
+        calls = rank.operations[rank.operations["op"] != _FINALIZE]
+        ends = [int(table["t1"].max()) for table in (calls, rank.steps) if len(table)]
         rank.finalize_enter_ns = max(ends, default=None)

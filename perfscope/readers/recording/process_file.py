@@ -59,6 +59,14 @@ class ProcessFile:
         return bool(self.flags & HeaderFlag.MPI)
 
     @property
+    def framework_rank(self) -> tuple[int, int] | None:
+        """Number and size that a framework gave a process whose MPI world is itself alone.
+
+        A library that only asks whether MPI started it initializes it in that way.
+        """
+        return agent_metadata.framework_rank(self.metadata) if self.size == 1 else None
+
+    @property
     def role(self) -> str:
         """What the agent took the process for: rank, worker, unranked, or "" without an agent."""
         return agent_metadata.text(self.metadata, "role")

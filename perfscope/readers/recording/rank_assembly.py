@@ -1,7 +1,7 @@
 """One process of the recording becomes one rank of the model, on the trace's clock."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,11 @@ class RankContext:
 
 def assemble_rank(process: ProcessFile, context: RankContext, interning: Interning) -> Rank:
     """The rank that a process was; notes go to the process and the interning."""
-    numbering = interning.number(process.definitions, rank=context.number)
+    is_of_mpi = process.framework_rank is None
+    definitions = process.definitions
+    if not is_of_mpi:  # communicators of a world of its own have no partners here
+        definitions = replace(definitions, communicators={})
+    numbering = interning.number(definitions, rank=context.number)
     seen = observed_end(process, context.ends)
     tables = read_tables(
         process, numbering, end_of=lambda last_ns: end_time_ns(process, last_ns, seen)
@@ -59,8 +63,8 @@ def assemble_rank(process: ProcessFile, context: RankContext, interning: Interni
         end_ns=tables.end_ns + offset,
         main_tid=_main_tid(process, tables),
         ending=ending_of(process, seen, command_exit=context.command_exit),
-        init_exit_ns=_shifted(process.init_exit_ns, offset),
-        finalize_enter_ns=_shifted(_finalize_ns(process, tables), offset),
+        init_exit_ns=_shifted(process.init_exit_ns, offset) if is_of_mpi else None,
+        finalize_enter_ns=_shifted(_finalize_ns(process, tables), offset) if is_of_mpi else None,
         cpus_allowed=process.definitions.affinity,
         cpu_count_allowed=min(int(header["cpus_allowed"]), 1 << 20),
         cgroup_cpus=_cpus(int(header["cgroup_cpu_quota_us"])),

@@ -104,7 +104,8 @@ def _worlds(processes: Sequence[ProcessFile]) -> tuple[list[World], list[Process
     rest: list[ProcessFile] = []
     told: list[ProcessFile] = []
     for process in processes:
-        if process.uses_mpi and 0 <= process.rank < process.size and not _is_alone(process):
+        is_of_mpi = process.uses_mpi and process.framework_rank is None
+        if is_of_mpi and 0 <= process.rank < process.size:
             _place(process, process.rank, size=process.size, worlds=worlds)
         else:
             told.append(process)
@@ -172,17 +173,9 @@ def _job(process: ProcessFile) -> str:
     return agent_metadata.job_of(agent_metadata.mapping(process.metadata, "rank_environment"))
 
 
-def _is_alone(process: ProcessFile) -> bool:
-    """Whether a framework that does not use MPI has numbered a process whose MPI world is itself.
-
-    A library that only asks whether it was started by MPI initializes it in that way.
-    """
-    return process.size == 1 and agent_metadata.framework_rank(process.metadata) is not None
-
-
 def _told_rank(process: ProcessFile) -> tuple[int | None, int | None]:
-    if _is_alone(process):
-        return agent_metadata.framework_rank(process.metadata) or (None, None)
+    if process.framework_rank is not None:
+        return process.framework_rank
     number, size = agent_metadata.rank_and_size(
         agent_metadata.mapping(process.metadata, "rank_environment")
     )

@@ -121,6 +121,7 @@ def test_a_library_that_only_looks_whether_mpi_is_there(tmp_path: Path) -> None:
     write_run(tmp_path)
     trace = open_recording(tmp_path)
     assert [(rank.number, rank.pid) for rank in trace.ranks] == [(0, 10), (1, 11)]
+    assert all(rank.init_exit_ns is rank.finalize_enter_ns is None for rank in trace.ranks)
     assert trace.notes == []
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .savers import SAVING
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
@@ -11,8 +13,8 @@ if TYPE_CHECKING:
 _HOOKS = (
     ("keras.src.backend.tensorflow.trainer", "keras", "install"),
     ("keras.src.engine.training", "keras", "install"),
-    ("keras.src.backend.jax.trainer", "keras", "decline"),
-    ("keras.src.backend.torch.trainer", "keras", "decline"),
+    ("keras.src.backend.jax.trainer", "keras", "install"),
+    ("keras.src.backend.torch.trainer", "keras", "install"),
     ("keras.src.models.model", "keras", "install_model"),
     ("keras.src.optimizers.base_optimizer", "keras", "install_optimizer"),
     ("keras.src.optimizers.optimizer", "keras", "install_old_optimizer"),
@@ -33,7 +35,7 @@ _HOOKS = (
     ("torch.optim.optimizer", "torch", "install_optimizer"),
     ("torch.autograd", "torch", "install_backward"),
     ("torch.nn.modules.module", "torch", "install_module"),
-    ("torch.serialization", "torch", "install_save"),
+    *((module, "checkpoints", "install") for module in SAVING),
     ("torch.distributed.distributed_c10d", "torch_distributed", "install"),
     ("torch.distributed._functional_collectives", "torch_async", "install_functional"),
     ("torch.nn.parallel.distributed", "torch_ddp", "install_ddp"),

@@ -1,4 +1,4 @@
-"""Keras on TensorFlow: fit, evaluate, predict, *_on_batch, calls, checkpoints, steps, epochs."""
+"""Keras on its backends: fit, evaluate, predict, *_on_batch, calls, checkpoints, steps, epochs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     AnyFunction = Callable[..., Any]
 
 _SOURCE = "keras"
-_INPUT_REASON = (
-    "TensorFlow takes the next batch inside the compiled train function; "
-    "only a profiler window can tell it apart"
-)
+_INPUT_REASONS = {
+    "tensorflow": (
+        "TensorFlow takes the next batch inside the compiled train function; "
+        "only a profiler window can tell it apart"
+    ),
+    "jax": "Keras on JAX takes the next batch between the functions that are recorded",
+}
 _MOST_CALLERS = 12
 _callback_class: Any = None
 _metric_owners: dict[int, str] = {}
@@ -71,9 +74,9 @@ def _interrupt() -> None:
 
 
 def install(module: ModuleType) -> None:
-    """Wraps the trainer of Keras 3 on TensorFlow, or the model class of Keras 2."""
+    """Wraps the trainer of Keras 3 on a backend, or the model class of Keras 2."""
     global _callback_class
-    owner = getattr(module, "TensorFlowTrainer", None) or module.Model
+    backend, owner = _trainer(module)
     _callback_class = _make_callback_class(module.callbacks_module.Callback)
     wrap.replace(owner, "fit", _make_fit)
     calls.phase(owner, "evaluate", recorder.Phase.EVALUATE, "evaluate", _interrupt)
@@ -83,9 +86,16 @@ def install(module: ModuleType) -> None:
     wrap.replace(owner, "predict_on_batch", _make_predict)
     if owner is getattr(module, "Model", None):
         install_model(module)
-    metadata.framework(
-        _SOURCE, backend="tensorflow", input_wait=None, input_wait_reason=_INPUT_REASON
-    )
+    metadata.framework(_SOURCE, backend=backend)
+    if backend != "torch":
+        metadata.framework(_SOURCE, input_wait=None, input_wait_reason=_INPUT_REASONS[backend])
+
+
+def _trainer(module: ModuleType) -> tuple[str, Any]:
+    for backend, name in (("jax", "JAXTrainer"), ("torch", "TorchTrainer")):
+        if hasattr(module, name):
+            return backend, getattr(module, name)
+    return "tensorflow", getattr(module, "TensorFlowTrainer", None) or module.Model
 
 
 def install_model(module: ModuleType) -> None:
@@ -121,17 +131,6 @@ def install_old_optimizer(module: ModuleType) -> None:
         install_optimizer(module, module.Optimizer)
 
 
-def decline(module: ModuleType) -> None:
-    """Notes that this backend of Keras is not recorded."""
-    backend = module.__name__.split(".")[-2]
-    metadata.framework(
-        _SOURCE,
-        backend=backend,
-        phases=None,
-        phases_reason="recorded on the TensorFlow backend of Keras only, not on " + backend,
-    )
-
-
 def loaded(module: ModuleType) -> None:
     """Notes the version once Keras is there."""
     metadata.framework(_SOURCE, version=str(getattr(module, "__version__", "")))
@@ -154,11 +153,13 @@ def _make_fit(original: AnyFunction) -> AnyFunction:
             metadata.facts["batch_size"] = running.batches.size
         args, kwargs = _with_callback(_callback_class(running), position, args, kwargs)
         _fits.append(running)
+        was_told, steps.is_told = steps.is_told, True
         try:
             with calls.Counted(rec, "fit", kind=recorder.Phase.TRAIN):
                 return original(self, *args, **kwargs)
         finally:
             _fits.remove(running)
+            steps.is_told = was_told
             if recorder.current is rec:
                 running.end_step(rec.now())
             steps.epoch = recorder.NO_EPOCH
@@ -239,8 +240,12 @@ def _make_train_on_batch(original: AnyFunction) -> AnyFunction:
             return original(self, *args, **kwargs)
         tf_profiler.begins_step()
         start_ns = rec.now()
-        with calls.Counted(rec, "train_on_batch", kind=recorder.Phase.TRAIN):
-            result = original(self, *args, **kwargs)
+        was_told, steps.is_told = steps.is_told, True
+        try:
+            with calls.Counted(rec, "train_on_batch", kind=recorder.Phase.TRAIN):
+                result = original(self, *args, **kwargs)
+        finally:
+            steps.is_told = was_told
         samples = wrap.batch_length(args[0] if args else kwargs.get("x"))
         if metadata.facts.get("batch_size") is None and samples:
             metadata.facts["batch_size"] = samples

@@ -47,6 +47,7 @@ class _Loop:
         self.last_unit_end_ns = 0
         self.evaluation_start_ns = 0
         self.evaluation_end_ns = 0  # latest evidence that it was an evaluation
+        self.has_evaluated = False  # all batches that its loader has
         self.profiled = torch_profiler.requested()
         self.evaluation_root = 0  # identity of the module that was set to evaluation
 
@@ -76,6 +77,7 @@ class _Loop:
     def takes_batch(self, samples: int, is_grad_enabled: bool, now_ns: int) -> None:
         """A batch was delivered."""
         if self.evaluation_start_ns:
+            self.has_evaluated = False
             if not is_grad_enabled:
                 self.evaluation_end_ns = now_ns
             return
@@ -88,6 +90,7 @@ class _Loop:
         self.forward_start_ns = 0
         if self.evaluation_start_ns:
             self.evaluation_end_ns = now_ns
+            self.has_evaluated = True
             if not self.evaluation_root:
                 self.end_evaluation(now_ns)
             return
@@ -111,6 +114,7 @@ class _Loop:
             self.forward_start_ns = 0
             self.evaluation_start_ns = now_ns
             self.evaluation_end_ns = 0
+            self.has_evaluated = False
             self.evaluation_root = root
 
     def end_evaluation(self, end_ns: int) -> None:
@@ -130,8 +134,9 @@ class _Loop:
             self.has_backward = True
             self.cycle.drop()
             self.unit_start_ns = self.epoch_start_ns
-        self._count_without_loader()
-        self.own.begins_backward(now_ns, self.unit_samples)
+        if not steps.is_told:
+            self._count_without_loader()
+            self.own.begins_backward(now_ns, self.unit_samples)
         # An optimizer that was given a closure calls it, forward pass and all, inside its step.
         start_ns = self.forward_start_ns or self.optimizer_start_ns
         self.emit(recorder.Phase.FORWARD, "forward", start_ns, now_ns)
@@ -158,9 +163,10 @@ class _Loop:
         self.emit(recorder.Phase.OPTIMIZER, "optimizer", self.optimizer_start_ns, now_ns)
         start_ns = self.unit_start_ns or self.optimizer_start_ns
         self.optimizer_start_ns = 0
-        self.cycle.add(
-            steps.Unit(_SOURCE, key, start_ns=start_ns, end_ns=now_ns, samples=self.unit_samples)
-        )
+        if not steps.is_told:
+            samples = self.unit_samples
+            unit = steps.Unit(_SOURCE, key, start_ns=start_ns, end_ns=now_ns, samples=samples)
+            self.cycle.add(unit)
         self.unit_start_ns = self.last_unit_end_ns = now_ns
         self.unit_samples = 0
         self.epoch_units += 1
@@ -338,9 +344,10 @@ def install_module(module: ModuleType) -> None:
     torch_compile.replace(module.Module, "train", make)
 
 
-def install_save(module: ModuleType) -> None:
-    """Checkpoints: torch.save."""
-    wrap.phase(module, "save", recorder.Phase.CHECKPOINT, "torch.save")
+def begins_checkpoint() -> None:
+    """An evaluation whose loader has no more batches is over: what follows it is no part of it."""
+    if _loop.evaluation_start_ns and _loop.has_evaluated:
+        _loop.end_evaluation(_loop.evaluation_end_ns)
 
 
 def loaded(module: ModuleType) -> None:

@@ -47,8 +47,10 @@ def await_next() -> None:
 
 def _start() -> None:
     global _original
-    owner = sys.modules["torch.nn.modules.module"].Module
-    torch_module = torch_compile.module()
+    module = sys.modules.get("torch.nn.modules.module")
+    if module is None:
+        return
+    owner, torch_module = module.Module, torch_compile.module()
 
     def make(original: AnyFunction) -> AnyFunction:
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
