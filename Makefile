@@ -76,6 +76,11 @@ bench-suites: environments ## test suites of MPI, recorded and unrecorded, an ho
 bench-compare: environments ## how often compare and history are right on simulated runs, some minutes
 	@$(BIN)/python -m benchmarks.compare --document
 
+.PHONY: docs
+docs: ## the documentation as a site in build/site, which asks the network for nothing
+	$(call part,environment of the site,$(PYTHON) scripts/environments.py docs)
+	@.envs/docs/bin/mkdocs build --strict --quiet && echo "build/site/index.html"
+
 .PHONY: bench-page
 bench-page: developer-environment ## how fast a timeline of a million pieces is drawn in Chromium; writes docs
 	@$(BIN)/python -m benchmarks.page --document docs/reading-the-report.md

@@ -55,6 +55,7 @@ ENVIRONMENTS = {
     "hta": Perfscope.ABSENT,
     "extrap": Perfscope.ABSENT,
     "integrations": Perfscope.ABSENT,
+    "docs": Perfscope.ABSENT,
 }
 
 

@@ -71,7 +71,7 @@ def _run_length(results: Results) -> QualityRow:
     if length_s >= LEAST_FOCUS_S and (steps == 0 or steps >= LEAST_STEPS):
         return QualityRow("run_length", Status.PASS, "The run is long enough", detail)
     advice = (
-        f" Below {LEAST_FOCUS_S:g} s or {LEAST_STEPS} steps, warm-up and chance weigh much: "
+        f" Below {LEAST_FOCUS_S:g} s or {LEAST_STEPS} steps, warm-up and chance weigh heavily: "
         "record a longer run before acting on small numbers."
     )
     return QualityRow("run_length", Status.WARN, "The run is short", detail + advice)
@@ -96,7 +96,7 @@ def _overhead(trace: Trace) -> QualityRow:
         f"{counted(_events(rank), 'other record')} at {format_seconds(EVENT_COST_NS * NS)}, and "
         f"{format_seconds(rank.sampler_cpu_ns * NS)} of CPU time of the recorder's samplers."
     )
-    title = "Recording cost little" if status is Status.PASS else "Recording slowed the run"
+    title = "Recording overhead is low" if status is Status.PASS else "Recording slowed the run"
     return QualityRow("overhead", status, title, detail)
 
 
@@ -158,8 +158,8 @@ def _dropped_records(trace: Trace) -> QualityRow:
 def _missing_ranks(trace: Trace) -> QualityRow:
     missing = trace.missing_ranks
     if not missing:
-        text = f"{len(trace.ranks)} of {counted(trace.world_size, 'rank')} left a recording."
-        return QualityRow("missing_ranks", Status.PASS, "All ranks are there", text)
+        text = f"{len(trace.ranks)} of {trace.world_size} ranks left a recording."
+        return QualityRow("missing_ranks", Status.PASS, "All ranks were recorded", text)
     numbers = ", ".join(str(number) for number in missing[:20])
     more = f" and {len(missing) - 20} more" if len(missing) > 20 else ""
     advice = "The recording directory must be writable from every host under the same path."
@@ -197,7 +197,7 @@ def _endings(trace: Trace) -> QualityRow:
         return QualityRow(
             "endings",
             Status.PASS,
-            "Every rank ended by itself",
+            "All ranks terminated normally",
             f"{counted(len(trace.ranks), 'rank')} finalized or exited.",
         )
     texts = [
@@ -207,7 +207,7 @@ def _endings(trace: Trace) -> QualityRow:
         if rank.number in early
     ]
     more = f"; and {len(texts) - 8} more" if len(texts) > 8 else ""
-    title = f"{len(early)} of {len(trace.ranks)} ranks did not end by themselves"
+    title = f"{len(early)} of {len(trace.ranks)} ranks did not terminate normally"
     if is_of_the_trace(trace):
         title = f"How {len(early)} of {len(trace.ranks)} ranks ended is not in the trace"
     return QualityRow(
@@ -309,14 +309,14 @@ def _unlabeled_time(results: Results) -> QualityRow:
         f"the target is at most {format_share(UNLABELED_TARGET)}."
     )
     if share <= UNLABELED_TARGET:
-        return QualityRow("unlabeled_time", Status.PASS, "Nearly all time has a name", detail)
+        return QualityRow("unlabeled_time", Status.PASS, "Nearly all time is attributed", detail)
     advice = (
         " Stack samples (--stack-hz 50, the default) name functions; "
         '`with perfscope.phase("..."):` names phases.'
     )
     if results.trace.format is not Format.PERFSCOPE:
         advice = " The trace does not hold it; perfscope run records what the ranks do."
-    return QualityRow("unlabeled_time", Status.WARN, "Much time has no name", detail + advice)
+    return QualityRow("unlabeled_time", Status.WARN, "Much time is not attributed", detail + advice)
 
 
 def _sampled_only(results: Results) -> list[QualityRow]:

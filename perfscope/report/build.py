@@ -21,6 +21,7 @@ from perfscope.report.labels import status_word
 from perfscope.report.sections import ORDER
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.text import (
+    bound,
     sentence,
     sentences,
     shortened,
@@ -210,6 +211,7 @@ def environment_of(*folders: Path) -> Environment:
         "whole_sentences": whole_sentences,
         "sentence": sentence,
         "sentences": sentences,
+        "bound": bound,
         "stopped": stopped,
         "seconds": formats.seconds,
         "percent": formats.percent,

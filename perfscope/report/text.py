@@ -10,6 +10,7 @@ from perfscope.output import LONGEST_TEXT, shortened, shortened_apart, visible, 
 
 __all__ = [
     "LONGEST_TEXT",
+    "bound",
     "sentence",
     "sentences",
     "shortened",
@@ -21,6 +22,7 @@ __all__ = [
 ]
 
 
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|[mµn]?s|min|[KMG]i?B)(?![\w]))")
 _NEXT = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9“\"])")
 
 
@@ -48,6 +50,11 @@ def stopped(text: str) -> str:
 def sentences(text: str) -> list[str]:
     """The sentences of a text, in order."""
     return _NEXT.split(text.strip())
+
+
+def bound(text: str) -> str:
+    """The text with numbers and their units on one line."""
+    return _UNIT.sub("\u00a0", text)
 
 
 def sentence(text: str) -> str:

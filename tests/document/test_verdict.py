@@ -126,7 +126,9 @@ def test_crowded_cpus_come_before_the_jitter_they_cause() -> None:
     analyzed = analyze_trace(training_run(Plan(unlucky_s=0.1), change=crowd))
     found = verdict(analyzed)
     assert found["top"] == ["threads_over_cores"]
-    assert found["sentence"].startswith("12.0 threads want to run on 4 CPUs of node0.")
+    assert found["sentence"].startswith(
+        "CPU oversubscription on node0: 12.0 runnable threads on 4 CPUs."
+    )
     imbalance = analyzed.findings["transient_imbalance"]
     assert (imbalance.status, imbalance.gain_s) == (Status.INFO, None)
     assert imbalance.title == ("In each step another rank is late, because the ranks wait for CPUs")

@@ -40,7 +40,7 @@ def test_a_place_that_was_seen_is_named_with_seconds_and_rank(markers: bool) -> 
         if one.id in {"straggler", "load_imbalance"} and one.status is Status.FAIL
     )
     function, file, line = TRAINER
-    assert told.actions[0].startswith(f"Look at {function}() ({file.rpartition('/')[2]}:{line})")
+    assert told.actions[0].startswith(f"Inspect {function}() ({file.rpartition('/')[2]}:{line})")
     assert re.search(
         r"rank 1 spends (3[89]|4[012])\.\d s more there than the others", told.actions[0]
     )

@@ -65,6 +65,6 @@ class Outline(HTMLParser):
 
 def without_own(page: str) -> str:
     """A page without what it brings itself: its script, to the letter, and its packed document."""
-    for names in (build.SCRIPTS, (*build.SCRIPTS, "timeline.js")):
+    for names in (build.SCRIPTS, (*build.SCRIPTS, *build.TIMELINE)):
         page = page.replace(f"<script>{''.join(map(build.asset, names))}</script>", "")
     return HELD.sub("", page)

@@ -222,10 +222,10 @@ def _functions(seconds: dict[str, np.ndarray]) -> list[Json]:
 def _quality() -> list[Json]:
     rows = (
         ("run_length", "pass", "The run is long enough", "26.9 s, 240 steps"),
-        ("overhead", "pass", "Recording cost little", "about 0.02 % of the run"),
+        ("overhead", "pass", "Recording overhead is low", "about 0.02 % of the run"),
         ("dropped_records", "pass", "No record was dropped", "1,440 records kept"),
         ("missing_ranks", "pass", "Every rank was recorded", ""),
-        ("endings", "pass", "Every rank ended by itself", "all finalized"),
+        ("endings", "pass", "All ranks terminated normally", "all finalized"),
         ("clocks", "pass", "All ranks share one clock", "one host"),
         ("unlabeled_time", "pass", "1.3 % of the time has no label", "target: at most 5 %"),
         ("replay_error", "pass", "The replay reproduces the run", "relative error 3.1e-09"),

@@ -19,7 +19,7 @@ from perfscope.schema.read import read_known
 from tests.report.page_outline import Outline, without_own
 from tests.report.sample_document import ALL, everything_null, two_ranks_evaluation
 
-SCRIPT = "".join(map(build.asset, (*build.SCRIPTS, "timeline.js")))
+SCRIPT = "".join(map(build.asset, (*build.SCRIPTS, *build.TIMELINE)))
 MOST_BYTES = {"null": 150_000, "thousand_ranks": 1_500_000}
 
 

@@ -38,7 +38,7 @@ ABSENT = {
     "functions": "--stack-hz",
     "stacks": "--stacks",
     "other_tools": "no file of another tool",
-    "findings": "1 diagnosis could not be made",
+    "findings": "1 diagnosis not measured",
     "environment": "no rank left a recording",
     "losses": "no rank left a recording of its time",
     "quality": "this run could not be replayed",

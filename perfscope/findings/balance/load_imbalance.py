@@ -122,16 +122,16 @@ def _summary(found: Judgment) -> str:
     extra = max(facts.work_s) - min(facts.work_s)
     cause = " Most of that is waiting for CPUs, not work." if found.is_crowded else ""
     samples = {
-        True: "All ranks process equally many samples. ",
-        False: "The ranks do not process equally many samples. ",
+        True: "All ranks process the same number of samples. ",
+        False: "The ranks process different numbers of samples. ",
         None: "",
     }[facts.equal_samples]
     change = f"Working as fast as {others(facts)}"
     if facts.edits[0].level is Level.EVEN:
         change = "Spreading the same work evenly"
     return (
-        f"Between the rank that works longest and the one that works shortest lie "
-        f"{format_seconds(extra)}; the load balance is {facts.load_balance:.3f}.{cause} {samples}"
+        f"The most loaded rank works {format_seconds(extra)} longer than the least loaded; the "
+        f"load balance is {facts.load_balance:.3f}.{cause} {samples}"
         f"{change} would save {found.cost}.{_instead(found)}"
     )
 
@@ -142,15 +142,15 @@ def _instead(found: Judgment) -> str:
     if facts.as_others is None or found.doubt or facts.as_others.gain_s <= found.gain.seconds:
         return ""
     return (
-        f" If {wording.ranks(facts.heavy)} need not work longer than "
-        f"{others(facts)}, it is {format_seconds(facts.as_others.gain_s)}."
+        f" If {wording.ranks(facts.heavy)} worked no longer than {others(facts)}, it would be "
+        f"{format_seconds(facts.as_others.gain_s)}."
     )
 
 
 def _evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:
     rows = [
         Evidence("Load balance", facts.load_balance, "ratio", "near 1"),
-        Evidence("Most work minus mean work", facts.constant_s, "s", "0"),
+        Evidence("Maximum minus mean computation", facts.constant_s, "s", "0"),
         *excess_evidence(facts),
     ]
     if facts.evenly:
@@ -164,18 +164,18 @@ def _evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:
 
 def _actions(results: Results, facts: ImbalanceFacts) -> tuple[str, ...]:
     if facts.equal_samples is False:
-        return ("Deal the samples out evenly: not every rank gets as many.",)
+        return ("Distribute the samples evenly: the ranks get different numbers of them.",)
     more = (
         (
-            "Tell the samples of each step, with perfscope.step(samples=...): then it is known "
-            "whether the rank has more to do or is slower."
+            "Report the samples of each step with perfscope.step(samples=...): perfscope can then "
+            "tell extra work from slow execution."
         ),
     )
     return (
         first_look(results, facts, "their share of the data, or a branch that only they take")
         if len(facts.heavy) > 1
         else first_look(results, facts, "its share of the data, or a branch that only it takes"),
-        "Deal out the work by cost and not by count if samples differ.",
+        "If samples differ in cost, partition them by estimated cost, not by count.",
         *(more if facts.equal_samples is None else ()),
     )
 

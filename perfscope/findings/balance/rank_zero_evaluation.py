@@ -128,21 +128,23 @@ def _title(work: SoloWork, results: Results) -> str:
 def _summary(work: SoloWork, results: Results, gain_s: float, status: Status) -> str:
     often = frequency(work)
     cost = (
-        f"Without it the run would take {format_seconds(gain_s)} less"
+        f"Without it the run would be {format_seconds(gain_s)} shorter"
         if status is not Status.PASS
-        else f"Without it the run would gain only {format_seconds(gain_s)}"
+        else f"Without it the run would be only {format_seconds(gain_s)} shorter"
     )
     shares = wording.wholes(results).shares(gain_s)
-    return f"It does so {often}, {format_seconds(work.seconds)} in all. {cost} ({shares})."
+    return f"It does so {often} ({format_seconds(work.seconds)} in total). {cost} ({shares})."
 
 
 def frequency(work: SoloWork) -> str:
-    """How often and how long: `17 times, every 50 steps, 1.2 s each`."""
+    """How often and how long: `17 times, once every 50 steps, 1.2 s each`."""
     parts = []
     if work.count:
         parts.append("once" if work.count == 1 else f"{work.count:,} times")
     if work.every_steps and work.count and work.count > 1:
-        parts.append("every step" if work.every_steps == 1 else f"every {work.every_steps} steps")
+        parts.append(
+            "every step" if work.every_steps == 1 else f"once every {work.every_steps} steps"
+        )
     if work.each_s:
         parts.append(f"{format_seconds(work.each_s)}{' each' if work.count != 1 else ''}")
     return ", ".join(parts) or "during the run"

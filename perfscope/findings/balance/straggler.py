@@ -77,16 +77,17 @@ def _title(facts: ImbalanceFacts) -> str:
 def _summary(results: Results, found: Judgment) -> str:
     facts = found.facts
     last, met = _arrivals(results, facts)
+    was = "was" if len(facts.heavy) == 1 else "were"
     came = (
-        f"In {last:,} of {met:,} collectives in which ranks waited, it was for "
-        f"{wording.ranks(facts.heavy)}. "
+        f"{wording.capitalized(wording.ranks(facts.heavy))} {was} the last to arrive in {last:,} "
+        f"of {met:,} collectives with wait time. "
     )
-    why = "All ranks process as many samples. " if facts.equal_samples else ""
+    why = "All ranks process the same number of samples. " if facts.equal_samples else ""
     cause = "Most of the delay is waiting for CPUs, not work. " if found.is_crowded else ""
     extra = max(facts.work_s) - min(facts.work_s)
     return (
-        f"{came}{why}{cause}Between the slowest and the fastest rank lie {format_seconds(extra)} "
-        f"of work. Working as fast as {others(facts)} would save {found.cost}."
+        f"{came}{why}{cause}The slowest rank works {format_seconds(extra)} longer than the "
+        f"fastest. Working as fast as {others(facts)} would save {found.cost}."
     )
 
 

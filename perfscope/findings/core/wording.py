@@ -1,5 +1,6 @@
 """How findings put places and ranks into words."""
 
+import re
 from collections.abc import Sequence
 from pathlib import PurePath
 
@@ -15,6 +16,8 @@ IN_TENSORBOARD = (
 """How to see what TensorFlow's profiler saw: its files are kept beside the records, not read."""
 
 NS = 1e-9
+_LOCALS = re.compile(r"\.<locals>\.")
+_UNNAMED = re.compile(r"<(?:listcomp|setcomp|dictcomp|genexpr|lambda)>(?:\.<\w+>)*")
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 
@@ -37,11 +40,21 @@ def place(frame: Frame | None) -> str:
     """A function with its file and line: `evaluate() (train.py:212)`; "" when it is not known."""
     if frame is None or not frame.function:
         return ""
-    function = frame.function if frame.function.startswith("<") else f"{frame.function}()"
+    name = plain(frame.function)
+    function = name if name.startswith("<") else f"{name}()"
     if not frame.file:
         return function
     file = PurePath(frame.file).name
     return f"{function} ({file}:{frame.line})" if frame.line else f"{function} ({file})"
+
+
+def plain(function: str) -> str:
+    """The innermost function with a name: `shrink` of `main.<locals>.shrink.<locals>.<listcomp>`.
+
+    A comprehension, a lambda or a generator has no name of its own; the line beside it tells it.
+    """
+    parts = [part for part in _LOCALS.split(function) if not _UNNAMED.fullmatch(part)]
+    return parts[-1] if parts else function
 
 
 def ranks(numbers: Sequence[int]) -> str:

@@ -22,7 +22,7 @@ from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds, format_share
 
 ID = "threads_over_cores"
-TITLE = "More threads want to run than there are CPUs"
+TITLE = "There are more runnable threads than CPUs"
 DESCRIPTION = (
     "Adds up the runnable threads of the ranks of a node while they compute and compares them with "
     "the CPUs that their affinity masks and the cgroup quota allow; run-queue delay and "
@@ -94,22 +94,22 @@ def _throttled_s(results: Results, node: NodeLoad) -> float:
 
 
 def _title(node: NodeLoad, status: Status, throttled_s: float) -> str:
-    where = f"{node.node.runnable_mean:.1f} threads want to run on {_cpus(node)}"
+    where = f"{node.node.runnable_mean:.1f} runnable threads on {_cpus(node)}"
     if status is Status.INFO and node.crowding < thresholds.CROWDED_WARN:
         if throttled_s >= THROTTLED_SHARE * sum(rank.queue_delay_s for rank in node.ranks):
             return (
-                f"The CPU limit of their control group withholds CPUs of {node.node.host} from the "
+                f"The CPU limit of their control group withholds CPUs on {node.node.host} from the "
                 f"ranks, for {format_seconds(throttled_s)}"
             )
         who = "their own workers, or others," if node.has_workers else "other processes"
-        return f"The ranks wait for CPUs of {node.node.host} that {who} use"
+        return f"The ranks wait for CPUs on {node.node.host} that {who} use"
     if status is Status.PASS:
         return f"The threads fit the CPUs: {where}"
     pool = node.pools[0] if node.pools else None
     whose = ""
     if pool is not None and pool.threads > node.threads_per_rank:
-        whose = f": {pool.name} has {pool.threads} in {node.holders[pool].text}"
-    return f"{where} of {node.node.host}{whose}"
+        whose = f"; {pool.name} has {pool.threads} in {node.holders[pool].text}"
+    return f"CPU oversubscription on {node.node.host}: {where}{whose}"
 
 
 def _cpus(node: NodeLoad) -> str:
@@ -121,16 +121,16 @@ def _summary(node: NodeLoad) -> str:
     delay_s = sum(rank.queue_delay_s for rank in node.ranks)
     cpu_s = sum(rank.cpu_s for rank in node.ranks)
     text = (
-        f"{ranks} {'rank' if ranks == 1 else 'ranks'} of {node.node.host} may use {_cpus(node)} "
-        f"together and have {node.node.runnable_mean:.1f} runnable threads while they compute "
-        f"({node.crowding:.1f} per CPU); they used {format_seconds(cpu_s)} of CPU time and waited "
-        f"{format_seconds(delay_s)} for it."
+        f"{ranks} {'rank' if ranks == 1 else 'ranks'} on {node.node.host} may use {_cpus(node)} "
+        f"and have {node.node.runnable_mean:.1f} runnable threads on average while computing "
+        f"({node.crowding:.1f} per CPU); they used {format_seconds(cpu_s)} of CPU time and spent "
+        f"{format_seconds(delay_s)} in the run queue."
     )
     is_crowded = node.crowding >= thresholds.CROWDED_WARN
     if is_crowded and node.node.samples < thresholds.CROWDED_LEAST_SAMPLES:
-        text += f" No more than {node.node.samples} samples of all ranks tell it."
+        text += f" This rests on only {node.node.samples} samples of all ranks."
     if node.too_many_ranks:
-        text += " The ranks alone are more than the CPUs."
+        text += " There are more ranks than CPUs."
     return text
 
 

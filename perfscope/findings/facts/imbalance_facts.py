@@ -96,7 +96,7 @@ class ImbalanceFacts:
 
     @property
     def constant_s(self) -> float:
-        """Most work minus mean work: lost to ranks that always work longer."""
+        """Maximum minus mean computation: lost to ranks that always work longer."""
         return max(self.work_s) - mean(self.work_s)
 
     @property

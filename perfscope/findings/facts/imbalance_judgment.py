@@ -52,7 +52,7 @@ OVERLAPS = ("rank_zero_evaluation", "threads_over_cores", "shared_cores", "data_
 class Doubt(Enum):
     """Why it may be chance and no fault, in a sentence."""
 
-    LITTLE = "So little may as well be a bad moment of the machine."
+    LITTLE = "A difference this small may be system noise."
     WAITED = (
         "Every rank waited longer for CPUs than this costs: which of them was late may be chance."
     )
@@ -256,9 +256,9 @@ def first_look(results: Results, facts: ImbalanceFacts, suspects: str) -> str:
     told = f"{who} {inflected(facts, 'spend')} {format_seconds(top.seconds)} more there than"
     if where := wording.place(top.where[0]) if top.where else "":
         inside = f" in {top.name}" if top.phase else ""
-        return f"Look at {where}{inside}: {told} {others(facts)}. It may be {suspects}."
+        return f"Inspect {where}{inside}: {told} {others(facts)}. Check for {suspects}."
     missing = f"{wording.to_see_functions(results)}, to see which function of {top.name} it is"
-    return f"{missing}: {told} {others(facts)}. It may be {suspects}."
+    return f"{missing}: {told} {others(facts)}. Check for {suspects}."
 
 
 def inflected(facts: ImbalanceFacts, verb: str) -> str:

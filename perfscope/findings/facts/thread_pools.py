@@ -41,13 +41,13 @@ INTEROP = "TF_NUM_INTEROP_THREADS"
 _TENSORFLOW = (
     (
         "intra_op_threads",
-        "TensorFlow's threads inside an operation (Eigen)",
+        "TensorFlow's intra-op pool (Eigen)",
         "TF_NUM_INTRAOP_THREADS",
         "tf.config.threading.set_intra_op_parallelism_threads({})",
     ),
     (
         "inter_op_threads",
-        "TensorFlow's operations at a time",
+        "TensorFlow's inter-op pool",
         INTEROP,
         "tf.config.threading.set_inter_op_parallelism_threads({})",
     ),
@@ -150,11 +150,11 @@ def _torch(facts: Mapping[str, Any], metadata: Mapping[str, Any]) -> Iterator[Po
         told = noted_environment(metadata).get(_OPENMP)
         is_set_by_program = told is not None and told != str(threads)
         call = "torch.set_num_threads({})" if is_set_by_program else ""
-        yield Pool("PyTorch's threads inside an operation", threads, "" if call else _OPENMP, call)
+        yield Pool("PyTorch's intra-op pool", threads, "" if call else _OPENMP, call)
     threads = _count(facts.get("interop_threads"))
     if threads > 1:
         yield Pool(
-            "PyTorch's operations at a time",
+            "PyTorch's inter-op pool",
             threads,
             "",
             "torch.set_num_interop_threads({})",

@@ -10,7 +10,7 @@ from perfscope.units import format_share
 OF_ACTIVITY: dict[Activity, tuple[str, str]] = {
     Activity.DATA_PREPARATION: (
         "Preparing data in the training process",
-        "Prepare the data before the training, or in loader processes beside it.",
+        "Prepare the data before training, or in loader processes alongside it.",
     ),
     Activity.FILES: (
         "Opening, reading and writing files inside the steps",
@@ -21,7 +21,7 @@ OF_ACTIVITY: dict[Activity, tuple[str, str]] = {
     ),
     Activity.NETWORK: (
         "Talking to remote services inside the steps",
-        "Fetch what is needed before the steps, and send what is to be told in the background.",
+        "Fetch what is needed before the steps, and send results in the background.",
     ),
     Activity.LOCK: (
         "Waiting for a thread, a lock or a queue",
@@ -29,17 +29,17 @@ OF_ACTIVITY: dict[Activity, tuple[str, str]] = {
     ),
     Activity.SLEEP: (
         "Sleeping",
-        "Wait for the event itself and not for a fixed time, or ask for it more often.",
+        "Wait on the event itself instead of sleeping for a fixed time, or poll more often.",
     ),
     Activity.SUBPROCESS: (
         "Starting other processes and waiting for them",
-        "Call a function in place of a program, or start the process once and keep it.",
+        "Call a function instead of a program, or start the process once and reuse it.",
     ),
     Activity.GARBAGE_COLLECTION: (
         "Garbage collection",
         (
-            "Leave collecting to Python, or do it once an epoch; gc.freeze() after the set-up "
-            "spares what lives on."
+            "Leave garbage collection to Python, or collect once per epoch; gc.freeze() after "
+            "set-up exempts what lives on."
         ),
     ),
     Activity.MEMORY_MANAGEMENT: (
@@ -47,7 +47,7 @@ OF_ACTIVITY: dict[Activity, tuple[str, str]] = {
         "Reuse buffers from step to step, and write results into them (out=).",
     ),
     Activity.SERIALIZATION: (
-        "Turning objects into bytes and back",
+        "Serializing objects",
         (
             "Send arrays as buffers: mpi4py's calls with a capital letter (Allreduce, Send) copy "
             "no objects; save in a binary format."
@@ -63,11 +63,11 @@ OF_ACTIVITY: dict[Activity, tuple[str, str]] = {
     ),
     Activity.LOGGING: (
         "Writing logs and output",
-        "Log every so many steps, and from one rank.",
+        "Log only every N steps, and from one rank.",
     ),
     Activity.INTERPRETER: (
-        "Python code outside of numeric libraries",
-        "Replace the loop by operations on whole arrays, or move it out of the steps.",
+        "Python code outside numeric libraries",
+        "Replace the loop with whole-array operations, or move it out of the steps.",
     ),
 }
 """By activity: what takes time, and what to change."""
@@ -75,7 +75,7 @@ OF_ACTIVITY: dict[Activity, tuple[str, str]] = {
 OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
     LossPattern.STATIC: (
         "{ranks} {work} longer in each step, and the others wait",
-        "Deal the work out evenly, and look at what is done more there than elsewhere.",
+        "Balance the work, and look at what is done more there than on the other ranks.",
     ),
     LossPattern.SERIAL: (
         "Ranks take turns inside each step: while one works, others wait",

@@ -100,7 +100,7 @@ def _title(results: Results, facts: NetworkFacts) -> str:
     share = of_window(facts.whole.share)
     if empty := without_data(results):
         return f"{most}{share} is spent in calls that move no data ({empty[0]}){place}"
-    return f"{most}{share} is data being moved between ranks{place}"
+    return f"{most}{share} is spent moving data between ranks{place}"
 
 
 def _summary(results: Results, facts: NetworkFacts) -> str:

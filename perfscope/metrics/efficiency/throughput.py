@@ -15,7 +15,7 @@ from perfscope.schema.enums import PhaseKind
 from perfscope.trace.damage import Need
 from perfscope.trace.model import Rank, Table
 
-UNKNOWN_SAMPLES = "no step told its samples, as perfscope.step() can"
+UNKNOWN_SAMPLES = "samples per step were not reported, as perfscope.step(samples=N) does"
 _APART = (PhaseKind.EVALUATE, PhaseKind.PREDICT, PhaseKind.CHECKPOINT)
 """What is no training where it lies between the steps."""
 

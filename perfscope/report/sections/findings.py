@@ -17,8 +17,8 @@ from perfscope.schema.findings import FindingRow, FirstAction, Outcome, PlannedR
 from perfscope.schema.run import Run, Verdict
 
 FOLDED_TITLES = {
-    Status.NOT_MEASURED: "could not be made: not measured",
-    Status.NOT_APPLICABLE: "do not apply to this run",
+    Status.NOT_MEASURED: "not measured",
+    Status.NOT_APPLICABLE: "not applicable to this run",
     Status.ERROR: "failed to run",
     Status.PASS: "passed",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from perfscope.report.formats import percent, seconds
@@ -98,11 +99,19 @@ def _extent(found: Losses) -> str:
     return causes + (", what is not known" if found.unknown_share else "") + outside
 
 
+def _told_apart(entry: LossEntry, shown: Sequence[LossEntry]) -> str:
+    """The label of a cause, with its function where another one is called the same."""
+    is_alone = sum(one.label == entry.label for one in shown) == 1
+    function = entry.where.function if entry.where else ""
+    return entry.label if is_alone or not function else f"{entry.label} in {function}()"
+
+
 def _sentence(found: Losses) -> str:
     if found.lost_share is None:
         return ""
     inside = _known(found)
-    told = [f"{entry.label} {percent(entry.share)}" for entry in inside[:MOST_TOLD]]
+    shown = inside[:MOST_TOLD]
+    told = [f"{_told_apart(entry, shown)} {percent(entry.share)}" for entry in shown]
     causes = f": {', '.join(told)}" if told else ""
     more = len(inside) - len(told)
     others = f" and {counted(more, 'more cause')}" if more > 0 else ""

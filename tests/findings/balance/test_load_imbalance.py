@@ -34,7 +34,7 @@ def test_two_ranks_share_their_work() -> None:
     as_fast = analyze(Plan(ranks=2)).results.focus.length_ns
     truth_s = (analyze(plan).results.focus.length_ns - as_fast) * 1e-9
     assert rows["Gain if rank 1 worked as fast as rank 0"] == pytest.approx(truth_s, rel=0.05)
-    assert "If rank 1 need not work longer than rank 0, it is " in finding.summary
+    assert "If rank 1 worked no longer than rank 0, it would be " in finding.summary
 
 
 def test_a_run_too_short_for_an_interval_claims_none_and_is_not_certain() -> None:
@@ -57,7 +57,7 @@ def test_unequal_samples_are_to_be_dealt_out() -> None:
     evenly = analyze(Plan(backward_s=0.160 + 0.05 / 4)).results.focus.length_ns
     truth_s = (analyze(plan).results.focus.length_ns - evenly) * 1e-9
     assert finding.gain_s == pytest.approx(truth_s, rel=0.05)
-    assert "samples out evenly" in finding.actions[0]
+    assert "Distribute the samples evenly" in finding.actions[0]
 
 
 def test_who_has_more_to_do_is_no_straggler() -> None:
@@ -65,7 +65,7 @@ def test_who_has_more_to_do_is_no_straggler() -> None:
     plan = Plan(slow_rank=2, slow_factor=1.3, samples=(32, 32, 96, 32))
     found = analyze(plan).findings
     assert found["load_imbalance"].status is Status.FAIL
-    assert "samples out evenly" in found["load_imbalance"].actions[0]
+    assert "Distribute the samples evenly" in found["load_imbalance"].actions[0]
     assert found["straggler"].status is Status.PASS
 
 
@@ -111,7 +111,7 @@ def test_a_rank_a_little_beyond_the_usual_is_not_named_beside_one_that_is_far_be
     assert finding.ranks == (2,)
     assert finding.actions[0] == (
         "Record once more with --stack-hz 50 (the default), to see which function of forward it "
-        "is: rank 2 spends 56.0 s more there than the others. It may be its share of the data, or "
+        "is: rank 2 spends 56.0 s more there than the others. Check for its share of the data, or "
         "a branch that only it takes."
     )
 
@@ -170,7 +170,9 @@ def test_what_a_bad_moment_costs_as_well_is_told_of(steps: int, status: Status) 
         builder.rank(number).init(1.0).finalize(clock)
     finding = analyze_trace(builder.build()).findings["load_imbalance"]
     assert finding.status is status
-    assert ("bad moment" in finding.summary) == (finding.gain_s is None) == (status is Status.INFO)
+    assert (
+        ("system noise" in finding.summary) == (finding.gain_s is None) == (status is Status.INFO)
+    )
 
 
 def test_ordinary_jitter_passes() -> None:

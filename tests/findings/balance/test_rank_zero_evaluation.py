@@ -145,7 +145,7 @@ def test_once_is_enough() -> None:
     # how long another one would take is not known, so there is no interval
     assert finding.gain_interval_s is None
     assert (finding.status, finding.confidence) == (Status.FAIL, Confidence.MEDIUM)
-    assert "It does so once, 5.00 s, " in finding.summary
+    assert "It does so once, 5.00 s (5.00 s in total)" in finding.summary
 
 
 def test_a_function_of_the_training_step_is_not_solo_work() -> None:

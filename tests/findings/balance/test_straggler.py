@@ -63,7 +63,7 @@ def test_late_in_one_phase_with_as_many_samples() -> None:
     assert (finding.id, finding.status, finding.ranks) == ("straggler", Status.FAIL, (1,))
     assert finding.gain_s == pytest.approx(10.0, rel=0.05)
     assert finding.title.startswith("Rank 1 is slower than rank 0 in backward")
-    assert "as many samples" in finding.summary
+    assert "the same number of samples" in finding.summary
     arrivals = finding.evidence[0]
     assert arrivals.label == "Last to come where ranks waited"
     last, met = str(arrivals.value).removesuffix(" times").split(" of ")

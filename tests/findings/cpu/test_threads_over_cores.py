@@ -53,8 +53,8 @@ def test_fails_with_the_exact_setting() -> None:
     finding = judged(runnable=8, metadata=metadata)
     assert finding.status is Status.FAIL
     assert finding.title == (
-        "16.0 threads want to run on 2 CPUs of node0: the numerical library (BLAS) has 8 in each "
-        "rank"
+        "CPU oversubscription on node0: 16.0 runnable threads on 2 CPUs; the numerical library "
+        "(BLAS) has 8 in each rank"
     )
     assert finding.gain_s is None
     assert finding.gain_basis is None
@@ -74,8 +74,8 @@ def test_fails_with_the_exact_setting() -> None:
 def test_few_samples_are_no_fault() -> None:
     finding = judged(runnable=8, seconds=1)
     assert finding.status is Status.INFO
-    assert finding.title == "16.0 threads want to run on 2 CPUs of node0"
-    assert finding.summary.endswith("No more than 10 samples of all ranks tell it.")
+    assert finding.title == "CPU oversubscription on node0: 16.0 runnable threads on 2 CPUs"
+    assert finding.summary.endswith("This rests on only 10 samples of all ranks.")
 
 
 def test_more_cpus_allow_more_threads() -> None:
@@ -87,7 +87,7 @@ def test_more_cpus_allow_more_threads() -> None:
 def test_fitting_threads_pass_with_the_number() -> None:
     finding = judged(runnable=1, delay_share=0.0)
     assert finding.status is Status.PASS
-    assert finding.title == "The threads fit the CPUs: 2.0 threads want to run on 2 CPUs"
+    assert finding.title == "The threads fit the CPUs: 2.0 runnable threads on 2 CPUs"
 
 
 def test_the_cgroup_counts() -> None:
@@ -101,7 +101,7 @@ def test_no_delay_no_fault() -> None:
 def test_too_many_ranks_are_told_from_too_many_threads() -> None:
     finding = judged(runnable=1, ranks=4)
     assert finding.status is Status.FAIL
-    assert "ranks alone" in finding.summary
+    assert "more ranks than CPUs" in finding.summary
     assert finding.actions[0].startswith(
         "Start 2 ranks fewer on node0, or ask for 4 CPUs where there are 2: waiting"
     )
@@ -141,17 +141,17 @@ def libraries(**threads: int) -> dict[str, Any]:
         (libraries(mkl_rt=8), "Intel MKL (libmkl_rt.so)", "Set OMP_NUM_THREADS=1 for"),
         (
             {"frameworks": {"tensorflow": {"intra_op_threads": 8, "inter_op_threads": 1}}},
-            "TensorFlow's threads inside an operation (Eigen)",
+            "TensorFlow's intra-op pool (Eigen)",
             "In the program: tf.config.threading.set_intra_op_parallelism_threads(1), before",
         ),
         (
             {"frameworks": {"tensorflow": {"intra_op_threads": 0, "inter_op_threads": 0}}},
-            "TensorFlow's threads inside an operation (Eigen)",
+            "TensorFlow's intra-op pool (Eigen)",
             "Set TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1 for",
         ),
         (
             {"frameworks": {"torch": {"threads": 8}}, "environment": {"OMP_NUM_THREADS": "1"}},
-            "PyTorch's threads inside an operation",
+            "PyTorch's intra-op pool",
             "In the program: torch.set_num_threads(1), before",
         ),
         (
@@ -343,7 +343,8 @@ def test_the_pool_of_the_busiest_rank_is_named_with_its_rank() -> None:
     finding = analyze_trace(builder.build()).findings["threads_over_cores"]
     assert finding.status is Status.FAIL
     assert finding.title == (
-        "10.0 threads want to run on 2 CPUs of node0: the numerical library (BLAS) has 8 in rank 1"
+        "CPU oversubscription on node0: 10.0 runnable threads on 2 CPUs; the numerical library "
+        "(BLAS) has 8 in rank 1"
     )
     evidence = {item.label: item.value for item in finding.evidence}
     assert evidence["Largest pool"] == "the numerical library (BLAS), 8 threads in rank 1"

@@ -9,23 +9,23 @@ from typing import Any
 
 import pytest
 
+from perfscope.report.studies.recommended import recommended
+from perfscope.schema.read import known
+from perfscope.schema.study import Study
 from perfscope.schema.write import as_json
 from perfscope.studies.common.document import build
 from perfscope.studies.compare.labels import percent
 from perfscope.studies.history.labels import how_measured, verdict
 from perfscope.units import format_ratio
 from tests.report.studies import test_compare_page, test_scaling_page, test_sweep_page
+from tests.report.test_consistency import BRITISH, DUST, ONE_OF_MANY, texts_of
 from tests.studies.history import test_history
 from tests.support.environments import REPOSITORY
 from tests.support.study_pages import badge_of, markdown_of, page_of, printed
 from tests.support.study_runs import history_row
 
 Json = dict[str, Any]
-KEPT = {
-    path.parent.name: path
-    for path in sorted(REPOSITORY.glob("reports/studies/*/study.json"))
-    if json.loads(path.read_text())["kind"] in {"scaling", "compare"}
-}
+KEPT = {path.parent.name: path for path in sorted(REPOSITORY.glob("reports/studies/*/study.json"))}
 
 
 def history() -> Json:
@@ -78,6 +78,20 @@ def test_the_verdict_is_told_in_the_same_words(name: str) -> None:
     if document["kind"] == "compare":
         plain = markdown_of(document).replace("\\", "")
         assert sentence in words(html.unescape(plain))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_recommended_is_told_on_page_and_terminal_alike(name: str) -> None:
+    for sentence in recommended(known(study(name), Study)):
+        assert words(sentence) in page(name)
+        assert words(sentence).replace("µ", "u") in terminal(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_dust_no_plural_of_one_and_one_spelling(name: str) -> None:
+    texts = (*texts_of(page_of(study(name))), *printed(study(name), 2000).splitlines())
+    for wrong in (DUST, ONE_OF_MANY, BRITISH, re.compile(r"\d%")):
+        assert [text for text in texts if wrong.search(text)] == []
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -21,6 +21,8 @@ ANSWERS = {
     Answer.UNKNOWN: StatusWord("–", "Cannot tell", "none"),
 }
 
+LEAST_P = 1e-4
+
 
 def change(ratio: float | None) -> str:
     """A ratio as a change: `+4.9 %`."""
@@ -28,6 +30,11 @@ def change(ratio: float | None) -> str:
         return MISSING
     share = 100 * (ratio - 1)
     return f"{share:+.1f}\u00a0%" if share < 100 else f"{ratio:.3g}\u00a0times"
+
+
+def probability(value: float) -> str:
+    """A p-value: `= 0.03`, `< 0.0001`."""
+    return f"= {value:.2g}" if value >= LEAST_P else f"< {LEAST_P:.4f}"
 
 
 def interval(bounds: Sequence[float] | None) -> str:
@@ -70,7 +77,7 @@ def _answer(row: Comparison) -> Context:
         "word": ANSWERS[row.answer],
         "change": change(row.ratio),
         "interval": interval(row.interval),
-        "p": "" if row.p is None else f"{row.p:.2g}",
+        "p": "" if row.p is None else probability(row.p),
         "counts": " and ".join(map(str, row.counts)),
         "reason": row.reason,
         "reach": ""

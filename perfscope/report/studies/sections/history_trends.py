@@ -7,7 +7,7 @@ from perfscope.report.charts_changes import Segment, trend
 from perfscope.report.formats import PLAIN, Scale, byte_scale, quantity, seconds, time_scale
 from perfscope.report.labels import StatusWord
 from perfscope.report.studies.section import Context, StudySection
-from perfscope.report.studies.sections.compare_answer import change
+from perfscope.report.studies.sections.compare_answer import change, probability
 from perfscope.report.table import Column, Kind, Table
 from perfscope.schema.history import History, HistoryGroup, HistoryPoint, LossTrend, Trend
 from perfscope.schema.study import Study
@@ -67,7 +67,7 @@ def changes(row: Trend, points: Sequence[HistoryPoint]) -> list[Context]:
             "before": quantity(one.before, row.unit),
             "after": quantity(one.after, row.unit),
             "word": WORSE if one.is_worse else BETTER,
-            "p": f"{one.p:.2g}",
+            "p": probability(one.p),
         }
         for one in row.changes
     ]

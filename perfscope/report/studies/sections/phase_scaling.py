@@ -17,6 +17,7 @@ from perfscope.schema.study import Study
 from perfscope.units import counted
 
 MOST_CURVES = 6
+LEAST_SPEEDUP = 0.01
 LEAST_SHARE = 0.05  # of the run; a shorter phase is not named
 
 
@@ -79,7 +80,9 @@ def _size_columns(label: str, place: int) -> list[Column]:
 
     def speedup(part: ScalingPart) -> str:
         found = part.speedup[place]
-        return f"×{decimal(found)}" if found is not None and place else ""
+        if found is None or not place:
+            return ""
+        return f"×{decimal(found)}" if found >= LEAST_SPEEDUP else f"below ×{LEAST_SPEEDUP}"
 
     own = Column(label, time, seconds, note=Note(speedup))
     if not place:
