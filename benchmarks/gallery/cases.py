@@ -267,7 +267,7 @@ CASES = (
         POINTS,
         IMBALANCE,
         ranks=(0,),
-        words="its share of the data",
+        words="share of the data",
         where="main",
     ),
     Case(

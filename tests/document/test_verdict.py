@@ -37,7 +37,7 @@ def test_names_rank_function_line_and_gain() -> None:
     found = verdict(analyze(Plan(ranks=2, evaluate_s=2.0)))
     assert found["status"] == "fail"
     assert found["sentence"].startswith(
-        "Rank 0 evaluates alone in evaluate() (train.py:212) while 1 rank waits. "
+        "Rank 0 evaluates alone in evaluate() (train.py:212) while rank 1 waits. "
     )
     first = analyze(Plan(ranks=2, evaluate_s=2.0)).findings["rank_zero_evaluation"].first
     assert first is not None

@@ -128,7 +128,8 @@ def _title(facts: OpeningFacts, late: tuple[int, ...]) -> str:
     frames = _where(facts, late)
     at = f", {wording.place(frames[0])}," if frames and wording.place(frames[0]) else ""
     who = wording.capitalized(wording.ranks(_numbers(facts, late)))
-    waits = f"{wording.others(len(facts.opening.ranks) - len(late))} once"
+    numbers = _numbers(facts, late)
+    waits = f"{wording.others([one for one in facts.opening.ranks if one not in numbers])} once"
     is_one = len(late) == 1
     them = "it" if is_one else "them"
     if not _is_before(facts):

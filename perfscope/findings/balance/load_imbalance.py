@@ -172,9 +172,11 @@ def _actions(results: Results, facts: ImbalanceFacts) -> tuple[str, ...]:
         ),
     )
     return (
-        first_look(results, facts, "their share of the data, or a branch that only they take")
+        first_look(results, facts, "a larger share of the data, or a code path that only they take")
         if len(facts.heavy) > 1
-        else first_look(results, facts, "its share of the data, or a branch that only it takes"),
+        else first_look(
+            results, facts, "a larger share of the data, or a code path that only it takes"
+        ),
         "If samples differ in cost, partition them by estimated cost, not by count.",
         *(more if facts.equal_samples is None else ()),
     )

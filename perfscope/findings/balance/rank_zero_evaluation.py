@@ -121,7 +121,8 @@ def _nothing_alone(results: Results) -> Outcome:
 
 def _title(work: SoloWork, results: Results) -> str:
     where = wording.place(work.where[0]) if work.where else ""
-    waiting = wording.others(len(results.trace.ranks) - 1)
+    rest = [rank.number for rank in results.trace.ranks if rank.number != work.rank]
+    waiting = wording.others(rest)
     return f"Rank {work.rank} {work.verb} alone{f' in {where}' if where else ''} while {waiting}"
 
 

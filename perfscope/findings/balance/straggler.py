@@ -140,7 +140,7 @@ def _actions(results: Results, facts: ImbalanceFacts) -> tuple[str, ...]:
     stays = "If it stays with the rank and not with the node, compare what it is given to do."
     if facts.everywhere:
         return look, stays
-    return first_look(results, facts, "longer samples, or a branch that only it takes"), look
+    return first_look(results, facts, "longer samples, or a code path that only it takes"), look
 
 
 DIAGNOSIS = Diagnosis(

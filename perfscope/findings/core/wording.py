@@ -126,9 +126,9 @@ def no_phases(trace: Trace, phase: str, glob: str) -> str:
     )
 
 
-def others(count: int) -> str:
-    """The ranks that wait: `1 rank waits`, `3 ranks wait`."""
-    return "1 rank waits" if count == 1 else f"{count:,} ranks wait"
+def others(waiting: Sequence[int]) -> str:
+    """The ranks that wait: `rank 1 waits`, `3 ranks wait`."""
+    return f"rank {waiting[0]} waits" if len(waiting) == 1 else f"{len(waiting):,} ranks wait"
 
 
 def ordinal(number: int) -> str:

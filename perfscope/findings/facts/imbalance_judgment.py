@@ -268,7 +268,7 @@ def inflected(facts: ImbalanceFacts, verb: str) -> str:
 
 def waiting(facts: ImbalanceFacts) -> str:
     """Who waits meanwhile: `3 ranks wait`."""
-    return wording.others(len(facts.ranks) - len(facts.heavy))
+    return wording.others([rank for rank in facts.ranks if rank not in facts.heavy])
 
 
 def excess_evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:

@@ -111,8 +111,8 @@ def test_a_rank_a_little_beyond_the_usual_is_not_named_beside_one_that_is_far_be
     assert finding.ranks == (2,)
     assert finding.actions[0] == (
         "Record once more with --stack-hz 50 (the default), to see which function of forward it "
-        "is: rank 2 spends 56.0 s more there than the others. Check for its share of the data, or "
-        "a branch that only it takes."
+        "is: rank 2 spends 56.0 s more there than the others. Check for a larger share of the "
+        "data, or a code path that only it takes."
     )
 
 

@@ -20,7 +20,7 @@ def test_names_the_rank_of_two(rank: int) -> None:
     finding = judged(Plan(ranks=2, steps=100, evaluate_s=1.0, evaluate_rank=rank))
     assert finding.status is Status.FAIL
     assert finding.title == (
-        f"Rank {rank} evaluates alone in evaluate() (train.py:212) while 1 rank waits"
+        f"Rank {rank} evaluates alone in evaluate() (train.py:212) while rank {1 - rank} waits"
     )
     assert finding.gain_basis is Basis.REPLAY
     assert finding.gain_s == pytest.approx(5.0, abs=0.1)
