@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import resource
 from pathlib import Path
+
+from perfscope.files import read_bytes
 
 ROW_BYTES = 640
 """What the analysis of a run takes at its peak for each call (docs/engine.md), and some room."""
 PART = 2
 """That part of the memory that is left is planned with: other programs need some, too."""
 
+_MOST_BYTES = 1 << 20
 _PROC = Path("/proc")
 _GROUPS = Path("/sys/fs/cgroup")
 
@@ -48,25 +50,29 @@ def memory_left_bytes(*, proc: Path = _PROC, groups: Path = _GROUPS) -> int:
 
 
 def _own_group(proc: Path) -> Path:
-    with contextlib.suppress(OSError):
-        for line in (proc / "self" / "cgroup").read_text(errors="replace").splitlines():
-            if line.startswith("0::"):
-                return Path(line[3:].lstrip("/"))
+    for line in _lines(proc / "self" / "cgroup"):
+        if line.startswith("0::"):
+            return Path(line[3:].lstrip("/"))
     return Path()
 
 
 def _field(file: Path, name: str) -> int | None:
     """The number behind a name, None where the file or the name is missing."""
-    with contextlib.suppress(OSError):
-        for line in file.read_text(errors="replace").splitlines():
-            words = line.split()
-            if len(words) > 1 and words[0] == name and words[1].isdecimal():
-                return int(words[1])
+    for line in _lines(file):
+        words = line.split()
+        if len(words) > 1 and words[0] == name and words[1].isdecimal():
+            return int(words[1])
     return None
 
 
 def _number(file: Path) -> int | None:
-    with contextlib.suppress(OSError):
-        text = file.read_text(errors="replace").strip()
-        return int(text) if text.isdecimal() else None
-    return None
+    (text, *_) = _lines(file) or [""]
+    return int(text) if text.isdecimal() else None
+
+
+def _lines(file: Path) -> list[str]:
+    """Those of a file of the kernel's, none where it cannot be read."""
+    try:
+        return read_bytes(file, _MOST_BYTES).decode("utf-8", "replace").splitlines()
+    except OSError:
+        return []

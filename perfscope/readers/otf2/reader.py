@@ -95,12 +95,10 @@ def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> T
     shared = communicators(archive, len(ranks))
     with_self_communicators(ranks, shared)
     number_collectives(ranks)
-    start = min(rank.start_ns for rank in ranks)
-    end = max(rank.end_ns for rank in ranks)
     return Trace(
         command=_program(reduced.locations),
         origin_unix_ns=archive.clock()["realtime_ns"] or 0,
-        wall_ns=end - start,
+        wall_ns=max(rank.end_ns for rank in ranks) - min(rank.start_ns for rank in ranks),
         launcher="",
         exit_code=_exit_code(reduced.locations),
         world_size=max(len(world), *(place.number + 1 for place in places.ranks)),
