@@ -15,12 +15,14 @@ from pathlib import Path
 from perfscope import files
 from perfscope.errors import UnreadableInputError
 from perfscope.trace.model import Format, Trace
+from perfscope.units import counted
 
 HEAD_BYTES = 1 << 16
 """How much of a file a reader sees to recognize it, after decompression."""
 MOST_FILES = 20_000
 DEEPEST = 6
 MOST_NAMED = 5
+PAGE_HEAD_BYTES = 1 << 15
 GZIP = b"\x1f\x8b"
 _SHOWN_BYTES = 24
 _KINDS = (
@@ -111,8 +113,10 @@ def _kind(head: bytes) -> str:
 
 
 def is_own_result(place: Place) -> bool:
-    """Whether it is an analysis.json, which looks like JSON of other tools."""
-    return b'"schema_version"' in place.head[:64] and b'"perfscope"' in place.head[:256]
+    """Whether it is an analysis.json, which looks like JSON of other tools, or a page."""
+    is_page = b'<meta name="generator" content="perfscope' in place.head[:PAGE_HEAD_BYTES]
+    is_document = b'"schema_version"' in place.head[:64] and b'"perfscope"' in place.head[:256]
+    return is_document or is_page
 
 
 def _no_companions(_: Path) -> Sequence[Path]:
@@ -194,6 +198,7 @@ class Detection:
     notes: list[str] = field(default_factory=list)
     choices: list[str] = field(default_factory=list)
     """What was taken of several runs below a directory, for the user to hear of."""
+    _unknown_files: list[Path] = field(default_factory=list)
 
     def add(self, path: Path) -> None:
         """Finds the sources at a path.
@@ -206,6 +211,8 @@ class Detection:
         found = [Source(reader, (path,))] if reader else []
         if place.is_directory:
             inside = self._inside(path, set(reader.companions(path)) if reader else set())
+            if inside and reader is None:
+                self.choices += self._account(path, inside)
             found += inside if reader else self._nearest(path, inside)
         if not found:
             raise self._unknown(place)
@@ -226,7 +233,13 @@ class Detection:
             UnreadableInputError: several are equally near.
         """
         chosen = []
-        for reader in dict.fromkeys(source.reader for source in found):
+        readers = dict.fromkeys(source.reader for source in found)
+        has_run = any(not reader.format.is_report for reader in readers)
+        for reader in readers:
+            form = reader.format
+            if form.is_report or (form.is_of_one_process and has_run and len(readers) > 1):
+                chosen += [source for source in found if source.reader is reader]
+                continue
             same = sorted((s for s in found if s.reader is reader), key=_depth)
             nearest = [source for source in same if _depth(source) == _depth(same[0])]
             if len(nearest) > 1:
@@ -239,8 +252,27 @@ class Detection:
                 )
         return chosen
 
+    def _account(self, path: Path, found: Sequence[Source]) -> list[str]:
+        """What lies below a directory, where that is of several kinds or of none.
+
+        What became of each is said where it is read.
+        """
+        files: dict[str, int] = {}
+        for source in found:
+            kind = source.reader.format.value
+            files[kind] = files.get(kind, 0) + len(source.paths)
+        unknown = self._unknown_files
+        if len(files) < 2 and not unknown:
+            return []
+        kinds = ", ".join(f"{counted(count, 'file')} of {kind}" for kind, count in files.items())
+        shown = ", ".join(str(file.relative_to(path)) for file in unknown[:MOST_NAMED])
+        more = f" and {len(unknown) - MOST_NAMED} more" if len(unknown) > MOST_NAMED else ""
+        aside = f"; {counted(len(unknown), 'file')} of no known format: {shown}{more}"
+        return [f"{path} holds {kinds}{aside if unknown else ''}."]
+
     def _inside(self, path: Path, known: set[Path]) -> list[Source]:
         """The sources in the files below a directory; ranks of one run are one source."""
+        self._unknown_files = []
         alone: list[Source] = []
         joined: dict[tuple[int, Path], list[Path]] = {}
         for file in self._files(path, known, alone):
@@ -259,8 +291,12 @@ class Detection:
         return alone + ranks
 
     def _file_reader(self, file: Path) -> Reader | None:
+        place = Place(file, is_directory=False)
         try:
-            return self._reader(Place(file, is_directory=False))
+            reader = self._reader(place)
+            if reader is None and not is_own_result(place):
+                self._unknown_files.append(file)
+            return reader
         except UnreadableInputError as error:
             # what another process made and renamed meanwhile belongs to nothing
             if not isinstance(error.__cause__, FileNotFoundError):

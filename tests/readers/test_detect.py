@@ -1,7 +1,9 @@
 """What lies at a path is told by content, and unknown content is named."""
 
 import gzip
+import json
 import os
+import shutil
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +15,7 @@ from perfscope.readers import detect
 from perfscope.readers.detect import Detection, Place, Reader, ReadOptions, Source, Tells
 from perfscope.readers.registry import open_traces, readers
 from perfscope.trace.model import Format, Trace
+from tests.support.environments import REPOSITORY
 from tests.support.trace_builder import TraceBuilder
 from tests.support.write_recording import ProcessWriter, write_run
 
@@ -241,3 +244,28 @@ def test_a_name_that_is_no_text_can_be_read(tmp_path: Path) -> None:
     odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/r\xff.json"))
     write(odd, b'[{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 9}]')
     assert len(open_traces([odd]).ranks) == 1
+
+
+def test_a_folder_of_several_kinds_is_accounted_for(tmp_path: Path) -> None:
+    """What was found is said at once, and what became of it where it is read."""
+    sample = REPOSITORY / "sample_traces" / "horovod_straggler"
+    shutil.copytree(sample, tmp_path / "trace")
+    talp = {"name": "Global", "elapsedTime": 10**9, "parallelEfficiency": 0.5}
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text(json.dumps({"popMetrics": [talp]}))
+    write(tmp_path / "readme.txt", b"nothing to see")
+    trace = open_traces([tmp_path])
+    assert trace.format is Format.PERFSCOPE
+    assert len(trace.tool_reports) == 2
+    (said,) = trace.choices
+    assert "1 file of perfscope" in said
+    assert "2 files of talp" in said
+    assert "files of no known format: readme.txt, " in said
+
+
+def test_results_of_perfscope_beside_a_trace_are_no_unknown_files(tmp_path: Path) -> None:
+    page = b'<!DOCTYPE html><meta name="generator" content="perfscope 0.1.0">'
+    write(tmp_path / "report.html", page)
+    talp = {"popMetrics": [{"name": "Global", "elapsedTime": 10**9}]}
+    (tmp_path / "a.json").write_text(json.dumps(talp))
+    assert not open_traces([tmp_path]).choices
