@@ -32,7 +32,7 @@ def write(source: Source, output: Path) -> list[str]:
     with _opened(output) as stream:
         stream.write(_head(source))
         first = True
-        for text in _joined(_events(source, dropped)):
+        for text in _joined(events_of(source, dropped)):
             stream.write("\n" if first else ",\n")
             stream.write(text)
             first = False
@@ -47,9 +47,10 @@ def _opened(output: Path) -> IO[str]:
     return output.open("x", encoding="ascii", newline="\n")
 
 
-def _head(source: Source) -> str:
+def facts_of(source: Source) -> dict[str, Any]:
+    """What stands beside the events."""
     trace = source.trace
-    facts = {
+    return {
         "schemaVersion": 1,
         "displayTimeUnit": "ms",
         "baseTimeNanoseconds": trace.origin_unix_ns,
@@ -60,7 +61,10 @@ def _head(source: Source) -> str:
             "world_size": trace.world_size,
         },
     }
-    return json.dumps(facts)[:-1] + ', "traceEvents": ['
+
+
+def _head(source: Source) -> str:
+    return json.dumps(facts_of(source))[:-1] + ', "traceEvents": ['
 
 
 def _job(trace: Trace) -> dict[str, Any]:
@@ -87,7 +91,8 @@ def _joined(events: Iterator[str]) -> Iterator[str]:
         yield ",\n".join(block)
 
 
-def _events(source: Source, dropped: list[str]) -> Iterator[str]:
+def events_of(source: Source, dropped: list[str]) -> Iterator[str]:
+    """All events as JSON; what JSON has no words for is told in `dropped`."""
     for position in range(len(source.trace.ranks)):
         yield from rank_events(source, position)
         yield from kernel_events(source, position)

@@ -55,6 +55,7 @@ class Format(Enum):
     KINETO = "kineto"
     NSYS = "nsys"
     XPLANE = "xplane"
+    PERFETTO = "perfetto"
     HOROVOD_TIMELINE = "horovod timeline"
     MPROF = "mprof"
     MEMRAY = "memray"

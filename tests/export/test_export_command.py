@@ -20,6 +20,7 @@ DEFAULTS = {
     "csv": "rank_zero_evaluation-csv",
     "otf2": "rank_zero_evaluation-otf2",
     "parquet": "rank_zero_evaluation-parquet",
+    "perfetto": "rank_zero_evaluation.perfetto-trace",
 }
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common.blocks import Growth, blocks
+from perfscope.readers.common.protobuf import DamagedError
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.kineto.file import EPOCH_NS, KinetoContents, Part
 from perfscope.readers.kineto.host import is_phase
 from perfscope.readers.kineto.made import Event, contents_from, interval
 from perfscope.readers.kineto.reader import Form, joined, read_each
 from perfscope.readers.xplane.planes import (
-    DamagedError,
     Line,
     Plane,
     TooLongError,

@@ -1,0 +1,1 @@
+"""Perfetto's own traces."""

@@ -1,0 +1,139 @@
+"""Perfetto's own traces: perfscope's export, packets made by hand, damage."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perfscope.dataframes.source import Source
+from perfscope.errors import UnreadableInputError
+from perfscope.export import _perfetto_packets as proto
+from perfscope.export import perfetto
+from perfscope.metrics.compute import compute
+from perfscope.metrics.results import Options
+from perfscope.readers.registry import open_trace
+from perfscope.trace.model import Format, Trace
+from tests.support.environments import REPOSITORY
+from tests.support.trace_invariants import check_trace
+
+SAMPLES = REPOSITORY / "sample_traces"
+NOW = 1_795_000_000 * 10**9
+
+
+@pytest.fixture(scope="module")
+def sample() -> Trace:
+    return open_trace(SAMPLES / "rank_zero_evaluation")
+
+
+def exported(trace: Trace, path: Path) -> Trace:
+    assert perfetto.write(Source(trace), path) == []
+    back = open_trace(path)
+    check_trace(back)
+    assert back.format is Format.PERFETTO
+    return back
+
+
+def test_efficiencies_and_calls_of_an_export_are_those_of_the_recording(
+    sample: Trace, tmp_path: Path
+) -> None:
+    back = exported(sample, tmp_path / "a.perfetto-trace")
+    shift = back.origin_unix_ns - sample.origin_unix_ns
+    for rank, again in zip(sample.ranks, back.ranks, strict=True):
+        assert again.number == rank.number
+        assert len(again.operations) == len(rank.operations)
+        assert np.array_equal(
+            np.sort(again.operations["t0"]) + shift, np.sort(rank.operations["t0"])
+        )
+        assert np.array_equal(again.steps["number"], rank.steps["number"])
+    mine = compute(sample)
+    start, end = (at - shift for at in (mine.focus.start_ns, mine.focus.end_ns))
+    theirs = compute(back, Options(focus=f"{start / 1e9:.9f}:{end / 1e9:.9f}")).efficiency
+    for name in ("parallel_efficiency", "load_balance", "communication_efficiency"):
+        value = getattr(mine.efficiency, name).value
+        assert value is not None
+        assert getattr(theirs, name).value == pytest.approx(value, abs=1e-9)
+
+
+def test_a_compressed_export_is_the_same(sample: Trace, tmp_path: Path) -> None:
+    for name in ("a.pftrace", "a.pftrace.gz"):
+        perfetto.write(Source(sample), tmp_path / name)
+    packed = gzip.decompress((tmp_path / "a.pftrace.gz").read_bytes())
+    assert packed == (tmp_path / "a.pftrace").read_bytes()
+
+
+def made(*parts: bytes) -> bytes:
+    thread = proto.held(4, proto.whole(1, 7) + proto.whole(2, 8) + proto.text(5, "main"))
+    return b"".join((proto.clocks(NOW), proto.track(1, thread), *parts))
+
+
+def test_slices_nest_and_end_in_their_order(tmp_path: Path) -> None:
+    outer, inner = proto.text(23, "train_step"), proto.text(23, "evaluate")
+    path = tmp_path / "a.pftrace"
+    path.write_bytes(
+        made(
+            proto.event(proto.BEGIN, 1, NOW, outer),
+            proto.event(proto.BEGIN, 1, NOW + 100, inner),
+            proto.event(proto.END, 1, NOW + 300),
+            proto.event(proto.END, 1, NOW + 1000),
+        )
+    )
+    trace = open_trace(path)
+    check_trace(trace)
+    (rank,) = trace.ranks
+    lengths = {trace.names[row["name"]]: int(row["t1"] - row["t0"]) for row in rank.phases}
+    assert lengths == {"train_step": 1000, "evaluate": 200}
+    assert trace.origin_unix_ns == NOW
+    assert compute(trace).efficiency.parallel_efficiency.value is None
+
+
+def test_interned_names_and_clocks_of_a_sequence_are_followed(tmp_path: Path) -> None:
+    """As the SDK writes: names by number, times counted from the one before in its own clock."""
+    own = proto.whole(1, 64) + proto.whole(2, 5) + proto.whole(3, 1) + proto.whole(4, 1000)
+    boot = proto.whole(1, proto.BOOTTIME) + proto.whole(2, NOW)
+    clocks = proto.packet(proto.held(6, proto.held(1, own) + proto.held(1, boot)))
+    named = proto.held(12, proto.held(2, proto.whole(1, 3) + proto.text(2, "evaluate")))
+    defaults = proto.held(59, proto.whole(58, 64))
+    begin = proto.whole(9, proto.BEGIN) + proto.whole(11, 1) + proto.whole(10, 3)
+    end = proto.whole(9, proto.END) + proto.whole(11, 1)
+    path = tmp_path / "a.pftrace"
+    path.write_bytes(
+        made(
+            clocks,
+            proto.packet(proto.whole(8, 2) + named + defaults + proto.held(11, begin)),
+            proto.packet(proto.whole(8, 4) + proto.held(11, end)),
+        )
+    )
+    trace = open_trace(path)
+    (row,) = trace.ranks[0].phases
+    assert trace.names[row["name"]] == "evaluate"
+    assert row["t1"] - row["t0"] == 4000
+
+
+@pytest.mark.parametrize("missing", [1, 3, 9])
+def test_a_cut_file_is_an_error_that_names_the_byte(
+    sample: Trace, tmp_path: Path, missing: int
+) -> None:
+    path = tmp_path / "a.pftrace"
+    perfetto.write(Source(sample), path)
+    path.write_bytes(path.read_bytes()[:-missing])
+    with pytest.raises(UnreadableInputError) as raised:
+        open_trace(path)
+    assert "byte" in raised.value.why
+
+
+def test_a_trace_without_track_events_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.pftrace"
+    path.write_bytes(made())
+    with pytest.raises(UnreadableInputError, match="no event"):
+        open_trace(path)
+
+
+def test_parents_in_a_circle_end(tmp_path: Path) -> None:
+    path = tmp_path / "a.pftrace"
+    circle = [proto.track(uuid, proto.text(2, "x"), parent=5 - uuid) for uuid in (2, 3)]
+    slices = [proto.event(proto.BEGIN, 2, NOW, proto.text(23, "evaluate"))]
+    path.write_bytes(made(*circle, *slices, proto.event(proto.END, 2, NOW + 50)))
+    check_trace(open_trace(path))
