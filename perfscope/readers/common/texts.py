@@ -13,7 +13,7 @@ from perfscope.readers.common.amounts import MAX_AMOUNT
 from perfscope.readers.common.blocks import Growth, blocks
 
 LONGEST_LINE = 1 << 16
-GROWTH = Growth(ratio=200, most_bytes=MOST_JSON_BYTES)
+GROWTH = Growth(ratio=100, most_bytes=MOST_JSON_BYTES)
 _NO_NUMBER = re.compile(rb"(:\s*)[-+]?(?:nan|inf)\b", re.IGNORECASE)
 """What printf makes of a division by zero, which is no JSON."""
 

@@ -10,7 +10,7 @@ import pickletools
 from collections.abc import Callable
 from typing import Any
 
-MOST_OPCODES = 50_000_000
+MOST_OPCODES = 5_000_000
 CONSTANTS: dict[str, Callable[[], Any]] = {
     "NONE": lambda: None,
     "NEWTRUE": lambda: True,

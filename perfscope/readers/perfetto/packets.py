@@ -21,8 +21,14 @@ FIRST_OF_SEQUENCE = 64
 """Clocks from here on belong to one sequence of packets."""
 FIRST_LANE = 1 << 40
 MOST_DEPTH = 64
+MOST_EVENTS = 3_000_000
+"""Of a file: each becomes an object of Python."""
 Event = dict[str, Any]
 INTERNED = {1: "category", 2: "name", 3: "annotation", 29: "value"}
+
+
+class TooManyError(ValueError):
+    """What has more events than can be kept."""
 
 
 @dataclass
@@ -46,6 +52,7 @@ class Packets:
     tracks: dict[int, Track] = field(default_factory=lambda: defaultdict(Track))
     offset_ns: int = 0
     """From the clock of the trace to the wall clock, 0 unknown."""
+    _count: int = 0
     _lanes: dict[int, int] = field(default_factory=dict)
     _words: dict[tuple[int, str, int], str] = field(default_factory=dict)
     _defaults: dict[int, int] = field(default_factory=dict)
@@ -117,6 +124,9 @@ class Packets:
             moment = self._moment(sequence, told)
             for part in _parts(told, 11):
                 if moment is not None:
+                    self._count += 1
+                    if self._count > MOST_EVENTS:
+                        raise TooManyError
                     fields = _members(part)
                     yield moment, _int(fields, 9) or 0, fields, sequence
 

@@ -20,7 +20,7 @@ from perfscope.readers.kineto.made import contents_from
 from perfscope.readers.kineto.processes import split
 from perfscope.readers.kineto.reader import Form, joined, read_each
 from perfscope.readers.perfetto import packets
-from perfscope.readers.perfetto.packets import Event, Packets, Track
+from perfscope.readers.perfetto.packets import MOST_EVENTS, Event, Packets, TooManyError, Track
 from perfscope.trace.model import Format, Trace
 
 PACKET_TAG, FACTS = 0x0A, "perfscope export"
@@ -75,6 +75,12 @@ def _contents(path: Path) -> KinetoContents:
             f"{path} cannot be read as a trace of Perfetto.",
             why=f"It is cut off or damaged {error}.",
             action=ACTION,
+        ) from error
+    except TooManyError as error:
+        raise UnreadableInputError(
+            f"{path} has too many events to be read.",
+            why=f"At most {MOST_EVENTS:,} are kept, as each takes memory.",
+            action="Record a shorter part of the run.",
         ) from error
     facts = next((e["args"].get("facts") for e in events if e.get("name") == FACTS), None)
     members = _members(facts)

@@ -14,6 +14,7 @@ from perfscope.export import _perfetto_packets as proto
 from perfscope.export import perfetto
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
+from perfscope.readers.perfetto import packets
 from perfscope.readers.registry import open_trace
 from perfscope.trace.model import Format, Trace
 from tests.support.environments import REPOSITORY
@@ -137,3 +138,12 @@ def test_parents_in_a_circle_end(tmp_path: Path) -> None:
     slices = [proto.event(proto.BEGIN, 2, NOW, proto.text(23, "evaluate"))]
     path.write_bytes(made(*circle, *slices, proto.event(proto.END, 2, NOW + 50)))
     check_trace(open_trace(path))
+
+
+def test_more_events_than_memory_holds_are_an_error(
+    sample: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packets, "MOST_EVENTS", 100)
+    perfetto.write(Source(sample), tmp_path / "a.pftrace")
+    with pytest.raises(UnreadableInputError, match="too many events"):
+        open_trace(tmp_path / "a.pftrace")
