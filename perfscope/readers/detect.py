@@ -284,6 +284,8 @@ class Detection:
                 joined.setdefault((self.readers.index(reader), path), []).append(file)
             else:
                 alone.append(Source(reader, (file,), is_named=False))
+        # what belongs to a trace may stand before it in the order of names
+        self._unknown_files = [file for file in self._unknown_files if file not in known]
         ranks = [
             Source(self.readers[index], tuple(files), is_named=False)
             for (index, _), files in joined.items()
