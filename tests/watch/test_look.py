@@ -9,7 +9,7 @@ import pytest
 
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
-from perfscope.readers.recording.layout import HeaderFlag, SampleKind
+from perfscope.readers.recording.layout import HEADER_DTYPE, HeaderFlag, SampleKind
 from perfscope.readers.recording.reader import open_recording
 from perfscope.readers.recording.record_file import read_record_file
 from perfscope.watch import page
@@ -99,6 +99,20 @@ def test_only_what_is_recent_is_read(tmp_path: Path) -> None:
     assert 100 <= len(recent) <= 4097
     assert recent["op"][0] != SampleKind.PROCESS
     assert np.all(np.diff(recent["t0_ns"].astype(np.int64)) >= 0)
+
+
+def test_the_line_of_a_rank_that_lets_no_sampler_run_is_the_last_one_seen(tmp_path: Path) -> None:
+    running(tmp_path, 20)
+    for path in tmp_path.glob("*/*.rec"):
+        # two minutes of life without a sample: code that holds the interpreter's lock
+        content = bytearray(path.read_bytes())
+        header = np.frombuffer(content, HEADER_DTYPE, count=1)
+        header["alive_ns"] += 120 * 10**9
+        path.write_bytes(bytes(content))
+    picture = look(tmp_path)
+    assert [rank.place for rank in picture.ranks] == ["train (train.py:7)"] * 2
+    assert picture.stalled_s > 100
+    assert min(rank.sampled_s or 0 for rank in picture.ranks) > 100
 
 
 def test_texts_of_the_job_cannot_become_markup(tmp_path: Path) -> None:

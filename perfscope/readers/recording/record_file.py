@@ -136,7 +136,7 @@ def _recent(file: BinaryIO, header: np.void, slots: int, recent_ns: int) -> Tabl
         if latest_ns < since_ns:
             if is_place_known:
                 break
-            block = block[np.isin(block["kind"], _OF_A_THREAD)]
+            block = block[np.isin(block["kind"], (*_OF_A_THREAD, RecordKind.STACK))]
         kept.append(block)
         is_own = np.isin(block["tid"], threads) & np.isin(block["kind"], _OF_A_THREAD)
         is_place_known = is_place_known or bool(np.any(is_own))
