@@ -158,7 +158,7 @@ def _dropped_records(trace: Trace) -> QualityRow:
 def _missing_ranks(trace: Trace) -> QualityRow:
     missing = trace.missing_ranks
     if not missing:
-        text = f"{len(trace.ranks)} of {trace.world_size} ranks left a recording."
+        text = f"{len(trace.ranks)} of {counted(trace.world_size, 'rank')} left a recording."
         return QualityRow("missing_ranks", Status.PASS, "All ranks were recorded", text)
     numbers = ", ".join(str(number) for number in missing[:20])
     more = f" and {len(missing) - 20} more" if len(missing) > 20 else ""

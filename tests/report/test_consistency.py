@@ -189,12 +189,12 @@ def test_no_finding_is_surer_than_its_interval(trace: Shown) -> None:
             assert row["status"] != "fail"
 
 
-def test_no_dust_of_floating_point_numbers(recording: Shown) -> None:
-    assert DUST.findall(recording.everything) == []
+def test_no_dust_of_floating_point_numbers(trace: Shown) -> None:
+    assert DUST.findall(trace.everything) == []
 
 
-def test_one_is_no_plural(recording: Shown) -> None:
-    texts = [*recording.page, *recording.terminal.splitlines()]
+def test_one_is_no_plural(trace: Shown) -> None:
+    texts = [*trace.page, *trace.terminal.splitlines()]
     assert [text for text in texts if ONE_OF_MANY.search(text)] == []
 
 
