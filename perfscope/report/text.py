@@ -23,7 +23,7 @@ __all__ = [
 
 
 _UNIT = re.compile(r"(?<=\d) (?=(?:%|[mµn]?s|min|[KMG]i?B)(?![\w]))")
-_NEXT = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9“\"])")
+_NEXT = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9“\"])|(?<=\)\.)\s+")
 
 
 def visible_document(value: Any) -> Any:

@@ -9,7 +9,9 @@ from perfscope.report.charts import Line, Plot, Segment, band, lines, stacked_ba
 from perfscope.report.rank_table import ByRank, rank_table
 from perfscope.report.text import (
     LONGEST_TEXT,
+    bound,
     sentence,
+    sentences,
     shortened,
     shortened_apart,
     visible,
@@ -300,3 +302,20 @@ def test_long_bands_keep_their_peaks_and_stay_small() -> None:
 @pytest.mark.parametrize("values", [[0.0, 0.0], [5.0, 5.0], [-1.0, -1.0], [1e-12, 1e15]])
 def test_odd_ranges_can_be_drawn(values: list[float]) -> None:
     assert "<svg" in lines(Plot("label", ""), [Line("a", [0, 1], values)])
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("Rank 1 waits in train() (a.py:3). Estimated saving: 1.5 s.", 2),
+        ("b is faster (3.27 times). predict_on_batch is faster.", 2),
+        ("It takes 1.5 s of 2.5 s, e.g. in train.", 1),
+        ("", 1),
+    ],
+)
+def test_sentences_end_where_another_begins(text: str, count: int) -> None:
+    assert len(sentences(text)) == count
+
+
+def test_a_number_keeps_its_unit() -> None:
+    assert bound("11.1 % of 10.3 s in 4 ranks") == "11.1\u00a0% of 10.3\u00a0s in 4 ranks"

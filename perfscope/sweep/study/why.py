@@ -68,7 +68,7 @@ def _facts(ours: SpeedFactors, theirs: SpeedFactors) -> list[str]:
             found.append(f"{label} {format_ratio(a)} against {format_ratio(b)}.")
     a, b = ours.runnable_per_cpu, theirs.runnable_per_cpu
     if a is not None and b is not None and abs(a - b) >= NOTABLE_RUNNABLE:
-        found.append(f"Threads that want to run, for each CPU: {a:.2f} against {b:.2f}.")
+        found.append(f"Runnable threads per CPU: {a:.2f} against {b:.2f}.")
     a, b = ours.cpus_busy, theirs.cpus_busy
     if a is not None and b is not None and abs(a - b) >= NOTABLE_RUNNABLE:
         of = f" of {ours.cpus:g}" if ours.cpus else ""
@@ -76,8 +76,7 @@ def _facts(ours: SpeedFactors, theirs: SpeedFactors) -> list[str]:
     a, b = ours.queue_share, theirs.queue_share
     if a is not None and b is not None and abs(a - b) >= NOTABLE_QUEUE:
         found.append(
-            f"Time that threads waited for a CPU, in a second of a rank: {1e3 * a:.0f} ms against "
-            f"{1e3 * b:.0f} ms."
+            f"Run-queue wait per second of a rank: {1e3 * a:.0f} ms against {1e3 * b:.0f} ms."
         )
     return found + _memory(ours, theirs)
 

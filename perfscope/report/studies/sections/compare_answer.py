@@ -136,7 +136,11 @@ def _median(place: int, row: ComparedMeasure) -> str:
 def _range(place: int, row: ComparedMeasure) -> str:
     """The range of the runs; "" when they do not differ."""
     low, high = row.sides[place].lowest, row.sides[place].highest
-    return "" if low == high else f"{quantity(low, row.unit)} to {quantity(high, row.unit)}"
+    if low == high:
+        return ""
+    first, last = quantity(low, row.unit), quantity(high, row.unit)
+    unit = last.removeprefix(last.split()[0])
+    return f"{first.removesuffix(unit)} to {last}"
 
 
 def _change(place: int, row: ComparedMeasure) -> str:

@@ -51,7 +51,7 @@ def _columns(unit: str, quality: str | None) -> tuple[Column, ...]:
     return (
         Column("Configuration", "title", kind=Kind.TEXT, longest=70, note=Note(_standing)),
         Column(unit, "speed", decimal),
-        Column("Spread", lambda row: spread(row.speed_interval) or None, kind=Kind.TEXT),
+        Column("Spread", lambda row: spread(row.speed_interval) or None),
         *((Column(quality, "quality", decimal),) if quality else ()),
         _factor("Parallel efficiency", lambda own: own.parallel_efficiency, ratio),
         _factor("Load balance", lambda own: own.load_balance, ratio),
