@@ -60,6 +60,7 @@ class Format(Enum):
     MPROF = "mprof"
     MEMRAY = "memray"
     PYSPY = "py-spy"
+    CUBE = "cube"
     TALP = "talp"
     FLIGHT = "flight recorder"
     LOG = "log of a job"
@@ -81,7 +82,7 @@ class Format(Enum):
 
 
 OF_ONE_PROCESS = {Format.MPROF, Format.MEMRAY}
-REPORTS = {Format.PYSPY, Format.TALP, Format.FLIGHT, Format.LOG}
+REPORTS = {Format.PYSPY, Format.CUBE, Format.TALP, Format.FLIGHT, Format.LOG}
 
 # peer: >= 0 is a world rank
 PEER_NONE, PEER_UNKNOWN, PEER_PROC_NULL = -1, -2, -3

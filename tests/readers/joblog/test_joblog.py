@@ -89,7 +89,8 @@ def test_primitives_of_a_real_run_add_up(tmp_path: Path) -> None:
 def test_lines_of_every_release_are_taken(tmp_path: Path, line: str) -> None:
     (found,) = told(tmp_path, f"{line}\n{line}\n")
     (row,) = found.tables[0].rows
-    assert (row[0], row[2], row[3]) == ("convolution", 2, pytest.approx(0.02))
+    assert (row[0], row[2]) == ("convolution", 2)
+    assert row[3] == pytest.approx(0.02)
     assert any("reference" in said for said in found.says) == ("ref:any" in line)
 
 

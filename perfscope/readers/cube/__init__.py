@@ -1,0 +1,1 @@
+"""CUBE profiles of Score-P and Scalasca."""
