@@ -63,23 +63,8 @@ def open_otf2(paths: Sequence[Path], options: ReadOptions) -> Trace:
 
 
 def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> Trace:
-    regions = [Region(*row) for row in archive.regions()]
-    phases = Phases.of(regions, options.phase_rules)
-    names = list(dict.fromkeys(phase[1] for phase in phases.of_region if phase is not None))
     most_rows = rows_that_fit()
-    reduced = Reduced(
-        archive.reduce(
-            roles(regions, phases, names).tobytes(),
-            rows=most_rows,
-            phases=most_rows,
-            counter_samples=MOST_SAMPLES,
-            threads=len(os.sched_getaffinity(0)),
-        ),
-        archive.clock(),
-        regions,
-        [Member(*row[:4]) for row in archive.metric_members()],
-        names,
-    )
+    reduced = _reduced(archive, options, most_rows)
     locations = [Location(index, *row) for index, row in enumerate(archive.locations())]
     groups = [LocationGroup(*row) for row in archive.location_groups()]
     world = archive.world().tolist()
@@ -111,6 +96,26 @@ def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> T
         format=Format.OTF2,
         counter_kinds=counter_kinds(reduced.members.values()),
         not_recorded=reasons(reduced, ranks, most_calls=most_rows),
+    )
+
+
+def _reduced(archive: engine.Otf2Archive, options: ReadOptions, most_rows: int) -> Reduced:
+    """The events of the archive as tables, at most so many rows each."""
+    regions = [Region(*row) for row in archive.regions()]
+    phases = Phases.of(regions, options.phase_rules)
+    names = list(dict.fromkeys(phase[1] for phase in phases.of_region if phase is not None))
+    return Reduced(
+        archive.reduce(
+            roles(regions, phases, names).tobytes(),
+            rows=most_rows,
+            phases=most_rows,
+            counter_samples=MOST_SAMPLES,
+            threads=len(os.sched_getaffinity(0)),
+        ),
+        archive.clock(),
+        regions,
+        [Member(*row[:4]) for row in archive.metric_members()],
+        names,
     )
 
 
