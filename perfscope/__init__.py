@@ -1,15 +1,12 @@
 """Where the time, memory and threads of a multi-rank training job went, and what each fix gives."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
+from perfscope.agent.perfscope_agent.marker import metric, phase, step
+from perfscope.dataframes.opened import open_trace
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "metric", "open_trace", "phase", "step"]
-
-if TYPE_CHECKING:
-    from perfscope.agent.perfscope_agent.marker import metric, phase, step
-    from perfscope.dataframes.opened import open_trace
 
 
 def __getattr__(name: str) -> Any:

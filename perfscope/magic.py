@@ -10,22 +10,18 @@ The cell runs in processes of its own, as `perfscope run` starts them: the kerne
 recorded after its start, and has one rank. What the cell needs stands in it or in files.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from perfscope.dataframes.opened import OpenedTrace
 from perfscope.errors import PerfscopeError, UsageError
 from perfscope.files import read_json
 from perfscope.output import tell_lines, visible
-
-if TYPE_CHECKING:
-    from perfscope.dataframes.opened import OpenedTrace
 
 MOST_FINDINGS = 8
 CELL = "cell.py"

@@ -1,7 +1,5 @@
 """Where moments belong among others that are in order."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a thread was doing, from the innermost frames of its stack and not from the user's names."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the stack samples say of the time between communication operations: function and phase."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The beginning of a run: what each rank does before the ranks do anything together."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Every moment of a rank's main location gets one account: the ledger as a timeline."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

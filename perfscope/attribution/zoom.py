@@ -1,7 +1,5 @@
 """The timelines of the ranks at several zoom levels: which account most of each bin belongs to."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Finds the command, and turns errors into three lines that a person can act on."""
 
-from __future__ import annotations
-
 import difflib
 import errno
 import importlib

@@ -4,8 +4,6 @@ An exception would do where Python runs a function of ours; in a callback of an 
 weak reference Python prints it, forgets it, and the command goes on.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

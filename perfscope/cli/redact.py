@@ -1,7 +1,5 @@
 """`perfscope redact DIR -o OUT`: a recording that can be handed to others."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

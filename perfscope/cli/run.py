@@ -1,7 +1,5 @@
 """`perfscope run -- COMMAND`: starts a job and records it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

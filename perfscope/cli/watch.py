@@ -1,7 +1,5 @@
 """`perfscope watch DIR`: a job while it runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

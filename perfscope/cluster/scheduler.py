@@ -1,7 +1,5 @@
 """Connects to Dask workers, or starts some, and has them read files."""
 
-from __future__ import annotations
-
 import importlib
 import logging
 import os

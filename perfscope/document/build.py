@@ -4,10 +4,9 @@ docs/analysis-json.md lists the fields. The document is a plain dictionary of fi
 lists and dictionaries; the same recording gives the same bytes.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import perfscope
 from perfscope.document import measures, resources, run_facts
@@ -26,17 +25,13 @@ from perfscope.document.verdict import verdict
 from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.files import replace_file
 from perfscope.findings.core.certainty import is_firm
+from perfscope.findings.core.finding import Finding, Gain
+from perfscope.findings.facts.facts import Facts
+from perfscope.metrics.results import Results
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.findings import FindingRow, FirstAction
 from perfscope.schema.run import Tool
 from perfscope.schema.write import Json, as_json, document_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.findings.core.finding import Finding, Gain
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.results import Results
 
 SCHEMA_VERSION: Final = "1"
 

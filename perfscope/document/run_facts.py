@@ -1,21 +1,16 @@
 """What ran: the `run` object of analysis.json."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfscope.document.damage import damage_rows
 from perfscope.document.endings import endings, incomplete_ranks
+from perfscope.metrics.results import Results
 from perfscope.schema.run import Commit, Host, Run, Throughput
+from perfscope.trace.damage import Damage
+from perfscope.trace.model import Trace
 from perfscope.trace.worlds import library_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.metrics.results import Results
-    from perfscope.trace.damage import Damage
-    from perfscope.trace.model import Trace
 
 Json = dict[str, Any]
 NS = 1e-9

@@ -1,18 +1,11 @@
 """What each rank did when: the `timeline` object of analysis.json."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from perfscope.attribution.ledger import ACCOUNTS
-from perfscope.attribution.zoom import NOBODY
+from perfscope.attribution.zoom import NOBODY, Cells
+from perfscope.metrics.results import Results
 from perfscope.schema.time import Timeline, TimelineAccount, TimelineLevel, TimelineRow
-
-if TYPE_CHECKING:
-    from perfscope.attribution.zoom import Cells
-    from perfscope.metrics.results import Results
 
 NS_PER_S = 1e9
 MOST_STEPS = 1000

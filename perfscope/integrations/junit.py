@@ -1,7 +1,5 @@
 """Gates as a JUnit report, which every CI system shows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr

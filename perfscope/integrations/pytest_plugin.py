@@ -3,15 +3,11 @@
 pytest loads this file wherever perfscope is installed: it imports nothing until it is asked to.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Generator
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pytest
+import pytest
 
 RECORDED = "PERFSCOPE_DIR"
 

@@ -1,7 +1,5 @@
 """Findings as SARIF 2.1.0, which code hosts show beside the lines that they are about."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath

@@ -1,7 +1,5 @@
 """The figures of a run that other tools keep by run: declared once, whatever keeps them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite

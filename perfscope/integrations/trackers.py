@@ -1,7 +1,5 @@
 """Hands the figures of a run to an experiment tracker: `perfscope analyze --log mlflow:URI`."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Mapping
 from types import ModuleType

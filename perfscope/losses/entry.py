@@ -1,7 +1,5 @@
 """What the loss account is made of: entries, and what the run would be shorter by without each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

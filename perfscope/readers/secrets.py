@@ -3,8 +3,6 @@
 Redacting twice changes nothing, so that it is done here, once, for all formats.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Looks beside a job whether it hangs: `perfscope run --on-hang SECONDS`."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

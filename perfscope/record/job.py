@@ -1,7 +1,5 @@
 """One recorded run from start to end: whatever goes wrong with the recording, the job runs."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Sequence

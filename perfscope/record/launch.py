@@ -1,7 +1,5 @@
 """The environment that a job gets: the user's own, with the recorder and the agent in front."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

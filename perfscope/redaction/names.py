@@ -1,7 +1,5 @@
 """Replaces what a recording names, the same by the same."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import sys

@@ -1,7 +1,5 @@
 """Looks through every byte of what was written for what was to be removed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection
 from pathlib import Path

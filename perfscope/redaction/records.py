@@ -1,7 +1,5 @@
 """The files of one process: records, definitions, metadata, ends."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

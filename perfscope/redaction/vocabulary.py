@@ -5,8 +5,6 @@ phase from `evaluate`, an activity from `numpy.linalg`. So these words may stay,
 only stay equal to themselves, and a redacted recording gives the same numbers.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Writes a redacted copy of a recording, and proves it."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

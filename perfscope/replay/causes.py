@@ -1,7 +1,5 @@
 """Critical path, delay costs and who waited for whom, from the replay of the unedited run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What waiting is charged to: the work of late ranks by account, phase and function."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """From the trace of a run to the program that its replay runs, or the reason why there is none."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Lays out the rows of a program: per rank its start, its calls, its end, and the work between."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The console that summaries are printed on: of what it is given it shows every character."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

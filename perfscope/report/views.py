@@ -1,7 +1,5 @@
 """Pieces that several sections show: rank lists, places in the code, bars by rank."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby

@@ -1,7 +1,5 @@
 """analysis.json, whole; docs/analysis-json.md says more of each field."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

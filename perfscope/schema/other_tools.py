@@ -1,7 +1,5 @@
 """What files of other tools say in figures of their own, which enter none of perfscope's."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from perfscope.schema.enums import Quantity

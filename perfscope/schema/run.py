@@ -1,7 +1,5 @@
 """What ran, and the verdict."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

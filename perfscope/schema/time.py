@@ -1,7 +1,5 @@
 """Where the ranks' time went."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from perfscope.schema.common import Efficiencies, Metric, Place

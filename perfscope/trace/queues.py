@@ -1,7 +1,5 @@
 """Batches on their way through the input queues of a program."""
 
-from __future__ import annotations
-
 import numpy as np
 
 QUEUE_DTYPE = np.dtype(

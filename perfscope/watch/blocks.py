@@ -1,7 +1,5 @@
 """A picture as titled blocks of lines and tables, which terminal, page and file show alike."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

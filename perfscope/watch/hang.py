@@ -6,8 +6,6 @@ It only reads what the recorder writes, so that it needs nothing of the job. It 
 standard input does: with `perfscope run`, however that ends.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import sys

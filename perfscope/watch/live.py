@@ -1,7 +1,5 @@
 """Shows pictures of a running job one after the other, until it is over."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext

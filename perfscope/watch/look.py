@@ -1,7 +1,5 @@
 """Looks at a recording that is being written: the last minute of it, and what is open now."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

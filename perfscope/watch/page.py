@@ -1,7 +1,5 @@
 """A picture as a page that loads itself again; it needs no server and no script."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import time

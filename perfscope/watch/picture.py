@@ -1,7 +1,5 @@
 """What is known of a running job at one moment."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from perfscope.schema.common import Metric

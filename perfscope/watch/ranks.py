@@ -1,7 +1,5 @@
 """Where each rank is, when it last got on, and in which collectives ranks wait for others."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import PurePath
 

@@ -1,7 +1,5 @@
 """A picture as lines for a terminal or a file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from rich.text import Text

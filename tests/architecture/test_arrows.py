@@ -1,7 +1,5 @@
 """Who may import whom: the arrows of docs/architecture.md, read from the imports."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Iterator

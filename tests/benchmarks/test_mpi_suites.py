@@ -1,7 +1,5 @@
 """Test suites of MPI end recorded as they end unrecorded, and what is called a difference."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Iterator
 

@@ -1,7 +1,5 @@
 """Files read by the workers of a real Dask cluster on this machine."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What the engine says of a rank's moments, against the plainest possible oracle."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

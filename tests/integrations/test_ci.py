@@ -1,7 +1,5 @@
 """Gates in forms that CI systems read, and the templates that use them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

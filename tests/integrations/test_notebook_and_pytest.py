@@ -1,7 +1,5 @@
 """A cell of a notebook and a run of tests, each recorded by what the user types there."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Figures in the real trackers, without a network."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What can be handed to others: nothing of what was planted is left, and every number is."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Iterator

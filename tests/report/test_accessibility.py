@@ -1,7 +1,5 @@
 """No page breaks a rule of axe-core, the checker of accessibility that browsers' tools use."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from importlib.util import find_spec

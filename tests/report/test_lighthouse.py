@@ -1,7 +1,5 @@
 """Lighthouse gives a report and a study full marks for accessibility and best practices."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The report as a browser shows it: nothing leaves the file, and everybody can read it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The timeline as a browser shows it: drawn, zoomed and moved by pointer, wheel and keys."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterator

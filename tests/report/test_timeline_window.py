@@ -1,7 +1,5 @@
 """What is shown of the timeline: steps, a selection that is added up, an address, a file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sizes that did other work than the smallest: speed-ups of the same work, by closed formulas."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

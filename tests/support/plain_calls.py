@@ -1,7 +1,5 @@
 """The calls and completions in the records of a process as numpy finds them: an oracle."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

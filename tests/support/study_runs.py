@@ -1,7 +1,5 @@
 """Runs of studies made from a few numbers, for tests with answers known in closed form."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A job that hangs: what is seen from outside while it does, and what --on-hang keeps of it."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

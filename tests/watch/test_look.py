@@ -1,7 +1,5 @@
 """What a picture tells of recordings whose answer is known."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Steps that take longer from quarter to quarter of the run."""
 
-from __future__ import annotations
-
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed

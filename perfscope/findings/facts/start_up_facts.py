@@ -1,7 +1,5 @@
 """What it costs that ranks come late to the first thing that they do together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median_high, median_low

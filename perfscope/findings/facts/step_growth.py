@@ -1,7 +1,5 @@
 """Steps that take longer the longer the run lasts, and the function that grows with them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 

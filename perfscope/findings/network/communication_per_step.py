@@ -1,15 +1,12 @@
 """Too little computed between two exchanges: a batch that is too small for its communication."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.core.gain import saved
 from perfscope.findings.core.wording import capitalized, of_window
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import (
     CROWDED,
     TWICE,
@@ -21,12 +18,9 @@ from perfscope.findings.facts.network_facts import (
     transfer_rows,
     unknown,
 )
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Basis, Status
 from perfscope.units import format_seconds
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.results import Results
 
 ID = Cause.PER_STEP.value
 TITLE = "Too much communication for what is computed in a step"

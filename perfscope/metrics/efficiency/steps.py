@@ -1,7 +1,5 @@
 """Steps and throughput: how fast the job trained."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

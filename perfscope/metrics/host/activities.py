@@ -1,7 +1,5 @@
 """Seconds by activity, phase and place in the program, inside and outside training steps."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What calls of a framework's functions cost and keep, once warm: of the last half of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Reads several files at once: in threads of this process, or wherever else one is told to."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Files of text: lines of logs, and JSON documents that are read whole."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path

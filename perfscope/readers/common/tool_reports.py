@@ -1,7 +1,5 @@
 """Files that tell figures of their own and no intervals: a report and hardly any trace."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """One dump of PyTorch's flight recorder: the last collectives of one rank."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

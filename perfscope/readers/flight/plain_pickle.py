@@ -4,8 +4,6 @@ The opcodes of `pickletools` are followed by hand: those that make numbers, text
 dictionaries. Any other one, as is needed to name or call something, ends the reading.
 """
 
-from __future__ import annotations
-
 import pickletools
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@ They hold when operations were put into a queue, and hardly ever how long they t
 follows. Pickles are read without executing them.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The communication lines of DeepSpeed's comms logger, one by one and as its summary."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from pathlib import Path

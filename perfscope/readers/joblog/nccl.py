@@ -4,8 +4,6 @@ A line is `host:process:thread [device] NCCL INFO text`. With NCCL_DEBUG_SUBSYS=
 one: `AllReduce: opCount 3 sendbuff ... count 1024 datatype 7 op 0 root 0 comm 0x... [nranks=8]`.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator

@@ -6,8 +6,6 @@ memory descriptors, attributes, auxiliary, problem, milliseconds. Source: oneDNN
 "Verbose Mode".
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What reads the lines of one library in the log of a job."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Protocol
 

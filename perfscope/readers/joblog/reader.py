@@ -1,7 +1,5 @@
 """Reads what libraries wrote into the log of a job, which holds the lines of many."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables in text: what Horovod's autotuner tried, and what Slurm's sacct counted."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

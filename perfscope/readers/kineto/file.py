@@ -1,5 +1,7 @@
 """One Kineto or Chrome trace file as tables; what is compressed is decompressed on the way."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Chrome traces that PyTorch's profiler did not write: who did, and what they cannot tell."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@
 library is compiled code. It prints a JSON document with what `reader` takes from it.
 """
 
-from __future__ import annotations
-
 import json
 import resource
 import sys

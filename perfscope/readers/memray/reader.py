@@ -4,8 +4,6 @@ Captures are LZ4 frames of records whose layout changes with memray's releases, 
 itself reads them, in a process of its own: compiled code may crash on a damaged file.
 """
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 import sys

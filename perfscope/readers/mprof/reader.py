@@ -4,8 +4,6 @@ A line is `MEM MiB TIME`, `CHLD NUMBER MiB TIME` of a child process, `FUNC NAME 
 LEVEL` of one call of a function with @profile, or `CMDLINE WORDS`. Times are seconds since 1970.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import shlex

@@ -4,8 +4,6 @@ Tables are made when they are needed, and releases add and rename columns: what 
 missing, and a row is taken where its times are whole numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path

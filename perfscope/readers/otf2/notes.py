@@ -1,16 +1,11 @@
 """What a person has to know about an OTF2 archive: what was odd in it, what it does not hold."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from perfscope.readers.otf2.ranks import Places
+from perfscope.readers.otf2.reduced import Reduced
 from perfscope.trace.model import Rank
 from perfscope.units import counted
-
-if TYPE_CHECKING:
-    from perfscope.readers.otf2.reduced import Reduced
 
 _ODD = (
     ("unknown", "event", "Skipped: {} of kinds newer than OTF2 3.2."),

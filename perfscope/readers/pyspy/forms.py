@@ -1,7 +1,5 @@
 """The three forms of sampled stacks: collapsed lines, speedscope, and py-spy's Chrome trace."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

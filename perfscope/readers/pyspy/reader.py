@@ -4,8 +4,6 @@ A file is one process with those that it started. None of the forms has a wall c
 a recording only the functions with most time are told.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """What the agent and `perfscope run` wrote as JSON: every field is checked, none trusted."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

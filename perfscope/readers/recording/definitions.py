@@ -1,7 +1,5 @@
 """What the ids in a process's records stand for: names, communicators, stacks (.def files)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path

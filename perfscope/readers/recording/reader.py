@@ -1,7 +1,5 @@
 """Reads a run directory that `perfscope run` wrote into the trace model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The file of one process's records: its header, checked, and the slots in which something is."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """From the raw records of a process to tables of the model, without rows that cannot be true."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The calls and completions in the records of a process, without those that cannot be true."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 

@@ -1,7 +1,5 @@
 """What lies in a run directory: run.json, every field checked, and the files of the processes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

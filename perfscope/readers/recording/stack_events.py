@@ -1,7 +1,5 @@
 """Decodes py-spy's chrome traces: begin and end of frames become spans of whole stacks."""
 
-from __future__ import annotations
-
 import json
 import re
 import zlib

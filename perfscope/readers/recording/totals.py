@@ -1,7 +1,5 @@
 """Totals per operation in a header, taken where they agree with the records of the same process."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

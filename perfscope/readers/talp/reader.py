@@ -5,8 +5,6 @@ region (`Application`, `Process`). Its efficiencies are computed again from its 
 formulas of its release (src/talp/perf_metrics.c), and both stand beside each other.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

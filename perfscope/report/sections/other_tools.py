@@ -1,7 +1,5 @@
 """What files of other tools say in figures of their own."""
 
-from __future__ import annotations
-
 from perfscope.report.formats import bytes_, count, decimal, percent, ratio, seconds
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table

@@ -1,7 +1,5 @@
 """Phases: what each kind of work took on each rank, and which function does it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import cycle
 

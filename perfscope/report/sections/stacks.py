@@ -1,7 +1,5 @@
 """Stacks: a flame graph for each phase, where `--stacks` sampled the job."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from perfscope.report.flame import Box, flame

@@ -1,7 +1,5 @@
 """Timeline: what each rank did when, as a picture that a script lets people zoom into."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

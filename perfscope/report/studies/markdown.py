@@ -1,7 +1,5 @@
 """A comparison as Markdown, for a comment on a pull request."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

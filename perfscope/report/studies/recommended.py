@@ -1,7 +1,5 @@
 """What a study recommends: which size or configuration to use, and what it costs."""
 
-from __future__ import annotations
-
 from perfscope.report.formats import decimal, seconds
 from perfscope.schema.scaling import ScalingPoint, ScalingResult
 from perfscope.schema.study import Study

@@ -1,23 +1,18 @@
 """What a study prints: which runs, its own table, the findings, the verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from rich.console import Console
 
 from perfscope.registry import members
 from perfscope.report.labels import status_word
 from perfscope.report.sections.findings import FOLDED_TITLES
 from perfscope.report.studies.recommended import recommended
+from perfscope.report.table import Table
 from perfscope.report.terminal import LONGEST_VERDICT, PLAIN, STATUS_STYLES, clean, line
 from perfscope.report.text import shortened
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from perfscope.report.table import Table
-    from perfscope.schema.study import Study
+from perfscope.schema.study import Study
 
 LONGEST_TITLE = 40
 

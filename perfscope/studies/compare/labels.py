@@ -1,7 +1,5 @@
 """The answer of a comparison in sentences, and how it was found."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

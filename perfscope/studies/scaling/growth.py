@@ -1,7 +1,5 @@
 """How the work grew with the size: not at all (strong scaling), alike (weak), or otherwise."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`perfscope scaling`: what more ranks, cores, GPUs or nodes give, where they are lost, and why."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median

@@ -1,7 +1,5 @@
 """Steps of programs that update their parameters themselves, and what is no step."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Ranks that begin at different times: before they can communicate, and in set-up after that."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest

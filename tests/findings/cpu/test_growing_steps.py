@@ -1,7 +1,5 @@
 """Steps that grow over the run, in closed form, and steps that differ for other reasons."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

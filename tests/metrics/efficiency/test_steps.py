@@ -1,7 +1,5 @@
 """Steps, told or found, and throughput."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

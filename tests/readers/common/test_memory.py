@@ -1,7 +1,5 @@
 """How much memory is left is asked of the machine, the control groups and the process's limits."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Dumps of the flight recorder: real ones of gloo, a rank that never came, and hostile pickles."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Chrome traces of other tools: taken for what they are, with phases by name or category."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Captures of the real memray: known growth, the line that keeps it, damaged ones."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from contextlib import suppress

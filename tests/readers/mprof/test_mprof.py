@@ -1,7 +1,5 @@
 """Memory over time from memory_profiler: known growth by call, children, and odd files."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Exports of Nsight Systems: published values, several processes, and what is no sound export."""
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """OTF2 archives as traces: real ones, and ones written with a known answer."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

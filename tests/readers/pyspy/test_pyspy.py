@@ -1,7 +1,5 @@
 """Sampled stacks in their three forms: what the real tool writes, closed answers, odd files."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """The engine finds the same calls in records as numpy does, whatever is wrong with them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

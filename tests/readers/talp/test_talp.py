@@ -1,7 +1,5 @@
 """TALP's JSON of all releases: its efficiencies, those that its times give, and odd files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The page and the terminal of a sweep, with one, two, three and four variables."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Each finding about a scaling series on a series with its fault, without it, and close to it."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Scaling series: closed formulas, a published table, folding, axes, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

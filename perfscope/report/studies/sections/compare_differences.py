@@ -1,7 +1,5 @@
 """What else differs between the sides, before anything is compared."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from perfscope.report.studies.section import Context, StudySection

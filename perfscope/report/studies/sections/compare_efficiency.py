@@ -1,7 +1,5 @@
 """The efficiency trees of the sides beside each other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Findings that went and came, and what was promised for them beside what was obtained."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Where the time of a rank goes at each size."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """An index of all runs of a history, with links to their reports."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from perfscope.report.formats import count, decimal, ratio, seconds

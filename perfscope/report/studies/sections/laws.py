@@ -1,7 +1,5 @@
 """Amdahl's law and performance models, with what they foretell and how sure that is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How it was measured: the definitions behind every number of the page."""
 
-from __future__ import annotations
-
 from perfscope.report.studies.section import METHOD, Context, StudySection
 from perfscope.schema.study import Study
 

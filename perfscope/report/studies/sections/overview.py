@@ -1,7 +1,5 @@
 """The first screen of a study: which runs, the verdict, and what was found."""
 
-from __future__ import annotations
-
 from perfscope.report.labels import status_word
 from perfscope.report.sections.findings import FOLDED_TITLES, finding_view
 from perfscope.report.studies.build import KINDS

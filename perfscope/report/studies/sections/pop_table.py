@@ -1,7 +1,5 @@
 """The POP table in the layout of the field: factors down, sizes across."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from perfscope.report.formats import ratio

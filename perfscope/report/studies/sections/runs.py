@@ -1,7 +1,5 @@
 """The runs of the study: what each was, and how it came out."""
 
-from __future__ import annotations
-
 import shlex
 
 from perfscope.report.formats import count, decimal, ratio, seconds

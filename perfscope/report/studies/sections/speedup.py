@@ -1,7 +1,5 @@
 """Run time and throughput over the size of the job, against ideal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from perfscope.report.charts import Plot

@@ -1,7 +1,5 @@
 """Whether the runs were made under the same conditions: transport, pinning, environment."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import dataclass
 

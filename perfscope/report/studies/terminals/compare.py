@@ -1,8 +1,6 @@
 """What the terminal prints of a comparison: differences first, then numbers, time and findings."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from rich.console import Console
 
 from perfscope.report.studies.sections import (
     compare_answer,
@@ -15,12 +13,8 @@ from perfscope.report.studies.sections.compare_answer import change, compared, i
 from perfscope.report.studies.terminal import StudyTerminal, print_table
 from perfscope.report.terminal import line
 from perfscope.report.text import shortened
+from perfscope.schema.study import Study
 from perfscope.units import counted
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from perfscope.schema.study import Study
 
 MOST_DIFFERENCES = 12
 LONGEST = 40

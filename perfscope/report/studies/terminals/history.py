@@ -1,8 +1,6 @@
 """What the terminal prints of a history: each trend in a line, with its last change."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from rich.console import Console
 
 from perfscope.report.formats import quantity
 from perfscope.report.studies.sections.compare_answer import change
@@ -10,13 +8,9 @@ from perfscope.report.studies.sections.history_trends import losses, trends
 from perfscope.report.studies.terminal import StudyTerminal, print_table
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.terminal import line
+from perfscope.schema.history import HistoryGroup, Trend
+from perfscope.schema.study import Study
 from perfscope.units import counted
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from perfscope.schema.history import HistoryGroup, Trend
-    from perfscope.schema.study import Study
 
 MOST_GROUPS = 4
 MOST_LOSSES = 6

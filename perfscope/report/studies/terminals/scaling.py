@@ -1,9 +1,8 @@
 """What `perfscope scaling` prints: times, speed-up and throughput, then the POP table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+
+from rich.console import Console
 
 from perfscope.report.formats import decimal, percent, ratio, seconds
 from perfscope.report.labels import band, formula_words
@@ -12,13 +11,8 @@ from perfscope.report.studies.terminal import StudyTerminal, print_table
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.terminal import line
 from perfscope.report.text import shortened
-from perfscope.schema.scaling import Amdahl
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from perfscope.schema.scaling import ScalingResult, Spread
-    from perfscope.schema.study import Study
+from perfscope.schema.scaling import Amdahl, ScalingResult, Spread
+from perfscope.schema.study import Study
 
 MOST_LOSSES = 8
 

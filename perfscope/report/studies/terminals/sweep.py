@@ -1,9 +1,9 @@
 """What a sweep prints: every configuration, fastest first, and why the best wins."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Console
 
 from perfscope.report.formats import bytes_, decimal, ratio
 from perfscope.report.studies.sections.sweep_speed import spread, swept
@@ -11,12 +11,8 @@ from perfscope.report.studies.terminal import StudyTerminal, print_table
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.terminal import line
 from perfscope.report.text import shortened
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from perfscope.schema.study import Study
-    from perfscope.schema.sweep_result import ConfigurationResult, SweepResult
+from perfscope.schema.study import Study
+from perfscope.schema.sweep_result import ConfigurationResult, SweepResult
 
 MOST_ROWS = 40
 LONGEST_LABEL = 48
