@@ -70,7 +70,7 @@ def _missing(run: _Run) -> Damage | None:
     if not missing:
         return None
     if len(missing) == 1:
-        text = f"Rank {missing[0]} of {size} ranks is missing: it left no recording."
+        text = f"Rank {missing[0]} of {size} ranks is missing: no recording of it can be read."
     else:
         text = f"{len(missing):,} of {size:,} ranks are missing ({_numbers(missing)})."
     return Damage("missing_ranks", text, SPOILS_COMPARISON)

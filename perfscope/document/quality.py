@@ -168,7 +168,7 @@ def _missing_ranks(trace: Trace) -> QualityRow:
     return QualityRow(
         "missing_ranks",
         Status.FAIL,
-        f"{len(missing)} of {trace.world_size} ranks left no recording",
+        f"{len(missing)} of {trace.world_size} ranks have no recording that can be read",
         f"Missing: {numbers}{more}. Sums and efficiencies cover the others only. {advice}",
     )
 

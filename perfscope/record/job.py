@@ -171,10 +171,9 @@ def _tell_end(teller: _Teller, run: RunFile, shown: str) -> None:
         if found.ranks
         else units.counted(found.processes, "process", "processes")
     )
+    cure = "the disk is full" if found.is_disk_full else "raise --max-size"
     lost = (
-        f"; {units.counted(found.dropped, 'record')} found no room, raise --max-size"
-        if found.dropped
-        else ""
+        f"; {units.counted(found.dropped, 'record')} found no room, {cure}" if found.dropped else ""
     )
     size = units.format_bytes(found.size_bytes)
     teller.tell(f"recorded {what} in {shown}/ ({size}{lost}); next: perfscope analyze {shown}/")

@@ -11,6 +11,7 @@ RANK_OFFSET = 168
 ABI_OFFSET = 176
 OPEN_MPI_ABI = 1
 MPI_FLAG = 1
+DISK_FULL_FLAG = 32
 DROPPED_OFFSET = 208
 _HEADER_END = 216
 
@@ -27,6 +28,7 @@ class Summary:
         world_size: ranks of the largest MPI world that a process was in, 0 without MPI.
         missing_ranks: ranks of that world without a file.
         is_open_mpi: whether its MPI library was Open MPI.
+        is_disk_full: whether the file system had no room for records of a process.
     """
 
     ranks: int
@@ -36,13 +38,14 @@ class Summary:
     world_size: int = 0
     missing_ranks: int = 0
     is_open_mpi: bool = False
+    is_disk_full: bool = False
 
 
 def summarize(directory: Path) -> Summary:
     """Counts the recorded processes of a run directory; unreadable files are left out."""
     ranks = processes = dropped = 0
     worlds: dict[int, set[int]] = {}
-    is_open_mpi = False
+    is_open_mpi = is_disk_full = False
     for path in directory.glob("*/*.rec"):
         head = _head(path)
         if head is None:
@@ -53,6 +56,7 @@ def summarize(directory: Path) -> Summary:
         processes += 1
         ranks += rank >= 0
         dropped += lost
+        is_disk_full = is_disk_full or bool(flags & DISK_FULL_FLAG)
         if flags & MPI_FLAG and rank >= 0:
             worlds.setdefault(world, set()).add(rank)
             is_open_mpi = is_open_mpi or abi == OPEN_MPI_ABI
@@ -66,6 +70,7 @@ def summarize(directory: Path) -> Summary:
         world_size=largest,
         missing_ranks=max(0, largest - len(worlds.get(largest, ()))),
         is_open_mpi=is_open_mpi,
+        is_disk_full=is_disk_full,
     )
 
 

@@ -125,3 +125,18 @@ def test_a_whole_job_is_not_called_damaged(name: str, tmp_path: Path) -> None:
     assert document["run"]["damage"] == []
     assert code == ExitCode.OK
     assert document["metrics"]["parallel_efficiency"]["value"] is not None
+
+
+@pytest.mark.parametrize("size", [None, 0, 4096])
+def test_a_rank_whose_file_is_gone_or_cut_is_missing(size: int | None, tmp_path: Path) -> None:
+    analyzed(tmp_path, "--no-report")
+    (file,) = (tmp_path / "job").glob("*/101-*.rec")
+    if size is None:
+        file.unlink()
+    else:
+        file.write_bytes(file.read_bytes()[:size])
+    code = main(["analyze", str(tmp_path / "job"), "-o", str(tmp_path / "out"), "--no-report"])
+    verdict = json.loads((tmp_path / "out" / "analysis.json").read_text())["verdict"]
+    assert code == ExitCode.INCOMPLETE
+    words = "Rank 1 of 2 ranks is missing: no recording of it can be read."
+    assert verdict["sentence"].startswith(words)

@@ -3,9 +3,12 @@
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from perfscope.record import summary
 from tests.support.environments import REPOSITORY
 from tests.support.requirements import require_tool
+from tests.support.write_recording import ProcessWriter
 
 OFFSETS = """
 #include <stddef.h>
@@ -13,7 +16,8 @@ OFFSETS = """
 #include "format.h"
 int main(void)
 {
-    printf("%s %zu %zu", PS_MAGIC, offsetof(ps_header, rank), offsetof(ps_header, dropped));
+    printf("%s %zu %zu %d %d", PS_MAGIC, offsetof(ps_header, rank), offsetof(ps_header, dropped),
+           PS_FLAG_MPI, PS_FLAG_DISK_FULL);
     return 0;
 }
 """
@@ -26,8 +30,9 @@ def test_places_in_the_header_are_those_of_the_recorder(tmp_path: Path) -> None:
     options = ["-std=c11", f"-I{include}", "-o", str(program)]
     subprocess.run([str(require_tool("cc")), *options, str(source)], check=True)
     told = subprocess.run([program], capture_output=True, text=True, check=True).stdout
-    magic, rank, dropped = told.split()
+    magic, rank, dropped, *flags = told.split()
     assert magic.encode() == summary.MAGIC
+    assert [int(flag) for flag in flags] == [summary.MPI_FLAG, summary.DISK_FULL_FLAG]
     assert (int(rank), int(dropped)) == (summary.RANK_OFFSET, summary.DROPPED_OFFSET)
 
 
@@ -37,3 +42,14 @@ def test_files_that_are_no_recordings_count_for_nothing(tmp_path: Path) -> None:
     (tmp_path / "host" / "1-3.rec").write_bytes(b"x" * 4096)
     found = summary.summarize(tmp_path)
     assert (found.ranks, found.processes, found.dropped) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(("flags", "is_full"), [(summary.MPI_FLAG, False), (33, True)])
+def test_a_full_disk_is_not_taken_for_the_size_limit(
+    flags: int, is_full: bool, tmp_path: Path
+) -> None:
+    process = ProcessWriter(rank=0, size=1, pid=7)
+    process.header |= {"flags": flags, "dropped": 5}
+    process.write(tmp_path)
+    found = summary.summarize(tmp_path)
+    assert (found.dropped, found.is_disk_full) == (5, is_full)

@@ -81,7 +81,7 @@ def _facts(run: Run) -> list[str]:
     if run.exit_code is not None:
         facts.append(f"exit code {run.exit_code}")
     if run.missing_ranks:
-        facts.append(f"{counted(len(run.missing_ranks), 'rank')} left no recording")
+        facts.append(f"{counted(len(run.missing_ranks), 'rank')} without a recording")
     return facts
 
 
