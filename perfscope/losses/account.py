@@ -5,13 +5,12 @@ which it was done, and the time in which others waited for that. Together the en
 time exactly.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from perfscope.attribution.ledger import INDEX
 from perfscope.losses.cause import OUTSIDE, UNEXPLAINED, LossCause
@@ -25,19 +24,13 @@ from perfscope.losses.places import Places
 from perfscope.losses.savings import Savings
 from perfscope.losses.turns import Turns
 from perfscope.losses.waiting import Cells, Waited, waited
+from perfscope.metrics.results import Results
+from perfscope.replay.replay import Replay
+from perfscope.replay.steps import Steps
 from perfscope.schema.enums import LossKind, LossPattern
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from perfscope.metrics.results import Results
-    from perfscope.replay.replay import Replay
-    from perfscope.replay.steps import Steps
-
-    Ints = npt.NDArray[np.int64]
-    Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 SMALL = 0.002
 """Of the time in the focus: smaller entries of a kind are told together."""

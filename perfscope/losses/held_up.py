@@ -1,25 +1,18 @@
 """Training work in which a rank was ready to work and could not: by CPUs, lock or page faults."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from perfscope.attribution.ledger import IS_COMMUNICATION
+from perfscope.attribution.timeline import Timeline
 from perfscope.losses.cause import LossCause
+from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import LossKind
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import numpy.typing as npt
-
-    from perfscope.attribution.timeline import Timeline
-    from perfscope.metrics.results import Results
-
-    Ints = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int64]
 
 Seconds = tuple[float, float, float]
 """By what a rank was held up, in the order of `HELD_UP`."""

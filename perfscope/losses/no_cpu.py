@@ -1,19 +1,14 @@
 """Whether the ranks that others wait for were late because they had no CPU."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from perfscope.metrics.results import Results
+from perfscope.replay.steps import Steps
 
-    from perfscope.metrics.results import Results
-    from perfscope.replay.steps import Steps
-
-    Floats = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float64]
 
 SAMPLES = 4
 """Of the waiting for CPUs, that a stretch of the run must have to be told from others."""

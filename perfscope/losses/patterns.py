@@ -1,16 +1,11 @@
 """In which steps a loss arises, and on whom: its pattern over the run."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.schema.enums import LossPattern
 
-if TYPE_CHECKING:
-    Floats = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float64]
 
 MOST_OF = 0.9
 """The share of a loss that has to lie in some steps for them to be called its steps."""

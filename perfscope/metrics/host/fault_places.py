@@ -1,26 +1,19 @@
 """Which lines of the user's program touch new memory, from how page faults go with its stacks."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from perfscope.attribution.ledger import IS_COMMUNICATION
+from perfscope.attribution.preparation import Prepared
+from perfscope.attribution.timeline import Timeline
 from perfscope.matching.intervals import distinct
+from perfscope.trace.model import Frame
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from perfscope.attribution.preparation import Prepared
-    from perfscope.attribution.timeline import Timeline
-    from perfscope.trace.model import Frame
-
-    Floats = npt.NDArray[np.float64]
-    Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 MOST_LINES = 40
 """Lines that are told apart, those with most time; all others count as one."""

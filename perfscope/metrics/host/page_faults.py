@@ -1,24 +1,18 @@
 """CPU time that the kernel spends on memory that a program takes anew."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
+from perfscope.attribution.focus import Focus
+from perfscope.attribution.preparation import Prepared
+from perfscope.attribution.timeline import Timeline
 from perfscope.metrics.host.fault_places import fault_place
+from perfscope.trace.model import Frame, Rank, Table
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from perfscope.attribution.focus import Focus
-    from perfscope.attribution.preparation import Prepared
-    from perfscope.attribution.timeline import Timeline
-    from perfscope.trace.model import Frame, Rank, Table
-
-    Floats = npt.NDArray[np.float64]
-    Times = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Times = npt.NDArray[np.int64]
 
 COPIED_BYTES_PER_S = 1e9
 SWITCH_S = 5e-6
