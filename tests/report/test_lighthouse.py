@@ -26,8 +26,8 @@ TIMEOUT_S = 600
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Lighthouse, installed by npm."""
     folder = tmp_path_factory.mktemp("lighthouse")
-    npm = require_tool("npm")
-    command = [npm, "install", "--no-audit", "--no-fund", "--prefix", folder, LIGHTHOUSE]
+    npm = str(require_tool("npm"))
+    command = [npm, "install", "--no-audit", "--no-fund", "--prefix", str(folder), LIGHTHOUSE]
     subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT_S)
     return folder / "node_modules" / ".bin" / "lighthouse"
 
@@ -58,7 +58,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 def test_full_marks(program: Path, address: str, name: str, tmp_path: Path) -> None:
     out = tmp_path / "marks.json"
     flags = "--headless=new --no-sandbox --disable-gpu"
-    command = [program, f"{address}/{name}.html", "--quiet", "--output=json"]
+    command = [str(program), f"{address}/{name}.html", "--quiet", "--output=json"]
     command += [f"--only-categories={','.join(CATEGORIES)}", f"--chrome-flags={flags}"]
     environment = {**os.environ, "CHROME_PATH": str(require_browser())}
     subprocess.run(

@@ -1,6 +1,8 @@
 """What a study prints: which runs, its own table, the findings, the verdict."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -26,11 +28,21 @@ class StudyTerminal:
 
 
 def print_study(study: Study, console: Console) -> None:
-    """Prints a study; nothing that study.json does not hold."""
+    """Prints a study, its answer first; nothing that study.json does not hold."""
+    _print_answer(study, console)
     found: list[StudyTerminal] = members("perfscope.report.studies.terminals", "TERMINAL")
     for terminal in found:
         if terminal.kind == study.kind:
+            console.print()
             terminal.print_body(study, console)
+
+
+def _print_answer(study: Study, console: Console) -> None:
+    """The verdict, what is recommended, and the findings."""
+    style = STATUS_STYLES.get(study.verdict.status, "")
+    line(console, f"Verdict: {study.verdict.sentence}", style=style, longest=LONGEST_VERDICT)
+    for sentence in recommended(study):
+        line(console, sentence, style=style, longest=LONGEST_VERDICT)
     shown = [row for row in study.findings if row.status not in FOLDED_TITLES]
     for position, row in enumerate(shown, start=1):
         console.print()
@@ -40,17 +52,13 @@ def print_study(study: Study, console: Console) -> None:
         line(console, row.summary, indent=3)
         if row.actions:
             line(console, f"First: {clean(row.actions[0])}", indent=3)
-    console.print()
-    style = STATUS_STYLES.get(study.verdict.status, "")
-    line(console, f"Verdict: {study.verdict.sentence}", style=style, longest=LONGEST_VERDICT)
-    for sentence in recommended(study):
-        line(console, sentence, style=style, longest=LONGEST_VERDICT)
 
 
 def print_table(table: Table, console: Console, *, indent: int = 2) -> None:
     """Prints a table in columns: texts to the left, numbers to the right.
 
-    Columns that do not fit are left out from the right, and counted; so are rows beyond `most`.
+    Columns that do not fit follow below, behind the first one again; rows beyond `most` are
+    counted.
     """
     if not table:
         return
@@ -60,19 +68,28 @@ def print_table(table: Table, console: Console, *, indent: int = 2) -> None:
         for row in (head, *([cell.told for cell in row] for row in table.cells))
     ]
     widths = [max(len(row[n]) for row in cells) for n in range(len(head))]
-    fitting, used = 0, indent
-    for width in widths:
-        used += width + 2
-        if used > console.width + 2 and fitting >= 2:
-            break
-        fitting += 1
-    for row in cells:
-        put = [
-            row[n].rjust(widths[n]) if column.is_number else row[n].ljust(widths[n])
-            for n, column in enumerate(table.columns[:fitting])
-        ]
-        shown = " " * indent + "  ".join(put).rstrip()
-        console.print(shown, highlight=False, markup=False, no_wrap=True, overflow="crop")
-    for count, noun in ((len(widths) - fitting, "columns"), (table.left_out, table.noun)):
-        if count:
-            line(console, f"{count:,} more {noun} are in {table.file}", indent=indent)
+    for place, columns in enumerate(_blocks(widths, console.width - indent)):
+        if place:
+            console.print()
+        for row in cells:
+            put = [
+                row[n].rjust(widths[n]) if table.columns[n].is_number else row[n].ljust(widths[n])
+                for n in columns
+            ]
+            shown = " " * indent + "  ".join(put).rstrip()
+            console.print(shown, highlight=False, markup=False, no_wrap=True, overflow="crop")
+    if table.left_out:
+        line(console, f"{table.left_out:,} more {table.noun} are in {table.file}", indent=indent)
+
+
+def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:
+    """The columns that stand beside each other: the first one in every block, then what fits."""
+    found: list[list[int]] = []
+    used = 0
+    for column in range(1, len(widths)):
+        used += widths[column] + 2
+        if not found or used > room:
+            found.append([0])
+            used = widths[0] + widths[column] + 2
+        found[-1].append(column)
+    return found or [[0]]

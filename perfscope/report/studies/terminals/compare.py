@@ -31,7 +31,6 @@ def _print(study: Study, console: Console) -> None:
 def _print_differences(study: Study, console: Console) -> None:
     found = compared(study)
     table = compare_differences.differences(found).first(MOST_DIFFERENCES)
-    console.print()
     if not table:
         line(console, "Nothing else that is recorded differs between the sides.")
         return
