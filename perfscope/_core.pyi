@@ -313,6 +313,15 @@ class Replay:
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.int64]]:
         """Arrival and need of each row from the start, and the row that set need (-1: itself)."""
 
+    def last_arrivals(
+        self,
+        gap: npt.NDArray[np.float64],
+        transfer: npt.NDArray[np.float64],
+        units: Ints,
+        count: int,
+    ) -> npt.NDArray[np.float64]:
+        """When the last row of each unit of time is arrived at, from the start; 0 without rows."""
+
     def critical_path(
         self, gap: npt.NDArray[np.float64], transfer: npt.NDArray[np.float64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

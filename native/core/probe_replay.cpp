@@ -89,6 +89,10 @@ public:
             explained = std::accumulate(part->begin(), part->end(), explained);
         expect(explained, cost.waiting, "delay costs do not add up to the waiting");
         const Times times = replay_times(program, costs, THREADS);
+        const std::vector<int64_t> one_unit(program.rows());
+        const double last = last_arrivals(program, costs, one_unit.data(), 1, THREADS)[0];
+        if (last != *std::max_element(times.arrival.begin(), times.arrival.end()))
+            throw ReplayError("the last arrival is not the last one");
         double waited = 0.0;
         for (size_t row = 0; row < gap_.size(); row++)
             waited += times.cause[row] < 0 ? 0.0 : times.need[row] - times.arrival[row];

@@ -39,6 +39,7 @@ def own_times(results: Results, places: Places) -> dict[LossCause, Ints]:
     ranks = len(results.trace.ranks)
     found: defaultdict[LossCause, Ints] = defaultdict(lambda: np.zeros(ranks, np.int64))
     told = stack_activities(results.trace)
+    in_calls = _InCalls.of(results)
     ranks_held = zip(results.trace.ranks, results.timelines, held_up_s(results), strict=True)
     for position, (rank, timeline, held_s) in enumerate(ranks_held):
         moments = _Moments.of(rank, timeline, places, told)
@@ -46,7 +47,7 @@ def own_times(results: Results, places: Places) -> dict[LossCause, Ints]:
         parts = chain(
             _other_work(results, places, moments),
             held_up(results, position, training_ns, held_s),
-            _by_account(results, position, timeline),
+            _by_account(in_calls, position, timeline),
         )
         for cause, ns in parts:
             found[cause][position] += ns
@@ -54,7 +55,7 @@ def own_times(results: Results, places: Places) -> dict[LossCause, Ints]:
 
 
 def _by_account(
-    results: Results, position: int, timeline: Timeline
+    in_calls: _InCalls, position: int, timeline: Timeline
 ) -> Iterator[tuple[LossCause, int]]:
     """What the accounts alone tell: outside the focus, not known, and communication."""
     totals = np.zeros(len(ACCOUNTS), np.int64)
@@ -67,7 +68,7 @@ def _by_account(
         (LossKind.COMMUNICATION, Account.COMMUNICATION_OTHER),
     ):
         whole = int(totals[INDEX[account]])
-        names, weights = _operations(results, position, is_known=kind is LossKind.TRANSFER)
+        names, weights = in_calls.of_rank(position, is_known=kind is LossKind.TRANSFER)
         for name, ns in zip(names, whole_parts(whole, weights).tolist(), strict=True):
             yield LossCause(kind, operation=name), ns
 
@@ -155,24 +156,39 @@ class _Work:
             yield cause, np.concatenate(parts)
 
 
-def _operations(
-    results: Results, position: int, *, is_known: bool
-) -> tuple[list[str], npt.NDArray[np.float64]]:
-    """Operations of a rank's main location with what each took after the wait, in nanoseconds.
+@dataclass(frozen=True)
+class _InCalls:
+    """What calls of the main locations took after the wait, in nanoseconds.
 
-    Where none is known the whole has no name.
+    By whether the wait is known, rank and operation code, shape (2, ranks, codes).
     """
-    waits, focus, rank = results.waits, results.focus, results.trace.ranks[position]
-    rows = np.arange(*waits.of_rank(position).indices(len(waits.pool)))
-    pool = waits.pool
-    rows = rows[(pool.tid[rows] == rank.main_tid) & (waits.known[rows] == is_known)]
-    begin = np.maximum(np.where(is_known, waits.need[rows], pool.enter[rows]), focus.start_ns)
-    spent = np.maximum(np.minimum(pool.exit[rows], focus.end_ns) - begin, 0).astype(np.float64)
-    by_code = np.bincount(pool.op[rows], spent).astype(np.float64)
-    codes = np.flatnonzero(by_code)
-    if not len(codes):
-        return [""], np.ones(1)
-    return [name_of(int(code)) for code in codes], by_code[codes]
+
+    ns: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, results: Results) -> _InCalls:
+        """Those in the focus."""
+        waits, focus, ranks = results.waits, results.focus, results.trace.ranks
+        pool, known = waits.pool, waits.known
+        begin = np.maximum(np.where(known, waits.need, pool.enter), focus.start_ns)
+        spent = np.maximum(np.minimum(pool.exit, focus.end_ns) - begin, 0)
+        main_tid = np.array([rank.main_tid for rank in ranks])
+        spent *= pool.tid == np.repeat(main_tid, np.diff(pool.offsets))
+        codes = int(pool.op.max(initial=0)) + 1
+        cell = (known * len(ranks) + pool.rank) * codes + pool.op
+        size = 2 * len(ranks) * codes
+        found = np.bincount(cell, spent.astype(np.float64), minlength=size).astype(np.float64)
+        return cls(found.reshape(2, len(ranks), codes))
+
+    def of_rank(
+        self, position: int, *, is_known: bool
+    ) -> tuple[list[str], npt.NDArray[np.float64]]:
+        """The operations of a rank, and those nanoseconds of each; one without a name if none."""
+        by_code = self.ns[int(is_known), position]
+        codes = np.flatnonzero(by_code)
+        if not len(codes):
+            return [""], np.ones(1)
+        return [name_of(int(code)) for code in codes], by_code[codes]
 
 
 def work_cells(

@@ -48,9 +48,6 @@ class Turns:
         """Standard error of how long such a step takes, from those of its medians.
 
         Ranks that do the same for as long by medians of few or unsteady steps seem to take turns.
-
-        Raises:
-            ImportError: the trace engine is not built.
         """
         alike = _alike(program, steps)
         parts = program.gaps_ns(work), program.transfer_ns
@@ -59,9 +56,7 @@ class Turns:
     @classmethod
     def _of(cls, program: Program, gap: Floats, transfer: Floats, steps: Steps) -> Turns:
         ranks = len(program.ranks)
-        arrival, _, _ = program.engine.times(gap, transfer)
-        ends = np.zeros(steps.count)
-        np.maximum.at(ends, steps.of_row, arrival)
+        ends = program.engine.last_arrivals(gap, transfer, steps.of_row, steps.count)
         lengths = np.diff(np.maximum.accumulate(ends), prepend=0.0)
         cell = steps.of_row * ranks + program.row_rank
         sums = np.bincount(cell, gap + transfer, minlength=steps.count * ranks)

@@ -58,6 +58,17 @@ public:
                 to_numpy(std::move(result.cause))};
     }
 
+    Numpy<double> last(const Floats &gap, const Floats &transfer, const Ints &units, size_t count) const
+    {
+        const int64_t *const unit = units.data();
+        const auto is_known = [&](int64_t one) { return one >= 0 && static_cast<size_t>(one) < count; };
+        if (units.size() != program_.rows() || !std::all_of(unit, unit + units.size(), is_known))
+            throw ReplayError("the units of time do not fit the rows");
+        return to_numpy(computed(gap, transfer, [&](const Costs &costs) {
+            return last_arrivals(program_, costs, unit, count, threads_);
+        }));
+    }
+
     std::tuple<Numpy<int64_t>, Numpy<int64_t>> path(const Floats &gap, const Floats &transfer) const
     {
         CriticalPath result = computed(gap, transfer, [&](const Costs &costs) {
@@ -148,6 +159,7 @@ void bind_replay(nb::module_ &module)
              nb::arg("need_starts"), nb::arg("needs"), nb::arg("threads") = 0)
         .def("lengths", &Replay::lengths, nb::arg("gap"), nb::arg("transfer"))
         .def("times", &Replay::times, nb::arg("gap"), nb::arg("transfer"))
+        .def("last_arrivals", &Replay::last, nb::arg("gap"), nb::arg("transfer"), nb::arg("units"), nb::arg("count"))
         .def("critical_path", &Replay::path, nb::arg("gap"), nb::arg("transfer"))
         .def("delay_cost", &Replay::delays, nb::arg("gap"), nb::arg("transfer"), nb::kw_only(),
              nb::arg("piece_starts"), nb::arg("tag"), nb::arg("ns"), nb::arg("tags"), nb::arg("waits_at_end"),

@@ -71,6 +71,26 @@ void check_order(const ReplayProgram &program, unsigned threads)
     segment_lengths(program, {nothing.data(), nothing.data()}, threads);
 }
 
+std::vector<double> last_arrivals(const ReplayProgram &program, const Costs &costs, const int64_t *units, size_t count,
+                                  unsigned threads)
+{
+    Arrivals arrivals(program);
+    const std::vector<double> lengths = replay_arrivals(program, costs, arrivals, threads);
+    std::vector<double> last(count);
+    double start = 0.0;
+    for (size_t segment = 0; segment < program.segments(); segment++) {
+        for (size_t rank = 0; rank < program.ranks(); rank++) {
+            const int64_t closing = program.cut_row(segment + 1, rank);
+            for (int64_t row = program.cut_row(segment, rank) + 1; row <= closing; row++) {
+                double &own = last[static_cast<size_t>(units[row])];
+                own = std::max(own, start + arrivals[row]);
+            }
+        }
+        start += lengths[segment];
+    }
+    return last;
+}
+
 Times replay_times(const ReplayProgram &program, const Costs &costs, unsigned threads)
 {
     Arrivals arrivals(program);

@@ -22,6 +22,11 @@ struct Times {
     std::vector<int64_t> cause;  // the row whose arrival was needed last, -1 where it is the row's own
 };
 
+// When the last row of each unit of time is arrived at, in ns from the start of the program; 0 without rows. `units` has
+// one for each row, below `count`.
+std::vector<double> last_arrivals(const ReplayProgram &program, const Costs &costs, const int64_t *units, size_t count,
+                                  unsigned threads);
+
 Times replay_times(const ReplayProgram &program, const Costs &costs, unsigned threads);
 
 } // namespace perfscope
