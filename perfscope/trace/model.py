@@ -54,6 +54,7 @@ class Format(Enum):
     PARAVER = "paraver"
     KINETO = "kineto"
     NSYS = "nsys"
+    ROCPROF = "rocprof"
     XPLANE = "xplane"
     PERFETTO = "perfetto"
     HOROVOD_TIMELINE = "horovod timeline"
@@ -78,7 +79,7 @@ class Format(Enum):
     @property
     def is_profile(self) -> bool:
         """Whether a profiler watched a part of a run, its devices above all."""
-        return self in (Format.KINETO, Format.NSYS, Format.XPLANE)
+        return self in (Format.KINETO, Format.NSYS, Format.ROCPROF, Format.XPLANE)
 
 
 OF_ONE_PROCESS = {Format.MPROF, Format.MEMRAY}

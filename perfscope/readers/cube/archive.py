@@ -209,7 +209,7 @@ def _metrics(root: ET.Element) -> Iterator[Metric]:
 
 def _program(root: ET.Element) -> tuple[list[Region], list[Path_]]:
     places: dict[str, int] = {}
-    regions = []
+    regions: list[Region] = []
     for element in root.findall("program/region"):
         places[element.get("id", "")] = len(regions)
         line = element.get("begin", "")

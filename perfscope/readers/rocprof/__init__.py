@@ -1,0 +1,1 @@
+"""Traces that AMD's rocprof and rocprofv3 write as CSV."""

@@ -1,0 +1,115 @@
+"""CSV files of rocprof and rocprofv3, with the heads that their releases write."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perfscope.errors import UnreadableInputError
+from perfscope.metrics.compute import compute
+from perfscope.readers.registry import open_trace, open_traces
+from perfscope.readers.rocprof import reader
+from perfscope.trace.devices import DeviceKind
+from perfscope.trace.model import Format, Trace
+from tests.support.trace_invariants import check_trace
+
+SIZES = '"LDS_Block_Size","Scratch_Size","Workgroup_Size_X","Grid_Size_X"'
+KERNELS = {
+    "rocprofv3 7": f'"Kind","Agent_Id","Queue_Id","Stream_Id","Thread_Id","Dispatch_Id",'
+    f'"Kernel_Id","Kernel_Name","Correlation_Id","Start_Timestamp","End_Timestamp",{SIZES}\n'
+    '"KERNEL_DISPATCH","Agent {device}",1,0,70,1,33,"{name}",{call},{begin},{end},0,0,256,256\n',
+    "rocprofv3 6": '"Kind","Agent_Id","Queue_Id","Kernel_Id","Kernel_Name","Correlation_Id",'
+    '"Start_Timestamp","End_Timestamp"\n'
+    '"KERNEL_DISPATCH",{device},139690710949888,15,"{name}",{call},{begin},{end}\n',
+    "rocpd": '"Guid","Kind","Agent_Id","Queue_Id","Stream_Id","Thread_Id","Dispatch_Id",'
+    '"Kernel_Id","Kernel_Name","Correlation_Id","Start_Timestamp","End_Timestamp"\n'
+    '"00-11","KERNEL_DISPATCH","Agent {device}",1,0,7,1,3,"{name}",{call},{begin},{end}\n',
+    "rocprof": '"Index","KernelName","gpu-id","queue-id","queue-index","pid","tid","grd",'
+    '"DispatchNs","BeginNs","EndNs","CompleteNs","DurationNs"\n'
+    '0,"{name} [clone .kd]",{device},0,0,7,7,65536,1,{begin},{end},9,9\n',
+}
+COPIES = """"Kind","Direction","Source_Agent_Id","Destination_Agent_Id","Correlation_Id","Start_Timestamp","End_Timestamp"
+"MEMORY_COPY","MEMORY_COPY_HOST_TO_DEVICE","Agent 0","Agent 4",5,900000,950000
+"""  # noqa: E501
+CALLS = """"Domain","Function","Process_Id","Thread_Id","Correlation_Id","Start_Timestamp","End_Timestamp"
+"HIP_RUNTIME_API","hipLaunchKernel",7,7,8,800000,810000
+"""  # noqa: E501
+NAME = "gemm(double*, int)"
+
+
+def kernel(release: str, **told: object) -> str:
+    facts = {"device": 4, "name": NAME, "call": 8, "begin": 1_000_000, "end": 1_500_000} | told
+    return KERNELS[release].format(**facts)
+
+
+def opened(place: Path, **files: str) -> Trace:
+    for name, text in files.items():
+        (place / f"{name}.csv").write_text(text)
+    trace = open_traces([place])
+    check_trace(trace)
+    assert trace.format is Format.ROCPROF
+    return trace
+
+
+@pytest.mark.parametrize("release", KERNELS)
+def test_kernels_of_all_releases_are_work_of_a_device(tmp_path: Path, release: str) -> None:
+    trace = opened(tmp_path, kernel_trace=kernel(release))
+    devices = trace.ranks[0].devices
+    assert devices is not None
+    (row,) = devices.rows
+    assert trace.names[row["name"]] == NAME
+    assert (row["device"], row["t1"] - row["t0"]) == (4, 500_000)
+    assert compute(trace).efficiency.parallel_efficiency.value is None
+
+
+def test_files_of_a_process_belong_together_and_launches_are_found(tmp_path: Path) -> None:
+    parts = {"7_kernel_trace": kernel("rocprofv3 7"), "7_memory_copy_trace": COPIES}
+    trace = opened(tmp_path, **parts, **{"7_hip_api_trace": CALLS})
+    (rank,) = trace.ranks
+    assert rank.devices is not None
+    rows = rank.devices.rows
+    assert sorted(rows["kind"].tolist()) == [DeviceKind.COMPUTE, DeviceKind.MEMCPY]
+    (launched,) = rows[rows["kind"] == DeviceKind.COMPUTE]
+    assert launched["t0"] - launched["launch"] == 200_000
+
+
+def test_processes_are_ranks_and_rccl_communicates(tmp_path: Path) -> None:
+    rccl = kernel("rocprofv3 7", name="ncclDevKernel_AllReduce(int)")
+    trace = opened(tmp_path, **{"7_kernel_trace": rccl, "8_kernel_trace": rccl})
+    assert len(trace.ranks) == 2
+    for rank in trace.ranks:
+        assert rank.devices is not None
+        assert np.all(rank.devices.rows["kind"] == DeviceKind.COMMUNICATION)
+
+
+def test_rows_without_a_time_are_counted(tmp_path: Path) -> None:
+    odd = "".join(
+        kernel("rocprofv3 7", begin=begin, end=end).split("\n", 1)[1]
+        for begin, end in ((5, 4), ("x", 9), ("", ""), (-3, 4), (1, 1 << 63))
+    )
+    trace = opened(tmp_path, kernel_trace=kernel("rocprofv3 7") + odd)
+    assert any("left out 5 rows" in note for note in trace.notes)
+
+
+def test_a_cut_row_is_left_out(tmp_path: Path) -> None:
+    content = kernel("rocprofv3 7") + '"KERNEL_DISPATCH","Agent 4",1,0,70,2,3,"ge'
+    trace = opened(tmp_path, kernel_trace=content)
+    assert any("left out 1 row" in note for note in trace.notes)
+
+
+def test_a_head_alone_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(kernel("rocprofv3 7").split("\n", 1)[0] + "\n")
+    with pytest.raises(UnreadableInputError) as raised:
+        open_trace(tmp_path / "a.csv")
+    assert all(raised.value.lines())
+
+
+def test_more_rows_than_memory_holds_are_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "MOST_ROWS", 2)
+    (tmp_path / "a.csv").write_text(
+        kernel("rocprofv3 7") + 3 * kernel("rocprofv3 7").split("\n", 1)[1]
+    )
+    with pytest.raises(UnreadableInputError, match="too many events"):
+        open_trace(tmp_path / "a.csv")
