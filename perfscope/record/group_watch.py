@@ -10,7 +10,6 @@ import os
 import select
 import signal
 from types import TracebackType
-from typing import Self
 
 _REPORT_WITHIN_S = 0.05
 _LOOK_FOR_PARENT_S = 1.0
@@ -37,7 +36,7 @@ class GroupWatch:
             return False
         return number in os.read(self._reports, 64)
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "GroupWatch":  # noqa: PYI034, Self came with Python 3.11
         return self
 
     def __exit__(

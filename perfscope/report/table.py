@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from enum import Enum
 from typing import Any
 
 from perfscope.report.formats import UNITS, number
@@ -21,7 +21,7 @@ from perfscope.units import MISSING
 Getter = Callable[[Any], Any]
 
 
-class Kind(StrEnum):
+class Kind(str, Enum):
     """What the cells of a column are."""
 
     NUMBER = "number"

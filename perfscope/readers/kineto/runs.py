@@ -1,7 +1,7 @@
 """Which profiles are of one run: their times would mean nothing beside those of another."""
 
 from collections.abc import Callable, Hashable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.kineto.file import EPOCH_NS, KinetoContents
@@ -164,7 +164,7 @@ def _said(run: Files, first_ns: int) -> str:
     of = f"{len(ranks)} of {size} ranks, " if size and ranks else ""
     start = min(one.start_ns for one in run)
     if start == first_ns and start >= EPOCH_NS:
-        when = f"from {datetime.fromtimestamp(start // 10**9, UTC):%Y-%m-%d %H:%M:%S} UTC"
+        when = f"from {datetime.fromtimestamp(start // 10**9, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
     else:
         when = f"{_length((start - first_ns) / NS_PER_S)} later"
     return f"{of}{when} ({', '.join(names[:SHOWN_FILES])}{more})"

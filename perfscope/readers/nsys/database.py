@@ -7,7 +7,7 @@ missing, and a row is taken where its times are whole numbers.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from perfscope.errors import UnreadableInputError
 from perfscope.files import open_database, size_of
@@ -65,7 +65,7 @@ class Database:
             )
             self.tables = {str(name) for (name,) in found}
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Database":  # noqa: PYI034, Self came with Python 3.11
         return self
 
     def __exit__(self, *_: object) -> None:
