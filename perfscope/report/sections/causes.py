@@ -185,7 +185,8 @@ def waiting_sentence(result: Analysis) -> str:
     at_end = ", with that at the end" if _at_end(result) else ""
     of = f"of all waiting ({seconds(waiting)}{at_end})"
     phase = phase_words(most.phase, phase_labels(result.phases))
-    due = f"due to {phase} on rank {most.rank}"
+    work = "" if most.phase or most.phase is None else "work "
+    due = f"due to {work}{phase} on rank {most.rank}"
     rest = costs.unattributed_s / waiting
     if rest > most.share:
         return f"{percent(rest)} {of} is due to nobody’s work; {percent(most.share)} is {due}"

@@ -1,6 +1,6 @@
 """Communication: what each operation cost, where ranks waited, and for whom."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from perfscope.report.charts import Segment
 from perfscope.report.formats import bytes_, count, seconds
@@ -68,7 +68,7 @@ def _context(result: Analysis) -> Context:
         "unmatched": [
             (name, count(calls)) for name, calls in [*found.unmatched.items()][:MOST_OPERATIONS]
         ],
-        "takeaway": _takeaway(found.late_arrivals),
+        "takeaway": _takeaway(found),
         **by_rank,
         **beside,
     }
@@ -132,6 +132,10 @@ def _exchange(found: GradientExchange | None, ranks: list[int]) -> Context | Non
     }
 
 
+LEAST_SHARE = 0.05
+"""Of all waiting: a cause of less of it heads no section."""
+
+
 def _caller(row: LateArrival) -> Place:
     return place_of(row.caller) if row.caller else Place("", "")
 
@@ -148,12 +152,17 @@ def _arrival_columns(labels: Mapping[str, str]) -> tuple[Column, ...]:
     )
 
 
-def _takeaway(arrivals: Sequence[LateArrival]) -> str:
-    if not arrivals:
-        return ""
-    first = arrivals[0]
-    waiting = seconds(first.waiting_s)
-    waited = f"The others waited longest for rank {first.rank}: {waiting} in all"
+def _takeaway(found: Collectives) -> str:
+    """For whom the others waited longest in collectives, unless nearly all waiting is elsewhere."""
+    waiting_s = sum(found.wait_s_by_rank)
+    first = next(iter(found.late_arrivals), None)
+    if first is None or first.waiting_s < LEAST_SHARE * waiting_s:
+        transfer = seconds(sum(found.transfer_s_by_rank))
+        return f"{seconds(waiting_s)} of waiting and {transfer} of transfer, of all ranks"
+    waited = (
+        f"In collectives the others waited longest for rank {first.rank}: "
+        f"{seconds(first.waiting_s)} in all"
+    )
     late = place_of(first)
     if not late.function:
         return waited

@@ -1,7 +1,5 @@
 """What a study prints: which runs, its own table, the findings, the verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
