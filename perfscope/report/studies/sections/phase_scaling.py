@@ -12,7 +12,7 @@ from perfscope.report.studies.curves import Curve, curves
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.speedup import curve, scaled
 from perfscope.report.table import Column, Kind, Note, Table
-from perfscope.schema.scaling import ScalingPart, ScalingResult
+from perfscope.schema.scaling import Amdahl, FittedModel, ScalingPart, ScalingResult
 from perfscope.schema.study import Study
 from perfscope.units import counted
 
@@ -26,6 +26,7 @@ def _context(study: Study) -> Context:
     sizes = [float(point.size) for point in found.points]
     return {
         "takeaway": _takeaway(found),
+        "has_law": any(_law(part, sizes) for part in found.parts),
         "table": _table(found.parts, [found.size_label(size) for size in sizes]),
         "chart": _chart(found, sizes) if len(sizes) > 1 else "",
     }
@@ -91,23 +92,38 @@ def _size_columns(label: str, place: int) -> list[Column]:
 
 
 def _chart(found: ScalingResult, sizes: Sequence[float]) -> str:
-    """Seconds of the parts that take most at any size."""
-    drawn: list[Curve] = []
+    """Seconds of the parts that take most at any size, each with the law that was fitted to it."""
+    drawn: list[tuple[Curve, ScalingPart]] = []
     for part in found.parts:
         medians = [time.median if time and time.median > 0 else None for time in part.time_s]
-        drawn += curve(part.label.split(" (")[0], "ink", sizes, medians)
-    drawn.sort(key=lambda one: -max(one.y))
+        label = part.label.split(" (")[0]
+        drawn += [(one, part) for one in curve(label, "ink", sizes, medians)]
+    drawn.sort(key=lambda pair: -max(pair[0].y))
     if not drawn:
         return ""
-    shown = [replace(one, role=SERIES_ROLES[n]) for n, one in enumerate(drawn[:MOST_CURVES])]
+    shown: list[Curve] = []
+    for role, (one, part) in zip(SERIES_ROLES, drawn[:MOST_CURVES], strict=False):
+        shown.append(replace(one, role=role))
+        if law := _law(part, sizes):
+            shown.append(Curve("", role, sizes, law, is_measured=False))
     plot = Plot(
         "Time of each phase over the size of the job",
         "Time",
-        y_scale=time_scale(max(drawn[0].y)),
+        y_scale=time_scale(max(drawn[0][0].y)),
         x_title=found.axis_many,
         height=260.0,
     )
     return curves(plot, shown, sizes=sizes)
+
+
+def _law(part: ScalingPart, sizes: Sequence[float]) -> Sequence[float]:
+    """What the model of a part gives at the sizes, else Amdahl's law; nothing without either."""
+    if isinstance(part.model, FittedModel):
+        return part.model.fitted
+    if isinstance(part.amdahl, Amdahl):
+        law = part.amdahl
+        return [law.constant_s + law.parallel_s * sizes[0] / size for size in sizes]
+    return ()
 
 
 SECTION = StudySection(
