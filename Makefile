@@ -112,6 +112,14 @@ golden: developer-environment ## keep what perfscope prints and writes today as 
 studies: environments ## the studies in reports/studies/, from real runs (half an hour)
 	@$(PYTHON) scripts/make_studies.py
 
+.PHONY: wheels
+wheels: ## a wheel for this Python and glibc 2.17 or newer, checked, and a wheelhouse for machines offline, in dist/
+	@$(PYTHON) scripts/make_wheels.py --wheelhouse
+
+.PHONY: sbom
+sbom: ## what an installation consists of, as CycloneDX, in dist/
+	@$(PYTHON) scripts/make_wheels.py --sbom
+
 format: environments ## let ruff format the Python code
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet .
 

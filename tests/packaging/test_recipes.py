@@ -1,0 +1,65 @@
+"""Recipes for installing: that they can be read, and say of themselves what the package says."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.environments import REPOSITORY
+
+tomllib = pytest.importorskip("tomllib", reason="it came with Python 3.11")
+PACKAGING = REPOSITORY / "packaging"
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+RECIPES = [path for path in sorted(PACKAGING.rglob("*")) if path.is_file() and path.suffix != ".md"]
+
+
+def needs(text: str) -> dict[str, str]:
+    """The packages that are needed and their least versions, however a recipe writes them."""
+    found = re.findall(r"(?:py-)?([a-z0-9]+)(?: ?>=|@)([0-9.]+)", text)
+    return {name: version.strip(".") for name, version in found}
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.name)
+def test_a_recipe_says_what_was_tried(path: Path) -> None:
+    assert re.search(r"[Tt]ried", "".join(path.read_text(encoding="utf-8").splitlines()[:4]))
+
+
+@pytest.mark.parametrize("name", ["spack/package.py", "conda/meta.yaml"])
+def test_a_recipe_needs_what_the_package_needs(name: str) -> None:
+    expected = needs("\n".join(PROJECT["dependencies"]))
+    found = needs((PACKAGING / name).read_text(encoding="utf-8"))
+    assert len(expected) == 5
+    assert {package: found.get(package) for package in expected} == expected
+    assert found["python"] == PROJECT["requires-python"].removeprefix(">=")
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.name)
+def test_a_recipe_is_of_this_version(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    told = re.findall(r"(?i)version\W+(\d+\.\d+\.\d+)", text.partition("toolchain")[0])
+    assert set(told) <= {PROJECT["version"]}
+    if path.suffix in (".eb", ".lua") or path.name in ("package.py", "meta.yaml"):
+        assert told
+
+
+def test_recipes_in_python_and_yaml_can_be_read() -> None:
+    ast.parse((PACKAGING / "spack" / "package.py").read_text(encoding="utf-8"))
+    [easy] = PACKAGING.glob("easybuild/*.eb")
+    assert easy.name.startswith(f"perfscope-{PROJECT['version']}-")
+    ast.parse(easy.read_text(encoding="utf-8"))
+    for path in PACKAGING.rglob("*.y*ml"):
+        assert yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def test_every_pinned_requirement_of_the_runtime_has_a_hash() -> None:
+    pinned = (REPOSITORY / "requirements" / "runtime.txt").read_text(encoding="utf-8")
+    hashed = (REPOSITORY / "requirements" / "runtime.hashed.txt").read_text(encoding="utf-8")
+    names = set(re.findall(r"^([a-z0-9-]+)==", pinned, re.MULTILINE))
+    entries = re.findall(r"^([a-z0-9-]+)==[^\n]*((?:\n    --hash=sha256:[0-9a-f]{64}[ \\]*)+)",
+                         hashed, re.MULTILINE)  # fmt: skip
+    assert len(names) >= 9
+    assert {name for name, _ in entries} >= names
