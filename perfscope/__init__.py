@@ -1,12 +1,13 @@
 """Where the time, memory and threads of a multi-rank training job went, and what each fix gives."""
 
-from typing import Any
-
-from perfscope.agent.perfscope_agent.marker import metric, phase, step
-from perfscope.dataframes.opened import open_trace
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "metric", "open_trace", "phase", "step"]
+
+if TYPE_CHECKING:  # a job's markers are those of the agent that records it: see below
+    from perfscope.agent.perfscope_agent.marker import metric, phase, step
+    from perfscope.dataframes.opened import open_trace
 
 
 def __getattr__(name: str) -> Any:
