@@ -101,7 +101,11 @@ def _squared_error(values: Floats, alike: Ints, steps: int) -> float:
 
 def _medians(values: Floats, alike: Ints) -> Floats:
     """The median of the values that share a number, for each of them."""
-    order = np.lexsort((values, alike))
+    order = np.argsort(values)
+    numbers = alike[order]
+    if int(alike.max(initial=0)) < 1 << 16:  # numpy counts such numbers instead of comparing them
+        numbers = numbers.astype(np.uint16)
+    order = order[np.argsort(numbers, kind="stable")]
     counts = np.bincount(alike)
     middle = np.cumsum(counts) - counts + (counts - 1) // 2
     found: Floats = values[order][middle][alike]
