@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.corpus.runs import Outcome, Program, measure
@@ -30,6 +30,9 @@ PROGRAMS = (
     Program("keras_torch", "mnist_convnet of keras-io on PyTorch", "ecosystem"),
     Program("keras_jax", "mnist_convnet of keras-io on JAX", "ecosystem"),
     Program("jax_processes", "multi-process JAX", "ecosystem", ranks=2, shell=NUMBERED),
+    Program("boosted_trees", "distributed XGBoost", "ecosystem", MPIEXEC, 2),
+    Program("boosted_trees_lightgbm", "the simple example of LightGBM", "ecosystem"),
+    Program("task_pool", "a pool of mpi4py.futures", "ecosystem", MPIEXEC, 2),
     Program("heat_equation", "two-dimensional heat equations with mpi4py", "mpich", MPIEXEC, 2),
 )
 DOCUMENT = ROOT / "docs" / "corpus.md"
@@ -42,7 +45,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Runs what is asked for; 1 when a program's result was not the same recorded."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="programs; all without")
-    parser.add_argument("--document", action="store_true", help="write docs/corpus.md")
+    parser.add_argument("--document", action="store_true", help="write it to docs/corpus.md")
     asked = parser.parse_args(words)
     chosen = [one for one in PROGRAMS if not asked.names or one.name in asked.names]
     found = []
@@ -59,13 +62,16 @@ def main(words: Sequence[str] | None = None) -> int:
     return int(not all(outcome.is_same for outcome in found))
 
 
-def table(outcomes: Sequence[Outcome]) -> str:
-    """The outcomes as Markdown."""
+def table(outcomes: Sequence[Outcome], kept: Mapping[str, str] | None = None) -> str:
+    """The outcomes as Markdown, and the rows kept of programs that were not run, by name."""
+    rows = {**(kept or {}), **{one.program.name: _row(one) for one in outcomes}}
+    order = [program.name for program in PROGRAMS]
     head = (
         "| program | in the style of | same result | CPU time added | ranks | steps, of those that "
         "the program counts | samples/s, printed by the program | unlabeled | loud findings |"
     )
-    return "\n".join([head, "|---|---|---|---:|---:|---:|---:|---:|---|", *map(_row, outcomes)])
+    shown = [rows[name] for name in sorted(rows, key=order.index)]
+    return "\n".join([head, "|---|---|---|---:|---:|---:|---:|---:|---|", *shown])
 
 
 def _row(outcome: Outcome) -> str:
@@ -102,8 +108,13 @@ def _rate(measured: float | None, told: float | None) -> str:
 
 def _write(outcomes: Sequence[Outcome], document: Path) -> None:
     text = document.read_text(encoding="utf-8")
-    before, after = text.partition(BEGIN)[0], text.partition(END)[2]
-    document.write_text(f"{before}{BEGIN}\n{table(outcomes)}\n{END}{after}", encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    old, _, after = rest.partition(END)
+    known = {program.name for program in PROGRAMS}
+    lines = [line for line in old.splitlines() if line.startswith("| `")]
+    kept = {name: line for line in lines if (name := line.split("`")[1]) in known}
+    written = table(outcomes, kept)
+    document.write_text(f"{before}{BEGIN}\n{written}\n{END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from benchmarks.jobs import AS_ROOT, prefix
 
 PROGRAMS = Path(__file__).parent / "programs"
 LONGEST_S = 300.0
-TIMED = re.compile(rb"^(seconds|samples/s) .*$|^\[\d{4}-\d\d-\d\d [\d:,]+\]", re.MULTILINE)
+TIMED = re.compile(rb"^(seconds|samples/s) .*$|^\[(\d{4}-\d\d-\d\d )?[\d:,]+\]", re.MULTILINE)
 
 
 @dataclass(frozen=True)

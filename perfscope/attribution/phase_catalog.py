@@ -15,7 +15,7 @@ from perfscope.schema.enums import PhaseKind
 from perfscope.trace.metadata import noted_frameworks
 from perfscope.trace.model import RowFlag, Table, Trace
 
-TRAINING_FRAMEWORKS = frozenset({"jax", "keras", "tensorflow", "torch"})
+TRAINING_FRAMEWORKS = frozenset({"jax", "keras", "lightgbm", "tensorflow", "torch", "xgboost"})
 _LABELS = {
     "train": "Training",
     "forward": "Forward",

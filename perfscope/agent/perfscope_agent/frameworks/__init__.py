@@ -43,6 +43,8 @@ _HOOKS = (
     ("torch", "torch", "loaded"),
     ("jax._src.distributed", "jax", "install_distributed"),
     ("jax", "jax", "install"),
+    ("xgboost.core", "trees", "install"),
+    ("lightgbm.basic", "trees", "install"),
     ("daal4py._daal4py", "daal4py", "install"),
     ("daal4py", "daal4py", "loaded"),
     ("horovod.common.basics", "horovod", "install_basics"),
@@ -61,6 +63,7 @@ _FINISHING = (
     "tf_functions",
     "torch",
     "jax",
+    "trees",
     "daal4py",
     "blas",
 )

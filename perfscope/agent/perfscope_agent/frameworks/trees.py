@@ -1,0 +1,66 @@
+"""Boosted trees, XGBoost and LightGBM: each round is a step over all rows that the process has."""
+
+from __future__ import annotations
+
+import sys
+
+from .. import metadata, recorder, steps
+from . import wrap
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any, Callable
+
+    AnyFunction = Callable[..., Any]
+
+_cycle = steps.Cycle(sums_samples=True)
+
+
+def install(module: ModuleType) -> None:
+    """Wraps the class of both that grows a tree a call, and evaluates."""
+    source = module.__name__.partition(".")[0]
+    wrap.replace(module.Booster, "update", lambda original: _make_update(original, source))
+    for name in ("eval_set", "eval_train", "eval_valid"):
+        wrap.phase(module.Booster, name, recorder.Phase.EVALUATE, name)
+    version = getattr(sys.modules.get(source), "__version__", "")
+    metadata.framework(source, version=str(version))
+
+
+def _make_update(original: AnyFunction, source: str) -> AnyFunction:
+    def update(self: Any, *args: Any, **kwargs: Any) -> Any:
+        rec = recorder.current
+        if rec is None:
+            return original(self, *args, **kwargs)
+        start_ns = rec.now()
+        with wrap.Inside(rec, recorder.Phase.TRAIN, "update"):
+            result = original(self, *args, **kwargs)
+        if rec is recorder.current:
+            samples = _rows(args[0] if args else kwargs.get("dtrain"), self)
+            unit = steps.Unit(
+                source, id(self), start_ns=start_ns, end_ns=rec.now(), samples=samples
+            )
+            _cycle.add(unit)
+        return result
+
+    return update
+
+
+def _rows(given: Any, booster: Any) -> int:
+    """Rows of what XGBoost is given, or of the training set that LightGBM's booster keeps."""
+    try:
+        if hasattr(given, "num_row"):
+            return int(given.num_row())
+        return int((given or booster.train_set).num_data())
+    except Exception:  # another version, or a class of the program's own
+        return 0
+
+
+def forget() -> None:
+    """Drops what belongs to the parent, in a forked child."""
+    _cycle.drop()
+
+
+def finish() -> None:
+    """At exit: the last round."""
+    _cycle.cut()
