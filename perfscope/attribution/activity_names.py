@@ -81,7 +81,7 @@ RULES: dict[Activity, str] = {
     """,
     Activity.GARBAGE_COLLECTION: "gc",
     Activity.MEMORY_MANAGEMENT: """
-        copy* builtins.bytearray tracemalloc* torch.cuda.empty_cache torch.cuda.memory*
+        copy* builtins.bytearray torch.cuda.empty_cache torch.cuda.memory*
         torch._C._cuda_emptyCache ctypes.memmove ctypes.memset ctypes.create_string_buffer
         ctypes.string_at ctypes.Array mmap.mmap.resize mmap.mmap.madvise cupy.cuda.memory
         torch.multiprocessing.reductions psutil
@@ -114,13 +114,17 @@ RULES: dict[Activity, str] = {
         builtins.__import__* runpy pkg_resources* site*
     """,
     Activity.LOGGING: """
-        logging* builtins.print* sys.stdout* sys.stderr* warnings* traceback* tqdm* rich*
+        logging* builtins.print* sys.stdout* sys.stderr* warnings* tqdm* rich*
         loguru* structlog* absl.logging* syslog* progressbar* progress* alive_progress*
         colorama* click* curses* tensorboard* tensorboardX* torch.utils.tensorboard* wandb*
         mlflow* comet_ml* neptune* aim* clearml* tensorflow.python.summary*
         tensorflow.python.ops.summary_ops_v2* keras.src.utils.progbar* keras.src.utils.io_utils*
         tf_keras.src.utils.generic_utils* tf_keras.src.utils.io_utils* matplotlib* seaborn*
-        plotly* bokeh* readline* getpass* pdb* cmd*
+        plotly* bokeh* readline* getpass* cmd*
+    """,
+    Activity.DEBUGGING: """
+        traceback* pdb* bdb* tracemalloc* faulthandler* torch.autograd.anomaly_mode*
+        torch.utils._traceback* torch.testing* numpy.testing*
     """,
     Activity.INTERPRETER: """
         builtins collections itertools functools heapq bisect operator types typing enum

@@ -233,6 +233,7 @@ class Activity(Named):
     COMPILING = "compiling", "Compiling", "tracing, generating and compiling code"
     IMPORTING = "importing", "Importing", "finding and loading modules"
     LOGGING = "logging", "Logging and output", "log records, progress bars, printed lines"
+    DEBUGGING = "debugging", "Debugging aids", "tracebacks, debuggers and traces of allocations"
     INTERPRETER = "interpreter", "Interpreter", "Python code itself and its built-in containers"
     UNKNOWN = "unknown", "Other libraries", "a library of no known kind, or nothing is known"
 

@@ -156,6 +156,15 @@ def test_code_that_has_not_begun_was_just_compiled() -> None:
     assert activity(LOOP, OWN, ("<module>", "/home/me/other.py", 3)) is Activity.INTERPRETER
 
 
+def test_a_traceback_for_each_operation_is_no_output() -> None:
+    """As autograd's anomaly detection makes them; the logger's own is part of a log record."""
+    formats = library("traceback.py", "StackSummary.extract")
+    reads = library("linecache.py", "checkcache")
+    assert activity(LOOP, OWN, formats, reads, native("posix.stat")) is Activity.DEBUGGING
+    record = library("logging/__init__.py", "Formatter.formatException")
+    assert activity(LOOP, OWN, record, formats, reads) is Activity.LOGGING
+
+
 def test_a_nameless_call_of_a_library_is_what_that_library_does() -> None:
     """`numpy.argsort` calls the array's own method by a name that is no longer known there."""
     wrapped = package("numpy/_core/fromnumeric.py", "_wrapfunc")

@@ -10,7 +10,7 @@ from perfscope.findings.core.diagnosis import Diagnosis
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.idle import told_by_their_cause
-from perfscope.findings.losses.unclaimed import WORTH, unclaimed
+from perfscope.findings.losses.unclaimed import unclaimed
 from perfscope.metrics.results import Results
 from perfscope.progress import counted, stage
 from perfscope.replay.model import RefusedEditError
@@ -37,8 +37,7 @@ def run_all(run: Facts, *, catalog: Sequence[Diagnosis] | None = None) -> tuple[
     found = [_run(diagnosis, run) for diagnosis in counted("judging diagnoses", apply)]
     if catalog is None and not run.results.damage:
         stage("pricing what else was lost")
-        worth_s = WORTH * run.results.focus.length_ns * 1e-9
-        found = list(told_by_their_cause(run, found, worth_s=worth_s))
+        found = list(told_by_their_cause(run, found))
         found += [_with_assumptions(one, run.replay) for one in unclaimed(run, found)]
     return tuple(found)
 

@@ -65,6 +65,13 @@ OF_ACTIVITY: dict[Activity, tuple[str, str]] = {
         "Writing logs and output",
         "Log only every N steps, and from one rank.",
     ),
+    Activity.DEBUGGING: (
+        "Making tracebacks and other aids of debugging",
+        (
+            "Switch off what only debugging needs: torch.autograd.set_detect_anomaly, tracemalloc, "
+            "sys.settrace, checks that format a traceback each time."
+        ),
+    ),
     Activity.INTERPRETER: (
         "Python code outside numeric libraries",
         "Replace the loop with whole-array operations, or move it out of the steps.",

@@ -13,16 +13,21 @@ MAIN = ("main", "/job/train.py", 40)
 FETCHING = ("fetch", "/job/train.py", 12)
 
 
-def found(doing: FrameLike) -> dict[str, Finding]:
-    """Two ranks with equal work; rank 1 does something before it in each step, and rank 0 waits."""
-    builder = TraceBuilder(2, end_s=3.0 + (WORK_S + LATE_S) * STEPS)
+def found(doing: FrameLike, *, once_s: float = 0.0) -> dict[str, Finding]:
+    """Two ranks with equal work; rank 1 does something before it in each step, and rank 0 waits.
+
+    Or once: before the work of the step in the middle, and for so long.
+    """
+    builder = TraceBuilder(2, end_s=3.0 + (WORK_S + LATE_S) * STEPS + once_s)
     ranks = [builder.rank(number).init(1.0) for number in (0, 1)]
     begin = 1.0
     for step in range(STEPS):
-        end = begin + WORK_S + LATE_S
+        is_late = not once_s or step == STEPS // 2
+        most_s = (once_s or LATE_S) * is_late
+        end = begin + WORK_S + most_s
         for number, rank in enumerate(ranks):
-            late_s = LATE_S * number
-            for part in range(4 * number):
+            late_s = most_s * number
+            for part in range(round(100 * late_s)):
                 rank.stack(begin + 0.01 * part + 0.005, [MAIN, FETCHING, doing])
             for part in range(10):
                 rank.stack(begin + late_s + 0.01 * part + 0.005, [MAIN, ("numpy.dot", BUILT_IN, 0)])
@@ -55,3 +60,10 @@ def test_a_rank_that_works_is_told_as_one_that_works_longer() -> None:
     findings = found(("numpy.linalg.svd", BUILT_IN, 0))
     assert "lost_to_sleep" not in findings
     assert faults(findings) & {"load_imbalance", "straggler", "rank_zero_evaluation"}
+
+
+def test_a_sleep_that_comes_once_leaves_the_finding_about_the_rank() -> None:
+    """The account makes no finding of what comes once: somebody has to tell it."""
+    findings = found(("time.sleep", BUILT_IN, 0), once_s=6.0)
+    assert "lost_to_sleep" not in findings
+    assert faults(findings)
