@@ -79,12 +79,16 @@ def _is_binding(results: Results, load: NodeLoad) -> bool:
 
 def _at_others_expense(node: NodeLoad, status: Status, gain: Gain | None) -> str:
     """What the run loses to processes that are not of the job, where it does."""
-    if gain is None or status is not Status.INFO or node.crowding >= thresholds.CROWDED_WARN:
+    if gain is None or status is not Status.INFO or not _is_of_others(node):
         return ""
     return (
         f" On CPUs of its own the run would take {gain.at_most}{format_seconds(gain.seconds)} "
         f"({format_share(gain.share)}) less."
     )
+
+
+def _is_of_others(node: NodeLoad) -> bool:
+    return node.crowding < thresholds.CROWDED_WARN or node.is_of_others
 
 
 def _throttled_s(results: Results, node: NodeLoad) -> float:
@@ -95,7 +99,7 @@ def _throttled_s(results: Results, node: NodeLoad) -> float:
 
 def _title(node: NodeLoad, status: Status, throttled_s: float) -> str:
     where = f"{node.node.runnable_mean:.1f} runnable threads on {_cpus(node)}"
-    if status is Status.INFO and node.crowding < thresholds.CROWDED_WARN:
+    if status is Status.INFO and _is_of_others(node):
         if throttled_s >= THROTTLED_SHARE * sum(rank.queue_delay_s for rank in node.ranks):
             return (
                 f"The CPU limit of their control group withholds CPUs on {node.node.host} from the "

@@ -19,6 +19,7 @@ from perfscope.schema.resources import ThreadsOfRank
 from perfscope.trace.metadata import noted_environment
 
 CROWDED_FAIL = 1.5
+OWN_PART = 0.5  # of the waiting for CPUs, by which too many threads of the ranks explain it
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
@@ -45,6 +46,17 @@ class NodeLoad:
     def queue_share(self) -> float:
         """Seconds that threads waited for a CPU, per CPU second that they got."""
         return queue_share(self.ranks)
+
+    @property
+    def is_of_others(self) -> bool:
+        """Whether it is mostly others that the threads wait for CPUs for, and not each other.
+
+        N threads on C CPUs that nobody else uses wait (N - C) / N of the time that they want to
+        run: at least half of what they waited must be that, to be for their own number.
+        """
+        waited = self.queue_share / (1.0 + self.queue_share)
+        own = 1.0 - 1.0 / self.crowding if self.crowding > 1.0 else 0.0
+        return own < OWN_PART * waited
 
     @property
     def threads_per_rank(self) -> int:
@@ -84,7 +96,7 @@ def node_load(results: Results, node: NodeThreads) -> NodeLoad:
 def status_of(node: NodeLoad) -> Status:
     """How bad it is that threads of a node wait for its CPUs."""
     waits = node.queue_share >= thresholds.QUEUE_DELAY_SHARE
-    if node.crowding < thresholds.CROWDED_WARN:
+    if node.crowding < thresholds.CROWDED_WARN or node.is_of_others:
         return Status.INFO if node.queue_share >= thresholds.SHARED_CPU_SHARE else Status.PASS
     if not waits:
         return Status.PASS
