@@ -11,9 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from perfscope.dataframes.source import Source
 from perfscope.errors import UnreadableInputError
+from perfscope.export import perfetto
 from perfscope.metrics.compute import compute
 from perfscope.readers import open_trace
+from tests.readers.cube import test_cube
+from tests.readers.flight import test_flight
+from tests.readers.joblog import test_joblog
+from tests.readers.pyspy import test_pyspy
+from tests.readers.rocprof import test_rocprof
+from tests.readers.talp import test_talp
 from tests.support import paraver_files
 from tests.support.environments import REPOSITORY
 from tests.support.otf2_archives import ArchiveWriter
@@ -61,7 +69,61 @@ def timeline(place: Path) -> Path:
     return Path(shutil.copy(INPUTS / "small_timeline.json", place))
 
 
-SOURCES: tuple[Callable[[Path], Path], ...] = (recording, archive, profile, paraver, timeline)
+def efficiencies(place: Path) -> Path:
+    """What TALP measured."""
+    place.mkdir()
+    return test_talp.write(place, test_talp.of_release_3_6())
+
+
+def stacks(place: Path) -> Path:
+    """A file of speedscope."""
+    place.mkdir()
+    told = test_pyspy.profile("sampled", samples=[[0, 1], [0, 2]] * 9, weights=[0.02] * 18)
+    return test_pyspy.speedscope(place, told)
+
+
+def dump(place: Path) -> Path:
+    """A pickle of PyTorch's flight recorder."""
+    place.mkdir()
+    entries = [test_flight.entry(number) for number in range(9)]
+    return test_flight.dumped(place, entries)[0]
+
+
+def cube(place: Path) -> Path:
+    """A profile of Score-P."""
+    place.mkdir()
+    return test_cube.archive(place, {"remapping.spec": b""}, is_packed=True)
+
+
+def packets(place: Path) -> Path:
+    """An export to Perfetto."""
+    place.mkdir()
+    two_ranks(place / "recording")
+    perfetto.write(Source(open_trace(place / "recording")), place / "trace.pftrace")
+    shutil.rmtree(place / "recording")
+    return place / "trace.pftrace"
+
+
+def table(place: Path) -> Path:
+    """Kernels as rocprofv3 writes them."""
+    place.mkdir()
+    path = place / "7_kernel_trace.csv"
+    path.write_text(test_rocprof.kernel("rocprofv3 7"))
+    return path
+
+
+def log(place: Path) -> Path:
+    """The log of a job."""
+    place.mkdir()
+    path = place / "job.log"
+    path.write_text(test_joblog.NCCL + test_joblog.SUMMARY)
+    return path
+
+
+SOURCES: tuple[Callable[[Path], Path], ...] = (
+    *(recording, archive, profile, paraver, timeline),
+    *(efficiencies, stacks, dump, cube, packets, table, log),
+)
 
 
 def change(content: bytearray, chance: random.Random) -> bytearray:
