@@ -57,9 +57,9 @@ def more_cpus(trace: Trace, node: NodeThreads, needed: int) -> str:
     if whole:
         asks += f" where there {'is' if whole == 1 else 'are'} {whole}"
     fewer = len(ranks) - whole // needed
-    if fewer >= len(ranks):
-        return asks
-    return f"start {fewer} {'rank' if fewer == 1 else 'ranks'} fewer on {node.host}, or {asks}"
+    if fewer >= len(ranks) or len(trace.ranks) - fewer < 2:
+        return asks  # one rank alone would be no distributed training
+    return f"{asks}, or start {fewer} {'rank' if fewer == 1 else 'ranks'} fewer on {node.host}"
 
 
 def input_workers(rank: Rank) -> int:
