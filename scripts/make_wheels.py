@@ -89,7 +89,15 @@ def build(python: Path, output: Path) -> Path:
         options = ["-q", "--no-deps", "--no-build-isolation", "--no-cache-dir"]
         built = Path(place, "built")
         source = f"-Cbuild-dir={Path(place, 'cmake')}"
-        pip = [programs / "python", "-m", "pip", "wheel", *options, "--wheel-dir", built]
+        pip: list[str | Path] = [
+            programs / "python",
+            "-m",
+            "pip",
+            "wheel",
+            *options,
+            "--wheel-dir",
+            built,
+        ]
         run([*pip, source, ROOT], variables)
         (wheel,) = built.glob("*.whl")
         judged = run([programs / "auditwheel", "show", wheel], variables)
@@ -116,8 +124,8 @@ def wheelhouse(python: Path, wheel: Path, output: Path) -> None:
     """Everything that the wheel needs, pinned by hash, beside it; by version for Python 3.10."""
     code = "import sys; sys.exit(sys.version_info < (3, 11))"
     is_hashed = subprocess.run([python, "-c", code], check=False).returncode == 0
-    pinned = ["--require-hashes", "-r", HASHED] if is_hashed else ["-r", RUNTIME]
-    pip = [python, "-m", "pip", "download", "-q", "--only-binary", ":all:"]
+    pinned: list[str | Path] = ["--require-hashes", "-r", HASHED] if is_hashed else ["-r", RUNTIME]
+    pip: list[str | Path] = [python, "-m", "pip", "download", "-q", "--only-binary", ":all:"]
     run([*pip, *pinned, "--dest", output])
     shutil.copy(wheel, output)
 
