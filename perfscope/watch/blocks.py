@@ -93,9 +93,9 @@ def _why(pending: Pending, picture: Picture) -> str:
     more = len(absent) - len(told[:3])
     if more > 0:
         told.append(f"{more} more")
-    return (
-        f"{what}: {_named(pending.inside)} wait for {_named(pending.missing)}; {', '.join(told)}."
-    )
+    wait = "waits" if len(pending.inside) == 1 else "wait"
+    who = f"{_named(pending.inside)} {wait} for {_named(pending.missing)}"
+    return f"{what}: {who}; {', '.join(told)}."
 
 
 def _doing(rank: RankNow) -> str:

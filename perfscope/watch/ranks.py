@@ -122,6 +122,8 @@ def communicator_name(communicators: Sequence[Communicator], index: int) -> str:
     if index == 0:
         return "MPI_COMM_WORLD"
     members = communicators[index].members
+    if len(members) == len(communicators[0].members):
+        return f"communicator {index} (all ranks)"
     shown = ", ".join(map(str, members[:_MOST_MEMBERS]))
     more = ", ..." if len(members) > _MOST_MEMBERS else ""
     return f"communicator {index} (ranks {shown}{more})"
