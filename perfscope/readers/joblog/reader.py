@@ -54,8 +54,8 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
 
 READER = Reader(
     format=Format.LOG,
-    description="the log of a job with lines of oneDNN (verbose), NCCL (debug), DeepSpeed (comms "
-    "logger), Horovod's autotuner or Slurm's sacct",
+    description="the log of a job with lines of oneDNN, NCCL, DeepSpeed (comms logger), Horovod's "
+    "autotuner or sacct",
     recognizes=_recognizes,
     open=_open,
     tells=Tells(
