@@ -259,3 +259,16 @@ def test_the_recorder_knows_the_same_beginnings() -> None:
     source = (REPOSITORY / "native" / "recorder" / "secrets.c").read_text(encoding="utf-8")
     table = source.split("beginnings[] = {")[1].split("};")[0]
     assert re.findall(r'"([^"]+)"', table) == [text for text, _ in BEGINNINGS]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "login failed for user me with pw 'correcthorse'",
+        "train.py --seed-phrase 'correcthorse battery staple'",
+        "Kennwort: correcthorse",
+        "contraseña: correcthorse",
+    ],
+)
+def test_a_secret_of_letters_alone_is_known_by_what_names_it(text: str) -> None:
+    assert "correcthorse" not in redact_value(text)

@@ -66,7 +66,7 @@ def _compiled() -> dict[str, re.Pattern[str]]:
         attached=re.compile(r"(?<![\w-])(-[pPuU])([^\s'\"=-][^\s'\"]*|'[^']+'|\"[^\"]+\")"),
         element=re.compile(r"<([A-Za-z][\w.:-]*)>([^<>]+)(?=</)"),
         quoted=re.compile(
-            r"(?i)\b((?:password|passwd|passphrase|passcode|secret)(?:\s+(?:is|was|of|for))*\s+)"
+            r"(?i)\b((?:password|passwd|passphrase|passcode|secret|pwd|pw)(?:\s+(?:is|was|of|for))*\s+)"
             r"([\"'`])(?!\s)([^\"'`\n]+)\2"
         ),
         prose=re.compile(

@@ -14,7 +14,7 @@ _SECRETS = frozenset(
     credentials creds cred apikey accesskey secretkey privatekey authkey authtoken jwt bearer
     authorization cookie cookies otp totp hmac sessionid sessid jsessionid phpsessid sas
     mnemonic userpwd sshpass oauth psk pswd psw passw pword keypass storepass mfa 2fa pincode
-    passwort seedphrase connectionstring connstr connectionstr
+    passwort kennwort contraseña contrasena seedphrase connectionstring connstr connectionstr
     """.split()
 )
 _ENDINGS = tuple(
@@ -26,7 +26,8 @@ _ENDINGS = tuple(
 # Of a text in which none of these is part of a word, no name has to be read.
 _PARTS = tuple(
     """
-    secret token credential cookie sess key pass pw signature auth user login code conn
+    secret token credential cookie sess key pass pw signature auth user login code conn phrase
+    kennwort contrase
     """.split()
 )
 # Keys that open something; other keys sort, label and index.
