@@ -246,7 +246,7 @@ def _helping_threads(results: Results, node: NodeLoad, who: str) -> list[str]:
         does = f"Unset {node.beside.progress} {who}: the thread that it starts polls all the time"
         return [f"{does}. Or make room for it: {more}."]
     if node.beside.horovod_runnable >= thresholds.HELPERS_LEAST_RUNNABLE:
-        return [f"Make room for Horovod's thread beside each rank: {more}."]
+        return [f"Reserve a CPU beside each rank for Horovod's background thread: {more}."]
     return []
 
 

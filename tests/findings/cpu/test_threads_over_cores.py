@@ -228,7 +228,9 @@ def crowded_by_horovod(*, pool_runs: bool) -> Finding:
 def test_the_thread_of_horovod_is_named_where_the_pools_are_idle() -> None:
     finding = crowded_by_horovod(pool_runs=False)
     assert finding.status is Status.FAIL
-    assert finding.actions[0].startswith("Make room for Horovod's thread beside each rank: ")
+    assert finding.actions[0].startswith(
+        "Reserve a CPU beside each rank for Horovod's background thread: "
+    )
     assert not any("OMP_NUM_THREADS" in action for action in finding.actions)
     evidence = {item.label: item.value for item in finding.evidence}
     assert evidence["Horovod's thread of one rank wants to run"] == "90.0 % of the samples"
@@ -237,7 +239,9 @@ def test_the_thread_of_horovod_is_named_where_the_pools_are_idle() -> None:
 def test_a_pool_that_runs_is_made_smaller_first() -> None:
     actions = crowded_by_horovod(pool_runs=True).actions
     assert actions[0].startswith("Set OMP_NUM_THREADS=1 for 2 ranks on 2 CPUs")
-    assert actions[-1].startswith("Make room for Horovod's thread beside each rank: ")
+    assert actions[-1].startswith(
+        "Reserve a CPU beside each rank for Horovod's background thread: "
+    )
 
 
 def test_a_variable_that_is_set_already_is_not_advised_again() -> None:
