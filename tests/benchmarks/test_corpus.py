@@ -9,6 +9,9 @@ from benchmarks.corpus.runs import PROGRAMS as FOLDER
 from benchmarks.corpus.runs import TIMED, Outcome, Program, Ran, measure
 from tests.support.environments import Environment
 
+TRAINERS = [program for program in PROGRAMS if program.environment == "ecosystem"]
+"""Those of which no other test is."""
+
 
 def outcome(
     *,
@@ -60,7 +63,7 @@ def test_a_number_is_read_behind_its_word_and_times_do_not_count() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+@pytest.mark.parametrize("program", TRAINERS, ids=lambda program: program.name)
 def test_a_program_as_people_start_it(
     program: Program, environment: Callable[[str], Environment]
 ) -> None:
@@ -68,7 +71,7 @@ def test_a_program_as_people_start_it(
     found = measure(program)
     assert found.is_same
     assert found.ranks == program.ranks
-    assert found.steps[0] == found.steps[1]
+    assert found.steps[1] in (None, found.steps[0])
     assert found.unlabeled is not None
     assert found.unlabeled < 0.05
     assert found.samples_per_s[1] is None or found.samples_per_s[0] is not None
