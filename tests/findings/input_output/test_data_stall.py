@@ -197,12 +197,26 @@ def test_taking_batches_over_for_little_is_only_told() -> None:
     assert (finding.status, finding.gain_s, finding.edits) == (Status.INFO, None, ())
 
 
-def loaded(plan: Plan, counts: object) -> Finding:
-    """Of a run whose batches PyTorch's loader counted."""
+@pytest.mark.parametrize(("queued", "status"), [(0.05, Status.WARN), (1.0, Status.INFO)])
+def test_ready_batches_are_taken_over_late_for_want_of_cpus(queued: float, status: Status) -> None:
+    """10 of 35 s go by until batches are taken over; the ranks wait for CPUs for 1.75 or 35 s."""
+    counts = {"asked": 100, "ready": 95, "ready_ns": 9 * 10**9, "late_ns": 10**9}
+    finding = loaded(Plan(ranks=2, steps=100, input_s=0.1), counts, queued=queued)
+    assert finding.status is status
+    assert ("for want of CPUs" in finding.title) == (status is Status.INFO)
+    assert (finding.gain_s is None) == (status is Status.INFO)
+
+
+def loaded(plan: Plan, counts: object, *, queued: float = 0.0) -> Finding:
+    """Of a run whose batches PyTorch's loader counted, with seconds without a CPU for each."""
 
     def tell(builder: TraceBuilder) -> None:
         for number in range(plan.ranks):
-            builder.rank(number).set(metadata={"frameworks": {"torch": {"batches": counts}}})
+            rank = builder.rank(number)
+            rank.set(metadata={"frameworks": {"torch": {"batches": counts}}})
+            for tick in range(400 if queued else 0):
+                at = tick / 10
+                rank.process_sample(at, cpu_s=at, queue_delay_s=queued * at)
 
     return analyze_trace(training_run(plan, change=tell)).findings["data_stall"]
 
