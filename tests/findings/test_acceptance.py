@@ -91,7 +91,7 @@ def test_evaluation_on_rank_zero() -> None:
     assert finding.gain_interval_s == pytest.approx((40.0, 40.0), rel=0.1)
     assert finding.where[0].function == "evaluate"
     assert finding.where[0].line == 212
-    assert "10 times, every 20 steps, 4.00 s each" in finding.summary
+    assert "10 times, once every 20 steps, 4.00 s each" in finding.summary
     gains = {evidence.label: evidence.value for evidence in finding.evidence}
     assert gains["Gain if done every 2nd time only"] == pytest.approx(20.0, abs=0.3)
     assert gains["Gain if distributed over all ranks"] == pytest.approx(30.0, abs=0.3)
