@@ -167,8 +167,8 @@ def _actions(results: Results, facts: ImbalanceFacts) -> tuple[str, ...]:
         return ("Distribute the samples evenly: the ranks get different numbers of them.",)
     more = (
         (
-            "Report the samples of each step with perfscope.step(samples=...): perfscope can then "
-            "tell extra work from slow execution."
+            "Report the samples of each step with perfscope.step(samples=...): that "
+            "tells extra work from slow execution."
         ),
     )
     return (
