@@ -49,14 +49,18 @@ def double(x, times=2):
     "Times two."
     return x * times
 class Model:
+    shape = (3,)
     @functools.partial(jax.jit, static_argnums=0)
     def forward(self, x):
         return x + 1
+class Odd(Model):
+    shape, dtype = 3, float
 made = jax.jit(double)
 factory = jax.jit(static_argnames="times")(double)
 print(made.__name__, made.__doc__, inspect.signature(made), made is copy.copy(made))
 print(isinstance(made, jax.stages.Wrapped), made.lower(1.0).compile()(1.0), made.trace(1.0).jaxpr)
 print(factory(1.0, times=3), Model().forward(1.0), jax.vmap(made)(jnp.arange(3.0)))
+print(Odd().forward(1.0))
 print(jax.grad(made)(2.0), jax.jit(made)(2.0), jax.eval_shape(made, 2.0), repr(made)[:40])
 print(jax.export.export(made)(1.0).fun_name)
 """

@@ -89,8 +89,8 @@ def _making_gradient(original: AnyFunction) -> AnyFunction:
 
 def _computing_gradient(original: AnyFunction) -> AnyFunction:
     def compute(*args: Any, **kwargs: Any) -> Any:
-        if _running:
-            _running[-1].computes_gradients()
+        for uses in _running[-1:]:  # another thread may end it meanwhile
+            uses.computes_gradients()
         return original(*args, **kwargs)
 
     return compute
@@ -146,7 +146,7 @@ def _call(
     kwargs: dict[str, Any],
 ) -> Any:
     uses.look_around(_order.trained)
-    samples = uses.before(args, kwargs)
+    samples = _samples(uses, args, kwargs)
     start_ns = rec.now()
     _running.append(uses)
     try:
@@ -165,6 +165,13 @@ def _call(
     unit = steps.Unit(_SOURCE, id(uses), start_ns=start_ns, end_ns=end_ns, samples=samples)
     _order.add(uses, unit)
     return result
+
+
+def _samples(uses: Uses, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+    try:
+        return uses.before(args, kwargs)
+    except Exception:  # a static argument is anything, and so are its properties
+        return 0
 
 
 def _emit(rec: recorder.Recorder, kind: int, name: str, start_ns: int, end_ns: int) -> None:

@@ -138,7 +138,8 @@ def _weak(leaf: Any) -> list[Any]:
 
 def _is_batch(leaves: list[Any]) -> bool:
     """Whether arrays are samples: they have their first dimension in common, and are no keys."""
-    shapes = [tuple(leaf.shape) for leaf in leaves if hasattr(leaf, "shape")]
+    arrays = [leaf for leaf in leaves if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
+    shapes = [tuple(leaf.shape) for leaf in arrays]
     if not shapes or len(shapes) != len(leaves) or not all(shapes):
         return False
     types = {str(leaf.dtype) for leaf in leaves}
