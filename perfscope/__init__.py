@@ -1,4 +1,7 @@
-"""Where the time, memory and threads of a multi-rank training job went, and what each fix gives."""
+"""Where the time, memory and threads of a multi-rank training job went, and what each fix gives.
+
+PYTEST_DONT_REWRITE: pytest would warn where a program imports this before it starts its tests.
+"""
 
 from typing import TYPE_CHECKING, Any
 

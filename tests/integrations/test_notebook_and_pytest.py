@@ -59,6 +59,28 @@ def test_texts_of_the_job_are_escaped_in_a_notebook() -> None:
     assert "&lt;script&gt;" in shown
 
 
+def test_pytest_takes_an_imported_perfscope_without_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("def test_one(): pass", encoding="utf-8")
+    told = tmp_path / "perfscope_hpc-0.dist-info"  # as where it is installed and not editable
+    told.mkdir()
+    (told / "METADATA").write_text("Name: perfscope-hpc\nVersion: 0\n", encoding="utf-8")
+    plugin = "[pytest11]\nperfscope = perfscope.integrations.pytest_plugin\n"
+    (told / "entry_points.txt").write_text(plugin, encoding="utf-8")
+    (told / "RECORD").write_text("perfscope/__init__.py,,\n", encoding="utf-8")
+    told_of = "Module already imported so cannot be rewritten; perfscope"
+    program = f"import sys, perfscope, pytest; sys.exit(pytest.main(['-W', 'error:{told_of}']))"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env=job_variables({"PYTHONPATH": f"{tmp_path}{os.pathsep}{REPOSITORY}"}),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_tests_are_recorded_as_phases(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(TESTS, encoding="utf-8")
     words = ["-m", "pytest", "-p", "perfscope.integrations.pytest_plugin", "--perfscope", "rec"]
