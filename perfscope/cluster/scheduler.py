@@ -4,6 +4,7 @@ import importlib
 import logging
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import ModuleType
@@ -23,6 +24,7 @@ FIRST_WORKER_S = 600.0
 """A batch system may let its first job wait for long."""
 SLURM_JOBS = "PERFSCOPE_SLURM_JOBS"
 DEFAULT_SLURM_JOBS = 4
+_SUBMITS = "sbatch"
 _LOCAL = re.compile(r"local:([1-9]\d{0,3})")
 _ADDRESS = re.compile(r"(tcp|tls|ucx|ws|wss)://\S+|[\w.\-\[\]]+:\d{1,5}")
 
@@ -156,6 +158,12 @@ def _version() -> str:
 def _slurm() -> Iterator[Any]:
     """Workers in jobs of Slurm; what a job asks for stands in dask-jobqueue's configuration."""
     jobqueue = _package("dask_jobqueue", "", "dask-jobqueue")
+    if shutil.which(_SUBMITS) is None:
+        raise UsageError(
+            "--scheduler slurm finds no Slurm here.",
+            why=f"There is no {_SUBMITS} on PATH.",
+            action="Run it on a node that submits jobs, or use --scheduler local:4.",
+        )
     told = os.environ.get(SLURM_JOBS, "")
     jobs = int(told) if told.isdigit() else DEFAULT_SLURM_JOBS
     try:

@@ -87,6 +87,7 @@ def test_a_lost_worker_is_made_good(tmp_path: Path, dask: Environment) -> None:
     ("scheduler", "code", "what"),
     [
         ("local:0", 2, "--scheduler 'local:0' is not understood."),
+        ("slurm", 2, "--scheduler slurm finds no Slurm here."),
         ("tcp://127.0.0.1:9", 3, "No Dask scheduler answers at tcp://127.0.0.1:9."),
     ],
 )
@@ -97,6 +98,19 @@ def test_what_cannot_be_is_said_in_three_lines(
     done = run(perfscope_command("analyze", ".", "--scheduler", scheduler), tmp_path, dask)
     lines = done.stderr.splitlines()
     assert (done.returncode, lines[0], len(lines)) == (code, what, 3)
+
+
+def test_without_dask_jobqueue_the_command_that_installs_it_is_told(
+    tmp_path: Path, dask: Environment
+) -> None:
+    small().write(tmp_path / "rank0.pt.trace.json")
+    # stands for a missing package: it comes before the one that is installed
+    why = "No module named 'dask_jobqueue'"
+    (tmp_path / "dask_jobqueue.py").write_text(f'raise ModuleNotFoundError("{why}")')
+    command = [sys.executable, "-m", "perfscope", "analyze", ".", "--scheduler", "slurm"]
+    done = run(command, tmp_path, dask)
+    lines = ["--scheduler needs dask-jobqueue, which is not installed.", f"{why}."]
+    assert (done.returncode, done.stderr.splitlines()) == (2, [*lines, "pip install dask-jobqueue"])
 
 
 def test_without_dask_the_command_that_installs_it_is_told(tmp_path: Path) -> None:
