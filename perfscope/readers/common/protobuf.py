@@ -16,7 +16,7 @@ class DamagedError(ValueError):
         super().__init__(f"at byte {offset:,}: {why}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Part:
     """A part of the file: a message inside of another one knows where it stands."""
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common import texts
+from perfscope.readers.common.amounts import MAX_AMOUNT
 
 ACTION = "Copy it again from the directory of the experiment (profile.cubex, summary.cubex)."
 INDEX, DATA, PACKED = b"CUBEX.INDEX", b"CUBEX.DATA", b"ZCUBEX.DATA"
@@ -144,6 +145,8 @@ class CubeArchive:
             width = len(self.locations)
             if len(found) != len(numbers) * width:
                 raise ValueError(f"metric {metric.number} has {len(found):,} values")
+            if not (np.abs(found.astype(np.float64)) < MAX_AMOUNT).all():
+                raise ValueError(f"metric {metric.number} has values that cannot be true")
             result = np.zeros((len(self.paths), width))
             places = (self._wide if metric.is_inclusive else self._deep)[numbers]
             result[places] = found.reshape(-1, width)
@@ -170,6 +173,8 @@ def _members_of(content: bytes) -> dict[str, bytes]:
         if count > MOST_MEMBERS:
             raise ValueError("it holds too many files")
         name = member.name.removeprefix("./")
+        if member.issparse():
+            raise ValueError("a file in it has holes")
         if member.isreg() and _OWN.fullmatch(name):
             file = archive.extractfile(member)
             found[name] = file.read() if file else b""

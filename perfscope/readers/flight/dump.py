@@ -9,6 +9,7 @@ from typing import Any
 from perfscope.errors import UnreadableInputError
 from perfscope.files import parse_json
 from perfscope.readers.common import texts
+from perfscope.readers.common.amounts import MAX_AMOUNT
 from perfscope.readers.flight.plain_pickle import NotPlainError, plain_value
 
 WHAT = "a dump of the flight recorder"
@@ -17,6 +18,8 @@ PROTO = b"\x80"
 LIBRARY = "/torch/"
 _NUMBER = re.compile(r"(\d{1,6})(?:\.\w+)?$")
 _LATEST_NS = 4 * 10**18
+MOST_TENSORS, MOST_DIMENSIONS = 40, 20
+"""Whose sizes are told."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def read_dump(path: Path) -> Dump:
         raise UnreadableInputError(f"{path} tells of no operation.", why=why, action=ACTION)
     number = _NUMBER.search(path.name)
     status = {
-        groups.get(str(key), str(key)): _status(texts.mapping(told))
+        groups.get(_shown(key), _shown(key)): _status(texts.mapping(told))
         for key, told in texts.mapping(document.get("pg_status")).items()
     }
     return Dump(
@@ -102,14 +105,14 @@ def _groups(document: Mapping[str, Any]) -> dict[str, str]:
     for row in texts.rows(document.get("entries")):
         told = row.get("process_group")
         if isinstance(told, list | tuple) and len(told) == 2:
-            found[str(row.get("pg_id"))] = _group(told)
+            found[_shown(row.get("pg_id"))] = _group(told)
     return found
 
 
 def _group(told: object) -> str:
     if not isinstance(told, list | tuple) or len(told) != 2:
         return "?"
-    name, description = (str(one)[:80] for one in told)
+    name, description = (_shown(one) for one in told)
     return description if description not in ("", "undefined") else name
 
 
@@ -128,9 +131,25 @@ def _entry(row: Mapping[str, Any]) -> Entry:
         is_done=state == "completed" or row.get("retired") is True,
         created_ns=created if isinstance(created, int) and 0 < created < _LATEST_NS else 0,
         seconds=None if duration is None else duration / 1e3,
-        sizes=str(row.get("input_sizes"))[:120],
+        sizes=_sizes(row.get("input_sizes")),
         where=_where(row.get("frames")),
     )
+
+
+def _shown(value: object) -> str:
+    """A text or a number; parts of a pickle may hold each other, and are never written out."""
+    if isinstance(value, str):
+        return value[:80]
+    return str(value) if isinstance(value, int) and abs(value) < MAX_AMOUNT else "?"
+
+
+def _sizes(told: object) -> str:
+    """Of each tensor that went in its dimensions, "" where they are not told."""
+    if not isinstance(told, list | tuple):
+        return ""
+    tensors = [one for one in told[:MOST_TENSORS] if isinstance(one, list | tuple)]
+    written = [", ".join(_shown(size) for size in one[:MOST_DIMENSIONS]) for one in tensors]
+    return f"[{', '.join(f'[{text}]' for text in written)}]"[:120]
 
 
 def _where(told: object) -> str:

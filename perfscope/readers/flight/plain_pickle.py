@@ -96,6 +96,8 @@ class _Machine:
             target = self.stack[-1]
             if not isinstance(target, dict) or len(items) % 2:
                 raise NotPlainError("it sets members of what has none")
+            if not all(isinstance(key, str | int) for key in items[::2]):
+                raise NotPlainError("it has keys that are neither texts nor numbers")
             target.update(zip(items[::2], items[1::2], strict=True))
         else:
             raise NotPlainError(f"it would have to be executed ({name})")

@@ -102,18 +102,17 @@ def _behind(found: Mapping[Key, Mapping[int, Entry]]) -> Iterator[str]:
         for rank in found[group, number]:
             last[group][rank] = max(last[group].get(rank, -1), number)
     for group, reached in last.items():
-        most = max(reached.values())
-        behind = sorted(rank for rank, number in reached.items() if number < most)
-        if not behind:
+        least, most = min(reached.values()), max(reached.values())
+        if least == most:
             continue
-        ahead = sorted(set(reached) - set(behind))
-        first = reached[behind[0]] + 1
-        waiting = found.get((group, first), {}).get(ahead[0])
+        behind = sorted(rank for rank, number in reached.items() if number == least)
+        ahead = min(rank for rank, number in reached.items() if number == most)
+        waiting = found.get((group, least + 1), {}).get(ahead)
         where = f" in {waiting.where}" if waiting and waiting.where else ""
-        what = f", {waiting.name}{where}" if waiting else ""
+        what = f", {waiting.name}{where}," if waiting else ""
         yield (
-            f"In {group} rank {behind[0]} came to collective {reached[behind[0]]}, and rank "
-            f"{ahead[0]} to {most}: number {first}{what}, was never reached by {_listed(behind)}."
+            f"In {group} rank {behind[0]} came to collective {least}, and rank {ahead} to {most}: "
+            f"number {least + 1}{what} was never reached by {_listed(behind)}."
         )
 
 
@@ -161,7 +160,11 @@ def _progress(ranks: Mapping[int, Dump]) -> ToolTable:
         for rank, dump in ranks.items()
         for group, numbers in dump.status.items()
     ]
-    return table("How far each rank came in each process group", columns, sorted(rows, key=str))
+    return table(
+        "How far each rank came in each process group",
+        columns,
+        sorted(rows, key=lambda row: row[:2]),
+    )
 
 
 def _operations(ranks: Mapping[int, Dump]) -> ToolTable:

@@ -10,9 +10,12 @@ from perfscope.schema.other_tools import ToolReport
 from perfscope.units import format_seconds
 
 SIGN = re.compile(rb"comm op: \w+ \| time \(ms\)|Comm\. Op +Message Size +Count")
-_CALL = re.compile(r"comm op: (\w+) \| time \(ms\): ([\d.]+) \| msg size: ([\d.]+) ?([KMGT]?B)")
+_NUMBER = r"(\d{1,15}(?:\.\d{1,20})?)"
+_CALL = re.compile(
+    rf"comm op: (\w+) \| time \(ms\): {_NUMBER} \| msg size: {_NUMBER} ?([KMGT]?B)(?!\w)"
+)
 _HEAD = re.compile(r"Comm\. Op +Message Size +Count")
-_ROW = re.compile(r"^\s+([\d.]+) ([KMGT]?B)\s+(\d{1,12})\s+([\d.]+)\s")
+_ROW = re.compile(rf"^\s+{_NUMBER} ([KMGT]?B)\s+(\d{{1,12}})\s+{_NUMBER}\s")
 _OPERATION = re.compile(r"^(\w+)\s*$")
 UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 """As DeepSpeed's convert_size has them: powers of 1024."""

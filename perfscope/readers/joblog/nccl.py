@@ -108,21 +108,23 @@ class Nccl:
             done = self._complete[name, size]
             if missing := sorted(begun - done):
                 never = counted(len(missing), "rank")
+                called = f"Communicator {name}" if name else "A communicator"
                 yield (
-                    f"Communicator {name} of {counted(size, 'rank')} was never made by {never} "
+                    f"{called} of {counted(size, 'rank')} was never made by {never} "
                     f"that began to, first of them {missing[0]}."
                 )
         if self._warnings:
             kind, count = self._warnings.most_common(1)[0]
             many = counted(sum(self._warnings.values()), "warning")
-            yield f"{many}; most often ({count:,} times): {self._first[kind].rstrip('.')}."
+            often = f", {count:,} times" if count > 1 else ""
+            yield f"{many}, first among them{often}: {self._first[kind].rstrip('.')}."
         if self._networks:
             yield f"The network is {self._networks.most_common(1)[0][0]}."
         sockets = sum(n for way, n in self._ways.items() if way.startswith("NET/Socket"))
         if sockets:
             yield (
-                f"{counted(sockets, 'channel')} between ranks go over sockets (TCP): if there "
-                "is a faster network, NCCL did not find it."
+                f"Sockets (TCP) carry {counted(sockets, 'channel')} between ranks: if there is a "
+                "faster network, NCCL did not find it."
             )
         fabric = sum(n for way, n in self._ways.items() if way.startswith("NET/IB"))
         direct = sum(n for way, n in self._ways.items() if "GDR" in way)

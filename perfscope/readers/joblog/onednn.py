@@ -107,7 +107,11 @@ class Onednn:
         isa = self._facts.get("isa")
         on = f" with {isa}" if isa else ""
         threads = self._facts.get("nthr")
-        by = f" on {counted(int(threads), 'thread')}" if threads and threads.isdecimal() else ""
+        by = (
+            f" on {counted(int(threads), 'thread')}"
+            if threads and re.fullmatch(r"\d{1,6}", threads)
+            else ""
+        )
         yield f"{counted(calls, 'primitive')} ran for {format_seconds(whole)}{on}{by}."
         reorders = sum(spent for (kind, _), (_, spent) in self._spent.items() if kind == "reorder")
         if reorders and whole:

@@ -54,9 +54,9 @@ class Packets:
     """From the clock of the trace to the wall clock, 0 unknown."""
     _count: int = 0
     _lanes: dict[int, int] = field(default_factory=dict)
-    _words: dict[tuple[int, str, int], str] = field(default_factory=dict)
+    _words: dict[int, dict[tuple[str, int], str]] = field(default_factory=dict)
     _defaults: dict[int, int] = field(default_factory=dict)
-    _clocks: dict[tuple[int, int], tuple[int, int, int]] = field(default_factory=dict)
+    _clocks: dict[tuple[int, int], tuple[int | None, int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Finds the tracks, which may be described behind their events."""
@@ -133,7 +133,7 @@ class Packets:
     def _keep(self, sequence: int, told: dict[int, list[int | Part]]) -> None:
         """What a packet says of those that follow it on its sequence."""
         if (_int(told, 13) or 0) & 1:  # what was said before is void
-            self._words = {k: v for k, v in self._words.items() if k[0] != sequence}
+            self._words.pop(sequence, None)
         for part in _parts(told, 12):
             self._intern(sequence, part)
         for part in _parts(told, 59):
@@ -142,10 +142,11 @@ class Packets:
             self._set_clocks(sequence, part)
 
     def _intern(self, sequence: int, part: Part) -> None:
+        words = self._words.setdefault(sequence, {})
         for number, value in part.fields():
             if number in INTERNED and isinstance(value, Part):
                 told = _members(value)
-                self._words[sequence, INTERNED[number], _int(told, 1) or 0] = _text(told, 2)
+                words[INTERNED[number], _int(told, 1) or 0] = _text(told, 2)
 
     def _set_clocks(self, sequence: int, part: Part) -> None:
         """Clocks of a sequence: where they stand, in what, and the trace's clock at that moment."""
@@ -156,7 +157,7 @@ class Packets:
             if clock >= FIRST_OF_SEQUENCE and base is not None:
                 scale = _int(one, 4) or 1
                 value = _int(one, 2) or 0
-                start = value if _int(one, 3) else 0
+                start = value if _int(one, 3) else None
                 self._clocks[sequence, clock] = (start, scale, base - value * scale)
 
     def _moment(self, sequence: int, told: dict[int, list[int | Part]]) -> int | None:
@@ -168,7 +169,7 @@ class Packets:
         if known is None:
             return value
         start, scale, base = known
-        if start:  # each time counts from the one before
+        if start is not None:  # each time counts from the one before
             value += start
             self._clocks[sequence, clock] = (value, scale, base)
         return base + value * scale
@@ -178,7 +179,7 @@ class Packets:
         if text := _text(fields, plain):
             return text
         number = _int(fields, 10 if kind == "name" else 3 if kind == "category" else 1)
-        return self._words.get((by, kind, number), "") if number is not None else ""
+        return self._words.get(by, {}).get((kind, number), "") if number is not None else ""
 
     def annotations(self, fields: dict[int, list[int | Part]], sequence: int) -> dict[str, Any]:
         """Facts of an event that are numbers, truths or texts."""
@@ -198,7 +199,7 @@ class Packets:
         if 5 in told:
             return _double(told[5][0])
         if 17 in told:
-            return self._words.get((sequence, "value", _int(told, 17) or 0))
+            return self._words.get(sequence, {}).get(("value", _int(told, 17) or 0))
         return _text(told, 6) if 6 in told else None
 
 

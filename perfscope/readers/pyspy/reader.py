@@ -90,18 +90,29 @@ def _functions(found: Sampled) -> list[tuple[Function, float, float]]:
     own: dict[Function, float] = defaultdict(float)
     total: dict[Function, float] = defaultdict(float)
     stacks = found.forest.stacks
-    for node, weight in found.weights.items():
-        seen: set[Function] = set()
-        at = node
-        while at > 0:
-            name, file, _ = stacks.frames[stacks.places[at]]
-            if file:
-                if not seen:
-                    own[name, file] += weight
-                seen.add((name, file))
-            at = stacks.parents[at]
-        for function in seen:
-            total[function] += weight
+    below = [found.weights.get(node, 0.0) for node in range(len(stacks.parents))]
+    children: list[list[int]] = [[] for _ in below]
+    for node in range(len(below) - 1, 0, -1):
+        below[stacks.parents[node]] += below[node]
+        children[stacks.parents[node]].append(node)
+    waiting = list(children[0])
+    around: dict[Function, int] = defaultdict(int)
+    inner: list[Function] = []
+    while waiting:
+        node = waiting.pop()
+        if node < 0:  # all that it called is done
+            around[inner.pop()] -= 1
+            continue
+        name, file, _ = stacks.frames[stacks.places[node]]
+        if file:
+            if not around[name, file]:
+                total[name, file] += below[node]
+            around[name, file] += 1
+            inner.append((name, file))
+            waiting.append(-node)
+        if inner:
+            own[inner[-1]] += found.weights.get(node, 0.0)
+        waiting += children[node]
     ordered = sorted(total, key=lambda one: (-own[one], -total[one], one))
     return [(one, own[one], total[one]) for one in ordered]
 

@@ -53,11 +53,24 @@ def _open(paths: Sequence[Path], options: ReadOptions) -> Trace:
     for path in paths:
         pid = _PID.match(path.name)
         groups[path.parent, pid[1] if pid else ""].append(path)
-    firsts = {files[0]: (pid, files) for (_, pid), files in groups.items()}
-    files, notes = read_each(list(firsts), lambda first: _contents(*firsts[first]))
+    firsts = [files[0] for files in groups.values()]
+    read = _Process({files[0].absolute(): (pid, files) for (_, pid), files in groups.items()})
+    files, notes = read_each(firsts, read)
     trace = joined(files, notes, paths, options, ROCPROF)
     trace.not_recorded = {**trace.not_recorded, "communication": NO_COMMUNICATION}
     return trace
+
+
+class _Process:
+    """Reads all files of a process, which lie beside its first one."""
+
+    def __init__(self, files: Mapping[Path, tuple[str, Sequence[Path]]]) -> None:
+        self._files = files
+
+    def __call__(self, first: Path) -> KinetoContents:
+        """What they tell; where files are read elsewhere, the path is whole."""
+        pid, files = self._files[first.absolute()]
+        return _contents(pid, [first.with_name(file.name) for file in files])
 
 
 def _contents(pid: str, paths: Sequence[Path]) -> KinetoContents:

@@ -204,9 +204,10 @@ def _sentences(regions: Sequence[_Region]) -> Iterator[str]:
     odd = [(one, *pair) for one in regions for pair in _differing(one)]
     if odd:
         one, key, printed, computed = odd[0]
+        many = counted(len(odd), "printed efficiency", "printed efficiencies")
+        name = f"{EFFICIENCIES[key][0].lower()} of {one.name}"
         yield (
-            f"{counted(len(odd), 'printed efficiency', 'printed efficiencies')} do not follow from "
-            f"the times in the file: {EFFICIENCIES[key][0].lower()} of {one.name} is printed as "
+            f"The times in the file contradict {many}: {name} is printed as "
             f"{format_ratio(printed)}, its times give {format_ratio(computed)}."
         )
 

@@ -1,6 +1,7 @@
 """CUBE profiles made as the format is documented, with known sums; damaged and hostile ones."""
 
 import io
+import math
 import struct
 import tarfile
 import zlib
@@ -134,6 +135,7 @@ BOMB = b"ZCUBEX.DATA" + struct.pack("<q3q", 1, 0, 0, 1 << 40)
         {"1.data": b"CUBEX.DATA" + b"\0" * 8},
         {"1.data": b"other"},
         {"1.data": BOMB},
+        *({"1.data": b"CUBEX.DATA" + struct.pack("<8d", *[no] * 8)} for no in (math.nan, 1e305)),
         {"1.index": b"CUBEX.INDEX"},
         {"1.index": b"CUBEX.INDEX" + struct.pack("<ihbi", 1, 0, 1, -1)},
         {"1.index": b"CUBEX.INDEX" + struct.pack("<ihbi4i", 1, 0, 1, 4, 0, 1, 2, 99)},
@@ -143,6 +145,20 @@ def test_damage_ends_in_an_error_of_three_lines(tmp_path: Path, changed: dict[st
     with pytest.raises(UnreadableInputError, match="cannot be read as a CUBE") as raised:
         open_trace(archive(tmp_path, changed))
     assert all(raised.value.lines())
+
+
+def test_a_file_with_holes_is_an_error(tmp_path: Path) -> None:
+    """Of 512 bytes in the archive it becomes as many as its head says."""
+    hole = tarfile.TarInfo("1.data")
+    hole.type = tarfile.GNUTYPE_SPARSE
+    head = bytearray(hole.tobuf(tarfile.GNU_FORMAT))
+    head[483:495] = b"%011o\0" % (7 << 30)  # its length when the holes are filled
+    head[148:156] = b" " * 8
+    head[148:156] = b"%06o\0 " % sum(head)
+    path = archive(tmp_path)
+    path.write_bytes(bytes(head) + path.read_bytes())
+    with pytest.raises(UnreadableInputError, match="cannot be read as a CUBE"):
+        open_trace(path)
 
 
 def test_a_cut_archive_is_an_error(tmp_path: Path) -> None:

@@ -70,6 +70,28 @@ def test_the_rank_that_never_came_is_named_with_the_line(tmp_path: Path) -> None
     assert [row[:3] for row in unfinished.rows] == [(0, "default_pg", 5), (2, "default_pg", 5)]
 
 
+def test_only_ranks_that_are_furthest_behind_never_reached_the_next(tmp_path: Path) -> None:
+    all_of_them = [entry(n) for n in range(1, 7)]
+    found = told(dumped(tmp_path, all_of_them, all_of_them[:4], all_of_them[:2]))
+    assert "rank 2 came to collective 2, and rank 0 to 6: number 3" in found.says[0]
+    assert found.says[0].endswith("was never reached by rank 2.")
+
+
+def nested(depth: int) -> tuple[Any, ...]:
+    value: tuple[Any, ...] = ()
+    for _ in range(depth):
+        value = (value, value)
+    return value
+
+
+def test_parts_that_hold_each_other_are_not_written_out(tmp_path: Path) -> None:
+    """A pickle of some hundred bytes whose text would have more letters than memory has bytes."""
+    odd = entry(1, input_sizes=nested(60), pg_id=10**5000, process_group=("0", nested(60)))
+    assert told(dumped(tmp_path, [odd])).says
+    with pytest.raises(NotPlainError, match="keys"):
+        plain_value(b"\x80\x02})" + b"\x85" * 60 + b"K\x01s.")
+
+
 def test_collectives_that_differ_are_told(tmp_path: Path) -> None:
     other = entry(2, name="nccl:broadcast")
     found = told(dumped(tmp_path, [entry(1), entry(2)], [entry(1), other]))

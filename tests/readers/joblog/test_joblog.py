@@ -99,7 +99,7 @@ def test_the_rank_that_made_no_communicator_is_named(tmp_path: Path) -> None:
     assert found.tool == "NCCL 2.21.5+cuda12.4"
     assert "never made by 1 rank that began to, first of them 1" in found.says[0]
     assert any("Connection closed by remote peer" in said for said in found.says)
-    assert any("1 channel between ranks go over sockets" in said for said in found.says)
+    assert any("Sockets (TCP) carry 1 channel between ranks" in said for said in found.says)
     tables = {table.title: table.rows for table in found.tables}
     assert tables["Communicators"] == (("0x49", 2, 1),)
     assert tables["Ways between ranks"] == (("NET/Socket", 1), ("P2P/IPC/read", 1))
@@ -153,6 +153,9 @@ def test_beside_a_recording_it_adds_its_reports(tmp_path: Path) -> None:
         "NCCL version 2.21.5\n",
         "Comm. Op Message Size Count\n\x1b[31m\n",
         "JobID|State\n",
+        "comm op: all_reduce | time (ms): 1.2.3 | msg size: 1 KB |\n",
+        f"comm op: all_reduce | time (ms): 1 | msg size: {'9' * 400} KB |\n",
+        f"onednn_verbose,info,cpu,isa:x,nthr:{'9' * 5000}\n",
     ],
 )
 def test_lines_that_tell_nothing_end_in_an_error(tmp_path: Path, text: str) -> None:

@@ -90,9 +90,10 @@ def test_slices_nest_and_end_in_their_order(tmp_path: Path) -> None:
     assert compute(trace).efficiency.parallel_efficiency.value is None
 
 
-def test_interned_names_and_clocks_of_a_sequence_are_followed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("start", [0, 5])
+def test_interned_names_and_clocks_of_a_sequence_are_followed(tmp_path: Path, start: int) -> None:
     """As the SDK writes: names by number, times counted from the one before in its own clock."""
-    own = proto.whole(1, 64) + proto.whole(2, 5) + proto.whole(3, 1) + proto.whole(4, 1000)
+    own = proto.whole(1, 64) + proto.whole(2, start) + proto.whole(3, 1) + proto.whole(4, 1000)
     boot = proto.whole(1, proto.BOOTTIME) + proto.whole(2, NOW)
     clocks = proto.packet(proto.held(6, proto.held(1, own) + proto.held(1, boot)))
     named = proto.held(12, proto.held(2, proto.whole(1, 3) + proto.text(2, "evaluate")))

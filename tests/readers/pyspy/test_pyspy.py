@@ -108,6 +108,14 @@ def test_events_open_and_close_frames(tmp_path: Path) -> None:
     assert found == {"heavy": 0.5, "light": 0.25, "<module>": 0.25}
 
 
+def test_a_stack_that_only_grows_is_summed_in_one_pass(tmp_path: Path) -> None:
+    """Each frame anew for each that it called would be 5e9 steps."""
+    depth = 100_000
+    events = [{"type": "O", "frame": at % 2, "at": at} for at in range(depth + 1)]
+    found = shares(spun(speedscope(tmp_path, profile("evented", events=events))))
+    assert sorted(found.values()) == [0.5, 0.5]
+
+
 def test_counts_without_a_rate_are_no_seconds(tmp_path: Path) -> None:
     path = tmp_path / "raw.txt"
     path.write_text("<module> (a.py:1);f (a.py:2) 30\n<module> (a.py:1);f (b.py:9) 10\n")

@@ -7,6 +7,7 @@ import pytest
 
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.compute import compute
+from perfscope.readers.common.spread import spread_by
 from perfscope.readers.registry import open_trace, open_traces
 from perfscope.readers.rocprof import reader
 from perfscope.trace.devices import DeviceKind
@@ -71,6 +72,21 @@ def test_files_of_a_process_belong_together_and_launches_are_found(tmp_path: Pat
     assert sorted(rows["kind"].tolist()) == [DeviceKind.COMPUTE, DeviceKind.MEMCPY]
     (launched,) = rows[rows["kind"] == DeviceKind.COMPUTE]
     assert launched["t0"] - launched["launch"] == 200_000
+
+
+def test_files_that_are_read_elsewhere_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers get whole paths, also where the user gave a relative one."""
+    for name, text in {"7_kernel_trace": kernel("rocprofv3 7"), "7_hip_api_trace": CALLS}.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    with spread_by(lambda function, values: [function(value) for value in values]):
+        (rank,) = open_traces([Path()]).ranks
+    assert rank.devices is not None
+    assert rank.devices.rows["launch"].tolist() == [
+        0
+    ]  # when it was launched, which is the beginning
 
 
 def test_processes_are_ranks_and_rccl_communicates(tmp_path: Path) -> None:
