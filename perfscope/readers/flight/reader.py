@@ -155,16 +155,9 @@ def _progress(ranks: Mapping[int, Dump]) -> ToolTable:
     names = ("Last enqueued", "Last started", "Last completed")
     columns = {"Group": Quantity.TEXT, "Rank": Quantity.COUNT}
     columns |= dict.fromkeys(names, Quantity.COUNT)
-    rows = [
-        (group, rank, *numbers)
-        for rank, dump in ranks.items()
-        for group, numbers in dump.status.items()
-    ]
-    return table(
-        "How far each rank came in each process group",
-        columns,
-        sorted(rows, key=lambda row: row[:2]),
-    )
+    keys = sorted((group, rank) for rank, dump in ranks.items() for group in dump.status)
+    rows = [(group, rank, *ranks[rank].status[group]) for group, rank in keys]
+    return table("How far each rank came in each process group", columns, rows)
 
 
 def _operations(ranks: Mapping[int, Dump]) -> ToolTable:
