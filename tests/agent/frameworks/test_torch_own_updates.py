@@ -48,6 +48,20 @@ for batch in range(70):
 assert torch.nn.Module.__call__ is before
 """
 
+PATCHED = """
+import torch
+model = torch.nn.Linear(4, 1)
+model(torch.ones(3, 4)).sum().backward()
+before, seen = torch.nn.Module.__call__, []
+def call(self, *args):
+    seen.append(len(args))
+    return before(self, *args)
+torch.nn.Module.__call__ = call
+for batch in range(9):
+    model(torch.ones(3, 4)).sum().backward()
+assert seen == [1] * 9, seen
+"""
+
 
 def steps_of(
     text: str, job: Callable[..., Job], environment: Callable[[str], Environment]
@@ -80,3 +94,9 @@ def test_a_batch_is_looked_at_where_no_loader_tells_it_and_now_and_then_again(
 ) -> None:
     known = [(number, 5 if number < 64 else 3) for number in range(1, 70)]
     assert steps_of(OPTIMIZED, job, environment) == [(0, 0), *known]
+
+
+def test_what_the_program_puts_around_modules_stays(
+    job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> None:
+    assert len(steps_of(PATCHED, job, environment)) == 10

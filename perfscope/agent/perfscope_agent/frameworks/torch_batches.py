@@ -24,6 +24,8 @@ _SOME = 64  # one in so many
 
 _original: AnyFunction | None = None
 """What `Module.__call__` was, while it is replaced."""
+_replacement: AnyFunction | None = None
+"""What stands there instead, unless the program has put something else there since."""
 _size = 0
 _tries = 0
 _batches = 0
@@ -46,7 +48,7 @@ def await_next() -> None:
 
 
 def _start() -> None:
-    global _original
+    global _original, _replacement
     module = sys.modules.get("torch.nn.modules.module")
     if module is None:
         return
@@ -64,7 +66,7 @@ def _start() -> None:
 
     original = owner.__call__
     if torch_compile.replace(owner, "__call__", make):
-        _original = original
+        _original, _replacement = original, owner.__call__
 
 
 def _look(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -76,10 +78,12 @@ def _look(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
 
 
 def _stop() -> None:
-    global _original
+    global _original, _replacement
     if _original is not None:
-        sys.modules["torch.nn.modules.module"].Module.__call__ = _original
-        _original = None
+        owner = sys.modules["torch.nn.modules.module"].Module
+        if owner.__call__ is _replacement:
+            owner.__call__ = _original
+        _original = _replacement = None
 
 
 def forget() -> None:
