@@ -1,9 +1,8 @@
 """Keeps a picture of a job that hangs: a program of its own beside it, started by `perfscope run`.
 
-    python -m perfscope.watch.hang DIRECTORY SECONDS
-
-It only reads what the recorder writes, so that it needs nothing of the job. It ends when its
-standard input does: with `perfscope run`, however that ends.
+Its arguments are the run directory and the seconds after which a job is said to hang. It only reads
+what the recorder writes, so that it needs nothing of the job. It ends when its standard input does:
+with `perfscope run`, however that ends.
 """
 
 import os
@@ -84,7 +83,3 @@ def main() -> None:
         watch(directory, after_s)
     except Exception as error:  # noqa: BLE001 - the job goes on, and its user is told
         tell(f"perfscope: --on-hang looks no more: {type(error).__name__}: {error}")
-
-
-if __name__ == "__main__":
-    main()

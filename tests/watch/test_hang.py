@@ -5,6 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from perfscope.record import hang_watch
 from tests.support.environments import Mpi
 from tests.support.processes import started
 from tests.support.recording import job_variables, perfscope_command
@@ -51,6 +54,7 @@ def watch(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_hang_is_explained_from_another_shell_and_kept(tmp_path: Path, mpich: Mpi) -> None:
     (tmp_path / "job.py").write_text(JOB, encoding="utf-8")
+    (tmp_path / "rich.py").write_text("raise SystemExit('a module of the job')", encoding="utf-8")
     command = perfscope_command("run", "--on-hang", "1", "--", *mpich.python_command(3, "job.py"))
     with started(command, cwd=tmp_path) as job:
         wait_for_text(tmp_path / "hanging")
@@ -70,6 +74,15 @@ def test_a_hang_is_explained_from_another_shell_and_kept(tmp_path: Path, mpich: 
     over = watch(tmp_path / "trace")
     assert (over.returncode, "over, exit code 0" in over.stdout) == (0, True)
     assert "hang-1.txt" in (tmp_path / "trace" / "run.json").read_text(encoding="utf-8")
+
+
+def test_a_job_runs_also_without_its_watcher(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "missing"))
+    with hang_watch.watching(tmp_path, 1.0):
+        pass
+    assert "No such file or directory; the job runs without" in capsys.readouterr().err
 
 
 def test_a_page_is_written_anew_until_the_job_is_over(tmp_path: Path) -> None:
