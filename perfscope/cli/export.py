@@ -12,10 +12,11 @@ from perfscope.output import say, tell
 _HELP = """Write a trace for other tools; nothing that exists is overwritten.
 
 \b
-otf2     Vampir, Cube, Scalasca and otf2-print; a directory   (pip install otf2)
-chrome   ui.perfetto.dev and chrome://tracing; one file of JSON, .gz where -o ends so
-parquet  pandas, DuckDB, Spark; a directory with a file a table   (pip install pyarrow)
-csv      spreadsheets, R and all others; a directory with a file a table
+otf2      Vampir, Cube, Scalasca and otf2-print; a directory   (pip install otf2)
+chrome    ui.perfetto.dev and chrome://tracing; one file of JSON, .gz where -o ends so
+perfetto  ui.perfetto.dev and Perfetto's trace processor; one file, .gz where -o ends so
+parquet   pandas, DuckDB, Spark; a directory with a file a table   (pip install pyarrow)
+csv       spreadsheets, R and all others; a directory with a file a table
 
 \b
 perfscope export trace/ --to chrome

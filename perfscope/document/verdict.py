@@ -234,7 +234,7 @@ def _lost(losses: LossAccount | None) -> str:
     pattern = f", {first.pattern.label}" if first.pattern else ""
     where = f" in {place(first.frame)}" if first.frame else ""
     return (
-        f"{format_share(share)} of the ranks' time is lost, most of it to "
+        f"{format_share(share)} of the ranks' time is lost, the largest part to "
         f"{label(first)}{where}, {format_share(first.ns / losses.window_ns)}{pattern}"
     )
 

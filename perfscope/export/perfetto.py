@@ -15,7 +15,7 @@ from perfscope.export._chrome_rank import FIRST_LANE
 from perfscope.export.chrome import events_of, facts_of
 from perfscope.export.target import Target
 
-FACTS = "perfscope export"
+FACTS = "perfscope.export"
 """The instant that holds what a Chrome file has beside its events."""
 NS = 1000
 Event = dict[str, Any]

@@ -218,7 +218,7 @@ def test_a_low_efficiency_without_a_finding_is_not_called_healthy() -> None:
     assert found["status"] == "warn"
     assert found["sentence"].startswith(
         "The efficiency is low: 2 ranks, parallel efficiency 0.211; 78.9 % of the ranks' "
-        "time is lost, most of it to Communication, not told apart: MPI_Win_flush, 78.9 %."
+        "time is lost, the largest part to Communication, not told apart: MPI_Win_flush, 78.9 %."
     )
 
 

@@ -1,6 +1,6 @@
 """Steps that take longer from quarter to quarter of the run."""
 
-from perfscope.findings.core import thresholds
+from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import saved
@@ -67,9 +67,10 @@ def _title(found: StepGrowth) -> str:
     lengths = f"from {format_seconds(found.first_s)} to {format_seconds(found.last_s)}"
     if found.frame is None:
         return f"Steps grow {lengths} over the run"
+    function = wording.plain(found.frame.function)
     if found.is_of_function:
-        return f"{found.frame.function}() grows {lengths} in a step over the run"
-    return f"Steps grow {lengths} over the run, most of it in {found.frame.function}()"
+        return f"{function}() takes more time in a step over the run, {lengths}"
+    return f"Steps grow {lengths} over the run, most of it in {function}()"
 
 
 def _who(found: StepGrowth) -> str:

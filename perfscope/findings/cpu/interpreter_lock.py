@@ -1,6 +1,6 @@
 """Main threads that wait for Python's interpreter lock while another thread runs Python code."""
 
-from perfscope.findings.core import thresholds
+from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import price
@@ -65,7 +65,7 @@ def judge(run: Facts) -> Outcome:
 
 def _title(worst: LockWait) -> str:
     who = f'Thread "{worst.thread}"' if worst.thread else "A thread"
-    doing = f" in {worst.frame.function}()" if worst.frame else ""
+    doing = f" in {wording.plain(worst.frame.function)}()" if worst.frame else ""
     return (
         f"{who} of rank {worst.rank} runs Python code{doing}, and the main thread waits for the "
         "interpreter lock"
@@ -94,7 +94,11 @@ def _evidence(waits: list[LockWait]) -> tuple[Evidence, ...]:
 
 
 def _actions(worst: LockWait) -> tuple[str, ...]:
-    where = f"what {worst.frame.function}() does" if worst.frame else "what that thread does"
+    where = (
+        f"what {wording.plain(worst.frame.function)}() does"
+        if worst.frame
+        else "what that thread does"
+    )
     return (
         (
             f"Move {where} to a process of its own (multiprocessing, concurrent.futures."

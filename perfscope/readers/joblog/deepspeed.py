@@ -71,7 +71,8 @@ class Deepspeed:
         whole = sum(row[3] for row in rows)
         said = (
             f"Communication took {format_seconds(whole)} as DeepSpeed timed it, which synchronizes "
-            f"before and after each call; most of it {rows[0][0]}, {format_seconds(rows[0][3])}."
+            f"before and after each call; the largest part is {rows[0][0]}, "
+            f"{format_seconds(rows[0][3])}."
         )
         return report("DeepSpeed", path, [said], [table("Communication", columns, rows)])
 

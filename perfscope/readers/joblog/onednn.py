@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from perfscope.foreign import mentions
 from perfscope.readers.common.tool_reports import report, table
 from perfscope.schema.enums import Quantity
 from perfscope.schema.other_tools import ToolReport
@@ -44,7 +45,7 @@ class Onednn:
             self._facts |= {
                 key: value for word in words for key, _, value in [word.partition(":")] if value
             }
-            if len(words) > 1 and "NN v" in words[1]:
+            if len(words) > 1 and mentions(words[1], "NN v"):
                 self._facts["release"] = words[1].partition(" (")[0]
         elif len(words) >= FIELDS and words[0].startswith(("exec", "create")):
             self._timed(words)

@@ -182,7 +182,7 @@ def _sentences(told: Mapping[str, Any]) -> list[str]:
         return []
     name, file, line = places[0].stack[0]
     said = (
-        f"The heap was {format_bytes(peak)} when it was largest; most of it, "
+        f"The heap was {format_bytes(peak)} when it was largest; the largest part, "
         f"{format_bytes(places[0].kept_bytes)}, was allocated in {name} ({file}:{line})."
     )
     return [said]

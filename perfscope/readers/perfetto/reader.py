@@ -23,7 +23,7 @@ from perfscope.readers.perfetto import packets
 from perfscope.readers.perfetto.packets import MOST_EVENTS, Event, Packets, TooManyError, Track
 from perfscope.trace.model import Format, Trace
 
-PACKET_TAG, FACTS = 0x0A, "perfscope export"
+PACKET_TAG, FACTS = 0x0A, "perfscope.export"
 KNOWN = {6, 8, 10, 11, 12, 13, 33, 35, 36, 41, 42, 56, 58, 59, 60, 87}
 """Fields that the first packet of a trace may begin with (trace_packet.proto)."""
 ACTION = "Copy the file again, or record again."

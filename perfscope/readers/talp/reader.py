@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from perfscope.errors import UnreadableInputError
+from perfscope.foreign import is_called
 from perfscope.readers.common import texts
 from perfscope.readers.common.texts import amount
 from perfscope.readers.common.tool_reports import report, reporting_trace, table
@@ -84,7 +85,7 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
     release = texts.text(document, "dlbVersion")[:40]
     tables = [_by_region(regions), *_by_process(processes)]
     told = report(f"TALP {release}".strip(), path, _sentences(regions), tables)
-    whole = next((one for one in regions if one.name in WHOLE), None)
+    whole = next((one for one in regions if is_called(one.name, *WHOLE)), None)
     elapsed_s = whole.elapsed_s if whole and whole.elapsed_s else 0.0
     resources = texts.mapping(document.get("resources"))
     count = texts.whole(resources, "numMpiRanks") or 1
