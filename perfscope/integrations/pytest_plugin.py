@@ -13,22 +13,26 @@ RECORDED = "PERFSCOPE_DIR"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the option."""
+    """Adds the options; `--perfscope` takes no value, which might be the path of a test."""
     group = parser.getgroup("perfscope")
     group.addoption(
         "--perfscope",
-        nargs="?",
-        const="trace",
+        action="store_true",
+        help="record the tests; each is a phase in `perfscope analyze trace`",
+    )
+    group.addoption(
+        "--perfscope-dir",
+        default="trace",
         metavar="DIR",
-        help="record the tests into DIR [trace]; each is a phase in `perfscope analyze DIR`",
+        help="where --perfscope records to [trace]",
     )
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Runs the same pytest again under `perfscope run`; a library cannot be preloaded later."""
-    directory = config.getoption("--perfscope")
-    if directory is None or os.environ.get(RECORDED):
+    if not config.getoption("--perfscope") or os.environ.get(RECORDED):
         return None
+    directory = config.getoption("--perfscope-dir")
     command = [sys.executable, "-m", "perfscope", "run", "--output", directory, "--"]
     command += [sys.executable, "-m", "pytest", *config.invocation_params.args]
     sys.stdout.flush()
@@ -38,14 +42,12 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Names the tests as phases where they are recorded."""
-    if config.getoption("--perfscope") is not None and os.environ.get(RECORDED):
+    if config.getoption("--perfscope") and os.environ.get(RECORDED):
         config.pluginmanager.register(_phases(), "perfscope-phases")
 
 
 def _phases() -> object:
     """A plugin that makes a phase of each test."""
-    import pytest  # noqa: PLC0415
-
     import perfscope  # noqa: PLC0415
 
     class Phases:

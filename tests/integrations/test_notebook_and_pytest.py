@@ -83,9 +83,10 @@ def test_pytest_takes_an_imported_perfscope_without_a_warning(tmp_path: Path) ->
 
 def test_tests_are_recorded_as_phases(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(TESTS, encoding="utf-8")
-    words = ["-m", "pytest", "-p", "perfscope.integrations.pytest_plugin", "--perfscope", "rec"]
+    (tmp_path / "test_other.py").write_text("def test_other(): pass", encoding="utf-8")
+    words = ["-m", "pytest", "-p", "perfscope.integrations.pytest_plugin", "--perfscope-dir=rec"]
     done = subprocess.run(
-        [sys.executable, *words, "test_it.py", "-p", "no:cacheprovider"],
+        [sys.executable, *words, "--perfscope", "test_it.py", "-p", "no:cacheprovider"],
         cwd=tmp_path,
         env=job_variables({"PYTHONPATH": str(REPOSITORY), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}),
         capture_output=True,
