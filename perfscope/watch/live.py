@@ -79,21 +79,22 @@ def show(view: View, *, is_terminal: bool) -> Picture:
         UnreadableInputError: nothing is recorded, and nothing came.
         OSError: the page cannot be written.
     """
+    began_s = time.process_time()
     picture = _first(view)
     on_screen = is_terminal and view.html is None
     if view.html is not None:
         say(f"Open {view.html} in a browser; it is written anew until the job is over.")
     with live_screen() if on_screen else nullcontext() as screen:
         while not picture.is_over:
-            began_s = time.process_time()
             shown = view.blocks(picture)
             pause_s = view.interval_s
             if screen is not None:
                 screen.update(Text("\n").join(text.lines(shown)), refresh=True)
             if view.html is not None:
                 page.write(shown, view.html, source=str(view.path), refresh_s=pause_s)
-            picture = view.look()
             time.sleep(max(pause_s, (time.process_time() - began_s) / SHARE))
+            began_s = time.process_time()
+            picture = view.look()
     shown = view.blocks(picture)
     if view.html is not None:
         page.write(shown, view.html, source=str(view.path), refresh_s=None)

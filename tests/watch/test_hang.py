@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from perfscope.record import hang_watch
+from perfscope.watch import live
 from tests.support.environments import Mpi
 from tests.support.processes import started
 from tests.support.recording import job_variables, perfscope_command
@@ -98,6 +99,25 @@ def test_a_page_is_written_anew_until_the_job_is_over(tmp_path: Path) -> None:
             assert watcher.wait(timeout=60) == 0
     assert 'http-equiv="refresh"' in first
     assert 'http-equiv="refresh"' not in page.read_text(encoding="utf-8")
+
+
+def test_a_picture_is_of_after_the_pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = "import os, time\nwhile not os.path.exists('end'): time.sleep(0.05)"
+    command = perfscope_command("run", "--", sys.executable, "-c", script)
+    pauses = []
+    with started(command, cwd=tmp_path) as job:
+        wait_for("a run directory", (tmp_path / "trace").is_dir)
+
+        def pause(pause_s: float) -> None:
+            if list(tmp_path.glob("live.html")):  # it was shown once
+                pauses.append(pause_s)
+                (tmp_path / "end").touch()
+                job.wait()
+
+        monkeypatch.setattr("perfscope.watch.live.time.sleep", pause)
+        page = tmp_path / "live.html"
+        live.show(live.View(tmp_path / "trace", page), is_terminal=False)
+    assert len(pauses) == 1
 
 
 def test_ctrl_c_ends_watching_and_not_the_job(tmp_path: Path) -> None:
