@@ -44,7 +44,7 @@ for epoch in range(3):
 """
 
 AS_BEFORE = """
-import copy, functools, inspect, jax, jax.numpy as jnp
+import copy, functools, inspect, jax, jax.numpy as jnp, pickle
 def double(x, times=2):
     "Times two."
     return x * times
@@ -59,6 +59,11 @@ made = jax.jit(double)
 factory = jax.jit(static_argnames="times")(double)
 print(made.__name__, made.__doc__, inspect.signature(made), made is copy.copy(made))
 print(isinstance(made, jax.stages.Wrapped), made.lower(1.0).compile()(1.0), made.trace(1.0).jaxpr)
+print(made.__class__, isinstance(made, type(jax.jit(len))))
+try:
+    pickle.dumps(made)
+except Exception as error:
+    print(error)
 print(factory(1.0, times=3), Model().forward(1.0), jax.vmap(made)(jnp.arange(3.0)))
 print(Odd().forward(1.0))
 print(jax.grad(made)(2.0), jax.jit(made)(2.0), jax.eval_shape(made, 2.0), repr(made)[:40])

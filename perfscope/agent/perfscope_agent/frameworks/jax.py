@@ -107,6 +107,11 @@ class Compiled:
         self._made = made
         self._uses = Uses(self.__name__, devices_first)
 
+    @property  # type: ignore[misc]  # it may not be set
+    def __class__(self) -> Any:
+        """That of the compiled function: isinstance and pickle ask for it."""
+        return type(self._made)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the compiled function returns."""
         rec = recorder.current
