@@ -165,7 +165,7 @@ def _slurm() -> Iterator[Any]:
             action="Run it on a node that submits jobs, or use --scheduler local:4.",
         )
     told = os.environ.get(SLURM_JOBS, "")
-    jobs = int(told) if told.isdigit() else DEFAULT_SLURM_JOBS
+    jobs = int(told) if told.isdecimal() else DEFAULT_SLURM_JOBS
     try:
         cluster = jobqueue.SLURMCluster()
         cluster.scale(jobs=max(1, jobs))

@@ -11,8 +11,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from perfscope.output import say_json
+from perfscope.readers.common.memory import memory_left_bytes
 
-MOST_ADDRESS_BYTES = 64 << 30
+LEAST_ADDRESS_BYTES, MOST_ADDRESS_BYTES = 2 << 30, 64 << 30
+"""What this process may map: what memory is left, between these."""
 MOST_PLACES, MOST_FRAMES, MOST_SNAPSHOTS = 200, 32, 20_000
 
 
@@ -60,7 +62,8 @@ def _stack(record: Any) -> list[list[str | int]]:
 def main() -> None:
     """Writes the result, or why there is none."""
     source = sys.argv[1]
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_ADDRESS_BYTES, MOST_ADDRESS_BYTES))
+    most_bytes = max(LEAST_ADDRESS_BYTES, min(MOST_ADDRESS_BYTES, memory_left_bytes()))
+    resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
         result = reduced(source)
