@@ -1,9 +1,11 @@
 """`perfscope watch DIR`: a job while it runs."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
 
+from perfscope.cli.answer import writing
 from perfscope.cli.options import verbose_option
 from perfscope.errors import ExitCode
 
@@ -74,9 +76,10 @@ def watch(
 
     view = View(path, html, interval_s, window_s, stall_s, all_ranks)
     is_terminal = console().is_terminal
-    if once or not (is_terminal or html):
-        picture = show_once(view)
-    else:
-        picture = show(view, is_terminal=is_terminal)
+    with nullcontext() if html is None else writing(html):
+        if once or not (is_terminal or html):
+            picture = show_once(view)
+        else:
+            picture = show(view, is_terminal=is_terminal)
     is_stalled = not picture.is_over and picture.stalled_s >= stall_s
     return ExitCode.GATE_FAILED if is_stalled else ExitCode.OK

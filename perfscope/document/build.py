@@ -129,6 +129,6 @@ def unwritable(path: Path, error: OSError) -> PerfscopeError:
     return PerfscopeError(
         f"Cannot write {path}.",
         why=f"{error.strerror or error}.",
-        action="Choose another directory: perfscope analyze DIR --output OTHER-DIR",
+        action="Name a place that exists and that you may write to.",
         exit_code=ExitCode.USAGE,
     )

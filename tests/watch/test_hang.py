@@ -135,6 +135,16 @@ def test_ctrl_c_ends_watching_and_not_the_job(tmp_path: Path) -> None:
         assert job.wait(timeout=60) == 0
 
 
+def test_a_page_that_cannot_be_written_is_told_in_three_lines(tmp_path: Path) -> None:
+    job = perfscope_command("run", "--", sys.executable, "-c", "pass")
+    with started(job, cwd=tmp_path) as running:
+        assert running.wait(timeout=60) == 0
+    done = watch(tmp_path / "trace", "--html", str(tmp_path / "missing" / "live.html"))
+    lines = done.stderr.splitlines()
+    action = "Name a place that exists and that you may write to."
+    assert (done.returncode, lines[1:]) == (2, ["No such file or directory.", action])
+
+
 def test_what_is_no_recording_is_told_in_three_lines(tmp_path: Path) -> None:
     done = watch(tmp_path / "nothing")
     assert (done.returncode, done.stdout) == (3, "")
