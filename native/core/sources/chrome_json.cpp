@@ -164,9 +164,7 @@ bool ChromeParser::ns(const char *&p, const char *end, int64_t &value) const
         p = behind;
         return true;
     }
-    const bool is_number = json::thousandths(p, value);
-    value /= 1000;
-    return is_number;
+    return json::nearest_whole(p, value);
 }
 
 // Takes the time of an event.
@@ -177,7 +175,7 @@ const char *ChromeParser::moment(ChromeEvent &found, const char *p, const char *
     if (found.has_time && behind < end && *behind != '"')
         return behind;
     behind = json::value_end(p, end);
-    found.is_beyond = behind && *p != '"' && json::whole_number(p, behind, found.time);
+    found.is_beyond = behind && *p != '"' && json::nearest_whole(p, found.time);
     return behind;
 }
 

@@ -13,7 +13,7 @@ namespace perfscope {
 struct ChromeEvent {
     char phase = 0; // X, B, E, M, s, f, t, i, C, ...; 0 none
     bool has_time = false, has_duration = false;
-    bool is_beyond = false;  // its time is a whole number too large for microseconds
+    bool is_beyond = false;  // its time is a number too large for microseconds
     bool is_damaged = false; // its duration is no number
     int64_t time = 0, duration = 0; // ns
     std::string_view name, category; // between the quotes

@@ -125,13 +125,13 @@ const char *container_end(const char *p, const char *end)
 #endif
 }
 
-// A mantissa of 18 digits and its exponent, for what is not written plainly.
-static bool scientific(const char *&p, int64_t &value)
+// A mantissa of 18 digits and its exponent, for what is not written plainly; times 10 to the given power.
+static bool scientific(const char *&p, int64_t &value, int exponent)
 {
     const bool negative = *p == '-';
     p += negative;
     uint64_t mantissa = 0;
-    int digits = 0, exponent = 3;
+    int digits = 0;
     const char *first = p;
     for (bool in_fraction = false;; p++) {
         if (*p == '.' && !in_fraction) {
@@ -221,13 +221,18 @@ bool thousandths(const char *&p, int64_t &value)
     static constexpr uint64_t scale[] = {1000, 100, 10, 1};
     if (whole == 0 || whole > 16 || fraction > 3 || (*p | 0x20) == 'e') {
         p = start;
-        return scientific(p, value);
+        return scientific(p, value, 3);
     }
     if (number > static_cast<uint64_t>(INT64_MAX) / scale[fraction])
         return false;
     number *= scale[fraction];
     value = negative ? -static_cast<int64_t>(number) : static_cast<int64_t>(number);
     return true;
+}
+
+bool nearest_whole(const char *&p, int64_t &value)
+{
+    return scientific(p, value, 0);
 }
 
 bool whole_number(const char *p, const char *end, int64_t &value)

@@ -153,6 +153,9 @@ inline const char *value_end(const char *p, const char *end)
 // Thousandths of the number at p, rounded to the nearest; moves p behind it. False where it is no number or too large.
 bool thousandths(const char *&p, int64_t &value);
 
+// The same of units, by the first 18 digits.
+bool nearest_whole(const char *&p, int64_t &value);
+
 // The whole number in [p, end), also where it stands in quotes or has a zero fraction; false where there is none.
 bool whole_number(const char *p, const char *end, int64_t &value);
 

@@ -76,6 +76,21 @@ def test_nanoseconds_are_known_by_what_microseconds_could_not_be(
     assert trace.origin_unix_ns == (BASE_NS if base or since_ns == BASE_NS else 0)
 
 
+def test_nanoseconds_may_be_written_as_floating_point_numbers(tmp_path: Path) -> None:
+    """A double holds times of today to 256 ns."""
+    path = scaled(tmp_path / "t.json", 1000, base=False, since_ns=BASE_NS)
+    document = json.loads(path.read_text())
+    for event in document["traceEvents"]:
+        event["ts"] = float(event["ts"])
+    path.write_text(json.dumps(document))
+    assert "e+18" in path.read_text()
+    trace = open_trace(path)
+    assert any("were read as nanoseconds" in note for note in trace.notes)
+    (use,) = found(trace).devices
+    assert use.use.compute_ns == 20 * 6 * MS
+    assert trace.wall_ns == pytest.approx(200 * MS, rel=0.01)
+
+
 def test_how_times_are_shown_says_nothing_of_their_unit(tmp_path: Path) -> None:
     document = {**job().document(), "displayTimeUnit": "ns"}
     (tmp_path / "t.json").write_text(json.dumps(document))
