@@ -129,6 +129,6 @@ def unwritable(path: Path, error: OSError) -> PerfscopeError:
     return PerfscopeError(
         f"Cannot write {path}.",
         why=f"{error.strerror or error}.",
-        action="Name a place that exists and that you may write to.",
+        action="Name a place that you may write to, for results with --output OTHER-DIR.",
         exit_code=ExitCode.USAGE,
     )
