@@ -5,7 +5,6 @@ from spack.package import *
 class PyPerfscopeHpc(PythonPackage):
     """Where the time, memory and threads of a multi-rank training job went, and why."""
 
-    homepage = "https://pypi.org/project/perfscope-hpc/"
     pypi = "perfscope-hpc/perfscope_hpc-0.1.0.tar.gz"
 
     license("Apache-2.0")

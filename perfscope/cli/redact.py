@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from perfscope.cli.options import verbose_option
-from perfscope.errors import ExitCode
+from perfscope.errors import ExitCode, UsageError
 from perfscope.output import say, tell
 from perfscope.units import counted, format_bytes
 
@@ -38,6 +38,12 @@ def redact(path: Path, *, output: Path) -> int:
     from perfscope.export.target import completed
     from perfscope.redaction.write import redact as write
 
+    if path.resolve() in output.resolve().parents:
+        raise UsageError(
+            f"{output} lies inside the recording {path}.",
+            why="The copy would become a part of what it is made from.",
+            action="Name a directory outside of it with -o.",
+        )
     with completed(output) as place:
         done = write(path, place)
     for name in done.left_out:

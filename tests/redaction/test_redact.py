@@ -147,5 +147,7 @@ def test_what_is_no_recording_or_exists_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "copy").exists()
     two_ranks(tmp_path / "trace")
     assert run(tmp_path / "trace", "-o", tmp_path / "empty").returncode == 2
+    inside = run(tmp_path / "trace", "-o", tmp_path / "trace" / "copy")
+    assert (inside.returncode, len(inside.stderr.splitlines())) == (2, 3)
     done = run(tmp_path / "trace", "-o", tmp_path / "copy")
     assert (done.returncode, "none of them is in its" in done.stdout) == (0, True)
