@@ -7,6 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from perfscope.metrics.efficiency.hybrid import FORMULA as HYBRID
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import Metric
 from perfscope.schema.devices import Devices
@@ -226,10 +227,15 @@ def savings(document: Analysis) -> Iterator[str]:
 def _no_more_than_lost(
     document: Analysis, rows: list[tuple[str, FindingRow | FirstAction]]
 ) -> Iterator[str]:
-    """What all ranks and devices together lost is the most that a run can become shorter by."""
+    """What all ranks and devices together lost is the most that a run can become shorter by.
+
+    The account is of the ranks' main threads: where others work, they may take over its work too.
+    """
     devices = document.devices.devices if isinstance(document.devices, Devices) else ()
     idle = (row.idle_s + row.exposed_communication_s + row.exposed_memory_s for row in devices)
     lost_s = document.losses.lost_ns * NS + sum(idle)
+    if document.metrics.parallel_efficiency.formula == HYBRID:
+        lost_s = max(lost_s, focus_s(document))
     told = [(name, row.gain_s) for name, row in rows]
     for name, gain_s in (*told, ("all together", document.verdict.combined_gain_s)):
         if gain_s is not None and not at_most(gain_s, lost_s):

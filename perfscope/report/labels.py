@@ -36,7 +36,7 @@ OWN_PHASE = "user:"  # before the name that a program gave a phase
 
 FORMULAS = {
     "pop": "POP",
-    "pop_hybrid": "POP for processes and threads",
+    "hybrid": "POP for processes and threads",
     "bsc": "BSC",
     "talp": "TALP",
 }
