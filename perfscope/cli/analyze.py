@@ -273,14 +273,16 @@ def _hand_on(
 ) -> None:
     """Writes what other programs read of the result, where that is asked for."""
     from perfscope.files import write_output
-    from perfscope.integrations import junit as report
-    from perfscope.integrations import sarif as findings
 
     if junit is not None:
+        from perfscope.integrations.junit import junit as report
+
         with writing(junit):
-            write_output(junit, report.junit("perfscope analyze", cases).encode("utf-8"))
+            write_output(junit, report("perfscope analyze", cases).encode("utf-8"))
     if sarif is not None:
-        text = findings.sarif(result.findings, version=result.tool.version, root=Path.cwd())
+        from perfscope.integrations.sarif import sarif as findings
+
+        text = findings(result.findings, version=result.tool.version, root=Path.cwd())
         with writing(sarif):
             write_output(sarif, text.encode("utf-8"))
     if trackers:
