@@ -8,7 +8,7 @@ import os
 import shlex
 import shutil
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from io import StringIO
 from pathlib import Path
 
@@ -34,12 +34,33 @@ COMMANDS = {
     "history": "Trends over commits and dates, a badge, an index of reports.",
     "doctor": "See what works on this machine, and the fix for what does not.",
 }
+WIDEST_HELP, NARROWEST_HELP = 80, 30  # columns
 _INTERRUPTED = 130
 _CLOSED_PIPE = 141
 
 
+class _HelpFormatter(click.HelpFormatter):
+    """Stays inside a narrow terminal, and leaves most of it to what is said of an option."""
+
+    def __init__(self, width: int | None = None, max_width: int | None = None) -> None:
+        columns = min(shutil.get_terminal_size().columns, max_width or WIDEST_HELP)
+        super().__init__(width=width or max(columns - 2, NARROWEST_HELP))
+
+    def write_dl(
+        self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
+    ) -> None:
+        """Names to the left, what they mean beside them."""
+        super().write_dl(rows, min(col_max, self.width * 2 // 5), col_spacing)
+
+
+class _HelpContext(click.Context):
+    formatter_class = _HelpFormatter
+
+
 class _LazyGroup(click.Group):
     """Commands that are imported when they are used, so that --help answers at once."""
+
+    context_class = _HelpContext
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands, in the order in which a user meets them."""
@@ -51,6 +72,7 @@ class _LazyGroup(click.Group):
             return None
         command = getattr(importlib.import_module(f"perfscope.cli.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command)
+        command.context_class = _HelpContext
         return command
 
     def resolve_command(

@@ -26,7 +26,7 @@ TERMS = (
         "Productive share and training efficiency",
         (
             "Training work over time outside communication; training efficiency is parallel "
-            "efficiency × productive share."
+            "efficiency × productive share. Both are perfscope's own, not part of POP's model."
         ),
     ),
     (

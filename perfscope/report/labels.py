@@ -39,6 +39,7 @@ FORMULAS = {
     "hybrid": "POP for processes and threads",
     "bsc": "BSC",
     "talp": "TALP",
+    "perfscope": "perfscope",
 }
 FOCI = {
     "communication_lifetime": "from the start of communication on every rank to its end",

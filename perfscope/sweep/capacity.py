@@ -108,7 +108,7 @@ def refusals(asked: Mapping[int, Demand], *, cpus: int) -> dict[int, str]:
         threads = wanted.threads or 1
         if wanted.ranks * threads > cpus:
             found[number] = (
-                f"{_count(wanted.ranks, 'rank')} x {_count(threads, 'thread')} = "
+                f"{_count(wanted.ranks, 'rank')} × {_count(threads, 'thread')} = "
                 f"{wanted.ranks * threads} on {_count(cpus, 'CPU')}"
             )
     return found

@@ -49,6 +49,18 @@ def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -
     assert "\\b" not in shown  # what keeps click from filling a paragraph is no text
 
 
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_help_stays_inside_a_narrow_terminal(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    assert main([name, "--help"]) == ExitCode.OK
+    lines = capsys.readouterr().out.splitlines()
+    said = [line for line in lines if line.startswith(" " * 12)]  # beside or below an option
+    assert said
+    assert [line for line in said if len(line) > 40] == []
+
+
 def test_version() -> None:
     assert run("--version").stdout == f"perfscope, version {perfscope.__version__}\n"
 

@@ -47,8 +47,8 @@ def on_cpus(
         (8, {"wanting": 4.7}, ""),  # they sleep
         (8, {"wanting": 4.9}, "8 ranks on 4 CPUs"),
         (2, {"threads": "2"}, ""),
-        (2, {"threads": "4,2", "wanting": 7.5}, "2 ranks x 4 threads on 4 CPUs"),
-        (1, {"threads": "2", "cpus": 1, "wanting": 2.0}, "1 rank x 2 threads on 1 CPU"),
+        (2, {"threads": "4,2", "wanting": 7.5}, "2 ranks × 4 threads on 4 CPUs"),
+        (1, {"threads": "2", "cpus": 1, "wanting": 2.0}, "1 rank × 2 threads on 1 CPU"),
         (4, {"threads": "none"}, ""),
     ],
 )

@@ -231,8 +231,8 @@ def test_more_threads_than_cpus_are_refused() -> None:
         5: Demand(None, 64, True),
     }
     assert refusals(asked, cpus=4) == {
-        2: "2 ranks x 3 threads = 6 on 4 CPUs",
-        3: "5 ranks x 1 thread = 5 on 4 CPUs",
+        2: "2 ranks × 3 threads = 6 on 4 CPUs",
+        3: "5 ranks × 1 thread = 5 on 4 CPUs",
     }
     assert capacity.cpus_allowed() >= 1
 

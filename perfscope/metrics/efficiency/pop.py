@@ -24,6 +24,8 @@ from perfscope.trace.damage import Need
 USEFUL_OUTSIDE = "outside_communication"
 USEFUL_TRAINING = "training_work"
 FORMULA = "pop"
+OWN_FORMULA = "perfscope"
+"""Of the share of work that is training, and of training efficiency: not POP's."""
 EMPTY = "the window is empty"
 
 NO_TRAINING = (
@@ -125,10 +127,10 @@ def tree(
     trained = None if parallel is None or productive is None else parallel * productive
     empty = why_empty if window_ns <= 0 else "no rank worked outside communication"
 
-    def metric(value: float | None, reason: str, useful_name: str = USEFUL_OUTSIDE) -> Metric:
-        return Metric(
-            value, "ratio", None if value is not None else reason, useful_name, foa, FORMULA
-        )
+    def metric(
+        value: float | None, reason: str, useful: str = USEFUL_OUTSIDE, formula: str = FORMULA
+    ) -> Metric:
+        return Metric(value, "ratio", None if value is not None else reason, useful, foa, formula)
 
     serialization, transfer = _ideal_factors(ideal, longest / 1e9, window_ns / 1e9)
     no_productive = NO_TRAINING if not has_training else empty
@@ -142,8 +144,8 @@ def tree(
         communication_efficiency=metric(spread, empty),
         serialization_efficiency=metric(serialization, ideal.reason or empty),
         transfer_efficiency=metric(transfer, ideal.reason or empty),
-        productive_share=metric(productive, no_productive, USEFUL_TRAINING),
-        training_efficiency=metric(trained, no_productive, USEFUL_TRAINING),
+        productive_share=metric(productive, no_productive, USEFUL_TRAINING, OWN_FORMULA),
+        training_efficiency=metric(trained, no_productive, USEFUL_TRAINING, OWN_FORMULA),
         productive_split=_split(account_ns, total),
     )
 

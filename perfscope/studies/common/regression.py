@@ -18,7 +18,7 @@ ROUNDING = 1e-9  # share of the values below which a coefficient is rounding
 
 @dataclass(frozen=True)
 class Fit:
-    """y = constant + slope x g(size), with coefficients that are not negative.
+    """y = constant + slope × g(size), with coefficients that are not negative.
 
     Attributes:
         constant, slope: the coefficients; times cannot fall below zero at any size.

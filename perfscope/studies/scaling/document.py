@@ -51,10 +51,10 @@ HOW = (
     (
         "POP table",
         (
-            "Global efficiency = parallel efficiency x computation scalability. Computation "
+            "Global efficiency = parallel efficiency × computation scalability. Computation "
             "scalability is the useful time of all ranks at the smallest size over that at this "
             "size (weak scaling and uneven work: times the work over that of the smallest). With "
-            "counters it is exactly IPC x instruction x frequency scalability. On an axis of "
+            "counters it is exactly IPC × instruction × frequency scalability. On an axis of "
             "ranks, efficiency of the run time is the global efficiency over the parallel "
             "efficiency of the smallest size."
         ),

@@ -15,11 +15,11 @@ SAME_WORK = 1.1
 STRONG, WEAK, UNEVEN = "strong", "weak", "uneven"
 MEASURED = ("samples", "batch_size", "steps")  # bases that count work, by which times are divided
 WHAT = {
-    "samples": "the samples trained (batch size x ranks x steps)",
-    "batch_size": "batch size x ranks x steps",
+    "samples": "the samples trained (batch size × ranks × steps)",
+    "batch_size": "batch size × ranks × steps",
     "instructions": "the instructions executed",
     "useful_time": "the useful time of all ranks",
-    "steps x ranks": "steps x ranks, with as many samples of a rank in every step",
+    "steps × ranks": "steps × ranks, with as many samples of a rank in every step",
     "steps": "the steps, with as many samples of all ranks together in every step",
 }
 Shares = tuple[float, ...]
@@ -172,8 +172,8 @@ def _told_by_steps(runs: Sequence[StudyRun], useful: Shares | None) -> _Told | N
     if steps is None or _are_near(steps, (1.0,) * len(steps)):
         return None
     shared = tuple(s * run.ranks / runs[0].ranks for s, run in zip(steps, runs, strict=True))
-    found = {"steps x ranks": shared, "steps": steps}
-    nearest = "steps x ranks"
+    found = {"steps × ranks": shared, "steps": steps}
+    nearest = "steps × ranks"
     if useful is not None and not _are_near(shared, (1.0,) * len(shared)):
         nearest = min(found, key=lambda name: _distance(found[name][-1:], useful[-1:]))
     return _Told("steps", found[nearest], nearest)

@@ -71,7 +71,7 @@ class Model:
     """A performance model of one quantity.
 
     Attributes:
-        law, constant, slope: constant + slope x law.
+        law, constant, slope: constant + slope × law.
         cross_validation_error: mean relative error of sizes predicted from all others.
         alternatives: laws that predict as well, within the standard error.
         forecasts: extrapolations.

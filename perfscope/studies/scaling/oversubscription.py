@@ -22,7 +22,7 @@ def crowding(run: StudyRun) -> str:
             or (wanting is not None and wanting < CROWDED * cpus)
         ):
             continue
-        each = f" x {threads} threads" if threads > 1 else ""
+        each = f" × {threads} threads" if threads > 1 else ""
         return f"{ranks} {'rank' if ranks == 1 else 'ranks'}{each} on {_cpus(cpus)}"
     return ""
 

@@ -191,7 +191,7 @@ def _how_measured(sweep: Sweep) -> list[tuple[str, str]]:
         (
             "Why",
             (
-                "Speed = ranks x parallel efficiency x work speed, where the work speed is the "
+                "Speed = ranks × parallel efficiency × work speed, where the work speed is the "
                 "work of a rank in a second outside communication. A ratio of two speeds is the "
                 "product of these three ratios."
             ),

@@ -1,6 +1,6 @@
 """What the speed of a configuration is made of, and what it costs: medians over its runs.
 
-speed = ranks x parallel efficiency x work speed, exactly: the work speed is the work that a rank
+speed = ranks × parallel efficiency × work speed, exactly: the work speed is the work that a rank
 does in a second outside communication. So a ratio of two speeds is the product of three ratios.
 """
 

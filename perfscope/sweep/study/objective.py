@@ -155,7 +155,7 @@ def _uneven_work(runs: Sequence[StudyRun]) -> str:
             "different numbers of steps" if len({run.throughput.steps for run in known}) > 1 else ""
         )
     shares = [run.throughput.steps * run.ranks for run in known]
-    return "different numbers of steps x ranks" if max(shares) > SAME_WORK * min(shares) else ""
+    return "different numbers of steps × ranks" if max(shares) > SAME_WORK * min(shares) else ""
 
 
 def _varied_in_command(plan: StoredPlan) -> str:

@@ -99,7 +99,7 @@ def _sentence(sweep: Sweep, ratio: float, parts: list[FactorRatio]) -> str:
         return f"{speed}; no factor differs by {100 * NOTABLE:.0f} % or more."
     if abs(math.prod(part.ratio for part in shown) / ratio - 1) > MOST_OFF:
         shown = parts
-    product = " x ".join(f"{part.ratio:.2f} ({part.label})" for part in shown)
+    product = " × ".join(f"{part.ratio:.2f} ({part.label})" for part in shown)
     return f"{speed} = {product}."
 
 

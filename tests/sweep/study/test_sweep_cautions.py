@@ -38,7 +38,7 @@ ENVIRONMENT = Axis("OMP_NUM_THREADS", "environment", ("1", "2"))
         (Axis("library", "set", ("a", "b")), (), STEPS, "commands that differ in library"),
         (ENVIRONMENT, (), {"work_s": ([1.0], [1.0, 1.0])}, ""),
         (ENVIRONMENT, ("--steps", "2:9"), {"work_s": ([1.0], [1.0, 1.0])}, ""),
-        (ENVIRONMENT, (), STEPS | TWO_SIZES, "steps x ranks"),
+        (ENVIRONMENT, (), STEPS | TWO_SIZES, "steps × ranks"),
         (ENVIRONMENT, (), STEPS | TWO_SIZES | {"steps": (18, 9)}, ""),
         (ENVIRONMENT, (), {"steps": (9, 18)}, "different numbers of steps"),
         (ENVIRONMENT, (), {"steps": (9, 0)}, ""),

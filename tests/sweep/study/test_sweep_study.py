@@ -66,7 +66,7 @@ def test_steps_of_different_ranks_are_not_compared() -> None:
     assert document["sweep"]["objective"]["id"] == "runs_per_h"
     assert "perfscope.step(samples=...)" in document["sweep"]["objective"]["reason"]
     assert document["verdict"]["status"] == "warn"
-    assert "different numbers of steps x ranks" in document["verdict"]["sentence"]
+    assert "different numbers of steps × ranks" in document["verdict"]["sentence"]
 
 
 def test_a_killed_rank_wins_nothing_where_the_launcher_says_all_is_well(tmp_path: Path) -> None:
@@ -163,8 +163,8 @@ def test_the_sentence_is_a_true_equation_over_repeats() -> None:
     (against,) = why.explanations(measure(plan, runs))
     ratios = [part.ratio for part in against.factors]
     assert math.prod(ratios) == pytest.approx(against.ratio) == pytest.approx(2.1)
-    # 2.1 is not 2 x nothing else: both factors near one are shown too
-    assert against.sentence.count(" x ") == 2
+    # 2.1 is not 2 × nothing else: both factors near one are shown too
+    assert against.sentence.count(" × ") == 2
     assert "2.10 times the samples/s = 2.00 (ranks)" in against.sentence
 
 
