@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what docs say of documents and formats from the declarations in the code."""
+"""Writes what docs say of documents, findings and formats from the declarations in the code."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.machine import replace_between  # noqa: E402, the path above finds it
 from perfscope.cli.formats import LABELS  # noqa: E402
+from perfscope.findings.core.catalog import diagnoses  # noqa: E402
 from perfscope.readers.registry import readers  # noqa: E402
 from perfscope.schema.analysis import Analysis  # noqa: E402
-from perfscope.schema.json_schema import json_schema  # noqa: E402
 from perfscope.schema.study import Study  # noqa: E402
+from scripts.json_schema import json_schema  # noqa: E402
+from scripts.schema_pages import page, structures  # noqa: E402
 
 DOCS = ROOT / "docs"
 DOCUMENTS = {
@@ -29,9 +31,6 @@ def text(target: Path) -> str:
     return json.dumps(json_schema(*DOCUMENTS[target]), ensure_ascii=False, indent=1) + "\n"
 
 
-FORMATS = DOCS / "foreign-traces.md"
-
-
 def formats() -> str:
     """What each format can tell, as a table."""
     head = ["", *LABELS.values()]
@@ -42,7 +41,31 @@ def formats() -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
 
 
+def findings() -> str:
+    """Each diagnosis, by rank: what it looks for, its evidence and gain, and when it counts."""
+    return "\n\n".join(
+        f"### `{one.id}`\n\n**{one.title}.** {one.description}\n\n"
+        f"* Shows: {one.evidence}.\n"
+        f"* Gain: {one.priced_by}.\n"
+        f"* Counts from: {one.counts_from or 'as most do'}."
+        for one in diagnoses()
+    )
+
+
+PARTS = {
+    "formats": (DOCS / "foreign-traces.md", formats),
+    "findings": (DOCS / "findings.md", findings),
+    "analysis.json": (DOCS / "analysis-json.md", lambda: page(Analysis)),
+    "study.json": (
+        DOCS / "study-json.md",
+        lambda: page(Study, without=tuple(structures(Analysis))),
+    ),
+}
+"""Parts of pages that are made, by the name of their markers."""
+
+
 if __name__ == "__main__":
     for target in DOCUMENTS:
         target.write_text(text(target), encoding="utf-8")
-    replace_between(FORMATS, "formats", formats())
+    for name, (document, made) in PARTS.items():
+        replace_between(document, name, made())

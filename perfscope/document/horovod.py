@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from perfscope.metrics.communication import horovod as measured
 from perfscope.metrics.results import Results
-from perfscope.schema.communication import Horovod, HorovodExposed
+from perfscope.schema.horovod import Horovod, HorovodExposed
 
 
 def horovod(results: Results) -> Horovod | None:

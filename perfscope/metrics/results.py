@@ -30,7 +30,8 @@ from perfscope.metrics.host.memory_growth import MemoryGrowth
 from perfscope.metrics.host.page_faults import FaultTime
 from perfscope.metrics.host.resources import Resources
 from perfscope.metrics.host.stack_profile import NO_STACKS
-from perfscope.schema.communication import GradientExchange, Tensors
+from perfscope.schema.communication import GradientExchange
+from perfscope.schema.horovod import Tensors
 from perfscope.schema.resources import MemoryLinesOfRank, NoStacks, Stacks
 from perfscope.trace.damage import Damage
 from perfscope.trace.model import Trace

@@ -7,7 +7,11 @@ from perfscope.schema.enums import Activity
 
 @dataclass(frozen=True)
 class ActivityTotal:
-    """One activity: seconds of all ranks, and those of them in training steps."""
+    """One activity: seconds of all ranks, and those of them in training steps.
+
+    Attributes:
+        in_steps_s: in training work where no step is known.
+    """
 
     activity: Activity
     label: str
@@ -25,7 +29,14 @@ class SecondsOfRank:
 
 @dataclass(frozen=True)
 class ActivityPlace:
-    """One activity at one line of the program, of all ranks together; `function` "" unknown."""
+    """One activity at one line of the program, of all ranks together; `function` "" unknown.
+
+    Attributes:
+        phase: null outside of any.
+        function, file, line: the user's innermost function.
+        calls: the function of a library or of C seen there most, null none.
+        most: at most 8 ranks.
+    """
 
     activity: Activity
     phase: str | None
@@ -43,6 +54,10 @@ class GarbageOfRank:
     """What Python's garbage collector took on one rank in the focus of analysis.
 
     Seconds are null where only a part of the collections was listened to.
+
+    Attributes:
+        collections: of the whole life, null not known.
+        shorter_s: below 1 ms each, or more than 200 a second.
     """
 
     rank: int
@@ -53,7 +68,16 @@ class GarbageOfRank:
 
 @dataclass(frozen=True)
 class Activities:
-    """What ranks were doing outside communication, or why it is not known."""
+    """What ranks were doing outside communication, or why it is not known.
+
+    Attributes:
+        reason: why nothing is known, else null.
+        totals: most first.
+        places: at most 100, most seconds first, none below 0.1 %.
+        places_left_out, left_out_s: the others, and their time.
+        untold_s: time of which no sample speaks.
+        garbage: of ranks that were listened to.
+    """
 
     reason: str | None
     totals: tuple[ActivityTotal, ...]

@@ -1,12 +1,13 @@
-"""analysis.json, whole; docs/analysis-json.md says more of each field."""
+"""analysis.json, whole, of which docs/analysis-json.md is made."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 from perfscope.schema.activities import Activities
-from perfscope.schema.communication import Collectives, Horovod, Tensors
+from perfscope.schema.communication import Collectives
 from perfscope.schema.devices import Devices, Hardware, NoProfile
 from perfscope.schema.findings import FindingRow, HowMeasured, QualityRow
+from perfscope.schema.horovod import Horovod, Tensors
 from perfscope.schema.losses import Losses
 from perfscope.schema.other_tools import ToolReport
 from perfscope.schema.replay import ReplayResult
@@ -25,7 +26,27 @@ from perfscope.schema.time import (
 
 @dataclass(frozen=True)
 class Analysis:
-    """analysis.json, whole."""
+    """analysis.json, whole.
+
+    Attributes:
+        ledger: where the ranks' time went: one row for each account, in a fixed order, also for
+            accounts without time; together a partition of every rank's process life.
+        horovod: null where Horovod did not communicate.
+        tensors: null where no timeline of Horovod was read (see
+            [foreign-traces.md](foreign-traces.md)).
+        hardware: null for traces without states, and where records of a rank are missing.
+        other_tools: one row for each file; none of it enters any other figure.
+        findings: every diagnosis, by status (`fail`, `warn`, `info`, `not_measured`,
+            `not_applicable`, `pass`, `error`), and inside those first whose interval does not reach
+            zero, then by gain; one whose interval reaches zero has the confidence `low` and is no
+            `fail`.
+        quality: `run_length`, `overhead`, `dropped_records`, `missing_ranks`, `endings`, `clocks`,
+            `unlabeled_time`, `replay_error`, `recording_notes`; `sampled_only` only when nothing
+            but stack samples tells phases; `separate_worlds` only when the processes of a job never
+            met because the MPI library of the program is not that of its launcher; `unmeasured`
+            only when a framework did something that a recording cannot tell.
+        how_measured: what the numbers mean for this run.
+    """
 
     schema_version: Literal["1"]
     tool: Tool

@@ -8,7 +8,15 @@ NO_REASON = "the result does not hold it"
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure: its value, or why there is none; over which time and by which formula."""
+    """A figure: its value, or why there is none; over which time and by which formula.
+
+    Attributes:
+        unit: `ratio`, `s`, `1/s`, ....
+        reason: why the value is null.
+        useful: what counts.
+        foa: over which time.
+        formula: which published variant.
+    """
 
     value: float | None
     unit: str
@@ -55,7 +63,12 @@ class Efficiencies:
 
 @dataclass(frozen=True)
 class CostLine:
-    """What a call costs by its size: latency and bandwidth with 95 % intervals."""
+    """What a call costs by its size: latency and bandwidth with 95 % intervals.
+
+    Attributes:
+        bytes_per_s: null: size does not count.
+        typical_error: median relative error.
+    """
 
     latency_s: float
     latency_interval_s: tuple[float, float]
@@ -66,7 +79,12 @@ class CostLine:
 
 @dataclass(frozen=True)
 class DelayCause:
-    """What one rank did in one phase that made others wait; seconds of those who waited."""
+    """What one rank did in one phase that made others wait; seconds of those who waited.
+
+    Attributes:
+        phase: empty outside any, null communication.
+        share: of all waiting.
+    """
 
     rank: int
     phase: str | None

@@ -8,7 +8,13 @@ from perfscope.schema.enums import WaitKind
 
 @dataclass(frozen=True)
 class Operation:
-    """All calls of one operation over the whole life of the ranks."""
+    """All calls of one operation over the whole life of the ranks.
+
+    Attributes:
+        bytes_sent, bytes_received: null for collectives of frameworks.
+        wait_s, transfer_s: null where calls could not be matched.
+        detailed_calls: calls of which a record exists.
+    """
 
     name: str
     calls: int
@@ -31,7 +37,11 @@ class WaitedFor:
 
 @dataclass(frozen=True)
 class WaitState:
-    """Waiting of one kind, of all ranks that waited, and for whom, most first."""
+    """Waiting of one kind, of all ranks that waited, and for whom, most first.
+
+    Attributes:
+        by_rank: at most 64; the others are in `left_out_s`.
+    """
 
     kind: WaitKind
     seconds: float
@@ -41,7 +51,14 @@ class WaitState:
 
 @dataclass(frozen=True)
 class LateArrival:
-    """Who kept others waiting, where, and for how long."""
+    """Who kept others waiting, where, and for how long.
+
+    Attributes:
+        phase: its id, empty outside any.
+        waiting_s: summed over those who waited.
+        stall_s: longest wait of each occurrence, summed.
+        window_s: first and last.
+    """
 
     rank: int
     phase: str
@@ -57,7 +74,12 @@ class LateArrival:
 
 @dataclass(frozen=True)
 class GradientExchange:
-    """Exchanges of gradients that overlap with the backward pass."""
+    """Exchanges of gradients that overlap with the backward pass.
+
+    Attributes:
+        exposed_s: of an exchange, of the rank that waits longest.
+        exposed_s_by_rank, wait_s_by_rank, transfer_s_by_rank: medians over the exchanges of a rank.
+    """
 
     exchanges: int
     exposed_s: Metric
@@ -68,7 +90,15 @@ class GradientExchange:
 
 @dataclass(frozen=True)
 class CollectiveClass:
-    """Collectives of one operation, communicator size and message size."""
+    """Collectives of one operation, communicator size and message size.
+
+    Attributes:
+        size_bytes: median of sizes within a factor of two.
+        seconds: median from the last arrival to the last exit.
+        algorithm_bytes_per_s: size / time.
+        bus_bytes_per_s: times the share that each link carries.
+        of_best: of the best class of the run.
+    """
 
     name: str
     ranks: int
@@ -82,7 +112,12 @@ class CollectiveClass:
 
 @dataclass(frozen=True)
 class CollectiveFit:
-    """The cost of one operation by size, of the piece in which most bytes moved."""
+    """The cost of one operation by size, of the piece in which most bytes moved.
+
+    Attributes:
+        pieces: the same for each piece, from small sizes to large ones.
+        pieces_meet_at_bytes: the sizes between two pieces.
+    """
 
     name: str
     ranks: int
@@ -112,6 +147,12 @@ class AllreduceModel:
     """Seconds of an allreduce of one size by the way it is done; null where a way does not fit.
 
     `tori` are all two-dimensional ones, `torus` the fastest of them.
+
+    Attributes:
+        size_bytes: in which most bytes of the run move.
+        rabenseifner_s: null unless the ranks are a power of two.
+        hierarchical_s: rings inside nodes and between; null unless nodes are full.
+        hierarchical_put_s: puts in place of the last allgather.
     """
 
     size_bytes: int
@@ -132,6 +173,11 @@ class Fusion:
 
     Seconds of the run, one value for each call: from the last arrival to the last exit. A group is
     at least two calls with at most `most_bytes` together; `latency_s` does not depend on the size.
+
+    Attributes:
+        seconds: that they take by the fit.
+        is_dominant: whether latency is at least half.
+        saved_s: if each group were one call.
     """
 
     calls: int
@@ -145,7 +191,15 @@ class Fusion:
 
 @dataclass(frozen=True)
 class CollectiveCost:
-    """Bandwidth and cost of collectives."""
+    """Bandwidth and cost of collectives.
+
+    Attributes:
+        classes: at most 100.
+        fits: where sizes are spread, at most 8; else the `reason` why there is none.
+        allreduce_measured_s: what these took.
+        fusion: null without allreduces in quick succession or without a fit.
+        assumptions: sentences.
+    """
 
     classes: tuple[CollectiveClass, ...]
     classes_left_out: int
@@ -159,7 +213,21 @@ class CollectiveCost:
 
 @dataclass(frozen=True)
 class Collectives:
-    """Communication by operation and by rank, and who was late."""
+    """Communication by operation and by rank, and who was late.
+
+    Attributes:
+        clocks_reason: why wait and transfer between hosts are not told apart, so that what follows
+            lacks them; null where they are.
+        wait_s_by_rank: waiting for other ranks.
+        transfer_s_by_rank: the operation itself.
+        other_s_by_rank: where the split is not known.
+        wait_states: the same waiting by kind, most first; it adds up to all of `wait_s_by_rank`
+            ([metrics.md](metrics.md), section 4).
+        matched_calls: calls whose partners are known.
+        unmatched: calls without partners, by operation; those of Horovod's thread with ` (Horovod)`
+            behind the name.
+        gradient_exchange: null where there are none.
+    """
 
     operations: tuple[Operation, ...]
     clocks_reason: str | None
@@ -172,136 +240,3 @@ class Collectives:
     unmatched: dict[str, int]
     gradient_exchange: GradientExchange | None
     cost: CollectiveCost | None
-
-
-@dataclass(frozen=True)
-class FusionBytes:
-    """Bytes of the allreduces that carried tensors."""
-
-    allreduces: int
-    least: int | None
-    median: float | None
-    most: int | None
-
-
-@dataclass(frozen=True)
-class HorovodLocation:
-    """Horovod's thread on one rank: its four times add up to the focus.
-
-    `data_s` is spent in calls that carry tensors, waiting included, `control_s` in agreeing on what
-    is ready, `other_s` in other MPI calls, `idle_s` in copying to and from the fusion buffer and in
-    sleep; `thread` is its kernel id.
-    """
-
-    rank: int
-    thread: int
-    data_s: float
-    control_s: float
-    other_s: float
-    idle_s: float
-    control_cycles: int
-    data_calls: dict[str, int]
-    data_bytes: int
-    fusion_bytes: FusionBytes
-
-
-@dataclass(frozen=True)
-class HorovodExposed:
-    """Communication of Horovod that the ranks waited for, by rank and by step."""
-
-    reason: str | None
-    wait_s_by_rank: tuple[float, ...]
-    transfer_s_by_rank: tuple[float, ...]
-    step_wait_s_median_by_rank: tuple[float | None, ...]
-    step_transfer_s_median_by_rank: tuple[float | None, ...]
-    steps: tuple[int, ...]
-    step_wait_s: tuple[tuple[float | None, ...], ...]
-    step_transfer_s: tuple[tuple[float | None, ...], ...]
-
-
-@dataclass(frozen=True)
-class Horovod:
-    """Horovod's thread and what it exposed."""
-
-    locations: tuple[HorovodLocation, ...]
-    exposed: HorovodExposed
-
-
-@dataclass(frozen=True)
-class Negotiations:
-    """How ranks agreed on tensors that are ready; in `seconds` any was under way."""
-
-    count: int
-    with_ranks: int
-    unfinished: int
-    seconds: float
-    skew_s: float
-    skew_s_most: float | None
-
-
-@dataclass(frozen=True)
-class TensorActivity:
-    """One activity of Horovod: `seconds` is the union, `summed_s` the sum over tensors."""
-
-    name: str
-    count: int
-    seconds: float
-    summed_s: float
-    depth: int
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Least, median and most of one fused operation."""
-
-    least: int
-    median: float
-    most: int
-
-
-@dataclass(frozen=True)
-class TensorFusions:
-    """Operations that carried several tensors."""
-
-    operations: int
-    tensors: Spread | None
-    bytes: Spread | None
-
-
-@dataclass(frozen=True)
-class TensorSkew:
-    """One tensor, and who was last with it."""
-
-    name: str
-    negotiations: int
-    bytes: int | None
-    skew_s: float
-    last_rank: int | None
-    last_share: float | None
-
-
-@dataclass(frozen=True)
-class Tensors:
-    """What Horovod's timeline tells of tensors; by rank in the order of `ranks`.
-
-    `wait_s_by_rank` is, by operation, the time in which a rank had some tensor ready that others
-    had not; empty with `reason` where no negotiation names ranks. `late_s_by_rank` is the time in
-    which another rank had a tensor ready and this one came last with it, in negotiations that began
-    when all ranks had come for the first time, and `start_late_s_by_rank` before. `tensors` begins
-    with the longest skew.
-    """
-
-    ranks: tuple[int, ...]
-    window_s: float
-    negotiations: Negotiations
-    reason: str | None
-    wait_s_by_rank: dict[str, tuple[float, ...]]
-    last_by_rank: tuple[int, ...]
-    first_by_rank: tuple[int, ...]
-    late_s_by_rank: tuple[float, ...]
-    start_late_s_by_rank: tuple[float, ...]
-    activities: tuple[TensorActivity, ...]
-    fusions: TensorFusions
-    cycles: int
-    tensor_count: int
-    tensors: tuple[TensorSkew, ...]

@@ -108,7 +108,15 @@ class Promise:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One side against the first; ratios are after / before, of `slowdown` above 1 is slower."""
+    """One side against the first; ratios are after / before, of `slowdown` above 1 is slower.
+
+    Attributes:
+        method: `ranks`, `student`, `none`.
+        reason: why not known.
+        detectable: share that so many runs would show.
+        within_runs: null unless each side is a single run.
+        promise: null without gains.
+    """
 
     side: str
     against: str
@@ -129,7 +137,11 @@ class Comparison:
 
 @dataclass(frozen=True)
 class ComparedMeasure:
-    """One measure of every side, and the change of each side from the first."""
+    """One measure of every side, and the change of each side from the first.
+
+    Attributes:
+        ratios, intervals: against the first side.
+    """
 
     id: str
     label: str
@@ -217,7 +229,17 @@ class FindingChange:
 
 @dataclass(frozen=True)
 class Compare:
-    """What a comparison found."""
+    """What a comparison found.
+
+    Attributes:
+        factor, level: what a difference must reach; the level of the test.
+        unlike: sentences, empty when like is compared with like.
+        comparisons: of each side after the first.
+        losses: as `waterfall`, for training work and what the time was lost to in place of
+            accounts.
+        finding_changes: empty where the first or the last side has no run that counts.
+        finding_changes_reason: why findings cannot be compared, null when they can.
+    """
 
     sides: tuple[ComparedSide, ...]
     unit: Judge

@@ -27,7 +27,15 @@ class GpuSeries:
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU over the focus, as its driver told."""
+    """One GPU over the focus, as its driver told.
+
+    Attributes:
+        board: of an instance, empty else.
+        known_by: what told which ranks use it.
+        busy, memory_busy: share of time; null where not told, as what follows.
+        sm_mhz: mean while busy.
+        throttled: share of the busy samples, by reason.
+    """
 
     host: str
     uuid: str
@@ -67,7 +75,12 @@ class SampledGpus:
 
 @dataclass(frozen=True)
 class DeviceFactors:
-    """Efficiencies of the devices by one convention."""
+    """Efficiencies of the devices by one convention.
+
+    Attributes:
+        parallel_efficiency: `load_balance` x `communication_efficiency` x
+            `orchestration_efficiency`.
+    """
 
     parallel_efficiency: Metric
     load_balance: Metric
@@ -85,7 +98,14 @@ class DeviceEfficiencies:
 
 @dataclass(frozen=True)
 class HostCopies:
-    """Copies between host and device of one direction."""
+    """Copies between host and device of one direction.
+
+    Attributes:
+        direction: `unknown` where the trace does not tell.
+        pageable: null unknown.
+        seconds: union.
+        exposed_s: no kernel ran.
+    """
 
     direction: Direction
     pageable: bool | None
@@ -97,7 +117,12 @@ class HostCopies:
 
 @dataclass(frozen=True)
 class Stream:
-    """One stream: when it was busy, and what lay in its gaps."""
+    """One stream: when it was busy, and what lay in its gaps.
+
+    Attributes:
+        host_wait_s, kernel_wait_s, other_s: gaps.
+        edge_s: before the first and after the last row.
+    """
 
     stream: int
     rows: int
@@ -110,7 +135,19 @@ class Stream:
 
 @dataclass(frozen=True)
 class Device:
-    """One device of a rank over the focus; times are unions."""
+    """One device of a rank over the focus; times are unions.
+
+    Attributes:
+        exposed_communication_s: nothing computes.
+        exposed_memory_s: no kernel runs.
+        overlap: share of communication that computation hides, null without.
+        compute_kernels, communication_kernels, copies, fills: rows that begin in the focus.
+        capability: of CUDA, null unknown.
+        idle_s_by_host: idle time by account of the ledger of the rank's main location.
+        idle_reason: why the trace tells nothing of it (the clocks of device and host disagree),
+            else null.
+        idle_s_by_cause: the same by what the next work waited for ([gpu.md](gpu.md)).
+    """
 
     rank: int
     device: int
@@ -138,7 +175,11 @@ class Device:
 
 @dataclass(frozen=True)
 class DeviceStep:
-    """The same unions inside one step."""
+    """The same unions inside one step.
+
+    Attributes:
+        number: of the step, between the host's ends of it.
+    """
 
     rank: int
     device: int
@@ -176,7 +217,12 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Matrices:
-    """Seconds in kernels that multiply matrices, by their names."""
+    """Seconds in kernels that multiply matrices, by their names.
+
+    Attributes:
+        single_precision_s: without tensor cores.
+        tensor_cores_s: with them.
+    """
 
     single_precision_s: float
     tensor_cores_s: float
@@ -184,7 +230,11 @@ class Matrices:
 
 @dataclass(frozen=True)
 class DeviceCommunicationOfRank:
-    """Communication kernels of one rank."""
+    """Communication kernels of one rank.
+
+    Attributes:
+        last: times the rank was last to begin.
+    """
 
     rank: int
     seconds: float
@@ -196,7 +246,14 @@ class DeviceCommunicationOfRank:
 
 @dataclass(frozen=True)
 class DeviceCommunication:
-    """Communication kernels matched over ranks."""
+    """Communication kernels matched over ranks.
+
+    Attributes:
+        reason: why waiting is not known, else null.
+        matched: collectives.
+        unmatched: kernels without partner, or of calls that do not wait for all ranks.
+        end_spread_s: 99 % of collectives: how far apart their kernels end.
+    """
 
     reason: str | None
     matched: int
@@ -207,7 +264,19 @@ class DeviceCommunication:
 
 @dataclass(frozen=True)
 class Devices:
-    """What a profiler saw of accelerators; `value` is the device parallel efficiency."""
+    """What a profiler saw of accelerators; `value` is the device parallel efficiency.
+
+    Attributes:
+        formula: the convention of `value`.
+        window_s: over which time everything but `sampled` is.
+        is_part: a profiler watched only this part of the focus.
+        offload_efficiency: the hosts' work outside communication over the same plus their calls of
+            the devices' runtime.
+        kernels: at most 100, most seconds first.
+        launch_delay_s_median: by rank with a device, from launch to start.
+        kernel_wait_below_s: the longest gap that counts as kernel wait.
+        unlinked_rows: rows whose launch is not in the trace.
+    """
 
     value: float | None
     reason: str | None
@@ -250,7 +319,17 @@ class PopFactors:
 
 @dataclass(frozen=True)
 class Hardware:
-    """States and hardware counters of a trace that has them."""
+    """States and hardware counters of a trace that has them.
+
+    Attributes:
+        ideal_runtime_s: T_id by the rules of Dimemas.
+        useful_s_by_rank: state Running, of the first threads.
+        useful_s_by_thread: of all threads of all ranks; null where no rank has several.
+        waiting_s_by_rank: in MPI, over the whole trace; null where the clocks do not tell.
+        instructions, cycles, ipc, frequency_hz: inside useful time; null without counters.
+        variants: `pop`, `bsc`, `pypop`, `pypop-additive` and `cube` ([metrics.md](metrics.md),
+            section 2).
+    """
 
     runtime_s: float
     ideal_runtime_s: Metric

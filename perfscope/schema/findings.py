@@ -29,7 +29,13 @@ class FirstAction:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """What a run of so many steps would save."""
+    """What a run of so many steps would save.
+
+    Attributes:
+        gain_s: of the first action, in proportion to the steps of this run, or null with the
+            `reason`.
+        runtime_s: that is left.
+    """
 
     steps: int
     gain_s: float | None
@@ -39,7 +45,24 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of one diagnosis of a run or of a study."""
+    """The outcome of one diagnosis of a run or of a study.
+
+    Attributes:
+        id: of the diagnosis ([findings.md](findings.md)).
+        status: `fail` (act on it), `warn` (small or uncertain), `not_measured` (the summary names
+            the option that would measure it), `error` (the diagnosis itself failed).
+        gain_s: what the job as a whole would take less; null when no seconds are claimed.
+        gain_interval_s: 95 % interval, or null: an upper bound has none, and a run with too few
+            segments to tell one.
+        gain_share: of the focus of analysis.
+        assumptions: sentences: what the replay of this gain takes for granted; empty without a
+            replay.
+        ranks: numbers of those that it is about.
+        window_s: first and last moment, or null.
+        actions: what to do, most effective first.
+        references: where the method is described.
+        overlaps: ids of findings whose gains do not add to this one.
+    """
 
     id: str
     status: Status
@@ -62,7 +85,14 @@ class Outcome:
 
 @dataclass(frozen=True)
 class FindingRow(Outcome):
-    """The outcome of one diagnosis of a run, and what its first action saves."""
+    """The outcome of one diagnosis of a run, and what its first action saves.
+
+    Attributes:
+        gain_run_share: of the whole run (`run.wall_s`).
+        first_action: the first of `actions`, null when no seconds are claimed; it differs from the
+            gain of the finding where the first action takes away a part of what the fault costs.
+        planned: null without `--planned-steps` or a gain.
+    """
 
     gain_run_share: float | None
     first_action: FirstAction | None

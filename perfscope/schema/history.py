@@ -7,7 +7,11 @@ from perfscope.schema.compare import NotCounted
 
 @dataclass(frozen=True)
 class HistoryPoint:
-    """One place of a trend: all runs of one commit, or one run whose commit is not known."""
+    """One place of a trend: all runs of one commit, or one run whose commit is not known.
+
+    Attributes:
+        runs: places in `runs`.
+    """
 
     label: str
     commit: str | None
@@ -42,7 +46,11 @@ class TrendChange:
 
 @dataclass(frozen=True)
 class Level:
-    """The median of the points between two changes."""
+    """The median of the points between two changes.
+
+    Attributes:
+        first, last: points.
+    """
 
     first: int
     last: int
@@ -51,7 +59,11 @@ class Level:
 
 @dataclass(frozen=True)
 class Trend:
-    """One quantity over the points, its changes, and the levels between them."""
+    """One quantity over the points, its changes, and the levels between them.
+
+    Attributes:
+        values: of each point, null without.
+    """
 
     id: str
     label: str
@@ -79,7 +91,12 @@ class LossTrend:
 
 @dataclass(frozen=True)
 class HistoryGroup:
-    """Runs that are alike, and their trends; `judged` is the id of the one that is judged."""
+    """Runs that are alike, and their trends; `judged` is the id of the one that is judged.
+
+    Attributes:
+        programs: what the ranks ran; the verdict begins with it where these are several.
+        losses: empty without loss accounts.
+    """
 
     label: str
     command: tuple[str, ...]
@@ -117,7 +134,13 @@ class Unread:
 
 @dataclass(frozen=True)
 class History:
-    """What a history found."""
+    """What a history found.
+
+    Attributes:
+        factor, level, least_points: what a change must reach; the level of its test; the fewest
+            points that can show one.
+        groups: most points first.
+    """
 
     factor: float
     level: float

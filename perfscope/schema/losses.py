@@ -24,6 +24,19 @@ class LossEntry:
     is known. `share` is of the ranks' time in the focus, null of what lies outside. `steps` are the
     first and last one in which it costs time. `causes` is above 1 where small ones are told
     together. `findings` are those that explain it.
+
+    Attributes:
+        kind: `waiting` is for training work of others, `communication` not told apart, `other_work`
+            no training, `outside` before and after the focus; `cpu_wait`, `interpreter_lock` and
+            `page_faults` held training work up.
+        ns, own_ns, waiting_ns: rank-nanoseconds lost to it: spent on it, and spent by others who
+            waited for it, directly and through a third.
+        ranks, ranks_left_out: who did it, those that cost most first, and how many more there are.
+        where: the function in which it was most, null unknown.
+        pattern: `serial` is by turns inside each step, `varying` another rank each step, `window`
+            one part of the run, `system` while those who are late have no CPU; null where there are
+            too few steps to tell.
+        findings: ids of those whose change takes at least half of it away.
     """
 
     label: str
@@ -53,6 +66,10 @@ class Losses:
     `life_ns` is training work and lost time; the entries add up to what was lost. `lost_share` is
     what is lost to a known cause, and `unknown_share` that of which nothing is known, both of the
     ranks' time in the focus of analysis.
+
+    Attributes:
+        lost_ns: `life_ns` less `training_ns`; the entries add up to it exactly.
+        window_ns: time of all ranks in the focus of analysis.
     """
 
     life_ns: int

@@ -17,7 +17,11 @@ class ToolColumn:
 
 @dataclass(frozen=True)
 class ToolTable:
-    """Rows as the tool tells them, most important first; a cell is null where it tells nothing."""
+    """Rows as the tool tells them, most important first; a cell is null where it tells nothing.
+
+    Attributes:
+        rows: at most 1,000.
+    """
 
     title: str
     columns: tuple[ToolColumn, ...]

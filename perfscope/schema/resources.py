@@ -55,6 +55,10 @@ class MemoryLine:
 
     The line is the user's innermost one on the way to the allocation, `allocator` the innermost
     function where that is another.
+
+    Attributes:
+        count: allocations.
+        allocator: the place inside a library, or null.
     """
 
     function: str
@@ -70,6 +74,11 @@ class MemoryLinesOfRank:
     """Memory by line of one rank over the longest window that was watched behind its warm-up.
 
     `is_whole_life`: the only window was closed by the end of the program.
+
+    Attributes:
+        reason: why there are no lines or no more of them, or null.
+        kept_bytes: allocated in the window and not given back.
+        lines: at most 10, most first.
     """
 
     rank: int
@@ -83,7 +92,11 @@ class MemoryLinesOfRank:
 
 @dataclass(frozen=True)
 class MemoryLines:
-    """Memory by line, or why no rank was watched."""
+    """Memory by line, or why no rank was watched.
+
+    Attributes:
+        reason: why no rank was watched by line (`--memory-detail`), else null.
+    """
 
     reason: str | None
     ranks: tuple[MemoryLinesOfRank, ...]
@@ -91,7 +104,11 @@ class MemoryLines:
 
 @dataclass(frozen=True)
 class Memory:
-    """Memory of ranks and hosts, or why it is not known."""
+    """Memory of ranks and hosts, or why it is not known.
+
+    Attributes:
+        reason: why the format of a trace does not hold it, else null.
+    """
 
     reason: str | None
     ranks: tuple[MemoryOfRank, ...]
@@ -113,6 +130,10 @@ class StackNode:
 
     `self_s` is in it alone, also in callees that were left out; `seconds_by_rank` of the ranks that
     the phase lists.
+
+    Attributes:
+        line: seen most.
+        seconds: with what it called.
     """
 
     parent: int
@@ -127,7 +148,11 @@ class StackNode:
 
 @dataclass(frozen=True)
 class TopFunction:
-    """A function with most time of its own, and that with what it called, wherever that was."""
+    """A function with most time of its own, and that with what it called, wherever that was.
+
+    Attributes:
+        total_s: recursive calls count once.
+    """
 
     function: str
     file: str
@@ -143,6 +168,14 @@ class StacksOfPhase:
 
     `seconds` are those of the phase, all ranks together, `sampled_s` those of it with a known
     stack, and `left_out_s` were spent in nodes too small to be shown.
+
+    Attributes:
+        id: of `phases`, or `start_up`, `shutdown`, `communication` and `outside` (no phase),
+            `others` (workers and other threads).
+        ranks: the 8 with most time.
+        nodes_left_out: functions below 0.5 % of the phase, deeper than 48 levels, or behind the
+            first 240.
+        top: at most 10.
     """
 
     id: str
@@ -158,7 +191,15 @@ class StacksOfPhase:
 
 @dataclass(frozen=True)
 class Stacks:
-    """Where time went by call stack; in `waiting_s` workers and other threads only waited."""
+    """Where time went by call stack; in `waiting_s` workers and other threads only waited.
+
+    Attributes:
+        reason: why there are none, else null.
+        hz: samples asked for.
+        ranks: with stacks.
+        paused_s: between the segments of a long run, of the rank with most.
+        phases: at most 16, most sampled seconds first.
+    """
 
     reason: str | None
     hz: float
@@ -172,7 +213,11 @@ class Stacks:
 
 @dataclass(frozen=True)
 class NoStacks:
-    """Why there are no stacks."""
+    """Why there are no stacks.
+
+    Attributes:
+        phases, missing: empty.
+    """
 
     reason: str
     phases: tuple[Any, ...]
@@ -246,7 +291,11 @@ class ThreadsOfNode:
 
 @dataclass(frozen=True)
 class Threads:
-    """Threads of ranks and hosts, or why they are not known."""
+    """Threads of ranks and hosts, or why they are not known.
+
+    Attributes:
+        reason: why the format of a trace does not hold them, else null.
+    """
 
     reason: str | None
     ranks: tuple[ThreadsOfRank, ...]
@@ -255,7 +304,14 @@ class Threads:
 
 @dataclass(frozen=True)
 class InputOutput:
-    """Bytes that each rank read and wrote, and seconds that it waited for a device."""
+    """Bytes that each rank read and wrote, and seconds that it waited for a device.
+
+    Attributes:
+        reason: why the format of a trace does not hold it, else null.
+        stalled_s_by_rank: seconds of the focus in which a thread of the rank waited for a device,
+            none ran, and the rank was not communicating; null: not sampled.
+        read_bytes_by_rank, written_bytes_by_rank: pipes and sockets included.
+    """
 
     reason: str | None
     stalled_s_by_rank: tuple[float | None, ...]

@@ -45,6 +45,7 @@ class ScalingPoint:
         representative: the label of the run of median length, which the factors are of.
         shared_cpus: how many threads shared how few CPUs; null where they did not.
         step_samples_per_s: samples of a step of all ranks over its median time.
+        samples_per_s: null with `samples_per_s_reason`.
     """
 
     size: int
@@ -168,6 +169,7 @@ class ScalingPart:
 
     Attributes:
         ranks: how many ranks enter it; null for the whole.
+        id: `whole`, a phase, or `communication`.
     """
 
     id: str
@@ -183,7 +185,13 @@ class ScalingPart:
 
 @dataclass(frozen=True)
 class PopRow:
-    """One factor of the POP table: its value at each size, and its range over the repeats."""
+    """One factor of the POP table: its value at each size, and its range over the repeats.
+
+    Attributes:
+        level: in the tree.
+        values: by size.
+        spreads: null without repeats.
+    """
 
     id: str
     label: str

@@ -1,4 +1,4 @@
-"""study.json, whole; docs/study-json.md says more of each field."""
+"""study.json, whole, of which docs/study-json.md is made."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -23,7 +23,11 @@ class StudyVerdict:
 
 @dataclass(frozen=True)
 class StudyRunRow:
-    """What identifies a run of a study, and how it came out; null is not known."""
+    """What identifies a run of a study, and how it came out; null is not known.
+
+    Attributes:
+        ending: null when every rank ended by itself.
+    """
 
     label: str
     path: str | None
@@ -77,7 +81,11 @@ class StudyFindingRow(Outcome):
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """study.json, whole; what its kind found stands under the name of the kind."""
+    """study.json, whole; what its kind found stands under the name of the kind.
+
+    Attributes:
+        kind: what this kind found stands under its name.
+    """
 
     schema_version: Literal["1"]
     kind: StudyKind

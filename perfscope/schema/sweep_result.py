@@ -17,7 +17,11 @@ class VariedAxis:
 
 @dataclass(frozen=True)
 class SweepObjective:
-    """What the configurations are compared by, why it is not the usual, and what to beware of."""
+    """What the configurations are compared by, why it is not the usual, and what to beware of.
+
+    Attributes:
+        id: `samples_per_s`, `steps_per_s`, `runs_per_h`, `printed`.
+    """
 
     id: str
     label: str
@@ -85,7 +89,13 @@ class StartedConfiguration:
 
 @dataclass(frozen=True)
 class ConfigurationResult(StartedConfiguration):
-    """One configuration: how it was started, how it ended, and how fast it was."""
+    """One configuration: how it was started, how it ended, and how fast it was.
+
+    Attributes:
+        status: `measured`, `failed`, `refused`, `missing`.
+        speeds: by repeat.
+        speed: median.
+    """
 
     status: str
     reason: str | None
@@ -113,7 +123,12 @@ class ConfigurationResult(StartedConfiguration):
 
 @dataclass(frozen=True)
 class NoiseBetweenRepeats:
-    """The relative noise, and how many repeats would tell the best from the next."""
+    """The relative noise, and how many repeats would tell the best from the next.
+
+    Attributes:
+        relative: standard deviation of one run.
+        span: fastest over slowest, less one.
+    """
 
     relative: float | None
     span: float | None
@@ -157,7 +172,17 @@ class SameFabric:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """What a sweep found."""
+    """What a sweep found.
+
+    Attributes:
+        cpus: null where runs were started elsewhere.
+        constant: values that are the same in all runs.
+        configurations: in the order of the grid.
+        best, contenders: numbers of configurations.
+        best_reason: why none of the measured configurations is named the best; null where one is.
+        quality: name of the final value; null without.
+        memory: a warning about memory; null without.
+    """
 
     command: tuple[str, ...]
     recording: tuple[str, ...]

@@ -7,7 +7,13 @@ from perfscope.schema.common import Efficiencies, Metric, Place
 
 @dataclass(frozen=True)
 class LedgerAccount:
-    """One account of the ledger: seconds of all ranks, and nanoseconds of each."""
+    """One account of the ledger: seconds of all ranks, and nanoseconds of each.
+
+    Attributes:
+        seconds: of all ranks together.
+        share: of all ranks' process lives.
+        ns_by_rank: over all accounts they add up to the rank's life exactly.
+    """
 
     id: str
     label: str
@@ -41,7 +47,14 @@ class Unlabeled:
 
 @dataclass(frozen=True)
 class Metrics:
-    """The efficiency tree of the run, and the seconds that it is made of."""
+    """The efficiency tree of the run, and the seconds that it is made of.
+
+    Attributes:
+        outside_communication_s_by_rank: W, the time of each rank outside communication in the
+            focus.
+        useful_s_by_rank: U, its training work.
+        productive_split: where W that was not training went, as shares of the sum of W.
+    """
 
     parallel_efficiency: Metric
     load_balance: Metric
@@ -57,7 +70,18 @@ class Metrics:
 
 @dataclass(frozen=True)
 class Phase:
-    """One phase in the focus of analysis; lists follow the recorded ranks."""
+    """One phase in the focus of analysis; lists follow the recorded ranks.
+
+    Attributes:
+        id: `train`, `forward`, `evaluate`, ..., `user:NAME`.
+        source: `marker`, `framework`, or `sampled` (found by the stack sampler).
+        count: occurrences on all ranks.
+        ranks: numbers of those that entered it.
+        seconds_by_rank: phases nested in it left out.
+        communication_s_by_rank: the part of that spent in communication.
+        where: what does its work, most seconds first.
+        windows_s: rank, start and end of the first occurrences.
+    """
 
     id: str
     label: str
@@ -74,7 +98,14 @@ class Phase:
 
 @dataclass(frozen=True)
 class Steps:
-    """Step by step: slowest and fastest rank, and what the program reported."""
+    """Step by step: slowest and fastest rank, and what the program reported.
+
+    Attributes:
+        source: as `run.throughput.step_source`.
+        max_seconds, min_seconds: of the slowest and the fastest rank, by step; long runs are
+            thinned.
+        series: what the program reported (`loss`, ...): seconds and value.
+    """
 
     source: str | None
     count: int
@@ -86,7 +117,11 @@ class Steps:
 
 @dataclass(frozen=True)
 class TimelineAccount:
-    """The letter of an account in the rows of the timeline."""
+    """The letter of an account in the rows of the timeline.
+
+    Attributes:
+        letter: from `a` on in the order of the ledger.
+    """
 
     letter: str
     id: str
@@ -103,7 +138,14 @@ class TimelineRow:
 
 @dataclass(frozen=True)
 class TimelineLevel:
-    """The timeline at one zoom level: one text a row, one letter a bin."""
+    """The timeline at one zoom level: one text a row, one letter a bin.
+
+    Attributes:
+        bins: of a row: at most 256, 2048 and 16384.
+        bin_s: their width; the last one may end behind the focus.
+        rows: a letter stands for the account that takes most of the bin on the rank's main thread,
+            of equal ones the first; `.` where most of the bin passed without the rank's process.
+    """
 
     bins: int
     bin_s: float
@@ -116,6 +158,14 @@ class Timeline:
 
     `steps` are the number and the start of steps of the first rank, in seconds as `start_s`: all of
     them, or evenly chosen ones where they are many.
+
+    Attributes:
+        reason: why there is none, else null.
+        start_s, length_s: of the focus of analysis.
+        rows: all ranks, or of more than 64 the first, the last and 62 evenly between them.
+        ranks_left_out: the number of those without a row.
+        levels: coarsest first, each 8 times finer than the one before it, fewer for short runs and
+            many ranks.
     """
 
     reason: str | None

@@ -10,8 +10,8 @@ from perfscope.metrics.communication.horovod import NO_BITS
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Results
 from perfscope.replay.segments import SegmentReplay
-from perfscope.schema.communication import FusionBytes
 from perfscope.schema.enums import Account, PhaseKind
+from perfscope.schema.horovod import FusionBytes
 from perfscope.trace import model
 from perfscope.trace.model import OPERATION_DTYPE, Rank, Trace
 from perfscope.trace.operations import HOROVOD_CONTROL, HOROVOD_EXPOSED, code_of

@@ -275,5 +275,22 @@ def _actions(habit: _Habit, every: int, found: Gain) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED, rank=30
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    passed=PASSED,
+    evidence="times, seconds each, function and line",
+    priced_by=(
+        f"replay with every k-th time only: the smallest k of {', '.join(map(str, RARER))} "
+        f"that leaves at most {100 * OUTPUT_SHARE:g} % of the rest"
+    ),
+    counts_from=(
+        f"twice, and progress output of more than {100 * OUTPUT_SHARE:g} % of the run, "
+        f"evaluation of more than {100 * EVALUATION_SHARE:g} % ({100 * VALIDATION_SHARE:g} % "
+        "where it comes once an epoch, and once more at the end), of sampled phases less the "
+        "standard error of n samples (n^-1/2); evaluation in a program that never trains and "
+        "predictions that nearly every step makes do not count"
+    ),
+    rank=30,
 )

@@ -222,5 +222,16 @@ DIAGNOSIS = Diagnosis(
     needs=(partial(alone, text="The run has a single rank: nobody waits for it."),),
     passed=PASSED,
     subject=SUBJECT,
+    evidence="start, imports, waiting in `MPI_Init` and set-up by rank, line",
+    priced_by=(
+        "waiting in `MPI_Init` as a bound, set-up by a replay in which nobody takes longer "
+        "than the usual rank"
+    ),
+    counts_from=(
+        f"told (info) from {SKEW_LEAST_S:g} s and {100 * thresholds.WARN_SHARE:g} % on, warns "
+        f"from {SKEW_WARN_S:g} s, fails from {SKEW_FAIL_S:g} s and "
+        f"{100 * thresholds.FAIL_SHARE:g} %, of the analyzed time and what was waited before "
+        "it"
+    ),
     rank=70,
 )

@@ -189,5 +189,14 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     needs=(unable,),
     subject=SUBJECT,
+    evidence="work by rank and phase, samples by rank",
+    priced_by=(
+        "replay with even work (also where most ranks are overloaded), or with the ranks as "
+        "fast as the others"
+    ),
+    counts_from=(
+        f"what happened once and cost less than {thresholds.SINGLE_LEAST_S:g} s is told "
+        "(info) and not warned of; tasks without MPI that never communicate are not compared"
+    ),
     rank=40,
 )

@@ -232,5 +232,7 @@ DIAGNOSIS = Diagnosis(
     needs=(partial(alone, text="The run has a single rank: nobody waits for it."),),
     passed=PASSED,
     subject=SUBJECT,
+    evidence="times, seconds each, who waited",
+    priced_by="replay without it; shared; every 2nd time",
     rank=20,
 )

@@ -6,7 +6,7 @@ from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, passed
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern
+from perfscope.findings.facts.imbalance_facts import LAST_SHARE, ImbalanceFacts, Pattern
 from perfscope.findings.facts.imbalance_judgment import (
     Judgment,
     excess_evidence,
@@ -151,5 +151,11 @@ DIAGNOSIS = Diagnosis(
     needs=(unable,),
     passed=PASSED,
     subject=SUBJECT,
+    evidence="who came last how often, host, phase, line, run-queue delay",
+    priced_by="replay with them as fast as the others",
+    counts_from=(
+        f"they must be the last in {100 * LAST_SHARE:g} % of the collectives in which "
+        "somebody waits"
+    ),
     rank=50,
 )

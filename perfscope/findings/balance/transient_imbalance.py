@@ -1,10 +1,16 @@
 """Another rank is late each time: work that adds up evenly, and still makes all wait."""
 
+from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, passed
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import Pattern
-from perfscope.findings.facts.imbalance_judgment import Judgment, unable
+from perfscope.findings.facts.imbalance_judgment import (
+    SPREAD_SHARE,
+    SPREAD_WARN_SHARE,
+    Judgment,
+    unable,
+)
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_share
@@ -122,5 +128,15 @@ DIAGNOSIS = Diagnosis(
     needs=(unable,),
     passed=PASSED,
     subject=SUBJECT,
+    evidence="work by rank, serialization efficiency, who came last how often",
+    priced_by=(
+        "replay with work far beyond the usual taking the usual time; where step times just "
+        "vary, or who is late is so for several steps on end (autocorrelation of at least "
+        f"{thresholds.PERSISTENT:g} and two standard errors), nothing is claimed"
+    ),
+    counts_from=(
+        f"these are told (info) from {100 * SPREAD_SHARE:g} % on and warned of from "
+        f"{100 * SPREAD_WARN_SHARE:g} % on"
+    ),
     rank=60,
 )

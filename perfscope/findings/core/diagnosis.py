@@ -30,6 +30,9 @@ class Diagnosis:
     nothing for one that looks at each rank by itself. `passed` and `subject` are its titles where
     it passes and where it is not made; `title` stands for those that are not given. Of findings
     that weigh the same, the one of the lower `rank` comes first.
+
+    docs/findings.md is made of `description`, `evidence` (the facts that it shows), `priced_by`
+    (what its gain is) and `counts_from` (from when on it fails or warns; else as most do).
     """
 
     id: str
@@ -41,4 +44,7 @@ class Diagnosis:
     intact: frozenset[Need] = EVERY_RANK
     passed: str = ""
     subject: str = ""
+    evidence: str = ""
+    priced_by: str = "no seconds"
+    counts_from: str = ""
     rank: int = LAST

@@ -6,7 +6,7 @@ from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.function_growth import function_growth
-from perfscope.findings.facts.step_growth import StepGrowth, step_growth
+from perfscope.findings.facts.step_growth import LEAST_STEPS, StepGrowth, step_growth
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence
 from perfscope.units import format_seconds, format_share
@@ -95,5 +95,14 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     applies=is_sampled,
     passed=PASSED,
+    evidence=(
+        "median step, or time of the function in a step, of the first and the last quarter, "
+        "the function that takes more time in the last one"
+    ),
+    priced_by="seconds beyond those of the first quarter, as an upper bound",
+    counts_from=(
+        f"{LEAST_STEPS} steps; {100 * thresholds.WARN_SHARE:g} % of the window (fails from "
+        f"{100 * thresholds.FAIL_SHARE_UPPER_BOUND:g} % on)"
+    ),
     rank=105,
 )

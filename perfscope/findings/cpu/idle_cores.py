@@ -118,5 +118,12 @@ def _least(ranks: Sequence[Rank], pool: Pool) -> int:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED, rank=240
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    passed=PASSED,
+    evidence="CPU time, masks",
+    counts_from=f"{100 * IDLE_CPUS_SHARE:g} % of the CPUs idle is told (info)",
+    rank=240,
 )

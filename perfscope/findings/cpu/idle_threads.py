@@ -18,8 +18,8 @@ ID = "idle_threads"
 TITLE = "Threads of the ranks have nothing to compute"
 PASSED = "The threads of the ranks compute nearly all the time"
 DESCRIPTION = (
-    "Compares the time that each thread of a rank computed with the time that the rank was outside "
-    "MPI, in traces that show several threads."
+    "Compares the time that each thread of a rank computed with the time that the rank "
+    "was outside MPI, in traces that show several threads (Paraver, OTF2)."
 )
 REFERENCES = (
     "POP Centre of Excellence, hybrid efficiencies: https://co-design.pop-coe.eu/metrics/",
@@ -128,5 +128,16 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     applies=_applies,
     passed=PASSED,
+    evidence=(
+        "computing time of each thread, efficiency of all threads, of the ranks, and of the "
+        "threads inside them"
+    ),
+    priced_by=(
+        "the run less the longest of the ranks' work spread evenly over its threads: an upper bound"
+    ),
+    counts_from=(
+        f"{100 * IDLE_THREADS_WARN:g} % of the time outside MPI warns, "
+        f"{100 * IDLE_THREADS_FAIL:g} % fails"
+    ),
     rank=230,
 )

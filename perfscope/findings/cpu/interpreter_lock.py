@@ -118,5 +118,14 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     applies=is_sampled,
     passed=PASSED,
+    evidence=(
+        "the main thread's CPU time, run-queue delay and samples, samples of threads that "
+        "use a CPU; names the thread, its function and line"
+    ),
+    priced_by="replay of the work without the waiting",
+    counts_from=(
+        f"{100 * thresholds.WARN_SHARE:g} % of the window (fails from "
+        f"{100 * thresholds.FAIL_SHARE:g} % on)"
+    ),
     rank=195,
 )

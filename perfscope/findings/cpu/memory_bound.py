@@ -102,5 +102,10 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     intact=RANK_BY_RANK,
     passed=PASSED,
+    evidence="both, by phase or rank",
+    counts_from=(
+        f"{LOW_IPC:g} instructions per cycle; {MANY_MISSES:g} misses in 1,000 instructions, "
+        "else it is told (info)"
+    ),
     rank=390,
 )

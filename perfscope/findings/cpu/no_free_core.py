@@ -107,5 +107,14 @@ def _evidence(results: Results, node: NodeThreads) -> tuple[Evidence, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED, rank=250
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    passed=PASSED,
+    evidence="CPU time, run-queue delay, involuntary switches",
+    counts_from=(
+        f"{100 * FULL_SHARE:g} % busy, run-queue delay of {100 * NOISE_SHARE:g} %: told (info)"
+    ),
+    rank=250,
 )

@@ -151,5 +151,11 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     intact=RANK_BY_RANK,
     passed=PASSED,
+    evidence="pages and CPUs by node, changes of node",
+    counts_from=(
+        f"{100 * REMOTE_WARN:g} % (fails from {100 * REMOTE_FAIL:g} % on) and "
+        f"{format_bytes(REMOTE_LEAST_BYTES)}; {MOVES_LEAST} changes and {MOVES_PER_MINUTE:g} "
+        "a minute"
+    ),
     rank=260,
 )

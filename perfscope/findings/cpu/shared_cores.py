@@ -118,5 +118,15 @@ def _evidence(results: Results, node: NodeThreads) -> tuple[Evidence, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED, rank=210
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    passed=PASSED,
+    evidence="masks, run-queue delay",
+    priced_by=(
+        "replay of work and transfer without the time that their main threads waited for a CPU"
+    ),
+    counts_from=f"run-queue delay of {100 * thresholds.QUEUE_DELAY_SHARE:g} % of the CPU time",
+    rank=210,
 )

@@ -7,15 +7,9 @@ from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured
 from perfscope.findings.core.sweep_command import doubled, sweep_command
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.helper_threads import (
-    more_cpus,
-)
-from perfscope.findings.facts.node_threads import VARIABLES, NodeLoad, status_of
-from perfscope.findings.facts.thread_pools import (
-    Pool,
-    named_group,
-    number_set,
-)
+from perfscope.findings.facts.helper_threads import more_cpus
+from perfscope.findings.facts.node_threads import CROWDED_FAIL, VARIABLES, NodeLoad, status_of
+from perfscope.findings.facts.thread_pools import Pool, named_group, number_set
 from perfscope.metrics.host.resources import node_cpus
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
@@ -295,5 +289,15 @@ DIAGNOSIS = Diagnosis(
     description=DESCRIPTION,
     judge=judge,
     subject="Threads were not compared with CPUs",
+    evidence="runnable threads, run-queue delay, pools, variables",
+    priced_by=(
+        "where the ranks alone are more than the node's CPUs, replay of work and transfer "
+        "without the time that main threads waited for a CPU; else no seconds: the finding "
+        "has the `perfscope sweep` that measures it"
+    ),
+    counts_from=(
+        f"{thresholds.CROWDED_WARN:g} and {CROWDED_FAIL:g} threads per CPU, with run-queue "
+        f"delay; fewer than {thresholds.CROWDED_LEAST_SAMPLES} samples are told (info)"
+    ),
     rank=200,
 )

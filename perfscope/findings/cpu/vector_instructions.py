@@ -15,8 +15,8 @@ ID = "vector_instructions"
 TITLE = "A setting keeps libraries from instructions that the CPUs have"
 PASSED = "No setting keeps libraries from the CPUs' instructions"
 DESCRIPTION = (
-    "Compares the vector instructions of the CPUs with the variables that limit what PyTorch, "
-    "oneDNN, MKL, OpenBLAS and numpy use of them."
+    "Compares the vector instructions of the CPUs with the variables that limit what "
+    "PyTorch, oneDNN, MKL, OpenBLAS, numpy and TensorFlow use of them."
 )
 REFERENCES = (
     "oneDNN, CPU dispatcher: https://uxlfoundation.github.io/oneDNN/dev_guide_cpu_dispatcher_control.html",
@@ -218,5 +218,7 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     intact=RANK_BY_RANK,
     passed=PASSED,
+    evidence="the CPUs' instructions, variables",
+    counts_from="below AVX2 or switched off; AVX2 on CPUs with more is told (info)",
     rank=380,
 )

@@ -247,5 +247,11 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     intact=RANK_BY_RANK,
     passed=PASSED,
+    evidence="CPU time of each, masks, run-queue delay",
+    counts_from=(
+        f"{100 * BUSY_CPUS_SHARE:g} % of the CPUs busy, {HELPERS_LEAST_CPUS:g} CPU for the "
+        f"helpers, run-queue delay of {100 * thresholds.QUEUE_DELAY_SHARE:g} % (fails from "
+        f"{100 * thresholds.SHARED_CPU_SHARE:g} % on)"
+    ),
     rank=220,
 )

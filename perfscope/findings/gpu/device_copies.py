@@ -135,5 +135,7 @@ DIAGNOSIS = Diagnosis(
     applies=has_accelerators,
     intact=RANK_BY_RANK,
     needs=(need_devices,),
+    evidence="seconds and bytes by direction",
+    priced_by="upper bound; none for a profiler window",
     rank=100,
 )

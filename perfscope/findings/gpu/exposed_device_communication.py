@@ -127,5 +127,7 @@ DIAGNOSIS = Diagnosis(
     applies=has_accelerators,
     intact=RANK_BY_RANK,
     needs=(need_devices,),
+    evidence="seconds on the worst device, share hidden",
+    priced_by="upper bound; none for a profiler window",
     rank=90,
 )

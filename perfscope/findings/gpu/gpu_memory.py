@@ -3,12 +3,7 @@
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured
-from perfscope.findings.facts.device_facts import (
-    frameworks,
-    is_of_torch,
-    torch_devices,
-    variable,
-)
+from perfscope.findings.facts.device_facts import frameworks, is_of_torch, torch_devices, variable
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.gpu_facts import has_gpus, named, not_sampled
 from perfscope.foreign import mentions
@@ -170,5 +165,7 @@ DIAGNOSIS = Diagnosis(
     judge,
     applies=lambda results: has_gpus(results) or any(ran_out(r) for r in results.trace.ranks),
     intact=RANK_BY_RANK,
+    evidence="peaks by GPU and rank, the phase of the peak",
+    counts_from=f"{100 * GPU_MEMORY_SCARCE:g} % left warns; a rank that ended so fails",
     rank=330,
 )

@@ -171,9 +171,17 @@ def _evidence(known: list[GpuUse]) -> tuple[Evidence, ...]:
 DIAGNOSIS = Diagnosis(
     ID,
     TITLE,
-    "Share of time in which a kernel runs on the GPUs of the ranks, sampled from the driver.",
+    (
+        "Share of time in which a kernel runs on the GPUs of the ranks, where the driver's "
+        "samples are all there is."
+    ),
     judge,
     applies=has_gpus,
     intact=RANK_BY_RANK,
+    evidence="share of time with a kernel by GPU, power of its limit",
+    counts_from=(
+        f"{GPU_WATCHED_LEAST_S:g} s sampled; below {100 * GPU_BUSY_WARN:g} % warns, below "
+        f"{100 * GPU_BUSY_FAIL:g} % fails"
+    ),
     rank=310,
 )

@@ -141,10 +141,16 @@ def _evidence(
 DIAGNOSIS = Diagnosis(
     ID,
     TITLE,
-    "Time in which an accelerator runs nothing, by what its next work waits for.",
+    (
+        "Time in which an accelerator runs nothing, by what its next work waits for "
+        "([gpu.md](gpu.md))."
+    ),
     judge,
     applies=has_accelerators,
     intact=RANK_BY_RANK,
     needs=(need_devices,),
+    evidence="idle seconds by cause",
+    priced_by="upper bound; none for a profiler window",
+    counts_from=f"{100 * IDLE_DEVICES_SHARE:g} % idle",
     rank=80,
 )

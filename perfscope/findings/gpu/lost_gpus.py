@@ -48,9 +48,14 @@ def _name(gpu: Gpu) -> str:
 DIAGNOSIS = Diagnosis(
     ID,
     TITLE,
-    "GPUs that the driver reported as lost, or as in need of a reset, while they were sampled.",
+    (
+        "GPUs that the driver reported as lost, or as in need of a reset (Xid errors), while "
+        "they were sampled."
+    ),
     judge,
     applies=lambda results: bool(_lost(results)),
     intact=RANK_BY_RANK,
+    evidence="their names; listed only where there is one",
+    counts_from="always fails",
     rank=350,
 )

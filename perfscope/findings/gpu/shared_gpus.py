@@ -162,5 +162,7 @@ DIAGNOSIS = Diagnosis(
     judge,
     applies=has_gpus,
     needs=(not_sampled,),
+    evidence="ranks by GPU, how that is known",
+    counts_from="always; GPUs without work alone are told (info)",
     rank=320,
 )

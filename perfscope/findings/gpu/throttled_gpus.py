@@ -102,5 +102,7 @@ DIAGNOSIS = Diagnosis(
     applies=has_gpus,
     intact=RANK_BY_RANK,
     needs=(not_sampled,),
+    evidence="share of the busy samples, clocks, temperature",
+    counts_from=f"{100 * THROTTLED_WARN:g} % warns, {100 * THROTTLED_FAIL:g} % fails",
     rank=340,
 )

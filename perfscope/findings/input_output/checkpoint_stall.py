@@ -133,5 +133,12 @@ def _actions(
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED, rank=120
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    passed=PASSED,
+    evidence="times, seconds each, bytes, how many ranks write",
+    priced_by="replay with writing in the background; every 2nd",
+    rank=120,
 )

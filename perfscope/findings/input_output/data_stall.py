@@ -267,5 +267,23 @@ def _loader_actions(
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED, rank=110
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    passed=PASSED,
+    evidence=(
+        "seconds, settings of the loader, what the queue holds and how long its producers "
+        "and the training need for a batch, reading, decoding and copying apart where stack "
+        "samples show them (in the training thread, and in threads that fill its queue), how "
+        "many batches of a DataLoader's workers were there when they were asked for, and how "
+        "long it was waited for the others, idle CPUs"
+    ),
+    priced_by="replay with every batch there in time",
+    counts_from=(
+        f"{100 * thresholds.INPUT_LEAST_SHARE:g} %; where it was waited less than that for "
+        "batches, the rest is taking batches over: told (info), from "
+        f"{100 * TAKING_OVER_SHARE:g} % on warned of"
+    ),
+    rank=110,
 )

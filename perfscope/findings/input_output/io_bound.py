@@ -254,5 +254,21 @@ def _actions(results: Results, worst: RankFiles | None = None) -> tuple[str, ...
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED, rank=270
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    passed=PASSED,
+    evidence=(
+        "seconds in which a thread waits for a device and none runs, by part of the run; the "
+        "function in which most of it happens; file calls; bytes; file systems"
+    ),
+    priced_by="replay without file calls: an upper bound; no seconds where only samples tell",
+    counts_from=(
+        f"{100 * IO_WARN_SHARE:g} % warns, {100 * IO_FAIL_SHARE:g} % fails; less than "
+        f"{thresholds.START_UP_LEAST_S:g} s, outside phases and in the beginning of the whole "
+        f"run ({IO_START_S:g} s, but at least {100 * IO_START_SHARES[0]:g} % and at most "
+        f"{100 * IO_START_SHARES[1]:g} %), are told (info)"
+    ),
+    rank=270,
 )

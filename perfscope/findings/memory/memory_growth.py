@@ -8,6 +8,8 @@ from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.growth_causes import (
+    KEPT_FAIL_BYTES,
+    KEPT_WARN_BYTES,
     Cause,
     cause_of,
     compiled_again,
@@ -312,5 +314,18 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     intact=RANK_BY_RANK,
     passed=PASSED,
+    evidence=(
+        "warm-up and when it ends, steady growth per second, step and call, of it inside the "
+        "calls, blocks of Python, whether memory of malloc, freed memory that malloc keeps, "
+        "shared memory or mapped files grow, time and calls until the node is full, ranks "
+        "that fit with and without it"
+    ),
+    counts_from=(
+        f"{format_bytes(GROWTH_LEAST_BYTES)} and {100 * GROWTH_LEAST_SHARE:g} % of the rank's "
+        f"peak in a second half of at least 8 s; per call {format_bytes(KEPT_FAIL_BYTES)} "
+        f"fails, {format_bytes(KEPT_WARN_BYTES)} warns, {format_bytes(MANY)} is told (info); "
+        f"fails when the node is full within {GROWTH_LONG_S / 3600:g} h, and the growth was "
+        f"seen for {GROWTH_SURE_S:g} s or a hundredth of that time"
+    ),
     rank=290,
 )

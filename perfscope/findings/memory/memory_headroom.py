@@ -214,5 +214,10 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     intact=RANK_BY_RANK,
     passed=PASSED,
+    evidence=(
+        "least available, peaks and their phase, proportional memory with descendants, ranks "
+        "that would fit"
+    ),
+    counts_from=f"{100 * SCARCE_WARN:g} % left warns, {100 * SCARCE_FAIL:g} % fails",
     rank=300,
 )

@@ -117,5 +117,15 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     applies=is_sampled,
     passed=PASSED,
+    evidence=(
+        "CPU time in the kernel, pages first touched, bytes read and written, exchanges of "
+        "threads, resident memory; the line under which most pages were touched, where every "
+        "other sample tells the same one"
+    ),
+    priced_by=(
+        "replay of the work without the kernel's time that files and exchanges do not "
+        "explain, less the part of the pages that stayed, as an upper bound"
+    ),
+    counts_from=f"{100 * LEAST_GAIN:g} % of the window",
     rank=295,
 )

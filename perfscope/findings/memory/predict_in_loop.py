@@ -199,5 +199,15 @@ DIAGNOSIS = Diagnosis(
     applies=uses_keras,
     intact=RANK_BY_RANK,
     passed=PASSED,
+    evidence=(
+        "seconds of a call, of it before the compiled function begins, the same of the "
+        "`_on_batch` method where the run calls it"
+    ),
+    priced_by=(
+        "replay with the `_on_batch` method's time where the run has it, else an upper "
+        "bound: the whole calls where setting up is most of them, what they set up where it "
+        "is not"
+    ),
+    counts_from=f"{2 * thresholds.PREDICTS_OFTEN} calls",
     rank=280,
 )

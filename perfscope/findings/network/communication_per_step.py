@@ -9,6 +9,7 @@ from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import (
     CROWDED,
+    FAIR_BYTES_PER_S,
     TWICE,
     Cause,
     NetworkFacts,
@@ -145,5 +146,11 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     needs=(unknown,),
     passed=PASSED,
+    evidence="moving and computing in each step, samples of a rank",
+    priced_by="replay with half the transfer: twice the batch in half as many steps",
+    counts_from=(
+        f"as `network_bound`; large collectives must reach {FAIR_BYTES_PER_S / 1e9:g} GB/s on "
+        "the bus"
+    ),
     rank=160,
 )

@@ -137,5 +137,8 @@ DIAGNOSIS = Diagnosis(
     applies=exchanges_on_hosts,
     passed=PASSED,
     needs=(_not_exposed, unknown),
+    evidence="exposed seconds of each exchange, of it in calls that carry tensors",
+    priced_by="replay on a network that needs no time: an upper bound",
+    counts_from="as `network_bound`",
     rank=150,
 )

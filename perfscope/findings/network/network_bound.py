@@ -12,6 +12,8 @@ from perfscope.findings.facts.network_facts import (
     FUSED,
     HALVED,
     HIDDEN,
+    TRANSFER_FAIL_SHARE,
+    TRANSFER_WARN_SHARE,
     TWICE,
     Cause,
     NetworkFacts,
@@ -164,5 +166,14 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     needs=(unknown,),
     passed=PASSED,
+    evidence=(
+        "transfer by rank, collectives by size, gain of each change, the functions that move data"
+    ),
+    priced_by="replay on a network that needs no time: an upper bound",
+    counts_from=(
+        f"{100 * TRANSFER_WARN_SHARE:g} % warns, {100 * TRANSFER_FAIL_SHARE:g} % fails; where "
+        f"ranks wait for CPUs it warns from {100 * TRANSFER_FAIL_SHARE:g} % on of what even "
+        "the fastest calls of a kind take, against the run without that waiting"
+    ),
     rank=180,
 )

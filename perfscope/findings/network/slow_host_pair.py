@@ -150,5 +150,11 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     applies=has_several_hosts,
     passed=PASSED,
+    evidence="messages and time by pair of hosts",
+    priced_by="what their messages take longer, both directions added up: an upper bound",
+    counts_from=(
+        f"{PAIR_RATIO:g} times the usual pair's time over 10 messages of about one size; "
+        "three pairs"
+    ),
     rank=190,
 )

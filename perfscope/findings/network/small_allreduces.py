@@ -9,6 +9,8 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import (
     CROWDED,
     FUSED,
+    SMALL_BYTES,
+    SMALL_SHARE,
     Cause,
     NetworkFacts,
     classes,
@@ -145,5 +147,11 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     needs=(unknown,),
     passed=PASSED,
+    evidence="calls, sizes, calls in each step, latency of groups, the functions that move data",
+    priced_by="replay with allreduces in quick succession fused; else their time as a bound",
+    counts_from=(
+        f"what this gives back as `network_bound` at most, and {100 * SMALL_SHARE:g} % of all "
+        f"transfer in collectives below {format_bytes(SMALL_BYTES)}"
+    ),
     rank=140,
 )

@@ -6,6 +6,8 @@ from perfscope.findings.core.gain import as_bound
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import (
+    FABRIC_LEAST_SHARE,
+    FAIR_BYTES_PER_S,
     Cause,
     NetworkFacts,
     classes,
@@ -142,5 +144,12 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     needs=(unknown,),
     passed=PASSED,
+    evidence="settings and what to set, fabric, best bandwidth, shortest call",
+    priced_by="replay on a network that needs no time: an upper bound",
+    counts_from=(
+        "as `network_bound`; a setting that costs less is told (info), a low rate (less than "
+        f"{100 * FABRIC_LEAST_SHARE:g} % of the fabric and {FAIR_BYTES_PER_S / 1e9:g} GB/s) "
+        "alone warns at most"
+    ),
     rank=130,
 )

@@ -230,5 +230,7 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     applies=_is_data_parallel,
     passed=PASSED,
+    evidence="samplers, broadcasts, learning rates",
+    counts_from="told (info), never judged",
     rank=400,
 )

@@ -89,5 +89,8 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     applies=_never_met,
     intact=RANK_BY_RANK,
+    evidence="processes started, size of the world, launcher, MPI library",
+    priced_by="no seconds: the run is not the one that was meant",
+    counts_from="always fails",
     rank=10,
 )

@@ -8,7 +8,7 @@ from perfscope.findings.core.finding import Evidence, Finding, not_measured
 from perfscope.findings.core.gain import NS
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.keras_loops import loops_of_calls
-from perfscope.findings.facts.tracing import Traced, traced_often
+from perfscope.findings.facts.tracing import TRACED_OFTEN, Traced, traced_often
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.damage import Need
@@ -167,5 +167,14 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     intact=frozenset(Need),
     passed=PASSED,
+    evidence="seconds before communication, first steps, traces, file and line of the function",
+    counts_from=(
+        f"traced more than {TRACED_OFTEN} times warns, more than {thresholds.TRACED_FAIL} "
+        f"fails, in fewer than {100 * TRACED_PER_STEP:g} % of the steps it is told (info); "
+        f"what torch.compile compiled more than {thresholds.COMPILED_OFTEN} times is told, as "
+        "often as PyTorch's limit allows (8), from when on it runs uncompiled, warns; "
+        f"{100 * START_UP_SHARE:g} % of the run and {thresholds.START_UP_LEAST_S:g} s before "
+        "ordinary steps are told (info)"
+    ),
     rank=370,
 )

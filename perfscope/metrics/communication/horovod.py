@@ -10,7 +10,7 @@ from perfscope.attribution.exposed import data_calls
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.preparation import Prepared
 from perfscope.matching.intervals import NOTHING, Times, disjoint_layer, union
-from perfscope.schema.communication import FusionBytes, HorovodLocation
+from perfscope.schema.horovod import FusionBytes, HorovodLocation
 from perfscope.trace.model import Rank, Table
 from perfscope.trace.operations import HOROVOD_CONTROL, HOROVOD_EXPOSED, code_of, name_of
 

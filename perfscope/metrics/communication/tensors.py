@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.schema.communication import (
+from perfscope.schema.horovod import (
     Negotiations,
     Spread,
     TensorActivity,

@@ -5,7 +5,7 @@ from itertools import zip_longest
 from perfscope.report.formats import bytes_, count, seconds
 from perfscope.report.sections.section import Context
 from perfscope.report.table import Column, Kind, Table
-from perfscope.schema.communication import Horovod
+from perfscope.schema.horovod import Horovod
 
 MOST_RANKS = 64
 RANKS = (

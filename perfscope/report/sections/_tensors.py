@@ -5,7 +5,7 @@ from itertools import zip_longest
 from perfscope.report.formats import bytes_, count, seconds
 from perfscope.report.sections.section import Context
 from perfscope.report.table import Column, Kind, Table
-from perfscope.schema.communication import TensorActivity, TensorFusions, Tensors, TensorSkew
+from perfscope.schema.horovod import TensorActivity, TensorFusions, Tensors, TensorSkew
 from perfscope.units import format_share
 
 MOST_RANKS = 64

@@ -1,4 +1,4 @@
-"""study.json: one document for every kind of study; docs/study-json.md lists its fields."""
+"""study.json: one document for every kind of study."""
 
 from collections.abc import Sequence
 from typing import Any, Final, cast

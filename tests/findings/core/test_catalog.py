@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -31,7 +30,8 @@ def test_every_diagnosis_has_a_name_and_a_rank_of_its_own() -> None:
 def test_every_diagnosis_says_what_it_looks_for() -> None:
     for diagnosis in catalog.diagnoses():
         assert diagnosis.title
-        assert diagnosis.description.endswith(".")
+        assert diagnosis.description.endswith((".", ".)"))
+        assert diagnosis.evidence
 
 
 def test_a_diagnosis_that_throws_becomes_an_error() -> None:
@@ -50,12 +50,6 @@ def test_every_finding_is_about_itself() -> None:
         assert finding.id == name
         assert finding.title
         assert finding.summary
-
-
-def test_the_docs_tell_every_diagnosis() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "findings.md").read_text(encoding="utf-8")
-    missing = [one.id for one in catalog.diagnoses() if f"| `{one.id}` |" not in text]
-    assert not missing
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from perfscope.document.tensors import sentence
 from perfscope.metrics.communication.tensors import ONE_RANK, tensor_times, union_ns
 from perfscope.metrics.compute import compute
 from perfscope.readers.horovod.reader import open_horovod_timeline
-from perfscope.schema.communication import Spread, Tensors
+from perfscope.schema.horovod import Spread, Tensors
 from tests.support.trace_builder import TraceBuilder
 
 Event = dict[str, Any]

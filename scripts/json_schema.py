@@ -1,19 +1,21 @@
 """The declarations of analysis.json and study.json as JSON Schema, for other people's tools."""
 
+from __future__ import annotations
+
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from perfscope.schema.analysis import Analysis
 from perfscope.schema.check import key_of, kinds_of
+from scripts.schema_pages import described
 
 Json = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 
 
-def json_schema(structure: type = Analysis, title: str = "analysis.json") -> Json:
+def json_schema(structure: type, title: str) -> Json:
     """The schema of a whole document; structures stand in `$defs` by their names."""
     known: dict[str, Json] = {}
     _refer(structure, known)
@@ -26,10 +28,14 @@ def _refer(structure: Any, known: dict[str, Json]) -> Json:
     name = structure.__name__
     if name not in known:
         known[name] = {}  # it may hold itself
+        text, said = described(structure)
         known[name] = {
-            "description": structure.__doc__,
+            "description": text,
             "type": "object",
-            "properties": {key: _of(kind, known) for key, kind in kinds_of(structure).items()},
+            "properties": {
+                key: _of(kind, known) | ({"description": said[key]} if key in said else {})
+                for key, kind in kinds_of(structure).items()
+            },
             "required": [
                 key_of(field.name) for field in fields(structure) if field.default is MISSING
             ],
