@@ -166,6 +166,7 @@ class _Assembly:
         node = self._facts["nodes"][number]
         named = self._labels.nodes[node - 1] if 0 < node <= len(self._labels.nodes) else ""
         start_ns, end_ns = self._locations.life_ns(number, self._facts["last_ns"])
+        told_ns = self._locations.detail_end_ns(number)
         return Rank(
             number=number,
             host=named or (f"node {node}" if node else ""),
@@ -174,7 +175,8 @@ class _Assembly:
             end_ns=end_ns,
             main_tid=MAIN_THREAD,
             ending=self._locations.ending(number, is_finalized=False, is_open=False),
-            detail_end_ns=self._locations.detail_end_ns(number),
+            # a file may be cut off before the records of the moment at which a task is created
+            detail_end_ns=None if told_ns is None else max(told_ns, start_ns),
             compute=self._locations.compute(number),
             team=self._locations.team(number),
         )

@@ -14,6 +14,7 @@ from perfscope.readers.paraver.reader import open_paraver
 from perfscope.schema.check import problems
 from perfscope.schema.enums import EndKind
 from tests.support.paraver_files import barrier_run, call, header, states, world, write
+from tests.support.trace_invariants import check_trace
 
 
 def document(path: Path) -> dict[str, Any]:
@@ -29,6 +30,14 @@ def test_a_header_alone_is_no_trace(tmp_path: Path) -> None:
     path = write(tmp_path / "a.prv", header(100, [1, 1], 1), [world(2), "# nothing else"])
     with pytest.raises(UnreadableInputError, match="no record of any task"):
         open_paraver(path)
+
+
+def test_a_file_may_end_before_a_task_is_created(tmp_path: Path) -> None:
+    """Its last record begins at 0 and says that the task is created 11 us later."""
+    path = write(tmp_path / "a.prv", header(100, [1, 1], 1), [world(2), "1:1:1:1:1:0:11000:2"])
+    trace = open_paraver(path)
+    check_trace(trace)
+    assert [(rank.start_ns, rank.detail_end_ns) for rank in trace.ranks] == [(11_000, 11_000)]
 
 
 @pytest.mark.parametrize("compressed", [False, True])
