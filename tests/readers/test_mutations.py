@@ -20,7 +20,7 @@ from tests.readers.cube import test_cube
 from tests.readers.flight import test_flight
 from tests.readers.joblog import test_joblog
 from tests.readers.pyspy import test_pyspy
-from tests.readers.rocprof import test_rocprof
+from tests.readers.rocprof import profiles, test_rocprof
 from tests.readers.talp import test_talp
 from tests.support import paraver_files
 from tests.support.environments import REPOSITORY
@@ -112,6 +112,12 @@ def table(place: Path) -> Path:
     return path
 
 
+def database(place: Path) -> Path:
+    """The same in a database."""
+    place.mkdir()
+    return profiles.database(place / "7_results.db")
+
+
 def log(place: Path) -> Path:
     """The log of a job."""
     place.mkdir()
@@ -122,7 +128,7 @@ def log(place: Path) -> Path:
 
 SOURCES: tuple[Callable[[Path], Path], ...] = (
     *(recording, archive, profile, paraver, timeline),
-    *(efficiencies, stacks, dump, cube, packets, table, log),
+    *(efficiencies, stacks, dump, cube, packets, table, database, log),
 )
 
 

@@ -1,26 +1,14 @@
-"""An SQLite export of Nsight Systems: the tables and columns that it has, and their rows.
-
-Tables are made when they are needed, and releases add and rename columns: what is not there is
-missing, and a row is taken where its times are whole numbers.
-"""
+"""An SQLite export of Nsight Systems, whose tables name processes by serialized ids."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from perfscope.errors import UnreadableInputError
-from perfscope.files import open_database, size_of
+from perfscope.readers.common.database import Database, is_whole
 
-MAGIC = b"SQLite format 3\0"
-MOST_TEXT = 1 << 28
-"""Characters of all strings together."""
-ROWS_AT_ONCE = 4096
-STEPS_AT_ONCE = 1_000_000
-STEPS_PER_BYTE = 16
-"""A row takes three or four steps of SQLite for each of its bytes. Pages that are damaged so that
-they name each other give more rows than any memory holds."""
 OWN_TABLES = {"TARGET_INFO_SESSION_START_TIME", "CUPTI_ACTIVITY_KIND_KERNEL", "NVTX_EVENTS"}
+WHAT = "an export of Nsight Systems"
+ACTION = "Export the report again: nsys export --type sqlite REPORT.nsys-rep"
 
 
 def pid_of(serialized: Any) -> int | None:
@@ -33,137 +21,37 @@ def _process(column: str) -> str:
     return f'(("{column}" >> 24) & {0xFFFFFF})'
 
 
-def _is_whole(column: str) -> str:
-    return f"(typeof(\"{column}\") = 'integer')"
-
-
-def _where(known: set[str], whole: Sequence[str]) -> str:
-    return " AND ".join(_is_whole(column) for column in whole if column in known) or "1"
-
-
-class Database:
-    """An export, opened to be read and never written.
+class ExportDatabase(Database):
+    """The file, opened to be read and never written.
 
     Raises:
         UnreadableInputError: it is no sound database.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._most_turns = 1 + size_of(path) * STEPS_PER_BYTE // STEPS_AT_ONCE
-        self._turns = 0
-        try:
-            self._connection = open_database(path)
-        except OSError as error:
-            raise self._error(f"{error.strerror or error}.") from error
-        with self._readable():
-            self._connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
-            self._connection.execute("PRAGMA trusted_schema = OFF")
-            self._connection.set_progress_handler(self._is_endless, STEPS_AT_ONCE)
-            found = self._connection.execute(
-                "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE%'"
-            )
-            self.tables = {str(name) for (name,) in found}
-
-    def __enter__(self) -> "Database":  # noqa: PYI034, Self came with Python 3.11
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._connection.close()
+        super().__init__(path, what=WHAT, action=ACTION)
 
     @property
     def is_nsys(self) -> bool:
         """Whether Nsight Systems wrote it."""
         return "StringIds" in self.tables and bool(OWN_TABLES & self.tables)
 
-    def columns(self, table: str) -> set[str]:
-        """What a table has; nothing where it is not there."""
-        if table not in self.tables:
-            return set()
-        with self._readable():
-            return {
-                str(row[1]) for row in self._connection.execute(f'PRAGMA table_info("{table}")')
-            }
-
-    def rows(
-        self,
-        table: str,
-        columns: Sequence[str],
-        whole: Sequence[str] = (),
-        of: tuple[str, int] | None = None,
+    def rows_of(
+        self, pid: int, table: str, columns: Sequence[str], whole: Sequence[str], owner: str
     ) -> Iterator[tuple[Any, ...]]:
-        """The rows of a table in their order.
+        """The rows of one process, and those that name none.
 
         Args:
+            pid: the process.
             table: its name.
-            columns: what a row is to hold; None for columns that the table lacks.
+            columns: what a row is to hold.
             whole: columns that hold a whole number in every row that is given.
-            of: a column of serialized ids and a process: rows of others are left out, those that
-                name none are not.
+            owner: the column of serialized ids.
         """
+        where = f"NOT {is_whole(owner)} OR {_process(owner)} = {pid:d}"
         known = self.columns(table)
-        told = ", ".join(f'"{name}"' if name in known else "NULL" for name in columns)
-        where = _where(known, whole)
-        if of is not None and of[0] in known:
-            where += f" AND (NOT {_is_whole(of[0])} OR {_process(of[0])} = {of[1]:d})"
-        yield from self._select(table, known, told, where, whole)
+        yield from self.rows(table, columns, whole, where if owner in known else "1")
 
     def processes(self, table: str, column: str, whole: Sequence[str] = ()) -> set[int]:
         """The processes that a column of serialized ids names, in rows with these whole numbers."""
-        known, needed = self.columns(table), (column, *whole)
-        told = f"DISTINCT {_process(column)}"
-        return {pid for (pid,) in self._select(table, known, told, _where(known, needed), needed)}
-
-    def lost(self, table: str, whole: Sequence[str]) -> int:
-        """How many rows of a table lack one of these whole numbers."""
-        known = self.columns(table)
-        where = f"NOT ({_where(known, whole)})" if known.issuperset(whole) else "1"
-        return next((count for (count,) in self._select(table, known, "count(*)", where)), 0)
-
-    def _select(
-        self, table: str, known: set[str], told: str, where: str, needed: Sequence[str] = ()
-    ) -> Iterator[tuple[Any, ...]]:
-        if not known or not known.issuperset(needed):
-            return
-        with self._readable():
-            self._turns = 0
-            found = self._connection.execute(f'SELECT {told} FROM "{table}" WHERE {where}')
-            while rows := found.fetchmany(ROWS_AT_ONCE):
-                yield from rows
-
-    def _is_endless(self) -> bool:
-        """Ends a query that takes longer than the file has rows for."""
-        self._turns += 1
-        return self._turns > self._most_turns
-
-    def strings(self) -> dict[int, str]:
-        """The texts that tables name by number.
-
-        Raises:
-            UnreadableInputError: they would fill the memory.
-        """
-        found, left = {}, MOST_TEXT
-        for number, text in self.rows("StringIds", ("id", "value"), whole=("id",)):
-            if not isinstance(text, str):
-                continue
-            left -= len(text)
-            if left < 0:
-                raise self._error(f"Its texts are longer than {MOST_TEXT:,} characters.")
-            found[number] = text
-        return found
-
-    @contextmanager
-    def _readable(self) -> Iterator[None]:
-        try:
-            yield
-        except (self._connection.Error, OverflowError) as error:
-            if self._turns > self._most_turns:
-                raise self._error("Its tables hold more rows than its bytes can.") from error
-            raise self._error(f"SQLite: {error}.") from error
-
-    def _error(self, why: str) -> UnreadableInputError:
-        return UnreadableInputError(
-            f"{self.path} cannot be read as an export of Nsight Systems.",
-            why=why,
-            action="Export the report again: nsys export --type sqlite REPORT.nsys-rep",
-        )
+        return self.different(table, column, _process(column), whole)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from perfscope.readers.kineto.made import Event, interval
-from perfscope.readers.nsys.database import Database
+from perfscope.readers.nsys.database import ExportDatabase
 
 RANGES = (59, 60)
 """NvtxPushPopRange and NvtxStartEndRange, of which an export has both ends."""
@@ -64,7 +64,7 @@ class Export:
         host: where it was recorded, "" unknown.
     """
 
-    database: Database
+    database: ExportDatabase
     strings: Mapping[int, str]
     origin_ns: int = 0
     ranks: Mapping[int, int] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Export:
         return found or (otherwise if isinstance(otherwise, str) else "") or "unknown"
 
 
-def processes(database: Database, ranks: Mapping[int, int]) -> list[int]:
+def processes(database: ExportDatabase, ranks: Mapping[int, int]) -> list[int]:
     """The processes that are ranks: those of MPI or with work of a device, else those with events.
 
     Args:
@@ -117,7 +117,7 @@ def _device(export: Export, pid: int) -> Iterator[Event]:
     """Kernels, copies and fills, on the streams of their devices."""
     for table, category in DEVICE_TABLES.items():
         columns = (*_DEVICE_COLUMNS, "demangledName", "shortName", "bytes", "copyKind")
-        for row in export.database.rows(table, columns, whole=TIMES, of=("globalPid", pid)):
+        for row in export.database.rows_of(pid, table, columns, TIMES, "globalPid"):
             start, end, device, stream, correlation, name, short, size, copy = row
             if category == "kernel":
                 label = export.text(name, export.text(short))
@@ -129,7 +129,7 @@ def _device(export: Export, pid: int) -> Iterator[Event]:
 
 def _runtime(export: Export, pid: int) -> Iterator[Event]:
     columns = ("start", "end", "globalTid", "correlationId", "nameId")
-    rows = export.database.rows(RUNTIME_TABLE, columns, whole=TIMES, of=("globalTid", pid))
+    rows = export.database.rows_of(pid, RUNTIME_TABLE, columns, TIMES, "globalTid")
     for start, end, thread, correlation, name in rows:
         label, told = _VERSION.sub("", export.text(name)), _numbers(correlation=correlation)
         yield interval("cuda_runtime", label, start, end, tid_of(thread), told)
@@ -141,7 +141,7 @@ def _ranges(export: Export, pid: int) -> Iterator[Event]:
     Only where nothing stands in the default domain the others count, but for NCCL's.
     """
     columns = ("start", "end", "globalTid", "eventType", "text", "textId", "domainId")
-    found = export.database.rows(RANGE_TABLE, columns, whole=OF_THREAD, of=("globalTid", pid))
+    found = export.database.rows_of(pid, RANGE_TABLE, columns, OF_THREAD, "globalTid")
     rows = [row for row in found if row[3] in RANGES]
     plain = [row for row in rows if not row[6]] or rows
     plain.sort(key=lambda row: (row[0], -row[1]))
@@ -162,9 +162,7 @@ def _calls(export: Export, pid: int) -> Iterator[Event]:
     calls = [
         (table, row)
         for table in MPI_TABLES
-        for row in export.database.rows(
-            table, _CALL_COLUMNS, whole=OF_THREAD, of=("globalTid", pid)
-        )
+        for row in export.database.rows_of(pid, table, _CALL_COLUMNS, OF_THREAD, "globalTid")
     ]
     calls.sort(key=lambda call: call[1][:2])
     collective = [row for table, row in calls if table == MPI_TABLES[0]]

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from perfscope.errors import UnreadableInputError
+from perfscope.readers.common.database import MAGIC
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.kineto.file import KinetoContents, Part
 from perfscope.readers.kineto.made import contents_from
 from perfscope.readers.kineto.reader import Form, joined, read_each
 from perfscope.readers.nsys import events
-from perfscope.readers.nsys.database import MAGIC, Database, pid_of
+from perfscope.readers.nsys.database import ExportDatabase, pid_of
 from perfscope.readers.nsys.events import Export
 from perfscope.trace.model import Format, Trace
 from perfscope.units import counted
@@ -28,7 +29,7 @@ def _recognizes(place: Place) -> bool:
     if place.is_directory or not place.raw.startswith(MAGIC):
         return False
     try:
-        with Database(place.path) as database:
+        with ExportDatabase(place.path) as database:
             return database.is_nsys
     except UnreadableInputError:
         return b"TARGET_INFO_SESSION_START_TIME" in place.raw
@@ -61,11 +62,11 @@ def _doubts_on_world(trace: Trace) -> list[str]:
 
 def _read(path: Path) -> tuple[list[KinetoContents], list[str]]:
     """What each rank of a file did, and what is to be said of the file."""
-    with Database(path) as database:
+    with ExportDatabase(path) as database:
         ranks = _ranks(database)
         export = Export(
             database,
-            strings=database.strings(),
+            strings=database.strings("StringIds", "value"),
             origin_ns=_origin_ns(database),
             ranks=ranks,
             domains=_domains(database),
@@ -95,13 +96,13 @@ def _contents(path: Path, export: Export, pid: int, *, is_alone: bool) -> Kineto
     return contents_from(path, events.events_of(export, pid), members, part)
 
 
-def _origin_ns(database: Database) -> int:
+def _origin_ns(database: ExportDatabase) -> int:
     columns = ("utcEpochNs",)
     rows = database.rows("TARGET_INFO_SESSION_START_TIME", columns, whole=columns)
     return next((origin for (origin,) in rows if 0 < origin < 1 << 62), 0)
 
 
-def _ranks(database: Database) -> dict[int, int]:
+def _ranks(database: ExportDatabase) -> dict[int, int]:
     """Ranks of MPI by process."""
     columns = ("globalPid", "rank")
     found = {
@@ -112,7 +113,7 @@ def _ranks(database: Database) -> dict[int, int]:
     return found if len(set(found.values())) == len(found) else {}
 
 
-def _domains(database: Database) -> dict[tuple[int | None, int], str]:
+def _domains(database: ExportDatabase) -> dict[tuple[int | None, int], str]:
     columns = ("globalTid", "domainId", "text", "eventType")
     rows = database.rows("NVTX_EVENTS", columns, whole=("domainId", "eventType"))
     return {
@@ -122,14 +123,14 @@ def _domains(database: Database) -> dict[tuple[int | None, int], str]:
     }
 
 
-def _host(database: Database) -> str:
+def _host(database: ExportDatabase) -> str:
     rows = database.rows("TARGET_INFO_SYSTEM_ENV", ("name", "value"))
     return next(
         (value for name, value in rows if name == "Hostname" and isinstance(value, str)), ""
     )
 
 
-def _devices(database: Database, pid: int) -> list[Mapping[str, Any]]:
+def _devices(database: ExportDatabase, pid: int) -> list[Mapping[str, Any]]:
     """The GPUs by the numbers that the process gives them."""
     numbers = {
         gpu: number

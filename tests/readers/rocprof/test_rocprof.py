@@ -1,5 +1,7 @@
-"""CSV files of rocprof and rocprofv3, with the heads that their releases write."""
+"""Files of rocprof and rocprofv3, as their releases write them."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +12,10 @@ from perfscope.metrics.compute import compute
 from perfscope.readers.common.spread import spread_by
 from perfscope.readers.registry import open_trace, open_traces
 from perfscope.readers.rocprof import reader
+from perfscope.schema.enums import PhaseKind
 from perfscope.trace.devices import DeviceKind
 from perfscope.trace.model import Format, Trace
+from tests.readers.rocprof import profiles
 from tests.support.trace_invariants import check_trace
 
 SIZES = '"LDS_Block_Size","Scratch_Size","Workgroup_Size_X","Grid_Size_X"'
@@ -35,7 +39,7 @@ COPIES = """"Kind","Direction","Source_Agent_Id","Destination_Agent_Id","Correla
 CALLS = """"Domain","Function","Process_Id","Thread_Id","Correlation_Id","Start_Timestamp","End_Timestamp"
 "HIP_RUNTIME_API","hipLaunchKernel",7,7,8,800000,810000
 """  # noqa: E501
-NAME = "gemm(double*, int)"
+NAME = profiles.NAME
 
 
 def kernel(release: str, **told: object) -> str:
@@ -129,3 +133,85 @@ def test_more_rows_than_memory_holds_are_an_error(
     )
     with pytest.raises(UnreadableInputError, match="too many events"):
         open_trace(tmp_path / "a.csv")
+
+
+FORMS: tuple[Callable[[Path], Path], ...] = (
+    lambda place: profiles.document(place / "7_results.json", profiles.process()),
+    lambda place: profiles.database(place / "7_results.db"),
+)
+
+
+@pytest.mark.parametrize("write", FORMS)
+def test_json_and_databases_tell_the_same_as_tables(
+    tmp_path: Path, write: Callable[[Path], Path]
+) -> None:
+    trace = open_trace(write(tmp_path))
+    check_trace(trace)
+    (rank,) = trace.ranks
+    assert (trace.format, rank.pid, rank.host) == (Format.ROCPROF, 7, "n0")
+    assert rank.devices is not None
+    rows = rank.devices.rows
+    (ran,) = rows[rows["kind"] == DeviceKind.COMPUTE]
+    (copied,) = rows[rows["kind"] == DeviceKind.MEMCPY]
+    assert trace.names[ran["name"]] == NAME
+    assert (ran["device"], copied["device"], copied["bytes"]) == (4, 4, 64)
+    assert (ran["t1"] - ran["t0"], ran["t0"] - ran["launch"]) == (500_000, 200_000)
+    assert rank.phases["kind"].tolist() == [PhaseKind.EVALUATE]
+    results = compute(trace)
+    assert results.efficiency.parallel_efficiency.value is None
+    assert results.devices is not None
+    assert [device.name for device in results.devices.devices] == ["Instinct MI300X"]
+
+
+def test_processes_of_one_file_are_ranks(tmp_path: Path) -> None:
+    one = profiles.document(tmp_path / "a.json", profiles.process(7), profiles.process(8))
+    for path in (one, profiles.database(tmp_path / "b.db", 7, 8)):
+        trace = open_trace(path)
+        check_trace(trace)
+        assert [rank.pid for rank in trace.ranks] == [7, 8]
+        assert all(rank.devices is not None and len(rank.devices.rows) for rank in trace.ranks)
+
+
+def test_a_process_in_three_forms_is_read_once(tmp_path: Path) -> None:
+    for write in FORMS:
+        write(tmp_path)
+    trace = opened(tmp_path, **{"7_kernel_trace": kernel("rocprofv3 7")})
+    assert len(trace.ranks) == 1
+    assert sum("tells of the same process" in note for note in trace.notes) == 2
+
+
+@pytest.mark.parametrize("write", FORMS)
+def test_what_is_cut_off_is_an_error(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+    path = write(tmp_path)
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) * 6 // 10])
+    with pytest.raises(UnreadableInputError) as raised:
+        open_trace(path)
+    assert all(raised.value.lines())
+
+
+def test_odd_records_are_counted_and_name_nothing(tmp_path: Path) -> None:
+    odd = profiles.process()
+    records = odd["buffer_records"]
+    for begin, end in ((5, 4), ("x", 9), (None, 1), (-3, 4), (1, 1 << 63)):
+        row = dict(records["hip_api"][0], start_timestamp=begin, end_timestamp=end)
+        records["hip_api"].append(row)
+    records["kernel_dispatch"][0]["dispatch_info"] = {"kernel_id": 99, "agent_id": 7}
+    records["memory_copy"][0] |= {"kind": 77, "operation": -1, "bytes": "x"}
+    odd["strings"]["marker_api"] = [3, None]
+    trace = open_trace(profiles.document(tmp_path / "a.json", odd))
+    check_trace(trace)
+    assert any("left out 5 records" in note for note in trace.notes)
+    (rank,) = trace.ranks
+    assert rank.devices is not None
+    names = {trace.names[number] for number in rank.devices.rows["name"].tolist()}
+    assert names == {"unknown"}
+
+
+@pytest.mark.parametrize("value", [[], {}, [3], [{}], "x", None])
+def test_a_profile_of_nothing_is_an_error(tmp_path: Path, value: object) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"rocprofiler-sdk-tool": value}))
+    with pytest.raises(UnreadableInputError) as raised:
+        open_trace(path)
+    assert all(raised.value.lines())

@@ -1,0 +1,205 @@
+"""rocpd, the SQLite databases that rocprofv3 writes unless it is told otherwise.
+
+A table of each kind for each process that was written into the file: `rocpd_region_UUID`. Source:
+rocpd's schema, version 3.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from perfscope.errors import UnreadableInputError
+from perfscope.files import parse_json
+from perfscope.readers.common.database import Database
+from perfscope.readers.kineto.made import Event
+from perfscope.readers.rocprof import records
+from perfscope.units import counted
+
+WHAT = "a database of rocprofv3 (rocpd)"
+ACTION = "Copy it again, or record again: rocprofv3 --runtime-trace"
+SIGN = b"rocpd_info_process"
+_PROCESS = re.compile(r"rocpd_info_process(\w*)")
+TIMES = ("start", "end")
+
+
+def open_rocpd(path: Path) -> Database:
+    """The database, to be read and never written.
+
+    Raises:
+        UnreadableInputError: it is no sound database.
+    """
+    return Database(path, what=WHAT, action=ACTION)
+
+
+def recognizes(path: Path, head: bytes) -> bool:
+    """Whether an SQLite database is such a one."""
+    try:
+        with open_rocpd(path) as database:
+            return bool(_suffixes(database))
+    except UnreadableInputError:
+        return SIGN in head
+
+
+def _suffixes(database: Database) -> list[str]:
+    """How tables of each process that the file holds end."""
+    return sorted(found[1] for name in database.tables if (found := _PROCESS.fullmatch(name)))
+
+
+@dataclass(frozen=True)
+class Told:
+    """What one process left in the tables of its own.
+
+    Attributes:
+        database: the file.
+        suffix: how its tables end.
+        number: of the process in them.
+        pid: as the system numbers it, "" unknown.
+        host: where it ran, "" unknown.
+    """
+
+    database: Database
+    suffix: str
+    number: int
+    pid: str
+    host: str
+
+    def rows(
+        self, table: str, columns: tuple[str, ...], whole: tuple[str, ...] = ()
+    ) -> Iterator[tuple[Any, ...]]:
+        """Rows of one of its tables, of all processes there."""
+        return self.database.rows(f"rocpd_{table}{self.suffix}", columns, whole)
+
+    @cached_property
+    def strings(self) -> Mapping[int, str]:
+        """Texts by number."""
+        return self.database.strings(f"rocpd_string{self.suffix}", "string")
+
+    @cached_property
+    def events(self) -> Mapping[int, tuple[int | None, int | None, str]]:
+        """Of each event its category, the number of the call it came from, and its message."""
+        columns = ("id", "category_id", "stack_id", "extdata")
+        return {
+            number: (category, call, _message(more))
+            for number, category, call, more in self.rows("event", columns, ("id",))
+        }
+
+    @cached_property
+    def devices(self) -> list[dict[str, Any]]:
+        """The GPUs, by their numbers among all agents, as tables of rocprofv3 have them."""
+        columns = ("id", "type", "absolute_index", "product_name", "name")
+        return [
+            {
+                "id": number if index is None else index,
+                "name": product or name or "",
+                "agent": number,
+            }
+            for number, kind, index, product, name in self.rows("info_agent", columns, ("id",))
+            if kind == "GPU"
+        ]
+
+
+def processes_in(database: Database) -> list[Told]:
+    """What a file holds of each process.
+
+    Raises:
+        UnreadableInputError: it is damaged, or holds none.
+    """
+    found = []
+    for suffix in _suffixes(database):
+        hosts = dict(database.rows(f"rocpd_info_node{suffix}", ("id", "hostname"), ("id",)))
+        columns = ("id", "pid", "nid")
+        for number, pid, node in database.rows(f"rocpd_info_process{suffix}", columns, ("id",)):
+            host = hosts.get(node)
+            shown = str(pid) if isinstance(pid, int) else ""
+            named = host if isinstance(host, str) else ""
+            found.append(Told(database, suffix, number, shown, named))
+    if not found:
+        raise UnreadableInputError(
+            f"{database.path} holds no process.", why="Its tables are empty.", action=ACTION
+        )
+    return found
+
+
+def events_of(told: Told, notes: list[str]) -> Iterator[Event]:
+    """What a process and its devices did; rows without a time are counted.
+
+    Args:
+        told: the process.
+        notes: takes what is to be said of it.
+    """
+    left_out = 0
+    for make in (_kernels, _copies, _regions):
+        for event in make(told):
+            if event is None:
+                left_out += 1
+            else:
+                yield event
+    if left_out:
+        notes.append(
+            f"Process {told.pid}: left out {counted(left_out, 'row')} without a usable time."
+        )
+
+
+def _kernels(told: Told) -> Iterator[Event | None]:
+    names = dict(told.rows("info_kernel_symbol", ("id", "display_name"), ("id",)))
+    devices = {device["agent"]: device["id"] for device in told.devices}
+    columns = (*TIMES, "pid", "agent_id", "queue_id", "kernel_id", "event_id")
+    for begin, end, process, agent, queue, kernel, event in told.rows("kernel_dispatch", columns):
+        if process != told.number:
+            continue
+        when = records.span(begin, end)
+        name = names.get(kernel)
+        shown = name if isinstance(name, str) and name else "unknown"
+        yield when and records.kernel(
+            shown, when, devices.get(agent, 0), _whole(queue), _call(told, event)
+        )
+
+
+def _copies(told: Told) -> Iterator[Event | None]:
+    devices = {device["agent"]: device["id"] for device in told.devices}
+    columns = (*TIMES, "pid", "name_id", "src_agent_id", "dst_agent_id", "size", "event_id")
+    for begin, end, process, name, source, target, size, event in told.rows("memory_copy", columns):
+        if process != told.number:
+            continue
+        when = records.span(begin, end)
+        direction = told.strings.get(name, "unknown")
+        agent = source if records.is_to_host(direction) else target
+        yield when and records.copy(
+            direction, when, devices.get(agent, 0), _call(told, event), size
+        )
+
+
+def _regions(told: Told) -> Iterator[Event | None]:
+    columns = (*TIMES, "pid", "tid", "name_id", "event_id")
+    for begin, end, process, thread, name, event in told.rows("region", columns):
+        if process != told.number:
+            continue
+        when = records.span(begin, end)
+        category, call, message = told.events.get(event, (None, None, ""))
+        kind = told.strings.get(category, "") if category is not None else ""
+        called = message or told.strings.get(name, "unknown")
+        yield when and records.call(kind, called, when, _whole(thread), call)
+
+
+def _call(told: Told, event: object) -> int | None:
+    found = told.events.get(event) if isinstance(event, int) else None
+    return found[1] if found else None
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) and value >= 0 else 0
+
+
+def _message(more: object) -> str:
+    """What the program called a range, in the JSON of its event."""
+    if not isinstance(more, str) or '"message"' not in more:
+        return ""
+    try:
+        value = parse_json(more.encode(), [])
+    except ValueError:
+        return ""
+    found = value.get("message") if isinstance(value, dict) else None
+    return found if isinstance(found, str) else ""
