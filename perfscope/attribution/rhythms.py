@@ -1,5 +1,7 @@
 """Work that recurs every few steps, by its rhythm in the stack samples and not by its name."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -18,12 +20,16 @@ from perfscope.attribution.stack_rules import (
 )
 from perfscope.schema.enums import Activity
 from perfscope.trace.model import Rank, Trace
+from perfscope.trace.operations import name_of
 
 LEAST_TIMES = 3
 """Fewer occurrences have no rhythm."""
 
 LEAST_EVERY = 4
 """Steps from one occurrence to the next: what comes more often may be a part of the training."""
+
+LITTLE = 0.1
+"""Of the bytes that a step exchanges: what has more added up over the ranks trains by that."""
 
 STEP_SAMPLES = 3
 """Samples of one occurrence, on average: what takes so long is seen each time."""
@@ -68,6 +74,50 @@ class Rhythm:
     computes: bool
 
 
+@dataclass(frozen=True)
+class _Exchange:
+    """What a rank exchanges in each of its steps, and after the last; shape (steps + 1,)."""
+
+    calls: Ints
+    exchanged: Ints  # bytes
+    reduced: Ints  # bytes, of what is added up over the ranks
+
+    @classmethod
+    def of(cls, rank: Rank, ends: Ints) -> _Exchange:
+        """That of its main location."""
+        calls = rank.operations[rank.operations["tid"] == rank.main_tid]
+        step, count = np.searchsorted(ends, calls["t1"]), len(ends) + 1
+        moved = (calls["sent"] + calls["received"]).astype(np.float64)
+        adds = moved * np.isin(calls["op"], [op for op in np.unique(calls["op"]) if _adds(op)])
+        return cls(
+            np.bincount(step, minlength=count),
+            np.bincount(step, moved, count).astype(np.int64),
+            np.bincount(step, adds, count).astype(np.int64),
+        )
+
+    def least_every(self, steps: Ints) -> int | None:
+        """How rarely work must come, in steps, to be no part of the training; None: it is one.
+
+        Work that has gradients of its own added up trains something. Work after which no more than
+        figures are exchanged comes as often as every second step.
+        """
+        little = LITTLE * float(np.median(self.exchanged))
+        if little and self._more(self.reduced, steps) >= little:
+            return None
+        is_figure = self._more(self.calls, steps) > 0
+        return 2 if is_figure and self._more(self.exchanged, steps) < little else LEAST_EVERY
+
+    def _more(self, values: Ints, steps: Ints) -> float:
+        """By how much the median of some steps is above that of all others."""
+        here = np.zeros(len(values), np.bool_)
+        here[steps] = True
+        return float(np.median(values[here]) - np.median(values[~here])) if not here.all() else 0.0
+
+
+def _adds(op: int) -> bool:
+    return "reduce" in name_of(int(op)).lower()
+
+
 def rhythms(trace: Trace, ends: Sequence[Ints]) -> tuple[Rhythm, ...]:
     """All such functions; what they call recurs as they do, and is among them.
 
@@ -76,14 +126,14 @@ def rhythms(trace: Trace, ends: Sequence[Ints]) -> tuple[Rhythm, ...]:
         ends: when each rank's steps ended; empty where no steps are known.
     """
     functions = sorted({(f.function, f.file) for f in trace.frames if _can_recur(f.file)})
-    if not functions or not any(len(own) >= LEAST_TIMES * LEAST_EVERY for own in ends):
+    if not functions or not any(len(own) >= LEAST_TIMES * 2 for own in ends):
         return ()
     (stack, function), count = _members(trace, functions), len(functions)
     computes = np.isin(stack_activities(trace), [ACTIVITIES.index(one) for one in COMPUTES])
     total, agreed = np.zeros((2, count), np.int64)
     found: list[tuple[int, Rhythm]] = []
     for rank, own in zip(trace.ranks, ends, strict=True):
-        rows = _of_main(rank)
+        rows, exchange = _of_main(rank), _Exchange.of(rank, own)
         step = np.searchsorted(own, rows["t"].astype(np.int64))
         seen = np.bincount(rows["stack"].astype(np.int64), minlength=len(trace.stacks))
         total += np.bincount(function, seen[stack], count).astype(np.int64)
@@ -91,7 +141,7 @@ def rhythms(trace: Trace, ends: Sequence[Ints]) -> tuple[Rhythm, ...]:
         rows, step = rows[inside], step[inside]
         apart = float(np.median(np.diff(rows["t"]))) / 1e9 if len(rows) > 1 else 0.0
         for place, (steps, counts) in _by_function(rows, step, stack, function).items():
-            if not _recurs(steps, counts, len(own)):
+            if not _recurs(steps, counts, len(own), exchange.least_every(steps)):
                 continue
             mine = seen * np.isin(np.arange(len(seen)), stack[function == place])
             agreed[place] += int(mine.sum())
@@ -175,12 +225,14 @@ def _by_function(
     return dict(zip(ones.tolist(), parts, strict=True))
 
 
-def _recurs(steps: Ints, counts: Ints, known: int) -> bool:
+def _recurs(steps: Ints, counts: Ints, known: int, least: int | None) -> bool:
     """Whether a function comes back after about as many steps, for long each time."""
+    if least is None:
+        return False
     if len(steps) < LEAST_TIMES or counts.sum() < STEP_SAMPLES * len(steps):
         return False
     apart = np.diff(steps)
-    is_rare = np.median(apart) >= LEAST_EVERY and LEAST_EVERY * len(steps) <= known
+    is_rare = np.median(apart) >= least and least * len(steps) <= known
     return bool(is_rare and steps[-1] - steps[0] >= LEAST_SPAN * known and is_steady(apart))
 
 

@@ -22,9 +22,16 @@ SAVE = (MAIN, ("wobble", "/job/go.py", 60), ("dump", "/usr/lib/python3.11/json/_
 
 
 def record(
-    does: set[int], *, ranks: tuple[int, ...] = (0, 1), stack: tuple[FrameLike, ...] = STRANGE
+    does: set[int],
+    *,
+    ranks: tuple[int, ...] = (0, 1),
+    stack: tuple[FrameLike, ...] = STRANGE,
+    reduced: int = 0,
 ) -> Results:
-    """Two ranks, 200 steps of 0.1 s with an allreduce each; some ranks do more in some steps."""
+    """Two ranks, 200 steps of 0.1 s with an allreduce each; some ranks do more in some steps.
+
+    `reduced` bytes of what they do then are added up in a call of its own, 0 none.
+    """
     builder, clock = TraceBuilder(2, end_s=1e3), 1.0
     for step in range(200):
         for number in (0, 1):
@@ -34,6 +41,9 @@ def record(
                 for tick in range(round(spent * 20)):
                     rank.stack(begin + 0.01 + tick / 20, frames)
             end = clock + 0.1 + (0.5 if step in does else 0.0)
+            if step in does and reduced:
+                at = clock + own
+                rank.op("MPI_Allreduce", at, at + 0.001, sent=reduced, received=reduced)
             rank.op("MPI_Allreduce", clock + own + 0.1, end + 0.002, sent=4096, received=4096)
         clock = end + 0.002
     for number in (0, 1):
@@ -72,6 +82,24 @@ def test_one_rank_every_tenth_step() -> None:
 )
 def test_what_has_no_rhythm_is_not_told(does: set[int]) -> None:
     assert EVALUATION_LIKE not in {phase.id for phase in record(does).phases}
+
+
+@pytest.mark.parametrize(
+    ("every", "reduced", "is_told"),
+    [
+        (3, 8, True),  # a figure
+        (2, 8, True),
+        (3, 0, False),  # a part of each k-th step
+        (3, 2048, False),  # gradients of another model
+        (10, 2048, False),
+        (10, 8, True),
+    ],
+)
+def test_what_is_exchanged_tells_a_check_from_training(
+    every: int, reduced: int, is_told: bool
+) -> None:
+    results = record(set(range(5, 200, every)), reduced=reduced)
+    assert (EVALUATION_LIKE in {phase.id for phase in results.phases}) is is_told
 
 
 def test_what_writes_files_is_no_evaluation() -> None:
