@@ -1,6 +1,7 @@
 """Makes MPI calls without end, and counts in a file those that returned; may end itself, as told.
 
-`counting.py NOTHING|WAY CALLS`: rank 1 ends in this way when so many calls have returned.
+`counting.py NOTHING|WAY CALLS`: rank 1 ends in this way when so many calls have returned. For
+`memory` it enters the control group that COUNTING_GROUP names and takes memory until it is ended.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from mpi4py import MPI
 
-WAYS = ("abort", "MPI_Abort", "_exit", "exec", "raise", "segv")
+WAYS = ("abort", "MPI_Abort", "_exit", "exec", "raise", "segv", "memory")
 COUNT_BYTES = 8
 
 
@@ -30,6 +31,12 @@ def end(way: str) -> None:
         raise RuntimeError("as told")
     elif way == "segv":
         os.kill(os.getpid(), signal.SIGSEGV)
+    elif way == "memory":
+        group = Path(os.environ["COUNTING_GROUP"])
+        (group / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
+        taken = []
+        while True:
+            taken.append(b"x" * (1 << 20))
 
 
 if __name__ == "__main__":

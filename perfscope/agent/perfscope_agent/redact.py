@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import secret_brackets, secret_lists, secret_logins, secret_names, secret_tools
+from . import secret_brackets, secret_lists, secret_logins, secret_names, secret_prose, secret_tools
 from .secret_tokens import BEGINNINGS, is_long_enough, is_suspicious, looks_random
 
 REDACTED = "[redacted]"
@@ -39,7 +39,7 @@ def _compiled() -> dict[str, re.Pattern[str]]:
     from .secret_tokens import PLACES, known_tokens
 
     name = r"(?:(?<![\w.%-])|(?<=%26)|(?<=%3[fF]))"
-    name += r"(?P<name>[A-Za-z][\w.-]{0,80}|-{1,2}[A-Za-z][\w.-]{0,80})"
+    name += r"(?P<name>[^\W\d_][\w.-]{0,80}|-{1,2}[A-Za-z][\w.-]{0,80})"
     quoted = r"(?P<quote>\\*[\"'`])(?P<text>.*?)(?P=quote)"
     bare = (
         r"(?P<bare>(?:[^\s\"'&,;<>(){}\[\]\\]|[<({\[]|[>)}\]](?=[^\s\"'&,;>)}\]])"
@@ -65,16 +65,6 @@ def _compiled() -> dict[str, re.Pattern[str]]:
         ),
         attached=re.compile(r"(?<![\w-])(-[pPuU])([^\s'\"=-][^\s'\"]*|'[^']+'|\"[^\"]+\")"),
         element=re.compile(r"<([A-Za-z][\w.:-]*)>([^<>]+)(?=</)"),
-        quoted=re.compile(
-            r"(?i)\b((?:password|passwd|passphrase|passcode|secret|pwd|pw)(?:\s+(?:is|was|of|for))*\s+)"
-            r"([\"'`])(?!\s)([^\"'`\n]+)\2"
-        ),
-        prose=re.compile(
-            r"(?i)\b((?:[\w.-]{0,80}[_.-])?(?:passwords?|passwd|passphrase|passcode|secret|token"
-            r"|credentials?|pin|otp|pwd|api[ _]key))"
-            r"((?:\s+(?:is|was|of|to|for|using|with|value|provided|given|code))*"
-            r"\s*[:=]?\s+[\"'`]?)([^\s\"'`,;)]+)"
-        ),
         chunk=re.compile(r"[^\s\"'`=,;:()<>\[\]{}|]{20,}={0,2}"),
         word=re.compile(r"[A-Za-z0-9+/_\-]{20,}={0,2}"),
     )
@@ -120,9 +110,7 @@ def _redacted(text: str, evidence: int) -> str:
     text = patterns["setting"].sub(_setting, text)
     text = patterns["attached"].sub(lambda m: _attached(m, evidence), text)
     text = patterns["login"].sub(_login, text)
-    text = patterns["quoted"].sub(r"\1\2" + REDACTED + r"\2", text)
-    text = patterns["prose"].sub(_prose, text)
-    return _without_random_words(text)
+    return _without_random_words(secret_prose.without_told(text))
 
 
 def redact_tokens(text: str) -> str:
@@ -196,9 +184,10 @@ def _without_named(text: str) -> str:
         kept.append(text[place : found.end("sep")])
         place = found.end("sep")
         is_told = found.group("sep").strip() != ":" or found.group("sep").endswith(":")
+        is_assigned = found.group("sep") == "="
         if secret_brackets.begins_brackets(text, place):
             pass  # each value in them was judged
-        elif secret_names.hides(name, value, is_told=is_told):
+        elif secret_names.hides(name, value, is_told=is_told, is_assigned=is_assigned):
             quote = found.group("quote") or ""
             kept.append(quote + REDACTED + quote)
             place = found.end()
@@ -255,14 +244,6 @@ def _login(found: re.Match[str]) -> str:
     return "%s:%s@" % (found.group(1), REDACTED) if is_secret else found.group()
 
 
-def _prose(found: re.Match[str]) -> str:
-    noun, between, value = found.groups()
-    value = value.rstrip(".!?")
-    is_short = noun.lower() in ("pin", "otp") and value.isdigit() and 4 <= len(value) <= 8
-    is_password = secret_names.looks_like_a_password(value) and not secret_names.is_place(value)
-    return noun + between + REDACTED if is_short or is_password else found.group()
-
-
 def _without_random_words(text: str) -> str:
     """The text without what looks like a key; hashes behind a name that says so stay."""
     patterns = _compiled()
@@ -291,7 +272,7 @@ def _has_a_word(chunk: str) -> bool:
 
 def redact_variable(name: str, value: str) -> str:
     """The value of an environment variable as it may be written."""
-    if secret_names.hides(name, value):
+    if secret_names.hides(name.upper(), value):
         return REDACTED
     return redact_tokens(value) if secret_names.is_public(name, value) else redact_value(value)
 
@@ -309,6 +290,8 @@ def _option_value(option: str, value: str, evidence: int = secret_logins.NOTHING
         return None
     if option.startswith("-") and not option.startswith("--") and 1 < len(name) < 4:
         return None if not is_sensitive_name(name) else REDACTED
+    if secret_names.is_bare_option(name) and not secret_names.is_harmless(value):
+        return REDACTED
     return REDACTED if secret_names.hides(name, value) else None
 
 
@@ -360,7 +343,12 @@ def _is_name(argument: str) -> bool:
     """
     is_written = argument[:1].isalpha() and all(c.isalnum() or c in "_.-" for c in argument)
     has_words = is_written and len(secret_names.words_of(argument)) > 1
-    return has_words and not secret_names.is_place(argument) and is_sensitive_name(argument)
+    is_setting = argument.isupper() and secret_names.kind_of(argument) != secret_names.PLAIN
+    return (
+        has_words
+        and not secret_names.is_place(argument)
+        and (is_setting or is_sensitive_name(argument))
+    )
 
 
 def _argument_behind(option: str, argument: str, evidence: int) -> str | None:

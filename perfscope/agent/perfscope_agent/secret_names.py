@@ -14,22 +14,26 @@ _SECRETS = frozenset(
     credentials creds cred apikey accesskey secretkey privatekey authkey authtoken jwt bearer
     authorization cookie cookies otp totp hmac sessionid sessid jsessionid phpsessid sas
     mnemonic userpwd sshpass oauth psk pswd psw passw pword keypass storepass mfa 2fa pincode
-    passwort kennwort contraseña contrasena seedphrase connectionstring connstr connectionstr
+    seedphrase connectionstring connstr connectionstr
+    passwort kennwort contraseña contrasena clave passe motdepasse senha parola wachtwoord passord
+    lösenord adgangskode salasana hasło haslo heslo jelszó şifre пароль
     """.split()
 )
 _ENDINGS = tuple(
     """
     password passwd passphrase secret token credential credentials apikey accesskey secretkey
-    privatekey sessionid sessid pwd pw
+    privatekey sessionid sessid pwd pw 密码 密碼 口令 パスワード 비밀번호
     """.split()
 )
 # Of a text in which none of these is part of a word, no name has to be read.
 _PARTS = tuple(
     """
     secret token credential cookie sess key pass pw signature auth user login code conn phrase
-    kennwort contrase
+    kennwort contrase 密码 密碼 口令 パスワード 비밀번호
     """.split()
 )
+# Options that say no more than that what follows is what counts, or that it opens something.
+_BARE_OPTIONS = frozenset("value unlock decrypt".split())
 # Keys that open something; other keys sort, label and index.
 _OF_KEYS = frozenset(
     """
@@ -138,6 +142,11 @@ def _judged(words: list[str]) -> str:
     return MAYBE if head in _MAYBE or _is_a_pass(head) or is_of_several(head) else PLAIN
 
 
+def is_counted(word: str) -> bool:
+    """Whether a word in front of `token` says that it is one of those that a model reads."""
+    return word.lower() in _COUNTED
+
+
 def is_of_several(head: str) -> bool:
     """Whether the last word of a name is one for several secrets, or for how many there are."""
     one = head[:-1] if head.endswith("s") else ""
@@ -155,7 +164,9 @@ def _is_a_pass(head: str) -> bool:
 
 def may_name(word: str) -> bool:
     """Whether a word, in small letters, may name a secret or be the end of such a name."""
-    return word in _SECRETS or word in _MAYBE or any(part in word for part in _PARTS)
+    if word in _SECRETS or word in _MAYBE or word in _BARE_OPTIONS:
+        return True
+    return any(part in word for part in _PARTS)
 
 
 def is_public(name: str, value: str) -> bool:
@@ -165,13 +176,14 @@ def is_public(name: str, value: str) -> bool:
     return is_identity or bool(_PUBLIC.intersection(words))
 
 
-def hides(name: str, value: str, *, is_told: bool = True) -> bool:
+def hides(name: str, value: str, *, is_told: bool = True, is_assigned: bool = True) -> bool:
     """Whether a value must not be written where it stands under a name.
 
     Args:
         name: of a variable, an option, a field or a header.
         value: what stands there.
         is_told: it is a setting, and not a sentence in which a colon stands behind the name.
+        is_assigned: it is one as shells have it, and not a constant of a program.
     """
     kind = kind_of(name)
     if kind == PLAIN or is_trivial(value):
@@ -181,6 +193,8 @@ def hides(name: str, value: str, *, is_told: bool = True) -> bool:
             return False  # the working directory of a shell
         most = 6 if len(words_of(name)) > 1 else 5  # digits of the number of a token in a text
         return not (_is_about_tokens(name) and is_number(value) and len(value) <= most)
+    if is_assigned and _is_of_an_environment(name):
+        return not is_number(value) and not is_place(value)
     head = words_of(name)[-1:]
     if head == ["pin"]:
         return (value.isdigit() and len(value) >= 4) or looks_like_a_password(value)
@@ -191,6 +205,23 @@ def hides(name: str, value: str, *, is_told: bool = True) -> bool:
         is_name = _is_label(value) or (value.isalpha() and value.islower())
         return not is_number(value) and not is_name
     return (looks_like_a_password(value) and not _is_label(value)) or _has_groups(value)
+
+
+def _is_of_an_environment(name: str) -> bool:
+    """Whether it is written as variables of environments are, which label nothing: `SLURM_KEY`."""
+    return name.isupper() and "_" in name
+
+
+def is_bare_option(name: str) -> bool:
+    """Whether an option says nothing of its value but that it is one: `--value X`, `--unlock X`."""
+    return name in _BARE_OPTIONS
+
+
+def is_harmless(value: str) -> bool:
+    """Whether it is too short for a secret, a switch, an amount, a place or a sentence."""
+    if len(value) < 3 or is_trivial(value) or is_number(value):
+        return True
+    return is_place(value) or "://" in value or any(c.isspace() for c in value)
 
 
 def _is_label(value: str) -> bool:

@@ -10,7 +10,7 @@ and of these none that mixes letters with digits or signs as passwords do.
 
 from __future__ import annotations
 
-from . import secret_names
+from . import secret_names, secret_prose
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +60,12 @@ def may_hold_commands(text: str) -> bool:
         if is_start and text[place + 1 : place + 2].isalpha():
             return True
         place = text.find("-", place + 1)
-    return tells_of_commands(text)
+    return tells_of_commands(text) or _feeds(text) or "login " in text
+
+
+def _feeds(text: str) -> bool:
+    """Whether a command may be given something on its standard input."""
+    return "<<<" in text or ("|" in text and any(word in text for word in _PRINTS))
 
 
 def tells_of_commands(text: str) -> bool:
@@ -79,7 +84,9 @@ def without_told(words: Sequence[str], *, is_command: bool = True) -> list[str]:
     result = list(words)
     start = _program_at(words)
     if start is None:
-        return result
+        return _without_own(result)
+    if _logs_in(words[start:]):
+        result[start + 2] = REDACTED
     hides_words = is_command and _stores(words[start])
     for place in range(start + 1, len(words)):
         word, before = words[place], words[place - 1]
@@ -93,6 +100,24 @@ def without_told(words: Sequence[str], *, is_command: bool = True) -> list[str]:
         if is_command and result[place] == word:
             result[place] = _unlike_a_password(word)
     return result
+
+
+def _without_own(words: list[str]) -> list[str]:
+    """The words of a command of the user's own: a script for a shell has no presets behind `-w`."""
+    own = next((place for place, word in enumerate(words) if word.endswith(".sh")), len(words))
+    for place in range(own + 2, len(words)):
+        if words[place - 1] == "-w" and not secret_names.is_harmless(words[place]):
+            words[place] = REDACTED
+    return words
+
+
+def _logs_in(words: Sequence[str]) -> bool:
+    """Whether it is `wandb login X` and no sentence about a login."""
+    if len(words) < 3 or words[1] != "login" or not words[0].islower():
+        return False
+    is_last = len(words) == 3 or words[3].startswith("-")
+    is_word = not words[2].startswith("-") and not secret_names.is_harmless(words[2])
+    return is_last and is_word and not any(map(secret_prose.describes, (words[0], words[2])))
 
 
 def _program_at(words: Sequence[str]) -> int | None:
@@ -153,12 +178,6 @@ def _stores(word: str) -> bool:
     return is_secret or bool(_STORES.intersection(words[-1:]))
 
 
-def _is_harmless(value: str) -> bool:
-    if len(value) < 3 or secret_names.is_trivial(value) or secret_names.is_number(value):
-        return True
-    return secret_names.is_place(value) or "://" in value or any(c.isspace() for c in value)
-
-
 def _behind_letter(letter: str, value: str) -> str:
     if letter in _OF_PEOPLE:
         user, comma, password = value.partition(",")
@@ -167,10 +186,10 @@ def _behind_letter(letter: str, value: str) -> str:
         return value
     name, equals, inner = value.partition("=")
     if equals:
-        return value if _is_harmless(inner) else name + equals + REDACTED
+        return value if secret_names.is_harmless(inner) else name + equals + REDACTED
     mapping = value.replace("/tcp", "").replace("/udp", "").rpartition(":")
     is_mapping = bool(mapping[0]) and mapping[2].isdigit()
-    return value if _is_harmless(value) or is_mapping else REDACTED
+    return value if secret_names.is_harmless(value) or is_mapping else REDACTED
 
 
 def _option(word: str, words: Sequence[str]) -> str:
@@ -178,9 +197,9 @@ def _option(word: str, words: Sequence[str]) -> str:
     name, equals, value = word.partition("=")
     if word.startswith("--") or equals:
         inner = value.partition("=")
-        is_told = bool(inner[1]) and not _is_harmless(inner[2])
+        is_told = bool(inner[1]) and not secret_names.is_harmless(inner[2])
         return name + equals + inner[0] + "=" + REDACTED if is_told else word
-    if word[1:2] not in ("p", "P") or len(word) < 6 or _is_harmless(word[2:]):
+    if word[1:2] not in ("p", "P") or len(word) < 6 or secret_names.is_harmless(word[2:]):
         return word
     others = (w for w in words if w != word and len(w) > 4 and w[0] == "-" and w[1:].isalpha())
     if any(others) or secret_names.kind_of(word) != secret_names.PLAIN:
@@ -192,13 +211,15 @@ def _shown(word: str, hides_words: bool) -> str:
     """An argument that is no option: `value=X`, `/p:X`, or a word behind one that stores it."""
     name, equals, value = word.partition("=")
     if equals:
-        is_told = _is_variable(name) and not value.startswith("=") and not _is_harmless(value)
+        is_told = (
+            _is_variable(name) and not value.startswith("=") and not secret_names.is_harmless(value)
+        )
         return name + equals + REDACTED if is_told else word
     letter, colon, told = word[1:].partition(":")
     if word.startswith("/") and colon and letter.isalpha() and "/" not in told:
         is_told = letter == "p" or secret_names.kind_of(letter) == secret_names.SECRET
         return word[: len(letter) + 2] + REDACTED if is_told else word
-    if not hides_words or _stores(word) or _is_harmless(word) or "/" in word:
+    if not hides_words or _stores(word) or secret_names.is_harmless(word) or "/" in word:
         return word
     is_name = len(secret_names.words_of(word)) > 1 and secret_names.kind_of(word) != ""
     return word if is_name or "." in word else REDACTED
@@ -213,7 +234,8 @@ def without_commands(text: str, *, is_script: bool = False) -> str:
     """
     if not is_script:  # what Python says of a command given to a shell
         text = _compiled()["command"].sub(_of_shell, text)
-    if not is_script and not tells_of_commands(text) and not _compiled()["option"].search(text):
+    is_command = is_script or tells_of_commands(text) or _feeds(text) or "login " in text
+    if not is_command and not _compiled()["option"].search(text):
         return text
     kept, place, begin, is_command = [], 0, 0, is_script
     found = list(_compiled()["word"].finditer(text))
@@ -244,10 +266,13 @@ def _segment(tokens: list[str], is_script: bool, *, is_piped: bool) -> list[str]
     """The words of one command of a script or a text, with their quotes."""
     marks = [token[0] if token[0] in "\"'" and len(token) > 1 else "" for token in tokens]
     bare = [token[1:-1] if mark else token for token, mark in zip(tokens, marks)]
-    if is_piped and is_script and bare and bare[0] in _PRINTS:
-        safe = [bare[0], *(w if w.startswith("-") else REDACTED for w in bare[1:])]
-    else:
-        safe = without_told(bare, is_command=is_script)
+    safe = without_told(bare, is_command=is_script)
+    printed = next((n for n, word in enumerate(bare) if word in _PRINTS), len(bare))
+    for place, word in enumerate(bare):
+        is_fed = is_piped and place > printed and not word.startswith("-")
+        is_here = place > 0 and bare[place - 1] == "<<<" and not marks[place - 1]
+        if (is_fed or is_here) and not secret_names.is_trivial(word):
+            safe[place] = REDACTED
     return [
         mark
         + (without_commands(word, is_script=is_script) if mark and shown == word else shown)

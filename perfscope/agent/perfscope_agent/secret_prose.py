@@ -1,0 +1,95 @@
+"""Secrets in sentences: `the password is X`, `le mot de passe est X`, `my token was X`.
+
+What a sentence says of a password is either the password or how it is. How it is, it says with an
+adjective or a participle, or goes on: `is expired`, `is too short`, `is part of the request`. So a
+word that ends the clause and has no ending of such words is taken for the password.
+"""
+
+from __future__ import annotations
+
+from . import secret_names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+
+REDACTED = "[redacted]"
+_DESCRIBING = tuple(
+    """
+    ed en ing ble ent ant ory ful ive ous less ly al ary id ect ic ness ation wn rong
+    """.split()
+)
+"""What adjectives, participles and adverbs end with."""
+_PLAIN = frozenset(
+    """
+    not the here there this that these those what which when where how it same too also only just
+    weak short long old new real fake safe used unset good fine gone lost dead next last first
+    left back done down over ready absent stale unique random wrong right case sensitive string
+    strings bytes text none zero number numbers obsolete strong true false known sent kept
+    read found bad made seen set met hit built nonempty empty now then yours mine ours
+    theirs public private secret base64
+    """.split()
+)
+_SHORT = ("pin", "otp")
+
+_patterns = {}  # type: dict[str, re.Pattern[str]]
+
+
+def _compiled() -> dict[str, re.Pattern[str]]:
+    if _patterns:
+        return _patterns
+    import re
+
+    _patterns.update(
+        quoted=re.compile(
+            r"(?i)\b((?:password|passwd|passphrase|passcode|secret|pwd|pw)(?:\s+(?:is|was|of|for))*\s+)"
+            r"([\"'`])(?!\s)([^\"'`\n]+)\2"
+        ),
+        looks=re.compile(
+            r"(?i)\b((?:[\w.-]{0,80}[_.-])?(?:passwords?|passwd|passphrase|passcode|secret|token"
+            r"|credentials?|pin|otp|pwd|api[ _]key))"
+            r"((?:\s+(?:is|was|of|to|for|using|with|value|provided|given|code))*"
+            r"\s*[:=]?\s+[\"'`]?)([^\s\"'`,;)]+)"
+        ),
+        told=re.compile(
+            r"(?i)(?<![\w-])(?:(?P<before>[\w-]{1,40})\s+)?(?P<noun>[^\W\d_][\w-]{1,40})(?P<between>"
+            r"(?:\s+(?:for|of|to|pour|für)\s+[\w.@-]{1,40})?"
+            r"\s+(?:is|was|are|were|ist|war|lautet|est|es|era|è|é)(?:\s*:)?\s+[\"'`]?)"
+            r"(?P<value>[^\s\"'`,;)]{3,200})"
+            r"(?=[\"'`,;)\n]|\s*$|\s+(?:and|but|or|et|und|y|for)\b)"
+        ),
+    )
+    return _patterns
+
+
+def without_told(text: str) -> str:
+    """The text without what its sentences tell of secrets."""
+    patterns = _compiled()
+    text = patterns["quoted"].sub(r"\1\2" + REDACTED + r"\2", text)
+    text = patterns["looks"].sub(_looking, text)
+    return patterns["told"].sub(_told, text)
+
+
+def describes(word: str) -> bool:
+    """Whether a word says how something is, rather than what: `expired`, `required`, `valid`."""
+    bare = word.strip(".!?:").lower()
+    return bare.endswith(_DESCRIBING) or bare in _PLAIN or secret_names.is_trivial(bare)
+
+
+def _looking(found: re.Match[str]) -> str:
+    noun, between, value = found.groups()
+    value = value.rstrip(".!?")
+    is_short = noun.lower() in _SHORT and value.isdigit() and 4 <= len(value) <= 8
+    is_password = secret_names.looks_like_a_password(value) and not secret_names.is_place(value)
+    return noun + between + REDACTED if is_short or is_password else found.group()
+
+
+def _told(found: re.Match[str]) -> str:
+    value = found.group("value")
+    bare = value.rstrip(".!?")
+    noun, before = found.group("noun"), found.group("before") or ""
+    is_named = secret_names.SECRET in map(secret_names.kind_of, (noun, before + "_" + noun))
+    is_secret = is_named and not secret_names.is_counted(before)
+    if not is_secret or describes(bare) or secret_names.is_harmless(bare) or "[redacted" in bare:
+        return found.group()
+    return found.group()[: -len(value)] + REDACTED + value[len(bare) :]

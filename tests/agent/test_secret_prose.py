@@ -1,0 +1,102 @@
+"""Secrets that are plain words: in sentences, behind options, in what is fed to a tool."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from perfscope.agent.perfscope_agent.redact import (
+    redact_arguments,
+    redact_value,
+    redact_variable,
+)
+
+REPOSITORY = Path(__file__).parents[2]
+TELLING = """
+the token is hunter
+password was hunter
+The password is: hunter
+the passphrase for me is 'hunter'
+my secret is hunter, and yours?
+the api key was hunter.
+mot de passe: hunter
+mot de passe : hunter
+le mot de passe est hunter
+senha=hunter
+пароль: hunter
+密码：hunter
+您的密码: hunter
+echo hunter | sudo -S ls
+failed: wandb login hunter
+$ huggingface-cli login hunter
+sudo -S ls <<< hunter
+x.sh -w hunter
+tool --value hunter
+tool --unlock hunter
+MPICH_AUTH=hunter mpirun ./t
+"""
+HARMLESS = """
+the token is expired
+Password is too short.
+the token is part of the prompt, which is longer
+the secret is not here
+another token is found.
+The first token is begin and the last token is end.
+user login failed
+unexpected login response
+login required
+SHAPE_KEY = "shape"
+kernel<<<blocks, threads>>>(x)
+the key is lr
+"""
+
+
+def lines(text: str) -> list[str]:
+    return text.strip().splitlines()
+
+
+@pytest.mark.parametrize("text", lines(TELLING))
+def test_a_plain_word_is_hidden_where_the_text_tells_that_it_is_a_secret(text: str) -> None:
+    assert "hunter" not in redact_value(text)
+
+
+@pytest.mark.parametrize("text", lines(HARMLESS))
+def test_what_is_said_of_a_secret_stays(text: str) -> None:
+    assert redact_value(text) == text
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ssh", "node", "echo hunter | sudo -S ls"],
+        ["bash", "-c", "sudo -S ls <<< hunter"],
+        ["tmux", "send", "wandb login hunter"],
+        ["mpirun", "-n", "2", "./x.sh", "-w", "hunter"],
+        ["python", "train.py", "--value", "hunter"],
+        ["./tool", "--unlock=hunter"],
+        ["mpirun", "-genv", "MPICH_AUTH", "hunter", "./train"],
+        ["mpirun", "-x", "SLURM_KEY=hunter", "./train"],
+    ],
+    ids=" ".join,
+)
+def test_no_argument_of_a_command_tells_a_plain_word(command: list[str]) -> None:
+    assert "hunter" not in " ".join(redact_arguments(command))
+
+
+@pytest.mark.parametrize("name", ["MPICH_AUTH", "SLURM_KEY", "OMPI_MCA_sec_key"])
+def test_a_variable_for_a_key_holds_one_whatever_it_looks_like(name: str) -> None:
+    assert redact_variable(name, "hunter") == "[redacted]"
+    assert redact_variable(name, "4") == "4"
+
+
+def recorded_commands() -> Iterator[list[str]]:
+    for path in sorted(REPOSITORY.glob("sample_traces/*/run.json")):
+        yield json.loads(path.read_text())["command"]
+
+
+def test_nothing_of_the_commands_of_the_recordings_here_is_hidden() -> None:
+    commands = list(recorded_commands())
+    assert len(commands) >= 5
+    for command in commands:
+        assert redact_arguments(command) == command
