@@ -101,6 +101,37 @@ def test_what_ranks_lose_to_others_on_their_cpus_may_be_chance(
     assert ("CPUs of their own first" in finding.actions[0]) == told
 
 
+@pytest.mark.parametrize(
+    ("queued", "is_told"),
+    [
+        ((0.5, 0.5), True),  # rank 1 does more, on a busy machine
+        ((0.4, 0.52), False),  # it waits longer for its CPU, and does no more
+    ],
+)
+def test_more_cpu_time_in_stretch_after_stretch_is_no_chance(
+    queued: tuple[float, float], *, is_told: bool
+) -> None:
+    """Of work that takes 52 and 64 ms in each of 400 steps, what is no waiting for a CPU."""
+    builder, clock = TraceBuilder(2, end_s=1e3), 1.0
+    generator = np.random.default_rng(1)
+    for _ in range(400):
+        works = np.array([0.052, 0.064]) * generator.uniform(0.8, 1.2, 2)
+        for number, work_s in enumerate(works):
+            end = clock + float(max(works)) + 0.001
+            builder.rank(number).op("MPI_Allreduce", clock + float(work_s), end)
+        clock += float(max(works)) + 0.001
+    for number, share in enumerate(queued):
+        rank = builder.rank(number).init(1.0).finalize(clock)
+        rank.end_s = clock + 0.1
+        for tick in range(int(clock * 10)):
+            at = tick * 0.1
+            rank.main_sample(at, cpu_s=at, queue_delay_s=at * share)
+            rank.process_sample(at, cpu_s=at, queue_delay_s=at * share, runnable=1)
+    finding = analyze_trace(builder.build()).findings["load_imbalance"]
+    assert finding.status.is_fault is is_told
+    assert finding.ranks == (1,)
+
+
 @pytest.mark.parametrize(("noise", "status"), [(0.02, Status.FAIL), (0.1, Status.INFO)])
 def test_who_is_late_nearly_all_the_time_is_not_so_by_chance(noise: float, status: Status) -> None:
     """45 ms in each step, 9 s in all, of which half are lost; both ranks wait for CPUs for 50 s."""

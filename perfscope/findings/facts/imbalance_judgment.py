@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from statistics import mean, median
 
+import numpy as np
+
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.finding import (
     Evidence,
@@ -23,6 +25,7 @@ from perfscope.findings.facts.imbalance_facts import (
     Pattern,
     persists,
 )
+from perfscope.metrics.host.cpu_work import cpu_work_s
 from perfscope.metrics.results import Results
 from perfscope.savings import Wholes
 from perfscope.schema.enums import Confidence, Status
@@ -32,6 +35,8 @@ SPREAD_SHARE = 0.05  # the same where nobody is late by more than step times var
 STEADY_REACH = 0.8  # of the time, better without it: no chance (runs without a fault: 0.73)
 CHANCE_PART = 1 / 3  # of what every rank waits for CPUs: always the same one may lose so much
 QUEUED_SHARE = 0.5  # of what a rank works longer, spent waiting for CPUs: that is the cause
+MOSTLY = 0.5  # of the excess in elapsed time, that CPU time has to have for sure: it is no chance
+SURE = 1.96  # standard errors on each side of an interval of 95 %
 SPREAD_WARN_SHARE = 0.25  # the same, from when on it is warned of although nobody can take it away
 REFERENCES = (
     (
@@ -163,12 +168,33 @@ def judged(
     deserved = _status(facts, gain, crowded=crowded)
     status = thresholds.unless_chance(deserved, gain_s, share)
     doubt = None if status is deserved else Doubt.LITTLE
-    if is_contended and status is Status.WARN and share < thresholds.FAIL_SHARE:
+    is_sure = status.is_fault and _more_cpu_time(results, facts)
+    if is_contended and not is_sure and status is Status.WARN and share < thresholds.FAIL_SHARE:
         status = Status.INFO  # so little is chance where threads wait for CPUs
-    if status.is_fault:
+    if status.is_fault and not is_sure:
         doubt = _doubt(results, facts, gain_s, share)
         status = Status.INFO if doubt or by_turns else status
     return Judgment(facts, gain, crowded, status, wording.wholes(results), doubt)
+
+
+def _more_cpu_time(results: Results, facts: ImbalanceFacts) -> bool:
+    """Whether the heavy ranks need more CPU time for their work, stretch by stretch of the run.
+
+    Who waits for a CPU is late by chance, and does no more work for that. The least of the 95 %
+    interval of the mean over the stretches counts, as a share of what these ranks do.
+    """
+    rest = [place for place, rank in enumerate(facts.ranks) if rank not in facts.heavy]
+    cpu_s = cpu_work_s(results) if rest and facts.heavy else None
+    if cpu_s is None or cpu_s.shape[1] != len(facts.ranks):
+        return False
+    heavy = [place for place in range(len(facts.ranks)) if place not in rest]
+    more_s = cpu_s[:, heavy].mean(axis=1) - np.median(cpu_s[:, rest], axis=1)
+    error_s = float(more_s.std(ddof=1)) / len(more_s) ** 0.5
+    least = (float(more_s.mean()) - SURE * error_s) / max(float(cpu_s[:, heavy].mean()), 1e-9)
+    works_s = [facts.work_s[place] for place in heavy]
+    usual_s = median(facts.work_s[place] for place in rest)
+    elapsed = (mean(works_s) - usual_s) / max(mean(works_s), 1e-9)
+    return bool(least >= MOSTLY * elapsed > 0)
 
 
 def _doubt(results: Results, facts: ImbalanceFacts, gain_s: float, share: float) -> Doubt | None:

@@ -1,0 +1,42 @@
+"""CPU time that the main threads spent between calls, in stretches of the run."""
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.attribution.ledger import IS_COMMUNICATION
+from perfscope.metrics.results import Results
+
+Floats = npt.NDArray[np.float64]
+
+MOST_STRETCHES = 32
+SAMPLES = 8
+"""Of a stretch at least: what was waited between two samples is not told from work exactly."""
+
+
+def cpu_work_s(results: Results) -> Floats | None:
+    """Seconds by stretch and rank, shape (stretches, ranks): work less the waiting for a CPU.
+
+    Stretches are equally long; between two samples the waiting is dealt out evenly. None where a
+    rank was not sampled often enough.
+    """
+    ranks, focus = results.trace.ranks, results.focus
+    inside = [_in_focus(rank.main_samples["t"], focus.start_ns, focus.end_ns) for rank in ranks]
+    stretches = min(MOST_STRETCHES, min(inside, default=0) // SAMPLES)
+    if stretches < 2:
+        return None
+    edges = np.linspace(focus.start_ns, focus.end_ns, stretches + 1)
+    columns = []
+    for rank, timeline in zip(ranks, results.timelines, strict=True):
+        is_work = timeline.inside(focus) & ~IS_COMMUNICATION[timeline.accounts]
+        spent = np.concatenate([[0.0], np.cumsum(np.where(is_work, timeline.lengths, 0))])
+        times = rank.main_samples["t"].astype(np.float64)
+        worked, length = np.diff(np.interp(times, timeline.boundaries, spent)), np.diff(times)
+        share = np.divide(worked, length, out=np.zeros(len(length)), where=length > 0)
+        waited = np.minimum(np.diff(rank.main_samples["queue_delay_ns"]) * share, worked)
+        cpu = np.concatenate([[0.0], np.cumsum(worked - waited)])
+        columns.append(np.diff(np.interp(edges, times, cpu)))
+    return np.stack(columns, axis=1) * 1e-9
+
+
+def _in_focus(times: npt.NDArray[np.int64], start_ns: int, end_ns: int) -> int:
+    return int(((times >= start_ns) & (times <= end_ns)).sum())
