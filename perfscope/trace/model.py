@@ -64,6 +64,7 @@ class Format(Enum):
     CUBE = "cube"
     TALP = "talp"
     FLIGHT = "flight recorder"
+    INSPECTOR = "nccl inspector"
     LOG = "log of a job"
 
     @property
@@ -83,7 +84,14 @@ class Format(Enum):
 
 
 OF_ONE_PROCESS = {Format.MPROF, Format.MEMRAY}
-REPORTS = {Format.PYSPY, Format.CUBE, Format.TALP, Format.FLIGHT, Format.LOG}
+REPORTS = {
+    Format.PYSPY,
+    Format.CUBE,
+    Format.TALP,
+    Format.FLIGHT,
+    Format.INSPECTOR,
+    Format.LOG,
+}
 
 # peer: >= 0 is a world rank
 PEER_NONE, PEER_UNKNOWN, PEER_PROC_NULL = -1, -2, -3

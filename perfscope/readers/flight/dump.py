@@ -55,6 +55,7 @@ class Dump:
     """What one rank left; `status` are the last numbers by group: enqueued, started, completed."""
 
     path: Path
+    written_ns: int  # when the file was changed last, since 1970
     rank: int | None
     release: str
     entries: tuple[Entry, ...]
@@ -92,6 +93,7 @@ def read_dump(path: Path) -> Dump:
     }
     return Dump(
         path,
+        path.stat().st_mtime_ns,
         int(number[1]) if number else None,
         texts.text(document, "version")[:20],
         tuple(entries),

@@ -21,6 +21,8 @@ from perfscope.units import counted
 _SIGNS = re.compile(rb'"(?:collective_seq_id|last_enqueued_collective)"\s*:')
 _IN_PICKLE = (b"collective_seq_id", b"last_enqueued_collective", b"pg_status")
 MOST_SAID = 4
+MEETING = re.compile(r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|barrier", re.IGNORECASE)
+"""Collectives that no rank leaves before the last one has come."""
 WHY = "a dump of the flight recorder tells when operations were queued, and not how long they took"
 Key = tuple[str, int]
 """A process group and the number of a collective on it."""
@@ -80,7 +82,7 @@ def _collectives(ranks: Mapping[int, Dump]) -> dict[Key, dict[int, Entry]]:
 
 def _sentences(ranks: Mapping[int, Dump]) -> list[str]:
     found = _collectives(ranks)
-    said = [*_behind(found), *_different(found)]
+    said = [*_behind(ranks, found), *_different(found)]
     late = [(rank, e) for rank, dump in ranks.items() for e in dump.entries if not e.is_done]
     if late and not said:
         rank, entry = late[0]
@@ -95,14 +97,27 @@ def _sentences(ranks: Mapping[int, Dump]) -> list[str]:
     return said[:MOST_SAID]
 
 
-def _behind(found: Mapping[Key, Mapping[int, Entry]]) -> Iterator[str]:
-    """Which ranks never came to the last collective of a group that others are in."""
+def _behind(ranks: Mapping[int, Dump], found: Mapping[Key, Mapping[int, Entry]]) -> Iterator[str]:
+    """Which ranks never came to the last collective of a group that others are in.
+
+    A dump that was made before others were there tells nothing of them, which is said instead.
+    """
     last: dict[str, dict[int, int]] = defaultdict(dict)
     for group, number in found:
         for rank in found[group, number]:
             last[group][rank] = max(last[group].get(rank, -1), number)
-    for group, reached in last.items():
-        least, most = min(reached.values()), max(reached.values())
+    early = _early(ranks, found, last)
+    if early:
+        rank, (group, number) = min(early.items())
+        said = "dump of {} was" if len(early) == 1 else "dumps of {} were"
+        yield (
+            f"The {said.format(_listed(sorted(early)))} made before the other ranks were in "
+            f"collective {number} of {group}, too early to tell who never came to it: make all "
+            "dumps at one time."
+        )
+    for group, all_reached in last.items():
+        reached = {rank: number for rank, number in all_reached.items() if rank not in early}
+        least, most = min(reached.values(), default=0), max(reached.values(), default=0)
         if least == most:
             continue
         behind = sorted(rank for rank, number in reached.items() if number == least)
@@ -114,6 +129,30 @@ def _behind(found: Mapping[Key, Mapping[int, Entry]]) -> Iterator[str]:
             f"In {group} rank {behind[0]} came to collective {least}, and rank {ahead} to {most}: "
             f"number {least + 1}{what} was never reached by {_listed(behind)}."
         )
+
+
+def _early(
+    ranks: Mapping[int, Dump],
+    found: Mapping[Key, Mapping[int, Entry]],
+    last: Mapping[str, Mapping[int, int]],
+) -> dict[int, Key]:
+    """Ranks whose dump was made before the next collective of a group had begun, and which one.
+
+    It was where others have ended one there that no rank leaves before all have come, or where the
+    file is older than their call of the next one. A copy of a file may be younger than its dump.
+    """
+    ended: dict[str, int] = {}
+    for (group, number), by_rank in found.items():
+        if any(e.is_done and MEETING.search(e.name) for e in by_rank.values()):
+            ended[group] = max(ended.get(group, -1), number)
+    early: dict[int, Key] = {}
+    for group, reached in last.items():
+        for rank, number in reached.items():
+            following = found.get((group, number + 1), {}).values()
+            begun = min((e.created_ns for e in following if e.created_ns), default=0)
+            if ended.get(group, -1) > number or ranks[rank].written_ns < begun:
+                early.setdefault(rank, (group, number + 1))
+    return early
 
 
 def _different(found: Mapping[Key, Mapping[int, Entry]]) -> Iterator[str]:

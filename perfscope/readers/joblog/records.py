@@ -8,41 +8,69 @@ from perfscope.schema.enums import Quantity
 from perfscope.schema.other_tools import Cell, ToolReport
 
 SIGN = re.compile(
-    rb"cycle_time_ms,tensor_fusion_threshold[\w,]*,score|^JobID(?:Raw)?\|", re.MULTILINE
+    rb"cycle_time_ms,tensor_fusion_threshold[\w,]*,score|^(?:\w+\|)*JobID(?:Raw)?(?:\||$)|"
+    rb"^ *(?:\w+ +)*JobID(?:Raw)?(?: +\w+)* *\n-+(?: -+)* *$",
+    re.MULTILINE,
 )
 _AUTOTUNE = re.compile(r"^[\w,]*cycle_time_ms,tensor_fusion_threshold[\w,]*,score\s*$")
-_SACCT = re.compile(r"^JobID(?:Raw)?\|")
+_SACCT = re.compile(r"^(?:\w+\|)*JobID(?:Raw)?(?:\||$)")
+_IN_COLUMNS = re.compile(r"^ *(?:\w+ +)*JobID(?:Raw)?(?: +\w+)* *$")
+_RULE = re.compile(r"-+(?: -+)* *")
 _SIZE = re.compile(r"([\d.]{1,20})([KMGTP]?)$")
 _POWERS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
 MOST_ROWS = 100_000
 
 
 class Records:
-    """Lines below a header of one of the two."""
+    """Lines below a header of one of the two.
+
+    sacct without `-P` writes columns of a fixed width, told by a line of dashes below the header;
+    `-p` ends each line with the sign that stands between values.
+    """
 
     def __init__(self) -> None:
         self._head: list[str] = []
         self._rows: list[list[str]] = []
         self._separator = ""
+        self._has_end = self._is_over = False
+        self._columns: list[slice] = []
+        self._before = ""
 
     def take(self, line: str) -> bool:
         """Whether the line is the header, or one below it."""
         if not self._head:
-            kinds = (("|", _SACCT), (",", _AUTOTUNE))
-            self._separator = next((sign for sign, head in kinds if head.match(line)), "")
-            self._head = line.strip().split(self._separator) if self._separator else []
+            self._find_head(line)
             return bool(self._head)
-        words = line.strip().split(self._separator)
-        if len(words) != len(self._head) or len(self._rows) >= MOST_ROWS:
+        words = [] if self._is_over else self._words(line)
+        # columns have nothing but their places: what follows an empty line is something else
+        self._is_over = self._is_over or (bool(self._columns) and not any(words))
+        if self._is_over or len(words) != len(self._head) or len(self._rows) >= MOST_ROWS:
             return False
         self._rows.append(words)
         return True
+
+    def _find_head(self, line: str) -> None:
+        before, self._before = self._before, line if _IN_COLUMNS.match(line) else ""
+        if before and _RULE.fullmatch(line):
+            self._columns = [slice(*found.span()) for found in re.finditer("-+", line)]
+            self._head = self._words(before)
+            return
+        kinds = (("|", _SACCT), (",", _AUTOTUNE))
+        self._separator = next((sign for sign, head in kinds if head.match(line)), "")
+        self._has_end = self._separator == "|" and line.strip().endswith("|")
+        self._head = self._words(line) if self._separator else []
+
+    def _words(self, line: str) -> list[str]:
+        if self._columns:
+            return [line[column].strip() for column in self._columns]
+        words = line.strip().split(self._separator)
+        return words[:-1] if self._has_end else words
 
     def report(self, path: Path) -> ToolReport | None:
         """The table, with sizes and scores as numbers."""
         if not self._rows:
             return None
-        return self._jobs(path) if self._separator == "|" else self._tuning(path)
+        return self._tuning(path) if self._separator == "," else self._jobs(path)
 
     def _jobs(self, path: Path) -> ToolReport:
         sizes = [name.endswith(("RSS", "VMSize", "Pages")) for name in self._head]

@@ -71,10 +71,30 @@ def test_the_rank_that_never_came_is_named_with_the_line(tmp_path: Path) -> None
 
 
 def test_only_ranks_that_are_furthest_behind_never_reached_the_next(tmp_path: Path) -> None:
-    all_of_them = [entry(n) for n in range(1, 7)]
+    states = ["completed"] * 2 + ["started"] * 4
+    all_of_them = [entry(n, state=state) for n, state in enumerate(states, 1)]
     found = told(dumped(tmp_path, all_of_them, all_of_them[:4], all_of_them[:2]))
     assert "rank 2 came to collective 2, and rank 0 to 6: number 3" in found.says[0]
     assert found.says[0].endswith("was never reached by rank 2.")
+
+
+def test_a_dump_from_before_a_collective_is_no_rank_that_never_came(tmp_path: Path) -> None:
+    """Rank 1's was made after the fourth, and the fifth has ended, which takes all ranks."""
+    ahead = [entry(n) for n in range(1, 6)]
+    paths = dumped(tmp_path, [*ahead, entry(6, state="started")], ahead[:4], ahead)
+    said = told(paths).says
+    assert said[0].startswith("The dump of rank 1 was made before the other ranks were in")
+    assert "collective 5 of default_pg" in said[0]
+    assert "rank 2 came to collective 5, and rank 0 to 6" in said[1]
+
+
+def test_a_file_that_is_older_than_the_call_of_others_is_from_before_it(tmp_path: Path) -> None:
+    ahead = [*(entry(n) for n in range(1, 5)), entry(5, state="started")]
+    paths = dumped(tmp_path, ahead, ahead[:4])
+    os.utime(paths[1], ns=(ahead[4]["time_created_ns"] - 1,) * 2)
+    assert told(paths).says[0].startswith("The dump of rank 1 was made before")
+    os.utime(paths[1], ns=(ahead[4]["time_created_ns"] + 1,) * 2)
+    assert "was never reached by rank 1" in told(paths).says[0]
 
 
 def nested(depth: int) -> tuple[Any, ...]:

@@ -41,6 +41,23 @@ reduce_scatter_tensor
 SACCT = (
     "JobID|State|MaxRSS|ConsumedEnergy\n7|COMPLETED||\n7.0|COMPLETED|2048K|1.5K\n7.1|FAILED|3M|\n"
 )
+IN_COLUMNS = """JobID             State     MaxRSS ConsumedEnergy
+------------ ---------- ---------- --------------
+7             COMPLETED
+7.0           COMPLETED      2048K           1.5K
+7.1              FAILED         3M
+"""
+"""The same without -P: fields in columns, a line of dashes below their names."""
+STRAGGLERS = """_______________________________
+Breakdown with straggler effect
+-------------------------------
+Comm. Op            Message Size        Count               Total comm lat(ms)  Total straggler(ms) Avg comm lat(ms)    Avg straggler(ms)
+broadcast
+                    2.0 KB              146                 9.12                2.00                0.06                0.01
+                    98.25 MB            1                   8310.12             7.00                8310.12             7.00
+reduce_scatter_tensor
+                    678.86 MB           40                  102.29              500.00              2.55                12.5
+"""  # noqa: E501
 AUTOTUNE = "cycle_time_ms,tensor_fusion_threshold,score\n1,64,100\n2.5,128,300\n5,32,200\n"
 
 
@@ -122,10 +139,30 @@ def test_communication_of_deepspeed_adds_up(tmp_path: Path) -> None:
     ]
 
 
-def test_sacct_and_the_autotuner_are_tables(tmp_path: Path) -> None:
-    (found,) = told(tmp_path, SACCT)
-    assert [row[2] for row in found.tables[0].rows] == [None, 2 << 20, 3 << 20]
+def test_who_waited_for_the_last_rank_stands_beside_the_summary(tmp_path: Path) -> None:
+    (found,) = told(tmp_path, SUMMARY + STRAGGLERS)
+    took, waited = found.tables
+    assert [row[:2] for row in took.rows] == [("broadcast", 147), ("reduce_scatter_tensor", 40)]
+    assert [row[:2] for row in waited.rows] == [row[:2] for row in took.rows]
+    assert [row[2] for row in waited.rows] == [pytest.approx(8.31924), pytest.approx(0.10229)]
+    assert [row[3] for row in waited.rows] == [pytest.approx(0.009), pytest.approx(0.5)]
+    assert found.says[1].startswith("For 509 ms the rank that wrote this waited for the last rank")
+    assert "reduce_scatter_tensor, 500 ms" in found.says[1]
+
+
+@pytest.mark.parametrize(
+    "text", [SACCT, SACCT.replace("\n", "|\n"), "$ sacct -j 7\n" + IN_COLUMNS + "\n$ "]
+)
+def test_sacct_is_a_table_in_any_form(tmp_path: Path, text: str) -> None:
+    (found,) = told(tmp_path, text)
+    (table,) = found.tables
+    assert [column.title for column in table.columns] == IN_COLUMNS.split()[:4]
+    assert [row[2] for row in table.rows] == [None, 2 << 20, 3 << 20]
+    assert [row[3] for row in table.rows] == [None, "1.5K", None]
     assert found.says[0] == "MaxRSS is 3M at most."
+
+
+def test_what_the_autotuner_tried_is_a_table(tmp_path: Path) -> None:
     (found,) = told(tmp_path, AUTOTUNE)
     assert found.tables[0].rows[0] == (2.5, 128, 300)
     assert "cycle_time_ms 2.5, tensor_fusion_threshold 128" in found.says[0]

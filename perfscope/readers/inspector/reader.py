@@ -1,0 +1,182 @@
+"""Reads what NCCL's inspector logged, one file a process: collectives with their times by rank.
+
+A collective ends on all ranks at about one time, so that of the rank that came last is the shortest
+and what the others took longer is waiting. The log has no begin of an operation that could be
+compared between ranks: no efficiency follows.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.readers.common.tool_reports import report, reporting_trace, table
+from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
+from perfscope.readers.inspector.records import Group, Log, Records, read_log
+from perfscope.readers.kineto.reader import read_each
+from perfscope.schema.enums import Quantity
+from perfscope.schema.other_tools import Cell, ToolTable
+from perfscope.trace.model import Format, Trace
+from perfscope.units import counted, format_seconds, format_share
+
+_SIGN = re.compile(rb'\s*\{\s*"header"\s*:\s*\{.{1,4000}?"(?:coll|p2p)_perf"\s*:', re.DOTALL)
+WHY = "NCCL's inspector tells how long operations took, and not how ranks spent their time"
+US = 1e-6
+MOST_SAID = 3
+NOTICEABLE_SHARE = 0.05
+"""Of the time in collectives: below it nobody came late."""
+MEETING = re.compile(r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all", re.IGNORECASE)
+"""Collectives that no rank leaves before the last one has come."""
+
+
+def _recognizes(place: Place) -> bool:
+    return not place.is_directory and _SIGN.match(place.head) is not None
+
+
+def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
+    """A run of which nothing is known but its operations of NCCL.
+
+    Raises:
+        UnreadableInputError: none of the files can be read.
+    """
+    logs, notes = read_each(paths, read_log)
+    notes += [note for log in logs for note in log.notes]
+    records, groups, names = _joined(logs)
+    waits = _waits(records, groups, names)
+    sources = sorted({source for log in logs for source in log.sources})
+    measured = f", measured by {' and '.join(sources)}" if sources else ""
+    of = counted(len(logs), "process", "processes")
+    held = f"It holds {counted(len(records), 'operation')} of {of}{measured}."
+    first = logs[0].path
+    told = report(
+        "NCCL's inspector",
+        first if len(logs) == 1 else first.parent,
+        [*_said(waits), held],
+        [_operations(records, names), _waiting(waits)],
+    )
+    world = max(range(len(groups)), key=lambda place: groups[place].ranks)
+    ranks = np.unique(records["rank"][records["group"] == world]).tolist()
+    return reporting_trace(first, Format.INSPECTOR, told, why=WHY, ranks=ranks, notes=notes)
+
+
+def _joined(logs: Sequence[Log]) -> tuple[Records, list[Group], list[str]]:
+    """The records of all files, with their groups and names numbered over all of them."""
+    groups: dict[Group, int] = {}
+    names: dict[str, int] = {}
+    parts = []
+    for log in logs:
+        part = log.records
+        group = np.array([groups.setdefault(one, len(groups)) for one in log.groups], np.int32)
+        name = np.array([names.setdefault(one, len(names)) for one in log.names], np.int32)
+        part["group"], part["name"] = group[part["group"]], name[part["name"]]
+        parts.append(part)
+    return np.concatenate(parts), list(groups), list(names)
+
+
+class _Wait:
+    """What ranks waited for each other in the collectives of one communicator that all told."""
+
+    def __init__(self, group: Group, us: npt.NDArray[np.float64]) -> None:
+        self.group, self.count = group, len(us)
+        last = np.argmin(us, axis=1)
+        self.came_last = np.bincount(last, minlength=group.ranks)
+        self.waited_s = (us - us.min(axis=1, keepdims=True)).sum(axis=0) * US
+        self.whole_s = float(us.sum(axis=0).mean() * US)
+
+    @property
+    def mean_s(self) -> float:
+        """How long a rank waited, on average."""
+        return float(self.waited_s.mean())
+
+
+def _waits(records: Records, groups: Sequence[Group], names: Sequence[str]) -> list[_Wait]:
+    """By communicator, of collectives that each of its ranks told once; most waiting first."""
+    meeting = np.array([MEETING.search(name) is not None for name in names])
+    rows = records[(records["is_message"] == 0) & meeting[records["name"]]]
+    found = []
+    for place, group in enumerate(groups):
+        mine = rows[rows["group"] == place]
+        mine = mine[np.lexsort((mine["rank"], mine["number"]))]
+        _, first, counts = np.unique(mine["number"], return_index=True, return_counts=True)
+        whole = first[counts == group.ranks]
+        if group.ranks < 2 or not len(whole):
+            continue
+        places = whole[:, None] + np.arange(group.ranks)
+        is_each = np.all(mine["rank"][places] == np.arange(group.ranks), axis=1)
+        if np.any(is_each):
+            found.append(_Wait(group, mine["us"][places[is_each]]))
+    return sorted(found, key=lambda wait: -wait.mean_s)
+
+
+def _said(waits: Sequence[_Wait]) -> Iterator[str]:
+    large = [wait for wait in waits if wait.mean_s > NOTICEABLE_SHARE * wait.whole_s]
+    for wait in large[:MOST_SAID]:
+        late = int(np.argmax(wait.came_last))
+        often = format_share(wait.came_last[late] / wait.count)
+        yield (
+            f"In {_called(wait.group)} rank {late} came last to {often} of "
+            f"{counted(wait.count, 'collective')}: ranks waited {format_seconds(wait.mean_s)} of "
+            f"{format_seconds(wait.whole_s)} in them, on average."
+        )
+
+
+def _called(group: Group) -> str:
+    named = f"{group.name} " if group.name else f"communicator {group.id} " if group.id else ""
+    return f"{named or 'a communicator '}of {counted(group.ranks, 'rank')}"
+
+
+def _operations(records: Records, names: Sequence[str]) -> ToolTable:
+    """By operation; bandwidth is NCCL's bus bandwidth, of all its calls together by their time."""
+    rows: list[tuple[Cell, ...]] = []
+    for place, name in enumerate(names):
+        mine = records[records["name"] == place]
+        told = mine[np.isfinite(mine["gbs"])]
+        spent = float(told["us"].sum())
+        rows.append(
+            (
+                name,
+                len(mine),
+                int(mine["bytes"].sum(dtype=np.float64)),
+                float(mine["us"].sum() * US),
+                float((told["gbs"] * told["us"]).sum() / spent) if spent else None,
+            )
+        )
+    columns = {
+        "Operation": Quantity.CODE,
+        "Calls of all ranks": Quantity.COUNT,
+        "Bytes": Quantity.BYTES,
+        "Time of all ranks": Quantity.SECONDS,
+        "Bus bandwidth, GB/s": Quantity.NUMBER,
+    }
+    rows.sort(key=lambda row: -float(row[3] or 0))
+    return table("Operations", columns, rows)
+
+
+def _waiting(waits: Sequence[_Wait]) -> ToolTable:
+    rows = [
+        (_called(wait.group), rank, int(wait.came_last[rank]), float(wait.waited_s[rank]))
+        for wait in waits
+        for rank in range(wait.group.ranks)
+    ]
+    columns = {
+        "Communicator": Quantity.TEXT,
+        "Rank in it": Quantity.COUNT,
+        "Came last": Quantity.COUNT,
+        "Waited": Quantity.SECONDS,
+    }
+    return table("Waiting for the last rank in collectives", columns, rows)
+
+
+READER = Reader(
+    format=Format.INSPECTOR,
+    description="logs of NCCL's or RCCL's inspector plugin (JSON lines, one file a process)",
+    recognizes=_recognizes,
+    open=_open,
+    tells=Tells(
+        waits="which rank came last, by communicator",
+        resources="time, bytes and bandwidth by operation, as NCCL measured them",
+    ),
+    joins=True,
+)

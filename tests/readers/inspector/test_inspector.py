@@ -1,0 +1,85 @@
+"""Logs of NCCL's inspector, as its format v4.0 has them: collectives with a planted late rank."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfscope.document.analysis import analysis
+from perfscope.errors import UnreadableInputError
+from perfscope.metrics.results import Options
+from perfscope.readers.registry import open_traces
+from perfscope.schema.other_tools import ToolReport
+from perfscope.trace.model import Format
+from tests.support.trace_invariants import check_trace
+
+
+def line(rank: int, number: int, us: float, **told: Any) -> str:
+    """One operation as the plugin writes it."""
+    header = {"id": "0x7f8c", "comm_name": "unknown", "rank": rank, "n_ranks": 3, "nnodes": 1}
+    metadata = {"inspector_output_format_version": "v4.0", "hostname": "n0", "pid": 40 + rank}
+    row = {"coll": "AllReduce", "coll_sn": number, "coll_msg_size_bytes": 1 << 20}
+    row |= {"coll_exec_time_us": us, "coll_timing_source": "kernel_gpu", "coll_busbw_gbs": 2.0}
+    return json.dumps({"header": header, "metadata": metadata, "coll_perf": row | told}) + "\n"
+
+
+def logs(place: Path) -> list[Path]:
+    """Ten collectives of three ranks of 100 us; to nine of them rank 2 comes 900 us late."""
+    for rank in range(3):
+        late = [1000.0 if rank != 2 and number else 100.0 for number in range(10)]
+        lines = [line(rank, number, us) for number, us in enumerate(late)]
+        (place / f"n0-pid{40 + rank}.log").write_text("".join(lines))
+    return sorted(place.iterdir())
+
+
+def told(paths: list[Path]) -> ToolReport:
+    trace = open_traces(paths)
+    check_trace(trace)
+    assert trace.format is Format.INSPECTOR
+    assert analysis(trace, Options())["metrics"]["parallel_efficiency"]["value"] is None
+    return trace.tool_reports[0]
+
+
+def test_the_late_rank_is_named_with_what_others_waited(tmp_path: Path) -> None:
+    found = told(logs(tmp_path))
+    assert found.says == (
+        (
+            "In communicator 0x7f8c of 3 ranks rank 2 came last to 90.0 % of 10 collectives: ranks "
+            "waited 5.40 ms of 6.40 ms in them, on average."
+        ),
+        "It holds 30 operations of 3 processes, measured by kernel_gpu.",
+    )
+    operations, waiting = found.tables
+    (row,) = operations.rows
+    assert (*row[:3], row[4]) == ("AllReduce", 30, 30 << 20, 2.0)
+    assert row[3] == pytest.approx(0.0192)
+    assert [row[1:3] for row in waiting.rows] == [(0, 1), (1, 0), (2, 9)]
+    assert [row[3] for row in waiting.rows] == [pytest.approx(0.0081)] * 2 + [0]
+
+
+def test_collectives_that_not_all_ranks_told_once_say_nothing_of_waiting(tmp_path: Path) -> None:
+    paths = logs(tmp_path)[:2]
+    paths[0].write_text(line(0, 1, 5) + line(0, 1, 5) + line(0, 2, 5) + "{cut")
+    trace = open_traces(paths)
+    assert len(trace.tool_reports[0].tables) == 1
+    assert any("left out 1 line that tell" in note for note in trace.notes)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"coll_sn": -1},
+        {"coll_sn": 1 << 70},
+        {"coll_exec_time_us": "x"},
+        {"coll_exec_time_us": -5},
+        {"coll": 7},
+        {"coll_sn": None},
+    ],
+)
+def test_operations_that_cannot_be_are_an_error(tmp_path: Path, told: dict[str, Any]) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(line(0, 1, 5, **told) + "[" * 500 + "\n" + line(7, 1, 5))
+    with pytest.raises(UnreadableInputError) as raised:
+        open_traces([path])
+    assert all(raised.value.lines())
