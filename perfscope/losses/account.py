@@ -21,6 +21,7 @@ from perfscope.losses.own_time import own_times, work_cells
 from perfscope.losses.parts import whole_parts
 from perfscope.losses.patterns import pattern_of
 from perfscope.losses.places import Places
+from perfscope.losses.rhythm import in_turn
 from perfscope.losses.savings import Savings
 from perfscope.losses.turns import Turns
 from perfscope.losses.waiting import Cells, Waited, waited
@@ -40,6 +41,9 @@ MOST_PRICED = 24
 
 TAKES_PART = 0.1
 """Of what the rank causes that causes most: one that causes less is not named."""
+
+IN_TURN = 0.5
+"""Of the waiting for ranks, the part in steps of their own, from which on it is no chance."""
 
 BY_QUEUE = 0.5
 """Of the waiting for ranks: what they had no CPU in, from which on that is its pattern."""
@@ -109,13 +113,17 @@ class _Making:
             waiting_ns=waiting_ns,
             ranks=self._ranks(caused),
             frame=self._places.frame(cause),
-            pattern=None if table is None else self._pattern(table, queued),
+            pattern=None if table is None else self._pattern(cause.kind, table, queued),
             queued=queued,
             steps=None if table is None else _reach(table, self._waits.steps),
             without=without(self._results, own) if cause.kind in HELD_UP else (),
         )
 
-    def _pattern(self, table: Floats, queued: tuple[float, float] | None) -> LossPattern | None:
+    def _pattern(
+        self, kind: LossKind, table: Floats, queued: tuple[float, float] | None
+    ) -> LossPattern | None:
+        if kind is LossKind.WAITING and in_turn(table) >= IN_TURN:
+            return LossPattern.ALTERNATING
         found = pattern_of(table, self._turns)
         is_of_system = found is not None and queued is not None and queued[0] >= BY_QUEUE
         return LossPattern.SYSTEM if is_of_system else found

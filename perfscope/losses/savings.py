@@ -24,7 +24,7 @@ SURE = 1.96
 PASSING = (LossPattern.WINDOW, LossPattern.BURSTS, LossPattern.ONCE)
 """Patterns of what slows a rank down for a time: without it, it is as fast as the others."""
 
-BY_CHANCE = (LossPattern.VARYING, LossPattern.SYSTEM)
+BY_TURNS = (LossPattern.VARYING, LossPattern.SYSTEM, LossPattern.ALTERNATING)
 """Patterns of what falls on one rank now and on another one then."""
 
 NOT_KNOWN = "nothing is known of this time, so that nothing can be taken away"
@@ -53,7 +53,7 @@ class Savings:
             return self._without_transfer(program, entry.cause.operation)
         if entry.pattern is LossPattern.SERIAL and kind is LossKind.WAITING:
             return self.without_turns(entry.ns)
-        if entry.without or entry.cause.activity is not None or entry.pattern in BY_CHANCE:
+        if entry.without or entry.cause.activity is not None or entry.pattern in BY_TURNS:
             return self.bound(edits_of(entry))
         return self.replayed(edits_of(entry))
 
@@ -138,4 +138,4 @@ def edits_of(entry: Entry) -> tuple[Edit, ...]:
     where = Edit(phase=cause.phase or None, function=cause.function)
     if entry.pattern in PASSING:
         return (replace(where, level=Level.AS_OTHERS, ranks=entry.ranks),)
-    return (replace(where, level=Level.SHARED if entry.pattern in BY_CHANCE else Level.EVEN),)
+    return (replace(where, level=Level.SHARED if entry.pattern in BY_TURNS else Level.EVEN),)

@@ -282,6 +282,7 @@ class LossPattern(Named):
     STATIC = "static", "in each step, by the same ranks"
     SERIAL = "serial", "by turns inside each step"
     VARYING = "varying", "by another rank each step"
+    ALTERNATING = "alternating", "in turn, by each rank in steps of its own"
     BURSTS = "bursts", "in few steps, much at a time"
     WINDOW = "window", "in one part of the run"
     ONCE = "once", "once"

@@ -33,7 +33,8 @@ class LossEntry:
             waited for it, directly and through a third.
         ranks, ranks_left_out: who did it, those that cost most first, and how many more there are.
         where: the function in which it was most, null unknown.
-        pattern: `serial` is by turns inside each step, `varying` another rank each step, `window`
+        pattern: `serial` is by turns inside each step, `varying` another rank each step,
+            `alternating` each rank in steps of its own that come back, `window`
             one part of the run, `system` while those who are late have no CPU; null where there are
             too few steps to tell.
         findings: ids of those whose change takes at least half of it away.

@@ -87,10 +87,10 @@ def test_a_rank_that_is_slower_for_a_while() -> None:
     assert (entry.pattern, entry.ranks, entry.steps) == (LossPattern.WINDOW, (0,), (10, 25))
 
 
-def test_another_rank_each_step() -> None:
+def test_another_rank_each_step_in_turn() -> None:
     late = {(step, step % 2): 0.02 for step in range(STEPS)}
     entry = largest(training(late), LossKind.WAITING)
-    assert entry.pattern is LossPattern.VARYING
+    assert entry.pattern is LossPattern.ALTERNATING
     assert sorted(entry.ranks) == [0, 1]
 
 

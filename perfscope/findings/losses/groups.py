@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from perfscope.losses.entry import Entry, NoSaving, Saving
-from perfscope.losses.savings import BY_CHANCE, Savings, edits_of
+from perfscope.losses.savings import BY_TURNS, Savings, edits_of
 from perfscope.replay.model import Edit, Level
 from perfscope.schema.enums import LossKind, LossPattern
 
@@ -83,7 +83,9 @@ def _saving(entries: Sequence[Entry], savings: Savings, after: Sequence[Edit]) -
         return savings.bound(list(edits), after=after)
     if first.pattern is LossPattern.SERIAL:
         return savings.without_turns(sum(one.ns for one in entries), after)
-    if first.pattern in BY_CHANCE:
+    if first.pattern is LossPattern.ALTERNATING:
+        return savings.bound([edit for one in entries for edit in edits_of(one)], after=after)
+    if first.pattern in BY_TURNS:
         return savings.bound([Edit(level=Level.SHARED)], after=after)
     edits = dict.fromkeys(edit for one in entries for edit in edits_of(one))
     return savings.replayed(list(edits), after=after)

@@ -75,12 +75,15 @@ def _is_chance(run: Facts, group: Group, savings: Savings) -> bool:
 
     That work differs from step to step, a busy machine does as well: it is news only by what late
     ranks did while they had their CPUs, and where they are not late by turns for several steps on
-    end. Turns that are taken in the median step are no chance.
+    end. Turns that are taken in the median step are no chance, and
+    nothing but the program keeps count of steps.
     """
     if not _is_waiting(group):
         return False
     length_s = run.results.focus.length_ns * 1e-9
     pattern, least = group.entries[0].pattern, WORTH
+    if pattern is LossPattern.ALTERNATING:
+        return False
     if pattern is LossPattern.SERIAL and savings.usual_turns_s() >= WORTH * length_s:
         return False
     if pattern is LossPattern.VARYING:

@@ -98,6 +98,13 @@ OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
             "groups), or synchronize less often."
         ),
     ),
+    LossPattern.ALTERNATING: (
+        "In turn, each rank works longer in steps of its own, and the others wait",
+        (
+            "Do this work on all ranks in the same step, so that nobody waits for it, or deal out "
+            "each part of it to all ranks."
+        ),
+    ),
     LossPattern.BURSTS: (
         "{ranks} {work} much longer in a few steps, and the others wait",
         (

@@ -3,11 +3,14 @@
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from perfscope.findings.core.finding import Finding
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
+
+Floats = npt.NDArray[np.float64]
 
 STEPS = 60
 WORK_S = 0.1
@@ -56,15 +59,15 @@ def test_where_waits_were_not_seen_the_work_is_told() -> None:
 VARIED = np.random.default_rng(8).uniform(0.05, 0.15, (400, 2))
 
 
-def varied(queued: Callable[[float], float]) -> dict[str, Finding]:
+def varied(queued: Callable[[float], float], works: Floats = VARIED) -> dict[str, Finding]:
     """Two ranks whose work differs from step to step, and seconds for which both had no CPU."""
-    ends = 1.0 + np.cumsum(VARIED.max(axis=1) + 0.001)
+    ends = 1.0 + np.cumsum(works.max(axis=1) + 0.001)
     builder = TraceBuilder(2, end_s=float(ends[-1]) + 2.0)
     for number in range(2):
         rank = builder.rank(number).init(1.0)
         begin = 1.0
         for step, end in enumerate(ends.tolist()):
-            arrival = begin + float(VARIED[step, number])
+            arrival = begin + float(works[step, number])
             rank.stack(begin + 0.02, [("main", "/job/train.py", 40), WORK])
             rank.op("MPI_Allreduce", arrival, end, seq=step).step(step, begin, end)
             begin = end
@@ -87,3 +90,15 @@ def test_work_that_varies_is_told_by_what_no_lack_of_cpus_explains() -> None:
 
 def test_where_all_may_be_for_want_of_cpus_nothing_is_told() -> None:
     assert "lost_to_varying_waiting" not in varied(lambda at: 0.5 * at)
+
+
+def test_work_that_ranks_do_in_turn_is_no_chance_however_busy_the_machine_is() -> None:
+    """100 ms more every fourth step of each rank, in other steps of the other rank."""
+    works = VARIED.copy()
+    works[0::4, 0] += 0.1
+    works[2::4, 1] += 0.1
+    found = varied(lambda at: 0.5 * at, works)["lost_to_alternating_waiting"]
+    assert found.status.is_fault
+    assert found.where[0].function == WORK[0]
+    expected_s = float((works.max(axis=1) - works.mean(axis=1)).sum())
+    assert found.gain_s == pytest.approx(expected_s, rel=0.1)
