@@ -47,6 +47,11 @@ FORWARDED = (
 )
 """What a rank on another host, or in a container, needs of the environment."""
 
+FLIGHT_RECORDER = "TORCH_FR_BUFFER_SIZE"
+_FLIGHT_RECORDER_BEFORE = "TORCH_NCCL_TRACE_BUFFER_SIZE"
+FLIGHT_RECORDER_ENTRIES = 2000
+"""How many collectives PyTorch keeps; its default from 2.13 on, of some releases before it is 0."""
+
 OPENMPI_LIST = "OMPI_MCA_mca_base_env_list"
 _OPENMPI_DELIMITER = "OMPI_MCA_mca_base_env_list_delimiter"
 
@@ -171,6 +176,8 @@ def job_environment(
         _put_first(environment, "LD_PRELOAD", str(injection.recorder))
     if injection.agent is not None:
         _put_first(environment, "PYTHONPATH", str(injection.agent))
+        if _FLIGHT_RECORDER_BEFORE not in environment:
+            environment.setdefault(FLIGHT_RECORDER, str(FLIGHT_RECORDER_ENTRIES))
     if _open_mpi_may_forward(environment, launcher):
         _forward_to_other_hosts(environment)
     return environment
@@ -179,6 +186,8 @@ def job_environment(
 def without_recording(base: Mapping[str, str]) -> dict[str, str]:
     """An environment without the traces of a recording that this process itself runs under."""
     environment = {name: value for name, value in base.items() if name not in _OWN_VARIABLES}
+    if "PERFSCOPE_DIR" in base and environment.get(FLIGHT_RECORDER) == str(FLIGHT_RECORDER_ENTRIES):
+        del environment[FLIGHT_RECORDER]
     _filter(environment, "LD_PRELOAD", lambda entry: Path(entry).name != LIBRARY_NAME)
     _filter(environment, "PYTHONPATH", lambda entry: not Path(entry, "perfscope_agent").is_dir())
     if "PERFSCOPE_DIR" in base and OPENMPI_LIST in environment:

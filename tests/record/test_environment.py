@@ -42,8 +42,14 @@ def test_ours_come_first_and_the_users_stay() -> None:
         "PERFSCOPE_SAMPLE_HZ": "5",
         "PERFSCOPE_STACK_HZ": "0",
         "PYTHONPATH": "/opt/agent:a:b",
+        "TORCH_FR_BUFFER_SIZE": "2000",
         "X": "1",
     }
+
+
+def test_the_size_that_a_user_gave_pytorchs_flight_recorder_stays() -> None:
+    assert recorded({"TORCH_FR_BUFFER_SIZE": "7"})["TORCH_FR_BUFFER_SIZE"] == "7"
+    assert "TORCH_FR_BUFFER_SIZE" not in recorded({"TORCH_NCCL_TRACE_BUFFER_SIZE": "7"})
 
 
 def test_open_mpi_forwards_to_other_hosts_and_keeps_the_users_list() -> None:

@@ -32,8 +32,8 @@ _INIT, _DESTROY = "init_process_group", "destroy_process_group"
 
 
 @dataclass(frozen=True)
-class _Call:
-    """What a record's name says."""
+class Call:
+    """What a record's name says: the operation, its process group, the bytes of this rank."""
 
     operation: str
     group: str
@@ -53,7 +53,7 @@ def adopt(
         communicators: those of the trace; the process groups are added.
         world_size: ranks that the job had.
     """
-    calls = {place: call for place, name in enumerate(names) if (call := _parsed(name))}
+    calls = {place: call for place, name in enumerate(names) if (call := parsed(name, PACKAGE))}
     if not calls:
         return []
     wrong = [rank.number for rank in ranks if not _same_number(rank, world_size)]
@@ -77,15 +77,16 @@ def adopt(
     return notes
 
 
-def _parsed(name: str) -> _Call | None:
+def parsed(name: str, package: str) -> Call | None:
+    """What the name of a record says; None where it is no collective that `package` has seen."""
     parts = name.split(SEPARATOR)
-    if len(parts) not in (4, 5) or parts[0] != PACKAGE:
+    if len(parts) not in (4, 5) or parts[0] != package:
         return None
     members = _numbers(parts[3].split(",") if parts[3] else [], digits=9)
     volume = _numbers(parts[4].split(":") if len(parts) == 5 else ["0", "0"], digits=18)
     if members is None or volume is None or len(volume) != 2:
         return None
-    return _Call(parts[1], parts[2], members, volume[0], volume[1])
+    return Call(parts[1], parts[2], members, volume[0], volume[1])
 
 
 def _numbers(texts: list[str], *, digits: int) -> tuple[int, ...] | None:
@@ -109,7 +110,7 @@ class _Groups:
         self._world_size = world_size
         self._known: dict[tuple[str, tuple[int, ...], bool], int] = {}
 
-    def index(self, call: _Call, rank: int) -> int:
+    def index(self, call: Call, rank: int) -> int:
         """The index of a call's communicator, -1 where the rank cannot be in it."""
         members = call.members or tuple(range(self._world_size))
         if rank not in members or max(members) >= self._world_size:
@@ -125,7 +126,7 @@ class _Groups:
         return self._known[key]
 
 
-def _adopt_rank(rank: Rank, found: Table, calls: dict[int, _Call], groups: _Groups) -> bool:
+def _adopt_rank(rank: Rank, found: Table, calls: dict[int, Call], groups: _Groups) -> bool:
     """Adds the operations; False when some records were left out."""
     operations = np.zeros(len(found), OPERATION_DTYPE)
     for column in ("t0", "t1", "flags", "tid"):

@@ -135,7 +135,7 @@ def collectives(job: Job) -> list[tuple[str, int]]:
     (rank,) = job.of_role("rank")
     found = []
     for name, kind in rank.phases():
-        if kind == Phase.COMMUNICATION:
+        if kind == Phase.COMMUNICATION and name.startswith("torch.distributed\x1e"):
             found.append((name, rank.phase_records(name)))
     records = sorted({(r.t0, name.split("\x1e")[1], r.seq) for name, rows in found for r in rows})
     return [(operation, ordinal) for _, operation, ordinal in records]

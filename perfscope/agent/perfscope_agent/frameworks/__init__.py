@@ -62,6 +62,7 @@ _FINISHING = (
     "tf_profiler",
     "tf_functions",
     "torch",
+    "torch_flight",
     "jax",
     "trees",
     "daal4py",

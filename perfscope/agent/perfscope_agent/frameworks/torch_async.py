@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     AnyFunction = Callable[..., Any]
 
 _MOST_TENSORS = 4096
-_ASYNCHRONOUS = " (async)"
 _FUNCTIONAL = {
     "all_gather_tensor": "all_gather_into_tensor",
     "all_gather_into_tensor_coalesced": "all_gather_coalesced",
@@ -57,7 +56,7 @@ def starts(
 def _emit_start(group: Group, operation: str, root: int, moved: tuple[int, int] | None) -> int:
     # a moment: what the call did before it handed the data over was work of this rank
     now_ns = monotonic_ns()
-    return group.emit(operation + _ASYNCHRONOUS, now_ns, now_ns, root, moved)
+    return group.emit(operation + torch_groups.ASYNCHRONOUS, now_ns, now_ns, root, moved)
 
 
 def install_work(module: ModuleType) -> None:

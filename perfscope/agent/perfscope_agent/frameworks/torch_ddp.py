@@ -124,10 +124,12 @@ def install_ddp(module: ModuleType) -> None:
         def broadcast(self: Any, tensors: Any, size: Any, authoritative_rank: int = 0) -> Any:
             if torch_module.compiler.is_compiling():
                 return original(self, tensors, size, authoritative_rank)
+            if recorder.current is None or get_ident() != recorder.main_thread:
+                return original(self, tensors, size, authoritative_rank)
             begin_ns = monotonic_ns()
-            result = original(self, tensors, size, authoritative_rank)
-            if recorder.current is not None and get_ident() == recorder.main_thread:
-                torch_groups.guarded(_note_buffers, c10d, self, begin_ns, authoritative_rank)
+            with torch_groups.OUTERMOST:
+                result = original(self, tensors, size, authoritative_rank)
+            torch_groups.guarded(_note_buffers, c10d, self, begin_ns, authoritative_rank)
             return result
 
         return broadcast

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic_ns
 
 from .. import metadata, recorder
-from . import torch_async, torch_compile, torch_groups, torch_volumes
+from . import torch_async, torch_compile, torch_flight, torch_groups, torch_volumes
 from .torch_groups import NAME, OUTERMOST, SEPARATOR, group_of, guarded, is_timed, not_blocking
 
 TYPE_CHECKING = False
@@ -63,6 +63,7 @@ def _note_world(c10d: Any, begin_ns: int) -> None:
     if not blocking:
         metadata.framework(NAME, exposed_reason=not_blocking(world.backend if world else "this"))
     _emit_moment(rec, "init_process_group", begin_ns)
+    torch_flight.begin(c10d)
     metadata.write()
 
 
@@ -79,6 +80,8 @@ def _make_destroy() -> Callable[[AnyFunction], AnyFunction]:
             if torch_module.compiler.is_compiling():
                 return original(group)
             rec = recorder.current
+            if group is None:
+                torch_flight.read_all()
             begin_ns = monotonic_ns()
             try:
                 return original(group)

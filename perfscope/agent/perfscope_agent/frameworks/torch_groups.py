@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from _thread import get_ident
+from time import monotonic_ns
 
 from .. import recorder
 from . import torch
@@ -12,11 +13,13 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
 NAME = "torch.distributed"
+FLIGHT = "torch.flight"
 SEPARATOR = "\x1e"
-"""Between the parts of a record's name: this package, the operation, the group, its members."""
+"""Between the parts of a record's name: who saw it, the operation, the group, its members."""
 
 GRADIENTS = "gradient_exchange"
-_BLOCKING_BACKENDS = ("gloo", "mpi")
+ASYNCHRONOUS = " (async)"
+BLOCKING_BACKENDS = ("gloo", "mpi")
 COLLECTIVES = (
     "all_reduce",
     "all_reduce_coalesced",
@@ -41,6 +44,8 @@ COLLECTIVES = (
     "scatter_object_list",
 )
 _WAIT = "wait"
+_MOST_CALLS, _KEPT_CALLS = 8192, 64
+_STILL_RUNNING = 1 << 63
 
 
 class Group:
@@ -60,7 +65,7 @@ class Group:
     @property
     def is_blocking(self) -> bool:
         """Whether all its operations block the host, whatever device their data is on."""
-        return all(name in _BLOCKING_BACKENDS for name in self._backends.values())
+        return all(name in BLOCKING_BACKENDS for name in self._backends.values())
 
     def blocks(self, data: Any) -> bool:
         """Whether operations on these tensors block the host."""
@@ -69,7 +74,7 @@ class Group:
         device = getattr(getattr(data, "device", None), "type", None)
         if device not in self._backends:
             return self.is_blocking
-        return self._backends[device] in _BLOCKING_BACKENDS
+        return self._backends[device] in BLOCKING_BACKENDS
 
     def emit(
         self,
@@ -94,6 +99,19 @@ class Group:
         if rec is not None and end_ns >= begin_ns:
             name = rec.name(NAME + SEPARATOR + text)
             rec.phase(recorder.Phase.COMMUNICATION, name, ordinal, root, begin_ns, end_ns)
+
+    def emit_unseen(
+        self,
+        rec: recorder.Recorder,
+        operation: str,
+        number: int,
+        at_ns: int,
+        moved: tuple[int, int] | None,
+    ) -> None:
+        """Writes an operation that only the flight recorder has seen, with PyTorch's own number."""
+        ending = self._ending if moved is None else self._ending + SEPARATOR + "%d:%d" % moved
+        name = rec.name(FLIGHT + SEPARATOR + operation + ASYNCHRONOUS + ending)
+        rec.phase(recorder.Phase.COMMUNICATION, name, number, -1, at_ns, at_ns)
 
     def take_ordinal(self, operation: str) -> int:
         """How many operations of this stream the group has had; each call counts."""
@@ -121,12 +139,27 @@ class _Outermost:
     """Collectives call each other; only the outermost is recorded."""
 
     depth = 0
+    calls: list[list[int]] | None = None
+    """Begin and end of those so far, in order, where somebody takes them."""
 
     def __enter__(self) -> None:
         self.depth += 1
+        if self.calls is not None and self.depth == 1:
+            if len(self.calls) >= _MOST_CALLS:
+                del self.calls[: _MOST_CALLS // 2]
+            self.calls.append([monotonic_ns(), _STILL_RUNNING])
 
     def __exit__(self, *_: object) -> None:
+        if self.calls and self.depth == 1:
+            self.calls[-1][1] = monotonic_ns()
         self.depth -= 1
+
+    def take(self) -> list[list[int]]:
+        """The calls so far; the last ones are kept, as what they do may not be known yet."""
+        taken = list(self.calls or ())
+        if self.calls:
+            del self.calls[: len(taken) - _KEPT_CALLS]
+        return taken
 
 
 OUTERMOST = _Outermost()

@@ -1,0 +1,59 @@
+"""Collectives that only PyTorch's flight recorder has seen, of ranks with known moments."""
+
+from pathlib import Path
+
+import pytest
+
+from perfscope.readers import open_recording
+from perfscope.schema.enums import PhaseKind
+from perfscope.schema.other_tools import ToolReport
+from perfscope.trace.model import Trace
+from tests.readers.recording.test_framework_operations import call, rank_process
+from tests.support.write_recording import write_run
+
+
+def two_ranks(directory: Path, **told: int) -> Trace:
+    """Rank 1 hands over 30, 20 and 10 ms after rank 0, and a fourth one that rank 0 never does."""
+    for rank in (0, 1):
+        process = rank_process(rank)
+        frameworks = {"torch.distributed": {"rank": rank, "size": 2, "flight_recorder": told}}
+        process.metadata = {**(process.metadata or {}), "frameworks": frameworks}
+        call(process, "barrier", 1.0, 1.2, seq=0)
+        name = "torch.flight\x1eall_reduce (async)\x1eworld\x1e\x1e4000:4000"
+        for number in range(3 + rank):
+            at_s = 2.0 + number + rank * (0.03 - number / 100)
+            process.phase(PhaseKind.COMMUNICATION, at_s, at_s, name, seq=number + 7, tag=-1)
+        process.write(directory)
+    write_run(directory)
+    return open_recording(directory)
+
+
+def only_report(trace: Trace) -> ToolReport:
+    (report,) = trace.tool_reports
+    return report
+
+
+def test_calls_bytes_and_lateness_are_told_and_enter_no_efficiency(tmp_path: Path) -> None:
+    trace = two_ranks(tmp_path)
+    ((group, operation, calls, sent, late_s, last),) = only_report(trace).tables[0].rows
+    assert (group, operation, calls, sent) == ("world", "all_reduce", 3.5, 14000)
+    assert late_s == pytest.approx(0.02)  # the fourth one is of one rank alone
+    assert last == "rank 1 (100%)"
+    assert all(len(rank.phases) == 0 and len(rank.operations) == 1 for rank in trace.ranks)
+    (said,) = only_report(trace).says
+    assert "rank 1 handed 4 collectives" in said
+
+
+def test_what_could_not_be_read_is_said(tmp_path: Path) -> None:
+    says = only_report(two_ranks(tmp_path, lost=3, messages=1)).says
+    assert [said.split()[0] for said in says[1:]] == ["6", "2"]  # of both ranks
+
+
+def test_one_rank_is_late_for_nobody(tmp_path: Path) -> None:
+    process = rank_process(0)
+    name = "torch.flight\x1ebroadcast (async)\x1e3\x1e0,1\x1e8:8"
+    process.phase(PhaseKind.COMMUNICATION, 1.0, 1.0, name, seq=1, tag=-1)
+    process.write(tmp_path)
+    write_run(tmp_path)
+    ((*_, late_s, last),) = only_report(open_recording(tmp_path)).tables[0].rows
+    assert (late_s, last) == (None, None)
