@@ -61,7 +61,8 @@ Ints = npt.NDArray[np.int64]
 class Rhythm:
     """A function of the user's that one rank runs every few steps, for long each time.
 
-    `seconds` are those of one time, by samples; `computes` tells that it is evaluation-like.
+    `seconds` are those of one time, by samples; `is_check` tells that it is evaluation-like: it
+    computes, and figures are exchanged after it, or it applies what training applies as well.
     """
 
     function: Function
@@ -71,7 +72,7 @@ class Rhythm:
     every: int  # steps
     times: int
     seconds: float
-    computes: bool
+    is_check: bool
 
 
 @dataclass(frozen=True)
@@ -104,8 +105,13 @@ class _Exchange:
         little = LITTLE * float(np.median(self.exchanged))
         if little and self._more(self.reduced, steps) >= little:
             return None
-        is_figure = self._more(self.calls, steps) > 0
-        return 2 if is_figure and self._more(self.exchanged, steps) < little else LEAST_EVERY
+        return 2 if little and self.tells_figures(steps) else LEAST_EVERY
+
+    def tells_figures(self, steps: Ints) -> bool:
+        """Whether no more than figures are exchanged in some steps alone; so where nothing is."""
+        little = LITTLE * float(np.median(self.exchanged))
+        is_more = self._more(self.calls, steps) > 0 and self._more(self.exchanged, steps) < little
+        return is_more or not self.exchanged.any()
 
     def _more(self, values: Ints, steps: Ints) -> float:
         """By how much the median of some steps is above that of all others."""
@@ -153,7 +159,8 @@ def rhythms(trace: Trace, ends: Sequence[Ints]) -> tuple[Rhythm, ...]:
                 every=round(float(np.median(np.diff(steps)))),
                 times=len(steps),
                 seconds=apart * float(counts.mean()),
-                computes=bool((mine * computes).sum() >= AGREE * mine.sum()),
+                is_check=bool((mine * computes).sum() >= AGREE * mine.sum())
+                and (exchange.tells_figures(steps) or _applies_the_same(trace, functions[place])),
             )
             found.append((place, rhythm))
     return tuple(one for place, one in found if agreed[place] >= AGREE * total[place])
@@ -164,7 +171,7 @@ def with_rhythms(trace: Trace, labels: StackLabels, found: Sequence[Rhythm]) -> 
 
     The outermost function that recurs names the work: what it calls may belong to training, too.
     """
-    recurring = {rhythm.function for rhythm in found if rhythm.computes}
+    recurring = {rhythm.function for rhythm in found if rhythm.is_check}
     if not recurring:
         return labels
     is_one = [(frame.function, frame.file) in recurring for frame in trace.frames]
@@ -234,6 +241,20 @@ def _recurs(steps: Ints, counts: Ints, known: int, least: int | None) -> bool:
     apart = np.diff(steps)
     is_rare = np.median(apart) >= least and least * len(steps) <= known
     return bool(is_rare and steps[-1] - steps[0] >= LEAST_SPAN * known and is_steady(apart))
+
+
+def _applies_the_same(trace: Trace, function: Function) -> bool:
+    """Whether a function calls one of the user's that is called without it as well: the model."""
+    names = [(frame.function, frame.file) for frame in trace.frames]
+    inside: set[Function] = set()
+    elsewhere: set[Function] = set()
+    for stack in trace.stacks:
+        called = [names[frame] for frame in stack if _can_recur(trace.frames[frame].file)]
+        if function in called:
+            inside.update(called[called.index(function) + 1 :])
+        else:
+            elsewhere.update(called)
+    return bool(inside & elsewhere)
 
 
 def _line(trace: Trace, function: Function, seen: Ints) -> int:

@@ -125,3 +125,13 @@ def test_a_marked_evaluation_is_named_by_its_outermost_function() -> None:
     phases = {phase.id: phase for phase in compute(builder.build()).phases}
     assert EVALUATION_LIKE not in phases
     assert phases["evaluate"].where[0].function == "wobble"
+
+
+@pytest.mark.parametrize(("below", "is_told"), [(MODEL, True), ((), False)])
+def test_what_shares_nothing_with_training_and_tells_nobody_is_no_check(
+    below: tuple[FrameLike, ...], *, is_told: bool
+) -> None:
+    """A preconditioner that is worked out anew every tenth step, say."""
+    stack = (MAIN, ("wobble", "/job/go.py", 60), *below)
+    results = record(set(range(5, 200, 10)), stack=stack)
+    assert (EVALUATION_LIKE in {phase.id for phase in results.phases}) is is_told
