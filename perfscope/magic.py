@@ -13,7 +13,6 @@ recorded after its start, and has one rank. What the cell needs stands in it or 
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from perfscope.dataframes.opened import OpenedTrace
 from perfscope.errors import PerfscopeError, UsageError
 from perfscope.files import read_json
 from perfscope.output import tell_lines, visible
+from perfscope.structures import dataclass
 
 MOST_FINDINGS = 8
 CELL = "cell.py"

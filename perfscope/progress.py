@@ -3,11 +3,11 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from threading import Event, Thread
 from typing import TypeVar
 
 from perfscope.output import is_terminal, rewrite
+from perfscope.structures import dataclass
 
 QUIET_S = 2.0
 """What is over by then says nothing."""

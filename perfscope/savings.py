@@ -1,8 +1,8 @@
 """What a change saves, in words: seconds, and their share of wholes that are always named."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from perfscope.structures import dataclass
 from perfscope.units import format_seconds, format_share
 
 SAME_FROM = 0.9995  # of the run: a longer window is all of it, as far as a per cent shows

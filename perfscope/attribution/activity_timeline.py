@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -14,6 +12,7 @@ from perfscope.attribution.timeline import Timeline
 from perfscope.matching.intervals import NOTHING, Times, disjoint_layer, distinct, union
 from perfscope.schema.enums import Activity
 from perfscope.search import places
+from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
 
 Ints = npt.NDArray[np.int64]

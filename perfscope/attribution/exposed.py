@@ -11,7 +11,7 @@ slowest rank was ready.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from perfscope.matching.intervals import NOTHING, Times, disjoint_layer
 from perfscope.schema.enums import PhaseKind
+from perfscope.structures import dataclass
 from perfscope.trace import model
 from perfscope.trace.model import Communicator, Rank, Table, Trace
 from perfscope.trace.operations import HOROVOD_CONTROL, HOROVOD_EXPOSED, code_of, codes_of, name_of

@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from perfscope.errors import UsageError
 from perfscope.schema.enums import EndKind
+from perfscope.structures import dataclass
 from perfscope.trace.model import Format, Rank, Trace
 from perfscope.units import counted
 

@@ -1,11 +1,10 @@
 """The time ledger: every nanosecond of every rank's life in exactly one account."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.schema.enums import COMMUNICATION_ACCOUNTS, Account
+from perfscope.structures import dataclass
 
 ACCOUNTS: tuple[Account, ...] = tuple(Account)
 INDEX: dict[Account, int] = {account: place for place, account in enumerate(ACCOUNTS)}

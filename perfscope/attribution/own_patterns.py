@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from perfscope.attribution.focus import Focus
 from perfscope.attribution.stack_rules import is_user_file
 from perfscope.matching.intervals import Times
 from perfscope.matching.pool import dense
+from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, codes_mask
 

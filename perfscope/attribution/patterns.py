@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -14,6 +12,7 @@ from perfscope.matching.collectives import N_TO_N_CODES
 from perfscope.matching.intervals import Times
 from perfscope.matching.pool import dense
 from perfscope.matching.waits import Waits
+from perfscope.structures import dataclass
 from perfscope.trace.model import Trace
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from perfscope.attribution.stack_rules import EVALUATION_LIKE, kind_of_id
 from perfscope.schema.enums import PhaseKind
+from perfscope.structures import dataclass
 from perfscope.trace.metadata import noted_frameworks
 from perfscope.trace.model import RowFlag, Table, Trace
 

@@ -1,7 +1,7 @@
 """What all metrics are computed from: waits, samples, focus and the timelines of the ranks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from perfscope.attribution.timeline import (
 )
 from perfscope.matching.intervals import EMPTY_LAYER, Layer
 from perfscope.matching.waits import Waits, split_operations
+from perfscope.structures import dataclass
 from perfscope.trace.damage import Damage
 from perfscope.trace.model import Trace
 

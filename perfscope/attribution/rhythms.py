@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from perfscope.attribution.stack_rules import (
     most_seen_line,
 )
 from perfscope.schema.enums import Activity
+from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Trace
 from perfscope.trace.operations import name_of
 

@@ -1,6 +1,6 @@
 """What the stack samples say of the time between communication operations: function and phase."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +8,7 @@ import numpy.typing as npt
 from perfscope.attribution.stack_rules import UNLABELED, StackLabels
 from perfscope.engine import engine
 from perfscope.matching.intervals import NOTHING, Layer, Times, disjoint_layer
+from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
 
 DEFAULT_PERIOD_NS = 100_000_000

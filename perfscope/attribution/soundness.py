@@ -6,7 +6,6 @@ verdict says first.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from perfscope.attribution.focus import Focus
 from perfscope.matching.clock_check import impossible
 from perfscope.matching.collectives import IGNORED_CODES
 from perfscope.matching.waits import Waits
+from perfscope.structures import dataclass
 from perfscope.trace.damage import Damage, Need
 from perfscope.trace.model import Format, Rank, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, name_of

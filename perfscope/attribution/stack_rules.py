@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.schema.enums import PhaseKind
+from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Trace
 
 UNLABELED = -1

@@ -1,7 +1,7 @@
 """The beginning of a run: what each rank does before the ranks do anything together."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import TRAINING_KINDS, Timeline
 from perfscope.schema.enums import Account
+from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank
 from perfscope.trace.operations import OperationClass, codes_mask
 

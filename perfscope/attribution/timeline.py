@@ -1,7 +1,6 @@
 """Every moment of a rank's main location gets one account: the ledger as a timeline."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +21,7 @@ from perfscope.matching.intervals import (
 )
 from perfscope.matching.waits import Waits
 from perfscope.schema.enums import Account, PhaseKind
+from perfscope.structures import dataclass
 from perfscope.trace.model import Format, Rank, Table, Trace
 from perfscope.trace.operations import OperationClass, codes_mask
 

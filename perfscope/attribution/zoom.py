@@ -1,7 +1,6 @@
 """The timelines of the ranks at several zoom levels: which account most of each bin belongs to."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +9,7 @@ from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.attribution.timeline import Timeline
 from perfscope.matching.intervals import NOTHING, Layer, Times, distinct
+from perfscope.structures import dataclass
 
 Cells = npt.NDArray[np.uint8]
 

@@ -2,10 +2,11 @@
 
 import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from perfscope.errors import UsageError
+from perfscope.structures import dataclass
 from perfscope.sweep import capacity, grid, named_sets, search
 from perfscope.sweep import plan as plans
 from perfscope.sweep.plan import Plan

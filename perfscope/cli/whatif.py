@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import click
 from perfscope.cli.options import foa_option, phase_option, planned_option, verbose_option
 from perfscope.errors import ExitCode, PerfscopeError, UsageError
 from perfscope.output import say, say_json
+from perfscope.structures import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

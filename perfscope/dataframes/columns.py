@@ -1,7 +1,6 @@
 """How a table is declared, and what its columns are made of while they are on their way."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
@@ -9,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.dataframes.source import Source
+from perfscope.structures import dataclass
 
 BLOCK_ROWS = 1 << 16
 """Rows that are made at once: what bounds the memory of an export."""

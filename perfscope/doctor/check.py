@@ -3,12 +3,13 @@
 import os
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from perfscope.registry import members
+from perfscope.structures import dataclass
 
 ORDER = (
     "recorder",

@@ -3,11 +3,11 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from perfscope.doctor.running import finish
 from perfscope.record.launcher import Flavor, mpi_flavor
+from perfscope.structures import dataclass
 
 _NAME = re.compile(r"(mpirun|mpiexec)(\.[A-Za-z0-9_-]+)?|orterun|prterun")
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?")

@@ -5,8 +5,9 @@ import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,12 @@
 """The efficiency that leads: of the devices where they were measured, else of the hosts."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from perfscope.findings.facts.device_facts import has_accelerators
 from perfscope.metrics.devices.devices import BSC, DevicesResult
 from perfscope.metrics.results import Results
 from perfscope.schema.run import JudgedEfficiency
+from perfscope.structures import dataclass
 from perfscope.units import format_share
 
 NS = 1e-9

@@ -6,7 +6,6 @@ document that they make; `perfscope analyze --check` does so for users.
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from perfscope.document import sums
@@ -19,6 +18,7 @@ from perfscope.schema.efficiency import DEVICE_FACTORS, PRODUCTS
 from perfscope.schema.enums import Status
 from perfscope.schema.read import read_analysis
 from perfscope.schema.time import Metrics
+from perfscope.structures import dataclass
 
 Json = dict[str, Any]
 SIGNED = ("gain_interval_s", "interval_s", "start_unix_s", "slope_bytes_per_s")

@@ -6,13 +6,14 @@ Python objects an event and put the time of the export into the archive.
 
 import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 import _otf2
 
 from perfscope.export.target import clean
+from perfscope.structures import dataclass
 
 ARCHIVE_NAME = "traces"
 NANOSECONDS = 1_000_000_000

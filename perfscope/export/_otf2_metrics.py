@@ -1,7 +1,6 @@
 """Counters of a rank as metrics of OTF2, on a location of their own."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import _otf2
@@ -10,6 +9,7 @@ import numpy.typing as npt
 
 from perfscope.dataframes.columns import pieces
 from perfscope.export._otf2_archive import Archive, Location
+from perfscope.structures import dataclass
 from perfscope.trace import model
 from perfscope.trace.counters import CounterKind
 from perfscope.trace.model import Rank, Table, Trace

@@ -7,7 +7,6 @@ overlap otherwise go to another lane of the thread; operations stay on the first
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 
 from perfscope.dataframes.columns import pieces
 from perfscope.dataframes.source import Source
+from perfscope.structures import dataclass
 
 Ints = npt.NDArray[np.int64]
 

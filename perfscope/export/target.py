@@ -4,13 +4,13 @@ import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from perfscope.dataframes.source import Source
 from perfscope.errors import PerfscopeError, UsageError
 from perfscope.files import remove, resolved, unique_name
 from perfscope.registry import members
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

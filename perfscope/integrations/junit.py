@@ -1,9 +1,9 @@
 """Gates as a JUnit report, which every CI system shows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from perfscope.output import visible
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

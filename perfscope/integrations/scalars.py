@@ -1,9 +1,10 @@
 """The figures of a run that other tools keep by run: declared once, whatever keeps them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any
+
+from perfscope.structures import dataclass
 
 PREFIX = "perfscope"
 

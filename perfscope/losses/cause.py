@@ -1,8 +1,7 @@
 """What time is lost to."""
 
-from dataclasses import dataclass
-
 from perfscope.schema.enums import Account, Activity, LossKind
+from perfscope.structures import dataclass
 
 OTHER_WORK = (Account.INPUT_WAIT, Account.EVALUATION, Account.CHECKPOINT, Account.IO)
 """Accounts of work that is no training."""

@@ -1,13 +1,13 @@
 """What the loss account is made of: entries, and what the run would be shorter by without each."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from perfscope.losses.cause import LossCause
 from perfscope.replay.model import Edit
 from perfscope.replay.steps import Steps
 from perfscope.schema.enums import Basis, LossKind, LossPattern
 from perfscope.schema.losses import LossSaving
+from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 
 NO_LOSS = frozenset({LossKind.OUTSIDE, LossKind.UNKNOWN})

@@ -1,12 +1,11 @@
 """Whether the ranks that others wait for were late because they had no CPU."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.metrics.results import Results
 from perfscope.replay.steps import Steps
+from perfscope.structures import dataclass
 
 Floats = npt.NDArray[np.float64]
 

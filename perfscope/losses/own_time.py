@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -26,6 +25,7 @@ from perfscope.metrics.results import Results
 from perfscope.replay.program import Program
 from perfscope.replay.steps import Steps
 from perfscope.schema.enums import Account, LossKind
+from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
 from perfscope.trace.operations import name_of
 

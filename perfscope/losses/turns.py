@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from perfscope.matching.pool import dense
 from perfscope.replay.program import Floats, Ints, Program, Work
 from perfscope.replay.steps import Steps
+from perfscope.structures import dataclass
 
 _ERROR_OF_MEDIAN = 1.2533 * 1.4826
 """Standard error of a median over the median deviation, times the root of the count (normal)."""

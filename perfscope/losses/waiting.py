@@ -1,6 +1,6 @@
 """What ranks waited for, by the root of each wait and step by step."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from perfscope.replay.charges import Charges
 from perfscope.replay.program import Program
 from perfscope.replay.steps import Steps
 from perfscope.schema.enums import Account, PhaseKind
+from perfscope.structures import dataclass
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -1,6 +1,6 @@
 """Whether the clocks of the hosts are close enough to tell waiting from transfer."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from perfscope.matching.collectives import (
 from perfscope.matching.messages import Messages, Rows
 from perfscope.matching.pool import Bools, Pool
 from perfscope.matching.rendezvous import SYNCHRONOUS
+from perfscope.structures import dataclass
 from perfscope.trace.framework_codes import BLOCKING_FORM
 from perfscope.trace.model import Format, Trace
 from perfscope.trace.operations import MAX_OPERATIONS, OperationClass, code_of

@@ -1,12 +1,11 @@
 """Collective instances: which calls belong together, and before what they could not complete."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.matching.intervals import Times
 from perfscope.matching.pool import Bools, Pool, dense
+from perfscope.structures import dataclass
 from perfscope.trace.framework_codes import BLOCKING_FORM, asynchronous_codes
 from perfscope.trace.model import RowFlag, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, code_of, codes_mask

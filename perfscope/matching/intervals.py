@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.engine import engine
+from perfscope.structures import dataclass
 
 Times = npt.NDArray[np.int64]
 Indices = npt.NDArray[np.int64]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.matching.pool import Bools, Pool, dense, ordinals
+from perfscope.structures import dataclass
 from perfscope.trace.model import PEER_NONE, PEER_PROC_NULL, Trace
 from perfscope.trace.operations import OperationClass
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.matching.intervals import Times
+from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Table
 from perfscope.trace.operations import OperationClass, codes_mask
 

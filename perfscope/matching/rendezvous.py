@@ -6,8 +6,6 @@ come: a posted receive is not enough, a busy receiver moves nothing (docs/metric
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -15,6 +13,7 @@ from perfscope.matching.collectives import SYNCHRONIZING_SHARE, TELLING_LAG_NS
 from perfscope.matching.intervals import Times
 from perfscope.matching.messages import Rows
 from perfscope.matching.pool import Bools, Pool
+from perfscope.structures import dataclass
 from perfscope.trace.model import Trace
 from perfscope.trace.operations import FIRST_FRAMEWORK_CODE, OperationClass, codes_of
 

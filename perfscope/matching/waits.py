@@ -1,7 +1,5 @@
 """Splits every operation into waiting for others and transfer (docs/metrics.md, section 3)."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -12,6 +10,7 @@ from perfscope.matching.messages import Messages, blind_rows, match_messages
 from perfscope.matching.pool import Bools, Pool
 from perfscope.matching.rendezvous import EAGER_BYTES, SYNCHRONOUS, Calls, Rendezvous
 from perfscope.matching.requests import completed_requests
+from perfscope.structures import dataclass
 from perfscope.trace.model import PEER_PROC_NULL, Trace
 from perfscope.trace.operations import OperationClass, name_of
 

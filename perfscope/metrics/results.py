@@ -1,6 +1,6 @@
 """All metric results of a run: what findings and the result document are made from."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ from perfscope.metrics.host.stack_profile import NO_STACKS
 from perfscope.schema.communication import GradientExchange
 from perfscope.schema.horovod import Tensors
 from perfscope.schema.resources import MemoryLinesOfRank, NoStacks, Stacks
+from perfscope.structures import dataclass
 from perfscope.trace.damage import Damage
 from perfscope.trace.model import Trace
 

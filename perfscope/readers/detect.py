@@ -8,12 +8,13 @@ import shlex
 import stat
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 
 from perfscope import files
 from perfscope.errors import UnreadableInputError
+from perfscope.structures import dataclass
 from perfscope.trace.model import Format, Trace
 from perfscope.units import counted
 

@@ -8,13 +8,14 @@ by the wall clock that each recording began at.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.readers.common.clocks import shift
 from perfscope.readers.detect import Source
+from perfscope.structures import dataclass
 from perfscope.trace.devices import DeviceActivity
 from perfscope.trace.model import Format, Rank, Table, Trace
 from perfscope.units import format_seconds

@@ -1,8 +1,9 @@
 """What a directory lies on: a disk of this machine, memory, or a file server."""
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from perfscope.structures import dataclass
 
 _MOUNTS = Path("/proc/self/mountinfo")
 # native/recorder/drain.c decides by the numbers that statfs gives for the same file systems.

@@ -5,13 +5,13 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from perfscope.record.launcher import Flavor, Launcher
 from perfscope.record.places import LIBRARY_NAME
 from perfscope.record.stack_sampling import spy_program
+from perfscope.structures import dataclass
 
 DEFAULT_MAX_BYTES = 256 * 1024 * 1024
 DEFAULT_HZ = 10

@@ -3,11 +3,11 @@
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 from perfscope.files import head_of, resolved
+from perfscope.structures import dataclass
 
 _READ_BYTES = 8 * 1024 * 1024
 

@@ -3,8 +3,9 @@
 A process that is killed counts nothing any more, so that who started it has to look.
 """
 
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from perfscope.structures import dataclass
 
 _PROC = Path("/proc")
 _GROUPS = Path("/sys/fs/cgroup")

@@ -5,11 +5,11 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from perfscope.record.group_watch import GroupWatch
 from perfscope.record.stop import LOOK_EVERY_S, StopRequest
+from perfscope.structures import dataclass
 
 NOT_EXECUTABLE = 126
 NOT_FOUND = 127

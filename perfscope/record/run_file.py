@@ -8,7 +8,7 @@ import os
 import socket
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from signal import Signals
 from typing import Any
@@ -29,6 +29,7 @@ from perfscope.record.redact import (
 )
 from perfscope.record.rundir import RUN_FILE
 from perfscope.record.stop import StopRequest
+from perfscope.structures import dataclass
 
 SCHEMA = 1
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")

@@ -5,10 +5,11 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from perfscope.files import head_of
+from perfscope.structures import dataclass
 
 STOP_FILE = "stop-after"
 """Written into the run directory by the agent of rank 0 when the step has been recorded."""

@@ -1,10 +1,10 @@
 """What a finished recording holds, from its headers: for the last line of `perfscope run`."""
 
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 
 from perfscope.files import head_of
+from perfscope.structures import dataclass
 
 MAGIC = b"PERFSCP1"
 RANK_OFFSET = 168

@@ -3,11 +3,12 @@
 import hashlib
 import re
 import sys
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from perfscope.attribution.activity_rules import module_of
 from perfscope.redaction.vocabulary import Vocabulary, vocabulary
+from perfscope.structures import dataclass
 
 FRAME = "\x1f"
 LONGEST_NUMBER = 4

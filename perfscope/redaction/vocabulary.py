@@ -8,11 +8,11 @@ only stay equal to themselves, and a redacted recording gives the same numbers.
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from perfscope.attribution.stack_rules import DEFAULT_RULES
+from perfscope.structures import dataclass
 
 PARTS = (
     *("agent", "record", "schema", "trace", "readers", "matching", "attribution", "metrics"),

@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from perfscope import files
@@ -14,6 +13,7 @@ from perfscope.readers.recording.run_directory import RUN_FILE
 from perfscope.redaction import records
 from perfscope.redaction.names import Names
 from perfscope.redaction.proof import prove
+from perfscope.structures import dataclass
 
 SALT_BYTES = 32
 _OF_A_PROCESS = re.compile(r"\d{1,10}-\d{1,19}\.(rec|def|json)|\d{1,10}\.ends")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ from perfscope.metrics.communication.collective_fit import Curve
 from perfscope.metrics.results import Results
 from perfscope.replay.model import RefusedEditError
 from perfscope.replay.program import Floats, Ints, Program
+from perfscope.structures import dataclass
 from perfscope.trace.operations import OperationClass, code_of, codes_mask, name_of
 
 ALLREDUCE = code_of("MPI_Allreduce")

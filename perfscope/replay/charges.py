@@ -1,7 +1,5 @@
 """What waiting is charged to: the work of late ranks by account, phase and function."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from perfscope.attribution.ledger import ACCOUNTS
@@ -12,6 +10,7 @@ from perfscope.replay.program import Floats, Ints, Program
 from perfscope.replay.steps import Steps
 from perfscope.replay.work_tags import WorkTags
 from perfscope.schema.enums import Account, Activity
+from perfscope.structures import dataclass
 
 MOST_FUNCTIONS = 48
 """Functions that waits are charged to one by one, most work first; the others go without a name."""

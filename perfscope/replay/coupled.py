@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
 from perfscope.replay.producers import Feed, Queue
 from perfscope.replay.program import Floats, Ints, Needs, Program, Work, segment_lengths
+from perfscope.structures import dataclass
 
 MOST_ROWS = 400_000
 """Rows of segments with messages and queues, which are replayed one by one."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from perfscope.replay.meetings import Kind, Meetings
 from perfscope.replay.program import Ints, Needs
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ take no time. Source of the rules: docs/metrics.md, section 1, `T_id(dimemas)`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ from perfscope.matching.collectives import match_collectives
 from perfscope.matching.messages import match_messages
 from perfscope.matching.pool import Pool
 from perfscope.schema.common import Metric
+from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Trace
 from perfscope.trace.operations import OperationClass
 

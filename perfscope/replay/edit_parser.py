@@ -3,10 +3,11 @@
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from perfscope.replay.model import Edit, Level
 from perfscope.schema.enums import COMMUNICATION_ACCOUNTS, Account
+from perfscope.structures import dataclass
 from perfscope.units import format_bytes
 
 FORMS = (

@@ -1,7 +1,6 @@
 """From the trace of a run to the program that its replay runs, or the reason why there is none."""
 
 from collections import Counter
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from perfscope.replay.meetings import Kind, Meetings
 from perfscope.replay.messages import MESSAGE_CLASSES, Exchanges, message_needs
 from perfscope.replay.program import Ints, Program
 from perfscope.schema.enums import PhaseKind
+from perfscope.structures import dataclass
 from perfscope.trace.damage import Need
 from perfscope.trace.model import Rank, RowFlag, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, codes_mask, codes_of, name_of

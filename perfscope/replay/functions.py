@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from perfscope.attribution.not_training import IS_TRAINING
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity
+from perfscope.structures import dataclass
 
 Ints = npt.NDArray[np.int64]
 

@@ -1,7 +1,5 @@
 """Lays out the rows of a program: per rank its start, its calls, its end, and the work between."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from perfscope.attribution.focus import Focus
@@ -17,6 +15,7 @@ from perfscope.replay.occurrences import Marks
 from perfscope.replay.program import Floats, Ints, Needs, Program, Work
 from perfscope.replay.schedule import cut_table, is_cut
 from perfscope.search import places
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ arrive before it was sent, the replayed wait is longer than the call was; the me
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from perfscope.metrics.results import Results
 from perfscope.replay.program import Floats, Ints, Program
 from perfscope.schema.enums import Account
 from perfscope.search import places
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.replay.program import Ints
+from perfscope.structures import dataclass
 
 
 class Kind(IntEnum):

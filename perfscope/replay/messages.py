@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from perfscope.matching.messages import Messages
@@ -11,6 +9,7 @@ from perfscope.matching.pool import Bools, Pool
 from perfscope.matching.rendezvous import Calls, Rendezvous
 from perfscope.matching.requests import completed_requests
 from perfscope.replay.program import Ints
+from perfscope.structures import dataclass
 from perfscope.trace.model import PEER_PROC_NULL, Trace
 from perfscope.trace.operations import OperationClass
 

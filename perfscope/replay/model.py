@@ -1,10 +1,10 @@
 """What a replay answers."""
 
-from dataclasses import dataclass
 from enum import Enum
 
 from perfscope.schema.enums import Account, Activity
 from perfscope.schema.replay import PathOfOperation, PathOfPhase, WaitPair
+from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 
 

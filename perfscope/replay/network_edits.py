@@ -1,7 +1,7 @@
 """Edits of communication: fewer bytes, fused allreduces, transfer behind the backward pass."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from perfscope.metrics.results import Results
 from perfscope.replay.call_costs import ALLREDUCE, CallCosts
 from perfscope.replay.model import Edit, RefusedEditError
 from perfscope.replay.program import Floats, Ints, Program, Work
+from perfscope.structures import dataclass
 from perfscope.trace.operations import name_of
 
 BACKWARD = "backward"

@@ -7,7 +7,6 @@ them. What only stack samples tell of has no exact ends: its times are not known
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,7 @@ from perfscope.matching.intervals import NOTHING
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import Account
+from perfscope.structures import dataclass
 from perfscope.trace.model import RowFlag, Trace
 
 Bools = npt.NDArray[np.bool_]

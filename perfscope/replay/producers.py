@@ -13,7 +13,7 @@ of docs/metrics.md with Q = depth + 1: one batch waits in the producer's hands.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import heapify, heapreplace
 from math import inf, isnan
 
@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.replay.program import Floats, Ints
+from perfscope.structures import dataclass
 
 NOTICEABLE_NS = 50_000
 """So long a put or get lasts at least that had to wait for room or for a batch."""

@@ -6,7 +6,7 @@ order; the first is its start and the last its end, so the predecessor of row r 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from perfscope.engine import engine as compiled
 from perfscope.replay.functions import Functions
 from perfscope.replay.occurrences import Marks
+from perfscope.structures import dataclass
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -8,7 +8,6 @@ the history matters any more, so the segments between them replay independently 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -39,6 +38,7 @@ from perfscope.replay.persistence import persistence
 from perfscope.replay.producers import Feed
 from perfscope.replay.program import Floats, Ints, Program, Work, segment_lengths
 from perfscope.schema.enums import Account
+from perfscope.structures import dataclass
 from perfscope.trace.operations import OperationClass
 
 MOST_RELATIVE_ERROR = 1e-3  # beyond it the replay is not this run, and predicts nothing

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -12,6 +10,7 @@ from perfscope.metrics.efficiency.steps import step_numbers
 from perfscope.metrics.results import Results
 from perfscope.replay.program import Program
 from perfscope.search import places
+from perfscope.structures import dataclass
 
 Ints = npt.NDArray[np.int64]
 

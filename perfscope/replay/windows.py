@@ -8,12 +8,12 @@ crosses a cut, so the lengths of the segments of all windows are those of the wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from perfscope.engine import engine as compiled
 from perfscope.replay.program import Floats, Ints, Needs, Program
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

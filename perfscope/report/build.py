@@ -6,7 +6,7 @@ import base64
 import hashlib
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from perfscope.report.text import (
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.run import Tool
 from perfscope.schema.write import as_json, document_text
+from perfscope.structures import dataclass
 
 HERE = Path(__file__).parent
 SCRIPTS = ("page.js", "tables.js")

@@ -1,7 +1,6 @@
 """The charts of the report: bars of parts, lines over time, bands of many ranks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup
@@ -10,6 +9,7 @@ from perfscope.report.drawing import Drawing, Floats, Margins, Values, spread, t
 from perfscope.report.formats import PLAIN, TIME_WORDS, Scale, time_scale
 from perfscope.report.palette import SERIES_ROLES
 from perfscope.report.text import shortened_apart
+from perfscope.structures import dataclass
 
 LEFT, RIGHT, TOP, BOTTOM = 78.0, 96.0, 30.0, 42.0
 BAR_ROW, NARROW_BAR_ROW = 24.0, 17.0

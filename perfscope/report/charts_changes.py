@@ -1,7 +1,6 @@
 """Charts of change: a waterfall from one total to the next, and a trend with its change points."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from markupsafe import Markup
@@ -10,6 +9,7 @@ from perfscope.report.charts import LETTER, Plot, end_labels, frame
 from perfscope.report.drawing import Drawing, Margins, ticks
 from perfscope.report.formats import Scale
 from perfscope.report.text import shortened
+from perfscope.structures import dataclass
 
 ROW = 26.0
 LABEL_LETTERS = 26

@@ -1,7 +1,6 @@
 """Data over two axes as inline SVG: classes of the page's palette for colors, no styles, no ids."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import ceil, floor, isfinite, log10
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy.typing as npt
 from markupsafe import Markup, escape
 
 from perfscope.report.formats import Scale
+from perfscope.structures import dataclass
 
 WIDTH = 920.0  # SVG units; the page shows a chart at most this many CSS pixels wide
 FONT_SIZE = 12.0

@@ -1,13 +1,13 @@
 """Flame graphs as inline SVG: a box for each function, under its caller, as wide as its time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from perfscope.report.drawing import WIDTH
 from perfscope.report.formats import percent, seconds
 from perfscope.report.text import shortened
+from perfscope.structures import dataclass
 
 ROW = 19.0
 LEAST_WIDTH = 1.0  # narrower boxes are not drawn

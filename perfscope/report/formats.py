@@ -1,10 +1,10 @@
 """Numbers of the report as people read them; everything is written by `perfscope.units`."""
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from perfscope import units
+from perfscope.structures import dataclass
 
 NBSP = "\u00a0"  # keeps a number and its unit on one line
 

@@ -1,10 +1,10 @@
 """What the report calls things: every closed set of the document in words for people."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from perfscope.schema.efficiency import ACCEPTABLE_FROM, GOOD_FROM
 from perfscope.schema.enums import Basis
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

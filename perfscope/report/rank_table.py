@@ -1,9 +1,9 @@
 """Quantities by rank as a table: a row for each rank; of many, quantiles and outliers."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from perfscope.report.table import Column, Kind, Note, Table
+from perfscope.structures import dataclass
 
 MOST_RANKS = 16
 """Of more ranks the quantiles are shown, and those ranks that are far from them."""

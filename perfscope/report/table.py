@@ -8,7 +8,7 @@ is then `units.MISSING` everywhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from typing import Any
 
@@ -16,6 +16,7 @@ from perfscope.report.formats import UNITS, number
 from perfscope.report.labels import StatusWord, band
 from perfscope.report.text import shortened
 from perfscope.report.views import Linked, Place, Shown
+from perfscope.structures import dataclass
 from perfscope.units import MISSING
 
 Getter = Callable[[Any], Any]

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from markupsafe import Markup
@@ -11,6 +10,7 @@ from perfscope.report.drawing import WIDTH
 from perfscope.report.formats import NBSP, Scale, seconds
 from perfscope.report.text import shortened
 from perfscope.report.views import Shown
+from perfscope.structures import dataclass
 
 ROW = 24.0
 MOST_HEIGHT = 416.0  # of all rows

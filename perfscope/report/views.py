@@ -1,7 +1,6 @@
 """Pieces that several sections show: rank lists, places in the code, bars by rank."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from urllib.parse import urlsplit
 
@@ -11,6 +10,7 @@ from perfscope.schema.communication import LateArrival
 from perfscope.schema.replay import PathOfLine
 from perfscope.schema.resources import MemoryLine, StackNode, TopFunction
 from perfscope.schema.time import FunctionShare
+from perfscope.structures import dataclass
 
 MOST_RANKS_SHOWN = 64
 MOST_GROUPS = 25

@@ -1,8 +1,7 @@
 """What ranks were doing outside communication, as their stacks tell."""
 
-from dataclasses import dataclass
-
 from perfscope.schema.enums import Activity
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """analysis.json, whole, of which docs/analysis-json.md is made."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from perfscope.schema.activities import Activities
@@ -22,6 +21,7 @@ from perfscope.schema.time import (
     Timeline,
     Unlabeled,
 )
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """What several sections of analysis.json are made of."""
 
-from dataclasses import dataclass
+from perfscope.structures import dataclass
 
 NO_REASON = "the result does not hold it"
 """Why a figure is missing, where the document does not even say why."""

@@ -1,9 +1,8 @@
 """Communication of the ranks."""
 
-from dataclasses import dataclass
-
 from perfscope.schema.common import CostLine, Metric, Place
 from perfscope.schema.enums import WaitKind
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

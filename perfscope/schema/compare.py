@@ -1,10 +1,10 @@
 """What a comparison found: the part `compare` of study.json."""
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
 from perfscope.schema.enums import Basis
+from perfscope.structures import dataclass
 
 Change = Literal["gone", "new", "stayed", "between"]
 

@@ -1,10 +1,10 @@
 """Accelerators and hardware counters."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from perfscope.schema.common import Metric, Series
 from perfscope.schema.enums import Direction
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

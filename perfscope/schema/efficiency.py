@@ -1,7 +1,8 @@
 """The efficiency tree of analysis.json: its factors, how they multiply, and their meaning."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from perfscope.structures import dataclass
 
 GOOD_FROM, ACCEPTABLE_FROM = 0.8, 0.6
 """The POP Center's bands."""

@@ -1,9 +1,8 @@
 """Findings and checks of quality."""
 
-from dataclasses import dataclass
-
 from perfscope.schema.common import Place
 from perfscope.schema.enums import Basis, Confidence, Status
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

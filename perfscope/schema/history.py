@@ -1,8 +1,7 @@
 """What a history found: the part `history` of study.json."""
 
-from dataclasses import dataclass
-
 from perfscope.schema.compare import NotCounted
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Horovod's thread, and what its timeline tells of tensors."""
 
-from dataclasses import dataclass
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,8 @@
 """The loss account: what the time of the ranks was lost to."""
 
-from dataclasses import dataclass
-
 from perfscope.schema.common import Place
 from perfscope.schema.enums import Account, Activity, Basis, LossKind, LossPattern
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

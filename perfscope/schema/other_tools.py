@@ -1,8 +1,7 @@
 """What files of other tools say in figures of their own, which enter none of perfscope's."""
 
-from dataclasses import dataclass
-
 from perfscope.schema.enums import Quantity
+from perfscope.structures import dataclass
 
 Cell = str | int | float | None
 

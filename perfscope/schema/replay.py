@@ -1,8 +1,7 @@
 """What replaying the run tells."""
 
-from dataclasses import dataclass
-
 from perfscope.schema.common import DelayCause
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

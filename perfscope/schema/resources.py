@@ -1,9 +1,9 @@
 """Memory, stacks, threads and files."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from perfscope.schema.common import Place, Series
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
 """What ran, and the verdict."""
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from perfscope.schema.common import Metric
 from perfscope.schema.enums import EndKind, Status
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

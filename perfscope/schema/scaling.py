@@ -1,10 +1,10 @@
 """What a scaling study found: the part `scaling` of study.json."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from perfscope.schema.common import Metric
 from perfscope.schema.compare import NotCounted
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

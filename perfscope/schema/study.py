@@ -1,6 +1,5 @@
 """study.json, whole, of which docs/study-json.md is made."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from perfscope.schema.compare import Compare
@@ -9,6 +8,7 @@ from perfscope.schema.history import History
 from perfscope.schema.run import Commit, Tool
 from perfscope.schema.scaling import ScalingResult
 from perfscope.schema.sweep_result import SweepResult
+from perfscope.structures import dataclass
 
 StudyKind = Literal["scaling", "sweep", "compare", "history"]
 

@@ -1,9 +1,9 @@
 """The files of a sweep: plan.json, and outcome.json of each of its runs."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from perfscope.schema.run import Tool
+from perfscope.structures import dataclass
 
 KindOfAxis = Literal["environment", "variable", "set"]
 

@@ -1,8 +1,7 @@
 """What a sweep found: the part `sweep` of study.json."""
 
-from dataclasses import dataclass
-
 from perfscope.schema.sweep import KindOfAxis
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
 """Where the ranks' time went."""
 
-from dataclasses import dataclass
-
 from perfscope.schema.common import Efficiencies, Metric, Place
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
 """Works through the runs of a plan, one after the other, and says how far it is."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from perfscope.errors import UsageError
+from perfscope.structures import dataclass
 from perfscope.sweep import one_run, outcome
 from perfscope.sweep.plan import Plan, Run, unwritable
 from perfscope.sweep.progress import Progress

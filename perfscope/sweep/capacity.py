@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from perfscope.record.launcher import LauncherKind, recognize
+from perfscope.structures import dataclass
 from perfscope.sweep.grid import Configuration
 
 THREAD_VARIABLES = (

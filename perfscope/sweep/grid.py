@@ -4,11 +4,12 @@ import csv
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from perfscope.errors import UsageError
 from perfscope.record.redact import redact_arguments, redact_variable
+from perfscope.structures import dataclass
 from perfscope.sweep import placeholders
 
 MOST_CONFIGURATIONS = 10_000

@@ -2,7 +2,7 @@
 
 import json
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
 from signal import Signals
@@ -14,6 +14,7 @@ from perfscope.record.redact import redact_value
 from perfscope.record.rundir import RUN_FILE
 from perfscope.schema.read import read_as
 from perfscope.schema.sweep import RunRecord
+from perfscope.structures import dataclass
 
 SCHEMA_VERSION: Final = "1"
 OUTCOME_FILE = "outcome.json"

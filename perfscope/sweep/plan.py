@@ -5,7 +5,7 @@ import json
 import os
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +15,7 @@ from perfscope.errors import PerfscopeError, UnreadableInputError, UsageError
 from perfscope.schema.read import NotAsDeclaredError, read_as, version_of
 from perfscope.schema.run import Tool
 from perfscope.schema.sweep import PlanAxis, PlanConfiguration, PlanFile
+from perfscope.structures import dataclass
 from perfscope.sweep.capacity import Demand
 from perfscope.sweep.grid import (
     Axis,

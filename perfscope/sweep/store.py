@@ -13,11 +13,11 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from perfscope.errors import UsageError
 from perfscope.files import flush_directory, replace_file
+from perfscope.structures import dataclass
 from perfscope.sweep import outcome
 from perfscope.sweep.outcome import OUTCOME_FILE, RECORDING, TIME_LIMIT_FILE
 from perfscope.sweep.plan import Run, unwritable

@@ -1,7 +1,8 @@
 """What is wrong with a recording as a whole, and which figures may not be told because of it."""
 
-from dataclasses import dataclass
 from enum import Enum
+
+from perfscope.structures import dataclass
 
 
 class Need(Enum):

@@ -5,11 +5,13 @@ Everything derived from them (unions, idle time, efficiencies) belongs to the me
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum, IntFlag
 
 import numpy as np
 import numpy.typing as npt
+
+from perfscope.structures import dataclass
 
 Table = npt.NDArray[np.void]
 

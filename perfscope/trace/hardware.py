@@ -1,6 +1,6 @@
 """Sums over a thread that a trace with states and hardware counters gives."""
 
-from dataclasses import dataclass
+from perfscope.structures import dataclass
 
 INSTRUCTIONS = "PAPI_TOT_INS"
 CYCLES = "PAPI_TOT_CYC"

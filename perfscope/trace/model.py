@@ -8,7 +8,7 @@ ended is closed at the end of the process and carries `RowFlag.OPEN`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, IntFlag
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from perfscope.schema.enums import EndKind
 from perfscope.schema.other_tools import ToolReport
+from perfscope.structures import dataclass
 from perfscope.trace import stack_spans
 from perfscope.trace.counters import CounterKind
 from perfscope.trace.damage import Damage

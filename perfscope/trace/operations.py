@@ -4,12 +4,13 @@ The codes are those of `native/recorder/operations.def`; a test compares the two
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
+
+from perfscope.structures import dataclass
 
 
 class OperationClass(Enum):

@@ -1,9 +1,11 @@
 """Stacks that py-spy saw: how long each thread of a rank and of its workers was in which one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
+
+from perfscope.structures import dataclass
 
 SPAN_DTYPE = np.dtype(
     [

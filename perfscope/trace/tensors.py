@@ -4,10 +4,12 @@ Times are those of the trace: int64 nanoseconds since its origin.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
+
+from perfscope.structures import dataclass
 
 Table = npt.NDArray[np.void]
 

@@ -1,9 +1,9 @@
 """A picture as titled blocks of lines and tables, which terminal, page and file show alike."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from perfscope.schema.common import Metric
+from perfscope.structures import dataclass
 from perfscope.units import (
     MISSING,
     counted,

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich.text import Text
@@ -11,6 +10,7 @@ from rich.text import Text
 from perfscope.errors import UnreadableInputError
 from perfscope.output import say
 from perfscope.report.console import live_screen
+from perfscope.structures import dataclass
 from perfscope.watch import page, text
 from perfscope.watch.blocks import Block, blocks
 from perfscope.watch.look import WINDOW_S, look

@@ -1,8 +1,7 @@
 """What is known of a running job at one moment."""
 
-from dataclasses import dataclass
-
 from perfscope.schema.common import Metric
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

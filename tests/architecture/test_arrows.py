@@ -22,6 +22,7 @@ COMMON = {
     "registry",
     "savings",
     "search",
+    "structures",
 }
 # Each part may import itself, COMMON and what stands here.
 ARROWS = {
@@ -141,6 +142,18 @@ def place_of_module(name: str) -> Path:
 @pytest.mark.parametrize("name", sorted(COMMON))
 def test_common_modules_import_no_part(name: str) -> None:
     assert imported_parts(PACKAGE / f"{name}.py") <= COMMON
+
+
+def test_dataclasses_cost_nothing_to_declare() -> None:
+    """`perfscope.structures` has them; slots are the standard library's alone."""
+    found = [
+        str(path.relative_to(REPOSITORY))
+        for part in PACKAGE.iterdir()
+        for path in python_files(part)
+        if "dataclasses.dataclass" in imported_modules(path)
+        and "slots=True" not in path.read_text(encoding="utf-8")
+    ]
+    assert found == []
 
 
 def test_agent_imports_the_standard_library_alone() -> None:

@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from perfscope.doctor.check import Check, Outcome, State, Surroundings
@@ -11,6 +11,7 @@ from perfscope.doctor.launchers import FoundLauncher, found_launchers
 from perfscope.doctor.running import Finished, finish, last_line
 from perfscope.foreign import mentions
 from perfscope.record.launcher import Flavor
+from perfscope.structures import dataclass
 from perfscope.units import format_seconds
 
 _PROGRAM = """

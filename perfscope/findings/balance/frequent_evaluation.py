@@ -1,6 +1,5 @@
 """Evaluation or progress output by all ranks, more often than the run can afford."""
 
-from dataclasses import dataclass
 from math import sqrt
 from pathlib import PurePath
 
@@ -24,6 +23,7 @@ from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Confidence, PhaseKind, Status
+from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
 from perfscope.units import format_seconds
 

@@ -1,6 +1,6 @@
 """Evaluation, prediction or checkpointing on one rank while the others wait for it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from perfscope.attribution.stack_rules import EVALUATION_LIKE
@@ -15,6 +15,7 @@ from perfscope.metrics.results import Results
 from perfscope.replay.model import Level, Prediction
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Account, Basis, Confidence, PhaseKind, Status
+from perfscope.structures import dataclass
 from perfscope.units import format_seconds, format_share
 
 ID = "rank_zero_evaluation"

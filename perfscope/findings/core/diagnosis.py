@@ -1,11 +1,11 @@
 """What a diagnosis declares."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from perfscope.findings.core.finding import Finding, Quiet
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.results import Results
+from perfscope.structures import dataclass
 from perfscope.trace.damage import Need
 
 Outcome = Finding | Quiet

@@ -1,11 +1,10 @@
 """What a diagnosis returns: a finding, with its evidence and what fixing it saves."""
 
-from dataclasses import dataclass
-
 from perfscope.replay.model import Edit
 from perfscope.schema import findings as schema
 from perfscope.schema.common import Place
 from perfscope.schema.enums import Basis, Confidence, Status
+from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 
 

@@ -1,13 +1,13 @@
 """Settings that keep libraries from vector instructions that the CPUs have."""
 
 import re
-from dataclasses import dataclass
 
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
+from perfscope.structures import dataclass
 from perfscope.trace.metadata import noted_environment
 from perfscope.trace.model import Rank
 

@@ -1,7 +1,5 @@
 """Loader processes, progress threads and communication threads on the CPUs of the training."""
 
-from dataclasses import dataclass
-
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
@@ -12,6 +10,7 @@ from perfscope.metrics.host.resources import NodeThreads, node_cpus, queue_share
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.schema.resources import ThreadsOfRank
+from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
 from perfscope.units import format_seconds, format_share
 

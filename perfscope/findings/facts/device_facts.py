@@ -1,7 +1,7 @@
 """What findings about accelerators have in common: whether there are any, and what time costs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from perfscope.attribution.soundness import why_spoiled
@@ -11,6 +11,7 @@ from perfscope.findings.core.gain import saved
 from perfscope.metrics.devices.devices import DevicesResult
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
+from perfscope.structures import dataclass
 from perfscope.trace.damage import Need
 from perfscope.trace.metadata import noted_environment, noted_frameworks
 from perfscope.units import format_seconds

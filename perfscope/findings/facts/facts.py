@@ -1,6 +1,5 @@
 """What findings share about one run: each fact is found once, when the first of them asks."""
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from perfscope.findings.core.finding import Gain
@@ -16,6 +15,7 @@ from perfscope.losses.entry import LossAccount
 from perfscope.metrics.devices.devices import DevicesResult
 from perfscope.metrics.results import Results
 from perfscope.replay.replay import Replay
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,14 @@
 """Input that is fast enough although getting a batch takes long: what it takes long for."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.finding import Evidence
 from perfscope.findings.facts.cpu_contention import waited_longer
 from perfscope.findings.facts.queue_evidence import queue_pace
 from perfscope.metrics.results import Results
+from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
 from perfscope.units import format_seconds
 

@@ -1,7 +1,6 @@
 """What makes the memory of a rank grow, as far as it was observed, and by how much per call."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.facts.tracing import Traced, traced_often
@@ -10,6 +9,7 @@ from perfscope.metrics.host.memory_growth import MemoryGrowth
 from perfscope.metrics.host.memory_kinds import MemoryKind
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
+from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 from perfscope.units import format_bytes
 

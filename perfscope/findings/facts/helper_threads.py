@@ -1,10 +1,9 @@
 """Threads of a rank that communicate beside its training: Horovod's own, MPI's progress thread."""
 
-from dataclasses import dataclass
-
 from perfscope.findings.core import thresholds, wording
 from perfscope.foreign import mentions
 from perfscope.metrics.host.resources import NodeThreads, known_cpus
+from perfscope.structures import dataclass
 from perfscope.trace.metadata import noted_environment
 from perfscope.trace.model import Rank, Trace
 

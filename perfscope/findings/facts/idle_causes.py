@@ -1,8 +1,7 @@
 """Each reason for an idle device: in words, with what to do and which finding shares its time."""
 
-from dataclasses import dataclass
-
 from perfscope.schema.enums import IdleCause
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

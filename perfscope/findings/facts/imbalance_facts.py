@@ -1,7 +1,6 @@
 """Who works more than the others, in what, and whether it is always the same ranks."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from statistics import mean, median
 
@@ -15,6 +14,7 @@ from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level, Persistence, Prediction
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Account, PhaseKind
+from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 
 HEAVY_SHARE = 0.02  # above the median rank's work: a rank that works more than the others

@@ -1,7 +1,7 @@
 """How load imbalance, stragglers and transient imbalance are judged: one of them fires."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from statistics import mean, median
 
@@ -29,6 +29,7 @@ from perfscope.metrics.host.cpu_work import cpu_work_s
 from perfscope.metrics.results import Results
 from perfscope.savings import Wholes
 from perfscope.schema.enums import Confidence, Status
+from perfscope.structures import dataclass
 from perfscope.units import format_seconds
 
 SPREAD_SHARE = 0.05  # the same where nobody is late by more than step times vary anyway

@@ -1,11 +1,10 @@
 """Methods of Keras models that are called in a loop and build an input pipeline in each call."""
 
-from dataclasses import dataclass
-
 from perfscope.findings.core import thresholds
 from perfscope.findings.facts.growth_causes import PIPELINES
 from perfscope.metrics.host.framework_calls import FrameworkCalls
 from perfscope.metrics.results import Results
+from perfscope.structures import dataclass
 
 ONE_BATCH = 1.5  # compiled functions in a call: a call of more works on several batches
 CURES = {"predict": "predict_on_batch", "evaluate": "test_on_batch", "fit": "train_on_batch"}

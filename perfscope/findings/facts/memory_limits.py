@@ -1,12 +1,12 @@
 """The memory that ranks may use: that of their node, and the limit of their control group."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from perfscope.metrics.host.memory_growth import MemoryGrowth
 from perfscope.metrics.host.resources import RankMemory
 from perfscope.metrics.results import Results
 from perfscope.schema.resources import MemoryOfNode
+from perfscope.structures import dataclass
 from perfscope.units import format_bytes
 
 

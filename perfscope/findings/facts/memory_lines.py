@@ -1,12 +1,12 @@
 """The lines that keep memory, for the finding of memory that grows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from perfscope.attribution.stack_rules import is_user_file
 from perfscope.findings.core.finding import Evidence
 from perfscope.metrics.results import Results
 from perfscope.schema.resources import MemoryLine, MemoryLinesOfRank
+from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 from perfscope.units import format_bytes, format_seconds
 

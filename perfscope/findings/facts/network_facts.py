@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
@@ -27,6 +26,7 @@ from perfscope.replay.model import Edit
 from perfscope.replay.replay import Replay
 from perfscope.schema.communication import CollectiveClass
 from perfscope.schema.enums import Confidence, Status
+from perfscope.structures import dataclass
 from perfscope.trace.operations import BY_NAME, IS_COLLECTIVE
 from perfscope.units import format_seconds
 

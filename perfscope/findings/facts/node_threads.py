@@ -1,7 +1,6 @@
 """How many threads of the ranks want to run on the CPUs of each node."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.facts.helper_threads import HelperThreads, helper_threads, input_workers
@@ -16,6 +15,7 @@ from perfscope.metrics.host.resources import NodeThreads, queue_share
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
 from perfscope.schema.resources import ThreadsOfRank
+from perfscope.structures import dataclass
 from perfscope.trace.metadata import noted_environment
 
 CROWDED_FAIL = 1.5

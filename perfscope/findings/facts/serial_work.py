@@ -1,7 +1,6 @@
 """Work that one rank does alone now and then, while the others wait for it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 
 from perfscope.attribution.ledger import FunctionShare
@@ -12,6 +11,7 @@ from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
 from perfscope.schema.enums import Account, PhaseKind
+from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 
 SOLO_FUNCTION_LEAST_S = 0.3  # three samples: in a function that names no phase, fewer are chance

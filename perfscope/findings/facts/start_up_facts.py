@@ -1,7 +1,6 @@
 """What it costs that ranks come late to the first thing that they do together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median_high, median_low
 
 from perfscope.attribution.start_up import Opening
@@ -10,6 +9,7 @@ from perfscope.findings.facts.serial_work import SoloWork, edits_of
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
 from perfscope.replay.replay import Replay
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

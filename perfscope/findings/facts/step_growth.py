@@ -1,13 +1,13 @@
 """Steps that take longer the longer the run lasts, and the function that grows with them."""
 
 from collections import Counter
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.metrics.results import Results
+from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 
 PARTS = 4

@@ -1,7 +1,6 @@
 """The thread pools of a rank, by whose setting they are as large as they are."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from perfscope.findings.core import wording
@@ -9,6 +8,7 @@ from perfscope.metrics.host.resource_use import cpu_set
 from perfscope.metrics.host.resources import NodeThreads
 from perfscope.metrics.results import Results
 from perfscope.schema.resources import ThreadGroup
+from perfscope.structures import dataclass
 from perfscope.trace.metadata import noted_environment
 from perfscope.trace.model import Rank
 

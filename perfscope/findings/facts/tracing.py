@@ -1,11 +1,11 @@
 """Functions that TensorFlow or torch.compile traces, and so compiles, again and again."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.metrics.results import Results
+from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 
 TRACED_OFTEN = 3  # times: the first one and one for a last, smaller batch are ordinary

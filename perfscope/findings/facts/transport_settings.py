@@ -3,11 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from perfscope.metrics.results import Results
+from perfscope.structures import dataclass
 from perfscope.trace.metadata import noted_environment
 
 

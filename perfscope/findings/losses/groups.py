@@ -2,12 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from perfscope.losses.entry import Entry, NoSaving, Saving
 from perfscope.losses.savings import BY_TURNS, Savings, edits_of
 from perfscope.replay.model import Edit, Level
 from perfscope.schema.enums import LossKind, LossPattern
+from perfscope.structures import dataclass
 
 FASTEST = 1e9
 """Times as fast: a network that takes no time."""

@@ -1,7 +1,6 @@
 """Memory that grows for as long as the job runs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
@@ -25,6 +24,7 @@ from perfscope.metrics.host.memory_growth import MemoryGrowth
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, PhaseKind, Status
 from perfscope.schema.resources import MemoryOfNode
+from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 from perfscope.units import format_bytes, format_seconds
 

@@ -1,6 +1,6 @@
 """A connection between two hosts, or those of one host, that is slower than the others."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
@@ -10,6 +10,7 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.communication.host_pairs import HostPair, HostPairs
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
+from perfscope.structures import dataclass
 from perfscope.units import format_bytes, format_seconds
 
 PAIR_MOST_SHARE = 0.25  # of the pairs of hosts: where more are slow, the network is like that

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from perfscope.findings.core import wording
@@ -13,6 +12,7 @@ from perfscope.metrics.communication.broadcasts import largest_broadcast_bytes
 from perfscope.metrics.host.samples import fullest_epochs
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
+from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
 
 BROADCAST_LEAST_BYTES = 64 << 10  # a larger broadcast is of parameters and not of control

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from perfscope.attribution.timeline import Timeline
 from perfscope.matching.intervals import Times
 from perfscope.metrics.host.file_waits import stalled_moments
 from perfscope.schema.enums import Account
+from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank, Table
 
 MOST_PLACES = 3

@@ -4,8 +4,9 @@ Sources: Thakur, Rabenseifner, Gropp: "Optimization of Collective Communication 
 (2005) for ring, recursive doubling, Rabenseifner and tree; arXiv 1811.05233 for the 2D torus.
 """
 
-from dataclasses import dataclass
 from math import ceil, log2
+
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """How fast collectives moved their data, and what other ways to do them would take."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from perfscope.metrics.communication.collective_fit import LEAST_SPAN, Curve, Li
 from perfscope.metrics.communication.collective_fusion import DEFAULT_BYTES, close_groups, fusion
 from perfscope.metrics.communication.collective_ways import predictions
 from perfscope.schema.communication import AllreduceModel, CollectiveClass, Fusion
+from perfscope.structures import dataclass
 from perfscope.trace.operations import code_of, name_of
 
 Ints = npt.NDArray[np.int64]

@@ -5,11 +5,12 @@ where they meet, is chosen by the Bayesian information criterion (Schwarz 1978),
 sizes are exponentially distributed: sum |t / fit - 1| is then what is to be minimized.
 """
 
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
 import numpy.typing as npt
+
+from perfscope.structures import dataclass
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

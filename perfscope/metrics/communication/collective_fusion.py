@@ -1,7 +1,5 @@
 """Allreduces in quick succession: which belong together, and what one for all would save."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -9,6 +7,7 @@ from perfscope.matching.collectives import NONBLOCKING_CODES, Instances
 from perfscope.matching.pool import Pool
 from perfscope.metrics.communication.collective_fit import Curve
 from perfscope.schema.communication import Fusion
+from perfscope.structures import dataclass
 from perfscope.trace.operations import code_of
 
 Ints = npt.NDArray[np.int64]

@@ -1,7 +1,7 @@
 """Horovod's own location: what its thread did, and what of it the ranks had to wait for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ from perfscope.attribution.focus import Focus
 from perfscope.attribution.preparation import Prepared
 from perfscope.matching.intervals import NOTHING, Times, disjoint_layer, union
 from perfscope.schema.horovod import FusionBytes, HorovodLocation
+from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Table
 from perfscope.trace.operations import HOROVOD_CONTROL, HOROVOD_EXPOSED, code_of, name_of
 

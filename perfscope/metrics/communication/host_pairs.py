@@ -1,7 +1,5 @@
 """How fast the connections between pairs of hosts are, from messages between their ranks."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -9,6 +7,7 @@ from perfscope.attribution.preparation import Prepared
 from perfscope.matching.collectives import NONBLOCKING_CODES
 from perfscope.matching.pool import dense
 from perfscope.matching.rendezvous import EAGER_BYTES
+from perfscope.structures import dataclass
 from perfscope.trace.operations import OperationClass
 
 Ints = npt.NDArray[np.int64]

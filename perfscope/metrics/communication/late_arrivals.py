@@ -1,7 +1,5 @@
 """Who kept others waiting at collectives, and what that rank was doing instead."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -10,6 +8,7 @@ from perfscope.attribution.sampled import callers_of, frames_of
 from perfscope.matching.collectives import NONBLOCKING_CODES
 from perfscope.matching.intervals import Times
 from perfscope.matching.pool import dense, places_by_rank
+from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 from perfscope.trace.operations import OperationClass
 

@@ -1,6 +1,6 @@
 """Communication: what each operation cost, who arrived last, and what the late rank was doing."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from perfscope.metrics.communication.late_arrivals import LateArrival, late_arri
 from perfscope.metrics.communication.wait_states import wait_states
 from perfscope.schema.communication import Operation, WaitState
 from perfscope.schema.enums import COMMUNICATION_ACCOUNTS
+from perfscope.structures import dataclass
 from perfscope.trace.framework_codes import tells_bytes
 from perfscope.trace.model import RowFlag
 from perfscope.trace.operations import name_of

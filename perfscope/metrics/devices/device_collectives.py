@@ -1,12 +1,13 @@
 """Collectives that run as kernels: who came last, and how much of the kernels was waiting."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.preparation import Prepared
+from perfscope.structures import dataclass
 from perfscope.trace.devices import DeviceKind, no_activity
 from perfscope.trace.meeting_kernels import meeting_rows
 from perfscope.trace.model import Communicator, Rank, Table

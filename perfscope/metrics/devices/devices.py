@@ -1,7 +1,7 @@
 """What the accelerators of a job did: busy, idle and why, overlap, and their efficiencies."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -20,6 +20,7 @@ from perfscope.metrics.devices.matrix_kernels import MatrixTime, matrix_time
 from perfscope.schema.common import Metric
 from perfscope.schema.devices import DeviceFactors, HostCopies, Kernel, KernelKind, Stream
 from perfscope.schema.enums import Account, IdleCause
+from perfscope.structures import dataclass
 from perfscope.trace.damage import Need
 from perfscope.trace.devices import DeviceActivity, DeviceKind
 from perfscope.trace.model import Rank

@@ -1,7 +1,6 @@
 """What the driver said of the GPUs while the job ran: how busy, how full, how fast, how hot."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +8,7 @@ import numpy.typing as npt
 from perfscope.attribution.preparation import Prepared
 from perfscope.metrics.devices.gpu_users import Source, may_use, unknown, users
 from perfscope.schema.common import Series
+from perfscope.structures import dataclass
 from perfscope.trace.devices import REASONS_UNKNOWN, Gpu, Throttling
 from perfscope.trace.model import Table, Trace
 

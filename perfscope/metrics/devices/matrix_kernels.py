@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from perfscope.structures import dataclass
 
 _TENSOR_CORES = re.compile(
     r"tensorop|[shi](884|1688|16816|8816)|hmma|imma|dmma|gmma|nvjet|tcgen05|flash_fwd|flash_bwd"

@@ -1,8 +1,7 @@
 """The efficiency tree of a run: parallel efficiency and the factors that it is the product of."""
 
-from dataclasses import dataclass
-
 from perfscope.schema.common import Metric
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

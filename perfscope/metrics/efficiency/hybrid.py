@@ -4,11 +4,12 @@ Source of the formulas: docs/metrics.md, section 2 (BSC's and NAG's hybrid model
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from perfscope.attribution.focus import Focus
 from perfscope.metrics.efficiency.factors import Efficiency
 from perfscope.schema.common import Metric
+from perfscope.structures import dataclass
 from perfscope.trace.hardware import ComputeTotals
 from perfscope.trace.model import Trace
 

@@ -1,7 +1,6 @@
 """Phases: where each kind of work took its time, by rank."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +17,7 @@ from perfscope.metrics.efficiency.hybrid import PART, has_threads
 from perfscope.metrics.efficiency.pop import EMPTY, tree, withheld
 from perfscope.schema.common import Metric
 from perfscope.schema.enums import PhaseKind
+from perfscope.structures import dataclass
 from perfscope.trace.damage import Need
 from perfscope.trace.model import Frame, Table
 

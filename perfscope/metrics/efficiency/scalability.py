@@ -6,10 +6,10 @@ additive model; `cube` is what Cube's Advisor computes without a replay.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from perfscope.schema.common import Metric
+from perfscope.structures import dataclass
 from perfscope.trace.model import Trace
 
 WEAK_SHARE = 0.9

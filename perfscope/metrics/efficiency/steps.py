@@ -1,6 +1,6 @@
 """Steps and throughput: how fast the job trained."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ from perfscope.attribution.phase_catalog import is_hooked
 from perfscope.attribution.preparation import Prepared
 from perfscope.metrics.efficiency.throughput import rate_of, samples_of
 from perfscope.schema.common import Metric
+from perfscope.structures import dataclass
 from perfscope.trace.model import Table, Trace
 
 

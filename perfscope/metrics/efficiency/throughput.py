@@ -1,7 +1,6 @@
 """Throughput: the samples of the steps, and how many the job trained on a second."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from perfscope.attribution.soundness import why_spoiled
 from perfscope.matching.intervals import union
 from perfscope.schema.common import Metric
 from perfscope.schema.enums import PhaseKind
+from perfscope.structures import dataclass
 from perfscope.trace.damage import Need
 from perfscope.trace.model import Rank, Table
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +19,7 @@ from perfscope.attribution.timeline import Timeline
 from perfscope.matching.intervals import NOTHING, disjoint_layer, union
 from perfscope.matching.pool import dense
 from perfscope.schema.enums import Account, Activity
+from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank
 
 Ints = npt.NDArray[np.int64]

@@ -1,13 +1,13 @@
 """Instructions, cycles and cache misses by phase, from the hardware counters of a trace."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.metrics.results import Results
+from perfscope.structures import dataclass
 from perfscope.trace.counters import CounterKind
 from perfscope.trace.model import Rank, Table
 

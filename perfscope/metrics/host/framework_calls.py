@@ -1,12 +1,11 @@
 """What calls of a framework's functions cost and keep, once warm: of the last half of them."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.preparation import Prepared
 from perfscope.metrics.host.resource_use import median_slope
+from perfscope.structures import dataclass
 from perfscope.trace.model import Table
 
 FEWEST_SAMPLES = 10

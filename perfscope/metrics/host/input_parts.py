@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
@@ -14,6 +13,7 @@ from perfscope.attribution.stack_rules import is_user_file, words_of
 from perfscope.attribution.timeline import Timeline
 from perfscope.attribution.usual_place import usual_place
 from perfscope.schema.enums import Account
+from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank, Table, Trace
 
 

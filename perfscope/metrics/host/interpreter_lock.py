@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -14,6 +12,7 @@ from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import Timeline
 from perfscope.attribution.usual_place import usual_place
 from perfscope.schema.enums import Activity
+from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank, Table, ThreadInfo, Trace
 
 Floats = npt.NDArray[np.float64]

@@ -1,7 +1,5 @@
 """Memory that keeps growing: warm-up and steady growth told apart."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -9,6 +7,7 @@ from perfscope.attribution.preparation import Prepared
 from perfscope.metrics.host.memory_kinds import KindGrowth, growing_kind
 from perfscope.metrics.host.resource_use import theil_sen
 from perfscope.schema.enums import PhaseKind
+from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
 
 Ints = npt.NDArray[np.int64]

@@ -1,10 +1,10 @@
 """Of what kind the memory is that grows, as the kernel and the C library's allocator tell."""
 
-from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 
+from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Table
 
 LEAST_SAMPLES = 4

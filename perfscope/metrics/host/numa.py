@@ -1,10 +1,10 @@
 """NUMA nodes: where each rank's CPUs and pages are."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from perfscope.metrics.host.resource_use import cpu_set
+from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Trace
 
 MOST_NODES = 1024

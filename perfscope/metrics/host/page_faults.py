@@ -1,7 +1,5 @@
 """CPU time that the kernel spends on memory that a program takes anew."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -9,6 +7,7 @@ from perfscope.attribution.focus import Focus
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import Timeline
 from perfscope.metrics.host.fault_places import fault_place
+from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank, Table
 
 Floats = npt.NDArray[np.float64]

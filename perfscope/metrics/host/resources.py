@@ -1,11 +1,11 @@
 """Memory, threads and CPU of each rank over time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from perfscope.metrics.host.run_queue import CpuWait
 from perfscope.schema.enums import Account
 from perfscope.schema.resources import MemoryOfNode, MemoryOfRank, ThreadsOfRank
+from perfscope.structures import dataclass
 from perfscope.trace.model import Trace
 
 

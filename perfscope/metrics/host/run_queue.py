@@ -1,7 +1,5 @@
 """Time in which the main thread of a rank could run and had no CPU."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -10,6 +8,7 @@ from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import Timeline
 from perfscope.schema.enums import Account
+from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Table
 
 Floats = npt.NDArray[np.float64]

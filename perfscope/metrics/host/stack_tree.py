@@ -1,7 +1,6 @@
 """A tree of functions with the time spent in each, by group and rank, and its reduction."""
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +8,7 @@ import numpy.typing as npt
 from perfscope.attribution.stack_rules import AGENT, is_user_file
 from perfscope.schema.common import Place
 from perfscope.schema.resources import StackNode, TopFunction
+from perfscope.structures import dataclass
 from perfscope.trace.stack_spans import StackForest
 
 LEAST_SHARE = 0.005

@@ -4,13 +4,13 @@ import importlib
 import os
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from perfscope.errors import UnreadableInputError
 from perfscope.files import open_input
 from perfscope.readers.detect import GZIP
+from perfscope.structures import dataclass
 
 BLOCK_BYTES = 4 << 20
 PIECE_BYTES = 1 << 16

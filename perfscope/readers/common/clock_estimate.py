@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.readers.common.clock_limits import MAX_SLOPE, Corridor, Limits, corridor
 from perfscope.readers.common.clock_observations import Pair
+from perfscope.structures import dataclass
 
 Times = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

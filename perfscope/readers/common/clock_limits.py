@@ -6,11 +6,12 @@ No line may rise above an upper limit (an effect would precede its cause) or fal
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
+
+from perfscope.structures import dataclass
 
 Floats = npt.NDArray[np.float64]
 

@@ -7,11 +7,11 @@ before its send began. Each such pair of moments on two clocks bounds the differ
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.structures import dataclass
 from perfscope.trace.model import OPERATION_DTYPE, Rank, RowFlag, Table
 from perfscope.trace.operations import GRADIENT_EXCHANGE, OperationClass, code_of, codes_mask
 

@@ -1,7 +1,6 @@
 """One clock for all ranks: how far each process's clock is from that of the trace."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import heappop, heappush
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy.typing as npt
 
 from perfscope.readers.common.clock_estimate import Estimate, TimeMap, estimate
 from perfscope.readers.common.clock_observations import Pair, observe
+from perfscope.structures import dataclass
 from perfscope.trace.devices import LAUNCH_UNKNOWN, DeviceActivity
 from perfscope.trace.model import Rank
 

@@ -13,7 +13,7 @@ import tarfile
 import xml.etree.ElementTree as ET
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ import numpy.typing as npt
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common import texts
 from perfscope.readers.common.amounts import MAX_AMOUNT
+from perfscope.structures import dataclass
 
 ACTION = "Copy it again from the directory of the experiment (profile.cubex, summary.cubex)."
 INDEX, DATA, PACKED = b"CUBEX.INDEX", b"CUBEX.DATA", b"ZCUBEX.DATA"

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from perfscope.files import parse_json
 from perfscope.readers.common import texts
 from perfscope.readers.common.amounts import MAX_AMOUNT
 from perfscope.readers.flight.plain_pickle import NotPlainError, plain_value
+from perfscope.structures import dataclass
 
 WHAT = "a dump of the flight recorder"
 ACTION = "Copy it again from the job; dumps are written by TORCH_NCCL_DUMP_ON_TIMEOUT=1."

@@ -6,7 +6,7 @@ the operation. Source: NCCL, plugins/profiler/inspector (format v4.0).
 
 from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from perfscope.errors import UnreadableInputError
 from perfscope.files import parse_json
 from perfscope.readers.common import texts
+from perfscope.structures import dataclass
 from perfscope.units import counted
 
 MOST_RECORDS = 5_000_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from perfscope.readers.kineto.times import (
     why_nanoseconds,
     why_too_short,
 )
+from perfscope.structures import dataclass
 from perfscope.trace.devices import DEVICE_DTYPE
 from perfscope.trace.model import Table
 from perfscope.units import counted

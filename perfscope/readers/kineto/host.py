@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 import numpy as np
@@ -19,6 +18,7 @@ from perfscope.readers.kineto.file import (
     KinetoContents,
 )
 from perfscope.schema.enums import PhaseKind
+from perfscope.structures import dataclass
 from perfscope.trace.model import PHASE_DTYPE, STEP_DTYPE, Table
 from perfscope.trace.operations import BY_NAME
 

@@ -4,12 +4,12 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from perfscope.readers.kineto.file import KinetoContents
+from perfscope.structures import dataclass
 from perfscope.units import counted
 
 MOST_RANKS = 1_000_000

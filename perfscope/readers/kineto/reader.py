@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -31,6 +30,7 @@ from perfscope.readers.kineto.ranks import MOST_RANKS, number_ranks, process_of
 from perfscope.readers.kineto.runs import refuse_several_runs
 from perfscope.readers.kineto.window import judged_from
 from perfscope.schema.enums import EndKind
+from perfscope.structures import dataclass
 from perfscope.trace.damage import Damage, Need
 from perfscope.trace.model import (
     COUNTER_DTYPE,

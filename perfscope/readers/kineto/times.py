@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.structures import dataclass
 from perfscope.trace.model import Table
 
 Times = npt.NDArray[np.int64]

@@ -9,7 +9,7 @@ import re
 import shlex
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from perfscope.errors import UnreadableInputError
 from perfscope.readers.common.blocks import blocks
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.schema.enums import EndKind, PhaseKind
+from perfscope.structures import dataclass
 from perfscope.trace.memory_samples import CALL_SAMPLE_DTYPE, TREE_SAMPLE_DTYPE
 from perfscope.trace.model import (
     PHASE_DTYPE,

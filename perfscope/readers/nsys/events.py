@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from perfscope.readers.kineto.made import Event, interval
 from perfscope.readers.nsys.database import ExportDatabase
+from perfscope.structures import dataclass
 
 RANGES = (59, 60)
 """NvtxPushPopRange and NvtxStartEndRange, of which an export has both ends."""

@@ -1,8 +1,8 @@
 """Metrics of an OTF2 archive: what their values are, by the mode that each has."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from perfscope.structures import dataclass
 from perfscope.trace.counters import CounterKind
 
 ACCUMULATED, ABSOLUTE, RELATIVE = range(3)

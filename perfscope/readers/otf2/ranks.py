@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from itertools import count
+
+from perfscope.structures import dataclass
 
 UNDEFINED = 0xFFFFFFFF
 _STREAM = re.compile(r"(\w[^\[\]]*)\[([0-9]{1,4}):[0-9]+\]", re.ASCII)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 import numpy as np
 
 from perfscope.schema.enums import PhaseKind
+from perfscope.structures import dataclass
 from perfscope.trace.model import Table
 from perfscope.trace.operations import ALL_OPERATIONS, MPI_OTHER, Operation, OperationClass
 

@@ -1,9 +1,9 @@
 """Ticks of an OTF2 clock as nanoseconds."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+
+from perfscope.structures import dataclass
 
 NS = 1_000_000_000
 _EXACT = (1 << 63) // NS // 2

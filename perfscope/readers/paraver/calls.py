@@ -1,6 +1,5 @@
 """MPI calls, messages and collectives of a Paraver trace as operations of the trace model."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy.typing as npt
 from perfscope.readers.common.amounts import forget_impossible_sizes
 from perfscope.readers.paraver.communicators import Communicators
 from perfscope.readers.paraver.layout import Labels
+from perfscope.structures import dataclass
 from perfscope.trace.model import (
     COMPLETION_DTYPE,
     OPERATION_DTYPE,

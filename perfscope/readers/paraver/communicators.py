@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.structures import dataclass
 from perfscope.trace.model import Communicator
 
 Rows = npt.NDArray[np.int64]

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
 
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common.blocks import blocks
+from perfscope.structures import dataclass
 from perfscope.trace.operations import BY_NAME, MPI_OTHER
 
 CALL_DTYPE = np.dtype(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from perfscope.schema.enums import EndKind
+from perfscope.structures import dataclass
 from perfscope.trace.hardware import ComputeTotals
 from perfscope.trace.model import Ending
 

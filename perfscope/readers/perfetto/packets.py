@@ -10,10 +10,11 @@ from __future__ import annotations
 import struct
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from perfscope.readers.common.protobuf import Part
+from perfscope.structures import dataclass
 
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 REALTIME, MONOTONIC, BOOTTIME = 1, 3, 6

@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from perfscope.readers.recording.stack_events import (
     Forest,
     decode_events,
 )
+from perfscope.structures import dataclass
 
 Frame = tuple[str, str, int]
 COLLAPSED = re.compile(rb"[^\n]*[^\n;]\([^()\n;]+:\d+\) \d+\r?\n")

@@ -1,7 +1,7 @@
 """What the ids in a process's records stand for: names, communicators, stacks (.def files)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from perfscope.readers.recording.layout import (
     NO_ID,
     DefinitionType,
 )
+from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 
 MOST_BYTES = 1 << 30

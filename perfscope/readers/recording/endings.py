@@ -1,7 +1,7 @@
 """How each process ended, from all that tells: its flags, its parent, the command's exit code."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from signal import Signals
 
@@ -10,6 +10,7 @@ from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.layout import HeaderFlag
 from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.schema.enums import EndKind
+from perfscope.structures import dataclass
 from perfscope.trace.model import Ending, Raised
 
 TRUSTED_DELAY_NS = 10**9

@@ -8,12 +8,12 @@ of MPI. An asynchronous one is a request from its call to the `wait` of the same
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from perfscope.readers.recording import agent_metadata
 from perfscope.schema.enums import EndKind, PhaseKind
+from perfscope.structures import dataclass
 from perfscope.trace.model import OPERATION_DTYPE, PEER_NONE, Communicator, Rank, Table
 from perfscope.trace.operations import (
     BY_NAME,

@@ -1,12 +1,12 @@
 """How the ids of one process translate to indices of the trace."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.readers.recording.layout import NO_ID
+from perfscope.structures import dataclass
 
 
 @dataclass

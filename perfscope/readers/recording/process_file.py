@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.definitions import Definitions, read_definitions
 from perfscope.readers.recording.layout import HeaderFlag
 from perfscope.readers.recording.record_file import MAX_LIFE_NS, read_record_file
+from perfscope.structures import dataclass
 from perfscope.trace.model import Table
 
 _BASE_NAME = re.compile(r"(\d{1,10})-(\d{1,19})$")

@@ -1,7 +1,7 @@
 """One process of the recording becomes one rank of the model, on the trace's clock."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.readers.recording.record_tables import Tables, read_tables
 from perfscope.readers.recording.totals import totals_of
 from perfscope.readers.recording.wall_clocks import Clock
+from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, ThreadInfo
 from perfscope.trace.operations import code_of
 from perfscope.units import counted, were

@@ -3,7 +3,7 @@
 import errno
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,6 +20,7 @@ from perfscope.readers.recording.layout import (
     RECORD_DTYPE,
     RecordKind,
 )
+from perfscope.structures import dataclass
 from perfscope.trace.model import Table
 
 MAX_LIFE_NS = 400 * 86400 * 10**9

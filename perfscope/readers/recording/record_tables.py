@@ -1,7 +1,7 @@
 """From the raw records of a process to tables of the model, without rows that cannot be true."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from perfscope.readers.recording.numbering import Numbering, translated
 from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.readers.recording.recorded_calls import RecordedCalls, add_counts
 from perfscope.schema.enums import PhaseKind
+from perfscope.structures import dataclass
 from perfscope.trace import model
 from perfscope.trace.model import RowFlag, Table
 from perfscope.trace.operations import (

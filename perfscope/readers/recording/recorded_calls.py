@@ -1,6 +1,5 @@
 """The calls and completions in the records of a process, without those that cannot be true."""
 
-from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
@@ -10,6 +9,7 @@ from perfscope.readers.common.amounts import MAX_AMOUNT
 from perfscope.readers.recording.layout import RecordKind
 from perfscope.readers.recording.numbering import Numbering
 from perfscope.readers.recording.process_file import ProcessFile
+from perfscope.structures import dataclass
 from perfscope.trace import model
 from perfscope.trace.model import Table
 from perfscope.trace.operations import IS_COLLECTIVE, KNOWN, OperationClass, codes_mask

@@ -1,7 +1,6 @@
 """What lies in a run directory: run.json, every field checked, and the files of the processes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.endings import ObservedEnds, read_ends
 from perfscope.readers.recording.process_file import ProcessFile, read_process
 from perfscope.readers.recording.record_file import MAX_LIFE_NS, MAX_RANKS
+from perfscope.structures import dataclass
 
 RUN_FILE = "run.json"
 MAX_TIME_NS = 1 << 62

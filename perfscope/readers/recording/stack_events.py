@@ -4,11 +4,12 @@ import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from perfscope.files import read_bytes
+from perfscope.structures import dataclass
 from perfscope.trace.stack_spans import StackForest
 
 MOST_BYTES = 256 * 1024 * 1024

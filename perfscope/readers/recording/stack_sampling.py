@@ -1,7 +1,7 @@
 """Reads what `perfscope run --stacks` left beside the records of each rank."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from perfscope.foreign import mentions
 from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.readers.recording.stack_events import MOST_PACKED_BYTES, Forest, Span, decode
+from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Table, empty
 from perfscope.trace.stack_spans import SPAN_DTYPE, StackSampling
 

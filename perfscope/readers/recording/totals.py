@@ -1,7 +1,6 @@
 """Totals per operation in a header, taken where they agree with the records of the same process."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,6 +8,7 @@ from perfscope.engine import engine
 from perfscope.readers.common.amounts import MAX_AMOUNT
 from perfscope.readers.recording.layout import MAX_OPERATIONS, HeaderFlag
 from perfscope.readers.recording.process_file import ProcessFile
+from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Table
 from perfscope.trace.operations import KNOWN, OperationClass, codes_mask, name_of
 

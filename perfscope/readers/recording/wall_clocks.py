@@ -1,10 +1,10 @@
 """Clocks of the processes of a recording, brought together by the wall clocks of their hosts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from perfscope.readers.common.clocks import WALL_CLOCK_ERROR_NS
 from perfscope.readers.recording.process_file import ProcessFile
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.layout import RecordKind
 from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.readers.recording.record_file import MAX_RANKS
+from perfscope.structures import dataclass
 
 START_SPREAD_NS = 10 * 10**9
 """Ranks of one job may start this far apart: one that fails at once can be gone by then."""

@@ -6,7 +6,6 @@ rocpd's schema, version 3.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from perfscope.files import parse_json
 from perfscope.readers.common.database import Database
 from perfscope.readers.kineto.made import Event
 from perfscope.readers.rocprof import records
+from perfscope.structures import dataclass
 from perfscope.units import counted
 
 WHAT = "a database of rocprofv3 (rocpd)"

@@ -5,7 +5,6 @@ Times are ns of the machine's monotonic clock. Source: "JSON output schema" in i
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from perfscope.errors import UnreadableInputError
 from perfscope.readers.common import texts
 from perfscope.readers.kineto.made import Event
 from perfscope.readers.rocprof import records
+from perfscope.structures import dataclass
 from perfscope.units import counted
 
 WHAT = "a profile of rocprofv3"

@@ -7,7 +7,6 @@ formulas of its release (src/talp/perf_metrics.c), and both stand beside each ot
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from perfscope.readers.common.tool_reports import report, reporting_trace, table
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.schema.enums import Quantity
 from perfscope.schema.other_tools import ToolTable
+from perfscope.structures import dataclass
 from perfscope.trace.model import Format, Trace
 from perfscope.units import counted, format_ratio, format_seconds
 

@@ -6,9 +6,10 @@ passed over, as newer releases add some.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from perfscope.readers.common.protobuf import Part
+from perfscope.structures import dataclass
 
 MOST_EVENTS = 3_000_000
 """Of a file: each becomes an object of Python."""

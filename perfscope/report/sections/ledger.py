@@ -1,7 +1,6 @@
 """Where the time of every rank went: its whole life, split into accounts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from perfscope.report.charts import Segment, stacked_bars
 from perfscope.report.formats import percent, seconds, time_scale
@@ -12,6 +11,7 @@ from perfscope.report.views import RankBars, rank_bars
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.run import Run
 from perfscope.schema.time import LedgerAccount
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from perfscope.report.formats import decimal, percent, ratio, seconds, whole_percent
@@ -20,6 +19,7 @@ from perfscope.schema.efficiency import DEVICE_FACTORS, EFFICIENCIES
 from perfscope.schema.findings import FindingRow
 from perfscope.schema.run import Run, Throughput
 from perfscope.schema.time import LedgerAccount, Metrics
+from perfscope.structures import dataclass
 from perfscope.units import counted
 
 LABELED_FROM = 0.09  # a narrower part of the bar has no room for its share

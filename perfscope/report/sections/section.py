@@ -1,8 +1,9 @@
 """What a section of the report declares."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from perfscope.structures import dataclass
 
 Context = dict[str, Any]
 

@@ -1,7 +1,6 @@
 """Charts of quantities over the size of the job, with ideal lines, spreads and extrapolations."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import log2
 
 from markupsafe import Markup
@@ -9,6 +8,7 @@ from markupsafe import Markup
 from perfscope.report.charts import BOTTOM, LEFT, TOP, Plot, end_labels
 from perfscope.report.drawing import Drawing, Margins, ticks
 from perfscope.report.text import shortened
+from perfscope.structures import dataclass
 
 LOGARITHMIC_FROM = 16.0  # largest over smallest size, from which both axes are logarithmic
 DASHED = "7 5.5"

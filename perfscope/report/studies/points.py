@@ -1,7 +1,6 @@
 """A chart of measured points: one a value, with its spread, and values that gave none."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -9,6 +8,7 @@ from perfscope.report.charts import BOTTOM, LEFT, TOP
 from perfscope.report.drawing import Drawing, Margins, ticks
 from perfscope.report.formats import Scale
 from perfscope.report.text import shortened
+from perfscope.structures import dataclass
 
 HEIGHT = 280.0
 MARGIN = 40.0

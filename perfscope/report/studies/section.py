@@ -1,10 +1,10 @@
 """What a section of a study's page declares."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from perfscope.report.sections.section import Context, Section
 from perfscope.schema.study import Study
+from perfscope.structures import dataclass
 
 OVERVIEW, CHARTS, FINDINGS, RUNS, METHOD = 0, 10, 70, 80, 90
 """Places on the page: sections of one kind of study use 1 to 69, those that all share the rest."""

@@ -1,7 +1,6 @@
 """What a study prints: which runs, its own table, the findings, the verdict."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from rich.console import Console
 
@@ -13,6 +12,7 @@ from perfscope.report.table import Table
 from perfscope.report.terminal import LONGEST_VERDICT, PLAIN, STATUS_STYLES, clean, line
 from perfscope.report.text import shortened
 from perfscope.schema.study import Study
+from perfscope.structures import dataclass
 
 LONGEST_TITLE = 40
 

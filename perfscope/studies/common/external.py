@@ -4,12 +4,12 @@ import csv
 import io
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from perfscope import files
 from perfscope.errors import UnreadableInputError
 from perfscope.output import csv_text
+from perfscope.structures import dataclass
 
 LABEL = "series"
 QUANTITIES = ("time_s", "samples_per_s", "speedup")

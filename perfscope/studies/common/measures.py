@@ -1,9 +1,9 @@
 """What runs are compared in: one number a run, and which way is better."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from perfscope.schema.common import Metric
+from perfscope.structures import dataclass
 from perfscope.studies.common.run import StudyRun
 
 

@@ -4,12 +4,12 @@ Errors of run times grow with the times, so every residual counts relative to wh
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.structures import dataclass
 from perfscope.studies.common.student_t import student_quantile
 
 Floats = npt.NDArray[np.float64]

@@ -1,6 +1,5 @@
 """One run of a study: its analysis.json and typed ways to what studies need."""
 
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from perfscope.schema.read import read_known
 from perfscope.schema.run import Throughput
 from perfscope.schema.study import StudyRunRow
 from perfscope.schema.time import Phase
+from perfscope.structures import dataclass
 from perfscope.units import counted
 
 Json = dict[str, Any]

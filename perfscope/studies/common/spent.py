@@ -1,10 +1,11 @@
 """What a run spent its time on, as parts that add up: accounts, or training work and losses."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from perfscope.schema.enums import LossKind
 from perfscope.schema.losses import LossEntry
 from perfscope.schema.read import read_losses
+from perfscope.structures import dataclass
 from perfscope.studies.common.run import StudyRun
 
 MOST_LOSSES = 12

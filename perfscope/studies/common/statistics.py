@@ -18,12 +18,12 @@ Values are times, rates or sizes: positive, finite, compared as ratios, hence th
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.structures import dataclass
 from perfscope.studies.common.student_t import student_quantile, student_two_sided
 
 Array = npt.NDArray[np.float64]

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from perfscope.schema.compare import (
     WithinRuns,
 )
 from perfscope.schema.efficiency import EFFICIENCIES
+from perfscope.structures import dataclass
 from perfscope.studies.common.measures import SHOWN, Measure, choose
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.common.statistics import (

@@ -1,12 +1,12 @@
 """The sides of a comparison: each a configuration with one or several repeats of the same run."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from perfscope.errors import UsageError
 from perfscope.metrics.results import Options
 from perfscope.schema.compare import ComparedSide, NotCounted
+from perfscope.structures import dataclass
 from perfscope.studies.common.excluded import left_out
 from perfscope.studies.common.places import find_runs
 from perfscope.studies.common.run import StudyRun

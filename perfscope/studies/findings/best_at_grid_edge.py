@@ -1,9 +1,8 @@
 """The best configuration lies at the edge of the grid: beyond it may be a better one."""
 
-from dataclasses import dataclass
-
 from perfscope.findings.core.finding import Evidence
 from perfscope.schema.enums import Confidence, Status
+from perfscope.structures import dataclass
 from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding
 from perfscope.sweep.study.model import Result, Sweep
 from perfscope.sweep.study.stored import Axis

@@ -1,13 +1,13 @@
 """All diagnoses of a kind of study. One more is one more file with a DIAGNOSIS in it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from perfscope import registry
 from perfscope.findings.core.finding import Finding
 from perfscope.schema.enums import Confidence, Status
 from perfscope.schema.study import StudyFindingRow
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

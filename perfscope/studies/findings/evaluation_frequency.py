@@ -1,11 +1,11 @@
 """Evaluation or output that is done more often with more ranks, while the others wait for it."""
 
 import math
-from dataclasses import dataclass
 
 from perfscope.findings.core.finding import Evidence, Gain
 from perfscope.schema.enums import Confidence, Status
 from perfscope.schema.time import Phase
+from perfscope.structures import dataclass
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.findings import thresholds
 from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding

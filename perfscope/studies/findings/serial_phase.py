@@ -1,11 +1,10 @@
 """A part of the run that more ranks do not shorten, and that bounds what they can give."""
 
-from dataclasses import dataclass
-
 from perfscope.findings.core.finding import Evidence
 from perfscope.schema.enums import Confidence, Status
 from perfscope.schema.scaling import Amdahl
 from perfscope.schema.time import Phase
+from perfscope.structures import dataclass
 from perfscope.studies.findings import thresholds
 from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding
 from perfscope.studies.scaling.scaling import Scaling

@@ -1,7 +1,6 @@
 """Where a series of measurements changed its level, and where it is only noise."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import comb
 
@@ -9,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.schema.history import Level
+from perfscope.structures import dataclass
 
 LEVEL = 0.01  # of each test: a page shows several series, and a false alarm costs a search
 LEAST_POINTS = 3  # between changes: one odd run is no new level

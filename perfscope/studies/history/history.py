@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
@@ -19,6 +18,7 @@ from perfscope.schema.history import (
     TrendChange,
     Unread,
 )
+from perfscope.structures import dataclass
 from perfscope.studies.common.excluded import left_out
 from perfscope.studies.common.measures import PEAK, STEP, THROUGHPUT, WALL, Measure
 from perfscope.studies.common.programs import programs

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from perfscope.metrics.efficiency.scalability import WEAK_SHARE, RunTotals
+from perfscope.structures import dataclass
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.scaling.series import Point
 

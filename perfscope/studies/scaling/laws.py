@@ -1,10 +1,11 @@
 """The laws of a part of a scaling study, from the sizes that can follow one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from perfscope.schema.scaling import Amdahl, ExtraP
+from perfscope.structures import dataclass
 from perfscope.studies.scaling import models
 from perfscope.studies.scaling.extra_p import extra_p
 from perfscope.studies.scaling.growth import UNEVEN, Growth

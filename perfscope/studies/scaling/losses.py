@@ -1,10 +1,10 @@
 """What the time is lost to at each size, and by which law each loss grows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 
 from perfscope.schema.scaling import ScaledLoss
+from perfscope.structures import dataclass
 from perfscope.studies.common import spent
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.common.spent import LEAST_SHARE, MOST_LOSSES

@@ -9,10 +9,10 @@ its errors, the simplest is taken.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from perfscope.schema.scaling import Amdahl, FittedModel, Forecast, NotFitted
+from perfscope.structures import dataclass
 from perfscope.studies.common.regression import ROUNDING, Fit, fit, student_95
 
 AMDAHL_SIZES = 3

@@ -1,10 +1,11 @@
 """The POP table of a series: one column a size, from documents instead of traces."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from perfscope.metrics.efficiency.scalability import RunTotals, Scalability, Variant, scalability
 from perfscope.schema.common import Metric
+from perfscope.structures import dataclass
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.scaling.growth import Growth
 from perfscope.studies.scaling.series import Point

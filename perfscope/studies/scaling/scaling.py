@@ -1,7 +1,6 @@
 """`perfscope scaling`: what more ranks, cores, GPUs or nodes give, where they are lost, and why."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 
 from perfscope.errors import UsageError
@@ -16,6 +15,7 @@ from perfscope.schema.scaling import (
     Superlinear,
 )
 from perfscope.schema.time import Phase
+from perfscope.structures import dataclass
 from perfscope.studies.common.excluded import left_out
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.common.spent import ONCE

@@ -1,12 +1,12 @@
 """Runs ordered along an axis (ranks, cores, GPUs or nodes), repeats of one size folded together."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from statistics import median
 
 from perfscope.errors import UsageError
 from perfscope.schema.scaling import Spread
+from perfscope.structures import dataclass
 from perfscope.studies.common.run import StudyRun
 
 Quantity = Callable[[StudyRun], float | None]

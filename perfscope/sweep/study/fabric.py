@@ -1,9 +1,9 @@
 """On what the ranks of each run talked and where they ran: whether runs may be compared at all."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from perfscope.schema.sweep_result import SameFabric
+from perfscope.structures import dataclass
 from perfscope.studies.common.run import PINNING_PREFIXES, StudyRun, parse_cpu_list
 from perfscope.sweep.study.model import Sweep
 

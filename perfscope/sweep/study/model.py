@@ -1,10 +1,11 @@
 """A sweep, measured: every configuration with its speed, its spread, and what it was made of."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median
 
 from perfscope.schema.sweep_result import SpeedFactors
+from perfscope.structures import dataclass
 from perfscope.studies.common.statistics import bootstrap_interval
 from perfscope.sweep.study.factors import factors_of
 from perfscope.sweep.study.noise import Contenders, contenders

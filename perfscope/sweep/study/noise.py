@@ -8,9 +8,9 @@ Source: J. C. Hsu, Multiple Comparisons (Chapman & Hall, 1996), chapter 4.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean, median
 
+from perfscope.structures import dataclass
 from perfscope.studies.common.statistics import LEVEL
 from perfscope.studies.common.student_t import student_quantile
 

@@ -1,9 +1,9 @@
 """What configurations are compared by: samples, else steps, else whole runs in a time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from perfscope.errors import UsageError
+from perfscope.structures import dataclass
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.scaling.growth import SAME_WORK
 from perfscope.sweep.study.run import SweepRun

@@ -3,10 +3,10 @@
 import math
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from perfscope.files import open_input
+from perfscope.structures import dataclass
 from perfscope.studies.common.runs import StudyRun
 from perfscope.sweep.study.stored import OUTPUT_FILES, RUNS, StoredPlan, StoredRun
 

@@ -1,9 +1,10 @@
 """One run of a sweep: how it ended, and what was measured of it."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from perfscope.schema.study import StudyRunRow, SweepRunRow
+from perfscope.structures import dataclass
 from perfscope.studies.common.runs import StudyRun
 from perfscope.sweep.study.quality import Quality
 from perfscope.sweep.study.stored import RUNS, StoredRun

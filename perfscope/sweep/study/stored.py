@@ -2,11 +2,11 @@
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from perfscope.schema.sweep import KindOfAxis, PlanConfiguration
 from perfscope.schema.sweep_result import StartedConfiguration
+from perfscope.structures import dataclass
 from perfscope.sweep.outcome import OUTCOME_FILE, record
 from perfscope.sweep.plan import MOST_REPEATS, read_file
 

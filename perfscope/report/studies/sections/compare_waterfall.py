@@ -1,7 +1,5 @@
 """Where the time went that a side takes more or less: the ledgers' difference as a waterfall."""
 
-from dataclasses import dataclass
-
 from perfscope.report.charts_changes import Fall
 from perfscope.report.charts_changes import waterfall as draw
 from perfscope.report.formats import seconds, time_scale
@@ -10,6 +8,7 @@ from perfscope.report.studies.sections.compare_answer import compared, side_labe
 from perfscope.report.table import Column, Kind, Table
 from perfscope.schema.compare import Compare, Waterfall, WaterfallStep
 from perfscope.schema.study import Study
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

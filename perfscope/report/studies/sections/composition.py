@@ -1,7 +1,6 @@
 """Where the time of a rank goes at each size."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from perfscope.report.charts import Segment, stacked_bars
 from perfscope.report.formats import percent, seconds, time_scale
@@ -12,6 +11,7 @@ from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.report.views import Shown
 from perfscope.schema.scaling import ScaledLoss
 from perfscope.schema.study import Study
+from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)

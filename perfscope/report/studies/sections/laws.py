@@ -1,7 +1,6 @@
 """Amdahl's law and performance models, with what they foretell and how sure that is."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from perfscope.report.charts import Plot
 from perfscope.report.formats import decimal, percent, seconds, time_scale
@@ -19,6 +18,7 @@ from perfscope.schema.scaling import (
     ScalingResult,
 )
 from perfscope.schema.study import Study
+from perfscope.structures import dataclass
 
 MOST_ALTERNATIVES = 6
 DOTTED = "2 3.5"  # seen between the dashes of a model of the same law

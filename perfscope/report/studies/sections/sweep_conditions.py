@@ -1,7 +1,6 @@
 """Whether the runs were made under the same conditions: transport, pinning, environment."""
 
 import shlex
-from dataclasses import dataclass
 
 from perfscope.report.labels import StatusWord
 from perfscope.report.studies.section import Context, StudySection
@@ -9,6 +8,7 @@ from perfscope.report.studies.sections.sweep_speed import swept
 from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.schema.study import Study, SweepRunRow
 from perfscope.schema.sweep_result import ConfigurationResult
+from perfscope.structures import dataclass
 from perfscope.units import MISSING
 
 MOST_ROWS = 200
