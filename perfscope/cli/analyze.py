@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perfscope.cli.answer import answer, results_in, writing
-from perfscope.cli.options import planned_option, verbose_option
+from perfscope.cli.answer import answer, results_in, write_junit, write_tables, write_text, writing
+from perfscope.cli.options import (
+    foa_option,
+    junit_option,
+    phase_option,
+    planned_option,
+    tables_option,
+    verbose_option,
+)
 from perfscope.errors import ExitCode, UsageError
 from perfscope.output import tell
 from perfscope.progress import told
@@ -41,18 +48,8 @@ GATES = ("warn", "fail")
     help="Where analysis.json and report.html go, or the page itself: NAME.html "
     "[default: the directory of the first PATH].",
 )
-@click.option(
-    "--foa",
-    metavar="WINDOW",
-    help="Focus of analysis: 10:20 (seconds), phase:evaluate, epoch:3, step:100-200.",
-)
-@click.option(
-    "--phase",
-    "phase_rules",
-    multiple=True,
-    metavar="ID=GLOB",
-    help="Functions that are a phase, by name: --phase evaluate='*validate*'. May be repeated.",
-)
+@foa_option
+@phase_option
 @click.option(
     "--communication",
     multiple=True,
@@ -90,9 +87,7 @@ GATES = ("warn", "fail")
     metavar="WHERE",
     help="Read files on Dask workers: tcp://host:8786, slurm, or local:N processes.",
 )
-@click.option(
-    "--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write the gates as JUnit XML."
-)
+@junit_option
 @click.option(
     "--sarif", type=click.Path(path_type=Path), metavar="FILE", help="Write findings as SARIF."
 )
@@ -103,6 +98,7 @@ GATES = ("warn", "fail")
     metavar="WHERE",
     help="Hand the figures to tensorboard:DIR, wandb:PROJECT or mlflow:URI; may be repeated.",
 )
+@tables_option
 @click.option("--no-report", is_flag=True, help="Write analysis.json only.")
 @verbose_option
 def analyze(  # noqa: PLR0913 - one argument an option
@@ -111,7 +107,7 @@ def analyze(  # noqa: PLR0913 - one argument an option
     as_json: bool,
     output: Path | None,
     foa: str | None,
-    phase_rules: tuple[str, ...],
+    phase_rules: tuple[tuple[str, str], ...],
     communication: tuple[str, ...],
     planned_steps: int | None,
     fail_under: float | None,
@@ -123,6 +119,7 @@ def analyze(  # noqa: PLR0913 - one argument an option
     junit: Path | None,
     sarif: Path | None,
     trackers: tuple[str, ...],
+    tables: Path | None,
 ) -> int:
     """Say where the time of a recorded run went, why, and what each fix saves.
 
@@ -136,12 +133,11 @@ def analyze(  # noqa: PLR0913 - one argument an option
     from perfscope.schema.read import read_known
 
     _check_gates(fail_on)
-    rules = tuple(parse_rule(text) for text in phase_rules)
     with _reading_on(scheduler), told():
-        opened = open_traces(paths, ReadOptions(rules, communication))
+        opened = open_traces(paths, ReadOptions(phase_rules, communication))
     for choice in opened.choices:
         tell(choice)
-    options = Options(focus=foa, phase_rules=rules, planned_steps=planned_steps)
+    options = Options(focus=foa, phase_rules=phase_rules, planned_steps=planned_steps)
     with told():
         document = analysis(opened, options)
     beside = paths[0] if paths[0].is_dir() else paths[0].parent
@@ -150,6 +146,10 @@ def analyze(  # noqa: PLR0913 - one argument an option
     report = _write(document, None if no_report else result, places)
     what = "Analysis" if no_report else "Report"
     answer(document, partial(_print, result), as_json=as_json, last=f"{what}: {report}")
+    if tables is not None:
+        from perfscope.report.build import contexts
+
+        write_tables(contexts(result), tables)
     cases = _cases(result, fail_under, fail_on)
     _hand_on(document, result, cases, junit=junit, sarif=sarif, trackers=trackers)
     if check and not _is_sound(document):
@@ -176,22 +176,6 @@ def _check_gates(fail_on: Sequence[str]) -> None:
                 why="--fail-on takes the id of a finding, `warn` or `fail`.",
                 action=f"Use one of: {', '.join(known)}.",
             )
-
-
-def parse_rule(text: str) -> tuple[str, str]:
-    """The phase and the glob of a --phase option.
-
-    Raises:
-        UsageError: the text is no rule.
-    """
-    name, separator, pattern = text.partition("=")
-    if not (name and separator and pattern):
-        raise UsageError(
-            f"--phase {text!r} is not a rule.",
-            why="A rule names a phase and the functions that belong to it.",
-            action="Write it as --phase evaluate='*validate*'.",
-        )
-    return name, pattern
 
 
 def _write(document: dict[str, Any], result: Analysis | None, places: tuple[Path, Path]) -> Path:
@@ -272,19 +256,12 @@ def _hand_on(
     trackers: Sequence[str],
 ) -> None:
     """Writes what other programs read of the result, where that is asked for."""
-    from perfscope.files import write_output
-
-    if junit is not None:
-        from perfscope.integrations.junit import junit as report
-
-        with writing(junit):
-            write_output(junit, report("perfscope analyze", cases).encode("utf-8"))
+    write_junit(junit, "perfscope analyze", cases)
     if sarif is not None:
         from perfscope.integrations.sarif import sarif as findings
 
         text = findings(result.findings, version=result.tool.version, root=Path.cwd())
-        with writing(sarif):
-            write_output(sarif, text.encode("utf-8"))
+        write_text(sarif, text)
     if trackers:
         from perfscope.integrations.trackers import log
 

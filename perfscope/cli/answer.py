@@ -14,6 +14,8 @@ from perfscope.output import say_json, tell
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from perfscope.cli.options import Forms
+    from perfscope.integrations.junit import Case
     from perfscope.schema.study import Study
 
 PAGE_SUFFIXES = (".html", ".htm")
@@ -52,7 +54,7 @@ def finish_study(
     study: Study,
     output: Path,
     *,
-    as_json: bool,
+    forms: Forms,
     last: str = "Report: {page}",
     beside: Mapping[str, str] | None = None,
     is_told: bool = True,
@@ -63,7 +65,7 @@ def finish_study(
     Args:
         study: what study.json is to hold.
         output: where to; see `results_in`.
-        as_json: print the document instead of a summary.
+        forms: in which it is wanted besides.
         last: the line below the summary; `{page}` and `{folder}` say where the page lies.
         beside: further files by name.
         is_told: whether stdout is free for an answer.
@@ -73,8 +75,7 @@ def finish_study(
         PerfscopeError: a file cannot be written.
     """
     from perfscope.document.build import write
-    from perfscope.files import replace_file
-    from perfscope.report.studies.build import PAGE_FILE, write_page
+    from perfscope.report.studies.build import PAGE_FILE, contexts, write_page
     from perfscope.schema import write as written
     from perfscope.studies.common.document import STUDY_FILE
 
@@ -82,17 +83,50 @@ def finish_study(
     document = written.as_json(study)
     write(place, document)
     for name, content in (beside or {}).items():
-        with writing(place.with_name(name)):
-            replace_file(place.with_name(name), content.encode("utf-8"))
+        write_text(place.with_name(name), content)
     with writing(page):
         write_page(study, page)
+    if forms.tables is not None:
+        write_tables(contexts(study), forms.tables)
     if is_told:
         told = last.format(page=page, folder=page.parent)
-        answer(document, partial(_print_study, study), as_json=as_json, last=told)
+        answer(document, partial(_print_study, study), as_json=forms.as_json, last=told)
     failed = gates()
     for reason in failed:
         tell(f"Gate failed: {reason}")
     return ExitCode.GATE_FAILED if failed else ExitCode.OK
+
+
+def write_tables(contexts: Any, directory: Path) -> None:
+    """Writes the tables of a page as CSV files.
+
+    Raises:
+        PerfscopeError: they cannot be written there.
+    """
+    from perfscope.report import csv
+
+    with writing(directory):
+        csv.write_tables(contexts, directory)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a text where the user wants it.
+
+    Raises:
+        PerfscopeError: it cannot be written there.
+    """
+    from perfscope.files import write_output
+
+    with writing(path):
+        write_output(path, text.encode("utf-8"))
+
+
+def write_junit(path: Path | None, command: str, cases: Sequence[Case]) -> None:
+    """Writes what a command judged as a JUnit report, where one is wanted; see `write_text`."""
+    if path is not None:
+        from perfscope.integrations.junit import junit
+
+        write_text(path, junit(command, cases))
 
 
 def _print_study(study: Study, console: Console) -> None:

@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perfscope.cli.answer import finish_study, writing
+from perfscope.cli.answer import finish_study, write_junit, write_text
 from perfscope.cli.finite import FiniteRange
-from perfscope.cli.options import foa_option, phase_option, study_json_option, verbose_option
+from perfscope.cli.options import (
+    Forms,
+    foa_option,
+    forms_option,
+    junit_option,
+    phase_option,
+    verbose_option,
+)
 from perfscope.errors import PerfscopeError, UsageError
 from perfscope.output import say_markdown, tell
 
@@ -98,10 +105,8 @@ def spread(arguments: Sequence[str]) -> list[str]:
 )
 @foa_option
 @phase_option
-@study_json_option
-@click.option(
-    "--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write the gates as JUnit XML."
-)
+@forms_option
+@junit_option
 @click.option("--markdown", metavar="FILE", help="Write Markdown for a pull request; - is stdout.")
 @click.option(
     "--output",
@@ -122,8 +127,8 @@ def compare(  # noqa: PLR0913 - one argument an option
     factor: float,
     fail_on: tuple[str, ...],
     foa: str | None,
-    phase_rules: tuple[str, ...],
-    as_json: bool,
+    phase_rules: tuple[tuple[str, str], ...],
+    forms: Forms,
     markdown: str | None,
     junit: Path | None,
     output: Path | None,
@@ -137,24 +142,18 @@ def compare(  # noqa: PLR0913 - one argument an option
     perfscope compare before/ after/ --fail-on slower
     perfscope compare --before a1 a2 a3 a4 --after b1 b2 b3 b4
     """  # noqa: D301 - click reads the backspace
-    from perfscope.cli.analyze import parse_rule
     from perfscope.metrics.results import Options
     from perfscope.studies.compare.sides import read_sides
 
     groups, names = _groups(paths, before, after, labels)
     chosen = _measure(unit, target)
-    rules = tuple(parse_rule(text) for text in phase_rules)
-    sides = read_sides(
-        groups,
-        names=names,
-        options=Options(focus=foa, phase_rules=rules),
-        progress=tell,
-    )
+    options = Options(focus=foa, phase_rules=phase_rules)
+    sides = read_sides(groups, names=names, options=options, progress=tell)
     study = build(sides, measure=chosen, factor=factor)
     return finish_study(
         study,
         output or Path("compare"),
-        as_json=as_json,
+        forms=forms,
         is_told=not _write_markdown(study, markdown),
         gates=lambda: _told_gates(study, fail_on, junit),
     )
@@ -220,7 +219,6 @@ def _measure(unit: str | None, target: str | None) -> Measure | None:
 
 def _write_markdown(study: Study, file: str | None) -> bool:
     """Writes the Markdown; whether it went to stdout, which then carries nothing else."""
-    from perfscope.files import write_output
     from perfscope.report.studies.markdown import comparison
 
     if file is None:
@@ -229,22 +227,17 @@ def _write_markdown(study: Study, file: str | None) -> bool:
     if file == "-":
         say_markdown(text)
         return True
-    with writing(Path(file)):
-        write_output(Path(file), text.encode("utf-8"))
+    write_text(Path(file), text)
     return False
 
 
 def _told_gates(study: Study, fail_on: Sequence[str], junit: Path | None) -> list[str]:
     """The gates that failed, in words, which the JUnit report also has where one is wanted."""
-    from perfscope.files import write_output
     from perfscope.integrations.junit import Case
-    from perfscope.integrations.junit import junit as report
 
     failed = _failed_gates(study, fail_on)
-    if junit is not None:
-        cases = [Case("comparison", "; ".join(failed) or None, study.verdict.sentence)]
-        with writing(junit):
-            write_output(junit, report("perfscope compare", cases).encode("utf-8"))
+    case = Case("comparison", "; ".join(failed) or None, study.verdict.sentence)
+    write_junit(junit, "perfscope compare", [case])
     return failed
 
 

@@ -11,7 +11,7 @@ import click
 
 from perfscope.cli.answer import finish_study
 from perfscope.cli.finite import FiniteRange
-from perfscope.cli.options import study_json_option, verbose_option
+from perfscope.cli.options import Forms, forms_option, verbose_option
 from perfscope.errors import PerfscopeError
 from perfscope.output import tell
 
@@ -41,7 +41,7 @@ FACTOR = 1.02
     type=click.Choice(["worse"]),
     help="Exit with 1 when the last change of speed was for the worse.",
 )
-@study_json_option
+@forms_option
 @click.option(
     "--output",
     "-o",
@@ -57,7 +57,7 @@ def history(
     ignore_command: bool,
     reports: bool,
     fail_on: str | None,
-    as_json: bool,
+    forms: Forms,
     output: Path | None,
 ) -> int:
     """Show how speed, efficiency and memory changed over the recordings below DIR.
@@ -84,7 +84,7 @@ def history(
     return finish_study(
         study,
         directory,
-        as_json=as_json,
+        forms=forms,
         last=f"Report: {{page}}; badge: {{folder}}/{BADGE_FILE}",
         beside={BADGE_FILE: badge_svg(history)},
         gates=lambda: [study.verdict.sentence] if fail_on and is_worse else [],

@@ -1,6 +1,35 @@
 """Options that several commands have, as decorators."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+
 import click
+
+from perfscope.errors import UsageError
+
+
+def _rules(
+    _context: click.Context, _option: click.Parameter, texts: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    """The phase and the glob of each --phase option.
+
+    Raises:
+        UsageError: a text is no rule.
+    """
+    rules = []
+    for text in texts:
+        name, _, pattern = text.partition("=")
+        if not (name and pattern):
+            raise UsageError(
+                f"--phase {text!r} is not a rule.",
+                why="A rule names a phase and the functions that belong to it.",
+                action="Write it as --phase evaluate='*validate*'.",
+            )
+        rules.append((name, pattern))
+    return tuple(rules)
+
 
 verbose_option = click.option(
     "-v",
@@ -9,18 +38,28 @@ verbose_option = click.option(
     expose_value=False,  # read by `group.execute`, which shows errors
     help="Show a traceback with an error.",
 )
-study_json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print study.json instead of a summary."
-)
 foa_option = click.option(
-    "--foa", metavar="WINDOW", help="Focus of analysis, as in `perfscope analyze`."
+    "--foa",
+    metavar="WINDOW",
+    help="Focus of analysis: 10:20 (seconds), phase:evaluate, epoch:3, step:100-200.",
 )
 phase_option = click.option(
     "--phase",
     "phase_rules",
     multiple=True,
+    callback=_rules,
     metavar="ID=GLOB",
-    help="Functions that are a phase, as in `perfscope analyze`.",
+    help="Functions that are a phase, by name: --phase evaluate='*validate*'. May be repeated.",
+)
+tables_option = click.option(
+    "--csv",
+    "tables",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write each table of the page as a CSV file in DIR.",
+)
+junit_option = click.option(
+    "--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write the gates as JUnit XML."
 )
 planned_option = click.option(
     "--planned-steps",
@@ -28,3 +67,29 @@ planned_option = click.option(
     metavar="N",
     help="Steps of the run that you plan: gains are also told for these.",
 )
+
+
+@dataclass(frozen=True)
+class Forms:
+    """In which forms the result of a study is wanted beside its page.
+
+    Attributes:
+        as_json: print the document instead of a summary.
+        tables: the directory of the page's tables as CSV files.
+    """
+
+    as_json: bool = False
+    tables: Path | None = None
+
+
+def forms_option(command: Callable[..., int]) -> Callable[..., int]:
+    """The options that every command has which makes a study, as its argument `forms`."""
+
+    @wraps(command)
+    def called(*, as_json: bool, tables: Path | None, **arguments: object) -> int:
+        return command(forms=Forms(as_json, tables), **arguments)
+
+    as_json = click.option(
+        "--json", "as_json", is_flag=True, help="Print study.json instead of a summary."
+    )
+    return as_json(tables_option(called))

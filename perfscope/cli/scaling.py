@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from perfscope.cli.answer import finish_study
-from perfscope.cli.options import foa_option, phase_option, study_json_option, verbose_option
+from perfscope.cli.options import (
+    Forms,
+    foa_option,
+    forms_option,
+    phase_option,
+    verbose_option,
+)
 from perfscope.output import tell
 
 if TYPE_CHECKING:
@@ -49,7 +55,7 @@ CSV_FILE = "scaling.csv"
     type=click.Path(path_type=Path),
     help="Series to draw beside: series,size,time_s (or samples_per_s, speedup). May be repeated.",
 )
-@study_json_option
+@forms_option
 @click.option(
     "--output",
     "-o",
@@ -69,39 +75,40 @@ def scaling(  # noqa: PLR0913 - one argument an option
     weak: bool | None,
     formula: str,
     external: tuple[Path, ...],
-    as_json: bool,
+    forms: Forms,
     output: Path,
     foa: str | None,
-    phase_rules: tuple[str, ...],
+    phase_rules: tuple[tuple[str, str], ...],
 ) -> int:
     """Say what more ranks, cores, GPUs or nodes give, and what limits it.
 
     RUN is a run directory, a trace of another tool, or an analysis.json. Runs of one size are
     repeats of each other.
     """
-    from perfscope.cli.analyze import parse_rule
     from perfscope.metrics.efficiency.scalability import Variant
     from perfscope.metrics.results import Options
+    from perfscope.report.csv import as_csv
+    from perfscope.report.studies.sections.pop_table import factors_by_size
     from perfscope.studies.common.external import read_external
     from perfscope.studies.common.runs import load_runs
     from perfscope.studies.scaling import scaling as study
-    from perfscope.studies.scaling.document import pop_csv
     from perfscope.studies.scaling.series import Axis
 
     series = [found for path in external for found in read_external(path)]
-    rules = tuple(parse_rule(text) for text in phase_rules)
-    loaded = load_runs(
-        runs,
-        options=Options(focus=foa, phase_rules=rules) if foa or rules else None,
-        progress=tell,
-    )
+    options = Options(focus=foa, phase_rules=phase_rules)
+    loaded = load_runs(runs, options=options, progress=tell)
     found = study.scaling(
         loaded, axis=Axis(axis) if axis else None, weak=weak, variant=Variant(formula)
     )
     made = _study(found, series)
     assert made.scaling is not None
-    table = {CSV_FILE: pop_csv(made.scaling)}
-    return finish_study(made, output, as_json=as_json, last="Page: {page}", beside=table)
+    return finish_study(
+        made,
+        output,
+        forms=forms,
+        last="Page: {page}",
+        beside={CSV_FILE: as_csv(factors_by_size(made.scaling))},
+    )
 
 
 def _study(found: Scaling, external: Sequence[External]) -> Study:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perfscope.cli.answer import finish_study
-from perfscope.cli.options import study_json_option, verbose_option
+from perfscope.cli.options import Forms, forms_option, verbose_option
 from perfscope.cli.run import Steps
 from perfscope.errors import ExitCode, UsageError
 from perfscope.output import rewrite, say, say_lines, tell
@@ -138,7 +138,7 @@ def _seconds(_context: click.Context, _option: click.Parameter, value: str | Non
 )
 @click.option("--dry-run", is_flag=True, help="List the configurations and end.")
 @click.option("--only", type=int, hidden=True)
-@study_json_option
+@forms_option
 @verbose_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def sweep(  # noqa: PLR0913 - one argument an option
@@ -149,7 +149,7 @@ def sweep(  # noqa: PLR0913 - one argument an option
     no_run: bool,
     dry_run: bool,
     only: int | None,
-    as_json: bool,
+    forms: Forms,
     sbatch: Path | None,
     sbatch_options: tuple[str, ...],
     **options: Any,
@@ -178,7 +178,7 @@ def sweep(  # noqa: PLR0913 - one argument an option
             interrupted = _run_all(plan, place, is_old=is_old)
             if interrupted:
                 return INTERRUPTED
-        return _study(place, as_json=as_json)
+        return _study(place, forms=forms)
 
 
 def _list(plan: Plan) -> int:
@@ -275,7 +275,7 @@ def _measure(place: Path) -> Callable[..., float | None]:
     return Measurer(place).value_of
 
 
-def _study(place: Path, *, as_json: bool) -> int:
+def _study(place: Path, *, forms: Forms) -> int:
     """Makes study.json and study.html of what is finished, and prints it."""
     from perfscope.studies.findings.catalog import judge_study
     from perfscope.sweep.study.build import as_study, read
@@ -283,7 +283,7 @@ def _study(place: Path, *, as_json: bool) -> int:
     sweep = read(place, progress=lambda text: _tell(text, is_passing=True))
     found = as_study(sweep, judge_study("sweep", sweep))
     rewrite("")
-    return finish_study(found, place, as_json=as_json)
+    return finish_study(found, place, forms=forms)
 
 
 def _tell(text: str, *, is_passing: bool = False) -> None:

@@ -88,11 +88,10 @@ def whatif(
     edits: tuple[str, ...],
     planned_steps: int | None,
     foa: str | None,
-    phase_rules: tuple[str, ...],
+    phase_rules: tuple[tuple[str, str], ...],
     as_json: bool,
 ) -> int:
     """Predicts each edit alone, and all of them together."""
-    from perfscope.cli.analyze import parse_rule
     from perfscope.metrics.compute import compute
     from perfscope.metrics.results import Options
     from perfscope.readers.detect import ReadOptions
@@ -100,9 +99,8 @@ def whatif(
     from perfscope.replay.segments import SegmentReplay
     from perfscope.schema.write import document_text, plain
 
-    rules = tuple(parse_rule(text) for text in phase_rules)
-    opened = open_traces(paths, ReadOptions(phase_rules=rules))
-    results = compute(opened, Options(focus=foa, phase_rules=rules))
+    opened = open_traces(paths, ReadOptions(phase_rules=phase_rules))
+    results = compute(opened, Options(focus=foa, phase_rules=phase_rules))
     named = [_edit(text, results) for text in edits]
     replay = SegmentReplay(results)
     document = _document(results, replay, named, planned_steps)

@@ -64,6 +64,12 @@ def asset(name: str) -> str:
     return (HERE / "assets" / name).read_text(encoding="utf-8")
 
 
+def contexts(result: Analysis) -> list[Context]:
+    """What the sections of a report show of a result, before it is a page."""
+    safe = _visible(result)
+    return [section.context(safe) for section in _sections()]
+
+
 @dataclass(frozen=True)
 class Page:
     """What a page is: of a run, or of a study.

@@ -87,7 +87,10 @@ def test_writes_both_files_and_says_what_it_found(
 
 
 def test_json_on_stdout_is_the_file(recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["analyze", str(recording), "--json", "--no-report"]) == ExitCode.OK
+    tables = recording.parent / "tables"
+    options = ["--json", "--no-report", "--csv", str(tables)]
+    assert main(["analyze", str(recording), *options]) == ExitCode.OK
+    assert (tables / "ledger-table.csv").is_file()
     assert capsys.readouterr().out == (recording / "analysis.json").read_text(encoding="utf-8")
     assert not (recording / "report.html").exists()
 

@@ -1,20 +1,25 @@
 """A table declared once says the same on the page, in a terminal and in Markdown."""
 
+import csv
 import io
 import re
+from pathlib import Path
 
 import pytest
 from markupsafe import escape
 from rich.console import Console
 
-from perfscope.report.build import HERE, environment_of
+from perfscope.report.build import HERE, contexts, environment_of
+from perfscope.report.csv import as_csv, tables_in, write_tables
 from perfscope.report.formats import seconds
 from perfscope.report.labels import status_word
 from perfscope.report.studies import markdown
 from perfscope.report.studies.terminal import print_table
 from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.report.views import Place
+from perfscope.schema.read import read_known
 from perfscope.units import MISSING
+from tests.report.sample_document import ALL
 from tests.report.sample_hostile import HOSTILE_TEXTS
 
 COLUMNS = (
@@ -47,6 +52,24 @@ def terminal(found: Table, *, width: int = 200) -> str:
     out = io.StringIO()
     print_table(found, Console(file=out, width=width))
     return out.getvalue()
+
+
+def test_csv_holds_all_rows_numbers_as_they_are_and_no_formula() -> None:
+    missing = {"name": "=1+1", "seconds": None, "status": "pass", "efficiency": None}
+    head, first, last = csv.reader(io.StringIO(as_csv(table(ROW, missing, most=1))))
+    assert head == ["Name", "Time [s]", "Outcome", "Where", "Efficiency"]
+    assert first == ["MPI_Allreduce", "1.5", "Warning", "train (a.py:3)", "0.7"]
+    assert last == ["'=1+1", "", "Passed", "function unknown (a.py:3)", ""]
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_every_table_of_a_page_has_a_file_of_its_own(name: str, tmp_path: Path) -> None:
+    shown = contexts(read_known(ALL[name]()))
+    texts = {(found.id, as_csv(found)) for found in tables_in(shown) if found}
+    write_tables(shown, tmp_path / "new" / "tables")
+    written = {(path.stem, path.read_text("utf-8")) for path in tmp_path.rglob("*.csv")}
+    assert written == texts
+    assert all(re.fullmatch(r"[\w-]+", identity) for identity, _ in texts)
 
 
 def test_every_form_shows_every_cell() -> None:

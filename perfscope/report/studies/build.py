@@ -8,7 +8,7 @@ from jinja2 import Environment
 from perfscope.registry import members
 from perfscope.report import build
 from perfscope.report.labels import status_word
-from perfscope.report.studies.section import StudySection
+from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.text import shortened, visible_document
 from perfscope.schema.study import Study
 from perfscope.schema.write import as_json, document_text
@@ -36,6 +36,12 @@ def build_html(study: Study) -> str:
     held = document_text(as_json(study))
     page = build.Page("study", "study.json", held, safe.tool, _title(safe), style, script)
     return build.render(safe, _sections(safe), _environment(), page)
+
+
+def contexts(study: Study) -> list[Context]:
+    """What the sections of a study's page show, before it is a page."""
+    safe: Study = visible_document(study)
+    return [section.context(safe) for section in _sections(safe)]
 
 
 def write_page(study: Study, path: Path) -> None:

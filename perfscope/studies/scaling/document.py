@@ -1,7 +1,5 @@
-"""A scaling study as the part `scaling` of study.json, its verdict, and the POP table as CSV."""
+"""A scaling study as the part `scaling` of study.json, and its verdict."""
 
-import csv
-import io
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -180,27 +178,6 @@ def _pop(study: Scaling) -> PopTable:
         ),
         counters_reason=None if table.has_counters else table.columns[-1].ipc_scalability.reason,
     )
-
-
-def pop_csv(found: ScalingResult) -> str:
-    """The POP table: a line a factor, a column a size."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    sizes = found.pop.sizes
-    writer.writerow(
-        ["metric", *(f"{n} {found.axis_one if n == 1 else found.axis_many}" for n in sizes)]
-    )
-    for row in found.pop.rows:
-        writer.writerow([row.id, *(_written(metric.value) for metric in row.values)])
-    for name in ("ideal_speedup", "speedup", "efficiency", "throughput_efficiency"):
-        writer.writerow([name, *(_written(getattr(point, name)) for point in found.points)])
-    times = [point.time_s.median if point.time_s else None for point in found.points]
-    writer.writerow(["time_s", *(_written(time, digits=9) for time in times)])
-    return out.getvalue()
-
-
-def _written(value: float | None, *, digits: int = 8) -> str:
-    return "" if value is None else f"{value:.{digits}f}"
 
 
 def verdict(study: Scaling, findings: Sequence[Finding]) -> tuple[str, str]:

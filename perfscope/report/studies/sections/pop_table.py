@@ -60,6 +60,20 @@ def _table(pop: PopTable, sizes: Sequence[str]) -> Table:
     return Table("pop-table", "POP efficiencies by size", columns, pop.rows, has_caption=False)
 
 
+def factors_by_size(found: ScalingResult) -> Table:
+    """Factors and speed-ups by their ids, with all that `scaling.csv` holds of each size."""
+    of_points = ("ideal_speedup", "speedup", "efficiency", "throughput_efficiency")
+    times = [point.time_s.median if point.time_s else None for point in found.points]
+    rows = [
+        *((row.id, *(metric.value for metric in row.values)) for row in found.pop.rows),
+        *((name, *(getattr(point, name) for point in found.points)) for name in of_points),
+        ("time_s", *times),
+    ]
+    sizes = [found.size_label(size) for size in found.pop.sizes]
+    columns = [Column(name, place) for place, name in enumerate(["metric", *sizes])]
+    return Table("scaling", "Efficiencies and speed-ups by size", columns, rows)
+
+
 def _meaning(row: PopRow) -> str:
     factor = EFFICIENCIES.get(row.id)
     return factor.meaning if factor else MEANINGS.get(row.id, "")
