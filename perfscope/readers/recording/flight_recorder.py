@@ -7,7 +7,6 @@ waited for it is not: so they enter no efficiency.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,7 @@ from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.framework_operations import PACKAGE, Call, parsed
 from perfscope.schema.enums import PhaseKind, Quantity
 from perfscope.schema.other_tools import Cell, ToolReport
+from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
 from perfscope.trace.operations import ASYNCHRONOUS
 from perfscope.units import counted, format_bytes
