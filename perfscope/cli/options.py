@@ -1,13 +1,13 @@
 """Options that several commands have, as decorators."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 
 import click
 
 from perfscope.errors import UsageError
+from perfscope.structures import dataclass
 
 
 def _rules(
