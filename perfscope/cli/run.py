@@ -110,7 +110,7 @@ class _MemoryDetail(click.ParamType[tuple[int, str]]):
 
 
 _MOST_RANKS = 1 << 20
-_MEMORY_ENGINES = ("memray", "tracemalloc")
+_MEMORY_ENGINES = ("memray", "tracemalloc", "memory_profiler")
 _LEAST_BYTES = 1024 * 1024
 _RATE = click.IntRange(min=0, max=1000)
 _GPU_RATE = click.IntRange(min=0, max=20)
@@ -214,7 +214,7 @@ perfscope run --output runs/baseline -- python train.py
     "--memory-detail",
     type=_MemoryDetail(),
     metavar="RANK[:ENGINE]",
-    help="Which lines of this rank keep memory, by memray (or tracemalloc, slower).",
+    help="Which lines of this rank keep memory, by memray (tracemalloc, memory_profiler: slower).",
 )
 @click.option(
     "--on-hang",

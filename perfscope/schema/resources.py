@@ -79,6 +79,7 @@ class MemoryLinesOfRank:
         reason: why there are no lines or no more of them, or null.
         kept_bytes: allocated in the window and not given back.
         lines: at most 10, most first.
+        is_growth: bytes are what the process grew by while a line ran, and not what it allocated.
     """
 
     rank: int
@@ -88,6 +89,7 @@ class MemoryLinesOfRank:
     is_whole_life: bool
     kept_bytes: int
     lines: tuple[MemoryLine, ...]
+    is_growth: bool = False
 
 
 @dataclass(frozen=True)

@@ -91,9 +91,11 @@ class MemoryRecording:
         engine: what recorded it, with its version.
         windows: in order of time.
         reason: why there are none, or no more; "" without one.
+        is_growth: places have what the process grew by there, and not what they allocated.
     """
 
     rank: int
     engine: str
     windows: Sequence[MemoryWindow]
     reason: str
+    is_growth: bool = False

@@ -1,4 +1,4 @@
-"""Which lines of one rank keep memory, on request: by memray, or by Python's tracemalloc.
+"""Which lines of one rank keep memory, on request: by memray, tracemalloc or memory_profiler.
 
 What was allocated in a window of time and not given back by its end is kept. Windows follow each
 other and double in length, so that one of them lies behind the warm-up, and so that a rank that is
@@ -87,6 +87,7 @@ class Watch:
             "schema": SCHEMA,
             "pid": os.getpid(),
             "engine": "",
+            "is_growth": engine == "memory_profiler",
             "windows": [],
             "reason": None,
         }
@@ -96,6 +97,8 @@ class Watch:
         import _thread
 
         self._write()  # also of a rank that ends before its first window does
+        if self._wanted == "memory_profiler":  # it follows the thread that makes it
+            self._attempt(self._choose)
         self._wake.acquire()
         self._done.acquire()
         _thread.start_new_thread(self._run, ())
@@ -105,42 +108,61 @@ class Watch:
         if self._wake.locked():
             self._wake.release()
             self._done.acquire(True, _END_S)
+        close = getattr(self._engine, "close", None)
+        if close is not None:
+            close()
 
     def _run(self) -> None:
-        from .stacks import block_signals
-
-        try:
-            block_signals()
-            rec = recorder.current
-            thread_id = recorder.native_thread_id()
-            if rec is not None and thread_id:
-                rec.ignore_thread(thread_id)
-            self._engine = self._choose()
-            self.state["engine"] = self._engine.name
-            self._loop()
-        except Exception as error:
-            notes.failure("memory detail", error)
-            if self.state["reason"] is None:
-                self.state["reason"] = "%s: %s" % (type(error).__name__, str(error)[:200])
+        self._attempt(self._watch_from_here)
         try:
             self._write()
         except Exception as error:
             notes.failure("memory detail not written", error)
         self._done.release()
 
-    def _choose(self) -> Any:
-        if self._wanted == "tracemalloc":
-            return _Tracemalloc()
+    def _attempt(self, do: Any) -> None:
+        """Does it; a failure is the reason why nothing is told."""
         try:
-            from .frameworks.memray import Memray
+            do()
+        except Exception as error:
+            notes.failure("memory detail", error)
+            if self.state["reason"] is None:
+                self.state["reason"] = "%s: %s" % (type(error).__name__, str(error)[:200])
 
-            return Memray("%s.memory-%d.tmp" % (self._base, os.getpid()), MOST_PLACES, MOST_FRAMES)
+    def _watch_from_here(self) -> None:
+        from .stacks import block_signals
+
+        block_signals()
+        rec = recorder.current
+        thread_id = recorder.native_thread_id()
+        if rec is not None and thread_id:
+            rec.ignore_thread(thread_id)
+        if self._engine is None and self.state["reason"] is None:
+            self._choose()
+        if self._engine is not None:
+            self._loop()
+
+    def _choose(self) -> None:
+        try:
+            self._engine = self._made()
         except ImportError:
             self.state["reason"] = (
-                "memray is not installed in the environment of the job: pip install memray, or ask "
+                "%s is not installed in the environment of the job: pip install %s, or ask "
                 "for RANK:tracemalloc, which slows the rank down more"
-            )
+            ) % ((self._wanted or "memray",) * 2)
             raise
+        self.state["engine"] = self._engine.name
+
+    def _made(self) -> Any:
+        if self._wanted == "tracemalloc":
+            return _Tracemalloc()
+        if self._wanted == "memory_profiler":
+            from .frameworks.memory_profiler import MemoryProfiler
+
+            return MemoryProfiler(MOST_PLACES)
+        from .frameworks.memray import Memray
+
+        return Memray("%s.memory-%d.tmp" % (self._base, os.getpid()), MOST_PLACES, MOST_FRAMES)
 
     def _loop(self) -> None:
         seconds = FIRST_WINDOW_S

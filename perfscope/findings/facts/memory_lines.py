@@ -8,12 +8,13 @@ from perfscope.metrics.results import Results
 from perfscope.schema.resources import MemoryLine, MemoryLinesOfRank
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
-from perfscope.units import format_bytes, format_seconds
+from perfscope.units import counted, format_bytes, format_seconds
 
 KEPT_LEAST_BYTES = 1024 * 1024  # below it, and next to libraries of 100 MiB, it is no growth
 KEPT_LEAST_SHARE = 0.1  # of all that was kept: three lines at most explain it
 KEPT_LEAST_COUNT = 3  # allocated once or twice is a buffer, not a leak
 MOST_LINES = 3
+KEPT = "what it allocates is kept"
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def lines_that_keep(results: Results, ranks: Sequence[int]) -> MemoryLines:
         evidence=tuple(_evidence(line, detail) for line in lines),
         actions=(
             (
-                f"Look at {place}: what it allocates is kept, "
+                f"Look at {place}: {'the process grew there' if detail.is_growth else KEPT}, "
                 f"{format_bytes(lines[0].kept_bytes)} in {format_seconds(_length_s(detail))} "
                 f"on rank {detail.rank}."
             ),
@@ -83,8 +84,8 @@ def _stands_out(line: MemoryLine, detail: MemoryLinesOfRank) -> bool:
 
 def _evidence(line: MemoryLine, detail: MemoryLinesOfRank) -> Evidence:
     name = line.function or "the line"
-    text = (
-        f"{format_bytes(line.kept_bytes)} in {line.count} allocations over "
-        f"{format_seconds(_length_s(detail))}"
-    )
-    return Evidence(f"Kept by {name} ({detail.engine})", text, "", "0 B")
+    times = counted(line.count, "time" if detail.is_growth else "allocation")
+    length = format_seconds(_length_s(detail))
+    text = f"{format_bytes(line.kept_bytes)} in {times} over {length}"
+    what = "Growth at" if detail.is_growth else "Kept by"
+    return Evidence(f"{what} {name} ({detail.engine})", text, "", "0 B")

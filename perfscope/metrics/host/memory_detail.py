@@ -26,7 +26,8 @@ def _detail(prepared: Prepared, rank: Rank, recording: MemoryRecording) -> Memor
     place = _window(rank, recording, prepared.focus.start_ns)
     if place is None:
         reason = recording.reason or "no window of it was over"
-        return MemoryLinesOfRank(rank.number, recording.engine, reason, (0.0, 0.0), False, 0, ())
+        nothing = ((0.0, 0.0), False, 0, (), recording.is_growth)
+        return MemoryLinesOfRank(rank.number, recording.engine, reason, *nothing)
     row, window = rank.memory_windows[place], recording.windows[place]
     start_s, length_s = int(row["t0"]) / 1e9, int(row["t1"] - row["t0"]) / 1e9
     return MemoryLinesOfRank(
@@ -37,6 +38,7 @@ def _detail(prepared: Prepared, rank: Rank, recording: MemoryRecording) -> Memor
         is_whole_life=window.is_last,
         kept_bytes=window.kept_bytes,
         lines=_lines(prepared.trace, window.places),
+        is_growth=recording.is_growth,
     )
 
 

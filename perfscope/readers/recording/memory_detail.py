@@ -46,7 +46,8 @@ def read_memory_detail(rank: Rank, process: ProcessFile, offset_ns: int) -> Memo
     if not windows and not reason:
         reason = "the rank ended before a window of it was over"
     engine = agent_metadata.text(state, "engine")[:LONGEST_TEXT]
-    return MemoryRecording(rank.number, engine, windows, reason)
+    is_growth = state.get("is_growth") is True
+    return MemoryRecording(rank.number, engine, windows, reason, is_growth)
 
 
 def _times(entry: Mapping[str, Any]) -> tuple[int, int] | None:
