@@ -1,7 +1,5 @@
 """Starts perfscope on the programs of examples/, in the environments below .envs/."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """On what a benchmark ran, and where in a document its numbers stand."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

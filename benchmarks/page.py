@@ -5,8 +5,6 @@ neighbors are alike, three and a half times what `perfscope analyze` puts into a
 opened in Chromium; the time of a frame is that of the page's own script that draws it.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

@@ -6,8 +6,6 @@ perfscope is installed in it) the sources that matter change. Needs the standard
 compiler and a Python with venv.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import os

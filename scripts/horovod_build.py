@@ -4,8 +4,6 @@ PyPI has its sources and no wheel. The build takes minutes, so the wheel made he
 the environments and used again until the recipe, the Python or what it is built against changes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

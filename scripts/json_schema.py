@@ -1,7 +1,5 @@
 """The declarations of analysis.json and study.json as JSON Schema, for other people's tools."""
 
-from __future__ import annotations
-
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from types import NoneType, UnionType

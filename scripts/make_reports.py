@@ -5,8 +5,6 @@ The interpreter must have perfscope installed. Where a chromium is found, the pi
 is taken as well.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

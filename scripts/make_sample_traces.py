@@ -5,8 +5,6 @@ A recording is kept exactly as it was written; scripts/neutral.py says what keep
 of the machine that it was made on.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """Writes what docs say of documents, findings and formats from the declarations in the code."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

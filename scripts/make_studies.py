@@ -5,8 +5,6 @@ Each study is made from runs of examples/; scripts/neutral.py says what keeps it
 machine that it was made on. The runs themselves are not kept.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

@@ -10,8 +10,6 @@ versions by itself, whatever compiles it. auditwheel judges the result and gives
     scripts/make_wheels.py --sbom           # only what perfscope needs, as CycloneDX
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """The runs that scripts/make_sample_traces.py records, and what their programs know themselves."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The declarations of analysis.json and study.json as pages for people: one table a structure."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import is_dataclass
 from enum import Enum

@@ -4,8 +4,6 @@
 Needs a chromium; without one it says so and ends well, because no check needs the picture.
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The studies that scripts/make_studies.py makes: the case studies at the size of two cores."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 TRAINER = ("train_numpy.py", "trainer")

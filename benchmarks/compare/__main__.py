@@ -6,8 +6,6 @@ slow-down is found. With `--document` the tables also replace what stands betwee
 docs/compare.md and docs/history.md. Seeds are fixed: the tables are the same each time.
 """
 
-from __future__ import annotations
-
 import argparse
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Run times with the noise that real ones have: alike neighbors, heavy tails, luck of the run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Runs the programs of the corpus and prints the table: `python -m benchmarks.corpus [NAME...]`."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path

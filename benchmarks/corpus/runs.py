@@ -1,7 +1,5 @@
 """One program of the corpus, unrecorded and recorded, and what the two runs tell."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -7,8 +7,6 @@ HolisticTraceAnalysis with its temporal, overlap and idle breakdowns, in the env
 bench-results/engine-kineto.json.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,7 +1,5 @@
 """Kineto traces of any size, laid out as PyTorch's profiler writes them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

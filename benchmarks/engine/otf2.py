@@ -9,8 +9,6 @@ flat profile. Prints a Markdown table and writes the numbers to bench-results/en
 The C programs need libotf2's headers (Debian: libotf2-trace-dev); so does writing the archives.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

@@ -5,8 +5,6 @@ Writes recordings of 10^5 and 10^6 calls of two ranks, of 64 ranks and of 1,024,
 Prints a Markdown table, and writes the numbers to bench-results/engine-recording.json.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Recordings of any size, laid out as the recorder writes them, block by block."""
 
-from __future__ import annotations
-
 import json
 import struct
 from pathlib import Path

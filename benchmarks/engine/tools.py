@@ -1,7 +1,5 @@
 """Tools as commands: each run once from start-up to its end, and the numbers as a table."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

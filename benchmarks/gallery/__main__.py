@@ -6,8 +6,6 @@ below 0.95 or recall below 0.9. `python -m benchmarks.gallery unseen` runs the p
 `python -m benchmarks.gallery page_faults` holds what is said of their page faults to the cure.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """One fault each, its cure, and what the report must say of both."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 

@@ -1,7 +1,5 @@
 """Programs without a fault, of which no report may say one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from benchmarks.gallery.cases import FILES, KERAS, KMEANS, NEVER, POINTS, PROGRESS, TRAINER

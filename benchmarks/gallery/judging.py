@@ -1,7 +1,5 @@
 """Runs faults, cures and healthy programs, and counts what their reports say of them."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field

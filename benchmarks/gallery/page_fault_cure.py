@@ -5,8 +5,6 @@ once with the variables that the finding advises. CPU time in the kernel is comp
 processes change less than elapsed time.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -1,7 +1,5 @@
 """Records the runs of the gallery and reads what their reports say."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ of its first action, is within 20 % of the median gain of the cure; no gain is j
 processes had more than a tenth of the machine in one of the runs.
 """
 
-from __future__ import annotations
-
 import re
 import statistics
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Records the programs of unseen/ with their fault and cured, and reads what their reports say."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

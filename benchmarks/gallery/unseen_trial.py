@@ -4,8 +4,6 @@ Each is recorded with its fault and cured, one after the other. Prints one row o
 and, with `--output`, writes the table to a file of Markdown after every row.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -6,8 +6,6 @@ also replace what stands between the markers of that file. `--quick` checks that
 its numbers say little.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

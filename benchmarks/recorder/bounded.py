@@ -1,7 +1,5 @@
 """Commands that are measured: each has an end, whatever it does."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import resource

@@ -1,7 +1,5 @@
 """Whole training jobs, recorded against unrecorded, in turn in the same run."""
 
-from __future__ import annotations
-
 import json
 import statistics
 import sys

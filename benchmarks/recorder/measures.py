@@ -1,7 +1,5 @@
 """What the recorder costs, each as numbers of repeated runs with and without it."""
 
-from __future__ import annotations
-
 import statistics
 import struct
 import time

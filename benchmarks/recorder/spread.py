@@ -1,7 +1,5 @@
 """Medians and spreads."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 

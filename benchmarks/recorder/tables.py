@@ -1,7 +1,5 @@
 """The numbers as Markdown."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from benchmarks.recorder.jobs import GOAL_PERCENT, RANKS, Compared

@@ -5,8 +5,6 @@ FILE` the table also replaces what stands between the markers of that file. `--q
 all of it works; its numbers say little.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

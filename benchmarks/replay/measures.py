@@ -4,8 +4,6 @@
 line of JSON.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

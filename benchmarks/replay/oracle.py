@@ -1,7 +1,5 @@
 """The replay in plain Python, without segments or an order: iterated until nothing moves."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Programs of any size to replay, with work and transfer drawn at random."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

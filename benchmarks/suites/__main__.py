@@ -7,8 +7,6 @@ of that file, in the place of those of the same suite, library and ranks.
 What was found is kept in bench-results/suites.json, so that one part after another can be run.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -3,8 +3,6 @@
 MPICH runs them, too: it shares their binary interface.
 """
 
-from __future__ import annotations
-
 import re
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The test suite of mpi4py: the `test` directory of its source distribution on PyPI."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tarfile

@@ -4,8 +4,6 @@ Its programs are built with the MPI library that they are to run under; Intel MP
 no compiler, runs those built with MPICH, whose binary interface it shares.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

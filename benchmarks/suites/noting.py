@@ -4,8 +4,6 @@ Usage: python noting.py DIRECTORY PROGRAM ARGUMENT... What the program prints is
 the other ranks, and is cut off where a rank dies; a line for each test, written at once, is not.
 """
 
-from __future__ import annotations
-
 import os
 import runpy
 import sys

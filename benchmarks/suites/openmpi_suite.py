@@ -2,8 +2,6 @@
 is tested with, many of which end badly on purpose.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

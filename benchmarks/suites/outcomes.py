@@ -1,7 +1,5 @@
 """How a part of a suite ends, unrecorded and recorded, and where the two differ."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

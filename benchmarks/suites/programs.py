@@ -1,7 +1,5 @@
 """Programs in C that use MPI, from Debian's sources: fetched, started, and how they end."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tempfile

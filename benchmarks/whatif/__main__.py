@@ -6,8 +6,6 @@ bench-results/whatif.json. With `--document` the table also replaces what stands
 in docs/accuracy.md. `--quick` makes one repeat of short runs: it checks that all works.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

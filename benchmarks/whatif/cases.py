@@ -1,7 +1,5 @@
 """Which faults are planted, which fix is made, and the edit that predicts it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """Measured gains with their intervals, beside predicted ones, as a table in Markdown."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Runs the examples under `perfscope run`, and asks `perfscope whatif` about them."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The names behind activities: modules, classes and functions of libraries, and system calls."""
 
-from __future__ import annotations
-
 from perfscope.schema.enums import Activity
 
 RULES: dict[Activity, str] = {

@@ -1,7 +1,5 @@
 """Packets of Perfetto's own format; numbers are those of protos/perfetto/trace."""
 
-from __future__ import annotations
-
 import struct
 
 from perfscope.export.target import clean

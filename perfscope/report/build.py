@@ -1,7 +1,5 @@
 """Makes the report: one HTML file that needs no network, and no script to be read."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import zlib

@@ -1,7 +1,5 @@
 """Text of a trace made safe to show: nothing hidden, nothing reordered, nothing endless."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import fields, is_dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The closed sets of analysis.json; the value of a member is its id in the document."""
 
-from __future__ import annotations
-
 from enum import Enum, IntEnum
 from typing import Any, TypeVar
 

@@ -5,8 +5,6 @@ numpy structured array whose rows are sorted by `t0`; an interval that was open 
 ended is closed at the end of the process and carries `RowFlag.OPEN`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import Enum, IntFlag

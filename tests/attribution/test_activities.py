@@ -1,7 +1,5 @@
 """Activities come from what the innermost frames belong to, not from the names of the user's."""
 
-from __future__ import annotations
-
 import pytest
 
 from perfscope.attribution.activities import ACTIVITIES, stack_activities

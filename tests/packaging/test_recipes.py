@@ -1,7 +1,5 @@
 """Recipes for installing: that they can be read, and say of themselves what the package says."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

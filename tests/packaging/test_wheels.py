@@ -1,7 +1,5 @@
 """Wheels as they are handed out: for old distributions, and for machines without a network."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Result documents of made-up runs, in the schema of analysis.json, for the tests of the report."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from perfscope import __version__

@@ -1,7 +1,5 @@
 """Every section by itself: with a full document, with nothing measured, and with parts missing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

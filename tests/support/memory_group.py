@@ -1,7 +1,5 @@
 """A control group whose memory is short: the kernel ends whoever takes more in it."""
 
-from __future__ import annotations
-
 import contextlib
 import uuid
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Ranks that start, import or set up at different times, so that the first ones wait once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from statistics import median_high

@@ -1,7 +1,5 @@
 """How much memory is left for a trace, and how many of its calls fit into it one by one."""
 
-from __future__ import annotations
-
 import resource
 from pathlib import Path
 

@@ -5,8 +5,6 @@ instants with flows, counters; everything else that such a trace may hold (sched
 Android, ...) is passed over.
 """
 
-from __future__ import annotations
-
 import struct
 from collections import defaultdict
 from collections.abc import Iterator

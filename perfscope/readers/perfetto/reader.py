@@ -3,8 +3,6 @@
 They go through the decoder of Kineto's profiles, like Nsight Systems' tables.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path

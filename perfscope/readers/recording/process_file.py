@@ -1,7 +1,5 @@
 """One process of a recording: its header, checked, its records, and what lies beside them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import field

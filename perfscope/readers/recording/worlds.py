@@ -1,7 +1,5 @@
 """Which processes are ranks, of which MPI world, and what the others belong to."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import field
 

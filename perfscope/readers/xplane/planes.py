@@ -4,8 +4,6 @@ The numbers of fields are those of tsl/profiler/protobuf/xplane.proto. A field t
 passed over, as newer releases add some.
 """
 
-from __future__ import annotations
-
 from dataclasses import field
 
 from perfscope.readers.common.protobuf import Part

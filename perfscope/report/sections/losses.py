@@ -1,7 +1,5 @@
 """Losses: what the ranks' time went into that was no training work, by its cause."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

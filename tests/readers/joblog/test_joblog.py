@@ -1,7 +1,5 @@
 """Logs of jobs: real lines of oneDNN, NCCL's as its releases print them, DeepSpeed's, sacct's."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Perfetto's own traces: perfscope's export, packets made by hand, damage."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which processes are ranks, and of which world."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

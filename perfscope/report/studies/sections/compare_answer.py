@@ -1,7 +1,5 @@
 """Every number of the sides beside each other; the judged one first."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Time, speed-up and efficiency of each phase."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

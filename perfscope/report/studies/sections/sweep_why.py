@@ -1,7 +1,5 @@
 """Why the best configuration wins, and what every one was made of."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from perfscope.report.formats import bytes_, count, decimal, percent, ratio

@@ -3,8 +3,6 @@
 The library stands in for Horovod's own: it lies at horovod/.../mpi_lib.so and makes the calls.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys

@@ -4,8 +4,6 @@ Buffers hold 32-bit integers: `out` is sent, `into` receives. Slot 0 holds the r
 or of a collective, slot 1 that of a send.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Collectives of generated programs. The bytes follow the standard's meaning of the arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

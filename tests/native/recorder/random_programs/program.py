@@ -4,8 +4,6 @@ The program is a sequence of steps that all ranks know. In each step some ranks 
 something and finish it, so that the next step never waits for one before.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field
 

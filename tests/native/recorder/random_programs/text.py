@@ -1,8 +1,6 @@
 """A generated program as source text. Both print one line a rank: its number and a sum of all
 that it received."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 
