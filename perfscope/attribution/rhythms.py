@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -62,8 +63,8 @@ Ints = npt.NDArray[np.int64]
 class Rhythm:
     """A function of the user's that one rank runs every few steps, for long each time.
 
-    `seconds` are those of one time, by samples; `is_check` tells that it is evaluation-like: it
-    computes, and figures are exchanged after it, or it applies what training applies as well.
+    `seconds` are those of one time, by samples; `computes`: it does what an evaluation does.
+    `is_check`: figures are exchanged after it, or it applies what training applies as well.
     """
 
     function: Function
@@ -73,6 +74,7 @@ class Rhythm:
     every: int  # steps
     times: int
     seconds: float
+    computes: bool
     is_check: bool
 
 
@@ -160,8 +162,9 @@ def rhythms(trace: Trace, ends: Sequence[Ints]) -> tuple[Rhythm, ...]:
                 every=round(float(np.median(np.diff(steps)))),
                 times=len(steps),
                 seconds=apart * float(counts.mean()),
-                is_check=bool((mine * computes).sum() >= AGREE * mine.sum())
-                and (exchange.tells_figures(steps) or _applies_the_same(trace, functions[place])),
+                computes=bool((mine * computes).sum() >= AGREE * mine.sum()),
+                is_check=exchange.tells_figures(steps)
+                or _applies_the_same(trace, functions[place]),
             )
             found.append((place, rhythm))
     return tuple(one for place, one in found if agreed[place] >= AGREE * total[place])
@@ -172,7 +175,13 @@ def with_rhythms(trace: Trace, labels: StackLabels, found: Sequence[Rhythm]) -> 
 
     The outermost function that recurs names the work: what it calls may belong to training, too.
     """
-    recurring = {rhythm.function for rhythm in found if rhythm.is_check}
+    on = Counter(rhythm.function for rhythm in found)
+    recurring = {
+        rhythm.function
+        for rhythm in found
+        # all ranks train alike: what one does alone is no part of that
+        if rhythm.computes and (rhythm.is_check or on[rhythm.function] < len(trace.ranks))
+    }
     if not recurring:
         return labels
     is_one = [(frame.function, frame.file) in recurring for frame in trace.frames]

@@ -124,7 +124,7 @@ def _title(work: SoloWork, results: Results) -> str:
     where = wording.place(work.where[0]) if work.where else ""
     rest = [rank.number for rank in results.trace.ranks if rank.number != work.rank]
     waiting = wording.others(rest)
-    return f"Rank {work.rank} {work.verb} alone{f' in {where}' if where else ''} while {waiting}"
+    return f"Rank {work.rank} {work.verb}{f' in {where}' if where else ''} while {waiting}"
 
 
 def _summary(work: SoloWork, results: Results, gain_s: float, status: Status) -> str:

@@ -6,24 +6,39 @@ from statistics import median
 from perfscope.attribution.ledger import FunctionShare
 from perfscope.attribution.stack_rules import EVALUATION_LIKE
 from perfscope.findings.core import thresholds
+from perfscope.findings.facts.usual_activity import usual_activity
 from perfscope.metrics.communication.operations import LateArrival
 from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
-from perfscope.schema.enums import Account, PhaseKind
+from perfscope.schema.enums import Account, Activity, PhaseKind
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 
 SOLO_FUNCTION_LEAST_S = 0.3  # three samples: in a function that names no phase, fewer are chance
 LABELED = {
-    PhaseKind.EVALUATE: ("evaluates", Account.EVALUATION),
-    PhaseKind.PREDICT: ("predicts", Account.EVALUATION),
-    PhaseKind.CHECKPOINT: ("saves a checkpoint", Account.CHECKPOINT),
-    PhaseKind.IO: ("reads or writes files", Account.IO),
+    PhaseKind.EVALUATE: ("evaluates alone", Account.EVALUATION),
+    PhaseKind.PREDICT: ("predicts alone", Account.EVALUATION),
+    PhaseKind.CHECKPOINT: ("saves a checkpoint alone", Account.CHECKPOINT),
+    PhaseKind.IO: ("reads or writes files alone", Account.IO),
 }
+WORKS = "works alone"
+DOES = {
+    Activity.FILES: "reads or writes files alone",
+    Activity.NETWORK: "waits for a remote service",
+    Activity.LOCK: "waits for a thread",
+    Activity.SLEEP: "sleeps",
+    Activity.SUBPROCESS: "waits for another process",
+    Activity.GARBAGE_COLLECTION: "collects garbage alone",
+    Activity.SERIALIZATION: "serializes objects alone",
+    Activity.COMPILING: "compiles code alone",
+    Activity.LOGGING: "writes output alone",
+}
+"""What an activity is called that a rank is mostly seen in."""
+
 PROGRESS = "user:progress"
-LIKE = ("does evaluation-like work", Account.EVALUATION)
-OUTPUT = ("computes its progress output", Account.USER_PHASES)
+LIKE = ("does evaluation-like work alone", Account.EVALUATION)
+OUTPUT = ("computes its progress output alone", Account.USER_PHASES)
 
 
 @dataclass(frozen=True)
@@ -139,13 +154,14 @@ def _from_function(results: Results, share: FunctionShare) -> SoloWork | None:
     ]
     if not late:
         return None
+    activity = usual_activity(results, rank, (share.function, share.file))
     count = sum(arrival.instances for arrival in late)
     named = (frame for arrival in late for frame in (arrival.caller, arrival.frame))
     own = Frame(share.function, share.file, share.line)
     frames = dict.fromkeys((own, *(frame for frame in named if frame is not None)))
     return SoloWork(
         rank=rank,
-        verb="works",
+        verb=DOES.get(activity, WORKS) if activity else WORKS,
         label=share.function,
         seconds=share.seconds_by_rank[rank],
         waiting_s=sum(a.waiting_s for a in late),

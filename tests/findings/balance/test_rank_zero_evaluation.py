@@ -8,7 +8,7 @@ from perfscope.schema.enums import Basis, Confidence, PhaseKind, Status
 from tests.findings import training_runs
 from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run
-from tests.support.trace_builder import TraceBuilder
+from tests.support.trace_builder import FrameLike, TraceBuilder
 
 
 def judged(plan: Plan) -> Finding:
@@ -209,3 +209,32 @@ def test_what_costs_little_is_not_titled_as_a_fault() -> None:
     assert finding.status is Status.PASS
     assert finding.evidence
     assert finding.title == "What one rank does alone costs little"
+
+
+@pytest.mark.parametrize(
+    ("below", "told"),
+    [
+        (("Popen.wait", "/usr/lib/python3.12/subprocess.py", 1264), "waits for another process in"),
+        (("sleep", "<built-in>", 0), "works alone in"),  # of no known library
+        (("time.sleep", "<built-in>", 0), "sleeps in"),
+    ],
+)
+def test_what_a_rank_waits_for_is_not_called_its_work(below: FrameLike, told: str) -> None:
+    """Rank 1 does so at four steps of a hundred."""
+    builder, clock = TraceBuilder(2, end_s=100.0), 1.0
+    finish = ("finish", "/job/train.py", 49)
+    for step in range(100):
+        alone_s = 0.5 if step in {13, 40, 57, 91} else 0.0
+        for number in (0, 1):
+            own_s = alone_s * number
+            rank = builder.rank(number)
+            for tick in range(int(own_s / 0.05)):
+                rank.stack(clock + 0.05 * tick, [training_runs.TRAINER, finish, below])
+            for part in (0.02, 0.07):
+                rank.stack(clock + own_s + part, [training_runs.TRAINER])
+            rank.op("MPI_Allreduce", clock + own_s + 0.1, clock + alone_s + 0.101, seq=step)
+        clock += alone_s + 0.101
+    for number in (0, 1):
+        builder.rank(number).init(1.0).finalize(clock)
+    finding = analyze_trace(builder.build()).findings["rank_zero_evaluation"]
+    assert finding.title == f"Rank 1 {told} finish() (train.py:49) while rank 0 waits"
