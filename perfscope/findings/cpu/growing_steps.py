@@ -44,21 +44,39 @@ def judge(run: Facts) -> Outcome:
         id=ID,
         status=status,
         title=_title(found),
-        summary=(
-            f"{_who(found)} grows from quarter to quarter of the run, and will "
-            f"go on so: a run twice as long loses four times the {format_seconds(found.lost_s)} "
-            "where it grows evenly."
-        ),
+        summary=_summary(found),
         gain=gain,
         confidence=Confidence.MEDIUM,
         where=(found.frame,) if found.frame else (),
         evidence=_evidence(found),
-        actions=(
+        actions=_actions(found),
+    )
+
+
+def _summary(found: StepGrowth) -> str:
+    lost = format_seconds(found.lost_s)
+    if found.levels_off:
+        return f"{_who(found)} rose early in the run and has stayed there: {lost} more in all."
+    return (
+        f"{_who(found)} keeps growing from quarter to quarter. At this pace a run twice as long "
+        f"loses four times the {lost} lost here."
+    )
+
+
+def _actions(found: StepGrowth) -> tuple[str, ...]:
+    name = f"{wording.plain(found.frame.function)}()" if found.frame else "a step"
+    if found.levels_off:
+        return (
             (
-                f"Look for what {found.frame.function + '()' if found.frame else 'a step'} does "
-                "over all that was kept so far, and keep a running result or a bounded window "
-                "instead."
+                f"Find out what changed for {name}: more data in a step, or values. Arithmetic on "
+                "numbers close to zero (denormals, below 1e-38 in single precision) is many times "
+                "slower: set them to zero, or have the CPU do so (torch.set_flush_denormal)."
             ),
+        )
+    return (
+        (
+            f"Look in {name} for work over everything kept so far; keep a running result or a "
+            "bounded window instead."
         ),
     )
 
@@ -69,13 +87,13 @@ def _title(found: StepGrowth) -> str:
         return f"Steps grow {lengths} over the run"
     function = wording.plain(found.frame.function)
     if found.is_of_function:
-        return f"{function}() takes more time in a step over the run, {lengths}"
-    return f"Steps grow {lengths} over the run, most of it in {function}()"
+        return f"{function}() takes longer per step as the run goes on, {lengths}"
+    return f"Steps grow {lengths} over the run, mostly in {function}()"
 
 
 def _who(found: StepGrowth) -> str:
     if found.is_of_function:
-        return "What this function needs in a step, without waiting for CPUs,"
+        return "The time this function needs in a step, waiting for CPUs aside,"
     return "The median step"
 
 

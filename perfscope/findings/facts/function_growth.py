@@ -5,7 +5,14 @@ import numpy.typing as npt
 
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.timeline import Timeline
-from perfscope.findings.facts.step_growth import LEAST_STEPS, PARTS, SURE, StepGrowth, rises_again
+from perfscope.findings.facts.step_growth import (
+    LEAST_STEPS,
+    PARTS,
+    SURE,
+    StepGrowth,
+    levels_off,
+    rises_again,
+)
 from perfscope.metrics.results import Results
 from perfscope.trace.model import Frame, Rank
 
@@ -70,6 +77,7 @@ def _of_rank(
         error_s=float(wrong_ns) * with_queue * 1e-9,
         frame=results.trace.frames[max(lines[place], key=lambda one: tables[0, one].sum())],
         is_of_function=True,
+        levels_off=levels_off(usual[place]),
     )
 
 

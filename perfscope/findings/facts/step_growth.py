@@ -13,6 +13,7 @@ from perfscope.trace.model import Frame
 PARTS = 4
 LEAST_STEPS = 40
 LEAST_RISES = 2  # from quarter to quarter: a single one is a change, no growth
+LEVEL = 2.5  # times the rise: between what grows evenly and what jumps
 SURE = 4.0  # standard errors that the last part is above the first
 
 
@@ -34,6 +35,7 @@ class StepGrowth:
     error_s: float
     frame: Frame | None
     is_of_function: bool = False  # seconds are those of one function in a step
+    levels_off: bool = False  # it rose early and has stayed since: it need not go on
 
 
 def step_growth(results: Results) -> StepGrowth | None:
@@ -59,7 +61,17 @@ def step_growth(results: Results) -> StepGrowth | None:
         lost_s=float((medians - medians[0]).sum() * scale),
         error_s=float(np.sqrt(2) * error * results.steps.count),
         frame=_frame(results),
+        levels_off=levels_off(medians),
     )
+
+
+def levels_off(parts: npt.NDArray[np.float64]) -> bool:
+    """Whether most of the rise from the first part to the last came in the first half of it.
+
+    Above the first of four parts, the sum is twice the rise of what grows evenly, less where it
+    grows faster and faster, and three times that of what jumps after the first part.
+    """
+    return bool((parts - parts[0]).sum() >= LEVEL * (parts[-1] - parts[0]))
 
 
 def rises_again(values: npt.NDArray[np.float64], error: float) -> bool:

@@ -112,3 +112,16 @@ def test_a_busy_machine_makes_all_functions_longer() -> None:
 def test_a_function_that_takes_longer_only_for_a_time() -> None:
     window = crowded(lambda step: 0.06 if 20 <= step < 40 else 0.01, busier)
     assert window.status is Status.PASS
+
+
+@pytest.mark.parametrize(
+    ("extra", "is_level"),
+    [(lambda step: 0.001 * step, False), (lambda step: min(0.004 * step, 0.1), True)],
+)
+def test_what_has_stopped_growing_is_not_said_to_go_on(
+    extra: Callable[[int], float], *, is_level: bool
+) -> None:
+    finding = judged(extra)
+    assert finding.status is Status.FAIL
+    assert ("stayed there" in finding.summary) is is_level
+    assert ("denormal" in finding.actions[0]) is is_level
