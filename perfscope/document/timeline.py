@@ -3,9 +3,18 @@
 import numpy as np
 
 from perfscope.attribution.ledger import ACCOUNTS
+from perfscope.attribution.spots import MOST_SPOTS, Spot, Spots
 from perfscope.attribution.zoom import NOBODY, Cells
+from perfscope.document.measures import place
 from perfscope.metrics.results import Results
-from perfscope.schema.time import Timeline, TimelineAccount, TimelineLevel, TimelineRow
+from perfscope.schema.time import (
+    Timeline,
+    TimelineAccount,
+    TimelineLevel,
+    TimelineRow,
+    TimelineSpot,
+    TimelineSpots,
+)
 
 NS_PER_S = 1e9
 MOST_STEPS = 1000
@@ -17,6 +26,10 @@ NOBODY_LETTER = "."
 
 _CODES = np.frombuffer((LETTERS + NOBODY_LETTER).encode("ascii"), np.uint8)
 assert len(_CODES) == NOBODY + 1
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+_NAMES = np.array([*(a + b for a in _ALPHABET for b in _ALPHABET), NOBODY_LETTER * 2])
+"""Of spots; the last one is where nothing is known."""
+assert len(_NAMES) == MOST_SPOTS + 1
 
 
 def timeline(results: Results) -> Timeline:
@@ -43,6 +56,25 @@ def timeline(results: Results) -> Timeline:
             for level in (found.levels if found else ())
         ),
         steps=_steps(results),
+        behind=_behind(results, results.spots) if results.spots else None,
+    )
+
+
+def _behind(results: Results, found: Spots) -> TimelineSpots:
+    """What stands behind the bins of a level."""
+    return TimelineSpots(
+        bin_s=found.bin_ns / NS_PER_S,
+        spots=tuple(_spot(results, one) for one in found.spots),
+        rows=tuple("".join(_NAMES[cells].tolist()) for cells in found.cells),
+    )
+
+
+def _spot(results: Results, found: Spot) -> TimelineSpot:
+    return TimelineSpot(
+        phase=results.phase_ids[found.phase] if found.phase >= 0 else "",
+        operation=found.operation,
+        awaited_rank=found.awaited,
+        where=place(results.trace.frames[found.frame]) if found.frame >= 0 else None,
     )
 
 

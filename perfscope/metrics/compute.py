@@ -3,6 +3,7 @@
 from perfscope.attribution.bookkeeping import ledger
 from perfscope.attribution.not_training import not_training
 from perfscope.attribution.preparation import Prepared, prepare
+from perfscope.attribution.spots import spots
 from perfscope.attribution.start_up import opening
 from perfscope.attribution.zoom import zoom
 from perfscope.metrics.communication.call_sites import call_sites
@@ -78,7 +79,8 @@ def compute_prepared(prepared: Prepared, options: Options) -> Results:
         horovod=horovod(prepared),
         tensors=tensor_times(prepared.trace),
         timelines=prepared.timelines,
-        zoom=zoom(prepared.timelines, prepared.focus),
+        zoom=(zoomed := zoom(prepared.timelines, prepared.focus)),
+        spots=spots(prepared, zoomed),
         phase_ids=prepared.catalog.ids,
         labels=prepared.labels,
         not_training=not_training(prepared.trace, prepared.timelines),

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import Ledger
+from perfscope.attribution.spots import Spots
 from perfscope.attribution.stack_rules import StackLabels
 from perfscope.attribution.start_up import Opening
 from perfscope.attribution.timeline import Timeline
@@ -77,6 +78,8 @@ class Results:
     """Every moment of each rank's main location, in the order of `Trace.ranks`."""
     zoom: Zoom | None = None
     """The timelines in bins; None without a rank or without time."""
+    spots: Spots | None = None
+    """What stands behind the bins of the zoom; None where they are too many."""
     phase_ids: tuple[str, ...] = ()
     """What `Timeline.phases` are indices of."""
     labels: StackLabels | None = None

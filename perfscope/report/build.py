@@ -168,7 +168,11 @@ def _visible(result: Analysis) -> Analysis:
     """The result with its texts made visible; the timeline's section checks its long rows."""
     safe = visible_document(result)
     assert isinstance(safe, Analysis)
-    return replace(safe, timeline=replace(safe.timeline, levels=result.timeline.levels))
+    rows = result.timeline
+    behind = safe.timeline.behind
+    if behind is not None and rows.behind is not None:
+        behind = replace(behind, rows=rows.behind.rows)
+    return replace(safe, timeline=replace(safe.timeline, levels=rows.levels, behind=behind))
 
 
 def _policy(page: Page) -> str:

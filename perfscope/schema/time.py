@@ -152,6 +152,37 @@ class TimelineLevel:
 
 
 @dataclass(frozen=True)
+class TimelineSpot:
+    """What a rank does.
+
+    Attributes:
+        phase: its id, "" outside any.
+        operation: the call that it is in.
+        awaited_rank: the rank that the call waits for.
+        where: the innermost function of the user's.
+    """
+
+    phase: str
+    operation: str | None
+    awaited_rank: int | None
+    where: Place | None
+
+
+@dataclass(frozen=True)
+class TimelineSpots:
+    """What stands behind the bins of one level: one text a row, two letters a bin.
+
+    Attributes:
+        bin_s: their width.
+        rows: `aa` is the first of `spots`, `ab` the second; `..` where nothing more is known.
+    """
+
+    bin_s: float
+    spots: tuple[TimelineSpot, ...]
+    rows: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Timeline:
     """What each rank did when, coarsest level first.
 
@@ -165,6 +196,8 @@ class Timeline:
         ranks_left_out: the number of those without a row.
         levels: coarsest first, each 8 times finer than the one before it, fewer for short runs and
             many ranks.
+        behind: what the bins of one level consist of for the most part; null where every level
+            has more than 16,384 bins in all.
     """
 
     reason: str | None
@@ -175,3 +208,4 @@ class Timeline:
     ranks_left_out: int
     levels: tuple[TimelineLevel, ...]
     steps: tuple[tuple[int, float], ...] = ()
+    behind: TimelineSpots | None = None

@@ -67,3 +67,26 @@ def test_a_rank_that_is_gone_has_dots() -> None:
     builder.rank(1).set(end_ns=7 * 10**9, finalize_enter_ns=7 * 10**9)
     found = timeline(builder)
     assert runs(found["levels"][0]["rows"][1])[-1] == (".", 64)  # the last 2 of 8 s
+
+
+def test_what_stands_behind_a_bin_is_phase_line_call_and_who_is_awaited() -> None:
+    """Rank 1 is in the forward pass until 4 s; rank 0 waits for it from 2 s on."""
+    builder = TraceBuilder(2, end_s=6.0)
+    line = [("main", "/job/train.py", 9), ("train", "/job/train.py", 12)]
+    for number, arrival in ((0, 2.0), (1, 4.0)):
+        rank = builder.rank(number).init(1.0).op("MPI_Allreduce", arrival, 4.5).finalize(5.0)
+        rank.phase(PhaseKind.FORWARD, 1.0, arrival)
+        for at in range(10, 50):
+            rank.stack(at / 10, line)
+    found = timeline(builder)["behind"]
+    assert len(found["rows"][0]) == 2 * round(4.0 / found["bin_s"])
+
+    def behind(rank: int, at_s: float) -> tuple[Any, ...]:
+        place = 2 * int((at_s - 1.0) / found["bin_s"])
+        high, low = (ord(letter) - ord("a") for letter in found["rows"][rank][place : place + 2])
+        spot = found["spots"][26 * high + low]
+        return spot["phase"], spot["operation"], spot["awaited_rank"], spot["where"]["line"]
+
+    assert behind(1, 3.0) == ("forward", None, None, 12)
+    assert behind(0, 3.0) == ("", "MPI_Allreduce", 1, 12)
+    assert behind(0, 4.2) == ("", "MPI_Allreduce", None, 12)  # transfer: nobody is awaited

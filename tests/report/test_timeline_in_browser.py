@@ -239,6 +239,31 @@ def test_a_stretch_of_many_events_is_said_to_be_mixed(window: Browser, tmp_path:
     assert re.search(r": mixed: 75 % training work, 25 % [a-z ]+, from ", status(window))
 
 
+def test_the_pointer_reads_phase_line_call_and_who_is_awaited(
+    window: Browser, tmp_path: Path
+) -> None:
+    found = sample()
+    timeline = found["timeline"]
+    where = {"file": "/job/<b>train.py", "line": 151, "function": "main.<locals>.train"}
+    spot = {"phase": "train", "operation": "MPI_Allreduce", "awaited_rank": 1, "where": where}
+    bins = timeline["levels"][1]["bins"]
+    rows = ["..", "aa"]
+    timeline["behind"] = {
+        "bin_s": timeline["length_s"] / bins,
+        "spots": [spot],
+        "rows": [code * bins for code in rows],
+    }
+    path = tmp_path / "report.html"
+    write_report(read_known(found), path)
+    opened(window, path)
+    mouse(window, "mouseMoved", 0.6, 0.2)
+    assert "Here:" not in status(window)
+    mouse(window, "mouseMoved", 0.6, 0.5)
+    assert status(window).endswith(
+        "Here: training, train() (<b>train.py:151), MPI_Allreduce, waits for rank 1"
+    )
+
+
 def test_the_picture_stays_where_it_is_while_it_is_read(window: Browser, page: Path) -> None:
     before = opened(window, page, width=390).run(BOX)
     mouse(window, "mouseMoved", 0.6, 0.5)

@@ -4,15 +4,18 @@
   "use strict";
   const root = document.documentElement, held = document.getElementById("held");
 
-  function fit() {
-    for (const box of document.querySelectorAll(".scroll")) {
-      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+  // All are measured before one is changed, and none in a fold that is shut: each would be a layout.
+  function fit(part) {
+    const boxes = [...part.querySelectorAll(".scroll")].filter(box => box.checkVisibility());
+    const canScroll = boxes.map(box => box.scrollWidth > box.clientWidth);
+    boxes.forEach((box, place) => {
+      if (canScroll[place]) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
-    }
+    });
   }
-  addEventListener("resize", fit);
-  document.addEventListener("toggle", fit, true);
-  fit();
+  addEventListener("resize", () => fit(document));
+  document.addEventListener("toggle", event => fit(event.target), true);
+  fit(document);
 
   // The style sheet has a dark palette under a condition; a choice takes the place of the condition.
   const scheme = "(prefers-color-scheme: dark)";

@@ -22,7 +22,10 @@
   const rows = data.rows.length;
   const pitch = rows <= 4 ? 38 : Math.max(Math.min(26, Math.floor(MOST_HEIGHT / rows)), 5);
   const every = Math.ceil(LABEL_ROOM / pitch); // the labels that have room
-  const levels = data.levels.map(({ bin, rows: texts }) => ({ bin, cells: texts.map(decoded) }));
+  const levels = data.levels.map(({ bin, rows: texts }) => {
+    let cells = null; // decoded when they are first shown: the finest are most of the page
+    return { bin, get cells() { return (cells ??= texts.map(decoded)); } };
+  });
   const words = timelineWords(data, levels);
   const least = Math.min(data.length, LEAST_BINS * levels[levels.length - 1].bin);
 
@@ -37,8 +40,8 @@
   function decoded(letters) {
     const index = new Uint8Array(128).fill(NOBODY);
     data.accounts.forEach((account, place) => { index[account.letter.charCodeAt(0)] = place; });
-    const cells = new Uint8Array(letters.length);
-    for (let place = 0; place < cells.length; place += 1) cells[place] = index[letters.charCodeAt(place)];
+    const cells = new TextEncoder().encode(letters);
+    for (let place = 0; place < cells.length; place += 1) cells[place] = index[cells[place]];
     return cells;
   }
 
@@ -279,7 +282,7 @@
     while (last < own.length - 1 && own[last + 1] === own[here]) last += 1;
     const begin = first * bin, finish = Math.min((last + 1) * bin, data.length);
     return `${data.rows[row].name} at ${words.moment(time, bin)}${words.step(time)}: ${words.content(row, begin, finish)}, ` +
-      `from ${words.moment(begin, bin)} to ${words.moment(finish, bin)} (${words.length(finish - begin)})`;
+      `from ${words.moment(begin, bin)} to ${words.moment(finish, bin)} (${words.length(finish - begin)})${words.behind(row, time)}`;
   }
 
   // ---- pointer, wheel and keys

@@ -1,7 +1,7 @@
 // What a timeline says in words and as events: moments, lengths, and what is in a stretch of a row.
 const timelineWords = (data, levels) => {
   "use strict";
-  const { NOBODY, MOST_PARTS, MOST_ROWS, MOST_CELLS } = timelineWords;
+  const { NOBODY, MOST_PARTS, MOST_ROWS, MOST_CELLS, NEARLY, FIRST, LETTERS } = timelineWords;
   const finest = levels[levels.length - 1];
 
   function number(value, digits) {
@@ -44,13 +44,25 @@ const timelineWords = (data, levels) => {
 
   function content(row, begin, finish) {
     const counts = counted(row, begin, finish);
-    return counts.size === 1 ? name([...counts.keys()][0]) : `mixed: ${shares(counts)}`;
+    const [[most, count]] = [...counts].sort((a, b) => b[1] - a[1]);
+    const all = [...counts.values()].reduce((sum, one) => sum + one, 0);
+    if (counts.size === 1) return name(most);
+    return count / all < NEARLY ? `mixed: ${shares(counts)}` : `${name(most)} (over 99\u00a0%)`;
   }
 
   // The step that is under way, of the rank whose steps the ruler shows.
   function step(time) {
     const before = data.steps.filter(([, start]) => start <= time);
     return before.length ? `, step ${before[before.length - 1][0]}` : "";
+  }
+
+  // What a rank did at a moment: phase, line, call, and for whom it waited.
+  const codes = row => (data.behind ? data.behind.rows[row] : "");
+  function behind(row, time) {
+    const at = 2 * Math.min(Math.floor(time / (data.behind?.bin ?? Infinity)), codes(row).length / 2 - 1);
+    const [high, low] = [0, 1].map(next => codes(row).charCodeAt(at + next) - FIRST);
+    const told = data.behind?.words[high * LETTERS + low];
+    return told ? `. Here: ${told}` : "";
   }
 
   // What a selected stretch holds: rank by rank where they are few, and together.
@@ -86,9 +98,12 @@ const timelineWords = (data, levels) => {
     return found;
   }
 
-  return { number, moment, length, content, step, sums, events };
+  return { number, moment, length, content, step, behind, sums, events };
 };
 timelineWords.NOBODY = 255; // of a bin in which the process was not there
+timelineWords.FIRST = 97; // the letter a
+timelineWords.LETTERS = 26; // two of which name what stands behind a bin
+timelineWords.NEARLY = 0.995; // of a stretch: the rest is not worth naming
 timelineWords.MOST_PARTS = 3; // of a mixed stretch that are named
 timelineWords.MOST_ROWS = 4; // that are told one by one
 timelineWords.MOST_CELLS = 200000; // that are saved as events

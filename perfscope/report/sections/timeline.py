@@ -3,19 +3,28 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from perfscope.report.formats import Scale, seconds, time_scale
+from perfscope.report.labels import phase_words
 from perfscope.report.palette import ACCOUNT_ROLES
+from perfscope.report.sections.causes import phase_labels
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.text import shortened
 from perfscope.report.timeline import Axis, Row, timeline_picture
-from perfscope.report.views import Shown
+from perfscope.report.views import Place, Shown, place_of
 from perfscope.schema.analysis import Analysis
-from perfscope.schema.time import Timeline, TimelineLevel, TimelineRow
+from perfscope.schema.time import (
+    Timeline,
+    TimelineLevel,
+    TimelineRow,
+    TimelineSpot,
+    TimelineSpots,
+)
 
 NOBODY = "."
 LETTER = re.compile("[a-z]")
+TWO_LETTERS = re.compile(r"(?:[a-z]{2}|\.\.)*")
 MOST_ROWS = 64
 LONGEST_HOST = 14
 
@@ -47,7 +56,12 @@ def _context(result: Analysis) -> Context:
         "rows": len(ranks),
         "left_out": found.ranks_left_out,
         "data": _data(
-            axis, accounts, list(zip(names, labels, strict=True)), levels, steps=found.steps
+            axis,
+            accounts,
+            list(zip(names, labels, strict=True)),
+            levels,
+            steps=found.steps,
+            behind=_behind(found.behind, len(ranks), phase_labels(result.phases)),
         ),
     }
 
@@ -71,6 +85,35 @@ def _levels(levels: Sequence[TimelineLevel], ranks: int, letters: set[str]) -> l
         and all(len(row) == level.bins > 0 and {*row} <= known for row in level.rows)
         and level.bin_s > 0
     ]
+
+
+def _behind(found: TimelineSpots | None, ranks: int, labels: Mapping[str, str]) -> Context | None:
+    """What stands behind the bins, in words; None where the document does not hold it."""
+    if found is None or not found.bin_s > 0 or len(found.rows) != ranks:
+        return None
+    if any(len(row) != len(found.rows[0]) or not TWO_LETTERS.fullmatch(row) for row in found.rows):
+        return None
+    words = [_words(spot, labels) for spot in found.spots]
+    return {"bin": found.bin_s, "words": words, "rows": found.rows}
+
+
+def _words(spot: TimelineSpot, labels: Mapping[str, str]) -> str:
+    """`forward, train() (train.py:151), MPI_Allreduce, waits for rank 1`."""
+    parts = [
+        phase_words(spot.phase, labels) if spot.phase else "",
+        _line(place_of(spot.where)) if spot.where else "",
+        spot.operation or "",
+        "" if spot.awaited_rank is None else f"waits for rank {spot.awaited_rank}",
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def _line(found: Place) -> str:
+    """`train() (train.py:151)`, the function without those around it."""
+    function = found.function.rpartition("<locals>.")[2]
+    name = function if not function or function.startswith("<") else f"{function}()"
+    file = found.location.rpartition("/")[2]
+    return " ".join(filter(None, [shortened(name, 60), file and f"({shortened(file, 48)})"]))
 
 
 def _spent(cells: str, bin_s: float) -> dict[str, float]:
@@ -108,6 +151,7 @@ def _data(
     levels: Sequence[TimelineLevel],
     *,
     steps: Sequence[tuple[int, float]],
+    behind: Context | None,
 ) -> str:
     """What the script draws, as JSON text."""
     return json.dumps(
@@ -122,6 +166,7 @@ def _data(
             ],
             "rows": [{"name": name, "label": label} for name, label in ranks],
             "steps": [(number, start_s - axis.start_s) for number, start_s in steps],
+            "behind": behind,
             "levels": [{"bin": level.bin_s, "rows": level.rows} for level in levels],
         },
         separators=(",", ":"),
