@@ -6,6 +6,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.matching.pool import Pool
+
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 """Packed rows of a table: `Bytes.view(DTYPE)`, `table.view(np.uint8)`."""
 
@@ -80,6 +82,70 @@ def rank_timeline(
 
     Returns:
         Boundaries of the segments, and of each account, innermost phase and stack.
+    """
+
+Codes: TypeAlias = tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint16]]
+"""Of each code of an operation its traits and its blocking form."""
+
+def call_traits() -> dict[str, int]:
+    """The bits of a code's traits, by name."""
+
+def match_collectives(
+    pool: Pool, codes: Codes, starts: Ints, members: Ints, comparable: Bytes | None
+) -> dict[str, Any]:
+    """Calls by communicator and number, as `Instances` has them, and `unmatched` and `waiting`.
+
+    Args:
+        pool: the calls.
+        codes: what they are.
+        starts: where the members of each communicator begin in `members`.
+        members: their numbers, ordered by rank in the communicator.
+        comparable: by communicator, whether the times of its members can be compared; None: all.
+    """
+
+def match_messages(
+    pool: Pool, codes: Codes, starts: Ints, members: Ints, comparable: Bytes | None
+) -> tuple[Ints, Ints, Ints, int]:
+    """The send of each row, rows without a partner, blind rows, and the number of messages."""
+
+def completed_requests(pool: Pool, codes: Codes, completions: list[Bytes]) -> tuple[Ints, Ints]:
+    """Of each completion the row that made its request, and in which it came; -1 not known."""
+
+def find_rendezvous(
+    pool: Pool, codes: Codes, threads: tuple[Ints, Ints, Ints, Ints], send_of: Ints, wait_of: Ints
+) -> tuple[Ints, Ints, Bytes]:
+    """Sends that can wait for their receivers: where each ends, who was inside, whether it waits.
+
+    Args:
+        pool: the calls.
+        codes: what they are.
+        threads: row, enter and exit of the calls of one thread of each rank, and where they begin.
+        send_of: of each row of the pool, as matched.
+        wait_of: of each row the call in which what it started completed, -1 none.
+    """
+
+def split_calls(
+    pool: Pool,
+    codes: Codes,
+    *,
+    collective: tuple[Ints, Ints, Ints],
+    waiting: Ints,
+    send_of: Ints,
+    completed: tuple[Ints, Ints],
+    main_tids: npt.NDArray[np.uint32],
+    is_one_clock: bool,
+) -> tuple[Ints, Bytes, Ints, Bytes]:
+    """Before what each call could not end, whether that is known, who set it, whether a receiver.
+
+    Args:
+        pool: the calls.
+        codes: what they are.
+        collective: members, need and cause of collectives.
+        waiting: calls in which a rank still waited for a member when it ended.
+        send_of: of each row, as matched.
+        completed: of each request what made it and what it completed in.
+        main_tids: of each rank.
+        is_one_clock: whether times of any two ranks can be compared.
     """
 
 class ReplayError(ValueError):

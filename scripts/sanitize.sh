@@ -70,3 +70,4 @@ probe recording "$place/small.records"
 probe recording-damaged "$place/small.records"
 probe replay 500
 probe layers 20000
+probe matching 20000

@@ -1,6 +1,7 @@
-// Coverage-guided fuzzing of the decoders with LLVM's libFuzzer: `fuzz --format=kineto|horovod|paraver|recording CORPUS`, and
-// `fuzz --format=otf2 --archive=ANCHOR --replace=FILE CORPUS`, which reads the archive with FILE's content replaced.
+// Coverage-guided fuzzing of the decoders with LLVM's libFuzzer: `fuzz --format=kineto|horovod|paraver|recording|matching CORPUS`,
+// and `fuzz --format=otf2 --archive=ANCHOR --replace=FILE CORPUS`, which reads the archive with FILE's content replaced.
 #include "error.h"
+#include "probe_matching.h"
 #include "probe_otf2.h"
 #include "probe_text.h"
 #include "sinks/device.h"
@@ -75,6 +76,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         reads<ParaverTrace>(text, 4096);
     else if (format == "recording")
         reads<RecordedText>(text, 4096);
+    else if (format == "matching")
+        match_bytes(data, size);
     else if (format == "otf2")
         read_otf2(text);
     else

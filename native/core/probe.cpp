@@ -3,6 +3,7 @@
 #include "error.h"
 #include "input.h"
 #include "probe_layers.h"
+#include "probe_matching.h"
 #include "probe_otf2.h"
 #include "probe_replay.h"
 #include "probe_text.h"
@@ -75,7 +76,7 @@ static int kineto_damaged(const char *path)
 int main(int count, char **words)
 {
     if (count != 3) {
-        std::fprintf(stderr, "usage: %s FORMAT FILE | replay COUNT | layers COUNT\n", words[0]);
+        std::fprintf(stderr, "usage: %s FORMAT FILE | replay COUNT | layers COUNT | matching COUNT\n", words[0]);
         return 2;
     }
     try {
@@ -91,6 +92,10 @@ int main(int count, char **words)
         }
         if (std::strcmp(words[1], "layers") == 0) {
             perfscope::make_random_timelines(static_cast<unsigned>(std::strtoul(words[2], nullptr, 10)));
+            return 0;
+        }
+        if (std::strcmp(words[1], "matching") == 0) {
+            perfscope::match_random_calls(static_cast<unsigned>(std::strtoul(words[2], nullptr, 10)));
             return 0;
         }
         const perfscope::InputFile file(words[2]);

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from perfscope.attribution.cycles import heaviest_marks
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.own_patterns import Periods, of_calls, of_samples
-from perfscope.matching.collectives import N_TO_N_CODES
+from perfscope.matching.codes import N_TO_N_CODES
 from perfscope.matching.intervals import Times
 from perfscope.matching.pool import dense
 from perfscope.matching.waits import Waits

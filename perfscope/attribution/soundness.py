@@ -11,7 +11,7 @@ import numpy as np
 
 from perfscope.attribution.focus import Focus
 from perfscope.matching.clock_check import impossible
-from perfscope.matching.collectives import IGNORED_CODES
+from perfscope.matching.codes import IGNORED_CODES
 from perfscope.matching.waits import Waits
 from perfscope.structures import dataclass
 from perfscope.trace.damage import Damage, Need

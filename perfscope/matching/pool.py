@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from perfscope.matching.intervals import Times
 from perfscope.structures import dataclass
-from perfscope.trace.model import Rank, Table
+from perfscope.trace.model import OPERATION_DTYPE, Rank, Table, empty
 from perfscope.trace.operations import OperationClass, codes_mask
 
 Rows = npt.NDArray[np.int64]
@@ -43,11 +43,9 @@ class Pool:
     @classmethod
     def of(cls, ranks: Sequence[Rank], tables: Sequence[Table]) -> Pool:
         """Puts one table per rank together."""
-        lengths = np.array([len(table) for table in tables], np.int64)
+        lengths, none = np.array([len(table) for table in tables], np.int64), empty(OPERATION_DTYPE)
         columns: dict[str, Any] = {
-            target: np.concatenate([np.asarray(table[source]) for table in tables])
-            if tables
-            else np.empty(0, np.int64)
+            target: np.concatenate([np.asarray(table[source]) for table in (*tables, none)])
             for target, source in _COLUMNS
         }
         numbers = np.array([rank.number for rank in ranks], np.int64)
@@ -107,18 +105,6 @@ def _positions(
     table[numbers] = np.arange(len(numbers))
     inside = (peers >= 0) & (peers < len(table))
     return np.where(inside, table[np.where(inside, peers, 0)], -1)
-
-
-def ordinals(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """How many equal keys stand before each key."""
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    first = np.ones(len(keys), np.bool_)
-    first[1:] = ordered[1:] != ordered[:-1]
-    starts = np.maximum.accumulate(np.where(first, np.arange(len(keys)), 0))
-    result = np.empty(len(keys), np.int64)
-    result[order] = np.arange(len(keys)) - starts
-    return result
 
 
 def dense(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:

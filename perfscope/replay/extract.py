@@ -6,14 +6,8 @@ import numpy as np
 
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.soundness import why_spoiled
-from perfscope.matching.collectives import (
-    NONBLOCKING_CODES,
-    SCAN_CODES,
-    TO_ALL_CODES,
-    TO_ROOT_CODES,
-    Instances,
-    silent_members,
-)
+from perfscope.matching.codes import NONBLOCKING_CODES, SCAN_CODES, TO_ALL_CODES, TO_ROOT_CODES
+from perfscope.matching.collectives import Instances, silent_members
 from perfscope.matching.pool import Bools, Pool
 from perfscope.matching.rendezvous import Calls
 from perfscope.matching.waits import Waits
@@ -91,7 +85,7 @@ def extract(results: Results) -> Program:
     if spoiled := why_spoiled(results.damage, Need.EVERY_RANK):
         raise NotReplayableError(spoiled)
     _refuse_gaps(trace, focus)
-    selection = _select(trace, focus, results.waits)
+    selection = _select(focus, results.waits)
     _refuse_others(trace, focus, selection)
     _refuse_polling(trace, focus, selection)
     try:
@@ -123,7 +117,7 @@ def _inside(pool: Pool, focus: Focus) -> Bools:
     return inside
 
 
-def _select(trace: Trace, focus: Focus, waits: Waits) -> _Selection:
+def _select(focus: Focus, waits: Waits) -> _Selection:
     pool, instances = waits.pool, waits.instances
     inside = _inside(pool, focus)
     chosen = _chosen_instances(inside, instances)
@@ -131,7 +125,7 @@ def _select(trace: Trace, focus: Focus, waits: Waits) -> _Selection:
     replayed[instances.members[chosen[instances.instance_of_member]]] = True
     at_end = inside & ((pool.exit > focus.end_ns) | ((pool.flags & RowFlag.OPEN) > 0))
     pending: Bools = at_end & ((IS_COLLECTIVE[pool.op] & ~replayed) | HOLDING[pool.op])
-    exchanges = Exchanges.of(trace, pool, waits.messages)
+    exchanges = Exchanges.of(waits)
     replayed |= inside & MESSAGES[pool.op] & exchanges.explained & ~pending
     return _Selection(pool, instances, chosen, exchanges, replayed, pending)
 

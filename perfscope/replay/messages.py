@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfscope.matching.messages import Messages
 from perfscope.matching.pool import Bools, Pool
 from perfscope.matching.rendezvous import Calls, Rendezvous
-from perfscope.matching.requests import completed_requests
+from perfscope.matching.waits import Waits
 from perfscope.replay.program import Ints
 from perfscope.structures import dataclass
-from perfscope.trace.model import PEER_PROC_NULL, Trace
+from perfscope.trace.model import PEER_PROC_NULL
 from perfscope.trace.operations import OperationClass
 
 MESSAGE_CLASSES = (
@@ -42,12 +41,13 @@ class Exchanges:
     polls: Bools  # tests that found nothing
 
     @classmethod
-    def of(cls, trace: Trace, pool: Pool, messages: Messages) -> Exchanges:
-        """Matches the requests of a run, whose messages are matched."""
+    def of(cls, waits: Waits) -> Exchanges:
+        """Those of a run whose calls are matched."""
+        pool, messages = waits.pool, waits.messages
         if not np.any(pool.is_of(*MESSAGE_CLASSES, OperationClass.I_COLLECTIVE)):
             return cls._none(len(pool))
         send_of, receive_of = messages.send_of, messages.receive_of(pool)
-        started, finished = completed_requests(trace, pool)
+        started, finished = waits.requests
         wait_of = np.full(len(pool), -1, np.int64)
         known = (started >= 0) & (finished >= 0)
         wait_of[started[known]] = finished[known]
@@ -91,7 +91,7 @@ def message_needs(pool: Pool, exchanges: Exchanges, calls: Calls) -> tuple[Ints,
     arriving = exchanges.send_of[started] >= 0
     waiting = np.concatenate([receives, finished[arriving]])
     sends = exchanges.send_of[np.concatenate([receives, started[arriving]])]
-    large = Rendezvous.of(pool, calls, receive_of=exchanges.receive_of, wait_of=exchanges.wait_of)
+    large = Rendezvous.of(pool, calls, send_of=exchanges.send_of, wait_of=exchanges.wait_of)
     row = np.concatenate([call_of[waiting], large.end[large.waits]])
     on = np.concatenate([call_of[sends], large.inside[large.waits]])
     usable = (row >= 0) & (on >= 0) & (row != on)

@@ -6,7 +6,7 @@ from pathlib import PurePath
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.matching.collectives import NONBLOCKING_CODES
+from perfscope.matching.codes import NONBLOCKING_CODES
 from perfscope.schema.enums import EndKind
 from perfscope.trace.model import Communicator, Ending, Frame, Rank, RowFlag, Table, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, codes_mask, name_of

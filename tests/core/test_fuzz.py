@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import random
 import shutil
 import subprocess
 from pathlib import Path
@@ -32,7 +33,9 @@ def fuzzer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = [
         CORE / "fuzz.cpp",
         CORE / "input.cpp",
+        CORE / "probe_matching.cpp",
         CORE / "probe_otf2.cpp",
+        *sorted((CORE / "matching").glob("*.cpp")),
         *sorted((CORE / "sources").glob("*.cpp")),
         *sorted((CORE / "sinks").glob("*.cpp")),
     ]
@@ -107,6 +110,12 @@ def test_no_records_break_the_decoder(fuzzer: Path, tmp_path: Path) -> None:
         records = random_records(seed, 60, damaged=damaged).tobytes()
         (tmp_path / "corpus" / str(seed)).write_bytes(records)
     fuzz(fuzzer, tmp_path, "--format=recording")
+
+
+def test_no_calls_break_the_matching(fuzzer: Path, tmp_path: Path) -> None:
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "seed").write_bytes(random.Random(1).randbytes(2000))
+    fuzz(fuzzer, tmp_path, "--format=matching")
 
 
 @pytest.mark.parametrize("pattern", ["*.otf2", "*.def", "*/0.def", "*/0.evt"])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from perfscope import _core
+from perfscope.matching.codes import CallTrait
 from perfscope.readers.paraver import layout as paraver_layout
 from perfscope.readers.recording.layout import RECORD_DTYPE
 from perfscope.trace import devices, model, tensors
@@ -34,3 +35,7 @@ def test_layout_is_that_of_the_model(table: str) -> None:
 
 def test_every_table_is_compared() -> None:
     assert set(_core.row_layouts()) == set(TABLES)
+
+
+def test_traits_of_codes_are_those_that_the_engine_reads() -> None:
+    assert _core.call_traits() == {name: int(bit) for name, bit in CallTrait.__members__.items()}

@@ -10,6 +10,7 @@ void bind_errors(nanobind::module_ &module);
 void bind_horovod_timeline(nanobind::module_ &module);
 void bind_kineto(nanobind::module_ &module);
 void bind_layers(nanobind::module_ &module);
+void bind_matching(nanobind::module_ &module);
 void bind_otf2(nanobind::module_ &module);
 void bind_paraver(nanobind::module_ &module);
 void bind_recording(nanobind::module_ &module);

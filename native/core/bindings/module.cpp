@@ -9,6 +9,7 @@ NB_MODULE(_core, module)
     perfscope::bind_horovod_timeline(module);
     perfscope::bind_kineto(module);
     perfscope::bind_layers(module);
+    perfscope::bind_matching(module);
     perfscope::bind_otf2(module);
     perfscope::bind_paraver(module);
     perfscope::bind_recording(module);

@@ -20,7 +20,7 @@ from perfscope.dataframes.columns import (
 )
 from perfscope.dataframes.source import Source
 from perfscope.dataframes.tables.operations import names_column
-from perfscope.matching.collectives import NONBLOCKING_CODES
+from perfscope.matching.codes import NONBLOCKING_CODES
 from perfscope.trace.operations import FIRST_FRAMEWORK_CODE
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.preparation import Prepared
-from perfscope.matching.collectives import NONBLOCKING_CODES
+from perfscope.matching.codes import NONBLOCKING_CODES
 from perfscope.matching.pool import dense
 from perfscope.metrics.communication.collective_fit import LEAST_SPAN, Curve, Line, fit_curve
 from perfscope.metrics.communication.collective_fusion import DEFAULT_BYTES, close_groups, fusion

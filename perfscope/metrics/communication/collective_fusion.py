@@ -3,7 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.matching.collectives import NONBLOCKING_CODES, Instances
+from perfscope.matching.codes import NONBLOCKING_CODES
+from perfscope.matching.collectives import Instances
 from perfscope.matching.pool import Pool
 from perfscope.metrics.communication.collective_fit import Curve
 from perfscope.schema.communication import Fusion

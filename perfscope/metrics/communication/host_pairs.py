@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.preparation import Prepared
-from perfscope.matching.collectives import NONBLOCKING_CODES
+from perfscope.matching.codes import NONBLOCKING_CODES
 from perfscope.matching.pool import dense
 from perfscope.matching.rendezvous import EAGER_BYTES
 from perfscope.structures import dataclass

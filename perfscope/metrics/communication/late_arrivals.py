@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.sampled import callers_of, frames_of
-from perfscope.matching.collectives import NONBLOCKING_CODES
+from perfscope.matching.codes import NONBLOCKING_CODES
 from perfscope.matching.intervals import Times
 from perfscope.matching.pool import dense, places_by_rank
 from perfscope.structures import dataclass

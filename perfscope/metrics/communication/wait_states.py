@@ -6,9 +6,10 @@ import numpy.typing as npt
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.timeline import Timeline
-from perfscope.matching.collectives import SCAN_CODES, TO_ALL_CODES, TO_ROOT_CODES
+from perfscope.matching.codes import SCAN_CODES, TO_ALL_CODES, TO_ROOT_CODES
 from perfscope.matching.intervals import Cumulative, Times
-from perfscope.matching.waits import Rows, Waits
+from perfscope.matching.pool import Rows
+from perfscope.matching.waits import Waits
 from perfscope.schema.communication import WaitedFor, WaitState
 from perfscope.schema.enums import Account, WaitKind
 from perfscope.trace.model import Trace

@@ -5,7 +5,8 @@ import numpy.typing as npt
 
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.preparation import Prepared
-from perfscope.matching.collectives import N_TO_N_CODES, NONBLOCKING_CODES, Instances
+from perfscope.matching.codes import N_TO_N_CODES, NONBLOCKING_CODES
+from perfscope.matching.collectives import Instances
 from perfscope.matching.pool import Bools
 from perfscope.schema.common import Metric
 from perfscope.trace.operations import OperationClass, name_of

@@ -1,0 +1,255 @@
+// Matching for numpy: the columns of a Pool in, rows of it out.
+#include "arrays.h"
+#include "bindings.h"
+#include "matching/waits.h"
+
+#include <algorithm>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <optional>
+
+namespace nb = nanobind;
+
+namespace perfscope {
+
+namespace {
+
+template <class T> using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Ints = Column<int64_t>;
+using Bytes = Column<uint8_t>;
+
+// A column of a Python object, kept alive as long as this.
+template <class T> class Named {
+public:
+    Named(const nb::handle &object, const char *name, size_t count)
+        : column_(nb::cast<Column<T>>(object.attr(name), false))
+    {
+        if (column_.size() != count)
+            throw nb::value_error("the columns are not equally long");
+    }
+    const T *data() const { return column_.data(); }
+
+private:
+    Column<T> column_;
+};
+
+size_t length_of(const nb::handle &object, const char *name)
+{
+    return nb::cast<Ints>(object.attr(name), false).size();
+}
+
+// The columns of perfscope.matching.pool.Pool and the traits of its codes.
+class PoolColumns {
+public:
+    PoolColumns(const nb::handle &pool, const nb::tuple &codes)
+        : count_(length_of(pool, "enter")), ranks_(length_of(pool, "numbers")), rank_(pool, "rank", count_),
+          enter_(pool, "enter", count_), leave_(pool, "exit", count_), seq_(pool, "seq", count_),
+          sent_(pool, "sent", count_), received_(pool, "received", count_), request_(pool, "request", count_),
+          offsets_(pool, "offsets", ranks_ + 1), numbers_(pool, "numbers", ranks_), op_(pool, "op", count_),
+          flags_(pool, "flags", count_), tid_(pool, "tid", count_), comm_(pool, "comm", count_),
+          peer_(pool, "peer", count_), peer_number_(pool, "peer_number", count_), tag_(pool, "tag", count_),
+          traits_(nb::cast<Column<uint32_t>>(codes[0], false)), forms_(nb::cast<Column<uint16_t>>(codes[1], false))
+    {
+        if (traits_.size() != forms_.size())
+            throw nb::value_error("each code has traits and a blocking form");
+        if (offsets_.data()[0] != 0 || offsets_.data()[ranks_] != static_cast<int64_t>(count_))
+            throw nb::value_error("the offsets do not fit the rows");
+    }
+
+    CallColumns view() const
+    {
+        return {count_,
+                rank_.data(),
+                enter_.data(),
+                leave_.data(),
+                op_.data(),
+                flags_.data(),
+                tid_.data(),
+                comm_.data(),
+                peer_.data(),
+                peer_number_.data(),
+                tag_.data(),
+                seq_.data(),
+                sent_.data(),
+                received_.data(),
+                request_.data(),
+                ranks_,
+                offsets_.data(),
+                numbers_.data(),
+                {traits_.data(), forms_.data(), traits_.size()}};
+    }
+
+private:
+    size_t count_, ranks_;
+    Named<int64_t> rank_, enter_, leave_, seq_, sent_, received_, request_, offsets_, numbers_;
+    Named<uint16_t> op_, flags_;
+    Named<uint32_t> tid_;
+    Named<int32_t> comm_, peer_, peer_number_, tag_;
+    Column<uint32_t> traits_;
+    Column<uint16_t> forms_;
+};
+
+Communicators communicators_of(const Ints &starts, const Ints &members, const std::optional<Bytes> &comparable)
+{
+    const size_t count = starts.size() ? starts.size() - 1 : 0;
+    const bool fits = starts.size() && starts.data()[0] == 0 &&
+                      starts.data()[count] == static_cast<int64_t>(members.size()) &&
+                      (!comparable || comparable->size() == count);
+    if (!fits)
+        throw nb::value_error("the members of communicators do not fit");
+    return {starts.data(), members.data(), count, comparable ? comparable->data() : nullptr};
+}
+
+nb::dict collectives(const nb::handle &pool, const nb::tuple &codes, const Ints &starts, const Ints &members,
+                     const std::optional<Bytes> &comparable)
+{
+    const PoolColumns columns(pool, codes);
+    const Communicators communicators = communicators_of(starts, members, comparable);
+    Instances found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = match_collectives(columns.view(), communicators);
+    }
+    nb::dict result;
+    result["comm"] = to_numpy(std::move(found.comm));
+    result["seq"] = to_numpy(std::move(found.seq));
+    result["op"] = to_numpy(std::move(found.op));
+    result["starts"] = to_numpy(std::move(found.starts));
+    result["members"] = to_numpy(std::move(found.members));
+    result["need"] = to_numpy(std::move(found.need));
+    result["last"] = to_numpy(std::move(found.last));
+    result["cause"] = to_numpy(std::move(found.cause));
+    result["synchronizing"] = to_numpy(std::move(found.synchronizing));
+    result["unmatched"] = to_numpy(std::move(found.unmatched));
+    result["waiting"] = to_numpy(std::move(found.waiting));
+    return result;
+}
+
+nb::tuple messages(const nb::handle &pool, const nb::tuple &codes, const Ints &starts, const Ints &members,
+                   const std::optional<Bytes> &comparable)
+{
+    const PoolColumns columns(pool, codes);
+    const Communicators communicators = communicators_of(starts, members, comparable);
+    Messages found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = match_messages(columns.view(), communicators);
+    }
+    return nb::make_tuple(to_numpy(std::move(found.send_of)), to_numpy(std::move(found.unmatched)),
+                          to_numpy(std::move(found.blind)), found.matched);
+}
+
+nb::tuple requests(const nb::handle &pool, const nb::tuple &codes, const std::vector<Bytes> &completions)
+{
+    const PoolColumns columns(pool, codes);
+    const CallColumns calls = columns.view();
+    if (completions.size() != calls.ranks)
+        throw nb::value_error("each rank has completions");
+    std::vector<CompletionRows> rows;
+    for (const Bytes &bytes : completions) {
+        if (bytes.size() % sizeof(OperationRow))
+            throw nb::value_error("these bytes are no rows of the table");
+        rows.push_back({reinterpret_cast<const OperationRow *>(bytes.data()), bytes.size() / sizeof(OperationRow)});
+    }
+    CompletedRequests found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = completed_requests(calls, rows);
+    }
+    return nb::make_tuple(to_numpy(std::move(found.started)), to_numpy(std::move(found.finished)));
+}
+
+bool are_rows(const Ints &rows, size_t count)
+{
+    return std::all_of(rows.data(), rows.data() + rows.size(),
+                       [count](int64_t row) { return row >= -1 && row < static_cast<int64_t>(count); });
+}
+
+nb::tuple rendezvous(const nb::handle &pool, const nb::tuple &codes, const nb::tuple &threads, const Ints &send_of,
+                     const Ints &wait_of)
+{
+    const PoolColumns columns(pool, codes);
+    const CallColumns calls = columns.view();
+    const auto column = [&](size_t place) { return nb::cast<Ints>(threads[place], false); };
+    const Ints row = column(0), enter = column(1), leave = column(2), starts = column(3);
+    const bool fits = enter.size() == row.size() && leave.size() == row.size() && starts.size() == calls.ranks + 1 &&
+                      send_of.size() == calls.count && wait_of.size() == calls.count &&
+                      are_rows(send_of, calls.count) && are_rows(wait_of, calls.count) && are_rows(row, calls.count);
+    if (!fits)
+        throw nb::value_error("the calls of the threads do not fit the rows");
+    Rendezvous found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = find_rendezvous(calls, {row.data(), enter.data(), leave.data(), starts.data(), row.size()},
+                                send_of.data(), wait_of.data());
+    }
+    return nb::make_tuple(to_numpy(std::move(found.end)), to_numpy(std::move(found.inside)),
+                          to_numpy(std::move(found.waits)));
+}
+
+nb::tuple waits(const nb::handle &pool, const nb::tuple &codes, const nb::tuple &collective, const Ints &waiting,
+                const Ints &send_of, const nb::tuple &completed, const Column<uint32_t> &main_tids, bool is_one_clock)
+{
+    const PoolColumns columns(pool, codes);
+    const CallColumns calls = columns.view();
+    const Ints members = nb::cast<Ints>(collective[0], false), need = nb::cast<Ints>(collective[1], false),
+               cause = nb::cast<Ints>(collective[2], false);
+    const Ints started = nb::cast<Ints>(completed[0], false), finished = nb::cast<Ints>(completed[1], false);
+    bool fits = need.size() == members.size() && cause.size() == members.size() && send_of.size() == calls.count &&
+                started.size() == finished.size() && main_tids.size() == calls.ranks;
+    for (const Ints *rows : {&members, &cause, &waiting, &send_of, &started, &finished})
+        fits = fits && are_rows(*rows, calls.count);
+    if (!fits)
+        throw nb::value_error("what was matched does not fit the rows");
+    const MatchedCalls matched{members.data(), need.data(),    cause.data(),    members.size(),  waiting.data(),
+                               waiting.size(), send_of.data(), started.data(), finished.data(), started.size()};
+    CallWaits found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = split_calls(calls, matched, main_tids.data(), is_one_clock);
+    }
+    return nb::make_tuple(to_numpy(std::move(found.need)), to_numpy(std::move(found.known)),
+                          to_numpy(std::move(found.cause)), to_numpy(std::move(found.for_receiver)));
+}
+
+std::map<std::string, uint32_t> call_traits()
+{
+    return {{"SEND", SEND},
+            {"ISEND", ISEND},
+            {"SENDRECV", SENDRECV},
+            {"RECV", RECV},
+            {"IRECV", IRECV},
+            {"PROBE", PROBE},
+            {"WAIT", WAIT},
+            {"TEST", TEST},
+            {"FINALIZE", FINALIZE},
+            {"COLLECTIVE", COLLECTIVE},
+            {"N_TO_N", N_TO_N},
+            {"TO_ALL", TO_ALL},
+            {"TO_ROOT", TO_ROOT},
+            {"SCAN", SCAN},
+            {"NONBLOCKING", NONBLOCKING},
+            {"SYNCHRONOUS", SYNCHRONOUS},
+            {"FRAMEWORK", FRAMEWORK}};
+}
+
+} // namespace
+
+void bind_matching(nb::module_ &module)
+{
+    module.def("call_traits", &call_traits);
+    module.def("match_collectives", &collectives, nb::arg("pool"), nb::arg("codes"), nb::arg("starts"),
+               nb::arg("members"), nb::arg("comparable").none());
+    module.def("match_messages", &messages, nb::arg("pool"), nb::arg("codes"), nb::arg("starts"), nb::arg("members"),
+               nb::arg("comparable").none());
+    module.def("completed_requests", &requests, nb::arg("pool"), nb::arg("codes"), nb::arg("completions"));
+    module.def("find_rendezvous", &rendezvous, nb::arg("pool"), nb::arg("codes"), nb::arg("threads"),
+               nb::arg("send_of"), nb::arg("wait_of"));
+    module.def("split_calls", &waits, nb::arg("pool"), nb::arg("codes"), nb::kw_only(), nb::arg("collective"),
+               nb::arg("waiting"), nb::arg("send_of"), nb::arg("completed"), nb::arg("main_tids"),
+               nb::arg("is_one_clock"));
+}
+
+} // namespace perfscope
