@@ -5,6 +5,7 @@ import logging
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import ModuleType
@@ -22,6 +23,11 @@ RETRIES = 3
 CONNECT_S = 20.0
 FIRST_WORKER_S = 600.0
 """A batch system may let its first job wait for long."""
+LOOK_S = 2.0
+JOBQUEUE_ACTION = (
+    "Say what a job may have in ~/.config/dask/jobqueue.yaml (cores, memory, account, queue); "
+    "see jobqueue.dask.org."
+)
 SLURM_JOBS = "PERFSCOPE_SLURM_JOBS"
 DEFAULT_SLURM_JOBS = 4
 _SUBMITS = "sbatch"
@@ -60,9 +66,10 @@ def reading_on(scheduler: str) -> Iterator[None]:
         ):
             yield
     elif scheduler == SLURM:
+        refused: list[str] = []
         with (
-            _slurm() as cluster,
-            _connected(distributed, cluster, scheduler) as client,
+            _slurm(refused) as cluster,
+            _connected(distributed, cluster, scheduler, refused) as client,
             spread_by(_Workers(client)),
         ):
             yield
@@ -110,7 +117,10 @@ class _Workers:
 
 
 @contextmanager
-def _connected(distributed: ModuleType, to: Any, told: str) -> Iterator[Any]:
+def _connected(
+    distributed: ModuleType, to: Any, told: str, refused: Sequence[str] = ()
+) -> Iterator[Any]:
+    """A client of the scheduler, when its first worker is there and none was refused."""
     try:
         client = distributed.Client(to, timeout=CONNECT_S, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
@@ -120,14 +130,37 @@ def _connected(distributed: ModuleType, to: Any, told: str) -> Iterator[Any]:
             action="Start one (dask scheduler), or let perfscope do it: --scheduler local:4.",
         ) from error
     with client:
-        _check_workers(client, told)
+        _check_workers(client, told, refused)
         yield client
 
 
-def _check_workers(client: Any, told: str) -> None:
+def _wait_for_a_worker(client: Any, refused: Sequence[str]) -> None:
+    """Returns when a worker is there; a job that the batch system refuses is not waited for."""
+    end = time.monotonic() + FIRST_WORKER_S
+    while not _comes(client):
+        if refused:
+            raise PerfscopeError(
+                "No jobs could be started under Slurm.",
+                why=f"{refused[0]}.",
+                action=JOBQUEUE_ACTION,
+            )
+        if time.monotonic() > end:
+            raise TimeoutError
+
+
+def _comes(client: Any) -> bool:
+    """Whether a worker is there, or comes within LOOK_S."""
+    try:
+        client.wait_for_workers(1, timeout=LOOK_S)
+    except TimeoutError:
+        return False
+    return True
+
+
+def _check_workers(client: Any, told: str, refused: Sequence[str]) -> None:
     """Waits for the first worker and asks all for their version of perfscope."""
     try:
-        client.wait_for_workers(1, timeout=FIRST_WORKER_S)
+        _wait_for_a_worker(client, refused)
         versions = client.run(_version)
     except ModuleNotFoundError as error:
         raise PerfscopeError(
@@ -154,8 +187,34 @@ def _version() -> str:
     return perfscope.__version__
 
 
+def _told_by(job: type[Any], refused: list[str]) -> type[Any]:
+    """A kind of jobs that notes what the batch system says when it refuses one.
+
+    dask-jobqueue starts jobs in the background, where nobody hears of their errors but the log;
+    one that is refused counts as started, and brings no worker.
+    """
+    status = importlib.import_module("distributed.core").Status
+
+    class Job(job):  # type: ignore[misc]
+        async def start(self) -> None:
+            try:
+                await super().start()
+            except (OSError, RuntimeError, ValueError) as error:
+                refused.append(_reason(str(error)) or type(error).__name__)
+                self.status = status.running
+
+    return Job
+
+
+def _reason(text: str) -> str:
+    """What a command printed before it failed, out of what dask-jobqueue says of it; one line."""
+    _, _, printed = text.partition("stderr:")
+    lines = [line.strip() for line in (printed or text).splitlines() if line.strip()]
+    return lines[0].rstrip(".") if lines else ""
+
+
 @contextmanager
-def _slurm() -> Iterator[Any]:
+def _slurm(refused: list[str]) -> Iterator[Any]:
     """Workers in jobs of Slurm; what a job asks for stands in dask-jobqueue's configuration."""
     jobqueue = _package("dask_jobqueue", "", "dask-jobqueue")
     if shutil.which(_SUBMITS) is None:
@@ -167,14 +226,14 @@ def _slurm() -> Iterator[Any]:
     told = os.environ.get(SLURM_JOBS, "")
     jobs = int(told) if told.isdecimal() else DEFAULT_SLURM_JOBS
     try:
-        cluster = jobqueue.SLURMCluster()
+        kind = _told_by(jobqueue.SLURMCluster.job_cls, refused)
+        cluster = jobqueue.SLURMCluster(job_cls=kind)
         cluster.scale(jobs=max(1, jobs))
     except (OSError, ValueError, RuntimeError, TypeError) as error:
         raise PerfscopeError(
             "No jobs could be started under Slurm.",
             why=f"{str(error).splitlines()[0] if str(error) else type(error).__name__}.",
-            action="Say what a job may have in ~/.config/dask/jobqueue.yaml (cores, memory, "
-            "account, queue); see jobqueue.dask.org.",
+            action=JOBQUEUE_ACTION,
         ) from error
     with cluster:
         yield cluster

@@ -5,7 +5,8 @@ pytest loads this file wherever perfscope is installed: it imports nothing until
 
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -34,10 +35,27 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         return None
     directory = config.getoption("--perfscope-dir")
     command = [sys.executable, "-m", "perfscope", "run", "--output", directory, "--"]
-    command += [sys.executable, "-m", "pytest", *config.invocation_params.args]
+    command += [sys.executable, *_how_started(sys.orig_argv[1:]), *config.invocation_params.args]
     sys.stdout.flush()
     os.chdir(config.invocation_params.dir)
     os.execv(sys.executable, command)
+
+
+def _how_started(words: Sequence[str]) -> list[str]:
+    """The interpreter's options (`-O`, `-X dev`) and what makes it pytest.
+
+    Args:
+        words: what the interpreter was started with. A program that calls `pytest.main` is not
+            started again, pytest is.
+    """
+    flags: list[str] = []
+    rest = list(words)
+    while rest and rest[0].startswith("-") and rest[0][1:2] not in ("m", "c", ""):
+        has_value = rest[0] in ("-W", "-X", "--check-hash-based-pycs")
+        flags += rest[: 1 + has_value]
+        del rest[: 1 + has_value]
+    is_script = bool(rest) and Path(rest[0]).name in ("pytest", "py.test")
+    return [*flags, *(rest[:1] if is_script else ["-m", "pytest"])]
 
 
 def pytest_configure(config: pytest.Config) -> None:

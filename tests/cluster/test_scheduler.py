@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -38,10 +38,13 @@ if __name__ == '__main__':
 
 
 def run(
-    command: list[str], cwd: Path, packages: Environment | None
+    command: list[str],
+    cwd: Path,
+    packages: Environment | None,
+    more: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """A command of perfscope with the packages of another environment of the same Python."""
-    variables = {"PYTHONPATH": str(REPOSITORY)}
+    variables = {"PYTHONPATH": str(REPOSITORY), **(more or {})}
     if packages is not None:
         found = next(packages.prefix.glob("lib/python3*/site-packages"))
         variables["PYTHONPATH"] += f"{os.pathsep}{found}"
@@ -98,6 +101,24 @@ def test_what_cannot_be_is_said_in_three_lines(
     done = run(perfscope_command("analyze", ".", "--scheduler", scheduler), tmp_path, dask)
     lines = done.stderr.splitlines()
     assert (done.returncode, lines[0], len(lines)) == (code, what, 3)
+
+
+def test_a_job_that_slurm_refuses_is_said_in_three_lines(tmp_path: Path, dask: Environment) -> None:
+    small().write(tmp_path / "rank0.pt.trace.json")
+    why = "sbatch: error: Batch job submission failed: Invalid account"
+    refusing = tmp_path / "bin" / "sbatch"  # stands for a Slurm that has no account for the user
+    refusing.parent.mkdir()
+    refusing.write_text(f"#!/bin/sh\necho '{why}' >&2\nexit 1\n")
+    refusing.chmod(0o755)
+    more = {
+        "PATH": f"{refusing.parent}{os.pathsep}{os.environ['PATH']}",
+        "DASK_JOBQUEUE__SLURM__CORES": "1",
+        "DASK_JOBQUEUE__SLURM__MEMORY": "1GB",
+    }
+    done = run(perfscope_command("analyze", ".", "--scheduler", "slurm"), tmp_path, dask, more)
+    lines = done.stderr.splitlines()
+    assert (done.returncode, len(lines)) == (3, 3), done.stderr
+    assert lines[:2] == ["No jobs could be started under Slurm.", f"{why}."]
 
 
 def test_without_dask_jobqueue_the_command_that_installs_it_is_told(

@@ -27,8 +27,10 @@ assert shell.run_cell_magic('perfscope', '', 'raise SystemExit(7)') is None
 assert shell.run_cell_magic('perfscope', '-n none', 'pass') is None
 """
 TESTS = """
-import time
-def test_one(): time.sleep(0.05)
+import sys, time
+def test_one():
+    time.sleep(0.05)
+    assert sys.flags.dev_mode and sys.flags.bytes_warning
 def test_two(): assert False
 """
 
@@ -84,7 +86,16 @@ def test_pytest_takes_an_imported_perfscope_without_a_warning(tmp_path: Path) ->
 def test_tests_are_recorded_as_phases(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(TESTS, encoding="utf-8")
     (tmp_path / "test_other.py").write_text("def test_other(): pass", encoding="utf-8")
-    words = ["-m", "pytest", "-p", "perfscope.integrations.pytest_plugin", "--perfscope-dir=rec"]
+    words = [
+        "-X",
+        "dev",
+        "-b",
+        "-m",
+        "pytest",
+        "-p",
+        "perfscope.integrations.pytest_plugin",
+        "--perfscope-dir=rec",
+    ]
     done = subprocess.run(
         [sys.executable, *words, "--perfscope", "test_it.py", "-p", "no:cacheprovider"],
         cwd=tmp_path,
