@@ -1,15 +1,17 @@
 """A job that hangs: what is seen from outside while it does, and what --on-hang keeps of it."""
 
+import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from perfscope.record import hang_watch
 from perfscope.watch import live
-from tests.support.environments import Mpi
+from tests.support.environments import Environment, Mpi
 from tests.support.processes import started
 from tests.support.recording import job_variables, perfscope_command
 from tests.support.waiting import wait_for, wait_for_text
@@ -39,6 +41,34 @@ def train(number):
 for number in range(25):
     perfscope.step(samples=8)
     train(number)
+"""
+
+TORCH_JOB = """
+import os, time, sys
+import torch
+import torch.distributed as dist
+
+own = int(os.environ["PMI_RANK"])
+meeting = "file://" + os.path.abspath("meeting")
+dist.init_process_group("gloo", init_method=meeting, rank=own, world_size=2)
+values = torch.zeros(4)
+
+
+def forget_the_others():
+    open('hanging', 'w').write('yes')
+    while not os.path.exists('go on'):
+        time.sleep(0.02)
+
+
+dist.all_reduce(values)
+dist.barrier()
+if dist.get_rank() == 1:
+    forget_the_others()
+if sys.argv[1] == 'wait':
+    dist.all_reduce(values, async_op=True).wait()
+else:
+    dist.all_reduce(values)
+dist.destroy_process_group()
 """
 
 
@@ -75,6 +105,22 @@ def test_a_hang_is_explained_from_another_shell_and_kept(tmp_path: Path, mpich: 
     over = watch(tmp_path / "trace")
     assert (over.returncode, "over, exit code 0" in over.stdout) == (0, True)
     assert "hang-1.txt" in (tmp_path / "trace" / "run.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("how", ["at once", "wait"])
+def test_a_collective_of_torch_that_has_not_returned_is_told(
+    how: str, tmp_path: Path, mpich: Mpi, environment: Callable[[str], Environment]
+) -> None:
+    (tmp_path / "job.py").write_text(TORCH_JOB, encoding="utf-8")
+    ranks = mpich.command(2, environment("torch").python, "job.py", how)
+    command = perfscope_command("run", "--", *ranks)
+    told = re.compile(r"torch\.distributed\.all_reduce .*#2 .*\(all ranks\) .* rank 0 +rank 1\n")
+    with started(command, cwd=tmp_path) as job:
+        wait_for_text(tmp_path / "hanging")
+        wait_for("the collective", lambda: told.search(watch(tmp_path / "trace").stdout))
+        (tmp_path / "go on").touch()
+        _, errors = job.communicate(timeout=60)
+        assert job.returncode == 0, errors
 
 
 def test_a_job_runs_also_without_its_watcher(

@@ -14,7 +14,7 @@ import numpy as np
 from perfscope.readers.recording import agent_metadata
 from perfscope.schema.enums import EndKind, PhaseKind
 from perfscope.structures import dataclass
-from perfscope.trace.model import OPERATION_DTYPE, PEER_NONE, Communicator, Rank, Table
+from perfscope.trace.model import OPERATION_DTYPE, PEER_NONE, Communicator, Rank, RowFlag, Table
 from perfscope.trace.operations import (
     BY_NAME,
     FIRST_ASYNCHRONOUS_CODE,
@@ -171,8 +171,9 @@ def _with_requests(operations: Table) -> Table:
 
 def _complete_requests(rank: Rank) -> None:
     """A request is complete at the end of the wait for it."""
+    is_over = (rank.operations["flags"] & RowFlag.OPEN) == 0
     waits = rank.operations[
-        (rank.operations["op"] == TORCH_WAIT.code) & (rank.operations["request"] > 0)
+        (rank.operations["op"] == TORCH_WAIT.code) & (rank.operations["request"] > 0) & is_over
     ]
     started = rank.operations[
         (rank.operations["op"] >= FIRST_ASYNCHRONOUS_CODE)

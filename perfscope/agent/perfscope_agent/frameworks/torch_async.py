@@ -73,10 +73,12 @@ def install_work(module: ModuleType) -> None:
             known = _works.get(id(self))
             if known is None or known[0]() is not self or not torch_groups.is_timed():
                 return original(self, *args, **kwargs)
-            begin_ns = monotonic_ns()
-            result = original(self, *args, **kwargs)
+            opened = known[1].begin_wait(known[2])
+            try:
+                result = original(self, *args, **kwargs)
+            finally:
+                torch_groups.end(opened)
             _works.pop(id(self), None)
-            torch_groups.guarded(known[1].emit_wait, known[2], begin_ns, monotonic_ns())
             return result
 
         return wait

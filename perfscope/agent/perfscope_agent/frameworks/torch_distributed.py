@@ -6,14 +6,23 @@ from time import monotonic_ns
 
 from .. import metadata, recorder
 from . import torch_async, torch_compile, torch_flight, torch_groups, torch_volumes
-from .torch_groups import NAME, OUTERMOST, SEPARATOR, group_of, guarded, is_timed, not_blocking
+from .torch_groups import (
+    NAME,
+    OUTERMOST,
+    SEPARATOR,
+    end,
+    group_of,
+    guarded,
+    is_timed,
+    not_blocking,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, Callable
 
-    from .torch_groups import Group
+    from .torch_groups import Group, Open
 
     AnyFunction = Callable[..., Any]
 
@@ -104,10 +113,17 @@ def _make_collective(c10d: ModuleType, name: str) -> Callable[[AnyFunction], Any
                 return original(*args, **kwargs)
             if not is_timed():
                 return original(*args, **kwargs)
-            begin_ns = monotonic_ns()
-            with OUTERMOST:
-                result = original(*args, **kwargs)
-            guarded(_note_collective, c10d, original, name, begin_ns, args, kwargs, result)
+            given: dict[str, Any] = {}
+            opened: list[Open | None] = []
+            guarded(_begin_collective, c10d, original, name, args, kwargs, given, opened)
+            try:
+                with OUTERMOST:
+                    result = original(*args, **kwargs)
+            finally:
+                for one in opened:
+                    end(one)
+            if given and not opened:
+                guarded(_note_start, c10d, name, given, result)
             return result
 
         return collective
@@ -115,30 +131,54 @@ def _make_collective(c10d: ModuleType, name: str) -> Callable[[AnyFunction], Any
     return make
 
 
-def _note_collective(
+def _begin_collective(
     c10d: Any,
     original: AnyFunction,
     name: str,
-    begin_ns: int,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    result: Any,
+    given: dict[str, Any],
+    opened: list[Open | None],
 ) -> None:
-    end_ns = monotonic_ns()
-    given = _bound(original, args, kwargs)
+    """Writes the begin of a call that returns when it is done: a rank may hang in it for ever.
+
+    Args:
+        c10d: the module.
+        original: the function that is called.
+        name: of the operation.
+        args: of the call.
+        kwargs: of the call.
+        given: gets the arguments by name.
+        opened: gets what is to be ended when the call returns.
+    """
+    given.update(_bound(original, args, kwargs))
+    group = group_of(c10d, given.get("group"))
+    if group is None or given.get("async_op"):
+        return
+    data = _data(given)
+    if not group.blocks(data):
+        return
+    root = _root(name, given, group)
+    moved = torch_volumes.volume(name, given, root == group.ranks[group.own])
+    opened.append(group.begin(name, root, moved))
+
+
+def _note_start(c10d: Any, name: str, given: dict[str, Any], result: Any) -> None:
+    """Writes the start of an asynchronous call."""
     group = group_of(c10d, given.get("group"))
     if group is None:
         return
-    root = _root(name, given, group)
-    data = given.get("tensor") if "tensor" in given else next(iter(given.values()), None)
-    moved = torch_volumes.volume(name, given, root == group.ranks[group.own])
-    if not group.blocks(data):
+    if not group.blocks(_data(given)) or not hasattr(result, "wait"):
         # The ordinal counts on: the others' next operation is still this rank's next one.
         group.take_ordinal(name)
-    elif hasattr(result, "wait"):
-        torch_async.starts(result, group, name, root, moved)
-    else:
-        group.emit(name, begin_ns, end_ns, root, moved)
+        return
+    root = _root(name, given, group)
+    moved = torch_volumes.volume(name, given, root == group.ranks[group.own])
+    torch_async.starts(result, group, name, root, moved)
+
+
+def _data(given: dict[str, Any]) -> Any:
+    return given.get("tensor") if "tensor" in given else next(iter(given.values()), None)
 
 
 _parameters: dict[AnyFunction, tuple[str, ...]] = {}

@@ -10,7 +10,9 @@ from . import torch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Any, Callable, Tuple
+
+    Open = Tuple[recorder.Recorder, int]
 
 NAME = "torch.distributed"
 FLIGHT = "torch.flight"
@@ -89,6 +91,25 @@ class Group:
         ending = self._ending if moved is None else self._ending + SEPARATOR + "%d:%d" % moved
         self._write(operation + ending, ordinal, root, begin_ns, end_ns)
         return ordinal
+
+    def begin(self, operation: str, root: int, moved: tuple[int, int] | None) -> Open | None:
+        """Writes that an operation begins: until it is ended, it is what this rank is in."""
+        return self._open(operation, self.take_ordinal(operation), root, moved)
+
+    def begin_wait(self, ordinal: int) -> Open | None:
+        """Writes that the wait for an operation begins, which was started earlier."""
+        return self._open(_WAIT, ordinal, -1, None)
+
+    def _open(
+        self, operation: str, ordinal: int, root: int, moved: tuple[int, int] | None
+    ) -> Open | None:
+        rec = recorder.current
+        if rec is None:
+            return None
+        volume = "" if moved is None else SEPARATOR + "%d:%d" % moved
+        name = rec.name(NAME + SEPARATOR + operation + self._ending + volume)
+        token = int(rec.phase_begin(recorder.Phase.COMMUNICATION, name, ordinal, root))
+        return rec, token
 
     def emit_wait(self, ordinal: int, begin_ns: int, end_ns: int) -> None:
         """Writes the wait for an operation that was started earlier."""
@@ -203,6 +224,12 @@ def not_blocking(backend: str) -> str:
     return "collectives of backend %s do not block the host, and the device is not recorded" % (
         backend
     )
+
+
+def end(opened: Open | None) -> None:
+    """Writes that an operation has returned; a child that was forked in it has no part in it."""
+    if opened is not None and opened[0] is recorder.current:
+        opened[0].phase_end(opened[1])
 
 
 def guarded(action: Callable[..., None], *arguments: Any) -> None:
