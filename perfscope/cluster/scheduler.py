@@ -196,7 +196,10 @@ def _told_by(job: type[Any], refused: list[str]) -> type[Any]:
     status = importlib.import_module("distributed.core").Status
 
     class Job(job):  # type: ignore[misc]
+        """A job that counts as started when it is refused."""
+
         async def start(self) -> None:
+            """Submits it, and notes why it was refused."""
             try:
                 await super().start()
             except (OSError, RuntimeError, ValueError) as error:
