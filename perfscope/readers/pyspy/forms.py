@@ -19,7 +19,7 @@ from perfscope.readers.recording.stack_events import (
 from perfscope.structures import dataclass
 
 Frame = tuple[str, str, int]
-COLLAPSED = re.compile(rb"[^\n]*[^\n;]\([^()\n;]+:\d+\) \d+\r?\n")
+COLLAPSED = re.compile(rb"^[^\n]*[^\n;]\([^()\n;]+:\d+\) \d+\r?\n", re.MULTILINE)
 """A line of the raw form: frames with their places, and how often they were seen."""
 _PLACED = re.compile(r"(.*) \(([^()]*?)(?::(\d+))?\)")
 _PROCESS = re.compile(r"[Pp]rocess (\d{1,9})")
