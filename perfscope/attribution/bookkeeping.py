@@ -3,9 +3,10 @@
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.attribution.ledger import ACCOUNTS, INDEX, IS_COMMUNICATION, FunctionShare, Ledger
+from perfscope.attribution.ledger import ACCOUNTS, INDEX, IS_COMMUNICATION, Ledger
 from perfscope.attribution.preparation import Prepared
 from perfscope.schema.enums import Account
+from perfscope.schema.time import FunctionShare
 
 _IS_OUTSIDE_FOCUS = np.isin(
     np.arange(len(ACCOUNTS)), [INDEX[Account.START_UP], INDEX[Account.SHUTDOWN]]
@@ -51,14 +52,16 @@ def function_shares(prepared: Prepared) -> tuple[FunctionShare, ...]:
             by_line = lines.setdefault(group, {})
             line = trace.frames[level].line
             by_line[line] = by_line.get(line, 0.0) + amount
+    life_s = sum(rank.end_ns - rank.start_ns for rank in trace.ranks) * 1e-9
     shares = [
         FunctionShare(
             function=functions[function][0],
             file=functions[function][1],
             line=max(lines[function, account].items(), key=lambda item: (item[1], -item[0]))[0],
             seconds=sum(by_rank.values()),
-            seconds_by_rank=by_rank,
+            share=sum(by_rank.values()) / life_s if life_s else 0.0,
             account=ACCOUNTS[account],
+            seconds_by_rank=tuple(by_rank.get(rank.number, 0.0) for rank in trace.ranks),
         )
         for (function, account), by_rank in seconds.items()
     ]

@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.schema.enums import COMMUNICATION_ACCOUNTS, Account
+from perfscope.schema.time import FunctionShare
 from perfscope.structures import dataclass
 
 ACCOUNTS: tuple[Account, ...] = tuple(Account)
@@ -13,18 +14,6 @@ IS_COMMUNICATION: npt.NDArray[np.bool_] = np.isin(
     np.arange(len(ACCOUNTS)), [INDEX[account] for account in COMMUNICATION_ACCOUNTS]
 )
 """Which indices of accounts are communication."""
-
-
-@dataclass(frozen=True)
-class FunctionShare:
-    """Seconds that the stack sampler attributes to one function, all ranks together and by rank."""
-
-    function: str
-    file: str
-    line: int  # the line seen most often, 0 unknown
-    seconds: float
-    seconds_by_rank: dict[int, float]
-    account: Account
 
 
 @dataclass(frozen=True)

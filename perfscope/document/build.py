@@ -47,7 +47,7 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
         run=run_facts.run(results, damage),
         verdict=verdict(results, replay, ordered, damage, facts.losses),
         ledger=measures.ledger(results),
-        ledger_functions=measures.ledger_functions(results),
+        ledger_functions=results.ledger.functions,
         unlabeled=measures.unlabeled(results),
         metrics=measures.run_metrics(results, replay),
         losses=losses(facts, ordered),

@@ -12,7 +12,7 @@ from perfscope.schema.common import Efficiencies, Metric, Place
 from perfscope.schema.communication import Collectives, LateArrival
 from perfscope.schema.efficiency import METRICS
 from perfscope.schema.enums import Account
-from perfscope.schema.time import FunctionShare, LedgerAccount, Metrics, Phase, Steps, Unlabeled
+from perfscope.schema.time import LedgerAccount, Metrics, Phase, Steps, Unlabeled
 from perfscope.trace.model import Frame
 
 NS = 1e-9
@@ -33,24 +33,6 @@ def ledger(results: Results) -> tuple[LedgerAccount, ...]:
             meaning=account.meaning,
         )
         for account, by_rank in zip(Account, table.ns, strict=True)
-    )
-
-
-def ledger_functions(results: Results) -> tuple[FunctionShare, ...]:
-    """Computation by function, most seconds first."""
-    table = results.ledger
-    total_s = int(table.life_ns.sum()) * NS
-    return tuple(
-        FunctionShare(
-            function=share.function,
-            file=share.file,
-            line=share.line,
-            seconds=share.seconds,
-            share=share.seconds / total_s if total_s else 0.0,
-            account=share.account.value,
-            seconds_by_rank=tuple(share.seconds_by_rank.get(rank, 0.0) for rank in table.ranks),
-        )
-        for share in table.functions
     )
 
 

@@ -72,7 +72,7 @@ def ledger_parts(document: Analysis) -> Iterator[str]:
     for row in document.ledger_functions:
         yield from _adds_up(row.function, row.seconds, row.seconds_by_rank)
         yield from _share(row.function, row.share, row.seconds, whole)
-        spent[row.account] += row.seconds
+        spent[row.account.value] += row.seconds
     for account, seconds in spent.items():
         yield from _within(account, accounts[account], [seconds])
     unlabeled = document.unlabeled

@@ -7,10 +7,10 @@ import numpy as np
 from perfscope.metrics.efficiency.steps import step_numbers
 from perfscope.metrics.results import Results
 from perfscope.replay.measured import MeasuredWaits
-from perfscope.replay.model import StepCauses
 from perfscope.replay.program import Floats, Ints, Program
 from perfscope.replay.windows import rows_between, window_of
-from perfscope.replay.work_tags import PhaseTags
+from perfscope.replay.work_tags import PhaseTags, resolved
+from perfscope.schema.replay import ReplayedSteps
 
 NS = 1e-9
 MOST_ROWS = 200
@@ -25,7 +25,7 @@ def by_step(
     tags: PhaseTags,
     waits: MeasuredWaits,
     path: tuple[Ints, Ints],
-) -> tuple[StepCauses, ...]:
+) -> tuple[ReplayedSteps, ...]:
     """Path and delay costs of each step; a segment counts for the step in which it ends.
 
     Segments are explained independently of each other, so the steps add up to the run. Empty where
@@ -54,16 +54,22 @@ def by_step(
     for place in range(groups):
         segments = int(edges[place]), int(edges[place + 1])
         costs = _delay_costs(program, gap_ns, tags, waits, segments)
+        direct_s, indirect_s, unattributed_s = (
+            NS * float(np.sum(costs[name])) if costs else 0.0
+            for name in ("direct", "indirect", "unattributed")
+        )
+        waiting_s = direct_s + indirect_s + unattributed_s
         found.append(
-            StepCauses(
+            ReplayedSteps(
                 first=int(numbers[place * size]),
                 count=min(size, len(numbers) - place * size),
                 work_s=NS * float(work[place]),
                 transfer_s=NS * float(transfer[place]),
-                direct_s=NS * float(costs["direct"].sum()) if costs else 0.0,
-                indirect_s=NS * float(costs["indirect"].sum()) if costs else 0.0,
-                unattributed_s=NS * costs["unattributed"] if costs else 0.0,
-                cause=next(iter(tags.delays(costs, 1)), None) if costs else None,
+                waiting_s=waiting_s,
+                direct_s=direct_s,
+                indirect_s=indirect_s,
+                unattributed_s=resolved(unattributed_s),
+                cause=next(iter(tags.delays(costs, waiting_s, most=1)), None) if costs else None,
             )
         )
     return tuple(found)

@@ -7,10 +7,17 @@ import numpy as np
 from perfscope.metrics.results import Results
 from perfscope.replay.by_step import by_step
 from perfscope.replay.measured import measured_waits
-from perfscope.replay.model import Causes, CriticalPath, LinePart
+from perfscope.replay.model import Causes
 from perfscope.replay.program import Floats, Ints, Program
-from perfscope.replay.work_tags import PhaseTags
-from perfscope.schema.replay import PathOfOperation, PathOfPhase, WaitPair
+from perfscope.replay.work_tags import PhaseTags, resolved
+from perfscope.schema.replay import (
+    CriticalPath,
+    PathOfLine,
+    PathOfOperation,
+    PathOfPhase,
+    PathOfRank,
+    WaitPair,
+)
 from perfscope.trace.operations import name_of
 
 NS = 1e-9
@@ -34,7 +41,6 @@ def causes(results: Results, program: Program) -> Causes:
         waits_at_end=program.waits_at_end.astype(np.uint8),
         waits=waits.inside,
     )
-    delays = tags.delays(found)
     charged_ns = float(found["direct"].sum() + found["indirect"].sum())
     path = program.engine.critical_path(gap, program.transfer_ns)
     order = np.argsort(-found["ns"], kind="stable")
@@ -43,8 +49,8 @@ def causes(results: Results, program: Program) -> Causes:
     return Causes(
         path=_path(results, program, gap, path),
         waiting_s=NS * waits.total_ns,
-        unattributed_s=NS * max(0.0, waits.total_ns - charged_ns),
-        delays=delays,
+        unattributed_s=resolved(NS * max(0.0, waits.total_ns - charged_ns)),
+        delays=tags.delays(found, NS * waits.total_ns),
         pairs=tuple(
             WaitPair(numbers[w], numbers[c], NS * ns)
             for w, c, ns in zip(
@@ -80,15 +86,15 @@ def _path(results: Results, program: Program, gap: Floats, path: tuple[Ints, Int
     )
     order = np.argsort(-by_rank.sum(axis=0), kind="stable")
     order = order[(by_rank != 0).any(axis=0)[order]]
-    work_s, transfer_s = NS * float(work.sum()), NS * float(transfer.sum())
     return CriticalPath(
-        length_s=NS * float(work.sum() + transfer.sum()),
-        work_s=work_s,
-        transfer_s=transfer_s,
+        seconds=NS * float(work.sum() + transfer.sum()),
+        work_s=NS * float(work.sum()),
+        transfer_s=NS * float(transfer.sum()),
         by_rank=tuple(
-            (program.ranks[place], NS * float(by_rank[0, place]), NS * float(by_rank[1, place]))
+            PathOfRank(program.ranks[place], *(NS * by_rank[:, place]).tolist())
             for place in order.tolist()
         ),
+        ranks=len(order),
         by_phase=_by_phase(results, program, work_rows, gap),
         by_operation=_by_operation(program, transfer_rows),
         by_line=_by_line(results, program, work_rows),
@@ -126,7 +132,7 @@ def _by_operation(program: Program, transfer_rows: Ints) -> tuple[PathOfOperatio
     return tuple(sorted(found, key=lambda part: (-part.seconds, part.name)))
 
 
-def _by_line(results: Results, program: Program, work_rows: Ints) -> tuple[LinePart, ...]:
+def _by_line(results: Results, program: Program, work_rows: Ints) -> tuple[PathOfLine, ...]:
     labels, frames = results.labels, results.trace.frames
     if labels is None or not len(labels.user_frame):
         return ()
@@ -136,4 +142,8 @@ def _by_line(results: Results, program: Program, work_rows: Ints) -> tuple[LineP
     known = frame >= 0
     spent = np.bincount(frame[known], weights=program.work.ns[pieces][known], minlength=len(frames))
     order = np.argsort(-spent, kind="stable")[:MOST_LINES]
-    return tuple(LinePart(frames[i], NS * float(spent[i])) for i in order.tolist() if spent[i] > 0)
+    return tuple(
+        PathOfLine(frames[i].file, frames[i].line, frames[i].function, NS * float(spent[i]))
+        for i in order.tolist()
+        if spent[i] > 0
+    )

@@ -2,10 +2,10 @@
 
 from enum import Enum
 
+from perfscope.schema.common import DelayCause
 from perfscope.schema.enums import Account, Activity
-from perfscope.schema.replay import PathOfOperation, PathOfPhase, WaitPair
+from perfscope.schema.replay import CriticalPath, ReplayedSteps, WaitPair
 from perfscope.structures import dataclass
-from perfscope.trace.model import Frame
 
 
 class Level(Enum):
@@ -94,68 +94,14 @@ class Persistence:
 
 
 @dataclass(frozen=True)
-class LinePart:
-    """Seconds of the critical path in a function of the user's, at the line that was executed."""
-
-    frame: Frame
-    seconds: float
-
-
-@dataclass(frozen=True)
-class CriticalPath:
-    """The chain of work and transfer that is as long as the run; all compositions are of seconds.
-
-    Work and transfer add up to the length exactly. Parts are sorted, most first; time in no phase
-    has the name "", time of which no sample tells the line is in no line.
-    """
-
-    length_s: float
-    work_s: float
-    transfer_s: float
-    by_rank: tuple[tuple[int, float, float], ...]  # rank, work and transfer
-    by_phase: tuple[PathOfPhase, ...]  # of the work, all of it
-    by_operation: tuple[PathOfOperation, ...]  # of the transfer
-    by_line: tuple[LinePart, ...]  # of the work
-
-
-@dataclass(frozen=True)
-class Delay:
-    """What one kind of work on one rank cost others in waiting (Scalasca's delay cost)."""
-
-    rank: int
-    phase: str | None  # "" outside any phase, None: in communication
-    direct_s: float  # who waited for this rank itself
-    indirect_s: float  # who waited for somebody who had waited for it
-
-    @property
-    def seconds(self) -> float:
-        """Both together."""
-        return self.direct_s + self.indirect_s
-
-
-@dataclass(frozen=True)
-class StepCauses:
-    """What some successive steps add to the critical path, and what they cost in waiting."""
-
-    first: int  # number of the first step
-    count: int  # of steps
-    work_s: float  # on the critical path
-    transfer_s: float
-    direct_s: float  # delay costs; with what is unattributed, all waiting
-    indirect_s: float
-    unattributed_s: float
-    cause: Delay | None  # what cost most in these steps
-
-
-@dataclass(frozen=True)
 class Causes:
     """Who made whom wait, by what, and what the length of the run is made of."""
 
-    path: CriticalPath
+    path: CriticalPath  # all of its parts
     waiting_s: float  # of all ranks; delays and what is unattributed add up to it
     unattributed_s: float
-    delays: tuple[Delay, ...]  # most first
+    delays: tuple[DelayCause, ...]  # most first
     pairs: tuple[WaitPair, ...]  # most first
     block: tuple[tuple[float, ...], ...]  # waiting by blocks of ranks: waiters down, causes across
     ranks_per_block: int
-    steps: tuple[StepCauses, ...] = ()  # in order; empty where no steps are told apart
+    steps: tuple[ReplayedSteps, ...] = ()  # in order; empty where no steps are told apart

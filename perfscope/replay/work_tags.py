@@ -5,10 +5,16 @@ from typing import Any
 import numpy as np
 
 from perfscope.metrics.results import Results
-from perfscope.replay.model import Delay
 from perfscope.replay.program import Floats, Ints, Program
+from perfscope.schema.common import DelayCause
 
 NS = 1e-9
+LEAST_S = 1e-9
+
+
+def resolved(seconds: float) -> float:
+    """What is left of a sum: less than clocks count is what floating-point numbers leave."""
+    return 0.0 if abs(seconds) < LEAST_S else seconds
 
 
 class WorkTags:
@@ -49,18 +55,27 @@ class PhaseTags(WorkTags):
         self.names: tuple[str | None, ...] = (*ids, "", None)
         self._ranks = program.ranks
 
-    def delays(self, found: dict[str, Any], most: int | None = None) -> tuple[Delay, ...]:
-        """What the engine's delay costs say of each rank and phase, most first, at most so many."""
+    def delays(
+        self, found: dict[str, Any], waiting_s: float, *, most: int | None = None
+    ) -> tuple[DelayCause, ...]:
+        """What the engine's delay costs say of each rank and phase, most first, at most so many.
+
+        Args:
+            found: of the engine; nanoseconds.
+            waiting_s: all waiting, of which the shares are.
+            most: how many.
+        """
         width = len(self.names)
         direct, indirect = found["direct"], found["indirect"]
         cells = np.flatnonzero(direct + indirect > 0)
         cells = cells[np.argsort(-(direct + indirect)[cells], kind="stable")][:most]
         return tuple(
-            Delay(
+            DelayCause(
                 rank=self._ranks[cell // width],
                 phase=self.names[cell % width],
                 direct_s=NS * float(direct[cell]),
                 indirect_s=NS * float(indirect[cell]),
+                share=NS * float((direct + indirect)[cell]) / waiting_s if waiting_s else 0.0,
             )
             for cell in cells.tolist()
         )

@@ -91,3 +91,8 @@ class DelayCause:
     direct_s: float
     indirect_s: float
     share: float
+
+    @property
+    def seconds(self) -> float:
+        """Waiting for this rank itself, and for one that had waited for it."""
+        return self.direct_s + self.indirect_s

@@ -1,6 +1,7 @@
 """Where the ranks' time went."""
 
 from perfscope.schema.common import Efficiencies, Metric, Place
+from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
 
 
@@ -24,14 +25,19 @@ class LedgerAccount:
 
 @dataclass(frozen=True)
 class FunctionShare:
-    """Computation outside phases in one function, as stack samples saw it."""
+    """Computation outside phases in one function, as stack samples saw it.
+
+    Attributes:
+        line: seen most often, 0 unknown.
+        share: of all ranks' process lives.
+    """
 
     function: str
     file: str
     line: int
     seconds: float
     share: float
-    account: str
+    account: Account
     seconds_by_rank: tuple[float, ...]
 
 

@@ -23,7 +23,7 @@ def test_functions_by_account_with_the_line_seen_most() -> None:
     assert (share.function, share.file, share.line) == ("crunch", FILE, 7)
     assert share.account is Account.COMPUTATION
     assert share.seconds == pytest.approx(17.0)
-    assert share.seconds_by_rank == pytest.approx({0: 8.0, 1: 9.0})
+    assert share.seconds_by_rank == pytest.approx((8.0, 9.0))
     assert ledger.unlabeled_share == 0.0
     assert ledger.share(Account.COMMUNICATION_WAIT) == pytest.approx(1.0 / 20.0)
     assert ledger.ranks == (0, 1)

@@ -33,11 +33,11 @@ def test_the_critical_path_is_as_long_as_the_run(spec: Spec) -> None:
     program = replay.program
     assert program is not None
     length_s = oracle.replay(program).length * 1e-9
-    assert path.length_s == pytest.approx(length_s, rel=EXACT)
+    assert path.seconds == pytest.approx(length_s, rel=EXACT)
     assert path.work_s + path.transfer_s == pytest.approx(length_s, rel=EXACT)
     assert replay.relative_error == pytest.approx(0.0, abs=EXACT)
-    assert sum(work + transfer for _, work, transfer in path.by_rank) == pytest.approx(length_s)
-    assert sum(work for _, work, _ in path.by_rank) == pytest.approx(path.work_s, abs=1e-9)
+    assert sum(row.work_s + row.transfer_s for row in path.by_rank) == pytest.approx(length_s)
+    assert sum(row.work_s for row in path.by_rank) == pytest.approx(path.work_s, abs=1e-9)
     assert sum(part.seconds for part in path.by_phase) == pytest.approx(path.work_s, abs=1e-9)
     assert sum(part.seconds for part in path.by_operation) == pytest.approx(path.transfer_s)
     ideal = replay.ideal_runtime_s
@@ -92,7 +92,7 @@ def test_a_wait_that_is_passed_on_is_charged_to_its_origin() -> None:
     # rank 1 waits 3 s at once; of the 3 s of rank 0 all come from rank 1's wait of 3 s
     assert first.direct_s == pytest.approx(3.0)
     assert first.indirect_s == pytest.approx(3.0 * 3.0 / 3.0, abs=1e-9)
-    assert found.path.by_rank[0][0] == 2
+    assert found.path.by_rank[0].rank == 2
 
 
 CASES = {
@@ -126,4 +126,4 @@ def test_a_slow_network_is_transfer_on_the_path() -> None:
     assert found is not None
     assert found.path.transfer_s == pytest.approx(41.0, rel=0.001)
     assert found.path.by_operation[0].name == "MPI_Allreduce"
-    assert found.waiting_s < 0.05 * found.path.length_s * 4
+    assert found.waiting_s < 0.05 * found.path.seconds * 4

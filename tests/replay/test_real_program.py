@@ -30,7 +30,7 @@ def test_replay_of_a_real_program(record: Recorder, mpi: Mpi) -> None:
     length_s = results.focus.length_ns * 1e-9
     plain = oracle.replay(program)
     assert plain.length * 1e-9 == pytest.approx(length_s, rel=1e-6)
-    assert found.path.length_s == pytest.approx(length_s, rel=1e-6)
+    assert found.path.seconds == pytest.approx(length_s, rel=1e-6)
     assert replay.ideal_runtime_s is not None
     assert replay.ideal_runtime_s <= length_s
     told = sum(delay.seconds for delay in found.delays) + found.unattributed_s

@@ -299,8 +299,8 @@ def _excess(results: Results, ranks: tuple[int, ...], opening: Opening) -> tuple
     for share in results.ledger.functions:
         if share.account is Account.COMPUTATION:
             frame = Frame(share.function, share.file, share.line)
-            by_rank = share.seconds_by_rank
-            seconds = _later(opening, (share.function, share.file), [*by_rank], [*by_rank.values()])
+            key, ranks_of = (share.function, share.file), results.ledger.ranks
+            seconds = _later(opening, key, ranks_of, share.seconds_by_rank)
             rows.append((f"{share.function}()", "", (frame,), seconds))
     found = []
     for label, phase, where, seconds in rows:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from statistics import median
 
-from perfscope.attribution.ledger import FunctionShare
 from perfscope.attribution.stack_rules import EVALUATION_LIKE
 from perfscope.findings.core import thresholds
 from perfscope.findings.facts.usual_activity import usual_activity
@@ -12,6 +11,7 @@ from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
 from perfscope.schema.enums import Account, Activity, PhaseKind
+from perfscope.schema.time import FunctionShare
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 
@@ -140,12 +140,10 @@ def _from_phase(results: Results, phase: PhaseResult) -> SoloWork | None:
 def _from_function(results: Results, share: FunctionShare) -> SoloWork | None:
     if share.account is not Account.COMPUTATION or _is_mostly_elsewhere(results, share):
         return None
-    position = _alone(list(share.seconds_by_rank.values()))
-    if position is None:
+    position = _alone(list(share.seconds_by_rank))
+    if position is None or share.seconds_by_rank[position] < SOLO_FUNCTION_LEAST_S:
         return None
-    rank = list(share.seconds_by_rank)[position]
-    if share.seconds_by_rank[rank] < SOLO_FUNCTION_LEAST_S:
-        return None
+    rank = results.ledger.ranks[position]
     late = [
         arrival
         for arrival in results.communication.late_arrivals
@@ -163,11 +161,11 @@ def _from_function(results: Results, share: FunctionShare) -> SoloWork | None:
         rank=rank,
         verb=DOES.get(activity, WORKS) if activity else WORKS,
         label=share.function,
-        seconds=share.seconds_by_rank[rank],
+        seconds=share.seconds_by_rank[position],
         waiting_s=sum(a.waiting_s for a in late),
         stall_s=sum(a.stall_s for a in late),
         count=count,
-        each_s=share.seconds_by_rank[rank] / count if count else None,
+        each_s=share.seconds_by_rank[position] / count if count else None,
         every_steps=_every(results, count),
         where=tuple(frames),
         window_s=(min(a.first_s for a in late), max(a.last_s for a in late)),

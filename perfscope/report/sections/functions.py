@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from perfscope.report.formats import percent, seconds
-from perfscope.report.palette import ACCOUNT_ROLES
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
@@ -39,8 +38,7 @@ def _context(result: Analysis) -> Context:
 
 def _columns(labels: Mapping[str, str]) -> tuple[Column, ...]:
     def account(row: FunctionShare) -> Shown:
-        role = row.account if row.account in ACCOUNT_ROLES else "untraced"
-        return Shown(role, labels.get(row.account, row.account))
+        return Shown(row.account.value, labels.get(row.account.value, row.account.label))
 
     return (
         Column("Function", place_of, kind=Kind.PLACE),
