@@ -1,6 +1,7 @@
 """Numbers as people read them: one way to write seconds, bytes, shares and counts everywhere."""
 
 import re
+from collections.abc import Sequence
 from math import isnan
 
 MISSING = "–"
@@ -9,6 +10,8 @@ _BYTE_FACTORS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 _SECOND_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _MINUTES_FROM_S = 120.0
 _HOURS_FROM_S = 7200.0
+TIMES_FROM = 2.0
+"""Larger ratios are told as they are, and not as changes."""
 
 
 def format_seconds(seconds: float | None) -> str:
@@ -74,6 +77,21 @@ def were(number: float, noun: str, several: str = "") -> str:
 def format_ratio(ratio: float | None) -> str:
     """An efficiency or other ratio around one: `0.625`."""
     return MISSING if ratio is None or isnan(ratio) else f"{ratio:.3f}"
+
+
+def format_change(ratio: float | None) -> str:
+    """A ratio as a change: `+4.9 %`, `2.50 times`."""
+    if ratio is None or isnan(ratio):
+        return MISSING
+    change = 100 * (ratio - 1)
+    return f"{change:+.1f} %" if ratio < TIMES_FROM else f"{ratio:.3g} times"
+
+
+def format_changes(bounds: Sequence[float]) -> str:
+    """An interval of ratios as changes, both its ends in one form: `0.91 to 2.5 times`."""
+    if max(bounds) < TIMES_FROM:
+        return " to ".join(map(format_change, bounds))
+    return f"{' to '.join(f'{bound:.3g}' for bound in bounds)} times"
 
 
 def parse_bytes(text: str) -> int:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 TRAINER = ("train_numpy.py", "trainer")
 SGAN = ("sgan_keras.py", "sgan")
 OUT = "study"
+SWEEP = f"sweep --no-reports -o {OUT}"  # the runs are not kept
 """Where the last command of every study puts study.json and study.html."""
 
 
@@ -103,7 +104,7 @@ STUDIES = (
         TRAINER,
         (
             (
-                f"sweep -o {OUT} --env OMP_NUM_THREADS=1,2,4 --oversubscribe --repeat 3 -- "
+                f"{SWEEP} --env OMP_NUM_THREADS=1,2,4 --oversubscribe --repeat 3 -- "
                 f"mpirun -n 2 python train_numpy.py {SHORT}"
             ),
         ),
@@ -115,7 +116,7 @@ STUDIES = (
         SGAN,
         (
             (
-                f"sweep -o {OUT} --var inter=1,2,4 --var intra=1,2,4,256 --steps 2:16 "
+                f"{SWEEP} --var inter=1,2,4 --var intra=1,2,4,256 --steps 2:16 "
                 "--oversubscribe --repeat 3 -- mpirun -n 2 prlimit --as=3600000000 "
                 "python sgan_keras.py --epochs 1 --evaluate-every 0 "
                 "--iterations-per-epoch 16 --evaluate-every 0 --inter-threads {inter} "
@@ -130,7 +131,7 @@ STUDIES = (
         TRAINER,
         (
             (
-                f"sweep -o {OUT} --var ranks=1,2,4 --env OMP_NUM_THREADS=1,2,4 --oversubscribe "
+                f"{SWEEP} --var ranks=1,2,4 --env OMP_NUM_THREADS=1,2,4 --oversubscribe "
                 f"--repeat 2 -- mpirun -n {{ranks}} python train_numpy.py {SHORT}"
             ),
         ),
@@ -142,7 +143,7 @@ STUDIES = (
         TRAINER,
         (
             (
-                f"sweep -o {OUT} --configs sets.yaml --repeat 3 -- mpiexec.hydra -n 2 python "
+                f"{SWEEP} --configs sets.yaml --repeat 3 -- mpiexec.hydra -n 2 python "
                 f"train_numpy.py {SHORT} --network-extra-kib 4096"
             ),
         ),
@@ -155,7 +156,7 @@ STUDIES = (
         TRAINER,
         (
             (
-                f"sweep -o {OUT} --configs libraries.yaml --repeat 3 -- train_numpy.py {SHORT} "
+                f"{SWEEP} --configs libraries.yaml --repeat 3 -- train_numpy.py {SHORT} "
                 "--network-extra-kib 4096"
             ),
         ),

@@ -40,9 +40,9 @@ def stored(place: Path, asked: Asked) -> Plan:
     for name, value in vars(asked).items():
         if value not in (None, (), False) and name not in mutable:
             raise UsageError(
-                "--resume goes on with the sweep as it was asked for.",
-                why="What was run already would not fit other configurations or limits.",
-                action="Leave all but -o, --repeat and --metric out, or start another with -o DIR.",
+                "--resume continues the sweep as it was started.",
+                why="Finished runs would not match other configurations or limits.",
+                action="Give only -o, --repeat and --metric, or start a new sweep with -o DIR.",
             )
     found = plans.read(place)
     return replace(
@@ -98,7 +98,7 @@ def _refuse_nothing_left(count: int, refused: dict[int, str]) -> None:
     raise UsageError(
         f"{which} for more threads than there are CPUs.",
         why=f"{next(iter(refused.values()))}: threads that wait for a CPU say nothing about speed.",
-        action="Ask for fewer ranks or threads, or add --oversubscribe to run them all the same.",
+        action="Ask for fewer ranks or threads, or add --oversubscribe to run them anyway.",
     )
 
 
@@ -132,7 +132,7 @@ def checked_pattern(option: str, pattern: str | None) -> str | None:
     if groups < 1:
         raise UsageError(
             f"{option} {pattern!r} has no group.",
-            why="The number is what stands in the first pair of parentheses.",
+            why="The number is taken from the first pair of parentheses.",
             action=f"Write it as {option} 'accuracy ([0-9.]+)'.",
         )
     return pattern

@@ -54,33 +54,33 @@ GATES = ("warn", "fail")
     "--communication",
     multiple=True,
     metavar="GLOB",
-    help="Kernels of a GPU profile that communicate, by name, beside the known libraries'.",
+    help="GPU kernels that communicate, by name, in addition to those of known libraries.",
 )
 @planned_option
 @click.option(
     "--fail-under",
     type=click.FloatRange(0.0, 1.0),
     metavar="RATIO",
-    help="Exit with 1 when the efficiency (of the devices where they were measured, else parallel "
-    "efficiency) is below this or not available.",
+    help="Exit with 1 if the efficiency (of the devices where they were measured, else parallel "
+    "efficiency) is below this or unavailable.",
 )
 @click.option(
     "--fail-on",
     "fail_on",
     multiple=True,
     metavar="WHAT",
-    help="Exit with 1 when this finding fails; `fail`: any finding fails; `warn`: any warns.",
+    help="Exit with 1 if this finding is a problem; `fail`: any problem; `warn`: also any warning.",
 )
 @click.option(
     "--strict/--no-strict",
     default=True,
-    help="Exit with 4 when the recording is damaged: ranks missing or cut short, records dropped, "
+    help="Exit with 4 if the recording is damaged: ranks missing or cut short, records dropped, "
     "runs mixed [default: --strict].",
 )
 @click.option(
     "--check",
     is_flag=True,
-    help="Also check that the figures of the result agree with each other; exit with 1 if not.",
+    help="Also check the figures of the result against each other; exit with 1 if they disagree.",
 )
 @click.option(
     "--scheduler",
@@ -96,7 +96,7 @@ GATES = ("warn", "fail")
     "trackers",
     multiple=True,
     metavar="WHERE",
-    help="Hand the figures to tensorboard:DIR, wandb:PROJECT or mlflow:URI; may be repeated.",
+    help="Send the figures to tensorboard:DIR, wandb:PROJECT or mlflow:URI; may be repeated.",
 )
 @tables_option
 @click.option("--no-report", is_flag=True, help="Write analysis.json only.")
@@ -121,10 +121,10 @@ def analyze(  # noqa: PLR0913 - one argument an option
     trackers: tuple[str, ...],
     tables: Path | None,
 ) -> int:
-    """Say where the time of a recorded run went, why, and what each fix saves.
+    """Show where a run's time went, why, and what each fix would save.
 
-    PATH is what `perfscope run` wrote, or what another tool did: a file or a directory, also
-    compressed with gzip. Several are joined where they belong to one run.
+    PATH is a recording of `perfscope run` or a trace of another tool: a file or a directory, also
+    compressed with gzip. Several paths that belong to one run are merged.
     """
     from perfscope.document.analysis import analysis
     from perfscope.metrics.results import Options
@@ -172,7 +172,7 @@ def _check_gates(fail_on: Sequence[str]) -> None:
     for gate in fail_on:
         if gate not in known:
             raise UsageError(
-                f"There is no finding {gate!r} to fail on.",
+                f"Unknown finding {gate!r}.",
                 why="--fail-on takes the id of a finding, `warn` or `fail`.",
                 action=f"Use one of: {', '.join(known)}.",
             )
@@ -207,7 +207,7 @@ def _is_sound(document: dict[str, Any]) -> bool:
     for sentence in found:
         tell(f"Check failed: {sentence}")
     if found:
-        tell("This is a fault of perfscope or damage that it did not see: please report it.")
+        tell("This is a bug in perfscope, or damage that it did not detect: please report it.")
     return not found
 
 

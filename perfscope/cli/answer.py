@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from perfscope.cli.options import Forms
     from perfscope.integrations.junit import Case
     from perfscope.schema.study import Study
+    from perfscope.studies.common.run import StudyRun
 
 PAGE_SUFFIXES = (".html", ".htm")
 
@@ -78,8 +79,10 @@ def finish_study(
     from perfscope.report.studies.build import PAGE_FILE, contexts, write_page
     from perfscope.schema import write as written
     from perfscope.studies.common.document import STUDY_FILE
+    from perfscope.studies.common.run_reports import with_links
 
     place, page = results_in(output, document=STUDY_FILE, page=PAGE_FILE)
+    study = with_links(study, page)
     document = written.as_json(study)
     write(place, document)
     for name, content in (beside or {}).items():
@@ -95,6 +98,21 @@ def finish_study(
     for reason in failed:
         tell(f"Gate failed: {reason}")
     return ExitCode.GATE_FAILED if failed else ExitCode.OK
+
+
+def write_reports(runs: Sequence[StudyRun]) -> None:
+    """Writes the reports that are missing; where one cannot be written the study has no link."""
+    from perfscope.report.build import write_report
+    from perfscope.studies.common.run_reports import report_of
+
+    for run in runs:
+        report = report_of(run.path)
+        if report.is_file():
+            continue
+        try:
+            write_report(run.result, report)
+        except OSError as error:
+            tell(f"{report} cannot be written: {error.strerror}")
 
 
 def write_tables(contexts: Any, directory: Path) -> None:

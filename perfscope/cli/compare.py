@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perfscope.cli.answer import finish_study, write_junit, write_text
+from perfscope.cli.answer import finish_study, write_junit, write_reports, write_text
 from perfscope.cli.finite import FiniteRange
 from perfscope.cli.options import (
     Forms,
@@ -16,6 +16,7 @@ from perfscope.cli.options import (
     forms_option,
     junit_option,
     phase_option,
+    reports_option,
     verbose_option,
 )
 from perfscope.errors import PerfscopeError, UsageError
@@ -68,44 +69,45 @@ def spread(arguments: Sequence[str]) -> list[str]:
     multiple=True,
     metavar="PATH...",
     type=click.Path(path_type=Path),
-    help="The runs of the first side, in place of A.",
+    help="Runs of the first side, instead of A.",
 )
 @click.option(
     "--after",
     multiple=True,
     metavar="PATH...",
     type=click.Path(path_type=Path),
-    help="The runs of the second side, in place of B.",
+    help="Runs of the second side, instead of B.",
 )
 @click.option("--label", "labels", multiple=True, metavar="TEXT", help="Name of a side, in order.")
 @click.option(
     "--unit",
     type=click.Choice(UNITS),
-    help="What is compared [default: throughput, else wall time of equal steps, else step time].",
+    help="Measure to compare [default: throughput, else wall time of equal steps, else step time].",
 )
 @click.option(
     "--target",
     metavar="NAME<=VALUE",
-    help="Compare the time until the program reported this: 'loss<=0.15', 'accuracy>=0.9'.",
+    help="Compare the time until the program reports this: 'loss<=0.15', 'accuracy>=0.9'.",
 )
 @click.option(
     "--factor",
     type=FiniteRange(1.0, 100.0),
     default=FACTOR,
     show_default=True,
-    help="A difference below this factor is none, however certain.",
+    help="Smallest ratio that counts as a difference, however significant.",
 )
 @click.option(
     "--fail-on",
     "fail_on",
     multiple=True,
     type=click.Choice(GATES),
-    help="Exit with 1: slower beyond noise and factor; unclear: nothing is shown, or too few runs; "
-    "unlike: not like with like; new-finding.",
+    help="Exit with 1 if slower (beyond noise and --factor), unclear (nothing significant, or too "
+    "few runs), unlike (not like with like), or with a new finding.",
 )
 @foa_option
 @phase_option
 @forms_option
+@reports_option
 @junit_option
 @click.option("--markdown", metavar="FILE", help="Write Markdown for a pull request; - is stdout.")
 @click.option(
@@ -129,14 +131,15 @@ def compare(  # noqa: PLR0913 - one argument an option
     foa: str | None,
     phase_rules: tuple[tuple[str, str], ...],
     forms: Forms,
+    reports: bool,
     markdown: str | None,
     junit: Path | None,
     output: Path | None,
 ) -> int:
     """Compare runs: environment first, then speed, efficiencies, time and findings.
 
-    A side is a run or a directory of runs, which are its repeats. More than two sides are each
-    compared with the first. Record at least four repeats a side to see small differences.
+    A side is a run, or a directory whose runs are its repeats. Each further side is compared with
+    the first. Record at least four repeats per side to detect small differences.
 
     \b
     perfscope compare before/ after/ --fail-on slower
@@ -149,6 +152,8 @@ def compare(  # noqa: PLR0913 - one argument an option
     chosen = _measure(unit, target)
     options = Options(focus=foa, phase_rules=phase_rules)
     sides = read_sides(groups, names=names, options=options, progress=tell)
+    if reports:
+        write_reports([run for side in sides for run in side.all_runs])
     study = build(sides, measure=chosen, factor=factor)
     return finish_study(
         study,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from perfscope.doctor.check import Outcome
 
 SCHEMA_VERSION = "1"
-_STYLES = {"ok": "green", "warning": "yellow", "problem": "bold red", "not there": "dim"}
+_STYLES = {"ok": "green", "warning": "yellow", "problem": "bold red", "missing": "dim"}
 _LABEL_WIDTH = 9
 
 
@@ -30,9 +30,9 @@ _LABEL_WIDTH = 9
     type=click.Path(path_type=Path),
     default=Path(DEFAULT_NAME),
     metavar="DIR",
-    help=f"The run directory that a recording would get [default: {DEFAULT_NAME}].",
+    help=f"The run directory to check [default: {DEFAULT_NAME}].",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as one JSON document.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @click.option(
     "--timeout",
     "timeout_s",
@@ -40,7 +40,7 @@ _LABEL_WIDTH = 9
     default=30.0,
     show_default=True,
     metavar="SECONDS",
-    help="Bound on the start of two ranks with each mpirun.",
+    help="Longest wait for two ranks to start, for each mpirun.",
 )
 @verbose_option
 def doctor(
@@ -95,7 +95,7 @@ def _print(rows: list[tuple[str, Outcome]], problems: int) -> None:
     for _, outcome in rows:
         _print_row(console, outcome)
     noun = "problem" if problems == 1 else "problems"
-    end = f"{problems} {noun}" if problems else "Nothing stands in the way of a recording."
+    end = f"{problems} {noun}" if problems else "Ready to record."
     console.print()
     _line(console, end, style="bold red" if problems else "green")
 

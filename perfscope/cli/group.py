@@ -22,17 +22,17 @@ from perfscope.output import finish, give_up, tell, tell_lines, warnings_told
 # Command -> what `perfscope --help` says of it; its module is loaded when it is used.
 COMMANDS = {
     "run": "Start a job and record it.",
-    "watch": "Show a job while it runs: rates, who waits for whom, memory, hangs.",
-    "analyze": "Read a recording: verdict, report.html, analysis.json.",
+    "watch": "Monitor a running job: rates, who waits for whom, memory, hangs.",
+    "analyze": "Analyze a recording: verdict, report.html, analysis.json.",
     "compare": "Compare runs: slower or faster, or noise; where the time went.",
-    "scaling": "Say what more ranks, cores, GPUs or nodes give, and what limits it.",
+    "scaling": "Show what more ranks, cores, GPUs or nodes gain, and what limits scaling.",
     "export": "Write a trace for other tools: OTF2, Chrome, Parquet, CSV.",
-    "redact": "Write a copy of a recording that can be handed to others.",
-    "sweep": "Run a command in many configurations; say which is best and why.",
-    "formats": "List the files of other tools that can be analyzed, and what each can tell.",
-    "whatif": "Predict what a change of your own would save.",
-    "history": "Trends over commits and dates, a badge, an index of reports.",
-    "doctor": "See what works on this machine, and the fix for what does not.",
+    "redact": "Write a copy of a recording to share, with hashes in place of names.",
+    "sweep": "Run a command in many configurations; show which is best and why.",
+    "formats": "List supported formats of other tools and what each of them can tell.",
+    "whatif": "Predict what a change would save.",
+    "history": "Show trends over commits and dates, with a badge and an index of reports.",
+    "doctor": "Check this machine, with a fix for whatever does not work.",
 }
 WIDEST_HELP, NARROWEST_HELP = 80, 30  # columns
 _INTERRUPTED = 130
@@ -113,7 +113,7 @@ def _meant(words: list[str]) -> str:
 
 
 # \b keeps click from folding the lines behind it.
-_HELP = """Find out where the time, the memory and the threads of a training job go, and why.
+_HELP = """Find out where the time, memory and threads of a training job go, and why.
 
 \b
 perfscope run -- mpirun -n 4 python train.py
@@ -181,7 +181,7 @@ def _refuse_nothing(words: Sequence[str]) -> None:
 
 def _too_large(error: MemoryError) -> PerfscopeError:
     problem = PerfscopeError(
-        "The memory of this machine does not suffice.",
+        "This machine does not have enough memory.",
         why=f"An allocation failed: {str(error) or 'the system refused it'}.",
         action="Use a machine with more memory, or give fewer or smaller files.",
     )
@@ -201,7 +201,7 @@ def _no_room(error: OSError) -> PerfscopeError:
 
 def _unexpected(error: Exception) -> PerfscopeError:
     problem = PerfscopeError(
-        "perfscope failed on something it did not expect",
+        "perfscope ran into an unexpected error",
         why=f"{type(error).__name__}: {error}",
         action="please report this with the output of the same command and -v",
     )

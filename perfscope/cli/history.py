@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 import click
 
-from perfscope.cli.answer import finish_study
+from perfscope.cli.answer import finish_study, write_reports
 from perfscope.cli.finite import FiniteRange
-from perfscope.cli.options import Forms, forms_option, verbose_option
+from perfscope.cli.options import Forms, forms_option, reports_option, verbose_option
 from perfscope.errors import PerfscopeError
 from perfscope.output import tell
 
@@ -32,14 +30,14 @@ FACTOR = 1.02
     type=FiniteRange(1.0, 100.0),
     default=FACTOR,
     show_default=True,
-    help="A change of level below this factor is none.",
+    help="Smallest ratio that counts as a change.",
 )
-@click.option("--ignore-command", is_flag=True, help="Runs of different commands are one trend.")
-@click.option("--reports", is_flag=True, help="Write report.html beside each run that has none.")
+@click.option("--ignore-command", is_flag=True, help="Runs of any command are one trend.")
+@reports_option
 @click.option(
     "--fail-on",
     type=click.Choice(["worse"]),
-    help="Exit with 1 when the last change of speed was for the worse.",
+    help="Exit with 1 if the last change in speed was for the worse.",
 )
 @forms_option
 @click.option(
@@ -62,19 +60,18 @@ def history(
 ) -> int:
     """Show how speed, efficiency and memory changed over the recordings below DIR.
 
-    Runs are ordered by date and put together by commit, which `perfscope run` notes. A run that
-    cannot be read is named and left out.
+    Runs are ordered by date and grouped by commit, which `perfscope run` records. Runs that cannot
+    be read are named and left out.
     """
     from perfscope.report.studies.badge import BADGE_FILE, badge_svg
 
     runs, unreadable = _read(paths)
     directory = output or (paths[0] if paths[0].is_dir() else paths[0].parent)
     if reports:
-        _write_reports(runs)
+        write_reports(runs)
     study = build(
         runs,
         unreadable=unreadable,
-        directory=directory,
         factor=factor,
         ignore_command=ignore_command,
     )
@@ -122,11 +119,10 @@ def build(
     runs: Sequence[StudyRun],
     *,
     unreadable: Sequence[Unread],
-    directory: Path,
     factor: float,
     ignore_command: bool,
 ) -> Study:
-    """study.json of a history; `directory` is where the page will lie, for its links."""
+    """study.json of a history."""
     from perfscope.schema.study import HistoryRunRow
     from perfscope.studies.common import document
     from perfscope.studies.findings.catalog import judge_study
@@ -141,7 +137,6 @@ def build(
             start_unix_s=run.result.run.start_unix_s,
             day=day(run.started_s) if run.started_s else "",
             commit=run.result.run.commit,
-            report=report_link(run, directory),
         )
         for run in runs
     ]
@@ -153,39 +148,3 @@ def build(
         findings=judge_study("history", found),
         how_measured=history_words.how_measured(shown),
     )
-
-
-def report_of(run: StudyRun) -> Path:
-    """Where the report of a run lies when it has one."""
-    from perfscope.cli.analyze import REPORT_FILE
-
-    return (run.path if run.path.is_dir() else run.path.parent) / REPORT_FILE
-
-
-def report_link(run: StudyRun, directory: Path) -> str | None:
-    """The report of a run as a link from a page in a directory; None when it has none."""
-    from perfscope.files import resolved
-
-    report = report_of(run)
-    if not report.is_file():
-        return None
-    try:
-        relative = os.path.relpath(resolved(report), resolved(directory))
-    except ValueError:
-        return None
-    linked = quote(os.fsencode(relative))
-    return linked if linked.startswith("../") else f"./{linked}"
-
-
-def _write_reports(runs: Sequence[StudyRun]) -> None:
-    """Writes the reports that are missing; where one cannot be written the page has no link."""
-    from perfscope.report.build import write_report
-
-    for run in runs:
-        report = report_of(run)
-        if report.is_file():
-            continue
-        try:
-            write_report(run.result, report)
-        except OSError as error:
-            tell(f"{report} cannot be written: {error.strerror}")

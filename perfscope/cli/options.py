@@ -38,6 +38,9 @@ verbose_option = click.option(
     expose_value=False,  # read by `group.execute`, which shows errors
     help="Show a traceback with an error.",
 )
+reports_option = click.option(
+    "--reports", is_flag=True, help="Write report.html beside each run that has none."
+)
 foa_option = click.option(
     "--foa",
     metavar="WINDOW",
@@ -49,7 +52,7 @@ phase_option = click.option(
     multiple=True,
     callback=_rules,
     metavar="ID=GLOB",
-    help="Functions that are a phase, by name: --phase evaluate='*validate*'. May be repeated.",
+    help="Functions that form a phase, by name: --phase evaluate='*validate*'. May be repeated.",
 )
 tables_option = click.option(
     "--csv",
@@ -65,7 +68,7 @@ planned_option = click.option(
     "--planned-steps",
     type=click.IntRange(1),
     metavar="N",
-    help="Steps of the run that you plan: gains are also told for these.",
+    help="Steps of the planned run, for which savings are given as well.",
 )
 
 

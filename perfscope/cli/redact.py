@@ -34,7 +34,7 @@ perfscope redact trace/ -o for-support/
 )
 @verbose_option
 def redact(path: Path, *, output: Path) -> int:
-    """Write a copy of a recording that can be handed to others."""
+    """Write a copy of a recording to share: hashes in place of names, paths and commands."""
     from perfscope.export.target import completed
     from perfscope.redaction.write import redact as write
 

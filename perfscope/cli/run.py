@@ -32,7 +32,7 @@ class _Size(click.ParamType[int]):
         except ValueError:
             self.fail(f"{value!r} is not a size; write it as 256M or 1G", param, ctx)
         if size_bytes < _LEAST_BYTES:
-            self.fail(f"{value!r} is too little; give at least 1M", param, ctx)
+            self.fail(f"{value!r} is too small; the minimum is 1M", param, ctx)
         return size_bytes
 
 
@@ -145,52 +145,52 @@ perfscope run --output runs/baseline -- python train.py
     type=_Size(),
     default=DEFAULT_MAX_BYTES,
     metavar="SIZE",
-    help="Most that one process may write [default: 256M]; beyond it only totals are kept.",
+    help="Limit per process [default: 256M]; beyond it only totals are kept.",
 )
 @click.option(
     "--sample-hz",
     type=_RATE,
     default=DEFAULT_HZ,
     show_default=True,
-    help="Samples of memory, threads and CPU per second; 0 for none.",
+    help="Samples per second of memory, threads and CPU; 0: off.",
 )
 @click.option(
     "--stack-hz",
     type=_STACK_RATE,
     default=DEFAULT_STACK_HZ,
     show_default=True,
-    help="Most samples of the Python stack per second; 0 for none.",
+    help="Maximum Python stack samples per second; 0: off.",
 )
 @click.option(
     "--gpu-hz",
     type=_GPU_RATE,
     default=DEFAULT_GPU_HZ,
     show_default=True,
-    help="Samples of NVIDIA GPUs per second, through their driver; 0 for none.",
+    help="Samples per second of NVIDIA GPUs, through their driver; 0: off.",
 )
 @click.option(
     "--steps",
     type=Steps(),
     metavar="A:B",
-    help="Record MPI calls one by one only from step A up to, not including, step B; totals go on.",
+    help="Record single MPI calls only from step A up to, not including, step B; totals: always.",
 )
 @click.option(
     "--stop-after",
     type=click.IntRange(min=0),
     metavar="N",
-    help="End the job (SIGTERM) when rank 0 has recorded step N; perfscope then exits with 0.",
+    help="Stop the job (SIGTERM) after step N of rank 0; perfscope then exits with 0.",
 )
 @click.option(
     "--torch-profiler",
     type=_Window(),
     metavar="A:B",
-    help="PyTorch's profiler from step A up to, not including, step B; one trace a rank.",
+    help="Run PyTorch's profiler from step A up to, not including, step B; one trace per rank.",
 )
 @click.option(
     "--tf-profiler",
     type=_Window(),
     metavar="A:B",
-    help="TensorFlow's profiler from step A up to, not including, step B; kept with the records.",
+    help="Run TensorFlow's profiler from step A up to, not including, step B.",
 )
 @click.option(
     "--stacks",
@@ -214,16 +214,16 @@ perfscope run --output runs/baseline -- python train.py
     "--memory-detail",
     type=_MemoryDetail(),
     metavar="RANK[:ENGINE]",
-    help="Which lines of this rank keep memory, by memray (tracemalloc, memory_profiler: slower).",
+    help="Record which lines of this rank hold memory, with memray or a slower ENGINE.",
 )
 @click.option(
     "--on-hang",
     "on_hang_s",
     type=click.FloatRange(min=1),
     metavar="SECONDS",
-    help="Keep the stacks and pending collectives of all ranks when none makes progress so long.",
+    help="Save all ranks' stacks and pending collectives when none makes progress for this long.",
 )
-@click.option("--quiet", "-q", is_flag=True, help="Say nothing but what went wrong.")
+@click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
 def run(

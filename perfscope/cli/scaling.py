@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perfscope.cli.answer import finish_study
+from perfscope.cli.answer import finish_study, write_reports
 from perfscope.cli.options import (
     Forms,
     foa_option,
     forms_option,
     phase_option,
+    reports_option,
     verbose_option,
 )
 from perfscope.output import tell
@@ -33,29 +34,30 @@ CSV_FILE = "scaling.csv"
 @click.option(
     "--axis",
     type=click.Choice(["ranks", "cores", "threads", "gpus", "nodes"]),
-    help="What grows [default: what the runs differ in].",
+    help="What is scaled [default: whatever differs between the runs].",
 )
 @click.option(
     "--weak/--strong",
     "weak",
     default=None,
-    help="Whether the problem grew with the ranks [default: told from the runs].",
+    help="Whether the problem size grew with the ranks [default: detected].",
 )
 @click.option(
     "--formula",
     type=click.Choice(["pop", "bsc", "pypop", "pypop-additive", "cube"]),
     default="pop",
     show_default=True,
-    help="Whose serialization and transfer efficiency.",
+    help="Whose definition of serialization and transfer efficiency.",
 )
 @click.option(
     "--external",
     multiple=True,
     metavar="FILE.csv",
     type=click.Path(path_type=Path),
-    help="Series to draw beside: series,size,time_s (or samples_per_s, speedup). May be repeated.",
+    help="Series to plot alongside: series,size,time_s (or samples_per_s, speedup); repeatable.",
 )
 @forms_option
+@reports_option
 @click.option(
     "--output",
     "-o",
@@ -76,11 +78,12 @@ def scaling(  # noqa: PLR0913 - one argument an option
     formula: str,
     external: tuple[Path, ...],
     forms: Forms,
+    reports: bool,
     output: Path,
     foa: str | None,
     phase_rules: tuple[tuple[str, str], ...],
 ) -> int:
-    """Say what more ranks, cores, GPUs or nodes give, and what limits it.
+    """Show what more ranks, cores, GPUs or nodes gain, and what limits scaling.
 
     RUN is a run directory, a trace of another tool, or an analysis.json. Runs of one size are
     repeats of each other.
@@ -97,6 +100,8 @@ def scaling(  # noqa: PLR0913 - one argument an option
     series = [found for path in external for found in read_external(path)]
     options = Options(focus=foa, phase_rules=phase_rules)
     loaded = load_runs(runs, options=options, progress=tell)
+    if reports:
+        write_reports(loaded)
     found = study.scaling(
         loaded, axis=Axis(axis) if axis else None, weak=weak, variant=Variant(formula)
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perfscope.cli.answer import finish_study
+from perfscope.cli.answer import finish_study, write_reports
 from perfscope.cli.options import Forms, forms_option, verbose_option
 from perfscope.cli.run import Steps
 from perfscope.errors import ExitCode, UsageError
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
 DEFAULT_DIRECTORY = "sweep"
 INTERRUPTED = 130
+MOST_REPORTS = 100  # of runs, written for the study to lead to
 
 # \b keeps click from folding the lines behind it.
-_HELP = """Run COMMAND in many configurations, record each run, and say which is best and why.
+_HELP = """Run COMMAND in many configurations, record each run, and show which is best and why.
 
 \b
 perfscope sweep --env OMP_NUM_THREADS=1,2,4 --var ranks=1,2,4 -- \\
@@ -34,8 +35,8 @@ perfscope sweep --env OMP_NUM_THREADS=1,2,4 --var ranks=1,2,4 -- \\
 perfscope sweep --configs libraries.yaml --repeat 3 -- python train.py
 perfscope sweep --resume
 
-Every combination of --env, --var and the sets of --configs is run once a repeat. After any
-interruption the same command, or --resume, goes on where it stopped.
+Every combination of --env, --var and the sets of --configs is run once per repeat. After an
+interruption, the same command or --resume continues where it stopped.
 """
 
 
@@ -71,7 +72,7 @@ def _seconds(_context: click.Context, _option: click.Parameter, value: str | Non
     "variables",
     multiple=True,
     metavar="NAME=V,V...",
-    help="Texts in the place of {NAME} in the command.",
+    help="Values to substitute for {NAME} in the command.",
 )
 @click.option(
     "--configs",
@@ -90,21 +91,21 @@ def _seconds(_context: click.Context, _option: click.Parameter, value: str | Non
     "--stop-after", type=click.IntRange(min=0), metavar="N", help="End each run after step N."
 )
 @click.option(
-    "--time-limit", callback=_seconds, metavar="TIME", help="Most time of one run: 90s, 10m, 2h."
+    "--time-limit", callback=_seconds, metavar="TIME", help="Time limit per run: 90s, 10m, 2h."
 )
 @click.option(
-    "--oversubscribe", is_flag=True, help="Also run what asks for more threads than CPUs."
+    "--oversubscribe", is_flag=True, help="Also run configurations with more threads than CPUs."
 )
 @click.option(
     "--search",
     type=click.IntRange(1, 10_000),
     metavar="N",
-    help="Try N configurations that Optuna chooses, not all.",
+    help="Let Optuna choose N configurations instead of running all.",
 )
 @click.option(
     "--metric",
     metavar="REGEX",
-    help="A value in the job's output, shown beside the speed: 'accuracy ([0-9.]+)'.",
+    help="A value in the job's output to show beside the speed: 'accuracy ([0-9.]+)'.",
 )
 @click.option(
     "--throughput",
@@ -115,14 +116,14 @@ def _seconds(_context: click.Context, _option: click.Parameter, value: str | Non
     "--sbatch",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write Slurm job scripts there instead of running.",
+    help="Write Slurm job scripts to DIR instead of running.",
 )
 @click.option(
     "--sbatch-option",
     "sbatch_options",
     multiple=True,
     metavar="OPTION",
-    help="A line for the scripts: --partition=short.",
+    help="An #SBATCH option for the scripts: --partition=short.",
 )
 @click.option(
     "--output",
@@ -132,11 +133,14 @@ def _seconds(_context: click.Context, _option: click.Parameter, value: str | Non
     metavar="DIR",
     help=f"Where runs and study go [default: {DEFAULT_DIRECTORY}].",
 )
-@click.option("--resume", is_flag=True, help="Go on with the sweep in DIR; needs no command.")
+@click.option("--resume", is_flag=True, help="Resume the sweep in DIR; no command needed.")
+@click.option("--no-run", is_flag=True, help="Run nothing; build the study from the existing runs.")
 @click.option(
-    "--no-run", is_flag=True, help="Start nothing: make the study of the runs that are there."
+    "--reports/--no-reports",
+    default=True,
+    help="Write a report.html for each run (up to 100) and link to it from the study.",
 )
-@click.option("--dry-run", is_flag=True, help="List the configurations and end.")
+@click.option("--dry-run", is_flag=True, help="List the configurations and exit.")
 @click.option("--only", type=int, hidden=True)
 @forms_option
 @verbose_option
@@ -147,6 +151,7 @@ def sweep(  # noqa: PLR0913 - one argument an option
     output: Path,
     resume: bool,
     no_run: bool,
+    reports: bool,
     dry_run: bool,
     only: int | None,
     forms: Forms,
@@ -178,7 +183,7 @@ def sweep(  # noqa: PLR0913 - one argument an option
             interrupted = _run_all(plan, place, is_old=is_old)
             if interrupted:
                 return INTERRUPTED
-        return _study(place, forms=forms)
+        return _study(place, forms=forms, reports=reports)
 
 
 def _list(plan: Plan) -> int:
@@ -235,11 +240,11 @@ def _run_all(plan: Plan, place: Path, *, is_old: bool) -> bool:
         total = min(total, plan.search * plan.repeat)
     if is_old:
         done = sum(store.finished(run) is not None for run in plan.runs())
-        _tell(f"going on with the sweep in {place}: {done} of {total} runs are finished")
+        _tell(f"resuming the sweep in {place}: {done} of {total} runs are finished")
     for number, why in sorted(plan.refused.items())[:1]:
         more = f", and {len(plan.refused) - 1} more" if len(plan.refused) > 1 else ""
         label = plan.configurations[number - 1].label
-        _tell(f"not run: {label} ({why}){more}; --oversubscribe runs them all the same")
+        _tell(f"not run: {label} ({why}){more}; --oversubscribe runs them anyway")
     try:
         with _stopped_in_order():
             work_through(plan, runs, place=place, total=total, tell=_tell)
@@ -247,7 +252,7 @@ def _run_all(plan: Plan, place: Path, *, is_old: bool) -> bool:
         done = sum(store.finished(run) is not None for run in plan.runs())
         named = shlex.quote(str(place))
         _tell(f"stopped: {done} of {total} runs are finished and kept in {place}")
-        _tell(f"go on with:         perfscope sweep --resume -o {named}")
+        _tell(f"resume with:        perfscope sweep --resume -o {named}")
         _tell(f"study what is done: perfscope sweep --resume --no-run -o {named}")
         return True
     return False
@@ -275,13 +280,16 @@ def _measure(place: Path) -> Callable[..., float | None]:
     return Measurer(place).value_of
 
 
-def _study(place: Path, *, forms: Forms) -> int:
+def _study(place: Path, *, forms: Forms, reports: bool) -> int:
     """Makes study.json and study.html of what is finished, and prints it."""
     from perfscope.studies.findings.catalog import judge_study
     from perfscope.sweep.study.build import as_study, read
 
     sweep = read(place, progress=lambda text: _tell(text, is_passing=True))
     found = as_study(sweep, judge_study("sweep", sweep))
+    if reports:
+        _tell("writing the reports of the runs", is_passing=True)
+        write_reports([one.run for one in sweep.runs if one.run is not None][:MOST_REPORTS])
     rewrite("")
     return finish_study(found, place, forms=forms)
 

@@ -24,12 +24,12 @@ perfscope watch trace/ --once               one picture; exit code 1 when the jo
 
 @click.command(help=_HELP)
 @click.argument("path", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--once", is_flag=True, help="Print one picture and end.")
+@click.option("--once", is_flag=True, help="Print one snapshot and exit.")
 @click.option(
     "--html",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write a page instead, again and again.",
+    help="Write an HTML page instead, again and again.",
 )
 @click.option(
     "--interval",
@@ -38,7 +38,7 @@ perfscope watch trace/ --once               one picture; exit code 1 when the jo
     default=2.0,
     show_default=True,
     metavar="SECONDS",
-    help="Between two pictures.",
+    help="Time between two updates.",
 )
 @click.option(
     "--window",
@@ -47,7 +47,7 @@ perfscope watch trace/ --once               one picture; exit code 1 when the jo
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="Time that rates and efficiencies are taken over.",
+    help="Time over which rates and efficiencies are taken.",
 )
 @click.option(
     "--stalled-after",
@@ -56,7 +56,7 @@ perfscope watch trace/ --once               one picture; exit code 1 when the jo
     default=30.0,
     show_default=True,
     metavar="SECONDS",
-    help="Without progress of any rank for so long the job is called stalled.",
+    help="Call the job stalled when no rank makes progress for this long.",
 )
 @click.option("--all-ranks", is_flag=True, help="Show every rank, however many there are.")
 @verbose_option

@@ -50,7 +50,7 @@ class Predictions:
 
 _HELP = """Predict what a change would save, by replaying the run with it.
 
-Several --edit are predicted one by one and all together: gains do not add up.
+Several --edit are predicted one by one and together: savings do not add up.
 
 \b
 remove:WHAT[@RANKS]        the work is not done

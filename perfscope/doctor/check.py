@@ -34,7 +34,7 @@ class State(Enum):
     OK = "ok"
     WARNING = "warning"
     PROBLEM = "problem"
-    NOT_THERE = "not there"
+    NOT_THERE = "missing"
 
 
 @dataclass(frozen=True)

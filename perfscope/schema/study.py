@@ -27,6 +27,7 @@ class StudyRunRow:
 
     Attributes:
         ending: null when every rank ended by itself.
+        report: its own page, as a link from the page of the study; null where there is none.
     """
 
     label: str
@@ -46,16 +47,16 @@ class StudyRunRow:
     parallel_efficiency: float | None
     exit_code: int | None
     ending: str | None
+    report: str | None
 
 
 @dataclass(frozen=True)
 class HistoryRunRow(StudyRunRow):
-    """A run of a history: when it ran, of which commit, and the link to its report."""
+    """A run of a history: when it ran, and of which commit."""
 
     start_unix_s: float | None
     day: str
     commit: Commit | None
-    report: str | None
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -77,6 +78,9 @@ def test_failures_are_data_and_the_study_is_the_same_every_time(
     assert body["quality"] == "accuracy"
     assert body["objective"]["id"] == "runs_per_h"
     first, page = (place / "study.json").read_bytes(), (place / "study.html").read_bytes()
+    report = document["runs"][0]["report"]
+    assert "<h1" in (place / unquote(report)).read_text(encoding="utf-8")
+    assert f'href="{report}"' in page.decode()
     output = place / "runs" / "001-kind=well-r1" / "stdout.txt"
     assert output.read_text() == "accuracy 0.5 accuracy 0.75\n"
     # nothing is run again, and everything comes out the same

@@ -100,7 +100,7 @@ def test_a_launcher_that_works_is_the_fix() -> None:
         (Finished(None, "", "", is_late=True), "in time", "mpirun -iface lo"),
         (Finished(1, "", "it has detected an attempt to run as root."), "as root", "ALLOW_RUN"),
         (Finished(1, "", "There are not enough slots available"), "slots", "--oversubscribe"),
-        (Finished(1, "", ""), "says nothing", "-n 2 hostname"),
+        (Finished(1, "", ""), "no output", "-n 2 hostname"),
     ],
 )
 def test_failures_of_two_ranks_have_their_fix(done: Finished, words: str, fix: str) -> None:
@@ -209,7 +209,7 @@ def test_a_python_without_the_agent_is_said(tmp_path: Path) -> None:
     done = doctor("--json", variables={"PATH": f"{place}:{SYSTEM}"}, cwd=tmp_path)
     row = next(row for row in rows(done) if row["id"] == "agent")
     assert row["state"] == "warning"
-    assert "does not load it" in row["summary"]
+    assert "does not load the agent" in row["summary"]
 
 
 def test_a_check_that_fails_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,4 +253,4 @@ def test_an_environment_without_frameworks_is_not_a_problem(tmp_path: Path) -> N
     done = doctor("--json", variables={"PATH": SYSTEM}, cwd=tmp_path)
     states = {row["id"]: row["state"] for row in rows(done)}
     assert done.returncode == 0, done.stdout
-    assert states["compiler"] in ("ok", "not there")
+    assert states["compiler"] in ("ok", "missing")

@@ -37,7 +37,10 @@ def history_row(
 ) -> HistoryRunRow:
     """A row of `runs` in a history, of no known commit."""
     return HistoryRunRow(
-        **vars(run.row()), start_unix_s=start_unix_s, day=day, commit=None, report=report
+        **(vars(run.row()) | {"report": report}),
+        start_unix_s=start_unix_s,
+        day=day,
+        commit=None,
     )
 
 

@@ -20,8 +20,8 @@ _TIMEOUT_S = 60.0
 def look(around: Surroundings) -> Sequence[Outcome]:
     """Records an empty program of the job's Python in a throw-away directory."""
     if around.python is None:
-        why = "there is no python in PATH; only MPI programs in other languages can be recorded"
-        return [Outcome(_TITLE, State.NOT_THERE, why, "activate the environment of your job")]
+        why = "no python in PATH; only MPI programs in other languages can be recorded"
+        return [Outcome(_TITLE, State.NOT_THERE, why, "activate your job's environment")]
     with tempfile.TemporaryDirectory(prefix="perfscope-doctor-") as place:
         done, metadata = _record(around, Path(place))
     return [_judge(around.python, done, metadata)]
@@ -49,23 +49,23 @@ def _record(around: Surroundings, place: Path) -> tuple[Finished, dict[str, Any]
 def _judge(python: Path, done: Finished, metadata: dict[str, Any]) -> Outcome:
     details = {"python": str(python), "version": metadata.get("python")}
     if done.exit_code != 0:
-        why = f"{python} does not run: {last_line(done.stderr) or 'it takes too long'}"
-        return Outcome(_TITLE, State.PROBLEM, why, "activate the environment of your job", details)
+        why = f"{python} does not run: {last_line(done.stderr) or 'timed out'}"
+        return Outcome(_TITLE, State.PROBLEM, why, "activate your job's environment", details)
     if not metadata:
         words = done.stdout.strip("()\n ").split(",")
         version = tuple(int(word) for word in words if word.strip().isdigit())
-        why = f"{python} (Python {'.'.join(map(str, version))}) does not load it"
+        why = f"{python} (Python {'.'.join(map(str, version))}) does not load the agent"
         if version < _OLDEST:
-            fix = "use Python 3.7 or newer for the job; MPI calls are recorded all the same"
+            fix = "use Python 3.7 or newer for the job; MPI calls are recorded either way"
         else:
             fix = "unset PYTHONNOUSERSITE PYTHONSAFEPATH; start the job without -I, -E or -S"
         return Outcome(_TITLE, State.WARNING, why, fix, details)
     notes = [str(note) for note in metadata.get("agent_notes") or ()]
     if notes:
-        why = f"it starts in {python} and says: {notes[0]}"
+        why = f"starts in {python} and reports: {notes[0]}"
         fix = "please report this with the output of perfscope doctor --json"
         return Outcome(_TITLE, State.WARNING, why, fix, {**details, "notes": notes})
-    why = f"it starts in {python} (Python {metadata.get('python')})"
+    why = f"starts in {python} (Python {metadata.get('python')})"
     return Outcome(_TITLE, State.OK, why, details=details)
 
 

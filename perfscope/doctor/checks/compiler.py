@@ -21,7 +21,7 @@ def look(around: Surroundings) -> Sequence[Outcome]:
         if done.exit_code == 0:
             version = done.stdout.strip().splitlines()[0] if done.stdout.strip() else name
             return [Outcome(_TITLE, State.OK, version, details={"path": found})]
-    why = "there is none; it is needed only to install perfscope from its sources"
+    why = "none found; needed only to install perfscope from source"
     fix = "apt-get install gcc libc6-dev (or: module load gcc)"
     return [Outcome(_TITLE, State.NOT_THERE, why, fix)]
 

@@ -22,17 +22,17 @@ def look(_around: Surroundings) -> Sequence[Outcome]:
     machine = os.uname().machine
     number = _NUMBERS.get(machine)
     if number is None:
-        why = f"how to ask for them is not known on {machine}; nothing that is measured needs them"
-        return [Outcome(_TITLE, State.NOT_THERE, why, "none is needed: perfscope run works")]
+        why = f"perfscope does not know how to read them on {machine}; perfscope does not need them"
+        return [Outcome(_TITLE, State.NOT_THERE, why, "no action needed: perfscope run works")]
     error = _open_error(number)
     details = {"errno": error, "paranoid": _paranoid()}
     if error == 0:
-        return [Outcome(_TITLE, State.OK, "cycles can be counted", details=details)]
+        return [Outcome(_TITLE, State.OK, "available", details=details)]
     if error in (errno.EACCES, errno.EPERM):
-        why = "the kernel does not let this user count; nothing that is measured needs it"
+        why = "the kernel does not allow this user to read them; perfscope does not need them"
         fix = "as root: sysctl kernel.perf_event_paranoid=2 (in a container: --cap-add PERFMON)"
         return [Outcome(_TITLE, State.NOT_THERE, why, fix, details)]
-    why = f"this machine has none ({os.strerror(error)}); nothing that is measured needs them"
+    why = f"not available on this machine ({os.strerror(error)}); perfscope does not need them"
     fix = "a virtual machine gets them from its host (libvirt: <pmu state='on'/>)"
     return [Outcome(_TITLE, State.NOT_THERE, why, fix, details)]
 

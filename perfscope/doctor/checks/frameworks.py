@@ -40,17 +40,17 @@ print(json.dumps(found))
 def look(around: Surroundings) -> Sequence[Outcome]:
     """Asks the metadata of installed packages."""
     if around.python is None:
-        why = "there is no python in PATH"
-        return [Outcome(_TITLE, State.NOT_THERE, why, "activate the environment of your job")]
+        why = "no python in PATH"
+        return [Outcome(_TITLE, State.NOT_THERE, why, "activate your job's environment")]
     command: list[str | Path] = [around.python, "-c", _ASK, *PACKAGES]
     done = finish(command, environment=around.environment, timeout_s=_TIMEOUT_S)
     if done.exit_code != 0:
-        why = f"{around.python} cannot be asked: {last_line(done.stderr) or 'no answer in time'}"
-        fix = "use Python 3.8 or newer; what is imported is recorded in any case"
+        why = f"{around.python} could not be queried: {last_line(done.stderr) or 'timed out'}"
+        fix = "use Python 3.8 or newer; frameworks that the job imports are recorded either way"
         return [Outcome(_TITLE, State.WARNING, why, fix)]
     found = json.loads(done.stdout)
     if not found:
-        why = f"{around.python} has none that is recognized; steps need perfscope.step() there"
+        why = f"{around.python} has no recognized framework; mark steps with perfscope.step()"
         fix = f"{around.python} -m pip install mpi4py numpy (or activate your job's environment)"
         return [Outcome(_TITLE, State.NOT_THERE, why, fix)]
     text = ", ".join(f"{name} {version}" for name, version in found.items())

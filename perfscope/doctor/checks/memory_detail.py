@@ -14,18 +14,18 @@ _ASK = "import memray; print(memray.__version__)"
 def look(around: Surroundings) -> Sequence[Outcome]:
     """Imports memray in the job's Python."""
     if around.python is None:
-        why = "there is no python in PATH to ask with"
-        return [Outcome(_TITLE, State.NOT_THERE, why, "activate the environment of your job")]
+        why = "no python in PATH"
+        return [Outcome(_TITLE, State.NOT_THERE, why, "activate your job's environment")]
     done = finish([around.python, "-c", _ASK], environment=around.environment, timeout_s=_TIMEOUT_S)
     if done.exit_code == 0:
         version = done.stdout.strip()
         return [Outcome(_TITLE, State.OK, f"memray {version}", details={"version": version})]
-    error = last_line(done.stderr) or "no answer in time"
+    error = last_line(done.stderr) or "timed out"
     fix = f"{around.python} -m pip install memray"
     if mentions(error, "No module named"):
-        why = "not installed; --memory-detail needs it, nothing else does"
+        why = "not installed; only --memory-detail needs it"
         return [Outcome(_TITLE, State.NOT_THERE, why, fix, {"error": error})]
-    why = f"installed, and it cannot be imported: {error}"
+    why = f"installed but cannot be imported: {error}"
     return [Outcome(_TITLE, State.WARNING, why, fix, {"error": error})]
 
 

@@ -28,14 +28,14 @@ def look(around: Surroundings) -> Sequence[Outcome]:
 def _launchers(around: Surroundings) -> Outcome:
     found = found_launchers(around.environment, around.python)
     if not found:
-        why = "there is none in PATH; jobs without MPI are recorded all the same"
+        why = "none in PATH; jobs without MPI can still be recorded"
         python = around.python or "python3"
         fix = f"{python} -m pip install mpich mpi4py (needs no root) or: module load mpi"
         return Outcome(_TITLE, State.NOT_THERE, why, fix)
     text = ", ".join(f"{launcher.name} ({launcher.path})" for launcher in found)
     details = {str(launcher.path): launcher.name for launcher in found}
     if not found[0].is_first:
-        why = f"no plain `mpirun` is in PATH, but {text}"
+        why = f"no `mpirun` in PATH, but {text}"
         fix = f'export PATH="{found[0].path.parent}:$PATH"'
         return Outcome(_TITLE, State.WARNING, why, fix, details)
     return Outcome(_TITLE, State.OK, text, details=details)
@@ -50,7 +50,7 @@ def _mpi4py(around: Surroundings) -> list[Outcome]:
         library = told["library"].strip("\0 \n").splitlines()[0]
         summary = f"{told['mpi4py']} of {around.python} uses {library}"
         return [Outcome(_TITLE_MPI4PY, State.OK, summary, details=told)]
-    error = last_line(done.stderr) or "no answer in time"
+    error = last_line(done.stderr) or "timed out"
     if mentions(error, "No module named"):
         why = f"{around.python} has no mpi4py"
         fix = f"{around.python} -m pip install mpi4py"

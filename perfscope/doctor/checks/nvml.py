@@ -60,18 +60,18 @@ def look(around: Surroundings) -> Sequence[Outcome]:
             "perfscope run samples them"
         )
         return [Outcome(_TITLE, State.OK, summary, details=found)]
-    error = last_line(done.stderr) or "no answer in time"
+    error = last_line(done.stderr) or "timed out"
     if not has_driver:
-        why = "no NVIDIA driver is loaded; CPU training needs none"
-        fix = "install NVIDIA's driver where there is a GPU; check with nvidia-smi"
+        why = "no NVIDIA driver is loaded; not needed for CPU training"
+        fix = "install the NVIDIA driver if the machine has a GPU; check with nvidia-smi"
         return [Outcome(_TITLE, State.NOT_THERE, why, fix, {"error": error})]
     if done.exit_code == _NOT_LOADED:
-        why = "there is a driver, and its library libnvidia-ml.so.1 is not found"
+        why = "a driver is loaded, but its library libnvidia-ml.so.1 was not found"
         fix = "set PERFSCOPE_NVML to its path; in a container: --gpus all, or apptainer --nv"
         return [Outcome(_TITLE, State.WARNING, why, fix, {"error": error})]
-    why = f"there is a driver, and NVML does not answer: {error}"
+    why = f"a driver is loaded, but NVML does not respond: {error}"
     return [
-        Outcome(_TITLE, State.WARNING, why, "nvidia-smi (says what is wrong)", {"error": error})
+        Outcome(_TITLE, State.WARNING, why, "nvidia-smi (shows what is wrong)", {"error": error})
     ]
 
 

@@ -49,17 +49,17 @@ def look(_around: Surroundings) -> Sequence[Outcome]:
         command = [sys.executable, "-I", "-c", _MEASURE, str(library)]
         done = finish(command, environment=environment, timeout_s=_TIMEOUT_S)
     if done.exit_code != 0:
-        why = f"it could not be measured: {last_line(done.stderr) or 'no time'}"
+        why = f"could not be measured: {last_line(done.stderr) or 'no time'}"
         fix = "perfscope doctor (on an idle machine)"
         return [Outcome(_TITLE, State.WARNING, why, fix)]
     measured = json.loads(done.stdout)
     record_s = float(measured["record_s"])
     if record_s == 0.0:
-        why = "it could not be told from the cost of a call from Python: the machine is busy"
+        why = "could not be separated from the cost of a Python call: the machine is busy"
         return [Outcome(_TITLE, State.WARNING, why, "perfscope doctor (on an idle machine)")]
     summary = (
-        f"{format_seconds(record_s)} for an MPI call (claimed, and timed at enter and exit by the "
-        f"clock {_clock_source()}), {format_seconds(measured['phase_from_python_s'])} for a phase "
+        f"{format_seconds(record_s)} per MPI call (with both readings of the clock, "
+        f"{_clock_source()}), {format_seconds(measured['phase_from_python_s'])} per phase marked "
         "from Python"
     )
     details = {**measured, "clock": _clock_source()}
@@ -82,7 +82,7 @@ def _fix() -> str:
         available = []
     if "tsc" in available and _clock_source() != "tsc":
         return f"as root: echo tsc > {_CLOCK / 'current_clocksource'}"
-    return "perfscope doctor (again on an idle machine; other work on it slows the measurement)"
+    return "perfscope doctor (again on an idle machine: other load distorts the measurement)"
 
 
 CHECK = Check("record_cost", look)

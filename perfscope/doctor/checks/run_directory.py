@@ -24,13 +24,13 @@ def look(around: Surroundings) -> Sequence[Outcome]:
     details = {"path": str(place), "file_system": found.kind, "is_network": found.is_network}
     problem = _write_problem(place)
     if problem is not None:
-        why = f"{place} cannot be written: {problem}"
+        why = f"{place} is not writable: {problem}"
         return [Outcome(_TITLE, State.PROBLEM, why, _elsewhere(around), details)]
     free_bytes = _free_bytes(place)
     details["free_bytes"] = free_bytes
     where = f"{place} is on {found.kind}, {format_bytes(free_bytes)} free"
     if found.is_network:
-        where += "; ranks record on their nodes and copy there every 5 s"
+        where += "; ranks record to node-local storage and copy there every 5 s"
     if free_bytes < _SCARCE_BYTES:
         return [Outcome(_TITLE, State.PROBLEM, where, _elsewhere(around), details)]
     if free_bytes < _LITTLE_BYTES:

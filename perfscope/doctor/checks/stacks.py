@@ -27,7 +27,7 @@ def look(around: Surroundings) -> Sequence[Outcome]:
     """Lets py-spy read a Python that was started for it."""
     program = spy_program(around.environment)
     if program is None:
-        why = "py-spy is not installed; --stacks needs it, nothing else does"
+        why = "py-spy is not installed; only --stacks needs it"
         return [Outcome(_TITLE, State.NOT_THERE, why, "pip install py-spy")]
     details = {"program": str(program), "ptrace_scope": _scope(), "container": _is_container()}
     version = finish(
@@ -54,8 +54,8 @@ def look(around: Surroundings) -> Sequence[Outcome]:
         waiting.kill()
         waiting.communicate()
     if done.exit_code == 0:
-        return [Outcome(_TITLE, State.OK, f"{version} reads Python processes", details=details)]
-    said = last_line(done.stderr) or "no answer in time"
+        return [Outcome(_TITLE, State.OK, f"{version} can read Python processes", details=details)]
+    said = last_line(done.stderr) or "timed out"
     why = f"{version} cannot read a Python process: {said}"
     return [Outcome(_TITLE, State.WARNING, why, _fix(), details)]
 
@@ -78,7 +78,7 @@ def _fix() -> str:
     scope = _scope()
     if scope is not None and scope > 1 and os.geteuid() != 0:
         return "sysctl -w kernel.yama.ptrace_scope=1 (as root), on every node"
-    return "py-spy dump --pid PID (says what is wrong), as the user who runs the job"
+    return "py-spy dump --pid PID (shows what is wrong), as the user who runs the job"
 
 
 CHECK = Check("stacks", look)

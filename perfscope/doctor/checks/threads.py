@@ -43,17 +43,17 @@ def judge(
         if (text := environment.get(name, "").split(",")[0].strip()).isdigit()
     }
     details = {"allowed": allowed, "machine": machine, "quota": quota, "variables": set_here}
-    cpus = f"{allowed} of {machine} CPUs allowed"
+    cpus = f"{allowed} of {machine} CPUs available"
     if quota is not None:
-        cpus += f", the cgroup grants the time of {quota:g}"
+        cpus += f", limited by the cgroup to the time of {quota:g}"
     too_many = {name: count for name, count in set_here.items() if count > usable}
     if too_many:
         text = ", ".join(f"{name}={count}" for name, count in too_many.items())
-        why = f"{cpus}; {text} is more than they can run"
+        why = f"{cpus}; {text} exceeds that"
         fix = "; ".join(f"export {name}={usable}" for name in too_many)
         return Outcome(_TITLE, State.WARNING, why, fix, details)
     if "OMP_NUM_THREADS" not in set_here and allowed > 1:
-        why = f"{cpus}; OMP_NUM_THREADS is not set: EACH rank that is not bound starts {allowed}"
+        why = f"{cpus}; OMP_NUM_THREADS is not set: each unbound rank starts {allowed}"
         half = max(1, usable // 2)
         fix = f"export OMP_NUM_THREADS={half} (for 2 ranks here; CPUs divided by ranks)"
         return Outcome(_TITLE, State.WARNING, f"{why} threads", fix, details)

@@ -118,24 +118,24 @@ def judge(launcher: FoundLauncher, done: Finished, attempt: Attempt, *, seconds:
     worlds = sorted((rank, size) for rank, size, _ in told)
     details = {"launcher": str(launcher.path), "worlds": worlds, "seconds": seconds}
     if worlds == [(0, 2), (1, 2)]:
-        text = f"{launcher.path} made one world of 2 in {format_seconds(seconds)}"
+        text = f"{launcher.path} started 2 ranks in one world in {format_seconds(seconds)}"
         if not attempt.fix:
             return Outcome(title, State.OK, f"{text}, {told[0][2]}", details=details)
-        why = f"{text}, but only started in another way than plain mpirun -n 2"
+        why = f"{text}, but not with plain mpirun -n 2"
         return Outcome(title, State.WARNING, why, attempt.fix, details)
     if len(worlds) > 1 and all(size == 1 for _, size in worlds):
         why = (
             f"{launcher.path} started {len(worlds)} separate worlds of 1 rank: mpi4py uses "
-            f"{told[0][2]} and does not understand this launcher. A training would run "
+            f"{told[0][2]}, which does not match this launcher. The training would run "
             f"{len(worlds)} times instead of in parallel"
         )
         return Outcome(title, State.PROBLEM, why, "", details)
     if done.is_late:
-        why = f"{launcher.path} did not bring up 2 ranks in time"
+        why = f"{launcher.path} did not start 2 ranks in time"
         fix = _HANGS.get(launcher.flavor, "getent hosts $(hostname)")
         return Outcome(title, State.PROBLEM, why, fix, details)
     error = _error(done)
-    why = f"{launcher.path} did not bring up 2 ranks: {error or 'it says nothing'}"
+    why = f"{launcher.path} did not start 2 ranks: {error or 'no output'}"
     return Outcome(title, State.PROBLEM, why, _fix_of(error, launcher), details)
 
 

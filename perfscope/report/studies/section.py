@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from perfscope.report.sections.section import Context, Section
-from perfscope.schema.study import Study
+from perfscope.report.views import Linked
+from perfscope.schema.study import Study, StudyRunRow
 from perfscope.structures import dataclass
 
 OVERVIEW, CHARTS, FINDINGS, RUNS, METHOD = 0, 10, 70, 80, 90
@@ -25,4 +26,20 @@ class StudySection(Section):
     applies: Callable[[Study], bool] = lambda _: True
 
 
-__all__ = ["CHARTS", "FINDINGS", "METHOD", "OVERVIEW", "RUNS", "Context", "StudySection"]
+def to_report(run: StudyRunRow) -> Linked:
+    """The name of a run with the link to its report where it has one."""
+    link = run.report or ""
+    is_beside = link.startswith(("./", "../")) and ":" not in link
+    return Linked(run.label, link if is_beside else "")
+
+
+__all__ = [
+    "CHARTS",
+    "FINDINGS",
+    "METHOD",
+    "OVERVIEW",
+    "RUNS",
+    "Context",
+    "StudySection",
+    "to_report",
+]

@@ -209,6 +209,7 @@ class StudyRun:
             parallel_efficiency=self.result.metrics.parallel_efficiency.value,
             exit_code=run.exit_code,
             ending=self.ending or None,
+            report=None,
         )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from perfscope.schema.compare import Answer, Compare, Comparison
 from perfscope.studies.compare.compare import POWER
-from perfscope.units import format_bytes, format_seconds
+from perfscope.units import format_bytes, format_change, format_changes, format_seconds
 
 STATUSES = {Answer.SLOWER: "fail", Answer.UNKNOWN: "info", Answer.UNCLEAR: "info"}
 
@@ -36,13 +36,13 @@ def sentence_of(row: Comparison, found: Compare) -> str:
         return f"{side} cannot be compared with {against}: {row.reason}."
     before, after = (written(one.median or 0.0, found.unit.unit) for one in (row.before, row.after))
     values = f"{found.unit.label} {after} instead of {before}"
-    change = percent(row.ratio)
+    change = format_change(row.ratio)
     if row.answer is Answer.UNKNOWN or row.interval is None:
         return (
             f"It cannot be told whether {side} differs from {against}: {row.reason}. "
             f"Measured: {values} ({change})."
         )
-    interval = "{} to {}".format(*map(percent, row.interval))
+    interval = format_changes(row.interval)
     runs = "{} and {} runs".format(*row.counts)
     told = f"{values} (estimated change {change}, 95 % interval {interval}, {runs})."
     if row.answer in (Answer.SLOWER, Answer.FASTER):
@@ -57,14 +57,6 @@ def sentence_of(row: Comparison, found: Compare) -> str:
         else ""
     )
     return f"No significant difference between {side} and {against}: {told}{reach}"
-
-
-def percent(ratio: float | None) -> str:
-    """A ratio as a change: `+4.9 %`."""
-    if ratio is None:
-        return "unknown"
-    change = 100 * (ratio - 1)
-    return f"{change:+.1f} %" if change < 100 else f"{ratio:.3g} times"
 
 
 def written(value: float, unit: str) -> str:

@@ -25,6 +25,7 @@ from perfscope.studies.common.programs import programs
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.history.change_points import LEVEL, least_points, trend
 from perfscope.studies.history.losses import loss_series, with_last_change
+from perfscope.units import format_change
 
 FACTOR = 1.02  # as in a comparison: smaller changes come and go with the layout of memory
 MOST_LETTERS = 80
@@ -226,7 +227,7 @@ def newest_group(shown: Sequence[HistoryGroup]) -> HistoryGroup:
 
 def badge(shown: Sequence[HistoryGroup]) -> Badge:
     """What a badge says of the group of the newest run."""
-    from perfscope.studies.compare.labels import percent, written  # noqa: PLC0415 - words only
+    from perfscope.studies.compare.labels import written  # noqa: PLC0415 - words only
 
     if not shown:
         return Badge("training", "no runs", "none")
@@ -238,7 +239,7 @@ def badge(shown: Sequence[HistoryGroup]) -> Badge:
         return Badge(speed.label, level, "info")
     last = speed.changes[-1]
     return Badge(
-        speed.label, f"{level} ({percent(last.ratio)})", "fail" if last.is_worse else "pass"
+        speed.label, f"{level} ({format_change(last.ratio)})", "fail" if last.is_worse else "pass"
     )
 
 

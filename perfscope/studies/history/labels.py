@@ -2,9 +2,10 @@
 
 from perfscope.schema.history import History, HistoryGroup
 from perfscope.studies.common.programs import are_different
-from perfscope.studies.compare.labels import percent, written
+from perfscope.studies.compare.labels import written
 from perfscope.studies.history.change_points import LEAST_POINTS
 from perfscope.studies.history.history import newest_group
+from perfscope.units import format_change
 
 
 def verdict(found: History) -> tuple[str, str]:
@@ -38,7 +39,7 @@ def _judged(found: History, group: HistoryGroup) -> tuple[str, str]:
     last = speed.changes[-1]
     where, before = group.points[last.at], written(last.before, speed.unit)
     sentence = (
-        f"{label} is {level} since {where.label} ({where.day}), {percent(last.ratio)} "
+        f"{label} is {level} since {where.label} ({where.day}), {format_change(last.ratio)} "
         f"against {before} before, which is {'worse' if last.is_worse else 'better'}."
     )
     return "warn" if last.is_worse else "pass", sentence + _with_it(group.with_last_change)

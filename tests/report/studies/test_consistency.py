@@ -14,9 +14,8 @@ from perfscope.schema.read import known
 from perfscope.schema.study import Study
 from perfscope.schema.write import as_json
 from perfscope.studies.common.document import build
-from perfscope.studies.compare.labels import percent
 from perfscope.studies.history.labels import how_measured, verdict
-from perfscope.units import format_ratio
+from perfscope.units import format_change, format_ratio
 from tests.report.studies import test_compare_page, test_scaling_page, test_sweep_page
 from tests.report.test_consistency import BRITISH, DUST, ONE_OF_MANY, texts_of
 from tests.studies.history import test_history
@@ -113,7 +112,7 @@ def figures(document: Json) -> list[str]:
         return [format_ratio(value) for value in told if value is not None]
     if kind == "compare":
         rows = document["compare"]["comparisons"]
-        return [percent(row["ratio"]) for row in rows if row["ratio"] is not None]
+        return [format_change(row["ratio"]) for row in rows if row["ratio"] is not None]
     return []
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from perfscope.report.studies.sections.history_index import safe_path
+from perfscope.report.studies.section import to_report
 from perfscope.schema.check import problems
 from perfscope.schema.history import Unread
 from perfscope.schema.study import Study
@@ -85,7 +85,8 @@ def test_commits_branches_and_names_are_never_markup(hostile: str) -> None:
     ],
 )
 def test_only_files_beside_the_page_are_linked(link: str, kept: bool) -> None:
-    assert safe_path(link) == (link if kept else "")
+    run = history_row(series()[0], start_unix_s=0.0, day="2027-01-01", report=link)
+    assert to_report(run).link == (link if kept else "")
 
 
 @pytest.mark.parametrize(("factor", "sign"), [(16, "▼"), (None, "")])

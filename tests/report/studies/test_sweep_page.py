@@ -69,6 +69,23 @@ def test_a_heat_map_says_in_words_what_its_colors_say() -> None:
     assert shades == ["0", "2", "6", "6"]
 
 
+def test_cells_and_rows_lead_to_the_reports_of_their_runs() -> None:
+    document = two_variables()
+    for place, run in enumerate(document["runs"]):
+        run["report"] = f"./runs/{place}/report.html"
+    page = page_of(document)
+    of_first_cell = re.search(r'<td class="heat-0">.*?</td>', page, re.DOTALL)
+    assert of_first_cell is not None
+    assert 'href="./runs/0/report.html"' in of_first_cell[0]
+    failed = re.search(r'<td class="no-speed failed">.*?</td>', page, re.DOTALL)
+    assert failed is not None
+    assert 'href="./runs/8/report.html"' in failed[0]
+    assert all(page.count(f'href="./runs/{place}/report.html"') >= 1 for place in range(9))
+    for run in document["runs"]:
+        run["report"] = "javascript:alert(1)"
+    assert "javascript:" not in page_of(document)
+
+
 def test_the_page_is_the_same_every_time_and_loads_nothing() -> None:
     page = page_of(two_variables())
     assert page == page_of(two_variables())

@@ -7,9 +7,10 @@ from perfscope.report.formats import decimal, quantity
 from perfscope.report.labels import StatusWord
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.table import Column, Kind, Note, Table
+from perfscope.report.text import bound
 from perfscope.schema.compare import Answer, Compare, ComparedMeasure, Comparison
 from perfscope.schema.study import Study
-from perfscope.units import MISSING
+from perfscope.units import format_change, format_changes
 
 ANSWERS = {
     Answer.SLOWER: StatusWord("✕", "Slower", "fail"),
@@ -24,10 +25,7 @@ LEAST_P = 1e-4
 
 def change(ratio: float | None) -> str:
     """A ratio as a change: `+4.9 %`."""
-    if ratio is None:
-        return MISSING
-    share = 100 * (ratio - 1)
-    return f"{share:+.1f}\u00a0%" if share < 100 else f"{ratio:.3g}\u00a0times"
+    return bound(format_change(ratio))
 
 
 def probability(value: float) -> str:
@@ -37,7 +35,7 @@ def probability(value: float) -> str:
 
 def interval(bounds: Sequence[float] | None) -> str:
     """An interval of a ratio as changes; "" when there is none."""
-    return " to ".join(map(change, bounds)) if bounds else ""
+    return bound(format_changes(bounds)) if bounds else ""
 
 
 def compared(study: Study) -> Compare:

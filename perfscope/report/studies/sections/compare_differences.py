@@ -4,6 +4,7 @@ from functools import partial
 
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.compare_answer import compared, side_labels
+from perfscope.report.studies.word_changes import changed_words
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
 from perfscope.schema.compare import Compare, SideDifference
@@ -20,6 +21,7 @@ KINDS = {
 }
 MOST_ROWS = 80
 MOST_NAMES = 4
+LONGEST = 240
 
 
 def _context(study: Study) -> Context:
@@ -52,7 +54,7 @@ def varying(found: Compare) -> list[str]:
 
 def _columns(sides: list[str]) -> tuple[Column, ...]:
     values = (
-        Column(side, partial(_value, place), kind=Kind.CODE, longest=120, absent="not set")
+        Column(side, partial(_value, place), kind=Kind.CODE, longest=LONGEST, absent="not set")
         for place, side in enumerate(sides)
     )
     name = Column("What", "name", kind=Kind.TEXT)
@@ -64,7 +66,9 @@ def _columns(sides: list[str]) -> tuple[Column, ...]:
 
 
 def _value(place: int, row: SideDifference) -> str | None:
-    return row.values[place] or None
+    """What the first side has, and of the others what is not like it."""
+    first, own = row.values[0] or None, row.values[place] or None
+    return changed_words(first, own) if place else own
 
 
 def _takeaway(names: list[str]) -> str:

@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from perfscope.report.formats import count, decimal, ratio, seconds
-from perfscope.report.studies.section import RUNS, Context, StudySection
+from perfscope.report.studies.section import RUNS, Context, StudySection, to_report
 from perfscope.report.studies.sections.history_trends import trends
 from perfscope.report.table import Column, Kind, Note, Table
-from perfscope.report.views import Linked
 from perfscope.schema.study import HistoryRunRow, Study
 from perfscope.units import counted
 
@@ -28,7 +27,7 @@ def _table(runs: Sequence[HistoryRunRow], reasons: Mapping[int, str]) -> Table:
     columns = (
         Column(
             "Run",
-            lambda row: Linked(row[0].label, safe_path(row[0].report or "")),
+            lambda row: to_report(row[0]),
             kind=Kind.LINK,
             note=Note(lambda row: f"not in a trend: {row[1]}" if row[1] else ""),
         ),
@@ -59,11 +58,6 @@ def _table(runs: Sequence[HistoryRunRow], reasons: Mapping[int, str]) -> Table:
         file="study.json",
         has_caption=False,
     )
-
-
-def safe_path(link: str) -> str:
-    """A link to a file beside the page; "" for anything else."""
-    return link if link.startswith(("./", "../")) and ":" not in link else ""
 
 
 SECTION = StudySection(

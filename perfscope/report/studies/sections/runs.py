@@ -3,7 +3,7 @@
 import shlex
 
 from perfscope.report.formats import count, decimal, ratio, seconds
-from perfscope.report.studies.section import RUNS, Context, StudySection
+from perfscope.report.studies.section import RUNS, Context, StudySection, to_report
 from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.report.text import shortened
 from perfscope.schema.study import Study, StudyRunRow
@@ -20,7 +20,7 @@ def _how(run: StudyRunRow) -> str:
 
 
 RUN_COLUMNS = (
-    Column("Run", "label", kind=Kind.TEXT, note=Note(_how)),
+    Column("Run", to_report, kind=Kind.LINK, note=Note(_how)),
     Column("Ranks", "ranks", count),
     Column("Hosts", "hosts", count),
     Column("Wall time", "wall_s", seconds),

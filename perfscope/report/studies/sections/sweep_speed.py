@@ -1,12 +1,12 @@
 """How fast each configuration was: a line for one variable, heat maps for two and three."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from perfscope.report.formats import Scale, decimal
 from perfscope.report.studies.points import Point, Titles, measured_points
-from perfscope.report.studies.section import Context, StudySection
-from perfscope.schema.study import Study
+from perfscope.report.studies.section import Context, StudySection, to_report
+from perfscope.schema.study import Study, SweepRunRow
 from perfscope.schema.sweep_result import (
     ConfigurationResult,
     SweepObjective,
@@ -32,6 +32,13 @@ def swept(study: Study) -> SweepResult:
     """What a sweep found."""
     assert study.sweep is not None
     return study.sweep
+
+
+def reports(study: Study) -> dict[int, str]:
+    """Links to the report of a run of each configuration, by number; of one that ended well."""
+    runs = [run for run in study.runs if isinstance(run, SweepRunRow)]
+    ordered = sorted(runs, key=lambda run: (run.ending is None, -run.repeat))
+    return {run.configuration: link for run in ordered if (link := to_report(run).link)}
 
 
 def spread(bounds: tuple[float, float] | None, *, between: str = " to ") -> str:
@@ -60,7 +67,7 @@ def _context(study: Study) -> Context:
         "names": names,
         "quality": sweep.quality,
         "chart": _line(found, varied[0], objective) if len(varied) == 1 and fits else "",
-        "maps": [_map(found, varied, panel) for panel in panels] if has_maps else [],
+        "maps": [_map(study, varied, panel) for panel in panels] if has_maps else [],
         "panel_axis": names[0] if len(names) == 3 else "",
         "is_table_only": not has_maps and len(varied) != 1,
         "repeat": sweep.repeat,
@@ -95,8 +102,9 @@ def _short(row: ConfigurationResult) -> str:
     return SHORT_ENDS.get(row.end or "", "failed") if row.status == "failed" else "not run"
 
 
-def _map(found: Sequence[ConfigurationResult], axes: Sequence[VariedAxis], panel: str) -> Context:
+def _map(study: Study, axes: Sequence[VariedAxis], panel: str) -> Context:
     """A heat map of the last two axes; `panel` is a value of the first of three."""
+    found, links = swept(study).configurations, reports(study)
     down, across = axes[-2], axes[-1]
     names = [axis.name for axis in axes]
     speeds = [row.speed for row in found if row.speed is not None]
@@ -111,7 +119,7 @@ def _map(found: Sequence[ConfigurationResult], axes: Sequence[VariedAxis], panel
             {
                 "value": line or "(empty)",
                 "cells": [
-                    _cell(by_values[(panel, line, column)[-len(names) :]], span)
+                    _cell(by_values[(panel, line, column)[-len(names) :]], span, links)
                     for column in across.values
                 ],
             }
@@ -120,13 +128,14 @@ def _map(found: Sequence[ConfigurationResult], axes: Sequence[VariedAxis], panel
     }
 
 
-def _cell(row: ConfigurationResult, span: tuple[float, float]) -> Context:
+def _cell(row: ConfigurationResult, span: tuple[float, float], links: Mapping[int, str]) -> Context:
     low, high = span
     share = (row.speed - low) / (high - low) if row.speed is not None and high > low else 0.5
     return {
         "status": row.status if row.speed is None else "measured",
         "shade": min(SHADES - 1, int(share * SHADES)),
         "speed": decimal(row.speed),
+        "link": links.get(row.number, ""),
         "spread": spread(row.speed_interval),
         "quality": "" if row.quality is None else decimal(row.quality),
         "is_best": row.is_best,

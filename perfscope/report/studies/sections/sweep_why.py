@@ -1,11 +1,12 @@
 """Why the best configuration wins, and what every one was made of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from perfscope.report.formats import bytes_, count, decimal, percent, ratio
 from perfscope.report.studies.section import Context, StudySection
-from perfscope.report.studies.sections.sweep_speed import spread, swept
+from perfscope.report.studies.sections.sweep_speed import reports, spread, swept
 from perfscope.report.table import Column, Kind, Note, Table
+from perfscope.report.views import Linked
 from perfscope.schema.study import Study
 from perfscope.schema.sweep_result import ConfigurationResult, SpeedFactors
 from perfscope.units import MISSING
@@ -34,7 +35,7 @@ def _context(study: Study) -> Context:
         "table": Table(
             "configurations-table",
             "Speed and what it is made of",
-            _columns(sweep.objective.unit, sweep.quality),
+            _columns(sweep.objective.unit, sweep.quality, reports(study)),
             ordered,
             MOST_ROWS,
             "configurations",
@@ -44,10 +45,22 @@ def _context(study: Study) -> Context:
     }
 
 
-def _columns(unit: str, quality: str | None) -> tuple[Column, ...]:
-    """What is told of every configuration; `quality` names what is measured beside the speed."""
+def _columns(unit: str, quality: str | None, links: Mapping[int, str]) -> tuple[Column, ...]:
+    """What is told of every configuration.
+
+    Args:
+        unit: of the speed.
+        quality: names what is measured beside it.
+        links: to the report of a run of each configuration, by number.
+    """
     return (
-        Column("Configuration", "title", kind=Kind.TEXT, longest=70, note=Note(_standing)),
+        Column(
+            "Configuration",
+            lambda row: Linked(row.title, links.get(row.number, "")),
+            kind=Kind.LINK,
+            longest=70,
+            note=Note(_standing),
+        ),
         Column(unit, "speed", decimal),
         Column("Spread", lambda row: spread(row.speed_interval) or None),
         *((Column(quality, "quality", decimal),) if quality else ()),
