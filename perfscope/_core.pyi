@@ -1,6 +1,6 @@
 """The trace engine: decoders and reductions that work on a trace in one pass, without the GIL."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -44,6 +44,17 @@ def union(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
 
 def distinct(moments: Ints) -> Ints:
     """The moments in order, each once."""
+
+def like_rows(ranks: Ints, units: Ints, ops: Ints, unit_count: int) -> tuple[Ints, int]:
+    """A number for each row, the same where its rank does the same at the same place of a unit.
+
+    Rows of a rank lie together; `units` are steps, say. Also returns how many numbers there are.
+    """
+
+def medians(
+    values: npt.NDArray[np.float64], numbers: Ints, count: int
+) -> tuple[Ints, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """By number: how many values, their lower median, and the median distance from that."""
 
 def layer_at(starts: Ints, values: Ints, moments: Ints) -> Ints:
     """The values of a layer at moments in any order."""
@@ -415,6 +426,25 @@ class Replay:
         and one element a pair of ranks: `waiter`, `cause`, `ns`; and one element a segment, unit,
         rank and tag that waits are charged to, directly or not: `charged_unit`, `charged_rank`,
         `charged_tag`, `charged_ns`; the unit is that in which the rank came late.
+        """
+
+    def delay_costs(
+        self,
+        gap: npt.NDArray[np.float64],
+        transfer: npt.NDArray[np.float64],
+        *,
+        piece_starts: npt.NDArray[np.int64],
+        tag: npt.NDArray[np.int64],
+        ns: npt.NDArray[np.float64],
+        tags: int,
+        waits_at_end: npt.NDArray[np.uint8],
+        waits: npt.NDArray[np.float64] | None,
+        edges: npt.NDArray[np.int64],
+        take: Callable[[dict[str, Any]], None],
+    ) -> None:
+        """As `delay_cost`, of parts of the run, one after the other.
+
+        `take` is called with what the segments from one of the `edges` to the next cost.
         """
 
 def device_use(

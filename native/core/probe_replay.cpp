@@ -3,6 +3,7 @@
 #include "replay/critical_path.h"
 #include "replay/delay_cost.h"
 #include "replay/times.h"
+#include "sinks/like_rows.h"
 
 #include <algorithm>
 #include <cmath>
@@ -81,13 +82,18 @@ public:
         expect(on_path, length, "the critical path is not as long as the run");
         std::vector<int64_t> starts(gap_.size() + 1), tags(gap_.size());
         std::iota(starts.begin(), starts.end(), 0);
-        const std::vector<uint8_t> waits_at_end(ranks_, 1);
-        const DelayCost cost =
-            delay_cost(program, costs, {view(starts), tags.data(), gap_.data(), 2}, waits_at_end, nullptr, nullptr, THREADS);
+        const Waiting waiting{std::vector<uint8_t>(ranks_, 1), nullptr, nullptr};
+        const Pieces pieces{view(starts), tags.data(), gap_.data(), 2};
+        const DelayCost cost = delay_cost(program, costs, pieces, waiting, THREADS);
+        double in_parts = 0.0;
+        delay_costs(program, costs, pieces, waiting, {0, program.segments() / 2, program.segments()}, THREADS,
+                    [&](const DelayCost &part) { in_parts += part.waiting; });
+        expect(in_parts, cost.waiting, "the parts of a run do not add up to its waiting");
         double explained = cost.unattributed;
         for (const auto *part : {&cost.direct, &cost.indirect})
             explained = std::accumulate(part->begin(), part->end(), explained);
         expect(explained, cost.waiting, "delay costs do not add up to the waiting");
+        usual_rows(program);
         const Times times = replay_times(program, costs, THREADS);
         const std::vector<int64_t> one_unit(program.rows());
         const double last = last_arrivals(program, costs, one_unit.data(), 1, THREADS)[0];
@@ -100,6 +106,19 @@ public:
     }
 
 private:
+    void usual_rows(const ReplayProgram &program) const
+    {
+        std::vector<int64_t> ranks, ops;
+        for (size_t row = 0; row < program.rows(); row++) {
+            ranks.push_back(program.rank_of(static_cast<int64_t>(row)));
+            ops.push_back(static_cast<int64_t>(gap_[row]) % 3);
+        }
+        const LikeRows alike = like_rows(ranks.data(), ops.data(), ops.data(), program.rows(), 3);
+        const Medians usual = medians(gap_.data(), alike.numbers.data(), program.rows(), alike.count);
+        expect(std::accumulate(usual.sizes.begin(), usual.sizes.end(), 0.0), static_cast<double>(program.rows()),
+               "rows that are alike are not all rows");
+    }
+
     static void expect(double found, double wanted, const char *otherwise)
     {
         if (std::abs(found - wanted) > CLOSE_NS)

@@ -95,9 +95,9 @@ class Savings:
         program, steps = self._replay.program, self._steps
         if program is None or steps is None:
             return 0.0
-        usual_ns = float(Turns.usual(program, program.work, steps).idle_ns.sum())
-        error_ns = steps.count * Turns.usual_error_ns(program, program.work, steps)
-        return NS * max(0.0, usual_ns - SURE * error_ns)
+        usual, error_ns = Turns.usual(program, program.work, steps)
+        usual_ns = float(usual.idle_ns.sum())
+        return NS * max(0.0, usual_ns - SURE * steps.count * error_ns)
 
     def _without_transfer(self, program: Program, operation: str) -> Saving | NoSaving:
         """With calls of an operation that take no time once everybody has come."""

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from perfscope.matching.pool import dense
-from perfscope.replay.program import Floats, Ints, Program, Work
+from perfscope.engine import engine
+from perfscope.replay.program import Floats, Program, Work
 from perfscope.replay.steps import Steps
 from perfscope.structures import dataclass
 
@@ -34,24 +34,25 @@ class Turns:
         return cls._of(program, program.gaps_ns(work), program.transfer_ns, steps)
 
     @classmethod
-    def usual(cls, program: Program, work: Work, steps: Steps) -> Turns:
+    def usual(cls, program: Program, work: Work, steps: Steps) -> tuple[Turns, float]:
         """Those of steps in which all that a rank does takes as long as in the median step.
 
         Of what holds up now this rank and now that one, as a busy machine does, nothing is left.
-        """
-        alike = _alike(program, steps)
-        gap = _medians(program.gaps_ns(work), alike)
-        return cls._of(program, gap, _medians(program.transfer_ns, alike), steps)
 
-    @staticmethod
-    def usual_error_ns(program: Program, work: Work, steps: Steps) -> float:
-        """Standard error of how long such a step takes, from those of its medians.
-
-        Ranks that do the same for as long by medians of few or unsteady steps seem to take turns.
+        Returns:
+            The turns, and the standard error of how long such a step takes in nanoseconds, from
+            those of its medians: ranks that do the same for as long by medians of few or unsteady
+            steps seem to take turns.
         """
-        alike = _alike(program, steps)
-        parts = program.gaps_ns(work), program.transfer_ns
-        return math.sqrt(sum(_squared_error(part, alike, steps.count) for part in parts))
+        alike, count = engine.like_rows(program.row_rank, steps.of_row, program.row_op, steps.count)
+        usual, squared = [], 0.0
+        for values in (program.gaps_ns(work), program.transfer_ns):
+            sizes, medians, off = engine.medians(values, alike, count)
+            usual.append(medians[alike])
+            errors = (_ERROR_OF_MEDIAN * off[alike]) ** 2 / sizes[alike]
+            squared += float(errors.sum() / steps.count)
+        gap, transfer = usual
+        return cls._of(program, gap, transfer, steps), math.sqrt(squared)
 
     @classmethod
     def _of(cls, program: Program, gap: Floats, transfer: Floats, steps: Steps) -> Turns:
@@ -73,40 +74,3 @@ class Turns:
         shared = self.ranks * self.idle_ns
         whole = np.maximum(self.waiting_ns, shared)
         return np.divide(shared, whole, out=np.zeros(len(whole)), where=whole > 0)
-
-
-def _places_in_step(program: Program, steps: Steps) -> Ints:
-    """How many rows of its rank and step come before each row, shape (rows,)."""
-    cell = steps.of_row * len(program.ranks) + program.row_rank
-    order = np.argsort(cell, kind="stable")
-    begins = np.diff(cell[order], prepend=-1) != 0
-    firsts = np.flatnonzero(begins)
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order)) - firsts[np.cumsum(begins) - 1]
-    return place
-
-
-def _alike(program: Program, steps: Steps) -> Ints:
-    """A number for each row, the same where its rank does the same at the same place of a step."""
-    return dense(program.row_rank, _places_in_step(program, steps), program.row_op)
-
-
-def _squared_error(values: Floats, alike: Ints, steps: int) -> float:
-    """Of the sum over a step of the medians of values that share a number: their squared error."""
-    off = np.abs(values - _medians(values, alike))
-    counts = np.bincount(alike)[alike]
-    squared = (_ERROR_OF_MEDIAN * _medians(off, alike)) ** 2 / counts
-    return float(squared.sum() / steps)
-
-
-def _medians(values: Floats, alike: Ints) -> Floats:
-    """The median of the values that share a number, for each of them."""
-    order = np.argsort(values)
-    numbers = alike[order]
-    if int(alike.max(initial=0)) < 1 << 16:  # numpy counts such numbers instead of comparing them
-        numbers = numbers.astype(np.uint16)
-    order = order[np.argsort(numbers, kind="stable")]
-    counts = np.bincount(alike)
-    middle = np.cumsum(counts) - counts + (counts - 1) // 2
-    found: Floats = values[order][middle][alike]
-    return found

@@ -8,7 +8,6 @@ from perfscope.metrics.efficiency.steps import step_numbers
 from perfscope.metrics.results import Results
 from perfscope.replay.measured import MeasuredWaits
 from perfscope.replay.program import Floats, Ints, Program
-from perfscope.replay.windows import rows_between, window_of
 from perfscope.replay.work_tags import PhaseTags, resolved
 from perfscope.schema.replay import ReplayedSteps
 
@@ -50,14 +49,15 @@ def by_step(
         for rows, ns in zip(path, (gap_ns, program.transfer_ns), strict=True)
     )
     edges = np.searchsorted(group, np.arange(groups + 1))
-    found = []
-    for place in range(groups):
-        segments = int(edges[place]), int(edges[place + 1])
-        costs = _delay_costs(program, gap_ns, tags, waits, segments)
-        direct_s, indirect_s, unattributed_s = (
-            NS * float(np.sum(costs[name])) if costs else 0.0
-            for name in ("direct", "indirect", "unattributed")
-        )
+    of_row = group[program.row_segment]
+    waited = np.bincount(of_row, weights=waits.inside + waits.before, minlength=groups)
+    found: list[ReplayedSteps] = []
+
+    def take(costs: dict[str, Any]) -> None:
+        place = len(found)
+        direct_s, indirect_s = (NS * float(costs[name].sum()) for name in ("direct", "indirect"))
+        charged_ns = float(costs["direct"].sum() + costs["indirect"].sum())
+        unattributed_s = NS * max(0.0, float(waited[place]) - charged_ns)
         waiting_s = direct_s + indirect_s + unattributed_s
         found.append(
             ReplayedSteps(
@@ -69,9 +69,22 @@ def by_step(
                 direct_s=direct_s,
                 indirect_s=indirect_s,
                 unattributed_s=resolved(unattributed_s),
-                cause=next(iter(tags.delays(costs, waiting_s, most=1)), None) if costs else None,
+                cause=next(iter(tags.delays(costs, waiting_s, most=1)), None),
             )
         )
+
+    program.engine.delay_costs(
+        gap_ns,
+        program.transfer_ns,
+        piece_starts=tags.starts,
+        tag=tags.tag,
+        ns=tags.ns,
+        tags=len(tags.names),
+        waits_at_end=program.waits_at_end.astype(np.uint8),
+        waits=waits.inside,
+        edges=edges,
+        take=take,
+    )
     return tuple(found)
 
 
@@ -89,36 +102,3 @@ def _steps_of_segments(results: Results, program: Program) -> tuple[Ints, Ints]:
     enter[closing >= 0] = results.waits.pool.enter[closing[closing >= 0]]
     step = np.searchsorted(table["t0"].astype(np.int64), enter, side="right") - 1
     return np.maximum(step, 0), step_numbers(table)
-
-
-def _delay_costs(
-    program: Program,
-    gap_ns: Floats,
-    tags: PhaseTags,
-    waits: MeasuredWaits,
-    segments: tuple[int, int],
-) -> dict[str, Any] | None:
-    """Delay costs of the segments [first, behind) with all measured waits; None without any."""
-    first, behind = segments
-    if behind <= first:
-        return None
-    window = window_of(program, gap_ns, first, behind)
-    rows = rows_between(program, first, behind)
-    starts, tag, ns = tags.of_rows(rows)
-    # what closes a window before the last is a meeting of all, at which everybody waits
-    at_end = program.waits_at_end | (behind < program.segment_count)
-    found = window.engine().delay_cost(
-        window.gap_ns,
-        window.transfer_ns,
-        piece_starts=starts,
-        tag=tag,
-        ns=ns,
-        tags=len(tags.names),
-        waits_at_end=at_end.astype(np.uint8),
-        waits=waits.inside[rows],
-    )
-    # that cut counts in front of it
-    own = rows[np.isin(rows, program.cut_rows[first], invert=True)]
-    waited_ns = float((waits.inside[own] + waits.before[own]).sum())
-    charged_ns = float(found["direct"].sum() + found["indirect"].sum())
-    return {**found, "unattributed": max(0.0, waited_ns - charged_ns)}

@@ -37,13 +37,6 @@ class WorkTags:
         counts = np.bincount(row, minlength=program.row_count)
         self.starts: Ints = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
-    def of_rows(self, rows: Ints) -> tuple[Ints, Ints, Floats]:
-        """Starts, tags and nanoseconds of the pieces before some rows, one row after the other."""
-        counts = self.starts[rows + 1] - self.starts[rows]
-        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        place = np.arange(int(starts[-1])) + np.repeat(self.starts[rows] - starts[:-1], counts)
-        return starts, self.tag[place], self.ns[place]
-
 
 class PhaseTags(WorkTags):
     """The work by phase."""

@@ -1,12 +1,15 @@
 """Ranks that take turns without any collective: every wait has its step, cause and pattern."""
 
+from collections import Counter, defaultdict
 from collections.abc import Callable
+from statistics import median_low
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from benchmarks.replay import oracle
+from perfscope import _core
 from perfscope.losses.account import loss_account
 from perfscope.losses.cause import UNEXPLAINED
 from perfscope.losses.entry import Saving
@@ -59,7 +62,7 @@ def test_turns_of_every_step_are_usual(name: str) -> None:
     program, steps = replay.program, replay.charges.steps
     assert steps is not None
     whole = Turns.of(program, program.work, steps).idle_ns.sum()
-    usual = Turns.usual(program, program.work, steps).idle_ns.sum()
+    usual = Turns.usual(program, program.work, steps)[0].idle_ns.sum()
     assert usual == pytest.approx(whole, rel=0.1)
 
 
@@ -99,7 +102,7 @@ def test_turns_by_chance_are_not_usual() -> None:
     assert steps is not None
     whole = Turns.of(program, program.work, steps).idle_ns.sum() * 1e-9
     assert whole == pytest.approx(40 * late_s, rel=0.1)
-    assert Turns.usual(program, program.work, steps).idle_ns.sum() * 1e-9 < 0.01 * whole
+    assert Turns.usual(program, program.work, steps)[0].idle_ns.sum() * 1e-9 < 0.01 * whole
 
 
 def test_medians_of_unsteady_work_have_an_error() -> None:
@@ -110,7 +113,7 @@ def test_medians_of_unsteady_work_have_an_error() -> None:
     assert replay.charges is not None
     program, steps = replay.program, replay.charges.steps
     assert steps is not None
-    error_s = Turns.usual_error_ns(program, program.work, steps) * 1e-9
+    error_s = Turns.usual(program, program.work, steps)[1] * 1e-9
     assert error_s == pytest.approx(1.2533 * 1.4826 * 0.025 * (4 / 60) ** 0.5, rel=0.2)
     assert Savings(replay, steps).usual_turns_s() < 0.1
 
@@ -131,3 +134,28 @@ def test_all_that_a_random_program_waits_is_charged_to_the_nanosecond(spec: Spec
     assert sum(entry.waiting_ns for entry in account.entries) == round(waited)
     assert found.ns.sum() == pytest.approx(waited, rel=1e-9)
     assert (found.ns >= 0).all()
+
+
+def test_rows_of_a_kind_have_their_median_whatever_lies_between() -> None:
+    chance = np.random.default_rng(3)
+    ranks, ops = np.sort(chance.integers(0, 4, 400)), chance.integers(0, 3, 400)
+    units, values = chance.integers(0, 20, 400), chance.integers(0, 50, 400).astype(float)
+    numbers, count = _core.like_rows(ranks, units, ops, 20)
+    sizes, medians, off = _core.medians(values, numbers, count)
+    passed: Counter[tuple[int, int]] = Counter()
+    alike: defaultdict[tuple[int, int, int], list[float]] = defaultdict(list)
+    number_of: dict[tuple[int, int, int], int] = {}
+    for rank, unit, op, number, value in zip(ranks, units, ops, numbers, values, strict=True):
+        kind = rank, passed[rank, unit], op
+        passed[rank, unit] += 1
+        alike[kind].append(value)
+        assert number_of.setdefault(kind, number) == number
+    assert len(number_of) == len(set(number_of.values())) == count
+    for kind, number in number_of.items():
+        assert sizes[number] == len(alike[kind])
+        assert medians[number] == median_low(alike[kind])
+        assert off[number] == median_low([abs(one - medians[number]) for one in alike[kind]])
+    with pytest.raises(ValueError, match="do not fit"):
+        _core.like_rows(ranks, units, ops, 5)
+    with pytest.raises(ValueError, match="do not fit"):
+        _core.medians(values, numbers, count - 1)

@@ -53,6 +53,15 @@ def test_any_number_of_threads_gives_the_same_to_the_last_bit() -> None:
         assert cost[name].tolist() == again_cost[name].tolist()
     explained = cost["direct"].sum() + cost["indirect"].sum() + cost["unattributed"]
     assert explained == pytest.approx(cost["waiting"], rel=1e-9)
+    parts: list[dict[str, Any]] = []
+    segments = len(window.cut_rows) - 1
+    edges = np.array([0, 0, segments // 3, segments])
+    three.delay_costs(*columns, **pieces, waits=None, edges=edges, take=parts.append)
+    assert parts[0]["waiting"] == 0.0
+    for name in ("direct", "indirect"):
+        assert sum(part[name] for part in parts) == pytest.approx(cost[name], rel=1e-9)
+    with pytest.raises(ValueError, match="do not fit"):
+        three.delay_costs(*columns, **pieces, waits=None, edges=edges + 1, take=parts.append)
 
 
 def test_the_critical_path_of_a_long_run_adds_up_to_it() -> None:

@@ -81,31 +81,26 @@ public:
                     const Floats &ns, size_t tags, const Column<uint8_t> &waits_at_end,
                     const std::optional<Floats> &waits, const std::optional<Ints> &units) const
     {
-        if (waits && waits->size() != program_.rows())
-            throw ReplayError("the waits do not fit the rows");
-        if (units && (units->size() != program_.rows() ||
-                      std::any_of(units->data(), units->data() + units->size(), [](int64_t unit) { return unit < 0; })))
-            throw ReplayError("the units of time do not fit the rows");
-        const double *const measured = waits ? waits->data() : nullptr;
-        const int64_t *const unit = units ? units->data() : nullptr;
         const Pieces pieces = checked_pieces(piece_starts, tag, ns, tags);
-        const std::vector<uint8_t> waiting(waits_at_end.data(), waits_at_end.data() + waits_at_end.size());
-        DelayCost cost = computed(gap, transfer, [&](const Costs &costs) {
-            return delay_cost(program_, costs, pieces, waiting, measured, unit, threads_);
+        const Waiting waiting = checked_waiting(waits_at_end, waits, units);
+        return to_python(computed(gap, transfer, [&](const Costs &costs) {
+            return delay_cost(program_, costs, pieces, waiting, threads_);
+        }));
+    }
+
+    void delays_of_parts(const Floats &gap, const Floats &transfer, const Ints &piece_starts, const Ints &tag,
+                         const Floats &ns, size_t tags, const Column<uint8_t> &waits_at_end,
+                         const std::optional<Floats> &waits, const Ints &edges, const nb::callable &take) const
+    {
+        const Pieces pieces = checked_pieces(piece_starts, tag, ns, tags);
+        const Waiting waiting = checked_waiting(waits_at_end, waits, std::nullopt);
+        const std::vector<size_t> parts(edges.data(), edges.data() + edges.size());
+        computed(gap, transfer, [&](const Costs &costs) {
+            delay_costs(program_, costs, pieces, waiting, parts, threads_, [&](DelayCost &&cost) {
+                const nb::gil_scoped_acquire held;
+                take(to_python(std::move(cost)));
+            });
         });
-        nb::dict result;
-        result["direct"] = to_numpy(std::move(cost.direct));
-        result["indirect"] = to_numpy(std::move(cost.indirect));
-        result["unattributed"] = cost.unattributed;
-        result["waiting"] = cost.waiting;
-        result["waiter"] = to_numpy(std::move(cost.waiter));
-        result["cause"] = to_numpy(std::move(cost.cause));
-        result["ns"] = to_numpy(std::move(cost.ns));
-        result["charged_unit"] = to_numpy(std::move(cost.charges.unit));
-        result["charged_rank"] = to_numpy(std::move(cost.charges.rank));
-        result["charged_tag"] = to_numpy(std::move(cost.charges.tag));
-        result["charged_ns"] = to_numpy(std::move(cost.charges.ns));
-        return result;
     }
 
 private:
@@ -131,6 +126,36 @@ private:
         const Costs costs{gap.data(), transfer.data()};
         const nb::gil_scoped_release released;
         return work(costs);
+    }
+
+    Waiting checked_waiting(const Column<uint8_t> &at_end, const std::optional<Floats> &waits,
+                            const std::optional<Ints> &units) const
+    {
+        if (waits && waits->size() != program_.rows())
+            throw ReplayError("the waits do not fit the rows");
+        if (units && (units->size() != program_.rows() ||
+                      std::any_of(units->data(), units->data() + units->size(), [](int64_t unit) { return unit < 0; })))
+            throw ReplayError("the units of time do not fit the rows");
+        return {{at_end.data(), at_end.data() + at_end.size()},
+                waits ? waits->data() : nullptr,
+                units ? units->data() : nullptr};
+    }
+
+    static nb::dict to_python(DelayCost &&cost)
+    {
+        nb::dict result;
+        result["direct"] = to_numpy(std::move(cost.direct));
+        result["indirect"] = to_numpy(std::move(cost.indirect));
+        result["unattributed"] = cost.unattributed;
+        result["waiting"] = cost.waiting;
+        result["waiter"] = to_numpy(std::move(cost.waiter));
+        result["cause"] = to_numpy(std::move(cost.cause));
+        result["ns"] = to_numpy(std::move(cost.ns));
+        result["charged_unit"] = to_numpy(std::move(cost.charges.unit));
+        result["charged_rank"] = to_numpy(std::move(cost.charges.rank));
+        result["charged_tag"] = to_numpy(std::move(cost.charges.tag));
+        result["charged_ns"] = to_numpy(std::move(cost.charges.ns));
+        return result;
     }
 
     static Pieces checked_pieces(const Ints &starts, const Ints &tag, const Floats &ns, size_t tags)
@@ -163,7 +188,10 @@ void bind_replay(nb::module_ &module)
         .def("critical_path", &Replay::path, nb::arg("gap"), nb::arg("transfer"))
         .def("delay_cost", &Replay::delays, nb::arg("gap"), nb::arg("transfer"), nb::kw_only(),
              nb::arg("piece_starts"), nb::arg("tag"), nb::arg("ns"), nb::arg("tags"), nb::arg("waits_at_end"),
-             nb::arg("waits") = nb::none(), nb::arg("units") = nb::none());
+             nb::arg("waits") = nb::none(), nb::arg("units") = nb::none())
+        .def("delay_costs", &Replay::delays_of_parts, nb::arg("gap"), nb::arg("transfer"), nb::kw_only(),
+             nb::arg("piece_starts"), nb::arg("tag"), nb::arg("ns"), nb::arg("tags"), nb::arg("waits_at_end"),
+             nb::arg("waits").none(), nb::arg("edges"), nb::arg("take"));
 }
 
 } // namespace perfscope

@@ -1,8 +1,9 @@
-// places_of for numpy.
+// Places, groups and medians for numpy.
 #include "search.h"
 
 #include "arrays.h"
 #include "bindings.h"
+#include "sinks/like_rows.h"
 
 namespace nb = nanobind;
 
@@ -20,8 +21,43 @@ static auto places(const Moments &ordered, const Moments &moments, bool behind_e
     return to_numpy(std::move(found));
 }
 
+using Values = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+static bool are_below(const Moments &numbers, size_t count)
+{
+    return std::all_of(numbers.data(), numbers.data() + numbers.size(),
+                       [count](int64_t one) { return one >= 0 && static_cast<size_t>(one) < count; });
+}
+
+static nb::tuple rows_alike(const Moments &ranks, const Moments &units, const Moments &ops, size_t unit_count)
+{
+    if (units.size() != ranks.size() || ops.size() != ranks.size() || !are_below(units, unit_count))
+        throw nb::value_error("the units of time do not fit the rows");
+    LikeRows found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = like_rows(ranks.data(), units.data(), ops.data(), ranks.size(), unit_count);
+    }
+    return nb::make_tuple(to_numpy(std::move(found.numbers)), found.count);
+}
+
+static nb::tuple medians_by(const Values &values, const Moments &numbers, size_t count)
+{
+    if (values.size() != numbers.size() || !are_below(numbers, count))
+        throw nb::value_error("the numbers do not fit the values");
+    Medians found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = medians(values.data(), numbers.data(), values.size(), count);
+    }
+    return nb::make_tuple(to_numpy(std::move(found.sizes)), to_numpy(std::move(found.values)),
+                          to_numpy(std::move(found.deviations)));
+}
+
 void bind_search(nb::module_ &module)
 {
+    module.def("like_rows", &rows_alike, nb::arg("ranks"), nb::arg("units"), nb::arg("ops"), nb::arg("unit_count"));
+    module.def("medians", &medians_by, nb::arg("values"), nb::arg("numbers"), nb::arg("count"));
     module.def("places", &places, nb::arg("ordered"), nb::arg("moments"), nb::arg("behind_equal"));
 }
 

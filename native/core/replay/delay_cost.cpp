@@ -25,9 +25,8 @@ struct Meeting {
 class Costing {
 public:
     Costing(const ReplayProgram &program, const Costs &costs, Arrivals &arrivals, const Pieces &pieces,
-            const std::vector<uint8_t> &waits_at_end, const double *measured, const int64_t *units)
-        : program_(program), costs_(costs), arrivals_(arrivals), pieces_(pieces), waits_at_end_(waits_at_end),
-          measured_(measured), units_(units), sweep_(program, costs, arrivals), links_(program),
+            const Waiting &waiting)
+        : program_(program), costs_(costs), arrivals_(arrivals), pieces_(pieces), waiting_(waiting), sweep_(program, costs, arrivals), links_(program),
           chain_(program, costs, arrivals), late_(pieces.tags)
     {
         sum.direct.assign(program.ranks() * pieces.tags, 0.0);
@@ -44,7 +43,7 @@ public:
         find_waits();
         const bool is_last = segment + 1 == program_.segments();
         for (size_t rank = 0; rank < program_.ranks(); rank++)
-            if (!is_last || waits_at_end_[rank])
+            if (!is_last || waiting_.at_end[rank])
                 explain(program_.cut_row(segment + 1, rank));
         for (auto row = order_.rbegin(); row != order_.rend(); ++row)
             explain(*row - 1); // a row is left when the next one of its rank is on its way
@@ -71,7 +70,7 @@ private:
                 const Latest latest = row == closing ? last : arrivals_.need(row);
                 if (latest.row == row || latest.time <= arrivals_[row])
                     continue;
-                const double ns = measured_ ? measured_[row] : latest.time - arrivals_[row];
+                const double ns = waiting_.measured ? waiting_.measured[row] : latest.time - arrivals_[row];
                 if (ns > 0)
                     waits_[links_.number(row)] = {ns, latest.row, 0.0};
             }
@@ -149,7 +148,7 @@ private:
         sum.unattributed += left;
     }
 
-    int64_t unit_of(int64_t row) const { return units_ ? units_[row] : static_cast<int64_t>(segment_); }
+    int64_t unit_of(int64_t row) const { return waiting_.units ? waiting_.units[row] : static_cast<int64_t>(segment_); }
 
     // The charges of the segment, those of a unit, rank and tag together.
     void note_charges()
@@ -196,9 +195,7 @@ private:
     const Costs &costs_;
     Arrivals &arrivals_;
     const Pieces &pieces_;
-    const std::vector<uint8_t> &waits_at_end_;
-    const double *measured_;
-    const int64_t *units_;
+    const Waiting &waiting_;
     Sweep sweep_;
     SegmentLinks links_;
     Chain chain_;
@@ -225,24 +222,24 @@ void append(Charges &to, const Charges &from)
 
 } // namespace
 
-DelayCost delay_cost(const ReplayProgram &program, const Costs &costs, const Pieces &pieces,
-                     const std::vector<uint8_t> &waits_at_end, const double *waits, const int64_t *units,
-                     unsigned threads)
+namespace {
+
+// The segments [first, behind), cut into parts for the threads.
+DelayCost cost_between(const ReplayProgram &program, const Costs &costs, Arrivals &arrivals, const Pieces &pieces,
+                       const Waiting &waiting, size_t first, size_t behind, unsigned threads)
 {
-    if (pieces.starts.size != program.rows() + 1 || pieces.tags == 0 || waits_at_end.size() != program.ranks())
-        throw ReplayError("the pieces of work do not fit the rows");
-    const size_t count = std::min(program.segments(), MOST_PARTS);
+    const size_t segments = behind - first, count = std::min(segments, MOST_PARTS);
     std::vector<DelayCost> sums(count);
     std::vector<std::unordered_map<uint64_t, double>> pairs(count);
-    Arrivals arrivals(program);
     parallel_for(count, threads, [&](size_t part) {
-        Costing costing(program, costs, arrivals, pieces, waits_at_end, waits, units);
-        for (size_t segment = program.segments() * (part + 1) / count; segment-- > program.segments() * part / count;)
+        Costing costing(program, costs, arrivals, pieces, waiting);
+        const size_t begin = first + segments * part / count;
+        for (size_t segment = first + segments * (part + 1) / count; segment-- > begin;)
             costing.segment(segment);
         sums[part] = std::move(costing.sum);
         pairs[part] = std::move(costing.pairs);
     });
-    DelayCost cost = std::move(sums[0]);
+    DelayCost cost = count ? std::move(sums[0]) : Costing(program, costs, arrivals, pieces, waiting).sum;
     for (size_t part = 1; part < count; part++) {
         add(cost.direct, sums[part].direct);
         add(cost.indirect, sums[part].indirect);
@@ -252,6 +249,8 @@ DelayCost delay_cost(const ReplayProgram &program, const Costs &costs, const Pie
         for (const auto &[key, ns] : pairs[part])
             pairs[0][key] += ns;
     }
+    if (!count)
+        return cost;
     std::vector<std::pair<uint64_t, double>> sorted(pairs[0].begin(), pairs[0].end());
     std::sort(sorted.begin(), sorted.end());
     for (const auto &[key, ns] : sorted) {
@@ -260,6 +259,29 @@ DelayCost delay_cost(const ReplayProgram &program, const Costs &costs, const Pie
         cost.ns.push_back(ns);
     }
     return cost;
+}
+
+} // namespace
+
+DelayCost delay_cost(const ReplayProgram &program, const Costs &costs, const Pieces &pieces, const Waiting &waiting,
+                     unsigned threads)
+{
+    DelayCost cost;
+    delay_costs(program, costs, pieces, waiting, {0, program.segments()}, threads,
+                [&](DelayCost &&whole) { cost = std::move(whole); });
+    return cost;
+}
+
+void delay_costs(const ReplayProgram &program, const Costs &costs, const Pieces &pieces, const Waiting &waiting,
+                 const std::vector<size_t> &edges, unsigned threads, const std::function<void(DelayCost &&)> &take)
+{
+    if (pieces.starts.size != program.rows() + 1 || pieces.tags == 0 || waiting.at_end.size() != program.ranks())
+        throw ReplayError("the pieces of work do not fit the rows");
+    if (!std::is_sorted(edges.begin(), edges.end()) || (!edges.empty() && edges.back() > program.segments()))
+        throw ReplayError("the parts of the run do not fit its segments");
+    Arrivals arrivals(program);
+    for (size_t part = 1; part < edges.size(); part++)
+        take(cost_between(program, costs, arrivals, pieces, waiting, edges[part - 1], edges[part], threads));
 }
 
 } // namespace perfscope

@@ -4,6 +4,8 @@
 
 #include "replay/sweep.h"
 
+#include <functional>
+
 namespace perfscope {
 
 // Work before rows, cut into pieces of one kind each: the pieces of a row are those of a list.
@@ -32,12 +34,19 @@ struct DelayCost {
     Charges charges;
 };
 
-// `waits_at_end`: ranks that wait at the end of the program for the last one. Waits are explained by what happened
-// since the ranks met last, and all meet at cuts: so the segments are taken one by one, on at most `threads` threads,
-// and the result does not depend on their number.
-// `waits`: how long each row waited, null: as the replay has it. A row that waits for nobody is not charged.
-// `units`: the unit of time of each row, as a step is one, not below 0; null: its segment.
-DelayCost delay_cost(const ReplayProgram &program, const Costs &costs, const Pieces &pieces,
-                     const std::vector<uint8_t> &waits_at_end, const double *waits, const int64_t *units, unsigned threads);
+struct Waiting {
+    std::vector<uint8_t> at_end; // ranks that wait at the end of the program for the last one
+    const double *measured;      // how long each row waited, null: as the replay has it; who waits for nobody is not charged
+    const int64_t *units;        // the unit of time of each row, as a step is one, not below 0; null: its segment
+};
+
+// Waits are explained by what happened since the ranks met last, and all meet at cuts: so the segments are taken one by
+// one, on at most `threads` threads, and the result does not depend on their number.
+DelayCost delay_cost(const ReplayProgram &program, const Costs &costs, const Pieces &pieces, const Waiting &waiting,
+                     unsigned threads);
+
+// The same of parts of the run, one after the other: `take` gets that of the segments [edges[i], edges[i + 1]).
+void delay_costs(const ReplayProgram &program, const Costs &costs, const Pieces &pieces, const Waiting &waiting,
+                 const std::vector<size_t> &edges, unsigned threads, const std::function<void(DelayCost &&)> &take);
 
 } // namespace perfscope
