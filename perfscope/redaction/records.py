@@ -11,6 +11,8 @@ from perfscope import files
 from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.definitions import MOST_BYTES, entries
 from perfscope.readers.recording.endings import MAX_ENDS_BYTES
+from perfscope.readers.recording.flight_recorder import PACKAGE_UNSEEN
+from perfscope.readers.recording.framework_operations import PACKAGE, SEPARATOR, parsed
 from perfscope.readers.recording.layout import (
     COMMUNICATOR_DTYPE,
     DEFINITION_DTYPE,
@@ -25,6 +27,8 @@ HASHED_WHOLE = ("argv", "command", "cwd", "executable", "prefix")
 """Fields of which no word is needed: only whether they are the same."""
 NAMES_OF_DEVICES = ("name", "driver", "capability")
 """What a GPU is: hardware, and known to its vendor's driver."""
+_PACKAGES = (PACKAGE, PACKAGE_UNSEEN)
+_VOLUME = re.compile(r"\d+:\d+")
 _CPU_LIST = re.compile(rb"[0-9,\-]*")
 _UUID = re.compile(r"(GPU-|MIG-)?.*", re.DOTALL)
 
@@ -76,9 +80,19 @@ def _payload(kind: int, payload: bytes, names: Names) -> bytes | None:
     text = payload.decode("utf-8", "replace")
     if kind == DefinitionType.DEVICE:
         return "".join(f"{_of_device(line, names)}\n" for line in text.splitlines()).encode()
-    if kind in (DefinitionType.NAME, DefinitionType.LIBRARY, DefinitionType.NOTE):
+    if kind == DefinitionType.NAME:
+        return _name(text, names).encode()
+    if kind in (DefinitionType.LIBRARY, DefinitionType.NOTE):
         return names.text(text).encode()
     return None
+
+
+def _name(text: str, names: Names) -> str:
+    """What a phase or value is called; the bytes that a collective's name ends in are amounts."""
+    head, separator, volume = text.rpartition(SEPARATOR)
+    if _VOLUME.fullmatch(volume) and any(parsed(text, package) for package in _PACKAGES):
+        return names.text(head) + separator + names.keep(volume)
+    return names.text(text)
 
 
 def _communicator(payload: bytes, names: Names) -> bytes | None:

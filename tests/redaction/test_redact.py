@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from perfscope.errors import PerfscopeError
+from perfscope.readers import open_recording
 from perfscope.readers.recording.layout import DefinitionType
 from perfscope.redaction.names import Names
 from perfscope.redaction.proof import prove
 from perfscope.redaction.write import redact
 from perfscope.schema.enums import PhaseKind
+from tests.readers.recording.test_framework_operations import rank_process
 from tests.support.environments import REPOSITORY
 from tests.support.recording import analyze, job_variables, perfscope_command
 from tests.support.write_recording import ProcessWriter, two_ranks, write_run
@@ -107,6 +109,19 @@ def test_no_byte_of_what_was_planted_is_left(tmp_path: Path) -> None:
     copied = [path.read_bytes() for path in (tmp_path / "copy").rglob("*.def")]
     # what tells a phase is no secret and stays
     assert b"evaluate_" in copied[0]
+
+
+def test_the_bytes_of_a_frameworks_collectives_stay(tmp_path: Path) -> None:
+    process = rank_process(0)
+    for package, moved in (("distributed", "2105344:1234567"), ("flight", "7654321:7654321")):
+        name = f"torch.{package}\x1eall_reduce (async)\x1equokka\x1e0,1\x1e{moved}"
+        process.phase(PhaseKind.COMMUNICATION, 1.0, 1.0, name, seq=0, tag=-1)
+    process.write(tmp_path / "trace")
+    write_run(tmp_path / "trace")
+    redact(tmp_path / "trace", tmp_path / "copy")
+    trace = open_recording(tmp_path / "copy")
+    assert trace.ranks[0].operations["received"].tolist() == [1234567]
+    assert trace.tool_reports[0].tables[0].rows[0][3] == 7654321
 
 
 def test_the_same_name_is_the_same_hash_in_one_copy_alone() -> None:
