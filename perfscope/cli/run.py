@@ -217,6 +217,11 @@ perfscope run --output runs/baseline -- python train.py
     help="Record which lines of this rank hold memory, with memray or a slower ENGINE.",
 )
 @click.option(
+    "--nccl-profiler",
+    is_flag=True,
+    help="Have NCCL tell when its kernels ran, by its profiler plugin interface (v4 or v5).",
+)
+@click.option(
     "--on-hang",
     "on_hang_s",
     type=click.FloatRange(min=1),

@@ -37,6 +37,7 @@ _OWN_VARIABLES = (
     "PERFSCOPE_SPY",
     "PERFSCOPE_OWNER",
 )
+NCCL_PLUGIN = "NCCL_PROFILER_PLUGIN"
 _OF_ONE_PROCESS = ("PERFSCOPE_SPY", "PERFSCOPE_OWNER")
 FORWARDED = (
     "LD_PRELOAD",
@@ -44,6 +45,7 @@ FORWARDED = (
     *(name for name in _OWN_VARIABLES if name not in _OF_ONE_PROCESS),
     "PERFSCOPE_LOCAL_DIR",
     "PERFSCOPE_NVML",
+    NCCL_PLUGIN,
 )
 """What a rank on another host, or in a container, needs of the environment."""
 
@@ -74,6 +76,7 @@ class RecordingOptions:
         stacks_ranks: the ranks that it samples, None all.
         memory_detail: the rank whose allocations are recorded and the engine ("" memray),
             None for none.
+        nccl_profiler: whether NCCL is given the recorder as its profiler plugin.
         on_hang_s: without progress of any rank for so long a picture is kept, None for none.
     """
 
@@ -89,6 +92,7 @@ class RecordingOptions:
     stacks_hz: int = DEFAULT_STACKS_HZ
     stacks_ranks: tuple[int, ...] | None = None
     memory_detail: tuple[int, str] | None = None
+    nccl_profiler: bool = False
     on_hang_s: float | None = None
 
     def as_json(self) -> dict[str, Any]:
@@ -112,6 +116,8 @@ class RecordingOptions:
             document["stacks"] = {"hz": self.stacks_hz, "ranks": ranks}
         if self.memory_detail is not None:
             document["memory_detail"] = list(self.memory_detail)
+        if self.nccl_profiler:
+            document["nccl_profiler"] = True
         if self.on_hang_s is not None:
             document["on_hang_s"] = self.on_hang_s
         return document
@@ -174,6 +180,8 @@ def job_environment(
     if injection.recorder is not None:
         environment["PERFSCOPE_RECORDER"] = str(injection.recorder)
         _put_first(environment, "LD_PRELOAD", str(injection.recorder))
+        if options.nccl_profiler:
+            environment.setdefault(NCCL_PLUGIN, str(injection.recorder))
     if injection.agent is not None:
         _put_first(environment, "PYTHONPATH", str(injection.agent))
         if _FLIGHT_RECORDER_BEFORE not in environment:
@@ -188,6 +196,8 @@ def without_recording(base: Mapping[str, str]) -> dict[str, str]:
     environment = {name: value for name, value in base.items() if name not in _OWN_VARIABLES}
     if "PERFSCOPE_DIR" in base and environment.get(FLIGHT_RECORDER) == str(FLIGHT_RECORDER_ENTRIES):
         del environment[FLIGHT_RECORDER]
+    if Path(environment.get(NCCL_PLUGIN, "")).name == LIBRARY_NAME:
+        del environment[NCCL_PLUGIN]
     _filter(environment, "LD_PRELOAD", lambda entry: Path(entry).name != LIBRARY_NAME)
     _filter(environment, "PYTHONPATH", lambda entry: not Path(entry, "perfscope_agent").is_dir())
     if "PERFSCOPE_DIR" in base and OPENMPI_LIST in environment:

@@ -11,7 +11,6 @@ from perfscope import files
 from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.definitions import MOST_BYTES, entries
 from perfscope.readers.recording.endings import MAX_ENDS_BYTES
-from perfscope.readers.recording.flight_recorder import PACKAGE_UNSEEN
 from perfscope.readers.recording.framework_operations import PACKAGE, SEPARATOR, parsed
 from perfscope.readers.recording.layout import (
     COMMUNICATOR_DTYPE,
@@ -21,13 +20,14 @@ from perfscope.readers.recording.layout import (
     DefinitionType,
 )
 from perfscope.readers.recording.record_file import read_record_file
+from perfscope.readers.recording.unseen_collectives import PACKAGES
 from perfscope.redaction.names import Names
 
 HASHED_WHOLE = ("argv", "command", "cwd", "executable", "prefix")
 """Fields of which no word is needed: only whether they are the same."""
 NAMES_OF_DEVICES = ("name", "driver", "capability")
 """What a GPU is: hardware, and known to its vendor's driver."""
-_PACKAGES = (PACKAGE, PACKAGE_UNSEEN)
+_PACKAGES = (PACKAGE, *PACKAGES)
 _VOLUME = re.compile(r"\d+:\d+")
 _CPU_LIST = re.compile(rb"[0-9,\-]*")
 _UUID = re.compile(r"(GPU-|MIG-)?.*", re.DOTALL)

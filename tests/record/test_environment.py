@@ -52,6 +52,23 @@ def test_the_size_that_a_user_gave_pytorchs_flight_recorder_stays() -> None:
     assert "TORCH_FR_BUFFER_SIZE" not in recorded({"TORCH_NCCL_TRACE_BUFFER_SIZE": "7"})
 
 
+def test_nccl_is_given_the_recorder_where_that_is_asked_for() -> None:
+    recorder = Path("/opt/libperfscope_recorder.so")
+
+    def plugin(base: dict[str, str], *, is_wanted: bool) -> str | None:
+        options = RecordingOptions(nccl_profiler=is_wanted)
+        injection = Injection(recorder, None)
+        environment = job_environment(
+            base, directory=Path("/t"), injection=injection, options=options, launcher=DIRECT
+        )
+        assert without_recording(environment) == base
+        return environment.get("NCCL_PROFILER_PLUGIN")
+
+    assert plugin({}, is_wanted=False) is None
+    assert plugin({}, is_wanted=True) == str(recorder)
+    assert plugin({"NCCL_PROFILER_PLUGIN": "mine"}, is_wanted=True) == "mine"
+
+
 def test_open_mpi_forwards_to_other_hosts_and_keeps_the_users_list() -> None:
     assert recorded({}, OPEN_MPI)[LIST].startswith(OURS)
     assert recorded({LIST: "A=1;B"}, OPEN_MPI)[LIST].startswith(f"A=1;B;{OURS}")

@@ -7,7 +7,7 @@ from typing import Any
 from perfscope.progress import counted
 from perfscope.readers.common.clocks import measure, shift
 from perfscope.readers.detect import Reader, ReadOptions
-from perfscope.readers.recording import TELLS, agent_metadata, flight_recorder
+from perfscope.readers.recording import TELLS, agent_metadata, unseen_collectives
 from perfscope.readers.recording.definitions import frame_of
 from perfscope.readers.recording.endings import ObservedEnds, stopped_on_request
 from perfscope.readers.recording.framework_operations import adopt
@@ -89,7 +89,7 @@ class _Assembly:
         self._sample_gpus(ranks, gpus)
         notes = adopt(ranks, interning.names, interning.communicators, world.size)
         clock_notes = measure(ranks)
-        reports = flight_recorder.take(ranks, interning.names, self._path)
+        reports = unseen_collectives.take(ranks, interning.names, self._path)
         start = min(rank.start_ns for rank in ranks) + self._provisional_ns
         run_start, run_end = self._run_times(start)
         origin = min(start, run_start) if run_start is not None else start

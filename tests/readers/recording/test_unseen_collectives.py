@@ -1,4 +1,4 @@
-"""Collectives that only PyTorch's flight recorder has seen, of ranks with known moments."""
+"""Collectives that only PyTorch's flight recorder or NCCL has seen, of ranks with known moments."""
 
 from pathlib import Path
 
@@ -35,8 +35,8 @@ def only_report(trace: Trace) -> ToolReport:
 
 def test_calls_bytes_and_lateness_are_told_and_enter_no_efficiency(tmp_path: Path) -> None:
     trace = two_ranks(tmp_path)
-    ((group, operation, calls, sent, late_s, last),) = only_report(trace).tables[0].rows
-    assert (group, operation, calls, sent) == ("world", "all_reduce", 3.5, 14000)
+    ((*told, late_s, last),) = only_report(trace).tables[0].rows
+    assert told == ["world", "all_reduce", 3.5, 14000, None, None]
     assert late_s == pytest.approx(0.02)  # the fourth one is of one rank alone
     assert last == "rank 1 (100%)"
     assert all(len(rank.phases) == 0 and len(rank.operations) == 1 for rank in trace.ranks)
@@ -57,3 +57,22 @@ def test_one_rank_is_late_for_nobody(tmp_path: Path) -> None:
     write_run(tmp_path)
     ((*_, late_s, last),) = only_report(open_recording(tmp_path)).tables[0].rows
     assert (late_s, last) == (None, None)
+
+
+def test_time_on_the_device_beyond_the_last_ranks_is_waiting(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        process = rank_process(rank)
+        name = "nccl\x1eAllReduce\x1e2 ranks (abc)\x1e\x1e4000:4000"
+        for number in range(4):
+            # rank 1 comes 3 ms later, and both end together
+            begin_s = 1.0 + number + rank * 0.003
+            process.phase(PhaseKind.COMMUNICATION, begin_s, 1.005 + number, name, seq=number, tag=0)
+        process.write(tmp_path)
+    write_run(tmp_path)
+    report = only_report(open_recording(tmp_path))
+    ((group, operation, calls, sent, spent_s, waited_s, late_s, last),) = report.tables[0].rows
+    assert (group, operation, calls, sent) == ("2 ranks (abc)", "AllReduce", 4, 16000)
+    assert (spent_s, waited_s) == pytest.approx((4 * (0.005 + 0.002) / 2, 4 * 0.003 / 2))
+    assert late_s == pytest.approx(0.003)
+    assert last == "rank 1 (100%)"
+    assert report.says[0].startswith("NCCL's kernels ran 20.0 ms on rank 0")
