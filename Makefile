@@ -93,6 +93,7 @@ bench-engine: environments ## what reading large traces costs, beside other tool
 	@$(BIN)/python -m benchmarks.engine.otf2 $(LARGE) --document docs/engine.md
 	@$(BIN)/python -m benchmarks.engine.kineto --document docs/kineto.md
 	@$(BIN)/python -m benchmarks.engine.recording $(LARGE) --document docs/engine.md
+	@$(BIN)/python -m benchmarks.engine.many_ranks $(LARGE) --document docs/engine.md
 
 bench-replay: environments ## how fast runs are replayed, and in how much memory; writes docs/replay.md
 	@$(BIN)/python -m benchmarks.replay --document docs/replay.md

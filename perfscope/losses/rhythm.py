@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 LONGEST = 64
 """Steps after which it must come back."""
@@ -32,14 +31,18 @@ def in_turn(charged: Floats) -> float:
         charged: the loss by step and by the rank that causes it, shape (steps, ranks).
     """
     steps, ranks = charged.shape
-    orders = [_orders(charged[:, rank]) for rank in range(ranks)]
+    if ranks < 2:
+        return 0.0
+    orders = np.stack([_orders(column) for column in charged.T], axis=1)
+    differs = orders.var(axis=0) > 0
     best, found = NO_CHANCE, 0
     for every in range(2, min(LONGEST, steps // FEWEST_TIMES) + 1):
-        places = np.arange(steps) % every
-        sure = min(sorted(_deviations(one, places, every) for one in orders)[-2:], default=0.0)
-        if sure > best:
-            best, found = sure, every
-    return _share_in_turn(charged, found) if found and ranks > 1 else 0.0
+        sure = np.zeros(ranks)
+        sure[differs] = _deviations(orders[:, differs], every)
+        second = float(np.partition(sure, -2)[-2])
+        if second > best:
+            best, found = second, every
+    return _share_in_turn(charged, found) if found else 0.0
 
 
 def _orders(values: Floats) -> Floats:
@@ -50,17 +53,27 @@ def _orders(values: Floats) -> Floats:
     return middle
 
 
-def _deviations(orders: Floats, places: Ints, every: int) -> float:
-    """How far the places differ beyond chance, in standard deviations (Wilson and Hilferty)."""
-    spread = float(orders.var())
-    if not spread:
-        return 0.0
-    counts = np.bincount(places, minlength=every)
-    means = np.bincount(places, orders, every) / counts
-    statistic = float((counts * (means - orders.mean()) ** 2).sum()) / spread
+def _deviations(orders: Floats, every: int) -> Floats:
+    """How far the places of a period differ beyond chance (Wilson and Hilferty).
+
+    Args:
+        orders: places of the values of each rank, not all equal, shape (steps, ranks).
+        every: the period, in steps.
+
+    Returns:
+        Standard deviations, by rank.
+    """
+    steps, ranks = orders.shape
+    whole = np.zeros((-(-steps // every) * every, ranks))
+    whole[:steps] = orders
+    counts = np.bincount(np.arange(steps) % every, minlength=every)[:, None]
+    means = whole.reshape(len(whole) // every, every, ranks).sum(axis=0) / counts
+    beyond = (counts * (means - orders.mean(axis=0)) ** 2).sum(axis=0)
     free = every - 1
+    statistic = beyond / orders.var(axis=0) / free
     variance = 2 / (9 * free)
-    return float(((statistic / free) ** (1 / 3) - (1 - variance)) / sqrt(variance))
+    deviations: Floats = (np.cbrt(statistic) - (1 - variance)) / sqrt(variance)
+    return deviations
 
 
 def _share_in_turn(charged: Floats, every: int) -> float:

@@ -5,17 +5,12 @@ Redacting twice changes nothing, so that it is done here, once, for all formats.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from perfscope.record.redact import (
-    redact_arguments,
-    redact_path,
-    redact_tokens,
-    redact_value,
-    redact_variable,
-)
+from perfscope.record import redact
 from perfscope.schema.other_tools import Cell, ToolReport
 from perfscope.trace import stack_spans
 from perfscope.trace.model import Frame, Rank, Trace
@@ -24,6 +19,19 @@ MANGLED = "_Z"
 SCOPE = "::"
 """Of C++: `Token::next` is no token with a value."""
 
+KEPT = 1 << 14
+"""Texts whose answers are kept: the ranks of a run say the same of themselves."""
+
+redact_path = lru_cache(KEPT)(redact.redact_path)
+redact_tokens = lru_cache(KEPT)(redact.redact_tokens)
+redact_value = lru_cache(KEPT)(redact.redact_value)
+redact_variable = lru_cache(KEPT)(redact.redact_variable)
+
+
+@lru_cache(KEPT)
+def _arguments(words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(redact.redact_arguments(words))
+
 
 def without_secrets(trace: Trace) -> None:
     """Redacts the command, and every text of the trace that a program could have chosen.
@@ -31,7 +39,7 @@ def without_secrets(trace: Trace) -> None:
     Names that compilers make look as random as keys: of these only what is certainly a secret is
     taken out.
     """
-    trace.command = tuple(redact_arguments(trace.command))
+    trace.command = _arguments(tuple(trace.command))
     of_devices = _names_of_devices(trace)
     trace.names = [
         redact_tokens(name) if number in of_devices else _name(name)
@@ -86,7 +94,7 @@ def _process(facts: Mapping[str, Any]) -> dict[str, Any]:
     words = facts.get("argv")
     cleaned: dict[str, Any] = _facts(facts)
     if isinstance(words, list) and all(isinstance(word, str) for word in words):
-        cleaned["argv"] = redact_arguments(words)
+        cleaned["argv"] = list(_arguments(tuple(words)))
     return cleaned
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -29,6 +30,8 @@ def plain(value: Any) -> Any:
     kind: Any = type(value)
     if kind in _AS_THEY_ARE or (kind is str and value.isascii()):
         return value
+    if kind is float:
+        return value if math.isfinite(value) else None
     if declared := _declared(kind):
         found = ((key, getattr(value, name), absent) for name, key, absent in declared)
         return {key: plain(item) for key, item, absent in found if item is not absent}
@@ -56,8 +59,8 @@ def _plain_one(value: Any) -> Any:
         return value.value
     if hasattr(value, "tolist"):  # of numpy, a number or an array of them
         return plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
+    if isinstance(value, float):
+        return plain(float(value))
     if isinstance(value, str):
         # text of the traced program may hold what UTF-8 cannot
         return value.encode("utf-8", "replace").decode("utf-8")
@@ -66,4 +69,33 @@ def _plain_one(value: Any) -> Any:
 
 def document_text(document: Json) -> str:
     """The document as JSON text; NaN and infinities never appear, nor what cannot be seen."""
-    return json_text(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
+    return json_text("".join(_written(document, 0))) + "\n"
+
+
+def _written(value: Any, depth: int) -> Iterator[str]:
+    """What `json.dumps` writes with an indent of 1, which writes each number by itself.
+
+    What holds no lists and objects, most of a document, is written by the compiled encoder.
+    """
+    brackets = "{}" if isinstance(value, dict) else "[]"
+    items = value.values() if isinstance(value, dict) else value
+    line = "\n" + " " * (depth + 1)
+    if not isinstance(value, dict | list) or not value:
+        yield _encoder("").encode(value)
+    elif not any(isinstance(item, dict | list) for item in items):
+        inner = _encoder(line).encode(value)[1:-1]
+        yield f"{brackets[0]}{line}{inner}{line[:-1]}{brackets[1]}"
+    else:
+        keys = [_encoder("").encode(key) + ": " for key in value] if brackets == "{}" else None
+        before = brackets[0] + line
+        for place, item in enumerate(items):
+            yield before + (keys[place] if keys else "")
+            yield from _written(item, depth + 1)
+            before = "," + line
+        yield line[:-1] + brackets[1]
+
+
+@cache
+def _encoder(line: str) -> json.JSONEncoder:
+    """Writes what stands between two items of a list or an object as the begin of a new line."""
+    return json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=("," + line, ": "))

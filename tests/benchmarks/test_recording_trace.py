@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from benchmarks.engine.many_ranks import SOURCE, write_many
 from benchmarks.engine.recording_trace import CALLS_PER_ROUND, ROUNDS_PER_STEP, write_recording
 from perfscope.matching.waits import split_operations
 from perfscope.readers.recording.reader import open_recording
@@ -29,3 +30,16 @@ def test_every_message_and_collective_of_a_generated_recording_is_matched(tmp_pa
     assert len(waits.instances) == 2 * rounds
     assert waits.messages.matched == 3 * 4 * rounds // 2
     assert waits.unmatched == {}
+
+
+def test_many_ranks_are_made_of_two(tmp_path: Path) -> None:
+    write_many(SOURCE, tmp_path / "run", 70, slow=(7,))
+    trace, two = open_recording(tmp_path / "run"), open_recording(SOURCE)
+    assert [rank.number for rank in trace.ranks] == list(range(70))
+    assert {rank.host for rank in trace.ranks} == {"node0000", "node0001"}
+    assert [len(rank.operations) for rank in trace.ranks] == [
+        len(two.ranks[0].operations),
+        *[len(two.ranks[1].operations)] * 69,
+    ]
+    assert trace.communicators[0].members == tuple(range(70))
+    assert trace.damage == []

@@ -43,7 +43,8 @@ def rooms(results: Results) -> list[Room]:
     memory = results.resources.memory
     found = []
     for node in results.resources.node_memory:
-        here = [rank for rank in memory if rank.rank in node.ranks]
+        members = frozenset(node.ranks)
+        here = [rank for rank in memory if rank.rank in members]
         if node.total_bytes and node.least_available_bytes is not None:
             left = node.least_available_bytes
             found.append(Room(node.host, False, node.ranks, node.total_bytes, left, left))

@@ -69,15 +69,21 @@ def judge(run: Facts) -> Outcome:
 
 
 def _ranks(results: Results, room: Room) -> list[RankMemory]:
-    return [memory for memory in results.resources.memory if memory.rank in room.ranks]
+    here = frozenset(room.ranks)
+    return [memory for memory in results.resources.memory if memory.rank in here]
+
+
+def _there(results: Results, room: Room) -> list[Rank]:
+    here = frozenset(room.ranks)
+    return [rank for rank in results.trace.ranks if rank.number in here]
 
 
 def _killed(results: Results, room: Room) -> list[int]:
     """Ranks that ended for want of memory: killed by the kernel, or by an error that says so."""
     return [
         rank.number
-        for rank in results.trace.ranks
-        if rank.number in room.ranks and (_is_killed(results.trace, rank) or _is_refused(rank))
+        for rank in _there(results, room)
+        if _is_killed(results.trace, rank) or _is_refused(rank)
     ]
 
 
@@ -93,7 +99,8 @@ def _is_seen_killed(rank: Rank) -> bool:
 
 def _counted(results: Results, room: Room) -> int:
     """Processes that the kernel ended on the host, where nothing else tells of these ranks."""
-    ranks = [rank for rank in results.trace.ranks if rank.number in _killed(results, room)]
+    killed = frozenset(_killed(results, room))
+    ranks = [rank for rank in results.trace.ranks if rank.number in killed]
     if any(_is_seen_killed(rank) or _is_refused(rank) for rank in ranks):
         return 0
     return max((kills_with(results.trace, rank) for rank in ranks), default=0)
@@ -111,7 +118,7 @@ def _is_refused(rank: Rank) -> bool:
 
 def _refused(results: Results, room: Room) -> list[Rank]:
     """Ranks of a room that ended by such an exception."""
-    return [r for r in results.trace.ranks if r.number in room.ranks and _is_refused(r)]
+    return [rank for rank in _there(results, room) if _is_refused(rank)]
 
 
 def _errors(results: Results, room: Room) -> tuple[tuple[Frame, ...], list[Evidence]]:
