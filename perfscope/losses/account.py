@@ -111,6 +111,7 @@ class _Making:
             cause=cause,
             own_ns=int(own.sum()),
             waiting_ns=waiting_ns,
+            most_ns=int(own.max(initial=0)),
             ranks=self._ranks(caused),
             frame=self._places.frame(cause),
             pattern=None if table is None else self._pattern(cause.kind, table, queued),

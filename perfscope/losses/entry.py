@@ -52,6 +52,7 @@ class Entry:
         cause: what it was.
         own_ns: time of all ranks in which it was done.
         waiting_ns: time of all ranks in which others waited for it, directly and through a third.
+        most_ns: of `own_ns`, what the rank spent on it that spent most.
         ranks: numbers of the ranks that did it, those that cost most first.
         frame: the user's function, at the line seen most often; None unknown.
         pattern: how it is spread over the steps; None where there are too few to tell.
@@ -68,6 +69,7 @@ class Entry:
     own_ns: int
     waiting_ns: int
     ranks: tuple[int, ...]
+    most_ns: int = 0
     frame: Frame | None = None
     pattern: LossPattern | None = None
     steps: tuple[int, int] | None = None

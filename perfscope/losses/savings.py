@@ -40,15 +40,11 @@ class Savings:
 
     def of(self, entry: Entry) -> Saving | NoSaving:
         """What the run would be shorter by without the cause of an entry."""
+        if reason := self._untold(entry):
+            return NoSaving(reason)
         kind, program = entry.cause.kind, self._replay.program
-        if entry.causes > 1:
-            return NoSaving(SMALL_ONES)
-        if kind is LossKind.OUTSIDE:
-            return NoSaving(NOT_IN_WINDOW)
-        if kind in (LossKind.UNKNOWN, LossKind.COMMUNICATION) or entry.cause == UNEXPLAINED:
-            return NoSaving(NOT_KNOWN)
-        if program is None:
-            return NoSaving(f"the run cannot be replayed: {self._replay.reason}")
+        if kind is LossKind.COMMUNICATION or program is None:
+            return by_time([entry])
         if kind is LossKind.TRANSFER:
             return self._without_transfer(program, entry.cause.operation)
         if entry.pattern is LossPattern.SERIAL and kind is LossKind.WAITING:
@@ -57,6 +53,27 @@ class Savings:
             return self.bound(edits_of(entry))
         return self.replayed(edits_of(entry))
 
+    def _untold(self, entry: Entry) -> str:
+        """Why nothing can be said of an entry; "" where something can."""
+        kind = entry.cause.kind
+        if entry.causes > 1:
+            return SMALL_ONES
+        if kind is LossKind.OUTSIDE:
+            return NOT_IN_WINDOW
+        if kind is LossKind.UNKNOWN or entry.cause == UNEXPLAINED:
+            return NOT_KNOWN
+        is_bound = kind is not LossKind.WAITING and entry.most_ns
+        return "" if is_bound or self.can_replay else self._no_replay
+
+    @property
+    def can_replay(self) -> bool:
+        """Whether it is the replay that tells; else only what ranks spent themselves bounds it."""
+        return self._replay.program is not None
+
+    @property
+    def _no_replay(self) -> str:
+        return f"the run cannot be replayed: {self._replay.reason}"
+
     def replayed(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Saving | NoSaving:
         """What edits save that can be made as they are replayed, beyond those made before."""
         try:
@@ -64,7 +81,7 @@ class Savings:
         except RefusedEditError as refusal:
             return NoSaving(str(refusal))
         if found is None:
-            return NoSaving(f"the run cannot be replayed: {self._replay.reason}")
+            return NoSaving(self._no_replay)
         return Saving(max(0.0, found.gain_s), found.interval_s, Basis.REPLAY, tuple(edits))
 
     def bound(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Saving | NoSaving:
@@ -107,6 +124,11 @@ class Savings:
         transfer = np.where(is_of, 0.0, program.transfer_ns)
         gains = program.measured_lengths_ns - segment_lengths(program, program.work, transfer)
         return _bound(gains, gain_interval(gains, program.segment_step))
+
+
+def by_time(entries: Sequence[Entry]) -> Saving:
+    """No more than what one rank spent on it can come back."""
+    return Saving(NS * sum(entry.most_ns for entry in entries), None, Basis.UPPER_BOUND)
 
 
 def _bound(gains: Floats, interval: tuple[float, float] | None) -> Saving:

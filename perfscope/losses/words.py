@@ -8,17 +8,19 @@ def label(entry: Entry) -> str:
     """What a loss is called where people read it."""
     cause = entry.cause
     if entry.causes > 1:
-        return f"{entry.causes} smaller ones: {cause.kind.label.lower()}"
+        return f"{entry.causes} smaller causes: {cause.kind.label.lower()}"
     if cause.activity is not None:
         return cause.activity.label
     if cause.kind is LossKind.TRANSFER:
         return (
-            f"Transfer: {cause.operation}" if cause.operation else "Waiting for transfer of others"
+            f"Transfer: {cause.operation}"
+            if cause.operation
+            else "Waiting for other ranks' transfers"
         )
     if cause.kind is LossKind.COMMUNICATION:
         return f"{cause.kind.label}: {cause.operation}" if cause.operation else cause.kind.label
     if cause.kind is LossKind.WAITING:
         if cause.account is None:
-            return "Waiting, not explained"
-        return f"Waiting for others: {cause.phase or 'work in no phase'}"
+            return "Unexplained waiting"
+        return f"Waiting for other ranks: {cause.phase or 'unlabeled work'}"
     return cause.account.label if cause.account is not None else cause.kind.label

@@ -30,7 +30,7 @@ def losses(seconds: Mapping[str, Any]) -> Json:
             },
             "findings": ["rank_zero_evaluation"],
         },
-        _entry("Waiting, not explained", "waiting", ns.get("communication_wait", 0), window),
+        _entry("Unexplained waiting", "waiting", ns.get("communication_wait", 0), window),
         _entry("Before and after", "outside", outside, None),
     ]
     lost = sum(entry["ns"] for entry in entries)

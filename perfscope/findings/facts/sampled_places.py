@@ -25,7 +25,7 @@ def main_place(places: Places) -> tuple[Frame, ...]:
 
 
 def mostly(places: Places, text: str) -> str:
-    """Some text and the place of most of the samples: `, most of it in read() (train.py:8)`."""
+    """Some text and the place of most of the samples: `, mostly in read() (train.py:8)`."""
     found = main_place(places)
     return f"{text} {wording.place(found[0])}" if found else ""
 

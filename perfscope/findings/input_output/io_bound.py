@@ -1,4 +1,4 @@
-"""Ranks that stand still for files: the storage, and not the CPU, sets the pace."""
+"""Ranks that stall on file I/O: storage, not the CPU, sets the pace."""
 
 from typing import Any
 
@@ -24,8 +24,8 @@ IO_START_S = 20.0  # who stood still before it only, read what it needs to begin
 IO_START_SHARES = (0.3, 0.5)  # of the focus: at least the first, at most the second
 IO_LEAST_S = 1.0  # a few samples of a short run are chance
 ID = "io_bound"
-TITLE = "Ranks stand still for files"
-PASSED = "No rank stands still for files"
+TITLE = "Ranks stall on file I/O"
+PASSED = "No rank stalls on file I/O"
 DESCRIPTION = (
     "Adds up the time in which threads of a rank wait for a device and none of them runs, outside "
     "communication, and the time in marked file phases and MPI's file calls; tells bytes, the file "
@@ -36,7 +36,7 @@ REFERENCES = (
     "Lustre, striping: https://doc.lustre.org/lustre_manual.xhtml#managingstripingfreespace",
 )
 EDIT = Edit(Account.IO)
-BEGINS = " All of it is at the start, where programs, libraries and data are read first."
+BEGINS = " All of it is at the start, while programs, libraries and data are first read."
 WHOLE_LIVES = {"process_lifetime", "communication_lifetime"}
 NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "ceph", "glusterfs", "afs"})
 PARALLEL = frozenset({"lustre", "gpfs", "beegfs", "panfs", "orangefs", "pvfs2", "wekafs"})
@@ -80,9 +80,8 @@ def judge(run: Facts) -> Outcome:
     ]
     if not long:
         text = (
-            f"A rank stands still for a device {format_share(share)} of the analyzed window at "
-            "most; together "
-            f"they read {format_bytes(sum(one.read_bytes for one in files))} and wrote "
+            f"No rank stalls on I/O for more than {format_share(share)} of the analyzed window; "
+            f"together they read {format_bytes(sum(one.read_bytes for one in files))} and wrote "
             f"{format_bytes(sum(one.written_bytes for one in files))}."
         )
         return passed(text)
@@ -95,13 +94,14 @@ def _marked(results: Results, marked: Gain, spent_s: list[float]) -> Finding:
     worst = spent_s.index(max(spent_s))
     rank, places = results.ledger.ranks[worst], results.call_sites.files
     told = sampled_places.frames(places)
-    where = sampled_places.mostly(places, ", most of it in")
+    where = sampled_places.mostly(places, ", mostly in")
     return Finding(
         id=ID,
         status=_status(marked.share),
         title=f"Reading and writing files takes up to {wording.of_window(marked.share)}",
         summary=(
-            f"Rank {rank} spends most time in file calls, {format_seconds(max(spent_s))}{where}. "
+            f"Rank {rank} spends the most time in file calls: {format_seconds(max(spent_s))}"
+            f"{where}. "
             f"Without any of it the run would take "
             f"{wording.saving(results, marked.seconds, is_bound=True)} less: "
             "more than a faster file system can save."
@@ -133,16 +133,16 @@ def _stalled(results: Results, long: list[RankFiles], *, is_start: bool) -> Find
     # beside the place of most moments others are chance: samples are not taken at these moments
     told = sampled_places.main_place(places) or sampled_places.frames(places)
     where = f", {format_seconds(seconds)} of it {part}" if part else ""
-    where += sampled_places.mostly(places, ", most of it in")
+    where += sampled_places.mostly(places, ", mostly in")
     kinds = ", ".join(dict.fromkeys(_types(results))) or "unknown"
     return Finding(
         id=ID,
         status=Status.INFO if is_start else _status(share),
-        title=f"{who} {'stands' if len(ranks) == 1 else 'stand'} still for files "
+        title=f"{who} {'stalls' if len(ranks) == 1 else 'stall'} on file I/O for "
         f"{format_share(share)} of the analyzed window{', at the start' if is_start else ''}",
         summary=(
-            f"Rank {worst.rank} waits {format_seconds(stalled_s)} for a device with no thread "
-            f"running{where}. It read {format_bytes(worst.read_bytes)} and wrote "
+            f"Rank {worst.rank} waits {format_seconds(stalled_s)} for I/O while none of its "
+            f"threads runs{where}. It read {format_bytes(worst.read_bytes)} and wrote "
             f"{format_bytes(worst.written_bytes)}; file systems of the job: {kinds}."
             f"{BEGINS if is_start else ''}"
         ),
@@ -199,7 +199,7 @@ def _evidence(results: Results, files: tuple[RankFiles, ...]) -> tuple[Evidence,
     length_s = results.focus.length_ns * NS
     most = sorted(files, key=lambda one: -(one.stalled_s or 0.0))[:4]
     rows = [
-        Evidence(f"Rank {one.rank} stands still", one.stalled_s, "s", "near 0")
+        Evidence(f"Rank {one.rank} stalls", one.stalled_s, "s", "near 0")
         for one in most
         if one.stalled_s is not None
     ]

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from perfscope.losses.entry import Entry, NoSaving, Saving
-from perfscope.losses.savings import BY_TURNS, Savings, edits_of
+from perfscope.losses.savings import BY_TURNS, Savings, by_time, edits_of
 from perfscope.replay.model import Edit, Level
 from perfscope.schema.enums import LossKind, LossPattern
 from perfscope.structures import dataclass
+from perfscope.trace.operations import BY_NAME, OperationClass
 
 FASTEST = 1e9
 """Times as fast: a network that takes no time."""
@@ -70,11 +71,23 @@ def _identity(entry: Entry) -> str:
         return f"lost_to_{cause.activity.value}"
     if cause.kind is LossKind.WAITING and entry.pattern is not None:
         return f"lost_to_{entry.pattern.value}_waiting"
+    if cause.kind is LossKind.COMMUNICATION and is_one_sided(cause.operation):
+        return "lost_to_one_sided_communication"
     return "lost_to_transfer" if cause.kind is LossKind.TRANSFER else ""
+
+
+def is_one_sided(operation: str) -> bool:
+    """Whether a call needs none of another rank: then there is no waiting to tell it from."""
+    found = BY_NAME.get(operation)
+    return found is not None and found.cls is OperationClass.ONE_SIDED
 
 
 def _saving(entries: Sequence[Entry], savings: Savings, after: Sequence[Edit]) -> Saving | NoSaving:
     first = entries[0]
+    if first.cause.kind is LossKind.COMMUNICATION:
+        return by_time(entries)
+    if not savings.can_replay:
+        return NoSaving("") if first.cause.kind is LossKind.WAITING else by_time(entries)
     if first.cause.kind is LossKind.TRANSFER:
         return savings.bound([Edit(factor=1.0, network=FASTEST)], after=after)
     if first.cause.activity is not None:

@@ -42,16 +42,23 @@ MOST_PLACES = 3
 
 def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Findings made from what is lost beyond all that the diagnoses found, most first."""
-    if not run.replay.available:
-        return ()
     savings = Savings(run.replay, run.losses.steps)
     after = [edit for one in findings if _is_sure(one) for edit in _edits(one)]
     lasting = [one for one in run.losses.entries if not _is_once(one)]
     found = [one for one in groups(lasting, savings, after) if one.id not in JUDGED]
     length_s = run.results.focus.length_ns * 1e-9
     worth = [group for group in found if group.saving.seconds >= WORTH * length_s]
+    if not savings.can_replay:
+        worth = [group for group in worth if not _is_told(group, findings)]
     made = [_finding(run, group) for group in worth if not _is_chance(run, group, savings)]
     return tuple(sorted(made, key=lambda one: -(one.gain_s or 0.0)))
+
+
+def _is_told(group: Group, findings: Sequence[Finding]) -> bool:
+    """Whether a fault is in the same function: without a replay nothing else tells them apart."""
+    frame = group.entries[0].frame
+    told = {(one.function, one.file) for f in findings if f.status.is_fault for one in f.where}
+    return frame is not None and (frame.function, frame.file) in told
 
 
 def _is_sure(finding: Finding) -> bool:
@@ -132,7 +139,12 @@ def _finding(run: Facts, group: Group) -> Finding:
 
 
 def _meeting(run: Facts, group: Group) -> tuple[Frame, ...]:
-    """Where ranks that take turns wait for each other: that is what to change, not their work."""
+    """Where ranks that take turns wait for each other: that is what to change, not their work.
+
+    Of communication, where it is called.
+    """
+    if group.entries[0].cause.kind is LossKind.COMMUNICATION:
+        return sampled_places.main_place(run.results.call_sites.transfer)
     if not _is_waiting(group) or group.entries[0].pattern is not LossPattern.SERIAL:
         return ()
     return sampled_places.frames(run.results.call_sites.waiting)

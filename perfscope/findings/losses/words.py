@@ -127,6 +127,11 @@ OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
 }
 """By pattern of waiting: what is seen, and what to change."""
 
+ONE_SIDED_ACTION = (
+    "Issue all gets and puts of a step before one flush or unlock, instead of completing each of "
+    "them; fetch neighboring data by one call, or with a derived datatype."
+)
+
 TRANSFER_ACTION = (
     "Send less often and less: fuse small messages, use a smaller number type, overlap transfer "
     "with work; check that the fastest transport is used."
@@ -139,24 +144,28 @@ def title(group: Group, window_ns: int, meeting: Frame | None = None) -> str:
     Args:
         group: what is lost.
         window_ns: the ranks' time.
-        meeting: where ranks that take turns wait for each other, None unknown.
+        meeting: where ranks that take turns wait for each other, or communicate; None unknown.
     """
     share = format_share(group.ns / window_ns)
     first = group.entries[0]
     where = place(first.frame)
-    seen = f", most of it in {where}" if where else ""
+    seen = f", mostly in {where}" if where else ""
     if first.cause.activity is not None:
         what, _ = OF_ACTIVITY[first.cause.activity]
         who = f" on {ranks(group.ranks)}" if len(group.ranks) == 1 else ""
         return f"{what} takes {share} of the analyzed window{who}{seen}"
+    if first.cause.kind is LossKind.COMMUNICATION:
+        inside = f" in {place(meeting)}" if place(meeting) else ""
+        told = f", mostly {first.cause.operation}{inside}"
+        return f"One-sided communication takes {share} of the analyzed window{told}"
     if first.cause.kind is LossKind.TRANSFER:
         operation = next((one.cause.operation for one in group.entries if one.cause.operation), "")
-        inside = f", most of it in {operation}" if operation else ""
+        inside = f", mostly in {operation}" if operation else ""
         return f"Moving data takes {share} of the analyzed window{inside}"
     assert first.pattern is not None
     told, _ = OF_PATTERN[first.pattern]
     if met := place(meeting):
-        seen = f", most of it in {met}{f', for {where}' if where else ''}"
+        seen = f", mostly in {met}{f', for {where}' if where else ''}"
     return f"{_of_ranks(told, group.ranks)} for {share} of the analyzed window{seen}"
 
 
@@ -173,6 +182,8 @@ def action(group: Group) -> str:
     first = group.entries[0]
     if first.cause.activity is not None:
         return OF_ACTIVITY[first.cause.activity][1]
+    if first.cause.kind is LossKind.COMMUNICATION:
+        return ONE_SIDED_ACTION
     if first.cause.kind is LossKind.TRANSFER or first.pattern is None:
         return TRANSFER_ACTION
     return OF_PATTERN[first.pattern][1]

@@ -13,8 +13,8 @@ from perfscope.units import format_seconds, format_share
 
 LEAST_GAIN = 0.1  # of the focus: programs without a fault pay up to as much for their arrays
 ID = "page_faults"
-TITLE = "The kernel spends CPU time on memory that is taken anew"
-PASSED = "Taking memory anew costs little"
+TITLE = "Page faults from memory that is freed and allocated again take CPU time"
+PASSED = "Page faults cost little"
 DESCRIPTION = (
     "Follows CPU time in the kernel from sample to sample: what files and exchanges of threads do "
     "not explain goes with page faults or with waiting in communication, by least squares. Arrays "
@@ -48,21 +48,21 @@ def judge(run: Facts) -> Outcome:
     if gain.share < LEAST_GAIN:
         text = (
             f"Of the CPU time of rank {worst.rank} {format_share(_in_kernel(worst))} was in the "
-            "kernel; page faults cost no rank more than a little of it."
+            "kernel; page faults account for little of it on any rank."
         )
         return passed(text)
     return Finding(
         id=ID,
         status=Status.FAIL,
         title=(
-            f"{format_share(_share(worst))} of the work of rank {worst.rank} is the kernel's, "
-            f"for memory that is taken anew again and again{_mostly(worst)}"
+            f"Page faults take {format_share(_share(worst))} of the work of rank {worst.rank}, for "
+            f"memory that is freed and allocated again and again{_mostly(worst)}"
         ),
         summary=(
             f"Rank {worst.rank} touched {worst.faults:,} new pages. Of its "
-            f"{format_seconds(worst.work_s)} between communication {format_seconds(worst.fault_s)} "
-            f"(at least {format_seconds(worst.least_s)}) were spent in the kernel when it did so"
-            f"{_given_back(worst)}. "
+            f"{format_seconds(worst.work_s)} outside communication, the kernel took "
+            f"{format_seconds(worst.fault_s)} (at least {format_seconds(worst.least_s)}) to "
+            f"provide them{_given_back(worst)}. "
             "Large arrays that are allocated and freed in each step come from the system each time."
         ),
         gain=gain,
@@ -71,10 +71,10 @@ def judge(run: Facts) -> Outcome:
         where=tuple(dict.fromkeys(one.place for one in by_share if one.place is not None)),
         evidence=tuple(_evidence(one) for one in by_share[:8]),
         actions=(
-            f"Have the C library keep what is freed, without a change of the program: {SETTINGS}.",
+            f"Have the C library keep freed memory, with no change to the program: {SETTINGS}.",
             (
-                "Or allocate large arrays once and use them again: out= of numpy's functions, "
-                "operations in place, buffers that live as long as the training."
+                "Or allocate large arrays once and reuse them: out= of numpy's functions, "
+                "in-place operations, buffers that live as long as the training."
             ),
         ),
         references=REFERENCES,
@@ -90,12 +90,12 @@ def _share(one: FaultTime) -> float:
 
 
 def _mostly(one: FaultTime) -> str:
-    return f", most of it in {place(one.place)}" if one.place is not None else ""
+    return f", mostly in {place(one.place)}" if one.place is not None else ""
 
 
 def _given_back(one: FaultTime) -> str:
     """How much of the memory was not new to the process; "" where almost all of it was not."""
-    return f"; {format_share(one.again)} of them it had given back before" if one.kept else ""
+    return f", {format_share(one.again)} of which it had freed before" if one.kept else ""
 
 
 def _in_kernel(one: FaultTime) -> float:

@@ -29,8 +29,8 @@ from perfscope.schema.enums import Status
 from perfscope.units import counted, format_bytes, format_seconds
 
 ID = Cause.BANDWIDTH.value
-TITLE = "Moving data between ranks takes long"
-PASSED = "Moving data between ranks takes little"
+TITLE = "Moving data between ranks takes a large share of the time"
+PASSED = "Moving data between ranks takes little time"
 DESCRIPTION = (
     "Replays the run on a network that needs no time (the ideal network of the POP method): what "
     "that saves is transfer on the critical path. Fires where no other cause makes up most of "
@@ -98,7 +98,7 @@ def _named_elsewhere(results: Results, facts: NetworkFacts) -> Finding:
 
 def _title(results: Results, facts: NetworkFacts) -> str:
     most = capitalized(facts.whole.at_most)
-    place = sampled_places.calls(results, ", most of it in")
+    place = sampled_places.calls(results, ", mostly in")
     share = of_window(facts.whole.share)
     if empty := without_data(results):
         return f"{most}{share} is spent in calls that move no data ({empty[0]}){place}"
@@ -107,15 +107,15 @@ def _title(results: Results, facts: NetworkFacts) -> str:
 
 def _summary(results: Results, facts: NetworkFacts) -> str:
     text = (
-        f"On a network that needs no time the run would take {facts.cost(results)} less: more than "
-        "any real change can save."
+        f"With an ideal network, on which data takes no time, the run would take "
+        f"{facts.cost(results)} less. No real change saves all of that."
     )
     known = classes(results)
     if known:
         main = max(known, key=lambda c: c.seconds * c.calls)
         text += (
-            f" Of the collectives, {main.name} of about {format_bytes(main.size_bytes)} takes most "
-            f"time: {counted(main.calls, 'call')}, {format_seconds(main.seconds)} each."
+            f" Of the collectives, {main.name} of about {format_bytes(main.size_bytes)} takes "
+            f"the most time: {counted(main.calls, 'call')}, {format_seconds(main.seconds)} each."
         )
     return text
 
@@ -153,7 +153,7 @@ def _actions(results: Results, facts: NetworkFacts) -> tuple[str, ...]:
         )
     if steps := told_steps(results):
         actions.append(
-            "Exchange more rarely: larger batches, or gradients of several batches added up first; "
+            "Exchange less often: larger batches, or gradients accumulated over several; "
             f"now once in {format_seconds(results.focus.length_ns * NS / steps)}."
         )
     return tuple(actions)

@@ -25,8 +25,8 @@ from perfscope.schema.enums import Basis, Confidence, Status
 from perfscope.units import counted, format_bytes, format_seconds, format_share
 
 ID = Cause.SMALL.value
-TITLE = "Many small collectives take long"
-PASSED = "Small collectives cost little"
+TITLE = "Many small collectives take most of the transfer time"
+PASSED = "Small collectives cost little time"
 DESCRIPTION = (
     "Where transfer matters and most of it goes into collectives below 64 KiB, "
     "several in each step or in quick succession, one for all of them saves their latency. Replays "
@@ -54,8 +54,8 @@ def judge(run: Facts) -> Outcome:
     result = Finding(
         id=ID,
         status=status,
-        title=f"{found.calls:,} small collectives take {format_share(found.share)} of all transfer"
-        f"{sampled_places.calls(results, ', most of it in')}",
+        title=f"{found.calls:,} small collectives take {format_share(found.share)} of all transfer "
+        f"time{sampled_places.calls(results, ', mostly in')}",
         summary=_summary(facts, gain_s, is_bound=not fused_s),
         gain=saved(
             results,
@@ -94,8 +94,8 @@ def _summary(facts: NetworkFacts, gain_s: float, *, is_bound: bool) -> str:
     most = "at most " if is_bound else ""
     return (
         f"{counted(found.calls, 'call')} of about {format_bytes(found.size_bytes)} took "
-        f"{format_seconds(found.seconds)}, nearly all of it latency. One call for many of them "
-        f"would save {most}{format_seconds(gain_s)}.{CROWDED if facts.is_crowded else ''}"
+        f"{format_seconds(found.seconds)}, nearly all of it latency. Combining them into fewer "
+        f"calls would save {most}{format_seconds(gain_s)}.{CROWDED if facts.is_crowded else ''}"
     )
 
 
@@ -130,7 +130,7 @@ def _actions(facts: NetworkFacts) -> tuple[str, ...]:
     found = facts.small
     return (
         (
-            f"Put many small collectives into one: {found.calls:,} calls of about "
+            f"Combine small collectives into one: {found.calls:,} calls of about "
             f"{format_bytes(found.size_bytes)} take {format_share(found.share)} of all "
             "transfer. One buffer for all gradients"
             f"{facts.back(FUSED)}. Horovod does it by HOROVOD_FUSION_THRESHOLD and "

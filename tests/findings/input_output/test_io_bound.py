@@ -57,7 +57,7 @@ def test_names_the_rank_the_part_and_the_seconds() -> None:
     finding = judged(blocked_every=4, file_systems=[{"mount": "/scratch", "type": "lustre"}])
     assert finding.status is Status.FAIL
     assert finding.ranks == (1,)
-    assert finding.title == "Rank 1 stands still for files 25.0 % of the analyzed window"
+    assert finding.title == "Rank 1 stalls on file I/O for 25.0 % of the analyzed window"
     assert "5.00 s of it while it waits for input" in finding.summary
     assert "lustre" in finding.summary
     assert finding.gain_s is None  # samples alone: no seconds are claimed
@@ -82,7 +82,7 @@ def test_programs_that_are_read_once_are_told_of() -> None:
     """The first 5 s, the same in phases, and as much until later."""
     once = judged(blocked_every=1, until=60, kind=None)
     assert once.status is Status.INFO
-    assert once.title == "Rank 1 stands still for files 25.0 % of the analyzed window, at the start"
+    assert once.title == "Rank 1 stalls on file I/O for 25.0 % of the analyzed window, at the start"
     assert judged(blocked_every=1, until=60).status is Status.FAIL
     assert judged(blocked_every=4, until=190, kind=None).status is Status.FAIL
 
@@ -147,7 +147,7 @@ def stalling(*, read_every: int, phase: PhaseKind | None = None) -> Finding:
 
 def test_the_function_in_which_a_rank_stands_still_is_named() -> None:
     finding = stalling(read_every=1)
-    assert ", most of it in read_shard() (train.py:39). It read" in finding.summary
+    assert ", mostly in read_shard() (train.py:39). It read" in finding.summary
     assert [frame.function for frame in finding.where] == ["read_shard"]
     told = {row.label: row.value for row in finding.evidence}
     assert told["Seen in read_shard() (train.py:39)"] == "100 of 100 samples"
@@ -155,7 +155,7 @@ def test_the_function_in_which_a_rank_stands_still_is_named() -> None:
 
 def test_beside_the_function_of_most_moments_no_other_is_named() -> None:
     finding = stalling(read_every=3)
-    assert ", most of it in learn() (train.py:44). It read" in finding.summary
+    assert ", mostly in learn() (train.py:44). It read" in finding.summary
     assert [frame.function for frame in finding.where] == ["learn"]
     assert not any("read_shard" in row.label for row in finding.evidence)
 
@@ -177,7 +177,7 @@ def test_the_function_of_marked_file_phases_is_named() -> None:
     rank.finalize(31.0)
     finding = analyze_trace(builder.build()).findings["io_bound"]
     assert finding.status is Status.FAIL
-    assert "file calls, 12.0 s, most of it in read_shard() (train.py:39)." in finding.summary
+    assert "file calls: 12.0 s, mostly in read_shard() (train.py:39)." in finding.summary
     assert [frame.function for frame in finding.where] == ["read_shard"]
 
 

@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import Basis
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
@@ -53,7 +54,7 @@ def test_ranks_that_take_turns_are_told_by_where_they_wait_for_each_other() -> N
 def test_where_waits_were_not_seen_the_work_is_told() -> None:
     found = in_turns(seen_waiting=False)
     assert [one.function for one in found.where] == [WORK[0]]
-    assert "most of it in whitening() (train.py:12)" in found.title
+    assert "mostly in whitening() (train.py:12)" in found.title
 
 
 VARIED = np.random.default_rng(8).uniform(0.05, 0.15, (400, 2))
@@ -102,3 +103,24 @@ def test_work_that_ranks_do_in_turn_is_no_chance_however_busy_the_machine_is() -
     assert found.where[0].function == WORK[0]
     expected_s = float((works.max(axis=1) - works.mean(axis=1)).sum())
     assert found.gain_s == pytest.approx(expected_s, rel=0.1)
+
+
+def test_one_sided_calls_are_told_though_the_run_cannot_be_replayed() -> None:
+    """40 ms of each step of 100 ms: what each rank fetches row by row from the other's window."""
+    fetching = [("main", "/job/train.py", 40), ("fetch", "/job/train.py", 17)]
+    builder = TraceBuilder(2, end_s=3.0 + 0.1 * STEPS)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * STEPS)
+        for step in range(STEPS):
+            begin = 1.0 + 0.1 * step
+            for flush in range(4):
+                at = begin + 0.01 * flush
+                rank.op("MPI_Get", at, at + 0.0001, peer=1 - number, received=256)
+                rank.op("MPI_Win_flush", at + 0.0001, at + 0.0099).stack(at + 0.005, fetching)
+            rank.op("MPI_Allreduce", begin + 0.098, begin + 0.0999, seq=step)
+            rank.step(step, begin, begin + 0.1)
+    found = analyze_trace(builder.build()).findings["lost_to_one_sided_communication"]
+    assert found.status.is_fault
+    assert found.title.endswith("mostly MPI_Win_flush in fetch() (train.py:17)")
+    assert found.gain_s == pytest.approx(0.0392 * STEPS, rel=0.05)
+    assert found.gain_basis is Basis.UPPER_BOUND

@@ -107,4 +107,4 @@ def test_memory_that_stays_is_not_taken_again() -> None:
 def test_memory_that_goes_up_and_down_below_its_peak_is_taken_again() -> None:
     found = judged_by_line(fresh_in="train", kept_bytes_per_fault=400)
     assert found.status is Status.FAIL
-    assert "given back before" in found.summary
+    assert "freed before" in found.summary

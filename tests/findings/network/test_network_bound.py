@@ -42,7 +42,7 @@ def test_the_function_that_communicates_is_named(
     trace = exchanges(size=size, count=count, each_s=each_s, stacks=stacks)
     finding = analyze_trace(trace).findings[identity]
     assert finding.status is Status.FAIL
-    assert finding.title.endswith(", most of it in exchange() (train.py:88)")
+    assert finding.title.endswith(", mostly in exchange() (train.py:88)")
     assert [frame.function for frame in finding.where] == ["exchange", "report"]
     told = {row.label: row.value for row in finding.evidence}
     assert told["Seen in exchange() (train.py:88)"] == "4 of 8 samples"
@@ -97,7 +97,7 @@ def test_many_small_collectives_are_to_be_fused() -> None:
     assert findings["network_bound"].status is Status.INFO
     assert findings["network_bound"].gain_s is None
     assert finding.gain_s == pytest.approx(50 * 100 * 0.001, rel=1e-6)
-    assert "many small collectives into one: 5,000 calls of about 2.00 KiB" in finding.actions[0]
+    assert "small collectives into one: 5,000 calls of about 2.00 KiB" in finding.actions[0]
 
 
 def test_one_small_collective_a_step_cannot_be_fused() -> None:
@@ -128,7 +128,7 @@ def test_actions_are_priced_by_their_own_replay() -> None:
     findings = case.findings["network_bound"], case.findings["small_allreduces"]
     actions = [action for finding in findings for action in finding.actions]
     for text, start in (
-        ("fuse:64M", "Put many"),
+        ("fuse:64M", "Combine small"),
         ("bytes:0.5", "Send half"),
         ("overlap", "Exchange gradients"),
     ):
