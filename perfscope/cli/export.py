@@ -31,7 +31,11 @@ perfscope export trace/ --to parquet -o tables/
     "paths", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
 @click.option(
-    "--to", "target_name", required=True, metavar="FORMAT", help="otf2, chrome, parquet or csv."
+    "--to",
+    "target_name",
+    required=True,
+    metavar="FORMAT",
+    help="otf2, chrome, perfetto, parquet or csv.",
 )
 @click.option(
     "--output",
@@ -49,7 +53,13 @@ def export(
 ) -> int:
     """Write a trace for other tools."""
     from perfscope.dataframes.source import Source
-    from perfscope.export.target import completed, default_output, refuse_existing, targets
+    from perfscope.export.target import (
+        completed,
+        default_output,
+        refuse_existing,
+        refuse_without_events,
+        targets,
+    )
     from perfscope.readers.registry import open_traces
 
     known = targets()
@@ -63,7 +73,10 @@ def export(
     place = output or default_output(paths[0], target)
     target.check()
     refuse_existing(place)
-    source = Source(open_traces(paths))
+    trace = open_traces(paths)
+    if target.needs_events:
+        refuse_without_events(trace)
+    source = Source(trace)
     with completed(place) as path:
         notes = target.write(source, path)
     for note in notes:

@@ -62,7 +62,7 @@ class Definitions:
 class Archive:
     """Writes an archive; times are nanoseconds of one clock, never negative."""
 
-    def __init__(self, directory: Path, *, creator: str) -> None:
+    def __init__(self, directory: Path, *, creator: str, description: str) -> None:
         self.definitions = Definitions()
         self.first_ns: int | None = None
         self.last_ns = 0
@@ -83,6 +83,7 @@ class Archive:
         _otf2.Archive_SetFlushCallbacks(self._handle, self._callbacks, None)
         _otf2.Archive_SetSerialCollectiveCallbacks(self._handle)
         _otf2.Archive_SetCreator(self._handle, creator)
+        _otf2.Archive_SetDescription(self._handle, description)
         _otf2.Archive_OpenDefFiles(self._handle)
         _otf2.Archive_OpenEvtFiles(self._handle)
 

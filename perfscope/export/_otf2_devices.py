@@ -13,8 +13,6 @@ from perfscope.export._rows import Lanes
 from perfscope.trace.devices import DeviceKind
 from perfscope.trace.model import Rank, Table
 
-_MOVES = (DeviceKind.MEMCPY, DeviceKind.MEMSET)
-
 
 class Devices:
     """Writes kernels, copies and fills; their regions are defined when they first occur."""
@@ -24,7 +22,7 @@ class Devices:
     ) -> None:
         self._source, self._archive = source, archive
         self._functions, self._base_ns = functions, base_ns
-        self._regions: dict[tuple[int, bool], int] = {}
+        self._regions: dict[tuple[int, DeviceKind], int] = {}
 
     def write(self, rank: Rank, group: int) -> None:
         """Writes the streams of a rank; each device is a group of its own, made by the rank's."""
@@ -58,7 +56,7 @@ class Devices:
                 locations.append(self._location(title, group))
                 open_rows.append([])
             self._leave(locations[lane], open_rows[lane], start)
-            region = self._region(label, kind in _MOVES)
+            region = self._region(label, DeviceKind(kind))
             self._event(self._functions.enter, locations[lane], start, region)
             open_rows[lane].append((end, region))
         for location, stack in zip(locations, open_rows, strict=True):
@@ -83,10 +81,10 @@ class Devices:
             raise_error(failed)
         location.events += 1
 
-    def _region(self, name: int, moves: bool) -> int:
-        key = name, moves
+    def _region(self, name: int, kind: DeviceKind) -> int:
+        key = name, kind
         if key not in self._regions:
             regions = self._archive.definitions.regions
             self._regions[key] = len(regions)
-            regions.append(kernel_region(self._source.trace.names[name], moves=moves))
+            regions.append(kernel_region(self._source.trace.names[name], kind))
         return self._regions[key]

@@ -4,6 +4,7 @@ from typing import Any
 
 import _otf2
 
+from perfscope.trace.devices import DeviceKind
 from perfscope.trace.operations import BY_CODE, OperationClass, name_of
 
 _ROLES = {
@@ -86,7 +87,10 @@ def step_region() -> tuple[str, str, Any, Any]:
     return "step", "one iteration of the training loop", _otf2.RegionRole.LOOP, _otf2.Paradigm.USER
 
 
-def kernel_region(name: str, *, moves: bool) -> tuple[str, str, Any, Any]:
+def kernel_region(name: str, kind: DeviceKind) -> tuple[str, str, Any, Any]:
     """Name, description, role and paradigm of what an accelerator did."""
-    role = _otf2.RegionRole.DATA_TRANSFER if moves else _otf2.RegionRole.KERNEL
-    return name, "", role, _otf2.Paradigm.CUDA
+    roles = {
+        DeviceKind.COMPUTE: _otf2.RegionRole.KERNEL,
+        DeviceKind.COMMUNICATION: _otf2.RegionRole.COLL_OTHER,
+    }
+    return name, "", roles.get(kind, _otf2.RegionRole.DATA_TRANSFER), _otf2.Paradigm.CUDA

@@ -1,5 +1,6 @@
 """A whole trace as an OTF2 archive, rank after rank."""
 
+import json
 from pathlib import Path
 
 import _otf2
@@ -7,14 +8,15 @@ import numpy as np
 
 import perfscope
 from perfscope.dataframes.source import Source
+from perfscope.export._horovod import with_exposed_source
 from perfscope.export._otf2_archive import Archive, Failures, Group, Location
 from perfscope.export._otf2_devices import Devices
 from perfscope.export._otf2_events import Functions, Life, ThreadWriter
-from perfscope.export._otf2_horovod import with_exposed_thread
 from perfscope.export._otf2_metrics import Metrics
 from perfscope.export._otf2_regions import operation_region, phase_region, step_region
 from perfscope.export._otf2_rows import ATTRIBUTES, RankTables, RegionNumbers, members_of
 from perfscope.export._rows import thread_names
+from perfscope.readers.common.exported import KEY, facts
 from perfscope.schema.enums import EndKind
 from perfscope.trace.model import Communicator, Rank, Trace
 from perfscope.trace.operations import MAX_OPERATIONS
@@ -26,8 +28,7 @@ _SERIES = ("process_samples", "system_samples", "node_samples", "metrics", "coun
 def write_archive(source: Source, output: Path) -> list[str]:
     """Writes the archive; returns what it could not hold."""
     output.mkdir()
-    trace = with_exposed_thread(source.trace)
-    source = source if trace is source.trace else Source(trace)
+    source = with_exposed_source(source)
     failures = Failures()
     try:
         return _write(source, output)
@@ -36,7 +37,8 @@ def write_archive(source: Source, output: Path) -> list[str]:
 
 
 def _write(source: Source, output: Path) -> list[str]:
-    archive = Archive(output, creator=f"perfscope {perfscope.__version__}")
+    beside = json.dumps({KEY: facts(source.trace)})
+    archive = Archive(output, creator=f"perfscope {perfscope.__version__}", description=beside)
     try:
         writer = _TraceWriter(source, archive)
         for position in range(len(source.trace.ranks)):

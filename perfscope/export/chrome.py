@@ -19,7 +19,9 @@ from perfscope.dataframes.tables.messages import TABLE as MESSAGES
 from perfscope.dataframes.tables.messages import message_threads
 from perfscope.export._chrome_events import Event, event
 from perfscope.export._chrome_rank import counter_events, kernel_events, rank_events
+from perfscope.export._horovod import with_exposed_source
 from perfscope.export.target import Target
+from perfscope.readers.common.exported import KEY, facts
 from perfscope.trace.model import Trace
 
 FLUSH_EVENTS = 4096
@@ -29,6 +31,7 @@ _MESSAGE_COLUMNS = ("source", "send_t0_ns", "target", "receive_t0_ns", "tag", "b
 def write(source: Source, output: Path) -> list[str]:
     """Writes a trace as one JSON object, compressed where the output's name ends in .gz."""
     dropped: list[str] = []
+    source = with_exposed_source(source)
     with _opened(output) as stream:
         stream.write(_head(source))
         first = True
@@ -59,6 +62,7 @@ def facts_of(source: Source) -> dict[str, Any]:
             "tool": f"perfscope {perfscope.__version__}",
             "command": " ".join(trace.command),
             "world_size": trace.world_size,
+            KEY: facts(trace),
         },
     }
 
@@ -119,4 +123,10 @@ def _messages(source: Source) -> Iterator[str]:
             number += 1
 
 
-TARGET = Target("chrome", "one JSON file for ui.perfetto.dev and chrome://tracing", ".json", write)
+TARGET = Target(
+    "chrome",
+    "one JSON file for ui.perfetto.dev and chrome://tracing",
+    ".json",
+    write,
+    needs_events=True,
+)

@@ -12,6 +12,7 @@ from typing import IO, Any, cast
 from perfscope.dataframes.source import Source
 from perfscope.export import _perfetto_packets as proto
 from perfscope.export._chrome_rank import FIRST_LANE
+from perfscope.export._horovod import with_exposed_source
 from perfscope.export.chrome import events_of, facts_of
 from perfscope.export.target import Target
 
@@ -24,6 +25,7 @@ Event = dict[str, Any]
 def write(source: Source, output: Path) -> list[str]:
     """Writes a trace as packets, compressed where the output's name ends in .gz."""
     dropped: list[str] = []
+    source = with_exposed_source(source)
     with _opened(output) as stream:
         tracks = _Tracks(stream, source.trace.origin_unix_ns)
         facts = {k: v for k, v in facts_of(source).items() if k != "baseTimeNanoseconds"}
@@ -132,5 +134,9 @@ class _Tracks:
 
 
 TARGET = Target(
-    "perfetto", "Perfetto's native format for ui.perfetto.dev", ".perfetto-trace", write
+    "perfetto",
+    "Perfetto's native format for ui.perfetto.dev",
+    ".perfetto-trace",
+    write,
+    needs_events=True,
 )

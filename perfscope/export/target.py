@@ -11,6 +11,7 @@ from perfscope.errors import PerfscopeError, UsageError
 from perfscope.files import remove, resolved, unique_name
 from perfscope.registry import members
 from perfscope.structures import dataclass
+from perfscope.trace.model import Trace
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Target:
         write: writes a trace to a path that does not exist yet: a file, or a directory that it
             makes. Returns sentences on what the format could not hold.
         check: fails where a package is missing; called before the trace is read.
+        needs_events: whether nothing opens a file of it without any.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Target:
     suffix: str
     write: Callable[[Source, Path], list[str]]
     check: Callable[[], None] = lambda: None
+    needs_events: bool = False
 
 
 def targets() -> dict[str, Target]:
@@ -102,6 +105,28 @@ def _take_name(partial: Path, output: Path) -> None:
         if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
             raise _exists(output) from error
         raise
+
+
+_TABLES = (
+    *("operations", "background", "phases", "steps", "stacks", "counters", "metrics"),
+    *("process_samples", "system_samples", "node_samples", "main_samples"),
+)
+
+
+def refuse_without_events(trace: Trace) -> None:
+    """Fails where a timeline would be empty, which no tool opens.
+
+    Raises:
+        UsageError: no rank has an interval, a sample or a value at any time.
+    """
+    for rank in trace.ranks:
+        if rank.devices is not None or any(len(getattr(rank, name)) for name in _TABLES):
+            return
+    raise UsageError(
+        f"{trace.source} holds nothing to draw along time.",
+        why="It tells sums, or tells of no rank what it did when.",
+        action="Export tables instead: --to csv or --to parquet.",
+    )
 
 
 def missing_package(target: str, package: str, extra: str, why: str = "") -> UsageError:

@@ -1,19 +1,24 @@
 """An exported OTF2 archive, read by perfscope again, gives the numbers of the recording."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from perfscope.attribution.exposed import with_exposed_communication
+from perfscope.cli.main import main
 from perfscope.dataframes.opened import OpenedTrace
 from perfscope.dataframes.source import Source
-from perfscope.export import chrome, csv, otf2, parquet
+from perfscope.errors import ExitCode
+from perfscope.export import chrome, csv, otf2, parquet, perfetto
 from perfscope.metrics.compute import compute
-from perfscope.metrics.results import Options
+from perfscope.metrics.results import Options, Results
 from perfscope.readers.registry import open_trace
+from perfscope.schema.common import Metric
 from perfscope.schema.enums import EndKind
 from perfscope.trace.devices import DeviceActivity, DeviceInfo, DeviceKind
 from perfscope.trace.model import Ending, Trace
@@ -24,7 +29,9 @@ from tests.export.test_csv_and_parquet import check_equal, expected, from_csv, f
 from tests.support.environments import REPOSITORY, Mpi
 from tests.support.random_traces import device_rows
 from tests.support.recording import Recorder
+from tests.support.requirements import require_reference
 from tests.support.trace_builder import TraceBuilder
+from tests.support.trace_invariants import check_trace
 
 SAMPLES = REPOSITORY / "sample_traces"
 SAMPLE = SAMPLES / "rank_zero_evaluation"
@@ -92,6 +99,109 @@ def test_what_horovod_did_comes_back(name: str, tmp_path: Path) -> None:
             assert table["received"][is_carried].tolist() == mine["received"][is_carried].tolist()
         assert np.all(again.operations["tid"] == again.main_tid)
         assert np.all(again.background["tid"] != again.main_tid)
+
+
+REFERENCE = (
+    *("kineto/hta/critical_path/cuda_event_sync/event_sync_trace.json.gz", "torch_gloo4"),
+    *("kineto/hta/amd_trace/mi250_minitoy_train_ROCm6_2_kineto.json.gz", "otf2/ping_pong"),
+    *("kineto/tf2_2020_08_05.trace.json.gz", "paraver_epoch/epoch_2proc.prv.gz"),
+    *("nsys/power_iteration__baseline.sqlite", "samples/mprof_leak_5MiB_per_call.dat"),
+    *("otf2/mi300_hpl", "xplane/tf221_keras_5steps_20ms_sleep.xplane.pb"),
+)
+LARGE = (
+    *("kineto/hta/mtia_trace_single_rank/mtia_rank_0.json.gz", "kineto/hta/trace_filter"),
+    *("kineto/hta/ns_resolution_trace/rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz",),
+    *("kineto/hta/cpu_only/rank-34.Jul_15_10_52_41.1074.pt.trace.json.gz",),
+    *("kineto/hta/nccl_parser_config/nccl_data.json.gz", "paraver_epoch/epoch_4proc.prv.gz"),
+    *("kineto/hta/triton_example/triton_example.json.gz", "paraver_epoch/epoch_1proc.prv.gz"),
+    *("kineto/tracelens/h100/Falconsai_nsfw_image_detection__1016002.json.gz",),
+    *("kineto/tracelens/h100/gaunernst_bert-small-uncased__1016001.json.gz",),
+)
+TIMELINES: dict[str, Callable[[Source, Path], list[str]]] = {
+    "a.json": chrome.write,
+    "a.pftrace": perfetto.write,
+    "archive": otf2.write,
+}
+
+
+def told(results: Results) -> dict[str, float]:
+    """All efficiencies, of ranks and of devices, that are not missing."""
+    trees: dict[str, Any] = {"": results.efficiency}
+    trees |= results.devices.efficiency if results.devices is not None else {}
+    return {
+        f"{formula} {name}": metric.value
+        for formula, tree in trees.items()
+        for name, metric in vars(tree).items()
+        if isinstance(metric, Metric)
+        and metric.value is not None
+        and (formula or name in (*FACTORS, *PARTS))
+    }
+
+
+@pytest.mark.parametrize(
+    "name", [*REFERENCE, *(pytest.param(name, marks=pytest.mark.long) for name in LARGE)]
+)
+def test_other_tools_traces_have_the_same_efficiencies_from_every_timeline(
+    name: str, tmp_path: Path
+) -> None:
+    """Null where they were null: an export tells no more than what it was made of."""
+    trace = open_trace(require_reference(name))
+    results = compute(trace)
+    for place, write in TIMELINES.items():
+        write(Source(trace), tmp_path / place)
+        back = open_trace(tmp_path / place)
+        shift_ns = back.origin_unix_ns - trace.origin_unix_ns if back.origin_unix_ns else 0
+        focus = (results.focus.start_ns - shift_ns, results.focus.end_ns - shift_ns)
+        window = Options(focus=":".join(f"{moment / 1e9:.9f}" for moment in focus))
+        assert told(compute(back, window)) == pytest.approx(told(results), rel=1e-7), place
+        for rank, again in zip(trace.ranks, back.ranks, strict=True):
+            assert again.operations["flags"].tolist() == rank.operations["flags"].tolist()
+
+
+@pytest.mark.parametrize("name", ["horovod_straggler", "sgan_evaluation"])
+@pytest.mark.parametrize("place", ["a.json", "a.pftrace"])
+def test_what_ranks_waited_for_horovod_is_in_every_timeline(
+    name: str, place: str, tmp_path: Path
+) -> None:
+    trace = open_trace(SAMPLES / name)
+    TIMELINES[place](Source(trace), tmp_path / place)
+    back = open_trace(tmp_path / place)
+    check_efficiencies(trace, back, back.origin_unix_ns - trace.origin_unix_ns)
+
+
+@pytest.mark.parametrize("target", ["chrome", "perfetto"])
+def test_a_timeline_without_events_is_not_written(target: str, tmp_path: Path) -> None:
+    stacks = str(require_reference("samples/pyspy_spin.raw.txt"))
+    out = tmp_path / "out"
+    assert main(["export", stacks, "--to", target, "-o", str(out)]) == ExitCode.USAGE
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        None,
+        7,
+        {"lives": 7, "not_recorded": [1]},
+        {"origin_ns": 1 << 70, "lives": [[0, 0, 5, 1]]},
+        {
+            "origin_ns": 0,
+            "lives": [[0, -5, 1 << 60, "x"], [0, 9, 1, 1], 3],
+            "not_recorded": {"x": 1},
+        },
+    ],
+)
+def test_facts_of_an_export_that_make_no_sense_change_nothing(
+    facts: object, tmp_path: Path
+) -> None:
+    trace = open_trace(SAMPLE)
+    chrome.write(Source(trace), tmp_path / "a.json")
+    document = json.loads((tmp_path / "a.json").read_text(encoding="ascii"))
+    document["otherData"]["perfscope"] = facts
+    (tmp_path / "b.json").write_text(json.dumps(document), encoding="ascii")
+    back = open_trace(tmp_path / "b.json")
+    check_trace(back)
+    assert "x" not in back.not_recorded
 
 
 @pytest.mark.parametrize("code", [0, 3])

@@ -1,9 +1,16 @@
 """What perfscope exports to Chrome's format and other tools do not write: calls, ids of phases."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
+from perfscope.readers.common import texts
+from perfscope.readers.common.exported import KEY, lives
 from perfscope.readers.kineto.file import KinetoContents, is_own_export
 from perfscope.readers.kineto.groups import Groups
+from perfscope.readers.kineto.times import LONGEST_NS
 from perfscope.schema.enums import PhaseKind
 from perfscope.trace.model import OPERATION_DTYPE, PEER_NONE, RowFlag, Table
 from perfscope.trace.operations import BY_NAME, IS_COLLECTIVE
@@ -22,6 +29,23 @@ def own_rules(contents: KinetoContents) -> list[tuple[str, str]]:
     if not is_export(contents):
         return []
     return [(kind.name.lower(), kind.name.lower()) for kind in PhaseKind if kind != PhaseKind.USER]
+
+
+def told_by_export(contents: KinetoContents) -> Mapping[str, Any]:
+    """What an export says beside its events; nothing of files of other tools."""
+    other = contents.members.get("otherData") if is_export(contents) else None
+    return texts.mapping(texts.mapping(other).get(KEY))
+
+
+def as_exported(number: int, contents: KinetoContents) -> KinetoContents:
+    """The contents of a rank with its begin, end and main thread, as an export has them beside."""
+    found = lives(told_by_export(contents), (number,)).get(number)
+    if found is None:
+        return contents
+    start, end = found.start_ns, found.end_ns
+    if not start <= contents.start_ns <= contents.end_ns <= end <= start + LONGEST_NS:
+        return contents
+    return replace(contents, start_ns=start, end_ns=end, main_tid=found.main_tid)
 
 
 def calls(contents: KinetoContents, groups: Groups, *, of_background: bool = False) -> Table:

@@ -132,6 +132,7 @@ class KinetoContents:
     cut_at: int | None
     notes: list[str]  # on its times
     part: Part = Part()
+    main_tid: int | None = None  # as an export of perfscope has it
 
     @property
     def host_name(self) -> str:

@@ -109,6 +109,10 @@ def host_tables(contents: KinetoContents, rules: Sequence[tuple[str, str]] = ())
 
 def _main_thread(contents: KinetoContents) -> int:
     """The thread that runs the steps; without steps, the one with most annotations and calls."""
+    for place, thread in enumerate(contents.threads):
+        is_own = not contents.part.process or thread.process == contents.part.process
+        if is_own and thread.thread == str(contents.main_tid):
+            return place
     host, calls = contents.host, contents.calls[contents.calls["is_background"] == 0]
     steps = np.zeros(len(contents.names), np.bool_)
     for place in np.unique(host["name"]).tolist():

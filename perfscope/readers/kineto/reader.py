@@ -8,14 +8,17 @@ from typing import TypeVar
 import numpy as np
 
 from perfscope.errors import UnreadableInputError
+from perfscope.readers.common import exported
 from perfscope.readers.common.clocks import shift
 from perfscope.readers.common.spread import attempts
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.kineto.calls import (
     USER_PHASE,
+    as_exported,
     calls,
     is_export,
     own_rules,
+    told_by_export,
     without_readiness,
 )
 from perfscope.readers.kineto.clocks import measure_clocks
@@ -42,7 +45,7 @@ from perfscope.trace.model import (
     Table,
     Trace,
 )
-from perfscope.trace.operations import BY_NAME, MAX_OPERATIONS
+from perfscope.trace.operations import BY_NAME, HOROVOD_EXPOSED, MAX_OPERATIONS
 from perfscope.units import counted
 
 _PHASE = re.compile(rb'"ph"\s*:')  # every event has one; notes beside a recording hold a "pid"
@@ -118,7 +121,7 @@ def joined(
     refuse_several_runs(files)
     ranked, rank_notes = number_ranks(files)
     ranked = {
-        number: named_by_user(contents, options.communication)
+        number: as_exported(number, named_by_user(contents, options.communication))
         for number, contents in ranked.items()
     }
     world = _world_size(ranked)
@@ -159,7 +162,10 @@ def joined(
         notes=notes,
         source=str(paths[0] if len(paths) == 1 else paths[0].parent),
         format=form.format,
-        not_recorded=_not_recorded(ranks, form, are_foreign=all(map(is_foreign, ranked.values()))),
+        not_recorded=exported.reasons(
+            told_by_export(next(iter(ranked.values()))),
+            _not_recorded(ranks, form, are_foreign=all(map(is_foreign, ranked.values()))),
+        ),
         damage=_without_times(ranked),
         judged_from_ns=judged,
         judged_reason=reason,
@@ -239,6 +245,7 @@ def _rank(
     rank.phases["name"] = labels[rank.phases["name"]]
     rank.phases["tid"] = tid
     rank.operations = np.concatenate([_operations(host, groups, tid), calls(contents, groups)])
+    rank.operations["tid"][rank.operations["op"] == HOROVOD_EXPOSED] = tid
     rank.operations.sort(order="t0", kind="stable")
     rank.background = calls(contents, groups, of_background=True)
     rank.totals = _totals(rank.operations)
@@ -248,7 +255,8 @@ def _rank(
     rank.counters["value"] = contents.counters["value"]
     rank.counters["name"] = numbers[contents.counters["name"]]
     rank.counters.sort(order="t", kind="stable")
-    notes = host.notes + without_readiness(contents)
+    is_exposed = bool(np.any(rank.operations["op"] == HOROVOD_EXPOSED))
+    notes = host.notes + ([] if is_exposed else without_readiness(contents))
     if rank.devices is not None and rank.devices.clock_reason:
         notes.append(
             f"{contents.path.name}: {rank.devices.clock_reason}. Why devices were idle is not told."

@@ -6,7 +6,7 @@ import numpy as np
 
 from perfscope.readers.otf2.ranks import RankPlaces
 from perfscope.readers.otf2.reduced import Reduced
-from perfscope.readers.otf2.regions import ARTIFICIAL
+from perfscope.readers.otf2.regions import ARTIFICIAL, COLLECTIVES, DATA_TRANSFER, KERNEL
 from perfscope.trace.devices import (
     DEVICE_DTYPE,
     LAUNCH_UNKNOWN,
@@ -52,7 +52,7 @@ def device_activity(place: RankPlaces, reduced: Reduced) -> DeviceActivity | Non
         rows["launch"], rows["correlation"] = LAUNCH_UNKNOWN, -1
         copies = found["region"] == NO_REGION
         rows["bytes"] = np.where(copies, np.minimum(found["bytes"], 1 << 62).astype(np.int64), -1)
-        rows["seq"], rows["comm"] = -1, -1
+        rows["seq"], rows["comm"], rows["op"] = -1, -1, -1
         rows["device"], rows["stream"] = device, stream
         if len(found):
             rows["name"] = np.where(
@@ -83,9 +83,11 @@ def _is_work(reduced: Reduced, region: int) -> bool:
 def _kind(reduced: Reduced, region: int) -> DeviceKind:
     if region == NO_REGION:
         return DeviceKind.MEMCPY
-    name = reduced.regions[region].name if region < len(reduced.regions) else ""
-    if is_communication(name):
+    known = region < len(reduced.regions)
+    name, role = (reduced.regions[region].name, reduced.regions[region].role) if known else ("", 0)
+    if role in COLLECTIVES or is_communication(name):
         return DeviceKind.COMMUNICATION
-    if _FILL.search(name):
+    if role != KERNEL and _FILL.search(name):
         return DeviceKind.MEMSET
-    return DeviceKind.MEMCPY if _COPY.search(name) else DeviceKind.COMPUTE
+    is_copy = role == DATA_TRANSFER or (role != KERNEL and _COPY.search(name))
+    return DeviceKind.MEMCPY if is_copy else DeviceKind.COMPUTE

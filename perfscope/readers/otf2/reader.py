@@ -1,7 +1,7 @@
 """OTF2 archives, as Score-P and other tools write them: one `Trace` from the engine's reduction."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,9 @@ import numpy as np
 
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
+from perfscope.files import parse_json
+from perfscope.readers.common import exported, texts
+from perfscope.readers.common.exported import KEY
 from perfscope.readers.common.host_clocks import set_clock_domains
 from perfscope.readers.common.memory import rows_that_fit
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
@@ -22,7 +25,7 @@ from perfscope.readers.otf2.metrics import Member, counter_kinds
 from perfscope.readers.otf2.notes import notes_on, reasons
 from perfscope.readers.otf2.ranks import Location, LocationGroup, find_ranks
 from perfscope.readers.otf2.reduced import Reduced
-from perfscope.readers.otf2.regions import Phases, Region, roles
+from perfscope.readers.otf2.regions import PHASE_IDS, Phases, Region, Rules, roles
 from perfscope.trace.model import Format, Trace
 
 MAGICS = (b"\x03BOTF2\0", b"\x03#OTF2\0")
@@ -62,7 +65,9 @@ def open_otf2(paths: Sequence[Path], options: ReadOptions) -> Trace:
 
 def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> Trace:
     most_rows = rows_that_fit()
-    reduced = _reduced(archive, options, most_rows)
+    told = _exported(archive)
+    rules = (*options.phase_rules, *(PHASE_IDS if told is not None else ()))
+    reduced = _reduced(archive, rules, most_rows)
     locations = [Location(index, *row) for index, row in enumerate(archive.locations())]
     groups = [LocationGroup(*row) for row in archive.location_groups()]
     world = archive.world().tolist()
@@ -93,14 +98,25 @@ def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> T
         source=str(anchor),
         format=Format.OTF2,
         counter_kinds=counter_kinds(reduced.members.values()),
-        not_recorded=reasons(reduced, ranks, most_calls=most_rows),
+        not_recorded=exported.reasons(told or {}, reasons(reduced, ranks, most_calls=most_rows)),
     )
 
 
-def _reduced(archive: engine.Otf2Archive, options: ReadOptions, most_rows: int) -> Reduced:
+def _exported(archive: engine.Otf2Archive) -> Mapping[str, Any] | None:
+    """What perfscope's export says beside the events; None of an archive of another tool."""
+    anchor = archive.anchor()
+    if not anchor["creator"].startswith("perfscope "):
+        return None
+    try:
+        return texts.mapping(texts.mapping(parse_json(anchor["description"], [])).get(KEY))
+    except ValueError:
+        return {}
+
+
+def _reduced(archive: engine.Otf2Archive, rules: Rules, most_rows: int) -> Reduced:
     """The events of the archive as tables, at most so many rows each."""
     regions = [Region(*row) for row in archive.regions()]
-    phases = Phases.of(regions, options.phase_rules)
+    phases = Phases.of(regions, rules)
     names = list(dict.fromkeys(phase[1] for phase in phases.of_region if phase is not None))
     return Reduced(
         archive.reduce(

@@ -16,8 +16,10 @@ from perfscope.trace.operations import ALL_OPERATIONS, MPI_OTHER, Operation, Ope
 ROLE_DTYPE = np.dtype([("op", "u2"), ("call", "u1"), ("phase", "u1"), ("name", "i4")])
 """As the engine reads it: OperationCode, CallKind, PhaseKind, index of the phase's name."""
 
-CODE, FILE_IO, FILE_IO_METADATA, ARTIFICIAL = 4, 27, 38, 31
+CODE, FILE_IO, DATA_TRANSFER, ARTIFICIAL, FILE_IO_METADATA, KERNEL = 4, 27, 30, 31, 38, 40
 """Roles of regions (OTF2_RegionRole)."""
+COLLECTIVES = range(23, 27)
+"""One to all, all to one, all to all, and others."""
 USER, MPI = 1, 4
 """Paradigms of regions (OTF2_Paradigm)."""
 
@@ -68,6 +70,9 @@ OF_TRAINING: Rules = (
     *(("communication", glob) for glob in ("*horovod*allreduce*", "*horovod*synchronize*")),
     *(("communication", glob) for glob in ("*hvd*allreduce*", "*horovod*broadcast*")),
 )
+
+PHASE_IDS: Rules = tuple((kind.name.lower(),) * 2 for kind in PhaseKind if kind != PhaseKind.USER)
+"""By which phases of perfscope's own export keep their ids."""
 
 _DEFAULTS: Rules = (*OF_TRAINING, *TRAINING)
 

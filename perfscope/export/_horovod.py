@@ -1,21 +1,28 @@
-"""Horovod's exposed communication as a thread of its own, which an archive can hold."""
+"""Horovod's exposed communication as a thread of its own, which other formats can hold."""
 
 from dataclasses import replace
 
 import numpy as np
 
 from perfscope.attribution.exposed import with_exposed_communication
+from perfscope.dataframes.source import Source
 from perfscope.trace.model import Rank, ThreadInfo, Trace
 from perfscope.trace.operations import HOROVOD_EXPOSED
 
 NAME = "exposed communication of Horovod"
 
 
+def with_exposed_source(source: Source) -> Source:
+    """The same of a trace that is exported."""
+    trace = with_exposed_thread(source.trace)
+    return source if trace is source.trace else Source(trace)
+
+
 def with_exposed_thread(trace: Trace) -> Trace:
     """The trace with the time in which ranks only waited for Horovod, beside their main threads.
 
-    When tensors were ready, from which that follows, has no place in OTF2. On the main thread these
-    operations would cut its phases in two. Unchanged where Horovod was not used.
+    When tensors were ready, from which that follows, has no place in other formats. On the main
+    thread these operations would cut its phases in two. Unchanged where Horovod was not used.
     """
     told = with_exposed_communication(trace)
     if told is trace:
