@@ -90,11 +90,11 @@ def _saving(entries: Sequence[Entry], savings: Savings, after: Sequence[Edit]) -
         return NoSaving("") if first.cause.kind is LossKind.WAITING else by_time(entries)
     if first.cause.kind is LossKind.TRANSFER:
         return savings.bound([Edit(factor=1.0, network=FASTEST)], after=after)
-    if first.cause.activity is not None:
+    if (activity := first.cause.activity) is not None:
         edits = dict.fromkeys(
             replace(edit, ranks=None) for one in entries for edit in edits_of(one)
         )
-        return savings.bound(list(edits), after=after)
+        return savings.without_activity(activity, list(edits), after=after)
     if first.pattern is LossPattern.SERIAL:
         return savings.without_turns(sum(one.ns for one in entries), after)
     if first.pattern is LossPattern.ALTERNATING:

@@ -124,3 +124,31 @@ def test_one_sided_calls_are_told_though_the_run_cannot_be_replayed() -> None:
     assert found.title.endswith("mostly MPI_Win_flush in fetch() (train.py:17)")
     assert found.gain_s == pytest.approx(0.0392 * STEPS, rel=0.05)
     assert found.gain_basis is Basis.UPPER_BOUND
+
+
+@pytest.mark.parametrize(
+    ("doing", "identity", "basis"),
+    [
+        ("gc.collect", "lost_to_garbage_collection", Basis.REPLAY),  # need not be done at all
+        ("time.sleep", "lost_to_sleep", Basis.UPPER_BOUND),  # what it waits for may take as long
+    ],
+)
+def test_what_leaves_the_steps_altogether_is_no_bound(
+    doing: str, identity: str, basis: Basis
+) -> None:
+    """20 ms of each step of 100 ms."""
+    main = ("main", "/job/train.py", 40)
+    builder = TraceBuilder(2, end_s=3.0 + 0.1 * STEPS)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * STEPS)
+        for step in range(STEPS):
+            begin = 1.0 + 0.1 * step
+            for tick in range(9):
+                below = [("tidy", "/job/train.py", 17), (doing, "<built-in>", 0)]
+                rank.stack(begin + 0.01 * tick, [main, *(below if tick in (3, 4) else [WORK])])
+            rank.op("MPI_Allreduce", begin + 0.095, begin + 0.0999, seq=step)
+            rank.step(step, begin, begin + 0.1)
+    found = analyze_trace(builder.build()).findings[identity]
+    assert found.gain_basis is basis
+    assert found.gain_s == pytest.approx(0.02 * STEPS, rel=0.1)
+    assert found.gain_interval_s is not None
