@@ -71,7 +71,9 @@ def compiler(programs: Path, directory: Path) -> Path:
     """A program that compiles C++ for the old C library."""
     path = directory / "c++"
     target = f"{platform.machine()}-linux-gnu.{GLIBC}"
-    path.write_text(f'#!/bin/sh\nexec "{programs}/python" -m ziglang c++ -target {target} "$@"\n')
+    # nanobind uses stderr, which neither Python.h of the stable ABI nor Zig's library brings along
+    words = f'"{programs}/python" -m ziglang c++ -target {target} -include stdio.h "$@"'
+    path.write_text(f"#!/bin/sh\nexec {words}\n")
     path.chmod(0o755)
     return path
 

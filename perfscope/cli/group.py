@@ -32,6 +32,7 @@ COMMANDS = {
     "formats": "List supported formats of other tools and what each of them can tell.",
     "whatif": "Predict what a change would save.",
     "history": "Show trends over commits and dates, with a badge and an index of reports.",
+    "restarts": "Show what a job kept and lost over its attempts and checkpoints.",
     "doctor": "Check this machine, with a fix for whatever does not work.",
 }
 WIDEST_HELP, NARROWEST_HELP = 80, 30  # columns

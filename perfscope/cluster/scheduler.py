@@ -193,7 +193,7 @@ def _told_by(job: type[Any], refused: list[str]) -> type[Any]:
     dask-jobqueue starts jobs in the background, where nobody hears of their errors but the log;
     one that is refused counts as started, and brings no worker.
     """
-    status = importlib.import_module("distributed.core").Status
+    core = importlib.import_module("distributed.core")
 
     class Job(job):  # type: ignore[misc]
         """A job that counts as started when it is refused."""
@@ -204,7 +204,7 @@ def _told_by(job: type[Any], refused: list[str]) -> type[Any]:
                 await super().start()
             except (OSError, RuntimeError, ValueError) as error:
                 refused.append(_reason(str(error)) or type(error).__name__)
-                self.status = status.running
+                self.status = core.Status.running
 
     return Job
 

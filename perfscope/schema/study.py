@@ -5,12 +5,13 @@ from typing import Literal
 from perfscope.schema.compare import Compare
 from perfscope.schema.findings import HowMeasured, Outcome
 from perfscope.schema.history import History
+from perfscope.schema.restarts import Restarts
 from perfscope.schema.run import Commit, Tool
 from perfscope.schema.scaling import ScalingResult
 from perfscope.schema.sweep_result import SweepResult
 from perfscope.structures import dataclass
 
-StudyKind = Literal["scaling", "sweep", "compare", "history"]
+StudyKind = Literal["scaling", "sweep", "compare", "history", "restarts"]
 
 
 @dataclass(frozen=True)
@@ -97,5 +98,6 @@ class Study:
     sweep: SweepResult | None = None
     compare: Compare | None = None
     history: History | None = None
+    restarts: Restarts | None = None
     findings: tuple[StudyFindingRow, ...]
     how_measured: tuple[HowMeasured, ...]

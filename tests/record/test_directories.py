@@ -1,6 +1,7 @@
 """Where recordings go: never over another one, and never at the cost of the job."""
 
 import shlex
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from tests.support.environments import Mpi
 from tests.support.processes import perfscope_started
 from tests.support.recording import Recorder, job_variables, perfscope_command
 from tests.support.requirements import require_root, require_tool
+from tests.support.waiting import wait_for_text
 
 RANK = (
     "from mpi4py import MPI\n"
@@ -175,6 +177,23 @@ def test_full_disk(mpich: Mpi, tmp_path: Path) -> None:
         done = in_private_mounts(script, tmp_path)
         assert (done.returncode, done.stdout) == (0, "ran\nran\n"), (free_kib, done.stderr)
         assert "Traceback" not in done.stderr
+
+
+def test_a_run_directory_that_vanishes_costs_the_recording_not_the_job(
+    mpich: Mpi, tmp_path: Path
+) -> None:
+    job = "import os, time\n" + RANK + "open('begun', 'w').write('yes')\n"
+    job += (
+        "while not os.path.exists('go on'):\n    MPI.COMM_WORLD.Barrier()\n    time.sleep(0.01)\n"
+    )
+    job += "MPI.COMM_WORLD.Abort(7) if MPI.COMM_WORLD.rank else time.sleep(60)\n"
+    with perfscope_started(mpich.python_command(2, "-c", job), cwd=tmp_path) as process:
+        wait_for_text(tmp_path / "begun")
+        shutil.rmtree(tmp_path / "trace")
+        (tmp_path / "go on").touch()
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 7
+    assert "Traceback" not in told
 
 
 def test_deleted_working_directory(tmp_path: Path) -> None:

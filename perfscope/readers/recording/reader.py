@@ -27,11 +27,11 @@ from perfscope.readers.recording.run_directory import (
 )
 from perfscope.readers.recording.stack_sampling import STATE_ENDING, read_stack_sampling
 from perfscope.readers.recording.wall_clocks import Clock, align, domain_of
-from perfscope.readers.recording.worlds import Arrangement, arrange
+from perfscope.readers.recording.worlds import Arrangement, arrange, arrange_attempts
 from perfscope.trace.model import Format, Rank, Trace
 from perfscope.trace.stack_spans import MemoryRecording, StackSampling
 
-__all__ = ["frame_of", "is_recording", "open_recording"]
+__all__ = ["frame_of", "is_recording", "open_attempts", "open_recording"]
 
 
 def is_recording(path: Path) -> bool:
@@ -58,6 +58,23 @@ def open_recording(path: Path, *, recent_s: float | None = None) -> Trace:
         processes, ranks_requested=agent_metadata.integer(run.values, "ranks_requested")
     )
     return _Assembly(path, run, arrangement, ends).trace()
+
+
+def open_attempts(path: Path) -> list[Trace]:
+    """The traces of the groups of ranks in a recording that lived one after the other.
+
+    A launcher that starts ranks anew when some have failed leaves one for each attempt.
+
+    Args:
+        path: the run directory.
+
+    Raises:
+        UnreadableInputError: there is nothing to analyze in it.
+    """
+    run = read_run(path)
+    processes, ends = read_processes(path, run, None)
+    found = arrange_attempts(processes)
+    return [_Assembly(path, run, arrangement, ends).trace() for arrangement in found]
 
 
 class _Assembly:

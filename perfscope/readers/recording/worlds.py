@@ -1,5 +1,7 @@
 """Which processes are ranks, of which MPI world, and what the others belong to."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import field
 
@@ -34,6 +36,20 @@ class World:
         """How much there is to analyze: the lives of its ranks together."""
         return sum(_life_ns(process) for process in self.processes.values()) / 1e9
 
+    @property
+    def began_ns(self) -> int:
+        """When its first rank began, by the wall clock."""
+        return min(_life(process)[0] for process in self.processes.values())
+
+    @property
+    def over_ns(self) -> int:
+        """The last sign of life of any of its ranks."""
+        return max(_life(process)[1] for process in self.processes.values())
+
+    def is_apart_from(self, other: World) -> bool:
+        """Whether one of the two was over when the other began."""
+        return self.over_ns <= other.began_ns or other.over_ns <= self.began_ns
+
     def admits(self, process: ProcessFile, number: int, *, size: int, job: str) -> bool:
         """Whether the process can be rank `number` of this world."""
         if self.size != size or self.job != job or number in self.processes:
@@ -64,12 +80,37 @@ class Arrangement:
     notes: list[str]
 
 
-def arrange(processes: Sequence[ProcessFile], *, ranks_requested: int | None) -> Arrangement:
-    """Chooses the world with the most rank-seconds and says what the other processes are."""
+def arrange_attempts(processes: Sequence[ProcessFile]) -> list[Arrangement]:
+    """Each world that lived after the one before was over, the first one first.
+
+    Of worlds beside each other it is the one with the most rank-seconds, as in `arrange`.
+    """
+    worlds, rest = _all_worlds(processes)
+    kept: list[World] = []
+    for world in sorted(worlds, key=lambda w: -w.rank_seconds):
+        if all(world.is_apart_from(other) for other in kept):
+            kept.append(world)
+    if not kept:
+        return [arrange(processes, ranks_requested=None)]
+    kept.sort(key=lambda world: world.began_ns)
+    found = []
+    for world in kept:
+        workers, _ = _owned(world, rest)
+        found.append(Arrangement(world, workers, [], []))
+    return found
+
+
+def _all_worlds(processes: Sequence[ProcessFile]) -> tuple[list[World], list[ProcessFile]]:
+    """The worlds in a recording, and the processes that are in none."""
     ordered = sorted(processes, key=lambda p: (p.unix_ns(p.start_ns), p.host, p.pid))
     worlds, rest = _worlds(ordered)
     trainers, rest = _trainers(rest)
-    worlds += trainers
+    return worlds + trainers, rest
+
+
+def arrange(processes: Sequence[ProcessFile], *, ranks_requested: int | None) -> Arrangement:
+    """Chooses the world with the most rank-seconds and says what the other processes are."""
+    worlds, rest = _all_worlds(processes)
     notes: list[str] = []
     if worlds:
         world = max(worlds, key=lambda w: w.rank_seconds)

@@ -20,6 +20,7 @@ KINDS = {
     "sweep": "Sweep",
     "compare": "Comparison",
     "history": "History",
+    "restarts": "Restarts",
 }
 
 

@@ -10,6 +10,7 @@ from perfscope.schema.compare import Compare
 from perfscope.schema.findings import HowMeasured
 from perfscope.schema.history import History
 from perfscope.schema.read import known
+from perfscope.schema.restarts import Restarts
 from perfscope.schema.run import Tool
 from perfscope.schema.scaling import ScalingResult
 from perfscope.schema.study import Study, StudyFindingRow, StudyKind, StudyRunRow, StudyVerdict
@@ -17,7 +18,7 @@ from perfscope.schema.sweep_result import SweepResult
 from perfscope.schema.write import as_json
 from perfscope.studies.common.run import StudyRun
 
-Body = Compare | History | ScalingResult | SweepResult
+Body = Compare | History | Restarts | ScalingResult | SweepResult
 SCHEMA_VERSION: Final = "1"
 STUDY_FILE = "study.json"
 

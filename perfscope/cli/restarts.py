@@ -1,0 +1,87 @@
+"""`perfscope restarts DIR...`: one job in several attempts, and what was lost between them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from perfscope.cli.answer import finish_study
+from perfscope.cli.options import Forms, forms_option, verbose_option
+from perfscope.output import tell
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.schema.study import Study
+    from perfscope.studies.restarts.restarts import Start
+
+
+@click.command()
+@click.argument("paths", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@forms_option
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    default=Path("restarts"),
+    show_default=True,
+    metavar="DIR",
+    help="Where study.json and study.html go.",
+)
+@verbose_option
+def restarts(paths: tuple[Path, ...], *, forms: Forms, output: Path) -> int:
+    """Say what a job kept and lost over its attempts.
+
+    DIR is a recording of `perfscope run`; each start of the job is one, or several are in one
+    where the launcher starts ranks anew. Ranks may come and go between attempts.
+    """
+    from perfscope.readers.recording.reader import open_attempts
+    from perfscope.readers.secrets import without_secrets
+    from perfscope.studies.common.runs import labels
+    from perfscope.studies.restarts.restarts import starts_of
+
+    starts: list[Start] = []
+    for position, (path, label) in enumerate(zip(paths, labels(paths), strict=True), start=1):
+        tell(f"Reading recording {position} of {len(paths)}: {path}")
+        traces = open_attempts(path)
+        for trace in traces:
+            without_secrets(trace)
+        starts += starts_of(label, traces)
+    return finish_study(_study(starts), output, forms=forms)
+
+
+def _study(starts: Sequence[Start]) -> Study:
+    from perfscope.schema.study import StudyRunRow
+    from perfscope.studies.common import document
+    from perfscope.studies.restarts.labels import HOW_MEASURED, verdict
+    from perfscope.studies.restarts.restarts import restarts as found_in
+
+    found = found_in(starts)
+    commands = {start.label: start for start in starts}
+    rows = [
+        StudyRunRow(
+            label=one.label,
+            path=one.path,
+            command=commands[one.label].trace.command,
+            ranks=one.ranks,
+            hosts=one.hosts,
+            cores=None,
+            devices=None,
+            launcher=None,
+            wall_s=one.length_s,
+            focus_s=None,
+            steps=one.steps,
+            batch_size=None,
+            samples_per_s=None,
+            step_s_median=None,
+            parallel_efficiency=None,
+            exit_code=commands[one.label].exit_code,
+            ending=None if one.ended_well else one.ending,
+        )
+        for one in found.attempts
+    ]
+    return document.build(
+        "restarts", rows, verdict=verdict(found), body=found, how_measured=HOW_MEASURED
+    )

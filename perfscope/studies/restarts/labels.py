@@ -1,0 +1,43 @@
+"""What the study of restarts says in words."""
+
+from perfscope.schema.restarts import Restarts
+from perfscope.units import counted, format_seconds, format_share
+
+WORTH_A_WARNING = 0.1
+"""Share of the time that was not kept."""
+
+
+def verdict(found: Restarts) -> tuple[str, str]:
+    """Status and sentence of the first screen."""
+    total = found.elapsed_s
+    if total <= 0:
+        return "info", "The recordings have no length."
+    failed = sum(not one.ended_well for one in found.attempts)
+    kept = found.kept_s / total
+    count = counted(len(found.attempts), "attempt")
+    parts = [
+        (found.lost_s, "was lost between checkpoint and end"),
+        (found.start_up_s, "was start-up"),
+        (found.gap_s, "lay between attempts"),
+    ]
+    told = [f"{format_seconds(s)} ({format_share(s / total)}) {what}" for s, what in parts if s > 0]
+    sentence = (
+        f"Over {count} in {format_seconds(total)}, {format_share(kept)} of the time was work that "
+        f"was kept; {failed} did not reach the end by {'itself' if failed == 1 else 'themselves'}."
+    )
+    more = f" Of the rest, {', '.join(told)}." if told else ""
+    status = "pass" if kept >= 1 - WORTH_A_WARNING else "warn"
+    return status, sentence + more
+
+
+_LOST = (
+    "of an attempt that did not reach its end by itself: from the end of its last checkpoint that "
+    "every writing rank had completed to its end; without one, from its first step. Checkpoints "
+    "are those that frameworks report or markers name."
+)
+_START_UP = "from the start of an attempt to its first step; where it made none, all of it."
+_INTERVAL = (
+    "the square root of twice the cost of a checkpoint times the running time for each failure "
+    "(J. W. Young, 1974). It holds where failures come at random; few of them tell little."
+)
+HOW_MEASURED = (("Lost work", _LOST), ("Start-up", _START_UP), ("Best interval", _INTERVAL))
