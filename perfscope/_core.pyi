@@ -95,6 +95,24 @@ def rank_timeline(
         Boundaries of the segments, and of each account, innermost phase and stack.
     """
 
+def work_pieces(
+    ranks: list[tuple[Any, ...]], start: int, communication: Bytes, rows: int
+) -> tuple[Ints, Ints, npt.NDArray[np.float64], Ints, Ints, Ints, npt.NDArray[np.float64]]:
+    """The time of ranks between their replayed calls, each piece before one of so many rows.
+
+    Args:
+        ranks: of each the boundaries, accounts, phases and stacks of its timeline, enters and exits
+            of its calls, moments at which pieces are split as well, when its own work ends, and the
+            row in front of its first call.
+        start: of what is replayed, in ns.
+        communication: by account, whether it is communication, which is no work.
+        rows: of all ranks.
+
+    Returns:
+        Row, account, nanoseconds, phase, stack and begin of each piece, and by row the nanoseconds
+        of communication alone before it.
+    """
+
 Codes: TypeAlias = tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint16]]
 """Of each code of an operation its traits and its blocking form."""
 

@@ -2,6 +2,7 @@
 
 #include "sinks/free_time.h"
 #include "sinks/rank_timeline.h"
+#include "sinks/work_pieces.h"
 
 #include <cstdio>
 #include <random>
@@ -95,6 +96,13 @@ void make_random_timelines(unsigned count)
         const RankTimeline timeline = rank_timeline(some_rules(), marks, calls, {seen, seen, phases, phases}, life);
         check(timeline, life);
         segments += timeline.accounts.size();
+        if (!timeline.boundaries.empty())
+            pieces += work_pieces({{timeline.boundaries.data(), timeline.accounts.data(), timeline.phases.data(),
+                                    timeline.stacks.data(), timeline.accounts.size(), rank.enter.data(),
+                                    rank.leave.data(), rank.enter.size(), samples.starts.data(),
+                                    samples.starts.size(), life.focus_start, life.focus_end, 1}},
+                                  {0, 1}, rank.enter.size() + 2)
+                          .rows.size();
         pieces += free_time(rank.rows.data(), rank.rows.size(), 1, life.start, life.end, phases).starts.size();
     }
     std::printf("layers: %u lives of %zu segments and %zu pieces\n", count, segments, pieces);

@@ -6,7 +6,7 @@ import numpy as np
 
 from perfscope.metrics.results import Results
 from perfscope.replay.by_step import by_step
-from perfscope.replay.measured import measured_waits
+from perfscope.replay.measured import MeasuredWaits
 from perfscope.replay.model import Causes
 from perfscope.replay.program import Floats, Ints, Program
 from perfscope.replay.work_tags import PhaseTags, resolved
@@ -26,11 +26,10 @@ MOST_LINES = 50
 LEAST_NS = 0.5  # less is what sums of floating-point numbers leave
 
 
-def causes(results: Results, program: Program) -> Causes:
+def causes(results: Results, program: Program, waits: MeasuredWaits) -> Causes:
     """Who made whom wait in the run, and what its length is made of."""
     gap = program.gaps_ns(program.work)
     tags = PhaseTags(results, program)
-    waits = measured_waits(results, program)
     found = program.engine.delay_cost(
         gap,
         program.transfer_ns,

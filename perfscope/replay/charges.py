@@ -5,7 +5,7 @@ import numpy as np
 from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.matching.pool import dense
 from perfscope.metrics.results import Results
-from perfscope.replay.measured import measured_waits
+from perfscope.replay.measured import MeasuredWaits
 from perfscope.replay.program import Floats, Ints, Program
 from perfscope.replay.steps import Steps
 from perfscope.replay.work_tags import WorkTags
@@ -49,11 +49,11 @@ class Charges:
     waiting_ns: float
 
 
-def charges(results: Results, program: Program) -> Charges:
+def charges(results: Results, program: Program, waits: MeasuredWaits) -> Charges:
     """What made ranks wait, step by step."""
     causes, of_piece = _causes(results, program)
     tags = WorkTags(program, of_piece, len(causes) - 1)
-    waits, steps = measured_waits(results, program), Steps.of(results, program)
+    steps = Steps.of(results, program)
     found = program.engine.delay_cost(
         program.gaps_ns(program.work),
         program.transfer_ns,

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import IS_COMMUNICATION
-from perfscope.attribution.timeline import Timeline
+from perfscope.engine import engine
 from perfscope.matching.rendezvous import Calls
 from perfscope.metrics.results import Results
 from perfscope.replay.dependencies import Dependencies
@@ -14,7 +13,6 @@ from perfscope.replay.meetings import Meetings
 from perfscope.replay.occurrences import Marks
 from perfscope.replay.program import Floats, Ints, Needs, Program, Work
 from perfscope.replay.schedule import cut_table, is_cut
-from perfscope.search import places
 from perfscope.structures import dataclass
 
 
@@ -118,22 +116,26 @@ class _Pieces:
 
 
 def _pieces(results: Results, run: Run, starts: Ints, marks: Marks) -> _Pieces:
-    fixed = np.zeros(int(starts[-1]))
-    parts: list[tuple[Ints, Ints, Floats, Ints, Ints, Ints]] = []
-    for position, timeline in enumerate(results.timelines):
-        begins = marks.begin[marks.column == position]  # of two in a row each has its own pieces
-        row, piece, begin, ns = _gaps(timeline, results.focus, run, position, begins)
-        row = row + starts[position] + 1
-        account = timeline.accounts[piece].astype(np.int64)
-        busy = ~IS_COMMUNICATION[account]
-        np.add.at(fixed, row[~busy], ns[~busy])
-        row, piece, ns, account = row[busy], piece[busy], ns[busy], account[busy]
-        phase, stack = timeline.phases[piece], timeline.stacks[piece]
-        parts.append(
-            (row, account, ns, phase.astype(np.int64), stack.astype(np.int64), begin[busy])
+    edges = np.searchsorted(marks.column, np.arange(len(starts)))  # marks come rank after rank
+    ranks = [
+        (
+            timeline.boundaries,
+            timeline.accounts,
+            timeline.phases,
+            timeline.stacks,
+            run.calls.enter[run.of_rank(position)],
+            run.calls.exit[run.of_rank(position)],
+            # of two phases in a row each has its own pieces
+            marks.begin[edges[position] : edges[position + 1]],
+            int(run.end[position]),
+            int(starts[position]) + 1,
         )
-    columns = [np.concatenate(part) for part in zip(*parts, strict=True)]
-    return _Pieces(Work(*columns[:3]), columns[3], columns[4], columns[5], fixed)
+        for position, timeline in enumerate(results.timelines)
+    ]
+    row, account, ns, phase, stack, begin, fixed = engine.work_pieces(
+        ranks, results.focus.start_ns, IS_COMMUNICATION.view(np.uint8), int(starts[-1])
+    )
+    return _Pieces(Work(row, account, ns), phase, stack, begin, fixed)
 
 
 def _cut_kinds(run: Run, cut_rows: Ints) -> Ints:
@@ -147,38 +149,6 @@ def _cut_times(results: Results, run: Run, cut_rows: Ints) -> Ints:
     own = run.calls.enter[run.of_rank(0)]
     times: Ints = np.concatenate([[results.focus.start_ns], own, [run.end[0]]])[cut_rows[:, 0]]
     return times
-
-
-def _gaps(
-    timeline: Timeline, focus: Focus, run: Run, position: int, also: Ints
-) -> tuple[Ints, Ints, Ints, Floats]:
-    """Time between a rank's calls: before which row, piece of the timeline, begin and length.
-
-    It is split where the timeline changes, and `also` at some moments.
-    """
-    boundaries = timeline.boundaries
-    own = run.of_rank(position)
-    enters, exits, end = run.calls.enter[own], run.calls.exit[own], int(run.end[position])
-    # a piece of the partition that reaches over the edge of a call is split there
-    points = _merged(boundaries, enters, exits, also, np.array([focus.start_ns, end]))
-    points = points[(points >= focus.start_ns) & (points <= end)]
-    begin, ns = points[:-1], np.diff(points)
-    piece = places(boundaries, begin, "right") - 1
-    row = places(exits, begin, "right")
-    in_call = np.zeros(len(begin), dtype=bool)
-    has_next = row < len(enters)
-    in_call[has_next] = begin[has_next] >= enters[row[has_next]]
-    keep = (piece >= 0) & (piece < len(timeline.accounts)) & ~in_call
-    return row[keep].astype(np.int64), piece[keep], begin[keep], ns[keep].astype(np.float64)
-
-
-def _merged(*sorted_parts: Ints) -> Ints:
-    """All distinct values of arrays that are each in order; np.unique would hash millions first."""
-    values = np.concatenate(sorted_parts)
-    values.sort(kind="stable")
-    is_first = np.ones(len(values), dtype=bool)
-    np.not_equal(values[1:], values[:-1], out=is_first[1:])
-    return values[is_first]
 
 
 def _row_segments(cut_rows: Ints, starts: Ints) -> Ints:

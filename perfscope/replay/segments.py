@@ -32,6 +32,7 @@ from perfscope.replay.coupled import Fed, coupled_lengths, is_small_enough
 from perfscope.replay.edits import apply_edits, are_times_unknown, background_end_ns, by_segment
 from perfscope.replay.extract import NotReplayableError, extract
 from perfscope.replay.feeds import feeds
+from perfscope.replay.measured import MeasuredWaits, measured_waits
 from perfscope.replay.model import Causes, Edit, Persistence, Prediction, RefusedEditError
 from perfscope.replay.network_edits import fused, network_after
 from perfscope.replay.persistence import persistence
@@ -105,14 +106,19 @@ class SegmentReplay:
         """Who made whom wait; None when not available."""
         if self._program is None:
             return None
-        return causes(self._results, self._program)
+        return causes(self._results, self._program, self._waits)
 
     @cached_property
     def charges(self) -> Charges | None:
         """What made ranks wait, step by step; None when not available."""
         if self._program is None:
             return None
-        return charges(self._results, self._program)
+        return charges(self._results, self._program, self._waits)
+
+    @cached_property
+    def _waits(self) -> MeasuredWaits:
+        assert self._program is not None
+        return measured_waits(self._results, self._program)
 
     def predict(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Prediction | None:
         """What the edits save beyond `after`, applied first; None when not available.

@@ -3,8 +3,10 @@
 #include "bindings.h"
 #include "sinks/free_time.h"
 #include "sinks/rank_timeline.h"
+#include "sinks/work_pieces.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
 #include <optional>
 
 namespace nb = nanobind;
@@ -150,6 +152,46 @@ nb::tuple between_calls(const Bytes &operations, uint32_t main_tid, int64_t star
                           to_numpy(std::move(found.kinds)), to_numpy(std::move(found.in_phase)));
 }
 
+using Small = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+RankLife life_of(const nb::tuple &told, int64_t start, size_t rows)
+{
+    const auto boundaries = column_of(told, 0), enter = column_of(told, 4), leave = column_of(told, 5),
+               marks = column_of(told, 6);
+    const auto accounts = column_of<Bytes>(told, 1);
+    const auto phases = column_of<Small>(told, 2), stacks = column_of<Small>(told, 3);
+    const size_t segments = accounts.size();
+    const auto end = nb::cast<int64_t>(told[7]), first_row = nb::cast<int64_t>(told[8]);
+    const bool fits = (boundaries.size() == segments + 1 || (!segments && !boundaries.size())) &&
+                      phases.size() == segments && stacks.size() == segments && enter.size() == leave.size() &&
+                      first_row >= 0 && static_cast<size_t>(first_row) + enter.size() < rows;
+    if (!fits)
+        throw nb::value_error("the calls do not fit the timeline or the rows");
+    return {boundaries.data(), accounts.data(), phases.data(), stacks.data(), segments, enter.data(),
+            leave.data(), enter.size(), marks.data(), marks.size(), start, end, first_row};
+}
+
+// The columns live as long as the tuples that Python holds.
+nb::tuple pieces(const std::vector<nb::tuple> &ranks, int64_t start, const Bytes &communication, size_t rows)
+{
+    std::vector<RankLife> lives;
+    for (const nb::tuple &told : ranks) {
+        lives.push_back(life_of(told, start, rows));
+        if (!column_of(told, 0).size())
+            lives.pop_back(); // nothing is known of such a rank
+    }
+    const std::vector<uint8_t> is_communication(communication.data(), communication.data() + communication.size());
+    WorkPieces found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = work_pieces(lives, is_communication, rows);
+    }
+    return nb::make_tuple(to_numpy(std::move(found.rows)), to_numpy(std::move(found.accounts)),
+                          to_numpy(std::move(found.ns)), to_numpy(std::move(found.phases)),
+                          to_numpy(std::move(found.stacks)), to_numpy(std::move(found.begins)),
+                          to_numpy(std::move(found.fixed)));
+}
+
 } // namespace
 
 void bind_layers(nb::module_ &module)
@@ -161,6 +203,7 @@ void bind_layers(nb::module_ &module)
     module.def("layer_at", &values_at, nb::arg("starts"), nb::arg("values"), nb::arg("moments"));
     module.def("free_time", &between_calls, nb::arg("operations"), nb::arg("main_tid"), nb::arg("start"),
                nb::arg("end"), nb::arg("phases"));
+    module.def("work_pieces", &pieces, nb::arg("ranks"), nb::arg("start"), nb::arg("communication"), nb::arg("rows"));
     module.def("rank_timeline", &timeline, nb::kw_only(), nb::arg("rules"), nb::arg("marks"), nb::arg("steps"),
                nb::arg("calls"), nb::arg("wait"), nb::arg("sampled"), nb::arg("life"), nb::arg("detail_end").none());
 }
