@@ -3,17 +3,18 @@
 import numpy as np
 
 from perfscope import __version__
-from perfscope.schema.efficiency import METRICS
+from perfscope.schema.analysis import Analysis
 from tests.report import sample_parts as parts
-from tests.report.sample_activities import activities, no_activities
+from tests.report.sample_activities import activities
 from tests.report.sample_causes import causes, collective_cost, wait_states
 from tests.report.sample_horovod import horovod
 from tests.report.sample_hostile import attacked
-from tests.report.sample_losses import losses, no_losses
+from tests.report.sample_losses import losses
 from tests.report.sample_parts import Json, Shape, metric
-from tests.report.sample_stacks import memory_lines, no_memory_lines, no_stacks, stacks
+from tests.report.sample_stacks import memory_lines, stacks
 from tests.report.sample_tensors import tensors
-from tests.report.sample_timeline import no_timeline, timeline
+from tests.report.sample_timeline import timeline
+from tests.support.least_document import least
 
 REASON = "nothing was recorded of this run: record it with `perfscope run -- COMMAND`"
 
@@ -68,11 +69,7 @@ def document(shape: Shape) -> Json:
             "stalled_s_by_rank": [0.1 * r for r in range(shape.ranks)],
             "written_bytes_by_rank": [12_000 * (r + 1) for r in range(shape.ranks)],
         },
-        "devices": {
-            "value": None,
-            "reason": "no accelerator was visible to the job",
-            "sampled": {"value": None, "reason": "no NVIDIA driver is loaded", "gpus": []},
-        },
+        "devices": _no_devices(),
         "hardware": None,
         "other_tools": [tool_report()],
         "replay": {
@@ -217,6 +214,11 @@ def _functions(seconds: dict[str, np.ndarray]) -> list[Json]:
     ]
 
 
+def _no_devices() -> Json:
+    sampled: Json = {"value": None, "reason": "no NVIDIA driver is loaded", "gpus": []}
+    return {"value": None, "reason": "no accelerator was visible to the job", "sampled": sampled}
+
+
 def _quality() -> list[Json]:
     rows = (
         ("run_length", "pass", "The run is long enough", "26.9 s, 240 steps"),
@@ -275,81 +277,15 @@ def thousand_ranks() -> Json:
 
 def everything_null() -> Json:
     """A run of which nothing was measured."""
-    doc = document(Shape(ranks=1, steps=0))
-    run = doc["run"]
-    doc["unlabeled"] = {"share": 0.0, "seconds": 0.0, "target": 0.05}
-    for key in ("samples_per_s", "step_s_median", "step_s_p95", "epoch_s_median"):
-        run["throughput"][key] = metric(None, "", REASON)
-    run["throughput"]["time_to_solution_s"] = metric(None, "s", REASON)
-    run["throughput"] |= {"samples": None, "steps": 0, "step_source": None}
-    run |= {"exit_code": None, "launcher": "", "batch_size": None, "versions": {}}
-    run |= {"environment": {}, "topology": [], "endings": [], "hosts": []}
-    doc["verdict"] = {
-        "sentence": "Nothing was measured.",
-        "status": "info",
-        "efficiency": {
-            "id": "parallel_efficiency",
-            "label": "parallel efficiency",
-            "value": None,
-            "reason": "nothing was measured",
-        },
-        "combined_gain_s": None,
-        "combined_gain_share": None,
-        "combined_gain_run_share": None,
-        "combined_of": [],
-        "combined_text": None,
-        "top": [],
-    }
-    for row in doc["ledger"]:
-        row |= {"seconds": 0.0, "share": 0.0, "ns_by_rank": []}
-    doc["ledger_functions"] = []
-    doc["losses"] = no_losses()
-    doc["metrics"] = {name: metric(None, "ratio", REASON) for name in METRICS} | {
-        "outside_communication_s_by_rank": [],
-        "useful_s_by_rank": [],
-        "productive_split": {},
-    }
-    doc["phases"] = []
-    doc["steps"] = {
-        "source": None,
-        "count": 0,
-        "numbers": [],
-        "max_seconds": [],
-        "min_seconds": [],
-        "series": {},
-    }
-    doc["timeline"] = no_timeline()
-    doc["collectives"] |= {key: [] for key in ("operations", "late_arrivals", "wait_s_by_rank")}
-    doc["collectives"] |= {"transfer_s_by_rank": [], "other_s_by_rank": [], "matched_calls": 0}
-    doc["collectives"] |= {"gradient_exchange": None, "cost": None, "wait_states": []}
-    doc["collectives"]["clocks_reason"] = None
-    doc["memory"] = {"reason": None, "ranks": [], "nodes": [], "lines": no_memory_lines()}
-    doc["activities"] = no_activities()
-    doc["stacks"] = no_stacks()
-    doc["other_tools"] = []
-    doc["threads"] = {"reason": None, "ranks": [], "nodes": []}
-    doc["io"] = {
-        "reason": None,
-        "read_bytes_by_rank": [],
-        "written_bytes_by_rank": [],
-        "stalled_s_by_rank": [],
-    }
-    doc["replay"] = {
-        "available": False,
-        "reason": REASON,
-        "relative_error": None,
-        "ideal_runtime_s": None,
-        "edits_assumptions": [],
-        "critical_path": None,
-        "delay_costs": None,
-        "waits": None,
-        "by_step": None,
-    }
+    doc: Json = least(Analysis, REASON)
+    doc["run"] |= {"ranks": 1, "recorded_ranks": 1, "wall_s": 42.0}
+    doc["verdict"] |= {"sentence": "Nothing was measured.", "status": "info"}
+    doc["ledger"] = parts.ledger({}, 0)
+    doc["stacks"]["reason"] = "it was recorded without --stacks"
+    doc["devices"] = _no_devices()
+    doc["how_measured"] = _how_measured()
     doc["findings"] = [
         parts.finding("rank_zero_evaluation", "not_measured", "Evaluation on one rank", REASON)
-    ]
-    doc["quality"] = [
-        {"id": "run_length", "status": "not_measured", "title": "Length", "detail": REASON}
     ]
     return doc
 

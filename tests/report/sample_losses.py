@@ -46,19 +46,6 @@ def losses(seconds: Mapping[str, Any]) -> Json:
     }
 
 
-def no_losses() -> Json:
-    """Of a run of which nothing is known."""
-    return {
-        "life_ns": 0,
-        "window_ns": 0,
-        "training_ns": 0,
-        "lost_ns": 0,
-        "lost_share": None,
-        "unknown_share": None,
-        "entries": [],
-    }
-
-
 def _entry(label: str, kind: str, ns: int, window: int | None) -> Json:
     waits = ns if kind == "waiting" else 0
     return {

@@ -7,25 +7,10 @@ from typing import Any
 import numpy as np
 
 from perfscope.schema.efficiency import METRICS
+from perfscope.schema.enums import Account
 
 Json = dict[str, Any]
 
-ACCOUNTS = (
-    ("training", "Training work", "forward, backward, optimizer and the rest of a step"),
-    ("input_wait", "Input wait", "waiting for the next batch"),
-    ("evaluation", "Evaluation", "validation and prediction outside training steps"),
-    ("checkpoint", "Checkpoint", "saving the model"),
-    ("communication_wait", "Communication: waiting", "inside MPI, for a rank that was late"),
-    ("communication_transfer", "Communication: transfer", "inside MPI, moving data"),
-    ("communication_other", "Communication: other", "inside MPI, not split into wait and transfer"),
-    ("io", "File I/O", "reading and writing files outside the phases above"),
-    ("device_wait", "Device wait", "the host waiting for an accelerator"),
-    ("user_phases", "Your own phases", "phases marked with perfscope.phase"),
-    ("computation", "Computation outside any phase", "named by function below"),
-    ("start_up", "Start-up", "before every rank had initialized communication"),
-    ("shutdown", "Shutdown", "after the last rank entered finalization"),
-    ("untraced", "Untraced", "before the recorder was there, or function unknown"),
-)
 EVALUATOR_FILE = "/home/a/very/long/way/down/to/the/projects/of/somebody/examples/train.py"
 
 
@@ -105,21 +90,19 @@ def seconds(shape: Shape) -> dict[str, np.ndarray]:
 
 
 def ledger(seconds: dict[str, np.ndarray], ranks: int) -> list[Json]:
-    rows = []
     total = sum(float(v.sum()) for v in seconds.values())
-    for identity, label, meaning in ACCOUNTS:
-        own = seconds.get(identity, np.zeros(ranks))
-        rows.append(
-            {
-                "id": identity,
-                "label": label,
-                "seconds": float(own.sum()),
-                "share": float(own.sum()) / total,
-                "ns_by_rank": [int(v * 1e9) for v in own],
-                "meaning": meaning,
-            }
-        )
-    return rows
+    spent = {account: seconds.get(account.value, np.zeros(ranks)) for account in Account}
+    return [
+        {
+            "id": account.value,
+            "label": account.label,
+            "seconds": float(own.sum()),
+            "share": float(own.sum()) / total if total else 0.0,
+            "ns_by_rank": [int(v * 1e9) for v in own],
+            "meaning": account.meaning,
+        }
+        for account, own in spent.items()
+    ]
 
 
 def finding(identity: str, status: str, title: str, summary: str, **more: Any) -> Json:

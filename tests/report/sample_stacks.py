@@ -53,12 +53,6 @@ def stacks(shape: Shape) -> Json:
     }
 
 
-def no_stacks() -> Json:
-    """What stands there of a run without `--stacks`."""
-    reason = "stacks were not sampled: record with --stacks"
-    return {"reason": reason, "phases": [], "missing": []}
-
-
 def memory_lines() -> Json:
     """A line of rank 0 that keeps memory."""
     line = {"function": "remember", "file": "examples/train.py", "line": 77}
@@ -77,8 +71,3 @@ def memory_lines() -> Json:
             }
         ],
     }
-
-
-def no_memory_lines() -> Json:
-    """What stands there of a run without `--memory-detail`."""
-    return {"reason": "memory was not recorded by line: record with --memory-detail", "ranks": []}

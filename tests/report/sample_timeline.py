@@ -1,5 +1,8 @@
 """A made-up timeline for documents of the report's tests: steps, waits, and one evaluation."""
 
+from string import ascii_lowercase
+
+from perfscope.schema.enums import Account
 from tests.report import sample_parts as parts
 from tests.report.sample_parts import Json, Shape
 
@@ -31,19 +34,6 @@ def timeline(shape: Shape, window_s: float) -> Json:
     }
 
 
-def no_timeline() -> Json:
-    """Of a run of which nothing was recorded."""
-    return {
-        "reason": "no rank left a recording of its time",
-        "start_s": 0.0,
-        "length_s": 0.0,
-        "accounts": _accounts(),
-        "rows": [],
-        "ranks_left_out": 0,
-        "levels": [],
-    }
-
-
 def row(rank: int, bins: int, shape: Shape) -> str:
     """The letters of one rank."""
     step = TRAINING * 13 + WAIT * (1 + rank % 2) + TRANSFER * (2 - rank % 2)
@@ -60,6 +50,6 @@ def row(rank: int, bins: int, shape: Shape) -> str:
 
 def _accounts() -> list[Json]:
     return [
-        {"letter": "abcdefghijklmn"[place], "id": name, "label": label}
-        for place, (name, label, _) in enumerate(parts.ACCOUNTS)
+        {"letter": letter, "id": account.value, "label": account.label}
+        for letter, account in zip(ascii_lowercase, Account, strict=False)
     ]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from perfscope.schema.enums import EndKind, PhaseKind
-from perfscope.trace import main_thread, memory_samples, model
-from perfscope.trace.devices import GPU_PROCESS_DTYPE, GPU_SAMPLE_DTYPE
+from perfscope.trace import model
 from perfscope.trace.model import Communicator, Ending, Frame, Rank, RowFlag, ThreadInfo, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, code_of
-from perfscope.trace.queues import QUEUE_DTYPE
+from perfscope.trace.totals import totals_of
 from tests.support.memory_rows import MemoryRows, to_ns
 
 __all__ = ["FrameLike", "RankBuilder", "TraceBuilder", "to_ns"]
@@ -267,44 +266,13 @@ class RankBuilder(MemoryRows):
             main_tid=self.main_tid,
             ending=Ending(EndKind.FINALIZED, 0, "made by hand"),
         )
-        for table, dtype in _DTYPES.items():
-            rows = np.array(self._rows.get(table, []), dtype=dtype)
-            setattr(rank, table, rows[np.argsort(rows[dtype.names[0]], kind="stable")])
-        rank.totals = _totals(rank.operations)
+        for table, found in self._rows.items():
+            rows = np.array(found, getattr(rank, table).dtype)
+            setattr(rank, table, rows[np.argsort(rows[rows.dtype.names[0]], kind="stable")])
+        rank.totals = totals_of(rank.operations)
         for key, value in self._changes.items():
             setattr(rank, key, value)
         return rank
-
-
-_DTYPES: dict[str, Any] = {
-    "operations": model.OPERATION_DTYPE,
-    "completions": model.COMPLETION_DTYPE,
-    "phases": model.PHASE_DTYPE,
-    "steps": model.STEP_DTYPE,
-    "stacks": model.STACK_DTYPE,
-    "metrics": model.METRIC_DTYPE,
-    "queues": QUEUE_DTYPE,
-    "process_samples": model.PROCESS_SAMPLE_DTYPE,
-    "system_samples": model.SYSTEM_SAMPLE_DTYPE,
-    "node_samples": model.NODE_SAMPLE_DTYPE,
-    "tree_samples": memory_samples.TREE_SAMPLE_DTYPE,
-    "call_samples": memory_samples.CALL_SAMPLE_DTYPE,
-    "garbage_collections": memory_samples.GARBAGE_COLLECTION_DTYPE,
-    "python_samples": memory_samples.PYTHON_SAMPLE_DTYPE,
-    "main_samples": main_thread.MAIN_SAMPLE_DTYPE,
-    "heap_samples": memory_samples.HEAP_SAMPLE_DTYPE,
-    "gpu_samples": GPU_SAMPLE_DTYPE,
-    "gpu_processes": GPU_PROCESS_DTYPE,
-}
-
-
-def _totals(operations: model.Table) -> Mapping[int, tuple[int, int, int, int]]:
-    totals: dict[int, tuple[int, int, int, int]] = {}
-    for code in np.unique(operations["op"]).tolist():
-        rows = operations[operations["op"] == code]
-        spent = int((rows["t1"] - rows["t0"]).sum())
-        totals[code] = (len(rows), spent, int(rows["sent"].sum()), int(rows["received"].sum()))
-    return totals
 
 
 class TraceBuilder:

@@ -25,6 +25,17 @@ REFERENCES = (
     "POP Centre of Excellence, hybrid efficiencies: https://co-design.pop-coe.eu/metrics/",
     "OpenMP, OMP_NUM_THREADS: https://www.openmp.org/spec-html/5.2/openmpse62.html",
 )
+ACTIONS = (
+    (
+        "Parallelize the serial parts between parallel regions: a timeline of the threads shows "
+        "where one computes alone."
+    ),
+    (
+        "Where threads wait inside a region, deal out smaller chunks (schedule(dynamic)) or look "
+        "for a lock that they share."
+    ),
+    "Or start fewer threads: measure the run with half as many.",
+)
 MOST_RANKS = 8
 
 
@@ -62,17 +73,7 @@ def judge(run: Facts) -> Outcome:
         confidence=Confidence.MEDIUM,
         ranks=tuple(rank.number for rank in results.trace.ranks),
         evidence=_evidence(results, work, ranks),
-        actions=(
-            (
-                "Parallelize the serial parts between parallel regions: a timeline of the threads "
-                "shows where one computes alone."
-            ),
-            (
-                "Where threads wait inside a region, deal out smaller chunks (schedule(dynamic)) "
-                "or look for a lock that they share."
-            ),
-            "Or start fewer threads: measure the run with half as many.",
-        ),
+        actions=ACTIONS,
         references=REFERENCES,
     )
 

@@ -14,6 +14,7 @@ from perfscope.findings.facts.device_facts import (
     variable,
 )
 from perfscope.findings.facts.facts import Facts
+from perfscope.metrics.devices.matrix_kernels import MatrixTime
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.metadata import noted_environment
@@ -62,18 +63,7 @@ def judge(run: Facts) -> Outcome:
         return not_applicable(text, Confidence.MEDIUM)
     share = matrices.single_s / matrices.compute_s if matrices.compute_s else 0.0
     if share < SINGLE_PRECISION_SHARE:
-        known = (matrices.single_s + matrices.tensor_s) / (matrices.compute_s or 1.0)
-        if not matrices.tensor_s or known < MATRIX_LEAST_SHARE:
-            text = (
-                f"The names of kernels tell of {format_share(known)} of computing how it "
-                "multiplies matrices, which is too little to judge."
-            )
-            return not_applicable(text, Confidence.MEDIUM)
-        text = (
-            f"{format_share(share)} of computing is multiplying in single precision without tensor "
-            "cores, as the names of the kernels tell."
-        )
-        return Finding(ID, Status.PASS, "Tensor cores do the multiplying", text)
+        return _little(matrices, share)
     return Finding(
         id=ID,
         status=Status.INFO,
@@ -88,6 +78,22 @@ def judge(run: Facts) -> Outcome:
         actions=_actions(results, capability),
         references=REFERENCES,
     )
+
+
+def _little(matrices: MatrixTime, share: float) -> Outcome:
+    """Little is multiplied in single precision, or too little is known of how it is."""
+    known = (matrices.single_s + matrices.tensor_s) / (matrices.compute_s or 1.0)
+    if not matrices.tensor_s or known < MATRIX_LEAST_SHARE:
+        text = (
+            f"The names of kernels tell of {format_share(known)} of computing how it multiplies "
+            "matrices, which is too little to judge."
+        )
+        return not_applicable(text, Confidence.MEDIUM)
+    text = (
+        f"{format_share(share)} of computing is multiplying in single precision without tensor "
+        "cores, as the names of the kernels tell."
+    )
+    return Finding(ID, Status.PASS, "Tensor cores do the multiplying", text)
 
 
 def _by_settings(results: Results) -> Finding | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common import exported
@@ -45,7 +46,8 @@ from perfscope.trace.model import (
     Table,
     Trace,
 )
-from perfscope.trace.operations import BY_NAME, HOROVOD_EXPOSED, MAX_OPERATIONS
+from perfscope.trace.operations import BY_NAME, HOROVOD_EXPOSED
+from perfscope.trace.totals import totals_of
 from perfscope.units import counted
 
 _PHASE = re.compile(rb'"ph"\s*:')  # every event has one; notes beside a recording hold a "pid"
@@ -131,18 +133,11 @@ def joined(
     ranks = []
     for number, contents in sorted(ranked.items()):
         rank, said = _rank(number, contents, groups, names, options)
-        rank.dropped_records = _left_out(contents)
         ranks.append(rank)
         notes += said
-        notes += _losses(contents)
     _clock_domains(ranks, ranked)
-    for rank in ranks:
-        shift(rank, -origin)
-    notes += rank_notes + measure_clocks(ranks, list(names))
-    first = min(rank.start_ns for rank in ranks)
-    for rank in ranks:
-        shift(rank, -first)
-    kept = origin + first
+    kept, clock_notes = _on_one_clock(ranks, list(names), origin)
+    notes += rank_notes + clock_notes
     judged, reason = judged_from(ranks, list(names))
     notes += look_like_communication(ranks, list(names))
     return Trace(
@@ -170,6 +165,17 @@ def joined(
         judged_from_ns=judged,
         judged_reason=reason,
     )
+
+
+def _on_one_clock(ranks: Sequence[Rank], names: list[str], origin: int) -> tuple[int, list[str]]:
+    """Puts the ranks on one clock; returns what it counts from, and what is to be said of it."""
+    for rank in ranks:
+        shift(rank, -origin)
+    notes = measure_clocks(ranks, names)
+    first = min(rank.start_ns for rank in ranks)
+    for rank in ranks:
+        shift(rank, -first)
+    return origin + first, notes
 
 
 def _read_all(paths: Sequence[Path]) -> tuple[list[KinetoContents], list[str]]:
@@ -212,17 +218,7 @@ def _rank(
 ) -> tuple[Rank, list[str]]:
     groups.learn(contents)
     host = host_tables(contents, (*options.phase_rules, *own_rules(contents)))
-    used = np.zeros(len(contents.names), np.bool_)
-    for table in (contents.device["name"], contents.device["op"], host.runtime["name"]):
-        used[table[table >= 0]] = True
-    used[contents.counters["name"]] = True
-    labels = np.zeros(len(used) + 1, np.int64)
-    for place in np.unique(host.phases["name"][host.phases["name"] > 0]).tolist():
-        label = contents.names[place - 1].removeprefix(USER_PHASE)
-        labels[place] = names.setdefault(label, len(names))
-    numbers = np.zeros(len(used), np.int64)
-    for place in np.flatnonzero(used).tolist():
-        numbers[place] = names.setdefault(contents.names[place], len(names))
+    labels, numbers = _interned(contents, host, names)
     thread = contents.threads[host.main_thread] if contents.threads else Thread("", "", "", 0)
     pid = contents.part.pid or thread.process
     tid = thread.number(0)
@@ -248,20 +244,43 @@ def _rank(
     rank.operations["tid"][rank.operations["op"] == HOROVOD_EXPOSED] = tid
     rank.operations.sort(order="t0", kind="stable")
     rank.background = calls(contents, groups, of_background=True)
-    rank.totals = _totals(rank.operations)
+    rank.totals = totals_of(rank.operations)
     rank.devices = device_activity(contents, host, numbers, groups)
-    rank.counters = np.zeros(len(contents.counters), COUNTER_DTYPE)
-    rank.counters["t"], rank.counters["tid"] = contents.counters["t"], tid
-    rank.counters["value"] = contents.counters["value"]
-    rank.counters["name"] = numbers[contents.counters["name"]]
-    rank.counters.sort(order="t", kind="stable")
+    rank.counters = _counters(contents.counters, numbers, tid)
+    rank.dropped_records = _left_out(contents)
     is_exposed = bool(np.any(rank.operations["op"] == HOROVOD_EXPOSED))
     notes = host.notes + ([] if is_exposed else without_readiness(contents))
     if rank.devices is not None and rank.devices.clock_reason:
         notes.append(
             f"{contents.path.name}: {rank.devices.clock_reason}. Why devices were idle is not told."
         )
-    return rank, notes
+    return rank, [*notes, *_losses(contents)]
+
+
+def _interned(
+    contents: KinetoContents, host: HostTables, names: dict[str, int]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """What phases, and what events are called in the trace, by their numbers in the file."""
+    used = np.zeros(len(contents.names), np.bool_)
+    for table in (contents.device["name"], contents.device["op"], host.runtime["name"]):
+        used[table[table >= 0]] = True
+    used[contents.counters["name"]] = True
+    labels = np.zeros(len(used) + 1, np.int64)
+    for place in np.unique(host.phases["name"][host.phases["name"] > 0]).tolist():
+        label = contents.names[place - 1].removeprefix(USER_PHASE)
+        labels[place] = names.setdefault(label, len(names))
+    numbers = np.zeros(len(used), np.int64)
+    for place in np.flatnonzero(used).tolist():
+        numbers[place] = names.setdefault(contents.names[place], len(names))
+    return labels, numbers
+
+
+def _counters(found: Table, numbers: npt.NDArray[np.int64], tid: int) -> Table:
+    rows = np.zeros(len(found), COUNTER_DTYPE)
+    rows["t"], rows["tid"], rows["value"] = found["t"], tid, found["value"]
+    rows["name"] = numbers[found["name"]]
+    rows.sort(order="t", kind="stable")
+    return rows
 
 
 def _operations(host: HostTables, groups: Groups, tid: int) -> Table:
@@ -275,15 +294,6 @@ def _operations(host: HostTables, groups: Groups, tid: int) -> Table:
     rows["tid"], rows["comm"], rows["peer"] = tid, groups.only, PEER_NONE
     rows["seq"] = ordinals(rows["comm"], step_at(host.steps, rows["t0"]))
     return rows
-
-
-def _totals(operations: Table) -> dict[int, tuple[int, int, int, int]]:
-    calls = np.bincount(operations["op"], minlength=MAX_OPERATIONS)
-    spent = np.zeros(MAX_OPERATIONS, np.int64)
-    np.add.at(spent, operations["op"], operations["t1"] - operations["t0"])
-    return {
-        code: (int(calls[code]), int(spent[code]), 0, 0) for code in np.flatnonzero(calls).tolist()
-    }
 
 
 def _clock_domains(ranks: Sequence[Rank], ranked: dict[int, KinetoContents]) -> None:

@@ -27,6 +27,7 @@ from perfscope.trace.model import (
     ThreadInfo,
 )
 from perfscope.trace.operations import HOROVOD_CONTROL, HOROVOD_EXPOSED, MPI_OTHER, code_of
+from perfscope.trace.totals import totals_of
 
 COUNTER_ROW = np.dtype([("t", "i8"), ("location", "u4"), ("member", "u4"), ("value", "f8")])
 
@@ -102,7 +103,7 @@ def _rank(place: RankPlaces, reduced: Reduced) -> Rank:
         profile=_profile(place.threads, reduced),
         devices=device_activity(place, reduced),
         threads=tuple(ThreadInfo(thread.tid, thread.name, 0, 0, 0, 0) for thread in place.threads),
-        totals=_totals(operations),
+        totals=totals_of(operations),
     )
 
 
@@ -168,14 +169,3 @@ def _profile(places: Sequence[Location], reduced: Reduced) -> Table:
     table["inclusive_ns"] = reduced.ticks.durations_ns(rows["inclusive"])
     table["exclusive_ns"] = reduced.ticks.durations_ns(rows["exclusive"])
     return table
-
-
-def _totals(operations: Table) -> dict[int, tuple[int, int, int, int]]:
-    totals = {}
-    for code in np.unique(operations["op"]).tolist():
-        rows = operations[operations["op"] == code]
-        spent = int((rows["t1"] - rows["t0"]).sum())
-        joined = (rows["flags"] & RowFlag.COALESCED) > 0
-        calls = int(np.where(joined, rows["request"], 1).sum())
-        totals[code] = (calls, spent, int(rows["sent"].sum()), int(rows["received"].sum()))
-    return totals

@@ -29,6 +29,7 @@ from perfscope.trace import model
 from perfscope.trace.counters import CounterKind
 from perfscope.trace.model import Format, Rank, RowFlag, Trace
 from perfscope.trace.operations import code_of
+from perfscope.trace.totals import totals_of
 from perfscope.units import counted, format_seconds
 
 MOST_RANKS = 100_000
@@ -71,6 +72,13 @@ def open_paraver(path: Path) -> Trace:
         )
     labels = read_labels(path, notes.append)
     return _Assembly(path, decoder, facts, locations, labels, notes).trace()
+
+
+IMPOSSIBLE = (
+    "counts {} fewer than no instructions or cycles, or more than can be: their sums are not known"
+)
+AMBIGUOUS = "gives {} several meanings: who met in their collectives is not known"
+APART = "what ranks of one wait for is looked for among its own"
 
 
 class _Assembly:
@@ -184,7 +192,7 @@ class _Assembly:
         table["tid"] = self._thread_of[location]
         for rank, rows in self._by_rank(ranks, location, table["t0"]):
             rank.operations = table[rows]
-            self._close(rank)
+            rank.totals = totals_of(rank.operations)
             self._end(rank)
         table, location = calls.completions, calls.completion_location
         table["tid"] = self._thread_of[location] if len(location) else 0
@@ -199,20 +207,6 @@ class _Assembly:
             is_finalized=bool(np.any((rows["op"] == _FINALIZE) & ~is_open)),
             is_open=bool(len(rows)) and bool(is_open[-1]),
         )
-
-    def _close(self, rank: Rank) -> None:
-        """Adds up the totals of each operation."""
-        codes = rank.operations["op"]
-        spent = rank.operations["t1"] - rank.operations["t0"]
-        rank.totals = {
-            code: (
-                int(np.count_nonzero(codes == code)),
-                int(spent[codes == code].sum()),
-                int(rank.operations["sent"][codes == code].sum()),
-                int(rank.operations["received"][codes == code].sum()),
-            )
-            for code in np.unique(codes).tolist()
-        }
 
     def _add_counters(self, ranks: list[Rank]) -> None:
         rows = self._decoder.counters().view(COUNTER_DTYPE)
@@ -261,48 +255,45 @@ class _Assembly:
             f"{name} was made on {date!r}: to the minute and in an unknown time zone, so that its "
             "times have no wall clock."
         )
-        unseen = size - len(self._locations.by_rank)
-        impossible = sum(
-            row["impossible_counts"]
-            for threads in self._locations.by_rank.values()
-            for row in threads.values()
-        )
-        reached = format_seconds(facts["reached_ns"] * NS)
-        whole = format_seconds(facts["duration_ns"] * NS)
-        said = {
-            "is cut off inside a line; what came before it counts": facts["is_cut"],
-            f"ends at {reached} of {whole} that its header names": self._locations.is_cut,
-            f"counts {counted(impossible, 'time')} fewer than no instructions or cycles, or "
-            "more than can be: their sums are not known": impossible,
-            f"gives {counted(communicators.ambiguous, 'communicator')} several meanings: who met "
-            "in their collectives is not known": communicators.ambiguous,
-            f"has {counted(facts['unknown_records'], 'record')} of an unknown kind": (
-                facts["unknown_records"]
-            ),
-            f"leaves {counted(facts['unmatched_leaves'], 'MPI call')} without having entered": (
-                facts["unmatched_leaves"]
-            ),
-            f"does not leave {counted(facts['unclosed_calls'], 'MPI call')}": facts[
-                "unclosed_calls"
-            ],
-            f"has {counted(facts['backwards'], 'interval')} with an end before the begin": facts[
-                "backwards"
-            ],
-            f"has {counted(calls.unmatched_messages, 'message')} outside of all calls that send "
-            "and receive": calls.unmatched_messages,
-            f"has {counted(calls.impossible_sizes, 'call')} whose bytes cannot be: 0 is taken": (
-                calls.impossible_sizes
-            ),
-            f"has no record of {unseen:,} of {size:,} tasks": unseen,
-            f"holds {len(communicators.programs)} applications: what ranks of one wait for is "
-            "looked for among its own": communicators.programs,
-        }
-        self._notes += [f"{name} {text}." for text, holds in said.items() if holds]
+        found = self._irregular(calls, communicators, size)
+        self._notes += [f"{name} {text}." for holds, text in found if holds]
         if any(self._locations.team(number) for number in self._locations.by_rank):
             self._notes.append(
                 f"Threads beside the first one of each task of {name} are no ranks: efficiencies "
                 "are those of all threads, waiting and replay those of the first ones."
             )
+
+    def _irregular(
+        self, calls: Calls, communicators: Communicators, size: int
+    ) -> list[tuple[object, str]]:
+        """What may not be as it should: whether it is so, or how often, and what to say of it."""
+        facts = self._facts
+        impossible = sum(
+            row["impossible_counts"]
+            for threads in self._locations.by_rank.values()
+            for row in threads.values()
+        )
+        unseen = size - len(self._locations.by_rank)
+        reached = format_seconds(facts["reached_ns"] * NS)
+        whole = format_seconds(facts["duration_ns"] * NS)
+        counts = (
+            (impossible, "time", IMPOSSIBLE),
+            (communicators.ambiguous, "communicator", AMBIGUOUS),
+            (facts["unknown_records"], "record", "has {} of an unknown kind"),
+            (facts["unmatched_leaves"], "MPI call", "leaves {} without having entered"),
+            (facts["unclosed_calls"], "MPI call", "does not leave {}"),
+            (facts["backwards"], "interval", "has {} with an end before the begin"),
+            (calls.unmatched_messages, "message", "has {} outside of all sends and receives"),
+            (calls.impossible_sizes, "call", "has {} whose bytes cannot be: 0 is taken"),
+        )
+        programs = len(communicators.programs)
+        return [
+            (facts["is_cut"], "is cut off inside a line; what came before it counts"),
+            (self._locations.is_cut, f"ends at {reached} of {whole} that its header names"),
+            *((count, text.format(counted(count, noun))) for count, noun, text in counts),
+            (unseen, f"has no record of {unseen:,} of {size:,} tasks"),
+            (programs, f"holds {programs} applications: {APART}"),
+        ]
 
 
 def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:

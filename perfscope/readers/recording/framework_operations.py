@@ -20,10 +20,10 @@ from perfscope.trace.operations import (
     FIRST_ASYNCHRONOUS_CODE,
     FIRST_FRAMEWORK_CODE,
     GRADIENT_EXCHANGE,
-    MAX_OPERATIONS,
     TORCH_WAIT,
     code_of,
 )
+from perfscope.trace.totals import totals_of
 
 PACKAGE = "torch.distributed"
 SEPARATOR = "\x1e"
@@ -152,7 +152,8 @@ def _adopt_rank(rank: Rank, found: Table, calls: dict[int, Call], groups: _Group
     merged = merged[np.argsort(merged["t0"], kind="stable")]
     rank.operations = _disjoint(merged)
     _complete_requests(rank)
-    _add_totals(rank, rank.operations[rank.operations["op"] >= FIRST_FRAMEWORK_CODE])
+    told = rank.operations[rank.operations["op"] >= FIRST_FRAMEWORK_CODE]
+    rank.totals = {**rank.totals, **totals_of(told)}
     _close(rank)
     return sound and len(rank.operations) == len(merged)
 
@@ -210,20 +211,6 @@ def _disjoint(operations: Table) -> Table:
         if not np.any(bad):
             return operations
         operations = np.delete(operations, order[bad])
-
-
-def _add_totals(rank: Rank, operations: Table) -> None:
-    calls = np.bincount(operations["op"], minlength=MAX_OPERATIONS)
-    spent = np.zeros(MAX_OPERATIONS, np.int64)
-    np.add.at(spent, operations["op"], operations["t1"] - operations["t0"])
-    sent, received = np.zeros_like(spent), np.zeros_like(spent)
-    np.add.at(sent, operations["op"], operations["sent"])
-    np.add.at(received, operations["op"], operations["received"])
-    added = {
-        int(code): (int(calls[code]), int(spent[code]), int(sent[code]), int(received[code]))
-        for code in np.flatnonzero(calls)
-    }
-    rank.totals = {**rank.totals, **added}
 
 
 def _close(rank: Rank) -> None:

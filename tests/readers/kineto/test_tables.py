@@ -1,5 +1,7 @@
 """Published values of traces made by others, from the tables that `perfscope.open_trace` gives."""
 
+from __future__ import annotations
+
 import csv
 import gzip
 import json
