@@ -46,8 +46,16 @@ def marks(token: Ints, work: Ints) -> Ints:
         token: what each event is; equal numbers are the same.
         work: nanoseconds of work before each event.
     """
-    if len(token) < MIN_PERIODS:
+    often = np.flatnonzero(np.bincount(token)[token] >= MIN_PERIODS) if len(token) else NONE
+    if not len(often):
         return NONE
+    # what comes once before or after the loop is no part of it
+    begin, end = int(often[0]), int(often[-1]) + 1
+    return begin + _inside(token[begin:end], work[begin:end])
+
+
+def _inside(token: Ints, work: Ints) -> Ints:
+    """The marks of events of which the first and the last are of kinds that come often."""
     if not np.any(token != token[0]):
         return np.arange(len(token))
     behind = np.append(work[1:], 0)

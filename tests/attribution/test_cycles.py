@@ -1,6 +1,7 @@
 """Where events repeat themselves: the odd cases that no program of the other tests has."""
 
 import numpy as np
+import pytest
 
 from perfscope.attribution.cycles import MOST_EVENTS, marks
 
@@ -11,3 +12,16 @@ def test_of_many_events_the_ones_looked_at_may_be_all_alike() -> None:
     token[0] = 1
     found = marks(token, np.ones(len(token), np.int64))
     assert np.array_equal(found, np.arange(1, len(token)))
+
+
+@pytest.mark.parametrize("loop", [[0], [0, 1], [0, 0, 1]])
+@pytest.mark.parametrize(("before", "after"), [((), (7,)), ((8,), ()), ((8, 9), (7, 7))])
+def test_what_comes_once_before_or_after_the_loop_hides_no_period(
+    loop: list[int], before: tuple[int, ...], after: tuple[int, ...]
+) -> None:
+    """A pipeline's stage sends 3,000 times, and meets the others in a barrier at the end."""
+    token = np.array([*before, *loop * 1000, *after])
+    work = np.ones(len(token), np.int64)
+    alone = marks(np.array(loop * 1000), np.ones(len(loop) * 1000, np.int64))
+    assert marks(token, work).tolist() == (alone + len(before)).tolist()
+    assert len(alone) == 1000
