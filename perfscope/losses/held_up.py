@@ -8,16 +8,22 @@ import numpy.typing as npt
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.timeline import Timeline
 from perfscope.losses.cause import LossCause
+from perfscope.metrics.host.run_queue import CpuWait
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import LossKind
 
 Ints = npt.NDArray[np.int64]
 
-Seconds = tuple[float, float, float]
+Seconds = tuple[float, float, float, float]
 """By what a rank was held up, in the order of `HELD_UP`."""
 
-HELD_UP = (LossKind.CPU_WAIT, LossKind.INTERPRETER_LOCK, LossKind.PAGE_FAULTS)
+HELD_UP = (
+    LossKind.THROTTLED,
+    LossKind.CPU_WAIT,
+    LossKind.INTERPRETER_LOCK,
+    LossKind.PAGE_FAULTS,
+)
 
 MOST = 0.98
 """Of a rank's work at most: some of it was done."""
@@ -25,11 +31,21 @@ MOST = 0.98
 
 def held_up_s(results: Results) -> list[Seconds]:
     """Of all work between calls of each rank; 0 where it was not measured."""
-    queued = {one.rank: one.in_work_s for one in results.resources.cpu_waits}
+    length_s = max(results.focus.length_ns * 1e-9, 1e-9)
+    queued = {one.rank: _without_cpu_s(one, length_s) for one in results.resources.cpu_waits}
     locked = {one.rank: one.waited_s for one in results.lock_waits}
     faults = {one.rank: one.fault_s for one in results.fault_times if one.least_s > 0}
     numbers = [rank.number for rank in results.trace.ranks]
-    return [(queued.get(n, 0.0), locked.get(n, 0.0), faults.get(n, 0.0)) for n in numbers]
+    return [(*queued.get(n, (0.0, 0.0)), locked.get(n, 0.0), faults.get(n, 0.0)) for n in numbers]
+
+
+def _without_cpu_s(waits: CpuWait, length_s: float) -> tuple[float, float]:
+    """What of the waiting for CPUs in work a limit withheld, and what other threads took.
+
+    A limit withholds CPUs from work as long as its part of the time is: when, is not recorded.
+    """
+    limited_s = min(waits.throttled_s * min(1.0, waits.work_s / length_s), waits.in_work_s)
+    return limited_s, waits.in_work_s - limited_s
 
 
 def held_up(
@@ -37,7 +53,7 @@ def held_up(
 ) -> Iterator[tuple[LossCause, int]]:
     """Nanoseconds of a rank's training work in which it was held up, by what.
 
-    The three exclude each other: without a CPU a thread runs nothing, a thread that waits for the
+    They exclude each other: without a CPU a thread runs nothing, a thread that waits for the
     lock wants no CPU, and one that has a page fault runs in the kernel. They are known of all work
     between calls; training work has its part of them.
 

@@ -254,7 +254,12 @@ class LossKind(Named):
     CPU_WAIT = (
         "cpu_wait",
         "Waiting for a CPU",
-        "In training work: ready to run, and another thread had the CPU, or a limit withheld it.",
+        "In training work: ready to run, and another thread had the CPU.",
+    )
+    THROTTLED = (
+        "throttled",
+        "CPU limit",
+        "In training work: ready to run, and the CPU limit of the control group withheld the CPU.",
     )
     INTERPRETER_LOCK = (
         "interpreter_lock",

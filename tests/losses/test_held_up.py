@@ -14,10 +14,11 @@ from tests.support.trace_builder import TraceBuilder
 STEPS = 10
 
 
-def built(queued: float = 0.0, collect_s: float = 0.0) -> Trace:
+def built(queued: float = 0.0, collect_s: float = 0.0, throttled: float = 0.0) -> Trace:
     """Two ranks that train 0.8 s of each second and exchange for 0.2 s.
 
-    Rank 0 waits for a CPU for a share of all time, and collects garbage in each step.
+    Rank 0 waits for a CPU for a share of all time, and collects garbage in each step. A limit
+    withholds its CPU for a share of all time.
     """
     builder = TraceBuilder(2, end_s=12.0)
     for number in range(2):
@@ -30,7 +31,10 @@ def built(queued: float = 0.0, collect_s: float = 0.0) -> Trace:
                 rank.collection(at + 0.1, at + 0.1 + collect_s)
         for tick in range(121):
             waited_s = queued * tick / 10 if number == 0 else 0.0
-            rank.main_sample(tick / 10, cpu_s=tick / 20, queue_delay_s=waited_s)
+            limited_s = throttled * tick / 10 if number == 0 else 0.0
+            rank.main_sample(
+                tick / 10, cpu_s=tick / 20, queue_delay_s=waited_s, throttled_s=limited_s
+            )
     return builder.build()
 
 
@@ -54,6 +58,16 @@ def test_waiting_for_a_cpu_is_no_training_work() -> None:
     assert free.training_ns - queued.training_ns == entry.own_ns
     assert isinstance(entry.saving, Saving)
     assert entry.saving.seconds == pytest.approx(0.0, abs=1e-6), "rank 1 works as long without it"
+
+
+@pytest.mark.parametrize(("throttled", "told"), [(0.1, 0.08), (0.5, 0.2)])
+def test_what_a_limit_withholds_is_no_waiting_for_others(throttled: float, told: float) -> None:
+    """In the work, which is 0.8 of the time, and no more than the rank waited at all."""
+    found = account_of(built(queued=0.25, throttled=throttled))
+    (limited,) = of_kind(found, LossKind.THROTTLED)
+    assert limited.own_ns == pytest.approx(told * 1e9 * STEPS, abs=2)
+    waited_ns = sum(entry.own_ns for entry in of_kind(found, LossKind.CPU_WAIT))
+    assert waited_ns == pytest.approx((0.2 - told) * 1e9 * STEPS, abs=4)
 
 
 def test_measured_collections_count_for_as_long_as_they_took() -> None:
