@@ -77,6 +77,7 @@ def _study(starts: Sequence[Start]) -> Study:
             samples_per_s=None,
             step_s_median=None,
             parallel_efficiency=None,
+            report=None,
             exit_code=commands[one.label].exit_code,
             ending=None if one.ended_well else one.ending,
         )
