@@ -5,10 +5,10 @@ lived longer than it did anything. Without them what was null would come back as
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from perfscope.readers.common import texts
+from perfscope.structures import dataclass
 from perfscope.trace.model import Trace
 
 KEY = "perfscope"

@@ -13,7 +13,7 @@ from perfscope.readers.kineto.groups import Groups
 from perfscope.readers.kineto.times import LONGEST_NS
 from perfscope.schema.enums import PhaseKind
 from perfscope.trace.model import OPERATION_DTYPE, PEER_NONE, RowFlag, Table
-from perfscope.trace.operations import BY_NAME, IS_COLLECTIVE
+from perfscope.trace.operations import BY_NAME, HOROVOD_EXPOSED, IS_COLLECTIVE
 
 USER_PHASE = "user:"
 """Before the names of phases that the program named."""
@@ -80,9 +80,10 @@ def calls(contents: KinetoContents, groups: Groups, *, of_background: bool = Fal
     return table[np.argsort(table["t0"], kind="stable")]
 
 
-def without_readiness(contents: KinetoContents) -> list[str]:
+def without_readiness(contents: KinetoContents, operations: Table) -> list[str]:
     """A word where Horovod's thread is there, and for how long others waited for it is not."""
-    if not np.any(contents.calls["is_background"]):
+    is_exposed = np.any(operations["op"] == HOROVOD_EXPOSED)
+    if is_exposed or not np.any(contents.calls["is_background"]):
         return []
     note = (
         f"{contents.path.name} holds the calls of Horovod's own thread, and not when tensors were "

@@ -157,10 +157,7 @@ def joined(
         notes=notes,
         source=str(paths[0] if len(paths) == 1 else paths[0].parent),
         format=form.format,
-        not_recorded=exported.reasons(
-            told_by_export(next(iter(ranked.values()))),
-            _not_recorded(ranks, form, are_foreign=all(map(is_foreign, ranked.values()))),
-        ),
+        not_recorded=_not_recorded(ranks, form, list(ranked.values())),
         damage=_without_times(ranked),
         judged_from_ns=judged,
         judged_reason=reason,
@@ -240,16 +237,13 @@ def _rank(
     rank.phases = host.phases
     rank.phases["name"] = labels[rank.phases["name"]]
     rank.phases["tid"] = tid
-    rank.operations = np.concatenate([_operations(host, groups, tid), calls(contents, groups)])
-    rank.operations["tid"][rank.operations["op"] == HOROVOD_EXPOSED] = tid
-    rank.operations.sort(order="t0", kind="stable")
+    rank.operations = _operations(contents, host, groups, tid)
     rank.background = calls(contents, groups, of_background=True)
     rank.totals = totals_of(rank.operations)
     rank.devices = device_activity(contents, host, numbers, groups)
     rank.counters = _counters(contents.counters, numbers, tid)
     rank.dropped_records = _left_out(contents)
-    is_exposed = bool(np.any(rank.operations["op"] == HOROVOD_EXPOSED))
-    notes = host.notes + ([] if is_exposed else without_readiness(contents))
+    notes = host.notes + without_readiness(contents, rank.operations)
     if rank.devices is not None and rank.devices.clock_reason:
         notes.append(
             f"{contents.path.name}: {rank.devices.clock_reason}. Why devices were idle is not told."
@@ -283,7 +277,15 @@ def _counters(found: Table, numbers: npt.NDArray[np.int64], tid: int) -> Table:
     return rows
 
 
-def _operations(host: HostTables, groups: Groups, tid: int) -> Table:
+def _operations(contents: KinetoContents, host: HostTables, groups: Groups, tid: int) -> Table:
+    """What the host called, by time; what it only waited for Horovod belongs to its main thread."""
+    found = np.concatenate([_collectives(host, groups, tid), calls(contents, groups)])
+    found["tid"][found["op"] == HOROVOD_EXPOSED] = tid
+    found.sort(order="t0", kind="stable")
+    return found
+
+
+def _collectives(host: HostTables, groups: Groups, tid: int) -> Table:
     """Collectives of CPU backends as operations of the main location."""
     rows = np.zeros(len(host.collectives), OPERATION_DTYPE)
     if not len(rows):
@@ -361,15 +363,17 @@ def _losses(contents: KinetoContents) -> list[str]:
     return notes
 
 
-def _not_recorded(ranks: Sequence[Rank], form: Form, *, are_foreign: bool) -> dict[str, str]:
+def _not_recorded(
+    ranks: Sequence[Rank], form: Form, files: Sequence[KinetoContents]
+) -> dict[str, str]:
     reasons = dict(NOT_RECORDED)
-    if are_foreign:
+    if all(map(is_foreign, files)):
         reasons["communication"] = NOT_TOLD
     if all(rank.devices is None for rank in ranks):
         reasons["devices"] = form.no_devices
     if not any(len(rank.steps) for rank in ranks):
         reasons["steps"] = form.no_steps
-    return reasons
+    return exported.reasons(told_by_export(files[0]), reasons)
 
 
 READER = Reader(
