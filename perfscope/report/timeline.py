@@ -7,7 +7,7 @@ from itertools import groupby
 from markupsafe import Markup
 
 from perfscope.report.drawing import WIDTH
-from perfscope.report.formats import NBSP, Scale, seconds
+from perfscope.report.formats import NBSP, Scale, whole_percent
 from perfscope.report.text import shortened
 from perfscope.report.views import Shown
 from perfscope.structures import dataclass
@@ -28,14 +28,14 @@ _PART = Markup('<g><title>{title}</title><path class="f-{role}" d="{path}"/></g>
 class Row:
     """One rank: its name, the label before its bar, and a letter for each bin.
 
-    `spent_s` are the seconds of each letter, from the finest bins that are known: those drawn here
-    hold other accounts, too, besides the one that has most of them.
+    `shares` are those of each letter, from the finest bins that are known: those drawn here hold
+    other accounts, too, besides the one that has most of them.
     """
 
     name: str
     label: str
     cells: str
-    spent_s: Mapping[str, float]
+    shares: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,8 @@ def _row_parts(
         place += length
     return [
         _PART.format(
-            title=f"{row.name}: {accounts[letter].label}, about {seconds(row.spent_s.get(letter))}",
+            title=f"{row.name}: {accounts[letter].label}, "
+            f"about {whole_percent(row.shares.get(letter, 0.0))} of this time",
             role=accounts[letter].role,
             path="".join(
                 f"M{_short(a)} {_short(top)}H{_short(b)}v{_short(height)}H{_short(a)}z"

@@ -20,9 +20,11 @@ from perfscope.readers.detect import ReadOptions
 from perfscope.readers.registry import open_traces
 from perfscope.report.build import build_html
 from perfscope.report.terminal import print_summary
+from perfscope.schema.efficiency import EFFICIENCIES
 from perfscope.schema.read import read_known
 from perfscope.trace.model import Trace
-from perfscope.units import format_seconds, format_share
+from perfscope.units import format_ratio, format_seconds, format_share
+from tests.report.page_numbers import numbers, said, unknown
 from tests.support.environments import REPOSITORY
 from tests.support.random_traces import traces
 from tests.support.requirements import require_reference
@@ -51,6 +53,14 @@ NOUNS = (
 )
 ONE_OF_MANY = re.compile(rf"(?<![\w.,/–=×-])(?<!rank )(?<!node )(?<! to )1 (?:\w+ )?(?:{NOUNS})\b")
 SHARE_OF_A_SAVING = re.compile(r"([\d.]+) % of the ([\d.]+) (ms|s) (run|analyzed window)")
+
+
+NO_FACTS = ("1 0.8 0.6 0.95 95 % 100 %",)
+"""What pages say of no recording: the bands of efficiencies, the level of intervals."""
+
+
+AMOUNT = re.compile(r"\d.?\d.?\d \S")
+DEVICES = re.compile(r'<section id="devices".*?</section>', re.DOTALL)
 
 
 class _Texts(HTMLParser):
@@ -179,6 +189,41 @@ def test_of_the_run_is_said_of_the_run_alone(trace: Shown) -> None:
     text = " ".join(trace.everything.split())
     assert re.findall(r"[\d.]+ % of the time(?! watched| between)\b.{30}", text) == []
     assert re.findall(r"[\d.]+ % of the run\b", text) == []  # it says how long the run was
+
+
+def test_every_number_of_page_and_terminal_is_one_of_the_document(trace: Shown) -> None:
+    """So no place states a fact otherwise than another one: all of them state the document's.
+
+    What devices did is added up in many ways; tests of its own section hold those.
+    """
+    texts = [*said(DEVICES.sub("", trace.html)), *trace.terminal.replace(" us", " µs").splitlines()]
+    assert unknown(texts, trace.document, *NO_FACTS) == []
+
+
+def test_a_number_that_is_not_the_documents_is_found(recording: Shown) -> None:
+    """Not each is: a wrong one may be another fact's. Last digits are changed by one."""
+    texts = said(recording.html)
+    told = {found for text in texts for found in numbers(text) if AMOUNT.search(found)}
+    wrong = [re.sub(r"\d(?=\D*$)", lambda last: str((int(last[0]) + 1) % 10), one) for one in told]
+    assert len(unknown(wrong, recording.document)) > len(wrong) / 2
+
+
+def test_a_figure_with_a_name_has_one_value(trace: Shown) -> None:
+    """An efficiency is told of the run or of one of its phases, an account of the ledger whole."""
+    document = trace.document
+    texts = [*said(DEVICES.sub("", trace.html)), *trace.terminal.splitlines()]
+    for word in EFFICIENCIES.values():
+        rows = [document["metrics"], *(row["metrics"] for row in document["phases"])]
+        values = {format_ratio(row[word.id]["value"]) for row in rows if row and word.id in row}
+        named = re.compile(
+            rf"(?<!Device ){word.label} (?:of |is |= )?([01]\.\d{{3}})\b", re.IGNORECASE
+        )
+        told = {found for text in texts for found in named.findall(text)}
+        assert told <= values or document["devices"].get("value") is not None, word.label
+    for row in document["ledger"]:
+        both = rf"{re.escape(row['label'])} +#* +([\d.]+ %) +([\d.]+ (?:min|s|ms|us|ns))\b"
+        known = (format_share(row["share"]), format_seconds(row["seconds"]).replace("µ", "u"))
+        assert {*re.findall(both, trace.terminal)} <= {known}
 
 
 def test_no_finding_is_surer_than_its_interval(trace: Shown) -> None:

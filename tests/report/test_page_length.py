@@ -10,13 +10,17 @@ import pytest
 
 from benchmarks.browser import Browser, browser
 from perfscope.report.build import write_report
-from perfscope.schema.read import read_known
+from perfscope.report.studies.build import write_page
+from perfscope.schema.read import known, read_known
+from perfscope.schema.study import Study
 from tests.report import sample_document
+from tests.report.sample_parts import Shape
+from tests.report.test_hand_over import sheets
 from tests.support.environments import REPOSITORY
 from tests.support.requirements import require_browser
 
 MOST_TALLER = 416  # pixels: all rows of a timeline
-MOST_SCREENS, MOST_WORDS, SCREEN = 6.0, 1200, 800
+MOST_SCREENS, MOST_WORDS, SCREEN, MOST_SHEETS = 6.0, 1200, 800, 2
 WORDS = "document.body.innerText.split(/\\s+/).length"
 HEIGHT = "document.documentElement.scrollHeight"
 SHUT = """[...document.querySelectorAll('#findings article, main > section > details')]
@@ -32,10 +36,12 @@ LINKS = "[...document.querySelectorAll('nav a, .top a, .card a')].map(a => a.get
 
 
 def samples() -> Iterator[tuple[str, dict[str, Any]]]:
-    """The kept documents, and those of a test: of two ranks to a thousand."""
-    for path in sorted(REPOSITORY.glob("reports/*/analysis.json")):
+    """The kept documents of runs and studies, and those of a test: of two ranks to a thousand."""
+    for path in sorted(REPOSITORY.glob("reports/**/*.json")):
         yield path.parent.name, json.loads(path.read_text(encoding="utf-8"))
     yield "two_ranks", sample_document.two_ranks_evaluation()
+    for ranks in (16, 64):
+        yield f"{ranks}_ranks", sample_document.document(Shape(ranks, hosts=2, evaluation_s=6.2))
     yield "thousand_ranks", sample_document.thousand_ranks()
 
 
@@ -50,11 +56,17 @@ def test_a_page_is_short_and_all_its_evidence_folded(
     window: Browser, name: str, document: dict[str, Any], tmp_path: Path
 ) -> None:
     page = tmp_path / f"{name}.html"
-    write_report(read_known(document), page)
+    if "run" in document:
+        write_report(read_known(document), page)
+    else:
+        write_page(known(document, Study), page)
     window.open(page, height=SCREEN)
     assert window.run(WORDS) <= MOST_WORDS
     assert window.run(HEIGHT) <= MOST_SCREENS * SCREEN
     assert window.run(SHUT) == 0
+    window.run("document.documentElement.classList.add('summary-only')")
+    window.pdf(tmp_path / "summary.pdf")
+    assert sheets(tmp_path / "summary.pdf") <= MOST_SHEETS
 
 
 def test_a_link_unfolds_what_it_points_at(window: Browser, tmp_path: Path) -> None:

@@ -89,8 +89,7 @@ def _passed(results: Results, found: Judgment) -> Finding:
     gain = replayed(results, even, ()) if even else saved(results, facts.constant_s)
     # as much would be a claim: it is another finding's, or may be chance
     is_claim = gain.share < thresholds.WARN_SHARE
-    aside = " apart from set-up and what one rank does alone" if facts.explained else ""
-    text = f"The load balance{aside} is {facts.load_balance:.3f}"
+    text = f"The load balance of shared work is {facts.load_balance:.3f}"
     if facts.pattern is Pattern.STRAGGLER and found.status is not Status.PASS:
         text += (
             f": {wording.ranks(facts.heavy)} {inflected(facts, 'take')} longer for the same work"
@@ -131,7 +130,7 @@ def _summary(found: Judgment) -> str:
         change = "Spreading the same work evenly"
     return (
         f"The most loaded rank works {format_seconds(extra)} longer than the least loaded; the "
-        f"load balance is {facts.load_balance:.3f}.{cause} {samples}"
+        f"load balance of shared work is {facts.load_balance:.3f}.{cause} {samples}"
         f"{change} would save {found.cost}.{_instead(found)}"
     )
 
@@ -149,7 +148,7 @@ def _instead(found: Judgment) -> str:
 
 def _evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:
     rows = [
-        Evidence("Load balance", facts.load_balance, "ratio", "near 1"),
+        Evidence("Load balance of shared work", facts.load_balance, "ratio", "near 1"),
         Evidence("Maximum minus mean computation", facts.constant_s, "s", "0"),
         *excess_evidence(facts),
     ]

@@ -109,7 +109,7 @@ def _evidence(results: Results, facts: ImbalanceFacts) -> tuple[Evidence, ...]:
         Evidence("Last to come where ranks waited", f"{last:,} of {met:,} times"),
         Evidence("Host", _hosts(results, facts)),
         *excess_evidence(facts),
-        Evidence("Load balance", facts.load_balance, "ratio", "near 1"),
+        Evidence("Load balance of shared work", facts.load_balance, "ratio", "near 1"),
     ]
     queued = {rank.rank: rank.queue_delay_s for rank in results.resources.threads}
     rest = [queued[rank] for rank in facts.ranks if rank not in facts.heavy and rank in queued]

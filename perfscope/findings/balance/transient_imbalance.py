@@ -96,14 +96,14 @@ def _summary(found: Judgment) -> str:
             f"{'.' if cause else WHY_LASTING}"
         )
     return (
-        f"Added up, the ranks work equally long (load balance {facts.load_balance:.3f}), but "
-        f"{who}{cause} {change} would save {found.cost}."
+        f"Added up, the ranks work equally long (load balance of shared work "
+        f"{facts.load_balance:.3f}), but {who}{cause} {change} would save {found.cost}."
     )
 
 
 def _evidence(results: Results, found: Judgment) -> tuple[Evidence, ...]:
     serialization = results.efficiency.serialization_efficiency.value
-    rows = [Evidence("Load balance", found.facts.load_balance, "ratio", "near 1")]
+    rows = [Evidence("Load balance of shared work", found.facts.load_balance, "ratio", "near 1")]
     if serialization is not None:
         rows.append(Evidence("Serialization efficiency", serialization, "ratio", "near 1"))
     if lasting := found.facts.lasting:

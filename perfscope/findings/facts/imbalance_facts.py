@@ -86,7 +86,7 @@ class ImbalanceFacts:
 
     @property
     def load_balance(self) -> float:
-        """Mean work over most work."""
+        """Mean work over most work: of this work alone, and so not that of the whole run."""
         return mean(self.work_s) / max(self.work_s) if max(self.work_s) > 0 else 1.0
 
     @property

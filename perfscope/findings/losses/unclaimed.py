@@ -19,6 +19,7 @@ from perfscope.losses.savings import Savings, edits_of
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import Activity, Confidence, LossKind, LossPattern, Status
 from perfscope.trace.model import Frame
+from perfscope.units import format_seconds
 
 WORTH = 0.03
 """Of the focus, saved beyond what the diagnoses' own changes save: a finding of its own."""
@@ -166,11 +167,13 @@ def _summary(group: Group, gain: Gain) -> str:
     told = words.summary(group.entries[0])
     own_s = sum(one.own_ns for one in group.entries) * 1e-9
     waiting_s = sum(one.waiting_ns for one in group.entries) * 1e-9
-    spent = f"{own_s:.3g} s are spent on it, summed over the ranks" if own_s else ""
-    waits = f"others wait {waiting_s:.3g} s for it" if waiting_s else ""
-    parts = " and ".join(part for part in (spent, waits) if part)
+    spent = f"the ranks together spend {format_seconds(own_s)} on it" if own_s else ""
+    waits = f"others wait {format_seconds(waiting_s)} for it" if waiting_s else ""
+    parts = ", and ".join(part for part in (spent, waits) if part)
     said = f"{parts[:1].upper()}{parts[1:]}, {told}." if told else f"{parts}."
-    return f"{said} Without it the run would be {gain.at_most}{gain.seconds:.3g} s shorter."
+    return (
+        f"{said} Without it the run would be {gain.at_most}{format_seconds(gain.seconds)} shorter."
+    )
 
 
 def claims(run: Facts, findings: Sequence[Finding]) -> dict[LossCause, tuple[str, ...]]:

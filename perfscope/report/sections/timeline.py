@@ -41,8 +41,8 @@ def _context(result: Analysis) -> Context:
     names = [_name(row) for row in ranks]
     labels = _labels(ranks)
     coarsest, finest = levels[0], levels[-1]
-    spent = [_spent(row, finest.bin_s) for row in finest.rows]
-    drawn = [Row(*row) for row in zip(names, labels, coarsest.rows, spent, strict=True)]
+    shares = [_shares(row) for row in finest.rows]
+    drawn = [Row(*row) for row in zip(names, labels, coarsest.rows, shares, strict=True)]
     return {
         "reason": "",
         "from": seconds(axis.start_s),
@@ -116,9 +116,9 @@ def _line(found: Place) -> str:
     return " ".join(filter(None, [shortened(name, 60), file and f"({shortened(file, 48)})"]))
 
 
-def _spent(cells: str, bin_s: float) -> dict[str, float]:
-    """Seconds of each letter of a row."""
-    return {letter: count * bin_s for letter, count in Counter(cells).items()}
+def _shares(cells: str) -> dict[str, float]:
+    """What share of a row each letter has."""
+    return {letter: count / len(cells) for letter, count in Counter(cells).items()}
 
 
 def _is_used(levels: Sequence[TimelineLevel], letter: str) -> bool:

@@ -178,7 +178,7 @@ def test_what_a_bad_moment_costs_as_well_is_told_of(steps: int, status: Status) 
 def test_ordinary_jitter_passes() -> None:
     finding = judged(Plan(jitter=0.03))
     assert finding.status is Status.PASS
-    assert "load balance is 0.99" in finding.summary
+    assert "load balance of shared work is 0.99" in finding.summary
 
 
 def test_what_evaluation_explains_is_left_out() -> None:

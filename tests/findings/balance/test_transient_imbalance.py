@@ -28,7 +28,7 @@ def test_the_evidence_is_a_good_balance_and_a_low_serialization_efficiency() -> 
     finding = judged(Plan(unlucky_s=0.1))
     assert (finding.status, finding.ranks) == (Status.FAIL, ())
     told = {row.label: row.value for row in finding.evidence}
-    assert float(told["Load balance"]) > 0.98
+    assert float(told["Load balance of shared work"]) > 0.98
     assert float(told["Serialization efficiency"]) == pytest.approx(0.795, abs=0.02)
     last = [label for label in told if label.endswith("was the last to come")]
     assert len(last) == 4  # each of the ranks by turns

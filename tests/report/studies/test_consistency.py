@@ -16,8 +16,9 @@ from perfscope.schema.write import as_json
 from perfscope.studies.common.document import build
 from perfscope.studies.history.labels import how_measured, verdict
 from perfscope.units import format_change, format_ratio
+from tests.report.page_numbers import said, unknown
 from tests.report.studies import test_compare_page, test_scaling_page, test_sweep_page
-from tests.report.test_consistency import BRITISH, DUST, ONE_OF_MANY, texts_of
+from tests.report.test_consistency import BRITISH, DUST, NO_FACTS, ONE_OF_MANY, texts_of
 from tests.studies.history import test_history
 from tests.support.environments import REPOSITORY
 from tests.support.study_pages import badge_of, markdown_of, page_of, printed
@@ -84,6 +85,16 @@ def test_what_is_recommended_is_told_on_page_and_terminal_alike(name: str) -> No
     for sentence in recommended(known(study(name), Study)):
         assert words(sentence) in page(name)
         assert words(sentence).replace("µ", "u") in terminal(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_number_of_page_and_terminal_is_one_of_the_document(name: str) -> None:
+    """What is recommended is worked out in one place, which the test above holds to both."""
+    document = study(name)
+    shown = printed(document, 400).replace(" us", " µs").replace("..", " to ")
+    texts = [*said(page_of(document)), *shown.splitlines()]
+    worked_out = recommended(known(document, Study))
+    assert unknown(texts, document, *NO_FACTS, "0.0001", *worked_out) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
