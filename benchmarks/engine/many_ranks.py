@@ -83,6 +83,9 @@ class _Model:
         header["main_tid"] = pid
         header["threads"]["tid"][header["threads"]["tid"] == own_pid] = pid
         records = self._paced(rank, is_slow=is_slow)
+        calls = records["kind"] == RecordKind.OPERATION
+        later = (records["t0_ns"] - self._records["t0_ns"])[calls]
+        np.subtract.at(header["totals"]["ns"], records["op"][calls], later)
         records["tid"][records["tid"] == own_pid] = pid
         path.write_bytes(header.tobytes().ljust(HEADER_BYTES, b"\0") + records.tobytes())
         path.with_suffix(".def").write_bytes(self._defined(rank, ranks))
@@ -110,7 +113,11 @@ class _Model:
                 head = np.frombuffer(payload, COMMUNICATOR_DTYPE, count=1).copy()
                 if int(head["size"][0]) > 1:
                     head["size"], head["my_rank"] = ranks, rank
-                    content = head.tobytes() + np.arange(ranks, dtype="<u4").tobytes()
+                    members = np.arange(ranks, dtype="<u4")
+                else:  # of itself alone: each rank has another one
+                    head["identity"] += np.uint64(rank)
+                    members = np.array([rank], "<u4")
+                content = head.tobytes() + members.tobytes()
             parts += [struct.pack("<HHII", kind, 0, number, len(content)), content]
         return b"".join(parts)
 

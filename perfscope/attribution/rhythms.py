@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -105,16 +106,19 @@ class _Exchange:
         Work that has gradients of its own added up trains something. Work after which no more than
         figures are exchanged comes as often as every second step.
         """
-        little = LITTLE * float(np.median(self.exchanged))
-        if little and self._more(self.reduced, steps) >= little:
+        if self._little and self._more(self.reduced, steps) >= self._little:
             return None
-        return 2 if little and self.tells_figures(steps) else LEAST_EVERY
+        return 2 if self._little and self.tells_figures(steps) else LEAST_EVERY
 
     def tells_figures(self, steps: Ints) -> bool:
         """Whether no more than figures are exchanged in some steps alone; so where nothing is."""
-        little = LITTLE * float(np.median(self.exchanged))
-        is_more = self._more(self.calls, steps) > 0 and self._more(self.exchanged, steps) < little
-        return is_more or not self.exchanged.any()
+        more, bytes_more = self._more(self.calls, steps), self._more(self.exchanged, steps)
+        return (more > 0 and bytes_more < self._little) or not self.exchanged.any()
+
+    @cached_property
+    def _little(self) -> float:
+        """Bytes that are only figures, beside what a step exchanges."""
+        return LITTLE * float(np.median(self.exchanged))
 
     def _more(self, values: Ints, steps: Ints) -> float:
         """By how much the median of some steps is above that of all others."""
@@ -150,7 +154,7 @@ def rhythms(trace: Trace, ends: Sequence[Ints]) -> tuple[Rhythm, ...]:
         rows, step = rows[inside], step[inside]
         apart = float(np.median(np.diff(rows["t"]))) / 1e9 if len(rows) > 1 else 0.0
         for place, (steps, counts) in _by_function(rows, step, stack, function).items():
-            if not _recurs(steps, counts, len(own), exchange.least_every(steps)):
+            if not _recurs(steps, counts, len(own), exchange):
                 continue
             mine = seen * np.isin(np.arange(len(seen)), stack[function == place])
             agreed[place] += int(mine.sum())
@@ -242,15 +246,15 @@ def _by_function(
     return dict(zip(ones.tolist(), parts, strict=True))
 
 
-def _recurs(steps: Ints, counts: Ints, known: int, least: int | None) -> bool:
+def _recurs(steps: Ints, counts: Ints, known: int, exchange: _Exchange) -> bool:
     """Whether a function comes back after about as many steps, for long each time."""
-    if least is None:
-        return False
     if len(steps) < LEAST_TIMES or counts.sum() < STEP_SAMPLES * len(steps):
         return False
     apart = np.diff(steps)
-    is_rare = np.median(apart) >= least and least * len(steps) <= known
-    return bool(is_rare and steps[-1] - steps[0] >= LEAST_SPAN * known and is_steady(apart))
+    if steps[-1] - steps[0] < LEAST_SPAN * known or not is_steady(apart):
+        return False
+    least = exchange.least_every(steps)
+    return bool(least is not None and np.median(apart) >= least and least * len(steps) <= known)
 
 
 def _applies_the_same(trace: Trace, function: Function) -> bool:

@@ -1,5 +1,6 @@
 """Can the result be trusted: the `quality` rows of analysis.json."""
 
+import re
 from collections.abc import Sequence
 
 from perfscope.document.endings import (
@@ -12,6 +13,7 @@ from perfscope.document.endings import (
 from perfscope.document.measures import UNLABELED_TARGET
 from perfscope.document.quality_devices import device_checks
 from perfscope.document.unmeasured import unmeasured
+from perfscope.findings.core import wording
 from perfscope.metrics.results import Results
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Status
@@ -22,6 +24,8 @@ from perfscope.trace.worlds import mpi_library, separate_worlds
 from perfscope.units import counted, format_count, format_seconds, format_share
 
 NS = 1e-9
+MOST_NOTES = 12
+_OF_A_RANK = re.compile(r"Rank (\d{1,9}): (.*)", re.DOTALL)
 
 LEAST_FOCUS_S = 10.0
 LEAST_STEPS = 30
@@ -366,10 +370,24 @@ def _unmeasured(trace: Trace) -> list[QualityRow]:
 def _recording_notes(trace: Trace) -> QualityRow:
     if not trace.notes:
         return QualityRow("recording_notes", Status.PASS, "Nothing unusual was noted", "No notes.")
-    count = len(trace.notes)
+    count, told = len(trace.notes), _notes_of_like_ranks(trace.notes)
+    more = f"{len(told) - MOST_NOTES:,} more." if len(told) > MOST_NOTES else ""
     return QualityRow(
         "recording_notes",
         Status.INFO,
-        "1 note on the recording" if count == 1 else f"{count} notes on the recording",
-        " ".join(trace.notes),
+        "1 note on the recording" if count == 1 else f"{count:,} notes on the recording",
+        " ".join([*told[:MOST_NOTES], more]).strip(),
     )
+
+
+def _notes_of_like_ranks(notes: Sequence[str]) -> list[str]:
+    """The notes, one for all ranks of which the same is noted."""
+    ranks: dict[str, list[int]] = {}
+    for note in notes:
+        found = _OF_A_RANK.match(note)
+        text, own = (found[2], [int(found[1])]) if found else (note, [])
+        ranks.setdefault(text, []).extend(own)
+    return [
+        f"{wording.capitalized(wording.ranks(own))}: {text}" if own else text
+        for text, own in ranks.items()
+    ]

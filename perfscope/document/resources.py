@@ -14,6 +14,7 @@ from perfscope.schema.resources import (
     ThreadsOfNode,
     ThreadsOfRank,
 )
+from perfscope.trace.model import Rank
 
 NO_LINES = "memory was not recorded by line: record with --memory-detail RANK"
 
@@ -35,16 +36,19 @@ def threads(results: Results) -> Threads:
     """Threads and CPU of each rank, and of all ranks of a node against its CPUs."""
     if reason := results.trace.not_recorded.get("threads"):
         return Threads(reason, (), ())
+    by_number = {rank.number: rank for rank in results.trace.ranks}
     return Threads(
         reason=None,
-        ranks=tuple(_rank_threads(rank, results) for rank in results.resources.threads),
+        ranks=tuple(
+            _rank_threads(found, by_number[found.rank]) for found in results.resources.threads
+        ),
         nodes=tuple(_node_threads(node) for node in results.resources.node_threads),
     )
 
 
-def _rank_threads(rank: ThreadsOfRank, results: Results) -> ThreadsOfRank:
-    known = next(pools(one) for one in results.trace.ranks if one.number == rank.rank)
-    return replace(rank, pool_threads=known[0].threads if known else None)
+def _rank_threads(found: ThreadsOfRank, rank: Rank) -> ThreadsOfRank:
+    known = pools(rank)
+    return replace(found, pool_threads=known[0].threads if known else None)
 
 
 def _node_threads(node: NodeThreads) -> ThreadsOfNode:

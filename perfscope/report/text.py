@@ -20,6 +20,7 @@ __all__ = [
 ]
 
 
+_NUMBERS = frozenset({int, float})
 _UNIT = re.compile(r"(?<=\d) (?=(?:%|[mµn]?s|min|[KMG]i?B)(?![\w]))")
 _NEXT = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9“\"])|(?<=\)\.)\s+")
 
@@ -31,9 +32,9 @@ def visible_document(value: Any) -> Any:
     if isinstance(value, dict):
         return {visible(str(key)): visible_document(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(
-            item if type(item) in (int, float) else visible_document(item) for item in value
-        )
+        if {*map(type, value)} <= _NUMBERS:
+            return value
+        return type(value)(visible_document(item) for item in value)
     if is_dataclass(value) and not isinstance(value, type):
         parts = {one.name: visible_document(getattr(value, one.name)) for one in fields(value)}
         return replace(value, **parts)

@@ -38,11 +38,16 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {plain(str(key)): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
+        kinds = {*map(type, value)}
+        if kinds <= _NUMBERS and (float not in kinds or math.isfinite(sum(value))):
+            return list(value)
         return [plain(item) for item in value]
     return _plain_one(value)
 
 
 _AS_THEY_ARE = frozenset({int, bool, NoneType})
+_NUMBERS = frozenset({int, float})
+_HOLDERS = frozenset({dict, list})
 
 
 @cache
@@ -80,9 +85,9 @@ def _written(value: Any, depth: int) -> Iterator[str]:
     brackets = "{}" if isinstance(value, dict) else "[]"
     items = value.values() if isinstance(value, dict) else value
     line = "\n" + " " * (depth + 1)
-    if not isinstance(value, dict | list) or not value:
+    if type(value) not in _HOLDERS or not value:
         yield _encoder("").encode(value)
-    elif not any(isinstance(item, dict | list) for item in items):
+    elif _HOLDERS.isdisjoint(map(type, items)):
         inner = _encoder(line).encode(value)[1:-1]
         yield f"{brackets[0]}{line}{inner}{line[:-1]}{brackets[1]}"
     else:

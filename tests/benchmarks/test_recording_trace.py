@@ -43,3 +43,4 @@ def test_many_ranks_are_made_of_two(tmp_path: Path) -> None:
     ]
     assert trace.communicators[0].members == tuple(range(70))
     assert trace.damage == []
+    assert trace.notes == []

@@ -177,6 +177,14 @@ def test_notes_are_passed_on() -> None:
     )
 
 
+def test_what_is_noted_of_many_ranks_is_said_once() -> None:
+    trace = training_run(Plan(steps=50))
+    trace.notes = ["First.", *(f"Rank {number}: cut off." for number in range(3000))]
+    assert rows(trace)["recording_notes"].detail == ("First. Ranks 0, 1, 2 and 2997 more: cut off.")
+    trace.notes = [f"Rank {number}: cut off after {number} bytes." for number in range(3000)]
+    assert len(rows(trace)["recording_notes"].detail) < 1000
+
+
 def test_an_exact_replay_is_said_to_be_exact() -> None:
     row = rows(training_run(Plan(steps=5)))["replay_error"]
     assert row.detail == (

@@ -20,6 +20,9 @@ from perfscope.schema.resources import MemoryOfNode, ThreadGroup, ThreadsOfRank
 from perfscope.trace.model import Rank, Table, Trace
 
 MAX_POINTS = 500
+"""Of one series of one rank; of all ranks together `ALL_POINTS`, but `LEAST_POINTS` of each."""
+ALL_POINTS = 32_000
+LEAST_POINTS = 8
 SLOPE_POINTS = 300
 """Theil-Sen looks at every pair, so that more points would cost much and tell little."""
 
@@ -39,7 +42,11 @@ def resources(prepared: Prepared) -> Resources:
             if len(rank.process_samples)
         ),
         node_memory=tuple(_node_memory(host, by_host[host]) for host in hosts),
-        threads=tuple(_threads(rank, focus) for rank in ranks if len(rank.process_samples)),
+        threads=tuple(
+            _threads(rank, focus, _points(len(ranks)))
+            for rank in ranks
+            if len(rank.process_samples)
+        ),
         node_threads=tuple(
             node for host in hosts if (node := _node_threads(prepared, host)) is not None
         ),
@@ -56,11 +63,16 @@ def _inside(table: Table, focus: Focus) -> Table:
     return rows if len(rows) else table
 
 
-def _series(times: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> Series:
+def _points(ranks: int) -> int:
+    """How many points a series of each of so many ranks may have."""
+    return max(LEAST_POINTS, min(MAX_POINTS, ALL_POINTS // ranks))
+
+
+def _series(times: npt.NDArray[np.int64], values: npt.NDArray[np.float64], most: int) -> Series:
     """Thinned evenly; of the values between two points kept the largest is shown."""
     if not len(times):
         return Series((), ())
-    step = -(-len(times) // MAX_POINTS)
+    step = -(-len(times) // most)
     starts = np.arange(0, len(times), step)
     highest = np.maximum.reduceat(values, starts)
     return Series(tuple((times[starts] / 1e9).tolist()), tuple(highest.tolist()))
@@ -79,7 +91,9 @@ def _memory(prepared: Prepared, position: int) -> RankMemory:
         end_bytes=int(np.median(rss[-tenth:])),
         slope_bytes_per_s=theil_sen(rows["t"][len(rows) // 2 :], rss[len(rows) // 2 :]),
         series=_series(
-            rank.process_samples["t"], rank.process_samples["rss_bytes"].astype(np.float64)
+            rank.process_samples["t"],
+            rank.process_samples["rss_bytes"].astype(np.float64),
+            _points(len(prepared.trace.ranks)),
         ),
         limit_bytes=rank.cgroup_memory_bytes,
         peak_phase=_phase_of_peak(prepared, position),
@@ -211,13 +225,13 @@ def cpu_set(text: str) -> frozenset[int]:
     return frozenset(cpus)
 
 
-def _threads(rank: Rank, focus: Focus) -> ThreadsOfRank:
+def _threads(rank: Rank, focus: Focus, points: int) -> ThreadsOfRank:
     rows = _inside(rank.process_samples, focus)
     system = _inside(rank.system_samples, focus)
     cpu_s = _growth(rows, "cpu_ns") / 1e9
     available = cpus_available(rank)
     span = (int(rows["t"][-1]) - int(rows["t"][0])) / 1e9
-    busy = _busy(rank.process_samples)
+    busy = _busy(rank.process_samples, points)
     return ThreadsOfRank(
         rank=rank.number,
         host=rank.host,
@@ -233,15 +247,15 @@ def _threads(rank: Rank, focus: Focus) -> ThreadsOfRank:
         cpus_allowed=rank.cpus_allowed,
         cpus_available=available,
         groups=_groups(rank),
-        threads_series=_column_series(rank, "threads"),
-        runnable_series=_column_series(rank, "runnable"),
+        threads_series=_column_series(rank, "threads", points),
+        runnable_series=_column_series(rank, "runnable", points),
         cpu_series=busy,
     )
 
 
-def _column_series(rank: Rank, column: str) -> Series:
+def _column_series(rank: Rank, column: str, points: int) -> Series:
     samples = rank.process_samples
-    return _series(samples["t"], samples[column].astype(np.float64))
+    return _series(samples["t"], samples[column].astype(np.float64), points)
 
 
 def _growth(rows: Table, column: str) -> int:
@@ -249,9 +263,9 @@ def _growth(rows: Table, column: str) -> int:
     return max(0, int(rows[column][-1]) - int(rows[column][0])) if len(rows) else 0
 
 
-def _busy(samples: Table) -> Series:
+def _busy(samples: Table, points: int) -> Series:
     """CPUs busy between samples, from the growth of the CPU time."""
-    step = max(1, -(-len(samples) // MAX_POINTS))
+    step = max(1, -(-len(samples) // points))
     kept = samples[::step]
     if len(kept) < 2:
         return Series((), ())

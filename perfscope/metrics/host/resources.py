@@ -104,4 +104,5 @@ class Resources:
 
     def threads_of(self, node: NodeThreads) -> tuple[ThreadsOfRank, ...]:
         """Threads of the ranks of one node."""
-        return tuple(rank for rank in self.threads if rank.rank in node.ranks)
+        here = frozenset(node.ranks)
+        return tuple(rank for rank in self.threads if rank.rank in here)
