@@ -48,7 +48,6 @@ COMPUTES = frozenset(
         Activity.NUMERIC,
         Activity.COMMUNICATION,
         Activity.DEVICE_WAIT,
-        Activity.DATA_PREPARATION,
         Activity.MEMORY_MANAGEMENT,
         Activity.SLEEP,  # stands in for work where a program simulates it
         Activity.INTERPRETER,

@@ -24,6 +24,7 @@ LABELED = {
 }
 WORKS = "works alone"
 DOES = {
+    Activity.DATA_PREPARATION: "prepares data alone",
     Activity.FILES: "reads or writes files alone",
     Activity.NETWORK: "waits for a remote service",
     Activity.LOCK: "waits for a thread",
