@@ -95,6 +95,25 @@ def rank_timeline(
         Boundaries of the segments, and of each account, innermost phase and stack.
     """
 
+TimelineColumns: TypeAlias = tuple[Ints, Bytes, npt.NDArray[np.int32]]
+"""Boundaries of its segments, and of each account and phase."""
+
+def spent_by_phase(
+    timeline: TimelineColumns, start: int, end: int, phases: int, accounts: int
+) -> Ints:
+    """Nanoseconds of segments that begin in [start, end), flattened (phases + 1, accounts).
+
+    The first row has those of no phase, and of one that is not below `phases`.
+    """
+
+def spent_by_bin(
+    timeline: TimelineColumns, start: int, end: int, bin_ns: int, accounts: int
+) -> Ints:
+    """Nanoseconds in [start, end), flattened (bins, accounts + 1).
+
+    The last column has time without any segment.
+    """
+
 def work_pieces(
     ranks: list[tuple[Any, ...]], start: int, communication: Bytes, rows: int
 ) -> tuple[Ints, Ints, npt.NDArray[np.float64], Ints, Ints, Ints, npt.NDArray[np.float64]]:

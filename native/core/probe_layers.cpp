@@ -2,6 +2,7 @@
 
 #include "sinks/free_time.h"
 #include "sinks/rank_timeline.h"
+#include "sinks/timeline_sums.h"
 #include "sinks/work_pieces.h"
 
 #include <cstdio>
@@ -96,6 +97,10 @@ void make_random_timelines(unsigned count)
         const RankTimeline timeline = rank_timeline(some_rules(), marks, calls, {seen, seen, phases, phases}, life);
         check(timeline, life);
         segments += timeline.accounts.size();
+        const TimelineView view{timeline.boundaries.data(), timeline.accounts.data(), timeline.phases.data(),
+                                timeline.accounts.size()};
+        spent_by_phase(view, life.focus_start, life.focus_end, 2, 5);
+        spent_by_bin(view, life.focus_start, life.focus_end, 1 + seed % 7, 5);
         if (!timeline.boundaries.empty())
             pieces += work_pieces({{timeline.boundaries.data(), timeline.accounts.data(), timeline.phases.data(),
                                     timeline.stacks.data(), timeline.accounts.size(), rank.enter.data(),

@@ -18,7 +18,7 @@ def ledger(prepared: Prepared) -> Ledger:
     ranks = prepared.trace.ranks
     ns = np.zeros((len(ACCOUNTS), len(ranks)), np.int64)
     for column, timeline in enumerate(prepared.timelines):
-        np.add.at(ns[:, column], timeline.accounts, timeline.lengths)
+        ns[:, column] = timeline.spent()[0]
     return Ledger(
         ranks=tuple(rank.number for rank in ranks),
         ns=ns,

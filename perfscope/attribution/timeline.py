@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.focus import Focus
-from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
+from perfscope.attribution.ledger import ACCOUNTS, INDEX, IS_COMMUNICATION
 from perfscope.attribution.phase_catalog import PhaseCatalog, is_hooked
 from perfscope.attribution.sampled import RankSamples
 from perfscope.engine import engine
@@ -46,6 +46,9 @@ UNDECIDED_KINDS = (PhaseKind.TRAIN, PhaseKind.USER)
 """Marked phases so wide that samples may still name a phase inside them."""
 
 
+_ALWAYS = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
+
+
 @dataclass(frozen=True)
 class Timeline:
     """A partition of one rank's life, segment i being [boundaries[i], boundaries[i + 1]).
@@ -69,6 +72,26 @@ class Timeline:
         """Which segments lie in a focus whose ends are boundaries."""
         starts = self.boundaries[:-1]
         return (starts >= focus.start_ns) & (starts < focus.end_ns)
+
+    def spent(self, focus: Focus | None = None, *, phases: int = 0) -> Times:
+        """Nanoseconds by phase and account, shape (phases + 1, accounts).
+
+        Args:
+            focus: whose ends are boundaries, None the whole life.
+            phases: that are told apart; the first row has what lies in none of them.
+        """
+        ends = (focus.start_ns, focus.end_ns) if focus else _ALWAYS
+        found = engine.spent_by_phase(self.columns, *ends, phases, len(ACCOUNTS))
+        return found.reshape(phases + 1, len(ACCOUNTS))
+
+    @property
+    def columns(self) -> tuple[Times, npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
+        """Boundaries, accounts and phases, as the engine takes them."""
+        return (
+            np.ascontiguousarray(self.boundaries, np.int64),
+            np.ascontiguousarray(self.accounts, np.uint8),
+            np.ascontiguousarray(self.phases, np.int32),
+        )
 
     def outside_communication(self, focus: Focus) -> Cumulative:
         """W of the rank as a function of time: nanoseconds in the focus without communication."""

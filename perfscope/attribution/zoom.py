@@ -8,7 +8,8 @@ import numpy.typing as npt
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.attribution.timeline import Timeline
-from perfscope.matching.intervals import NOTHING, Layer, Times, distinct
+from perfscope.engine import engine
+from perfscope.matching.intervals import Times
 from perfscope.structures import dataclass
 
 Cells = npt.NDArray[np.uint8]
@@ -105,19 +106,8 @@ def _row_levels(timeline: Timeline, focus: Focus, finest_ns: int, depth: int) ->
 
 def _spent(timeline: Timeline, focus: Focus, bin_ns: int) -> Times:
     """Nanoseconds of each bin (rows) in each account (columns), the last column without process."""
-    bins = -(-focus.length_ns // bin_ns)
-    edges = focus.start_ns + bin_ns * np.arange(bins, dtype=np.int64)
-    ends = np.array([focus.start_ns, focus.end_ns], np.int64)
-    own = timeline.boundaries
-    own = own[(own > focus.start_ns) & (own < focus.end_ns)]
-    pieces = distinct(np.concatenate([ends, edges, own]))
-    accounts = np.append(timeline.accounts.astype(np.int64), NOTHING)
-    found = Layer(timeline.boundaries, accounts).at(pieces[:-1])
-    account = np.where(found == NOTHING, NOBODY, found)
-    place = (pieces[:-1] - focus.start_ns) // bin_ns * (NOBODY + 1) + account
-    # a float counts nanoseconds exactly up to 104 days, which no bin is
-    spent = np.bincount(place, weights=np.diff(pieces), minlength=bins * (NOBODY + 1))
-    return spent.astype(np.int64).reshape(bins, NOBODY + 1)
+    ends = focus.start_ns, focus.end_ns
+    return engine.spent_by_bin(timeline.columns, *ends, bin_ns, NOBODY).reshape(-1, NOBODY + 1)
 
 
 def _most(spent: Times) -> Cells:

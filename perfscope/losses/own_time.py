@@ -58,8 +58,7 @@ def _by_account(
     in_calls: _InCalls, position: int, timeline: Timeline
 ) -> Iterator[tuple[LossCause, int]]:
     """What the accounts alone tell: outside the focus, not known, and communication."""
-    totals = np.zeros(len(ACCOUNTS), np.int64)
-    np.add.at(totals, timeline.accounts, timeline.lengths)
+    totals = timeline.spent()[0]
     for account in OUTSIDE:
         yield LossCause(LossKind.OUTSIDE, account), int(totals[INDEX[account]])
     yield LossCause(LossKind.UNKNOWN), int(totals[INDEX[Account.UNTRACED]])

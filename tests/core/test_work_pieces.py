@@ -1,4 +1,6 @@
-"""The time between replayed calls, against a walk over every nanosecond."""
+"""Timelines added up, and cut into pieces between calls, against a walk over every nanosecond."""
+
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +25,7 @@ class Life:
         self.marks = chance.integers(0, LATEST, chance.integers(0, 4))
         self.end, self.first_row = int(chance.integers(5, LATEST)), first_row
 
-    def columns(self) -> tuple[object, ...]:
+    def columns(self) -> tuple[Any, ...]:
         layers = self.boundaries, self.accounts, self.phases, self.stacks
         return *layers, self.enters, self.exits, self.marks, self.end, self.first_row
 
@@ -66,6 +68,30 @@ def test_every_nanosecond_is_in_its_piece() -> None:
         for row_of, told, at, until, *_ in plain:
             alone[row_of] += (until - at) * (told == COMMUNICATION)
         assert fixed.tolist() == alone.tolist(), seed
+
+
+def test_every_nanosecond_is_in_its_sums() -> None:
+    for seed in range(200):
+        chance = np.random.default_rng(seed)
+        life, bin_ns = Life(chance, 1), int(chance.integers(1, 20))
+        start, timeline = int(chance.integers(0, 30)), life.columns()[:3]
+        by_phase = np.zeros((3, 3), np.int64)
+        by_bin = np.zeros((-(-max(life.end - start, 0) // bin_ns), 4), np.int64)
+        for at in range(LATEST):
+            segment = int(np.searchsorted(life.boundaries, at, side="right")) - 1
+            is_alive = 0 <= segment < len(life.accounts)
+            account = int(life.accounts[segment]) if is_alive else 3
+            if start <= at < life.end:
+                by_bin[(at - start) // bin_ns, account] += 1
+            if is_alive and start <= life.boundaries[segment] < life.end:
+                row = int(life.phases[segment]) + 1 if life.phases[segment] < 2 else 0
+                by_phase[row, account] += 1
+        found = _core.spent_by_phase(timeline, start, life.end, 2, 3)
+        assert found.tolist() == by_phase.ravel().tolist(), seed
+        found = _core.spent_by_bin(timeline, start, life.end, bin_ns, 3)
+        assert found.tolist() == by_bin.ravel().tolist(), seed
+        with pytest.raises(ValueError, match="not those"):
+            _core.spent_by_bin((timeline[0][1:], *timeline[1:]), start, life.end, bin_ns, 3)
 
 
 def test_rows_that_do_not_fit_are_refused() -> None:

@@ -3,6 +3,7 @@
 #include "bindings.h"
 #include "sinks/free_time.h"
 #include "sinks/rank_timeline.h"
+#include "sinks/timeline_sums.h"
 #include "sinks/work_pieces.h"
 
 #include <nanobind/stl/optional.h>
@@ -192,6 +193,40 @@ nb::tuple pieces(const std::vector<nb::tuple> &ranks, int64_t start, const Bytes
                           to_numpy(std::move(found.fixed)));
 }
 
+TimelineView timeline_of(const nb::tuple &told)
+{
+    const auto boundaries = column_of(told, 0);
+    const auto accounts = column_of<Bytes>(told, 1);
+    const auto phases = column_of<Small>(told, 2);
+    if (accounts.size() != phases.size() || (accounts.size() && boundaries.size() != accounts.size() + 1))
+        throw nb::value_error("the columns are not those of a timeline");
+    return {boundaries.data(), accounts.data(), phases.data(), accounts.size()};
+}
+
+auto by_phase(const nb::tuple &told, int64_t start, int64_t end, size_t phases, size_t accounts)
+{
+    const TimelineView timeline = timeline_of(told);
+    std::vector<int64_t> spent;
+    {
+        const nb::gil_scoped_release unlocked;
+        spent = spent_by_phase(timeline, start, end, phases, accounts);
+    }
+    return to_numpy(std::move(spent));
+}
+
+auto by_bin(const nb::tuple &told, int64_t start, int64_t end, int64_t bin_ns, size_t accounts)
+{
+    const TimelineView timeline = timeline_of(told);
+    if (bin_ns <= 0)
+        throw nb::value_error("a bin has a length");
+    std::vector<int64_t> spent;
+    {
+        const nb::gil_scoped_release unlocked;
+        spent = spent_by_bin(timeline, start, end, bin_ns, accounts);
+    }
+    return to_numpy(std::move(spent));
+}
+
 } // namespace
 
 void bind_layers(nb::module_ &module)
@@ -203,6 +238,10 @@ void bind_layers(nb::module_ &module)
     module.def("layer_at", &values_at, nb::arg("starts"), nb::arg("values"), nb::arg("moments"));
     module.def("free_time", &between_calls, nb::arg("operations"), nb::arg("main_tid"), nb::arg("start"),
                nb::arg("end"), nb::arg("phases"));
+    module.def("spent_by_phase", &by_phase, nb::arg("timeline"), nb::arg("start"), nb::arg("end"), nb::arg("phases"),
+               nb::arg("accounts"));
+    module.def("spent_by_bin", &by_bin, nb::arg("timeline"), nb::arg("start"), nb::arg("end"), nb::arg("bin_ns"),
+               nb::arg("accounts"));
     module.def("work_pieces", &pieces, nb::arg("ranks"), nb::arg("start"), nb::arg("communication"), nb::arg("rows"));
     module.def("rank_timeline", &timeline, nb::kw_only(), nb::arg("rules"), nb::arg("marks"), nb::arg("steps"),
                nb::arg("calls"), nb::arg("wait"), nb::arg("sampled"), nb::arg("life"), nb::arg("detail_end").none());

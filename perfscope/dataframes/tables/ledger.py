@@ -13,12 +13,10 @@ NAMES = tuple(account.value for account in ACCOUNTS)
 
 def _blocks(source: Source) -> Iterator[Block]:
     for rank, timeline in zip(source.trace.ranks, source.prepared.timelines, strict=True):
-        spent = np.zeros(len(ACCOUNTS), np.int64)
-        np.add.at(spent, timeline.accounts, timeline.lengths)
         yield {
             "rank": constant(rank.number, len(ACCOUNTS)),
             "account": Texts(np.arange(len(ACCOUNTS), dtype=np.int32), NAMES),
-            "time_ns": spent,
+            "time_ns": timeline.spent()[0],
         }
 
 

@@ -71,11 +71,7 @@ def _seconds(prepared: Prepared) -> npt.NDArray[np.int64]:
     shape = len(prepared.catalog.ids), len(ACCOUNTS)
     result = np.zeros((shape[0], len(prepared.timelines), shape[1]), np.int64)
     for position, timeline in enumerate(prepared.timelines):
-        here = np.flatnonzero(timeline.inside(prepared.focus) & (timeline.phases >= 0))
-        place = timeline.phases[here].astype(np.int64) * shape[1] + timeline.accounts[here]
-        spent = np.zeros(shape[0] * shape[1], np.int64)
-        np.add.at(spent, place, timeline.lengths[here])
-        result[:, position] = spent.reshape(shape)
+        result[:, position] = timeline.spent(prepared.focus, phases=shape[0])[1:]
     return result
 
 

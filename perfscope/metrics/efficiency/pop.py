@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import ACCOUNTS, INDEX, IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.soundness import why_spoiled
-from perfscope.attribution.timeline import Timeline
 from perfscope.metrics.efficiency.factors import Efficiency
 from perfscope.metrics.efficiency.hybrid import has_threads, over_all_threads
 from perfscope.metrics.efficiency.ideal_network import ideal_network
@@ -45,7 +43,7 @@ _SPLIT = {
 def efficiency(prepared: Prepared) -> Efficiency:
     """The efficiency tree of the run over its focus of analysis."""
     focus = prepared.focus
-    inside = [_account_ns(timeline, focus) for timeline in prepared.timelines]
+    inside = [timeline.spent(focus)[0] for timeline in prepared.timelines]
     by_account = np.stack(inside) if inside else np.zeros((0, len(ACCOUNTS)), np.int64)
     by_account = _without_device_waits(prepared, by_account)
     lost = _lost_detail(prepared)
@@ -175,10 +173,3 @@ def _split(account_ns: npt.NDArray[np.int64], total: float) -> dict[str, float]:
     training = float(account_ns[:, INDEX[Account.TRAINING]].sum())
     known["other"] = total - training - sum(known.values())
     return {name: ns / total for name, ns in known.items()}
-
-
-def _account_ns(timeline: Timeline, focus: Focus) -> npt.NDArray[np.int64]:
-    result = np.zeros(len(ACCOUNTS), np.int64)
-    inside = timeline.inside(focus)
-    np.add.at(result, timeline.accounts[inside], timeline.lengths[inside])
-    return result
