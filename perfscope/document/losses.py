@@ -48,6 +48,7 @@ def _entry(entry: Entry, account: LossAccount, findings: tuple[str, ...]) -> Los
         ranks_left_out=max(0, len(entry.ranks) - MOST_RANKS),
         where=Place(frame.file, frame.line, frame.function) if frame else None,
         pattern=entry.pattern,
+        is_certain=entry.is_certain,
         steps=entry.steps,
         causes=entry.causes,
         saving=told(entry.saving),

@@ -231,7 +231,8 @@ def _lost(losses: LossAccount | None) -> str:
     if losses is None or share is None or share <= 1 - TRAINS:
         return ""
     first = next(one for one in losses.entries if one.cause.kind not in NO_LOSS)
-    pattern = f", {first.pattern.label}" if first.pattern else ""
+    is_told = first.pattern is not None and first.is_certain is not False
+    pattern = f", {first.pattern.label}" if is_told and first.pattern else ""
     where = f" in {place(first.frame)}" if first.frame else ""
     return (
         f"{format_share(share)} of the ranks' time is lost, the largest part to "

@@ -19,7 +19,7 @@ from perfscope.losses.held_up import HELD_UP, without
 from perfscope.losses.no_cpu import queue_of
 from perfscope.losses.own_time import own_times, work_cells
 from perfscope.losses.parts import whole_parts
-from perfscope.losses.patterns import pattern_of
+from perfscope.losses.patterns import is_certain, pattern_of
 from perfscope.losses.places import Places
 from perfscope.losses.rhythm import in_turn
 from perfscope.losses.savings import Savings
@@ -107,6 +107,10 @@ class _Making:
         caused = own + by_rank
         table = self._table(cause)
         queued = self._queued(cause, table)
+        pattern = None if table is None else self._pattern(cause.kind, table, queued)
+        certain = None
+        if table is not None and pattern is not None:
+            certain = is_certain(table, self._turns, pattern)
         return Entry(
             cause=cause,
             own_ns=int(own.sum()),
@@ -114,7 +118,8 @@ class _Making:
             most_ns=int(own.max(initial=0)),
             ranks=self._ranks(caused),
             frame=self._places.frame(cause),
-            pattern=None if table is None else self._pattern(cause.kind, table, queued),
+            pattern=pattern,
+            is_certain=certain,
             queued=queued,
             steps=None if table is None else _reach(table, self._waits.steps),
             without=without(self._results, own) if cause.kind in HELD_UP else (),

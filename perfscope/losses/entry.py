@@ -56,6 +56,7 @@ class Entry:
         ranks: numbers of the ranks that did it, those that cost most first.
         frame: the user's function, at the line seen most often; None unknown.
         pattern: how it is spread over the steps; None where there are too few to tell.
+        is_certain: whether halves of the steps tell the same pattern; None where not asked.
         steps: numbers of the first and the last step in which it costs time; None where no steps
             are known.
         queued: of waiting, the share that is due to late ranks that had no CPU: at least and at
@@ -72,6 +73,7 @@ class Entry:
     most_ns: int = 0
     frame: Frame | None = None
     pattern: LossPattern | None = None
+    is_certain: bool | None = None
     steps: tuple[int, int] | None = None
     queued: tuple[float, float] | None = None
     causes: int = 1

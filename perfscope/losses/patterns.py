@@ -26,6 +26,19 @@ BY_THE_SAME = 0.75
 """Share of a loss that the same ranks, no more than half of all, must cause."""
 
 
+OF_MANY_STEPS = frozenset(
+    {
+        *(LossPattern.STATIC, LossPattern.SERIAL, LossPattern.VARYING),
+        *(LossPattern.BURSTS, LossPattern.WINDOW),
+    }
+)
+"""Patterns that a half of the steps tells as well; others have tests of their own."""
+
+DRAWS = 3
+MOST_CELLS = 1 << 18
+"""Steps times ranks, up to which halves are drawn: they cost as much as six patterns."""
+
+
 def pattern_of(charged: Floats, turns: Floats) -> LossPattern | None:
     """The pattern of a loss; None where there is no loss, or there are too few steps to tell.
 
@@ -52,6 +65,26 @@ def pattern_of(charged: Floats, turns: Floats) -> LossPattern | None:
     if float(by_step @ turns) >= BY_TURNS * whole:
         return LossPattern.SERIAL
     return LossPattern.STATIC if _share_of_same(charged) >= BY_THE_SAME else LossPattern.VARYING
+
+
+def is_certain(charged: Floats, turns: Floats, pattern: LossPattern) -> bool | None:
+    """Whether halves of the steps, drawn by lot, tell the same pattern as all; None: not asked.
+
+    A pattern that some of the steps suggest and others do not lies at the edge of two. What comes
+    once has no halves, and of very many steps and ranks nothing is drawn.
+    """
+    if pattern not in OF_MANY_STEPS or charged.size > MOST_CELLS:
+        return None
+    if len(charged) < 2 * FEWEST_UNITS:
+        return False
+    random = np.random.default_rng(len(charged))
+    for _ in range(DRAWS):
+        order = random.permutation(len(charged))
+        for half in np.array_split(order, 2):
+            chosen = np.sort(half)
+            if pattern_of(charged[chosen], turns[chosen] if len(turns) else turns) is not pattern:
+                return False
+    return True
 
 
 def _steps_of_most(by_step: Floats) -> npt.NDArray[np.int64]:

@@ -36,6 +36,8 @@ class LossEntry:
             `alternating` each rank in steps of its own that come back, `window`
             one part of the run, `system` while those who are late have no CPU; null where there are
             too few steps to tell.
+        is_certain: whether halves of the steps, drawn by lot, tell the same pattern; null where
+            that is not asked.
         findings: ids of those whose change takes at least half of it away.
     """
 
@@ -53,6 +55,7 @@ class LossEntry:
     ranks_left_out: int
     where: Place | None
     pattern: LossPattern | None
+    is_certain: bool | None
     steps: tuple[int, int] | None
     causes: int
     saving: LossSaving

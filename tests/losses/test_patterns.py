@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfscope.losses.no_cpu import Queue
-from perfscope.losses.patterns import pattern_of
+from perfscope.losses.patterns import OF_MANY_STEPS, is_certain, pattern_of
 from perfscope.schema.enums import LossPattern
 
 Floats = npt.NDArray[np.float64]
@@ -134,3 +134,23 @@ def test_late_without_a_cpu_is_told_from_late_with_one() -> None:
     assert Queue(both, 4).most(late) == 1.0, "though it may do so in other steps of the stretch"
     assert Queue(none, 4).most(late) == 0.0
     assert Queue(own[:, ::-1], 4).most(late) == 0.0, "the one that is in time waits for a CPU"
+
+
+@pytest.mark.parametrize("pattern", [one for one in MADE if one in OF_MANY_STEPS])
+def test_what_was_made_as_one_pattern_is_certain(pattern: LossPattern) -> None:
+    made = MADE[pattern]()
+    assert is_certain(made, turns_of(pattern), pattern) is True
+    assert is_certain(made[:15], turns_of(pattern)[:15], pattern) is False, "too few steps"
+
+
+def test_what_lies_between_two_patterns_is_uncertain() -> None:
+    """Rank 0 causes three quarters of it, which is where static ends: in some halves it is less."""
+    made = nothing()[:, :2]
+    late = np.random.default_rng(4).permutation(np.arange(STEPS) < STEPS // 4)
+    made[np.arange(STEPS), late.astype(np.int64)] = 1.0
+    assert pattern_of(made, NO_TURNS) is LossPattern.STATIC
+    assert is_certain(made, NO_TURNS, LossPattern.STATIC) is False
+
+
+def test_what_comes_once_is_not_asked() -> None:
+    assert is_certain(once(), NO_TURNS, LossPattern.ONCE) is None

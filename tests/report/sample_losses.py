@@ -20,6 +20,7 @@ def losses(seconds: Mapping[str, Any]) -> Json:
             "account": "evaluation",
             "phase": "evaluate",
             "pattern": "bursts",
+            "is_certain": True,
             "steps": [20, 180],
             "where": {"file": "examples/train.py", "line": 212, "function": "evaluate"},
             "saving": {
@@ -63,6 +64,7 @@ def _entry(label: str, kind: str, ns: int, window: int | None) -> Json:
         "ranks_left_out": 0,
         "where": None,
         "pattern": None,
+        "is_certain": None,
         "steps": None,
         "causes": 1,
         "saving": {"seconds": None, "interval_s": None, "basis": None, "reason": "not replayed"},

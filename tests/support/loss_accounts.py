@@ -35,6 +35,7 @@ def losses_of(training_s: float, *entries: tuple[str, str, float, int]) -> Any:
                 ranks_left_out=0,
                 where=Place("train.py", 7, function) if function else None,
                 pattern=None,
+                is_certain=None,
                 steps=None,
                 causes=causes,
                 saving=LossSaving(None, None, None, "not asked"),

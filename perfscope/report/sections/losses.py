@@ -42,7 +42,8 @@ def _saving(entry: LossEntry) -> str | None:
 
 def when(entry: LossEntry) -> str:
     """How a loss is spread over the run, in words; "" where that is not known."""
-    parts = [entry.pattern.label] if entry.pattern else []
+    doubt = " (uncertain)" if entry.is_certain is False else ""
+    parts = [f"{entry.pattern.label}{doubt}"] if entry.pattern else []
     if entry.steps and entry.pattern in (LossPattern.WINDOW, LossPattern.ONCE):
         first, last = entry.steps
         parts.append(f"step {first}" if first == last else f"steps {first} to {last}")
