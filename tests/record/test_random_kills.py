@@ -28,7 +28,7 @@ KINDS: list[tuple[str, int | str]] = [
     *(("itself", way) for way in WAYS if way != "memory" or may_be_made()),
 ]
 ENDS = int(os.environ.get("PERFSCOPE_ENDS", "300"))
-"""Of the long test; docs/endings.md holds the outcome of 1,000."""
+"""Of the long test; docs/accuracy.md holds the outcome of 1,000."""
 
 
 def rank_pids(directory: Path) -> list[int] | None:
