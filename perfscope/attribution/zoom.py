@@ -18,6 +18,9 @@ NOBODY = len(ACCOUNTS)
 """What a cell holds in most of which the rank's process was not there."""
 
 MOST_ROWS = 64
+OUTLIERS = 16
+"""Of these rows, where there are more ranks: those that differ most from the others."""
+
 COARSEST_BINS = 256
 FINER = 8
 """How many bins of a level make one of the level above it."""
@@ -65,7 +68,7 @@ def zoom(timelines: Sequence[Timeline], focus: Focus) -> Zoom | None:
     """
     if not timelines or focus.length_ns <= 0:
         return None
-    rows = spread_rows(len(timelines))
+    rows = shown_rows(timelines, focus)
     finest_ns, depth = _finest(focus.length_ns, len(rows))
     of_rows = [_row_levels(timelines[row], focus, finest_ns, depth) for row in rows]
     levels = tuple(
@@ -75,11 +78,29 @@ def zoom(timelines: Sequence[Timeline], focus: Focus) -> Zoom | None:
     return Zoom(focus.start_ns, focus.length_ns, rows, levels)
 
 
-def spread_rows(count: int) -> tuple[int, ...]:
-    """All of so many ranks, or `MOST_ROWS` evenly spaced ones with the first and the last."""
+def shown_rows(timelines: Sequence[Timeline], focus: Focus) -> tuple[int, ...]:
+    """Places of all ranks, or of `MOST_ROWS`: the outliers, and others evenly between all.
+
+    Outliers are the ranks whose time in some account differs most from that of the median rank.
+    """
+    count = len(timelines)
     if count <= MOST_ROWS:
         return tuple(range(count))
-    return tuple(place * (count - 1) // (MOST_ROWS - 1) for place in range(MOST_ROWS))
+    spent = np.stack([_in_accounts(timeline, focus) for timeline in timelines])
+    apart = np.abs(spent - np.median(spent, axis=0)).max(axis=1)
+    order = np.argsort(-apart, kind="stable")
+    others = np.sort(order[OUTLIERS:])
+    wanted = MOST_ROWS - OUTLIERS
+    spread = others[np.arange(wanted) * (len(others) - 1) // (wanted - 1)]
+    return tuple(sorted([*order[:OUTLIERS].tolist(), *spread.tolist()]))
+
+
+def _in_accounts(timeline: Timeline, focus: Focus) -> Times:
+    """Nanoseconds of the focus in each account."""
+    edges = np.clip(timeline.boundaries, focus.start_ns, focus.end_ns)
+    # a float counts nanoseconds exactly up to 104 days
+    spent = np.bincount(timeline.accounts, np.diff(edges), len(ACCOUNTS))
+    return spent.astype(np.int64)
 
 
 def _finest(length_ns: int, rows: int) -> tuple[int, int]:

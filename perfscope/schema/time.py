@@ -198,7 +198,8 @@ class Timeline:
     Attributes:
         reason: why there is none, else null.
         start_s, length_s: of the focus of analysis.
-        rows: all ranks, or of more than 64 the first, the last and 62 evenly between them.
+        rows: all ranks, or of more than 64 the 16 that differ most from the median rank in an
+            account, and 48 others evenly between the first and the last.
         ranks_left_out: the number of those without a row.
         levels: coarsest first, each 8 times finer than the one before it, fewer for short runs and
             many ranks.

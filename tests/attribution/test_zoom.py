@@ -15,7 +15,7 @@ from perfscope.attribution.zoom import (
     MOST_CELLS,
     NOBODY,
     Zoom,
-    spread_rows,
+    shown_rows,
     zoom,
 )
 from perfscope.metrics.compute import compute
@@ -134,13 +134,19 @@ def test_many_ranks_have_fewer_levels_and_rows(ranks: int, levels: int) -> None:
 
 
 @pytest.mark.parametrize("count", [65, 100, 127, 1000, 4096])
-def test_rows_are_evenly_spaced_from_the_first_to_the_last_rank(count: int) -> None:
-    rows = spread_rows(count)
-    assert len(rows) == 64
+def test_outliers_have_rows_and_others_evenly_between_them(count: int) -> None:
+    odd = {7, count // 2, count - 3}
+    lines = [
+        line((300, EVALUATION if number in odd else TRAINING), (WHOLE_NS - 300, TRAINING))
+        for number in range(count)
+    ]
+    rows = shown_rows(lines, Focus(0, WHOLE_NS, "whole_trace", ""))
+    assert len(rows) == len({*rows}) == 64
+    assert list(rows) == sorted(rows)
     assert (rows[0], rows[-1]) == (0, count - 1)
-    steps = np.diff(rows)
-    assert steps.min() >= 1
-    assert steps.max() - steps.min() <= 1
+    assert {*rows} >= odd
+    others = np.diff(rows[17:])
+    assert others.max() <= count // 46 + 2
 
 
 def test_no_rank_or_no_time_is_no_timeline() -> None:
