@@ -111,7 +111,7 @@ def _passed(results: Results, found: Judgment) -> Finding:
 def _title(facts: ImbalanceFacts) -> str:
     who, once = wording.ranks(facts.heavy), " once" if facts.is_single else ""
     return wording.capitalized(
-        f"{who} {inflected(facts, 'work')}{once} longer than {others(facts)}{place(facts)} while "
+        f"{who}{once} {inflected(facts, 'work')} longer than {others(facts)}{place(facts)} while "
         f"{waiting(facts)}"
     )
 

@@ -345,7 +345,10 @@ def _late_frames(results: Results, heavy: Collection[int], phase: str) -> tuple[
 
 
 def _is_single(results: Results, heavy: tuple[int, ...]) -> bool:
-    """Whether most of the waiting for these ranks, solo work left out, was one single wait."""
+    """Whether most of the waiting for these ranks, solo work left out, was one single wait.
+
+    Waits for messages are many: what the rank waits that waits most, beyond the collectives.
+    """
     solo, chosen = {p.id for p in results.phases if p.kind in SOLO_KINDS}, set(heavy)
     late = [
         arrival
@@ -354,7 +357,9 @@ def _is_single(results: Results, heavy: tuple[int, ...]) -> bool:
     ]
     # many ranks that are late once each are late many times
     single = max((arrival.stall_s for arrival in late if arrival.instances == 1), default=0.0)
-    return single > SINGLE_SHARE * sum(arrival.stall_s for arrival in late)
+    every = sum(arrival.stall_s for arrival in results.communication.late_arrivals)
+    for_messages = max(0.0, max(results.communication.wait_s_by_rank, default=0.0) - every)
+    return single > SINGLE_SHARE * (sum(arrival.stall_s for arrival in late) + for_messages)
 
 
 def _everywhere(excess: tuple[Excess, ...], work_s: tuple[float, ...]) -> bool:
