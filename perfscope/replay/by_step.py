@@ -55,21 +55,13 @@ def by_step(
 
     def take(costs: dict[str, Any]) -> None:
         place = len(found)
-        direct_s, indirect_s = (NS * float(costs[name].sum()) for name in ("direct", "indirect"))
-        charged_ns = float(costs["direct"].sum() + costs["indirect"].sum())
-        unattributed_s = NS * max(0.0, float(waited[place]) - charged_ns)
-        waiting_s = direct_s + indirect_s + unattributed_s
         found.append(
             ReplayedSteps(
                 first=int(numbers[place * size]),
                 count=min(size, len(numbers) - place * size),
                 work_s=NS * float(work[place]),
                 transfer_s=NS * float(transfer[place]),
-                waiting_s=waiting_s,
-                direct_s=direct_s,
-                indirect_s=indirect_s,
-                unattributed_s=resolved(unattributed_s),
-                cause=next(iter(tags.delays(costs, waiting_s, most=1)), None),
+                **_costs(costs, float(waited[place]), tags),
             )
         )
 
@@ -86,6 +78,21 @@ def by_step(
         take=take,
     )
     return tuple(found)
+
+
+def _costs(costs: dict[str, Any], waited_ns: float, tags: PhaseTags) -> dict[str, Any]:
+    """Waiting in some steps, to whom it is charged, and what cost most."""
+    direct_s, indirect_s = (NS * float(costs[name].sum()) for name in ("direct", "indirect"))
+    charged_ns = float(costs["direct"].sum() + costs["indirect"].sum())
+    unattributed_s = NS * max(0.0, waited_ns - charged_ns)
+    waiting_s = direct_s + indirect_s + unattributed_s
+    return {
+        "waiting_s": waiting_s,
+        "direct_s": direct_s,
+        "indirect_s": indirect_s,
+        "unattributed_s": resolved(unattributed_s),
+        "cause": next(iter(tags.delays(costs, waiting_s, most=1)), None),
+    }
 
 
 def _steps_of_segments(results: Results, program: Program) -> tuple[Ints, Ints]:

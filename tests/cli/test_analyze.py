@@ -17,9 +17,13 @@ NO_ID = 0xFFFFFFFF
 
 
 def write_recording(
-    directory: Path, *, evaluate_s: float = 1.0, flags: HeaderFlag | None = None
+    directory: Path,
+    *,
+    evaluate_s: float = 1.0,
+    flags: HeaderFlag | None = None,
+    kind: PhaseKind = PhaseKind.EVALUATE,
 ) -> None:
-    """Two ranks that train 20 steps of 0.4 s; rank 0 evaluates after every fifth."""
+    """Two ranks that train 20 steps of 0.4 s; rank 0 evaluates after every fifth, or so."""
     processes = [ProcessWriter(rank=rank, size=2, pid=100 + rank) for rank in (0, 1)]
     for process in processes:
         process.communicator(0, 77, [0, 1])
@@ -30,7 +34,7 @@ def write_recording(
         for process in processes:
             begin = at
             if evaluates and process.rank == 0:
-                process.phase(PhaseKind.EVALUATE, begin, begin + evaluate_s, "evaluate")
+                process.phase(kind, begin, begin + evaluate_s, kind.name.lower())
                 if evaluate_s > 0.1:
                     process.stack(begin + 0.05, [("evaluate", "/job/train.py", 212)])
                 begin += evaluate_s

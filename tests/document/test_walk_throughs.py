@@ -14,6 +14,8 @@ import pytest
 
 from perfscope import _core
 from perfscope.errors import ExitCode
+from perfscope.schema.enums import PhaseKind
+from tests.cli.test_analyze import write_recording
 from tests.support.environments import REPOSITORY
 
 SECTION = r"### A {}: `(perfscope/\S+)`\n(.*?)(?=\n### )"
@@ -77,6 +79,18 @@ def analyzed(run: Path, place: Path) -> dict[str, Any]:
     assert done.returncode == ExitCode.OK, done.stderr
     document: dict[str, Any] = json.loads(done.stdout)
     return document
+
+
+def test_a_finding_is_judged(tmp_path: Path) -> None:
+    """Rank 0 writes four checkpoints of a second each while rank 1 waits."""
+    follow("finding", tmp_path)
+    write_recording(tmp_path / "trace", kind=PhaseKind.CHECKPOINT)
+    rows = {row["id"]: row for row in analyzed(tmp_path / "trace", tmp_path)["findings"]}
+    assert rows["slow_checkpoint"]["status"] == "fail"
+    assert rows["slow_checkpoint"]["gain_s"] == pytest.approx(4.0, abs=0.01)
+    run = REPOSITORY / "sample_traces" / "rank_zero_evaluation"
+    rows = {row["id"]: row for row in analyzed(run, tmp_path)["findings"]}
+    assert rows["slow_checkpoint"]["status"] == "not_applicable"
 
 
 def test_a_metric_is_in_the_document(tmp_path: Path) -> None:

@@ -84,8 +84,8 @@ def test_another_rank_slow_in_each_step(tmp_path: Path) -> None:
     assert metrics["serialization_efficiency"]["value"] < 0.85
     # milder where the machine's CPUs were crowded, which makes ranks late in turn as well
     verdict = finding(analysis, "transient_imbalance")
-    is_crowded = "because the ranks wait for CPUs" in verdict["title"]
-    assert verdict["status"] in ({"warn", "info"} if is_crowded else {"fail", "warn"})
+    is_contended = "because the ranks wait for CPUs" in verdict["title"]
+    assert verdict["status"] in ({"warn", "info"} if is_contended else {"fail", "warn"})
     assert "another rank is late" in verdict["title"]
 
 

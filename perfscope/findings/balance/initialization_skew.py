@@ -27,7 +27,7 @@ DESCRIPTION = (
     "Compares how long each rank takes from its start to the first thing that all ranks do "
     "together: waiting in MPI_Init (or init_process_group) for ranks that start or import later, "
     "and set-up of different length before the first step, or before the first collective of all "
-    "ranks where nothing tells the steps. It happens once a run, so it is priced once: the waiting "
+    "ranks where nothing tells the steps. It happens once a run and counts once: the waiting "
     "in MPI_Init as a bound, the rest by a replay in which no rank takes longer than the usual "
     "one. What the last rank waited longer for a CPU is taken off: who gets one first is chance."
 )
@@ -226,7 +226,7 @@ DIAGNOSIS = Diagnosis(
         "than the usual rank"
     ),
     counts_from=(
-        f"told (info) from {SKEW_LEAST_S:g} s and {100 * thresholds.WARN_SHARE:g} % on, warns "
+        f"reported (info) from {SKEW_LEAST_S:g} s and {100 * thresholds.WARN_SHARE:g} % on, warns "
         f"from {SKEW_WARN_S:g} s, fails from {SKEW_FAIL_S:g} s and "
         f"{100 * thresholds.FAIL_SHARE:g} %, of the analyzed time and what was waited before "
         "it"

@@ -23,7 +23,7 @@ DESCRIPTION = (
     "Added up the ranks work equally long, and yet they wait, as in each step another one works "
     "longer (a good load balance and a low serialization efficiency). Replays the run with work "
     "that is far beyond the usual taking the usual time; where step times just vary, or who is "
-    "late is so for several steps on end, only a bound is known, and it is told (info) and not "
+    "late is so for several steps on end, only a bound is known, and it is reported (info) and not "
     "warned of until it is large."
 )
 
@@ -71,9 +71,9 @@ def _passed(found: Judgment) -> str:
 
 def _title(found: Judgment) -> str:
     if found.facts.lasts:
-        why = ", because they wait for CPUs" if found.is_crowded else ""
+        why = ", because they wait for CPUs" if found.is_contended else ""
         return f"Ranks are late by turns, each for several steps on end{why}"
-    if found.is_crowded:
+    if found.is_contended:
         return f"{TITLE}, because the ranks wait for CPUs"
     how = "varies from step to step" if found.facts.is_bound else "alternates between ranks"
     return f"{TITLE}: the work {how}"
@@ -83,7 +83,7 @@ def _summary(found: Judgment) -> str:
     facts = found.facts
     cause = (
         " Their threads wait for CPUs, and which rank gets one late is chance."
-        if found.is_crowded
+        if found.is_contended
         else ""
     )
     change = "Work that takes the usual time instead of far longer"
@@ -135,7 +135,7 @@ DIAGNOSIS = Diagnosis(
         f"{thresholds.PERSISTENT:g} and two standard errors), nothing is claimed"
     ),
     counts_from=(
-        f"these are told (info) from {100 * SPREAD_SHARE:g} % on and warned of from "
+        f"these are reported (info) from {100 * SPREAD_SHARE:g} % on and warned of from "
         f"{100 * SPREAD_WARN_SHARE:g} % on"
     ),
     rank=60,

@@ -20,8 +20,8 @@ PERSISTENT = 0.25  # autocorrelation of being late from step to step: it lasts f
 
 INPUT_LEAST_SHARE = 0.03  # of the focus: what getting a batch that is ready may take
 
-CROWDED_WARN = 1.2  # runnable threads per CPU
-CROWDED_LEAST_SAMPLES = 20  # of all ranks of a node: fewer are the start of a run
+OVERSUBSCRIBED_WARN = 1.2  # runnable threads per CPU
+OVERSUBSCRIBED_LEAST_SAMPLES = 20  # of all ranks of a node: fewer are the start of a run
 SHARED_CPU_SHARE = 0.25  # run-queue delay per CPU second that no own thread explains
 QUEUE_DELAY_SHARE = 0.05  # run-queue delay per CPU second that shows that threads wait for CPUs
 
@@ -33,7 +33,7 @@ COMPILED_OFTEN = 5  # times by torch.compile: the first shape, sizes that change
 PREDICTS_OFTEN = 20  # calls in the steady half of the run: predict is called in a loop
 START_UP_LEAST_S = 30.0  # a shorter start is that of a test run, whatever its share
 
-HELPERS_LEAST_RUNNABLE = 0.3  # threads that want to run at a time: less crowds nobody
+HELPERS_LEAST_RUNNABLE = 0.3  # threads that want to run at a time: less takes no CPU from others
 
 GPU_WATCHED_LEAST_SAMPLES = 10
 

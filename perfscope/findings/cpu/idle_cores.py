@@ -124,6 +124,6 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     passed=PASSED,
     evidence="CPU time, masks",
-    counts_from=f"{100 * IDLE_CPUS_SHARE:g} % of the CPUs idle is told (info)",
+    counts_from=f"{100 * IDLE_CPUS_SHARE:g} % of the CPUs idle is reported (info)",
     rank=240,
 )

@@ -105,7 +105,7 @@ DIAGNOSIS = Diagnosis(
     evidence="both, by phase or rank",
     counts_from=(
         f"{LOW_IPC:g} instructions per cycle; {MANY_MISSES:g} misses in 1,000 instructions, "
-        "else it is told (info)"
+        "else it is reported (info)"
     ),
     rank=390,
 )

@@ -19,8 +19,8 @@ ID = "no_free_core"
 TITLE = "No CPU is left for the system"
 PASSED = "The system has a CPU of its own, or takes next to nothing"
 DESCRIPTION = (
-    "Looks for nodes all of whose CPUs are busy with ranks that do not crowd each other, while all "
-    "ranks alike are interrupted and wait for CPUs: what the operating system does is then taken "
+    "Looks for nodes all of whose CPUs are busy, though not oversubscribed, while all ranks alike "
+    "are interrupted and wait for CPUs: what the operating system does is then taken "
     "from the ranks, and the slowest of them holds up the others."
 )
 REFERENCES = (
@@ -54,10 +54,10 @@ def judge(run: Facts) -> Outcome:
         status=Status.INFO,
         title=f"No CPU of {node.host} is left for the system: all have a busy rank",
         summary=(
-            f"The ranks keep {busy_cpus(ranks):.1f} of {node.cpus:g} CPUs busy and do not crowd "
-            f"each other, yet they waited {format_seconds(delay_s)} for a CPU, all alike: that "
-            "went to the system and to others. What a free CPU gives is not known before it is "
-            "tried."
+            f"The ranks keep {busy_cpus(ranks):.1f} of {node.cpus:g} CPUs busy and do not "
+            f"oversubscribe them, yet they waited {format_seconds(delay_s)} for a CPU, all alike: "
+            "that went to the system and to others. What a free CPU gives is not known before it "
+            "is tried."
         ),
         confidence=Confidence.LOW,
         ranks=node.ranks,
@@ -78,7 +78,7 @@ def _is_full(results: Results, node: NodeThreads) -> bool:
     """Every CPU is busy, nothing of the job is in the way, and all ranks wait alike."""
     ranks = results.resources.threads_of(node)
     whole = node_cpus(results.trace, node)
-    fits = node.runnable_mean / node.cpus < thresholds.CROWDED_WARN
+    fits = node.runnable_mean / node.cpus < thresholds.OVERSUBSCRIBED_WARN
     if node.cpus < 2 or whole > node.cpus or not fits or node.ranks_sharing_a_cpu:
         return False
     if busy_cpus(ranks) < FULL_SHARE * node.cpus:
@@ -114,7 +114,7 @@ DIAGNOSIS = Diagnosis(
     passed=PASSED,
     evidence="CPU time, run-queue delay, involuntary switches",
     counts_from=(
-        f"{100 * FULL_SHARE:g} % busy, run-queue delay of {100 * NOISE_SHARE:g} %: told (info)"
+        f"{100 * FULL_SHARE:g} % busy, run-queue delay of {100 * NOISE_SHARE:g} %: reported (info)"
     ),
     rank=250,
 )

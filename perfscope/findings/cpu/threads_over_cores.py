@@ -8,7 +8,12 @@ from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measure
 from perfscope.findings.core.sweep_command import doubled, sweep_command
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.helper_threads import more_cpus
-from perfscope.findings.facts.node_threads import CROWDED_FAIL, VARIABLES, NodeLoad, status_of
+from perfscope.findings.facts.node_threads import (
+    OVERSUBSCRIBED_FAIL,
+    VARIABLES,
+    NodeLoad,
+    status_of,
+)
 from perfscope.findings.facts.thread_pools import Pool, named_group, number_set
 from perfscope.metrics.host.resources import node_cpus
 from perfscope.metrics.results import Results
@@ -39,7 +44,7 @@ def judge(run: Facts) -> Outcome:
     sampled = any(len(rank.process_samples) for rank in results.trace.ranks)
     if not nodes or not sampled:
         return not_measured(wording.threads_not_sampled(results.trace))
-    worst = max(nodes, key=lambda node: (-status_of(node).order, node.crowding))
+    worst = max(nodes, key=lambda node: (-status_of(node).order, node.threads_per_cpu))
     status = status_of(worst)
     if status.is_fault and _is_binding(results, worst):
         status = Status.INFO
@@ -67,7 +72,7 @@ def _is_binding(results: Results, load: NodeLoad) -> bool:
     """Whether ranks of one busy thread each are bound to CPUs that they share: told as that."""
     node = load.node
     fits = len(node.ranks) <= node_cpus(results.trace, node)
-    is_one_each = node.runnable_mean < thresholds.CROWDED_WARN * len(node.ranks)
+    is_one_each = node.runnable_mean < thresholds.OVERSUBSCRIBED_WARN * len(node.ranks)
     return bool(node.ranks_sharing_a_cpu) and fits and is_one_each
 
 
@@ -82,7 +87,7 @@ def _at_others_expense(node: NodeLoad, status: Status, gain: Gain | None) -> str
 
 
 def _is_of_others(node: NodeLoad) -> bool:
-    return node.crowding < thresholds.CROWDED_WARN or node.is_of_others
+    return node.threads_per_cpu < thresholds.OVERSUBSCRIBED_WARN or node.is_of_others
 
 
 def _throttled_s(results: Results, node: NodeLoad) -> float:
@@ -121,11 +126,11 @@ def _summary(node: NodeLoad) -> str:
     text = (
         f"{ranks} {'rank' if ranks == 1 else 'ranks'} on {node.node.host} may use {_cpus(node)} "
         f"and have {node.node.runnable_mean:.1f} runnable threads on average while computing "
-        f"({node.crowding:.1f} per CPU); they used {format_seconds(cpu_s)} of CPU time and spent "
-        f"{format_seconds(delay_s)} in the run queue."
+        f"({node.threads_per_cpu:.1f} per CPU); they used {format_seconds(cpu_s)} of CPU time and "
+        f"spent {format_seconds(delay_s)} in the run queue."
     )
-    is_crowded = node.crowding >= thresholds.CROWDED_WARN
-    if is_crowded and node.node.samples < thresholds.CROWDED_LEAST_SAMPLES:
+    is_oversubscribed = node.threads_per_cpu >= thresholds.OVERSUBSCRIBED_WARN
+    if is_oversubscribed and node.node.samples < thresholds.OVERSUBSCRIBED_LEAST_SAMPLES:
         text += f" This rests on only {node.node.samples} samples of all ranks."
     if node.too_many_ranks:
         text += " There are more ranks than CPUs."
@@ -152,7 +157,7 @@ def _evidence(node: NodeLoad) -> tuple[Evidence, ...]:
         threads = "1 thread" if pool.threads == 1 else f"{pool.threads} threads"
         found.append(Evidence(label, f"{pool.name}, {threads} in {node.holders[pool].text}"))
     group = named_group([group for rank in ranks for group in rank.groups])
-    if group is not None and group.runnable_mean >= thresholds.CROWDED_WARN:
+    if group is not None and group.runnable_mean >= thresholds.OVERSUBSCRIBED_WARN:
         text = f"{group.stem[:40]}, {group.count} in one rank, {group.runnable_mean:.1f} runnable"
         found.append(Evidence("Threads of one name", text))
     beside = node.beside
@@ -178,7 +183,7 @@ def _actions(results: Results, node: NodeLoad) -> tuple[str, ...]:
     count = len(node.node.ranks)
     who = f"for {count} {'rank' if count == 1 else 'ranks'} on {_cpus(node)}"
     actions = []
-    busy = max(rank.runnable_mean for rank in node.ranks) > thresholds.CROWDED_WARN
+    busy = max(rank.runnable_mean for rank in node.ranks) > thresholds.OVERSUBSCRIBED_WARN
     if busy or not node.too_many_ranks:
         actions += _settings(results, node, who)
     if node.too_many_ranks:
@@ -296,8 +301,9 @@ DIAGNOSIS = Diagnosis(
         "has the `perfscope sweep` that measures it"
     ),
     counts_from=(
-        f"{thresholds.CROWDED_WARN:g} and {CROWDED_FAIL:g} threads per CPU, with run-queue "
-        f"delay; fewer than {thresholds.CROWDED_LEAST_SAMPLES} samples are told (info)"
+        f"{thresholds.OVERSUBSCRIBED_WARN:g} and {OVERSUBSCRIBED_FAIL:g} threads per CPU, with "
+        f"run-queue delay; fewer than {thresholds.OVERSUBSCRIBED_LEAST_SAMPLES} samples are "
+        "reported (info)"
     ),
     rank=200,
 )

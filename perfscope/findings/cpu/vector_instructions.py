@@ -219,6 +219,6 @@ DIAGNOSIS = Diagnosis(
     intact=RANK_BY_RANK,
     passed=PASSED,
     evidence="the CPUs' instructions, variables",
-    counts_from="below AVX2 or switched off; AVX2 on CPUs with more is told (info)",
+    counts_from="below AVX2 or switched off; AVX2 on CPUs with more is reported (info)",
     rank=380,
 )

@@ -127,14 +127,14 @@ def _in_the_way(node: NodeThreads, helpers: list[_Helpers]) -> list[_Helpers]:
     """Ranks of a node with helpers for which the CPUs that all may use do not suffice."""
     here = [one for one in helpers if one.rank.number in node.ranks]
     # threads of the ranks that crowd a node are another diagnosis, which names these as well
-    is_crowded = node.runnable_mean >= thresholds.CROWDED_WARN * node.cpus
+    is_oversubscribed = node.runnable_mean >= thresholds.OVERSUBSCRIBED_WARN * node.cpus
     whole = sum(one.own_cpus + one.cpus for one in here)
     is_full = whole >= BUSY_CPUS_SHARE * node.cpus
     found = []
     for one in here:
         alone = one.own_cpus + one.cpus
         bound = 0 < one.threads.cpus_available <= alone / BUSY_CPUS_SHARE
-        helping = (one.processes_cpus or 0.0) if is_crowded else one.cpus
+        helping = (one.processes_cpus or 0.0) if is_oversubscribed else one.cpus
         matters = helping >= HELPERS_LEAST_CPUS
         if matters and _waits(one) and (is_full or bound):
             found.append(one)

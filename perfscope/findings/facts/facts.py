@@ -76,4 +76,4 @@ class Facts:
     @cached_property
     def network(self) -> NetworkFacts:
         """Why transfer takes long, of two ranks or more whose transfer is known."""
-        return network_facts(self.results, self.replay, is_crowded=self.waits_for_cpus)
+        return network_facts(self.results, self.replay, is_contended=self.waits_for_cpus)

@@ -74,7 +74,7 @@ class Judgment:
 
     facts: ImbalanceFacts
     gain: Gain
-    is_crowded: bool  # waiting for CPUs explains it
+    is_contended: bool  # waiting for CPUs explains it
     status: Status
     wholes: Wholes
     doubt: Doubt | None
@@ -97,7 +97,7 @@ class Judgment:
         """The finding with what the three have in common."""
         facts = self.facts
         # what no change can take away is told, and claims nothing
-        by_turns = self.is_crowded and facts.pattern is Pattern.ALTERNATING
+        by_turns = self.is_contended and facts.pattern is Pattern.ALTERNATING
         by_chance = facts.is_bound or by_turns or self.doubt is not None
         is_claim = not (by_chance and self.status is Status.INFO)
         return Finding(
@@ -119,7 +119,7 @@ class Judgment:
     @property
     def _is_of_cpus(self) -> bool:
         """Whether ranks are to get CPUs of their own before anything else is done."""
-        return self.is_crowded or self.doubt in {Doubt.WAITED, Doubt.LASTING}
+        return self.is_contended or self.doubt in {Doubt.WAITED, Doubt.LASTING}
 
     def _confidence(self) -> Confidence:
         prediction = self.facts.prediction

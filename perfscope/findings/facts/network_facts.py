@@ -107,7 +107,7 @@ class NetworkFacts:
     control_s: float  # that Horovod spends on agreeing, mean of the ranks
     settings: tuple[Setting, ...]
     slow_fabric: float | None  # share of the fabric's rate that large collectives reach, if little
-    is_crowded: bool
+    is_contended: bool
     is_disturbed: bool  # ranks wait for CPUs, be it only for the system's sake
     is_explained: bool  # ranks wait for CPUs for as long
     usual_share: float  # of the focus, if each exchange took the median time of its kind
@@ -145,15 +145,15 @@ class NetworkFacts:
         return thresholds.unless_chance(self._status_at(share), gain_s, share)
 
     def _status_at(self, part: float) -> Status:
-        share = min(part, self.usual_share) if self.is_crowded or self.is_disturbed else part
-        if self.is_crowded and min(part, self.certain_share) >= TRANSFER_FAIL_SHARE:
+        share = min(part, self.usual_share) if self.is_contended or self.is_disturbed else part
+        if self.is_contended and min(part, self.certain_share) >= TRANSFER_FAIL_SHARE:
             return Status.WARN
         if self.is_explained and share >= TRANSFER_WARN_SHARE:
             return Status.INFO
         if share >= TRANSFER_FAIL_SHARE:
-            return Status.WARN if self.is_crowded else Status.FAIL
+            return Status.WARN if self.is_contended else Status.FAIL
         if share >= TRANSFER_WARN_SHARE:
-            return Status.INFO if self.is_crowded else Status.WARN
+            return Status.INFO if self.is_contended else Status.WARN
         return Status.PASS
 
     def status_of(self, cause: Cause) -> Status:
@@ -179,7 +179,7 @@ class NetworkFacts:
         return max(own, self.status(), key=lambda status: status.order)
 
 
-def network_facts(results: Results, replay: Replay, *, is_crowded: bool) -> NetworkFacts:
+def network_facts(results: Results, replay: Replay, *, is_contended: bool) -> NetworkFacts:
     """The facts of a run of two ranks or more whose transfer is known."""
     whole = price(results, replay, [IDEAL], bound_s=transfer_bound_s(results), is_planned=True)
     is_large = whole.share >= TRANSFER_WARN_SHARE
@@ -193,11 +193,11 @@ def network_facts(results: Results, replay: Replay, *, is_crowded: bool) -> Netw
         control_s=control_s(results),
         settings=settings,
         slow_fabric=slow,
-        is_crowded=is_crowded,
+        is_contended=is_contended,
         is_disturbed=is_disturbed(results),
-        is_explained=is_crowded and waited_as_long(results, whole.seconds),
+        is_explained=is_contended and waited_as_long(results, whole.seconds),
         usual_share=_usual_s(results) / max(length_s, NS),
-        certain_share=_certain_share(results, length_s) if is_crowded and is_large else 0.0,
+        certain_share=_certain_share(results, length_s) if is_contended and is_large else 0.0,
         cause=Cause.BANDWIDTH,
         length_s=length_s,
     )
@@ -221,7 +221,7 @@ def unknown(results: Results) -> Quiet | None:
 
 def confidence(facts: NetworkFacts) -> Confidence:
     """How sure a gain is: lower where ranks wait for CPUs in the middle of a collective."""
-    if facts.is_crowded:
+    if facts.is_contended:
         return Confidence.LOW
     return Confidence.HIGH if not facts.whole.is_bound else Confidence.MEDIUM
 

@@ -18,7 +18,7 @@ from perfscope.schema.resources import ThreadsOfRank
 from perfscope.structures import dataclass
 from perfscope.trace.metadata import noted_environment
 
-CROWDED_FAIL = 1.5
+OVERSUBSCRIBED_FAIL = 1.5
 OWN_PART = 0.5  # of the waiting for CPUs, by which too many threads of the ranks explain it
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
@@ -38,7 +38,7 @@ class NodeLoad:
     has_workers: bool  # whether ranks started processes of their own
 
     @property
-    def crowding(self) -> float:
+    def threads_per_cpu(self) -> float:
         """Runnable threads per CPU, mean over the time in which the ranks compute."""
         return self.node.runnable_mean / self.node.cpus if self.node.cpus > 0 else 0.0
 
@@ -55,7 +55,7 @@ class NodeLoad:
         run: at least half of what they waited must be that, to be for their own number.
         """
         waited = self.queue_share / (1.0 + self.queue_share)
-        own = 1.0 - 1.0 / self.crowding if self.crowding > 1.0 else 0.0
+        own = 1.0 - 1.0 / self.threads_per_cpu if self.threads_per_cpu > 1.0 else 0.0
         return own < OWN_PART * waited
 
     @property
@@ -96,10 +96,10 @@ def node_load(results: Results, node: NodeThreads) -> NodeLoad:
 def status_of(node: NodeLoad) -> Status:
     """How bad it is that threads of a node wait for its CPUs."""
     waits = node.queue_share >= thresholds.QUEUE_DELAY_SHARE
-    if node.crowding < thresholds.CROWDED_WARN or node.is_of_others:
+    if node.threads_per_cpu < thresholds.OVERSUBSCRIBED_WARN or node.is_of_others:
         return Status.INFO if node.queue_share >= thresholds.SHARED_CPU_SHARE else Status.PASS
     if not waits:
         return Status.PASS
-    if node.node.samples < thresholds.CROWDED_LEAST_SAMPLES:
+    if node.node.samples < thresholds.OVERSUBSCRIBED_LEAST_SAMPLES:
         return Status.INFO
-    return Status.FAIL if node.crowding >= CROWDED_FAIL else Status.WARN
+    return Status.FAIL if node.threads_per_cpu >= OVERSUBSCRIBED_FAIL else Status.WARN

@@ -1,1 +1,1 @@
-"""Findings about devices: idle, crowded, slowed down, or lost."""
+"""Findings about devices: idle, shared, slowed down, or lost."""

@@ -22,15 +22,15 @@ REFERENCES = (
 
 
 def judge(run: Facts) -> Outcome:
-    """Whether ranks crowd on a GPU beside one without work, or GPUs were asked for in vain."""
+    """Whether ranks share a GPU beside one without work, or GPUs were asked for in vain."""
     results = run.results
     largest = _largest_shares(results.gpus.gpus)
     shared = [use for use in results.gpus.used if len(_working(use, largest)) > 1 and _is_sure(use)]
     hosts = {use.gpu.host for use in results.gpus.used}
     unused = [use for use in results.gpus.gpus if use.gpu.host in hosts and _is_unused(use)]
-    crowded = [use for use in shared if any(one.gpu.host == use.gpu.host for one in unused)]
-    if crowded:
-        return _crowded(crowded, unused)
+    unevenly = [use for use in shared if any(one.gpu.host == use.gpu.host for one in unused)]
+    if unevenly:
+        return _unbalanced(unevenly, unused)
     if shared or unused:
         return _told(shared, unused)
     if stray := [u for u in results.gpus.used if len(u.ranks) > len(_working(u, largest))]:
@@ -96,20 +96,20 @@ def _is_unused(use: GpuUse) -> bool:
     return use.may_be_used and not use.ranks and use.busy is not None and use.busy < IDLE_BUSY
 
 
-def _crowded(crowded: list[GpuUse], unused: list[GpuUse]) -> Finding:
-    worst = max(crowded, key=lambda use: len(use.ranks))
+def _unbalanced(unevenly: list[GpuUse], unused: list[GpuUse]) -> Finding:
+    worst = max(unevenly, key=lambda use: len(use.ranks))
     ranks = wording.ranks(worst.ranks)
     return Finding(
         id=ID,
         status=Status.FAIL,
         title=f"{wording.capitalized(ranks)} share {named(worst)} while {named(unused[0])} is idle",
         summary=(
-            f"GPUs that several ranks use: {len(crowded)}; without work: {len(unused)}. "
+            f"GPUs that several ranks use: {len(unevenly)}; without work: {len(unused)}. "
             "How much it costs is not replayed."
         ),
         confidence=Confidence.HIGH,
-        ranks=ranks_of(crowded),
-        evidence=_evidence(crowded, unused),
+        ranks=ranks_of(unevenly),
+        evidence=_evidence(unevenly, unused),
         actions=(
             (
                 "Give each rank a device of its own, before anything touches the GPU: "
@@ -158,11 +158,11 @@ def _evidence(shared: list[GpuUse], unused: list[GpuUse]) -> tuple[Evidence, ...
 DIAGNOSIS = Diagnosis(
     ID,
     TITLE,
-    "Joins ranks with the GPUs that they use, and looks for GPUs without work beside crowded ones.",
+    "Joins ranks with the GPUs that they use, and looks for GPUs without work beside shared ones.",
     judge,
     applies=has_gpus,
     needs=(not_sampled,),
     evidence="ranks by GPU, how that is known",
-    counts_from="always; GPUs without work alone are told (info)",
+    counts_from="always; GPUs without work alone are reported (info)",
     rank=320,
 )

@@ -217,6 +217,6 @@ DIAGNOSIS = Diagnosis(
     applies=has_accelerators,
     intact=RANK_BY_RANK,
     evidence="seconds by names of kernels, settings",
-    counts_from=f"{100 * SINGLE_PRECISION_SHARE:g} % of computing is told (info)",
+    counts_from=f"{100 * SINGLE_PRECISION_SHARE:g} % of computing is reported (info)",
     rank=360,
 )

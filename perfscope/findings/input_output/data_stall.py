@@ -282,7 +282,7 @@ DIAGNOSIS = Diagnosis(
     priced_by="replay with every batch there in time",
     counts_from=(
         f"{100 * thresholds.INPUT_LEAST_SHARE:g} %; where it was waited less than that for "
-        "batches, the rest is taking batches over: told (info), from "
+        "batches, the rest is taking batches over: reported (info), from "
         f"{100 * TAKING_OVER_SHARE:g} % on warned of"
     ),
     rank=110,

@@ -268,7 +268,7 @@ DIAGNOSIS = Diagnosis(
         f"{100 * IO_WARN_SHARE:g} % warns, {100 * IO_FAIL_SHARE:g} % fails; less than "
         f"{thresholds.START_UP_LEAST_S:g} s, outside phases and in the beginning of the whole "
         f"run ({IO_START_S:g} s, but at least {100 * IO_START_SHARES[0]:g} % and at most "
-        f"{100 * IO_START_SHARES[1]:g} %), are told (info)"
+        f"{100 * IO_START_SHARES[1]:g} %), are reported (info)"
     ),
     rank=270,
 )

@@ -323,7 +323,7 @@ DIAGNOSIS = Diagnosis(
     counts_from=(
         f"{format_bytes(GROWTH_LEAST_BYTES)} and {100 * GROWTH_LEAST_SHARE:g} % of the rank's "
         f"peak in a second half of at least 8 s; per call {format_bytes(KEPT_FAIL_BYTES)} "
-        f"fails, {format_bytes(KEPT_WARN_BYTES)} warns, {format_bytes(MANY)} is told (info); "
+        f"fails, {format_bytes(KEPT_WARN_BYTES)} warns, {format_bytes(MANY)} is reported (info); "
         f"fails when the node is full within {GROWTH_LONG_S / 3600:g} h, and the growth was "
         f"seen for {GROWTH_SURE_S:g} s or a hundredth of that time"
     ),

@@ -56,7 +56,7 @@ def judge(run: Facts) -> Outcome:
             f"{batch:.0f} samples is too short for that: twice the batch "
             "on each rank, in half as many steps, would save "
             f"{facts.whole.at_most}{format_seconds(gain_s)}."
-            f"{CROWDED if facts.is_crowded else ''}"
+            f"{CROWDED if facts.is_contended else ''}"
         ),
         gain=saved(
             results,

@@ -62,10 +62,10 @@ def judge(run: Facts) -> Outcome:
             "When their last gradient is ready the ranks still need "
             f"{facts.whole.at_most}{format_seconds(facts.whole.seconds)} in all until the exchange "
             "is over; a change saves a part of that."
-            f"{sampled_places.waits(results)}{CROWDED if facts.is_crowded else ''}"
+            f"{sampled_places.waits(results)}{CROWDED if facts.is_contended else ''}"
         ),
         gain=as_bound(facts.whole),  # no network needs no time
-        confidence=Confidence.LOW if facts.is_crowded else Confidence.MEDIUM,
+        confidence=Confidence.LOW if facts.is_contended else Confidence.MEDIUM,
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results),
         actions=_actions(results),

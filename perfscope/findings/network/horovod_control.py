@@ -69,9 +69,9 @@ def judge(run: Facts) -> Outcome:
         title=f"Horovod spends {format_seconds(rest_s)} on agreeing what to reduce and on sleep "
         "between its cycles",
         summary=f"{text} All ranks wait for it.{sampled_places.waits(results)}"
-        f"{CROWDED if facts.is_crowded else ''}",
+        f"{CROWDED if facts.is_contended else ''}",
         gain=saved(results, facts.claim_s(Cause.CONTROL)),
-        confidence=Confidence.LOW if facts.is_crowded else Confidence.MEDIUM,
+        confidence=Confidence.LOW if facts.is_contended else Confidence.MEDIUM,
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results, found),
         actions=_actions(results, found),

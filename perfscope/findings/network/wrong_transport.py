@@ -77,7 +77,7 @@ def _confidence(results: Results, facts: NetworkFacts) -> Confidence:
     """
     if has_fabric(results) is None and all(s.lost is Way.FABRIC for s in facts.settings):
         return Confidence.LOW
-    return Confidence.MEDIUM if facts.settings and not facts.is_crowded else Confidence.LOW
+    return Confidence.MEDIUM if facts.settings and not facts.is_contended else Confidence.LOW
 
 
 def _title(facts: NetworkFacts) -> str:
@@ -147,7 +147,7 @@ DIAGNOSIS = Diagnosis(
     evidence="settings and what to set, fabric, best bandwidth, shortest call",
     priced_by="replay on a network that needs no time: an upper bound",
     counts_from=(
-        "as `network_bound`; a setting that costs less is told (info), a low rate (less than "
+        "as `network_bound`; a setting that costs less is reported (info), a low rate (less than "
         f"{100 * FABRIC_LEAST_SHARE:g} % of the fabric and {FAIR_BYTES_PER_S / 1e9:g} GB/s) "
         "alone warns at most"
     ),

@@ -23,8 +23,8 @@ DESCRIPTION = (
     "Looks at what the job did: whether each rank's training loader deals out all samples although "
     "the model is trained on several ranks, whether Horovod's ranks were given the same parameters "
     "at the beginning, and whether the optimizer begins with the learning rate that its class has "
-    "by itself, which is meant for the batch of one process. It is told, never judged: the program "
-    "may see to it itself."
+    "by itself, which is meant for the batch of one process. It is reported, never judged: the "
+    "program may see to it itself."
 )
 REFERENCES = (
     (
@@ -231,6 +231,6 @@ DIAGNOSIS = Diagnosis(
     applies=_is_data_parallel,
     passed=PASSED,
     evidence="samplers, broadcasts, learning rates",
-    counts_from="told (info), never judged",
+    counts_from="reported (info), never judged",
     rank=400,
 )

@@ -106,8 +106,8 @@ def _spread_out(places: Ints, classes: int) -> Ints:
 def _without_tail(x: Floats, seconds: Floats) -> Floats:
     """The times, of each size at most so many times the median of sizes within a factor of two.
 
-    On a crowded machine a call in which a rank loses its CPU takes a thousand times as long; a
-    relative error of a thousand would outweigh all others.
+    A call in which a rank loses its CPU takes a thousand times as long; a relative
+    error of a thousand would outweigh all others.
     """
     size_class = np.floor(np.log2(x)).astype(np.int64)
     result = seconds.copy()

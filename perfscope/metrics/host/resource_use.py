@@ -313,18 +313,18 @@ def _node_threads(prepared: Prepared, host: str) -> NodeThreads | None:
         runnable_mean=float(runnable.mean()) if len(runnable) else 0.0,
         samples=samples,
         runnable_p95=float(np.percentile(runnable, 95)) if len(runnable) else 0.0,
-        ranks_sharing_a_cpu=_crowded(ranks, masks),
+        ranks_sharing_a_cpu=_sharing(ranks, masks),
     )
 
 
-def _crowded(ranks: Sequence[Rank], masks: Sequence[frozenset[int]]) -> tuple[int, ...]:
+def _sharing(ranks: Sequence[Rank], masks: Sequence[frozenset[int]]) -> tuple[int, ...]:
     """Ranks that share a mask with more ranks than it has CPUs."""
-    crowded: set[int] = set()
+    sharing: set[int] = set()
     for mask in set(masks):
         inside = [r.number for r, other in zip(ranks, masks, strict=True) if other <= mask]
         if mask and len(inside) > len(mask):
-            crowded.update(inside)
-    return tuple(sorted(crowded))
+            sharing.update(inside)
+    return tuple(sorted(sharing))
 
 
 def _runnable_together(

@@ -49,7 +49,7 @@ def judge(study: Scaling) -> StudyFinding:
         return _quiet(
             Status.NOT_APPLICABLE, f"Where the work {grows} no phase is expected to become shorter."
         )
-    if len(study.uncrowded) < 2 or study.uncrowded[0] != 0:
+    if len(study.fitting) < 2 or study.fitting[0] != 0:
         return _quiet(
             Status.NOT_MEASURED,
             "Threads share CPUs at all sizes but one, or at the smallest one: what takes long "
@@ -79,7 +79,7 @@ def _serial(study: Scaling, identity: str) -> _Serial | None:
     first_s, last_s = work_s(before), work_s(after)
     if first_s <= 0 or last_s <= 0:
         return None
-    ideal, gained = study.ratio(study.uncrowded[-1]), first_s / last_s
+    ideal, gained = study.ratio(study.fitting[-1]), first_s / last_s
     if gained - 1 > thresholds.CONSTANT_SPEEDUP * (ideal - 1):
         return None
     return _Serial(after.label, len(after.ranks), last_s, last_s / last.focus_s, gained)
@@ -87,7 +87,7 @@ def _serial(study: Scaling, identity: str) -> _Serial | None:
 
 def _largest(study: Scaling) -> Point:
     """The largest size at which no thread waits for the CPU of another."""
-    return study.points[study.uncrowded[-1]]
+    return study.points[study.fitting[-1]]
 
 
 def work_s(phase: Phase) -> float:
@@ -102,7 +102,7 @@ def _bound_share(study: Scaling, law: Amdahl | str) -> float:
     A run that grows slower in communication looks serial to the law as well: where communication
     is what does not shrink, it is not called so here.
     """
-    place = study.uncrowded[-1]
+    place = study.fitting[-1]
     whole = study.whole.values[place].time_s
     if isinstance(law, str) or whole is None or law.serial_interval is None:
         return 0.0
@@ -126,7 +126,7 @@ def _finding(study: Scaling, worst: _Serial | None, share: float) -> StudyFindin
         )
     evidence = [Evidence(f"Share of the run with {size}", share, "share")]
     if worst:
-        ideal = study.ratio(study.uncrowded[-1])
+        ideal = study.ratio(study.fitting[-1])
         evidence.append(Evidence(f"Time with {size}", worst.seconds, "s"))
         evidence.append(Evidence("Its own speed-up", worst.gained, "", f"up to {ideal:.3g}"))
     if not isinstance(law, str) and law.most_speedup is not None:
@@ -145,7 +145,7 @@ def _finding(study: Scaling, worst: _Serial | None, share: float) -> StudyFindin
         status=Status.FAIL if share >= thresholds.SERIAL_SHARE_FAIL else Status.WARN,
         title=f"{what} does not become shorter and bounds the speed-up",
         summary=f"{summary}.",
-        confidence=Confidence.HIGH if len(study.uncrowded) > 2 and worst else Confidence.MEDIUM,
+        confidence=Confidence.HIGH if len(study.fitting) > 2 and worst else Confidence.MEDIUM,
         evidence=tuple(evidence),
         actions=(
             f"Distribute it over all ranks ({who}), or do it beside the training.",

@@ -129,7 +129,7 @@ def _point(study: Scaling, place: int) -> ScalingPoint:
         runs=tuple(run.label for run in point.runs),
         representative=point.representative.label,
         ideal_speedup=study.ratio(place),
-        shared_cpus=study.crowded[place] or None,
+        shared_cpus=study.oversubscribed[place] or None,
         time_s=whole.time_s,
         speedup=whole.speedup,
         efficiency=whole.efficiency,
@@ -266,7 +266,7 @@ def notes(study: Scaling) -> list[str]:
     launchers = {run.result.run.launcher for run in study.counted} - {""}
     if len(launchers) > 1:
         found.append(f"The runs differ in the launcher: {', '.join(sorted(launchers))}.")
-    for point, shared in zip(study.points, study.crowded, strict=True):
+    for point, shared in zip(study.points, study.oversubscribed, strict=True):
         if shared:
             found.append(
                 f"With {study.axis.count(point.size)} threads shared CPUs: {shared}. What that "

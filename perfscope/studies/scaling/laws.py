@@ -9,7 +9,7 @@ from perfscope.structures import dataclass
 from perfscope.studies.scaling import models
 from perfscope.studies.scaling.extra_p import extra_p
 from perfscope.studies.scaling.growth import UNEVEN, Growth
-from perfscope.studies.scaling.oversubscription import crowded
+from perfscope.studies.scaling.oversubscription import oversubscribed
 from perfscope.studies.scaling.series import Point
 
 UNEVEN_WORK = "the sizes did uneven work, so that their times follow no law of the size"
@@ -75,7 +75,7 @@ def _series(
     counted: Sequence[bool],
 ) -> _Series | str:
     """The runs that can follow a law, or why there is none."""
-    shared = [bool(crowded(point)) for point in points]
+    shared = [bool(oversubscribed(point)) for point in points]
     if grown.word == UNEVEN:
         return UNEVEN_WORK
     if shared[0]:

@@ -7,7 +7,7 @@ CROWDED = 1.2
 """Threads that want to run, for each CPU, from which on they wait for each other."""
 
 
-def crowding(run: StudyRun) -> str:
+def oversubscription(run: StudyRun) -> str:
     """How many threads share how few CPUs of a node; "" where they do not, or nothing tells.
 
     Ranks that mostly sleep or wait for something else than a CPU may be more than the CPUs: where
@@ -27,9 +27,9 @@ def crowding(run: StudyRun) -> str:
     return ""
 
 
-def crowded(point: Point) -> str:
+def oversubscribed(point: Point) -> str:
     """The same of a size: of the first of its runs that shared CPUs."""
-    return next((shared for run in point.runs if (shared := crowding(run))), "")
+    return next((shared for run in point.runs if (shared := oversubscription(run))), "")
 
 
 def _cpus(cpus: float) -> str:

@@ -23,7 +23,7 @@ from perfscope.studies.scaling import models
 from perfscope.studies.scaling.growth import Growth, growth, trained_samples, whole_rate
 from perfscope.studies.scaling.laws import laws_of
 from perfscope.studies.scaling.losses import scaled_losses
-from perfscope.studies.scaling.oversubscription import crowded
+from perfscope.studies.scaling.oversubscription import oversubscribed
 from perfscope.studies.scaling.pop_table import PopTable, pop_table, totals_of
 from perfscope.studies.scaling.series import Axis, Point, choose_axis, fold
 from perfscope.studies.scaling.superlinear import superlinear
@@ -105,7 +105,7 @@ class Scaling:
         superlinear: sizes above ideal.
         composition: where the time of a rank goes.
         losses: training work and what the time is lost to; empty without loss accounts.
-        crowded: of each size, how many threads shared how few CPUs; "" where they did not.
+        oversubscribed: of each size, how many threads shared how few CPUs; "" where they did not.
         left_out: runs that do not count, with the reason.
     """
 
@@ -122,7 +122,7 @@ class Scaling:
     superlinear: tuple[Superlinear, ...]
     composition: Composition
     losses: tuple[ScaledLoss, ...]
-    crowded: tuple[str, ...]
+    oversubscribed: tuple[str, ...]
     left_out: tuple[tuple[StudyRun, str], ...] = ()
 
     @property
@@ -131,9 +131,9 @@ class Scaling:
         return tuple(run for run in self.runs if not left_out(run))
 
     @property
-    def uncrowded(self) -> tuple[int, ...]:
+    def fitting(self) -> tuple[int, ...]:
         """Places of the sizes at which every thread had a CPU."""
-        return tuple(place for place, shared in enumerate(self.crowded) if not shared)
+        return tuple(place for place, shared in enumerate(self.oversubscribed) if not shared)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -194,7 +194,7 @@ def scaling(
         ),
         composition=_composition(points),
         losses=scaled_losses(points, grown),
-        crowded=tuple(map(crowded, points)),
+        oversubscribed=tuple(map(oversubscribed, points)),
         left_out=tuple(dropped),
     )
 

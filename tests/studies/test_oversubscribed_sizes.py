@@ -11,7 +11,7 @@ from perfscope.studies.findings.catalog import judge_study
 from perfscope.studies.scaling import document as scaling_document
 from perfscope.studies.scaling.laws import LEFT_OUT, SHARED_FIRST
 from perfscope.studies.scaling.models import Model
-from perfscope.studies.scaling.oversubscription import crowding
+from perfscope.studies.scaling.oversubscription import oversubscription
 from perfscope.studies.scaling.scaling import scaling
 from tests.support.scaling_series import trained
 
@@ -54,11 +54,11 @@ def on_cpus(
 )
 def test_ranks_times_threads_against_cpus(ranks: int, facts: dict[str, Any], words: str) -> None:
     [run] = on_cpus(trained((ranks,)), **facts)
-    assert crowding(run) == words
+    assert oversubscription(run) == words
 
 
 def test_where_nothing_was_sampled_nothing_is_said() -> None:
-    assert crowding(trained((64,))[0]) == ""
+    assert oversubscription(trained((64,))[0]) == ""
 
 
 def slowed_above(cpus: int, sizes: tuple[int, ...]) -> list[StudyRun]:
@@ -99,15 +99,15 @@ def test_a_model_is_drawn_through_all_sizes_and_told_from_those_with_cpus() -> N
 def test_too_few_sizes_with_cpus_give_no_law_and_say_why() -> None:
     study = scaling(slowed_above(2, (1, 2, 4)))
     assert study.whole.amdahl == (f"Amdahl's law needs runs of 3 sizes, and 2 are there{LEFT_OUT}")
-    assert study.uncrowded == (0, 1)
+    assert study.fitting == (0, 1)
     first = scaling(slowed_above(2, (4, 8, 16)))
     assert first.whole.amdahl == first.whole.model == SHARED_FIRST
 
 
 def test_what_shares_cpus_is_no_serial_phase() -> None:
     """Four ranks train as long as two, on two CPUs; evaluation alone is serial, and with two."""
-    crowded = on_cpus(trained(step=lambda p: 80.0 / min(p, 2)), cpus=2)
-    found = {f.id: f for f in judge_study("scaling", scaling(crowded))}
+    oversubscribed = on_cpus(trained(step=lambda p: 80.0 / min(p, 2)), cpus=2)
+    found = {f.id: f for f in judge_study("scaling", scaling(oversubscribed))}
     assert found["serial_phase"].status.value == "pass"
     evaluating = {f.id: f for f in judge_study("scaling", scaling(slowed_above(2, (1, 2, 4))))}
     assert evaluating["serial_phase"].status.value == "warn"
