@@ -4,6 +4,10 @@ import numpy as np
 
 from perfscope import __version__
 from perfscope.schema.analysis import Analysis
+from perfscope.schema.enums import Account, EndKind
+from perfscope.schema.run import Ending, Host
+from perfscope.schema.time import FunctionShare
+from perfscope.schema.write import plain
 from tests.report import sample_parts as parts
 from tests.report.sample_activities import activities
 from tests.report.sample_causes import causes, collective_cost, wait_states
@@ -34,56 +38,59 @@ def document(shape: Shape) -> Json:
     window = shape.wall_s - 1.5
     efficiencies = parts.efficiencies(outside, seconds["training"], window)
     phases[0]["metrics"] = dict(efficiencies)
-    return {
-        "schema_version": "1",
-        "tool": {"name": "perfscope", "version": __version__},
-        "run": _run(shape, window),
-        "verdict": _verdict(top, gain, shape),
-        "ledger": parts.ledger(seconds, shape.ranks),
-        "ledger_functions": _functions(seconds),
-        "unlabeled": {"share": 0.013, "seconds": 0.4, "target": 0.05},
-        "metrics": efficiencies
-        | {
-            "outside_communication_s_by_rank": outside.tolist(),
-            "useful_s_by_rank": seconds["training"].tolist(),
-            "productive_split": {"input": 0.014, "evaluation": 0.18, "other": 0.011},
-        },
-        "losses": losses(seconds),
-        "phases": phases,
-        "steps": parts.steps(shape),
-        "timeline": timeline(shape, window),
-        "collectives": parts.collectives(seconds, shape)
-        | {
-            "cost": collective_cost(shape),
-            "wait_states": wait_states(seconds["communication_wait"].tolist()),
-        },
-        "horovod": horovod(shape) if shape.horovod else None,
-        "tensors": tensors(shape) if shape.horovod else None,
-        "memory": parts.memory(shape) | {"lines": memory_lines()},
-        "activities": activities(),
-        "stacks": stacks(shape),
-        "threads": parts.threads(shape),
-        "io": {
-            "reason": None,
-            "read_bytes_by_rank": [31_000_000 + r for r in range(shape.ranks)],
-            "stalled_s_by_rank": [0.1 * r for r in range(shape.ranks)],
-            "written_bytes_by_rank": [12_000 * (r + 1) for r in range(shape.ranks)],
-        },
-        "devices": _no_devices(),
-        "hardware": None,
-        "other_tools": [tool_report()],
-        "replay": {
-            "available": True,
-            "reason": "",
-            "relative_error": 3.1e-9,
-            "ideal_runtime_s": window * 0.97,
-            "edits_assumptions": ["input queues refill at the speed seen in the run"],
-            **causes(shape, window),
-        },
-        "findings": findings,
-        "quality": _quality(),
-        "how_measured": _how_measured(),
-    }
+    made: Json = plain(
+        {
+            "schema_version": "1",
+            "tool": {"name": "perfscope", "version": __version__},
+            "run": _run(shape, window),
+            "verdict": _verdict(top, gain, shape),
+            "ledger": parts.ledger(seconds, shape.ranks),
+            "ledger_functions": _functions(seconds),
+            "unlabeled": {"share": 0.013, "seconds": 0.4, "target": 0.05},
+            "metrics": efficiencies
+            | {
+                "outside_communication_s_by_rank": outside.tolist(),
+                "useful_s_by_rank": seconds["training"].tolist(),
+                "productive_split": {"input": 0.014, "evaluation": 0.18, "other": 0.011},
+            },
+            "losses": losses(seconds),
+            "phases": phases,
+            "steps": parts.steps(shape),
+            "timeline": timeline(shape, window),
+            "collectives": parts.collectives(seconds, shape)
+            | {
+                "cost": collective_cost(shape),
+                "wait_states": wait_states(seconds["communication_wait"].tolist()),
+            },
+            "horovod": horovod(shape) if shape.horovod else None,
+            "tensors": tensors(shape) if shape.horovod else None,
+            "memory": parts.memory(shape) | {"lines": memory_lines()},
+            "activities": activities(),
+            "stacks": stacks(shape),
+            "threads": parts.threads(shape),
+            "io": {
+                "reason": None,
+                "read_bytes_by_rank": [31_000_000 + r for r in range(shape.ranks)],
+                "stalled_s_by_rank": [0.1 * r for r in range(shape.ranks)],
+                "written_bytes_by_rank": [12_000 * (r + 1) for r in range(shape.ranks)],
+            },
+            "devices": _no_devices(),
+            "hardware": None,
+            "other_tools": [tool_report()],
+            "replay": {
+                "available": True,
+                "reason": "",
+                "relative_error": 3.1e-9,
+                "ideal_runtime_s": window * 0.97,
+                "edits_assumptions": ["input queues refill at the speed seen in the run"],
+                **causes(shape, window),
+            },
+            "findings": findings,
+            "quality": _quality(),
+            "how_measured": _how_measured(),
+        }
+    )
+    return made
 
 
 def tool_report() -> Json:
@@ -101,13 +108,7 @@ def tool_report() -> Json:
 
 
 def _run(shape: Shape, window_s: float) -> Json:
-    hosts = [
-        {
-            "name": f"node{n:02d}",
-            "ranks": [r for r in range(shape.ranks) if parts.host(r, shape) == f"node{n:02d}"],
-        }
-        for n in range(shape.hosts)
-    ]
+    hosts = [Host(name, own) for name, own in parts.hosts(shape).items()]
     samples = shape.steps * 64 * shape.ranks / window_s
     return {
         "program": "train.py",
@@ -128,20 +129,20 @@ def _run(shape: Shape, window_s: float) -> Json:
         "focus_kind": "communication_lifetime",
         "focus_reason": "from the last rank's exit of MPI_Init to the last entry into MPI_Finalize",
         "endings": [
-            {
-                "rank": rank,
-                "host": parts.host(rank, shape),
-                "pid": 4000 + rank,
-                "kind": "finalized",
-                "code": None,
-                "text": "finalized",
-                "start_s": 0.0,
-                "end_s": shape.wall_s,
-                "in_operation": None,
-                "exception": None,
-                "is_first": False,
-                "is_out_of_memory": False,
-            }
+            Ending(
+                rank,
+                parts.host(rank, shape),
+                4000 + rank,
+                EndKind.FINALIZED,
+                code=None,
+                text="finalized",
+                start_s=0.0,
+                end_s=shape.wall_s,
+                in_operation=None,
+                exception=None,
+                is_out_of_memory=False,
+                is_first=False,
+            )
             for rank in range(shape.ranks)
         ],
         "throughput": {
@@ -158,7 +159,7 @@ def _run(shape: Shape, window_s: float) -> Json:
         "versions": {"python": "3.11.7", "numpy": "2.4.6", "mpi4py": "4.1.2", "MPICH": "5.0.2"},
         "environment": {"OMP_NUM_THREADS": "1", "SLURM_JOB_ID": "81231"},
         "topology": [
-            {"host": h["name"], "sockets": 1, "cores": 2, "smt": False, "numa_nodes": 1, "cpus": 2}
+            {"host": h.name, "sockets": 1, "cores": 2, "smt": False, "numa_nodes": 1, "cpus": 2}
             for h in hosts
         ],
     }
@@ -191,24 +192,24 @@ def _verdict(top: list[Json], gain: float | None, shape: Shape) -> Json:
     }
 
 
-def _functions(seconds: dict[str, np.ndarray]) -> list[Json]:
+def _functions(seconds: dict[str, np.ndarray]) -> list[FunctionShare]:
     rows = [
-        ("train_step", "examples/train.py", 148, "training", seconds["training"] * 0.8),
-        ("load_batch", "examples/data.py", 31, "input_wait", seconds["input_wait"]),
-        ("evaluate", "examples/train.py", 212, "evaluation", seconds["evaluation"]),
-        ("build_model", "examples/model.py", 12, "computation", seconds["computation"]),
+        ("train_step", "examples/train.py", 148, Account.TRAINING, seconds["training"] * 0.8),
+        ("load_batch", "examples/data.py", 31, Account.INPUT_WAIT, seconds["input_wait"]),
+        ("evaluate", "examples/train.py", 212, Account.EVALUATION, seconds["evaluation"]),
+        ("build_model", "examples/model.py", 12, Account.COMPUTATION, seconds["computation"]),
     ]
     total = sum(float(v.sum()) for v in seconds.values())
     return [
-        {
-            "function": function,
-            "file": file,
-            "line": line,
-            "seconds": float(own.sum()),
-            "share": float(own.sum()) / total,
-            "account": account,
-            "seconds_by_rank": own.tolist(),
-        }
+        FunctionShare(
+            function,
+            file,
+            line,
+            float(own.sum()),
+            float(own.sum()) / total,
+            account,
+            tuple(own.tolist()),
+        )
         for function, file, line, account, own in rows
         if own.sum() > 0
     ]
@@ -280,7 +281,7 @@ def everything_null() -> Json:
     doc: Json = least(Analysis, REASON)
     doc["run"] |= {"ranks": 1, "recorded_ranks": 1, "wall_s": 42.0}
     doc["verdict"] |= {"sentence": "Nothing was measured.", "status": "info"}
-    doc["ledger"] = parts.ledger({}, 0)
+    doc["ledger"] = plain(parts.ledger({}, 0))
     doc["stacks"]["reason"] = "it was recorded without --stacks"
     doc["devices"] = _no_devices()
     doc["how_measured"] = _how_measured()

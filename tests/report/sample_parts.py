@@ -6,8 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from perfscope.schema.common import Place, Series
+from perfscope.schema.communication import LateArrival, Operation
 from perfscope.schema.efficiency import METRICS
 from perfscope.schema.enums import Account
+from perfscope.schema.resources import (
+    MemoryOfNode,
+    MemoryOfRank,
+    ThreadGroup,
+    Threads,
+    ThreadsOfNode,
+    ThreadsOfRank,
+)
+from perfscope.schema.time import LedgerAccount
 
 Json = dict[str, Any]
 
@@ -56,12 +67,12 @@ def efficiencies(outside: np.ndarray, useful: np.ndarray, window_s: float) -> Js
     }
 
 
-def series(points: int, wall_s: float, low: float, high: float, seed: int) -> Json:
+def series(points: int, wall_s: float, low: float, high: float, seed: int) -> Series:
     rng = np.random.default_rng(seed)
     seconds = np.linspace(0.0, wall_s, points)
     values = np.interp(seconds, [0, wall_s * 0.15, wall_s], [low * 0.5, low, high])
     values = values * (1 + 0.01 * rng.standard_normal(points))
-    return {"seconds": seconds.round(3).tolist(), "values": values.round(3).tolist()}
+    return Series(tuple(seconds.round(3).tolist()), tuple(values.round(3).tolist()))
 
 
 def seconds(shape: Shape) -> dict[str, np.ndarray]:
@@ -89,18 +100,18 @@ def seconds(shape: Shape) -> dict[str, np.ndarray]:
     }
 
 
-def ledger(seconds: dict[str, np.ndarray], ranks: int) -> list[Json]:
+def ledger(seconds: dict[str, np.ndarray], ranks: int) -> list[LedgerAccount]:
     total = sum(float(v.sum()) for v in seconds.values())
     spent = {account: seconds.get(account.value, np.zeros(ranks)) for account in Account}
     return [
-        {
-            "id": account.value,
-            "label": account.label,
-            "seconds": float(own.sum()),
-            "share": float(own.sum()) / total if total else 0.0,
-            "ns_by_rank": [int(v * 1e9) for v in own],
-            "meaning": account.meaning,
-        }
+        LedgerAccount(
+            account.value,
+            account.label,
+            float(own.sum()),
+            float(own.sum()) / total if total else 0.0,
+            tuple(int(v * 1e9) for v in own),
+            account.meaning,
+        )
         for account, own in spent.items()
     ]
 
@@ -235,55 +246,38 @@ def steps(shape: Shape) -> Json:
 
 def collectives(seconds: dict[str, np.ndarray], shape: Shape) -> Json:
     wait, transfer = seconds["communication_wait"], seconds["communication_transfer"]
+    waited, moved = float(wait.sum()), float(transfer.sum())
     operations = [
         ("MPI_Allreduce", wait * 0.97 + transfer * 0.9, shape.steps * shape.ranks, 8_400_000),
         ("MPI_Bcast", wait * 0.02 + transfer * 0.08, 3 * shape.ranks, 410_000),
         ("MPI_Barrier", wait * 0.01 + transfer * 0.02, 2 * shape.ranks, 0),
     ]
+    main = Place("examples/train.py", 260, "main")
+    phase, name = ("evaluate", "evaluate") if shape.evaluation_s else ("train", "backward")
+    stall_s, window_s = max(shape.evaluation_s, 0.2), (3.1, shape.wall_s - 1)
+    train, data, last = "examples/train.py", "examples/data.py", shape.ranks - 1
     return {
         "operations": [
-            {
-                "name": name,
-                "calls": calls,
-                "seconds": float(own.sum()),
-                "seconds_by_rank": own.tolist(),
-                "bytes_sent": calls * size // 10,
-                "bytes_received": calls * size // 10,
-                "wait_s": float(wait.sum()) * 0.9,
-                "transfer_s": float(transfer.sum()) * 0.9,
-                "detailed_calls": calls,
-            }
+            Operation(
+                name,
+                calls,
+                float(own.sum()),
+                own.tolist(),
+                bytes_sent=calls * size // 10,
+                bytes_received=calls * size // 10,
+                wait_s=waited * 0.9,
+                transfer_s=moved * 0.9,
+                detailed_calls=calls,
+            )
             for name, own, calls, size in operations
         ],
         "clocks_reason": None,
-        "wait_s_by_rank": wait.tolist(),
-        "transfer_s_by_rank": transfer.tolist(),
-        "other_s_by_rank": seconds["communication_other"].tolist(),
+        "wait_s_by_rank": wait,
+        "transfer_s_by_rank": transfer,
+        "other_s_by_rank": seconds["communication_other"],
         "late_arrivals": [
-            {
-                "rank": 0,
-                "phase": "evaluate" if shape.evaluation_s else "train",
-                "function": "evaluate" if shape.evaluation_s else "backward",
-                "file": "examples/train.py",
-                "line": 212,
-                "caller": {"function": "main", "file": "examples/train.py", "line": 260},
-                "waiting_s": float(wait.sum()) * 0.8,
-                "stall_s": max(shape.evaluation_s, 0.2),
-                "instances": 6,
-                "window_s": [3.1, shape.wall_s - 1],
-            },
-            {
-                "rank": shape.ranks - 1,
-                "phase": "",
-                "function": "load_batch",
-                "file": "examples/data.py",
-                "line": 31,
-                "caller": None,
-                "waiting_s": 0.21,
-                "stall_s": 0.2,
-                "instances": 31,
-                "window_s": [1.3, 4.0],
-            },
+            LateArrival(0, phase, name, train, 212, main, waited * 0.8, stall_s, 6, window_s),
+            LateArrival(last, "", "load_batch", data, 31, None, 0.21, 0.2, 31, (1.3, 4.0)),
         ],
         "matched_calls": shape.steps * shape.ranks,
         "unmatched": {},
@@ -295,6 +289,14 @@ def host(rank: int, shape: Shape) -> str:
     return f"node{rank * shape.hosts // shape.ranks:02d}"
 
 
+def hosts(shape: Shape) -> dict[str, tuple[int, ...]]:
+    names = [host(rank, shape) for rank in range(shape.ranks)]
+    return {
+        name: tuple(rank for rank, own in enumerate(names) if own == name)
+        for name in dict.fromkeys(names)
+    }
+
+
 def memory(shape: Shape) -> Json:
     points = 200 if shape.ranks <= 64 else 40
     ranks = []
@@ -302,69 +304,55 @@ def memory(shape: Shape) -> Json:
         low = 240e6 + 1e6 * (rank % 7)
         high = low * (1.6 if shape.growing_memory else 1.02)
         ranks.append(
-            {
-                "rank": rank,
-                "host": host(rank, shape),
-                "peak_bytes": int(high * 1.02),
-                "start_bytes": int(low),
-                "end_bytes": int(high),
-                "slope_bytes_per_s": (high - low) / shape.wall_s,
-                "limit_bytes": None,
-                "peak_phase": "",
-                "tree_bytes": None,
-                "descendants": 0,
-                "series": series(points, shape.wall_s, low, high, rank),
-            }
+            MemoryOfRank(
+                rank,
+                host(rank, shape),
+                peak_bytes=int(high * 1.02),
+                start_bytes=int(low),
+                end_bytes=int(high),
+                slope_bytes_per_s=(high - low) / shape.wall_s,
+                limit_bytes=None,
+                peak_phase="",
+                tree_bytes=None,
+                descendants=0,
+                series=series(points, shape.wall_s, low, high, rank),
+            )
         )
-    nodes = [
-        {
-            "host": f"node{n:02d}",
-            "total_bytes": 8 * 2**30,
-            "least_available_bytes": 5 * 2**30,
-            "oom_kills": 0,
-            "ranks": [r for r in range(shape.ranks) if host(r, shape) == f"node{n:02d}"],
-        }
-        for n in range(shape.hosts)
-    ]
+    nodes = [MemoryOfNode(name, 8 << 30, 5 << 30, 0, own) for name, own in hosts(shape).items()]
     return {"reason": None, "ranks": ranks, "nodes": nodes}
 
 
-def threads(shape: Shape) -> Json:
-    points = 200 if shape.ranks <= 64 else 40
+def threads(shape: Shape) -> Threads:
+    points, wall_s = 200 if shape.ranks <= 64 else 40, shape.wall_s
+    groups = (
+        ThreadGroup("python", 1, wall_s * 0.9, 0.93),
+        ThreadGroup("openblas", 4, 0.4, 0.03),
+    )
     ranks = [
-        {
-            "rank": rank,
-            "host": host(rank, shape),
-            "threads_max": 5,
-            "runnable_mean": 0.96,
-            "runnable_p95": 1.0,
-            "cpu_s": shape.wall_s * 0.93,
-            "cpu_utilization": 0.93,
-            "queue_delay_s": 0.4 + 0.01 * rank,
-            "involuntary_switches": 210 + rank,
-            "voluntary_switches": 4100,
-            "pool_threads": 1,
-            "cpus_allowed": str(rank % 64),
-            "cpus_available": 1.0,
-            "groups": [
-                {"stem": "python", "count": 1, "cpu_s": shape.wall_s * 0.9, "runnable_mean": 0.93},
-                {"stem": "openblas", "count": 4, "cpu_s": 0.4, "runnable_mean": 0.03},
-            ],
-            "threads_series": series(points, shape.wall_s, 5, 5, rank),
-            "runnable_series": series(points, shape.wall_s, 0.9, 1, rank + 1),
-            "cpu_series": series(points, shape.wall_s, 0.92, 0.95, rank + 2),
-        }
+        ThreadsOfRank(
+            rank,
+            host(rank, shape),
+            pool_threads=1,
+            threads_max=5,
+            runnable_mean=0.96,
+            runnable_p95=1.0,
+            cpu_s=wall_s * 0.93,
+            cpu_utilization=0.93,
+            queue_delay_s=0.4 + 0.01 * rank,
+            involuntary_switches=210 + rank,
+            voluntary_switches=4100,
+            cpus_allowed=str(rank % 64),
+            cpus_available=1.0,
+            groups=groups,
+            threads_series=series(points, wall_s, 5, 5, rank),
+            runnable_series=series(points, wall_s, 0.9, 1, rank + 1),
+            cpu_series=series(points, wall_s, 0.92, 0.95, rank + 2),
+        )
         for rank in range(shape.ranks)
     ]
+    each = shape.ranks / shape.hosts
     nodes = [
-        {
-            "host": f"node{n:02d}",
-            "ranks": [r for r in range(shape.ranks) if host(r, shape) == f"node{n:02d}"],
-            "cpus": float(max(shape.ranks // shape.hosts, 1)),
-            "runnable_mean": 0.96 * shape.ranks / shape.hosts,
-            "runnable_p95": 1.0 * shape.ranks / shape.hosts,
-            "ranks_sharing_a_cpu": [],
-        }
-        for n in range(shape.hosts)
+        ThreadsOfNode(name, own, float(max(int(each), 1)), 0.96 * each, 1.0 * each, ())
+        for name, own in hosts(shape).items()
     ]
-    return {"reason": None, "ranks": ranks, "nodes": nodes}
+    return Threads(None, tuple(ranks), tuple(nodes))
