@@ -19,7 +19,7 @@ MOST_PLACES = 100
 MOST_RANKS = 8
 LEAST_SHARE = 0.001
 """Of all time outside communication; what is less is added up."""
-NO_SAMPLES = "no stack was sampled: --stack-hz was 0, or the program is not Python"
+NO_SAMPLES = "no stacks were sampled: --stack-hz was 0, or the program is not Python"
 
 _NOWHERE = Frame("", "", 0)
 _Key = tuple[Activity, str, str, str, int, bool]

@@ -6,11 +6,11 @@ from perfscope.schema.communication import CollectiveCost, CollectiveFit
 
 ASSUMPTIONS = (
     (
-        "Latency is that of the smallest sizes, spread over the rounds of a recursive doubling: "
+        "Latency is that of the smallest sizes, divided by the rounds of recursive doubling: "
         "ceil(log2 ranks)."
     ),
-    "The time to add numbers up is part of the time per byte.",
-    "More ranks, and all links between them, are as fast as those of this run.",
+    "The time for the reduction itself is part of the time per byte.",
+    "Additional ranks and all links between them are assumed as fast as those of this run.",
 )
 
 

@@ -16,8 +16,8 @@ def run_damage(results: Results, replay: Replay) -> tuple[Damage, ...]:
     found = [_in_full(damage, results) for damage in results.damage]
     if replay.deviation is not None:
         text = (
-            "What was recorded does not explain how long the run took: replayed unchanged, it "
-            f"differs from the measured one by {format_share(replay.deviation)}."
+            "The recording does not explain the run time: replayed unchanged, it differs from "
+            f"the measurement by {format_share(replay.deviation)}."
         )
         found.append(Damage("replay_error", text))
     return tuple(found)

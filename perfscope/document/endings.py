@@ -121,11 +121,11 @@ def _for_memory(trace: Trace, rank: Rank) -> str:
     if not _is_killed_as_for_memory(rank):
         return ""
     if _is_killed_for_memory(rank):
-        return "; the kernel ended processes of its group because memory ran out"
+        return "; the kernel killed processes of its cgroup because memory ran out"
     if not (count := kills_with(trace, rank)):
         return ""
     which = wording.processes(count)
-    return f"; the kernel ended {which} for want of memory meanwhile on this host"
+    return f"; the kernel ended {which} for lack of memory on this host at that time"
 
 
 def _killed_in_teardown(rank: Rank) -> str:
@@ -148,7 +148,7 @@ def _unknown(rank: Rank) -> str:
     place = _place(rank)
     if rank.detail_end_ns is not None:
         return f"end unknown{place}: its records end before"
-    return f"no sign of an end{place}: killed from outside or still running"
+    return f"no record of how it ended{place}: killed from outside, or still running"
 
 
 _TEXTS = {

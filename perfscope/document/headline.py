@@ -59,8 +59,8 @@ def unwatched(results: Results) -> str:
     if not results.trace.format.is_profile and not has_accelerators(results):
         return ""
     return (
-        " No work of an accelerator was recorded: all of this is about the hosts, which says "
-        "little about a job that computes on devices."
+        " No accelerator activity was recorded: all of this is about the hosts and says little "
+        "about a job that computes on devices."
     )
 
 

@@ -9,17 +9,17 @@ TERMS = (
     (
         "Useful time",
         (
-            "What counts as useful in an efficiency: all time that a rank does not spend in "
-            "communication; for the training efficiency only forward, backward, optimizer and the "
-            "rest of the training steps; where a trace shows several threads of a rank, the time "
-            "that each of them computed."
+            "What counts as useful in an efficiency: all time that a rank spends outside "
+            "communication; for training efficiency only forward, backward, optimizer and the "
+            "rest of the training steps; where a trace shows several threads per rank, the "
+            "computing time of each of them."
         ),
     ),
     (
         "Serialization and transfer efficiency",
         (
-            "Largest time outside communication over T_id, and T_id over T, where T_id is the run "
-            "replayed on a network that takes no time."
+            "Largest time outside communication over T_id, and T_id over T, where T_id is the "
+            "run time replayed on a network with zero transfer time."
         ),
     ),
     (
@@ -33,14 +33,15 @@ TERMS = (
         "Ledger",
         (
             "Every nanosecond of every rank's process life in exactly one account; inside the "
-            "focus communication wins over the innermost phase, and phases over functions."
+            "focus, communication takes precedence over the innermost phase, and phases over "
+            "functions."
         ),
     ),
     (
         "Waiting and transfer",
         (
-            "Waiting ends when the last rank that an operation needs has arrived; the rest of the "
-            "operation is transfer."
+            "Waiting ends when the last rank that the operation needs has arrived; the rest of "
+            "the operation is transfer."
         ),
     ),
     (
@@ -49,13 +50,13 @@ TERMS = (
             "The run is replayed with a change: work keeps its measured duration, each "
             "collective its transfer time, and who waits for whom follows anew. The 95 % "
             "interval is a moving-block bootstrap over the segments between collectives of all "
-            "ranks, with a fixed seed. A rank made as fast as the others gets their step times as "
-            "they are spread, so it is still late by chance as often as they are."
+            "ranks, with a fixed seed. A rank made as fast as the others is given their "
+            "distribution of step times, so it is still late by chance as often as they are."
         ),
     ),
     (
         "Gain as an upper bound",
-        "Where the run cannot be replayed: the time the job lost by waiting for the late rank.",
+        "Where the run cannot be replayed: the time that the job lost waiting for the late rank.",
     ),
     (
         "Functions",
@@ -67,8 +68,8 @@ TERMS = (
     (
         "Threads",
         (
-            "Runnable threads, CPU time and run-queue delay come from samples of the operating "
-            "system's accounts; the recorder's own thread is left out."
+            "Runnable threads, CPU time and run-queue delay are sampled from the operating "
+            "system's accounting; the recorder's own thread is excluded."
         ),
     ),
 )
@@ -77,7 +78,7 @@ STEPS = {
     "framework": "A step is one iteration of the training loop as the framework reports it.",
     "collectives": "A step is one period of the repeating pattern of collectives.",
     "communication": "A step is one period of the repeating pattern of each rank's own calls.",
-    "samples": "A step is one turn of the loop that the lines in the stack samples show.",
+    "samples": "A step is one iteration of the loop that the stack samples show.",
     None: "No steps were found in this run.",
 }
 

@@ -6,7 +6,7 @@ from perfscope.schema.findings import PlannedRun
 NS = 1e-9
 
 
-ONCE = "it happens once a run, however long that is"
+ONCE = "it happens once per run, whatever its length"
 
 
 def planned_run(

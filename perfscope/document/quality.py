@@ -76,27 +76,30 @@ def _run_length(results: Results) -> QualityRow:
         return QualityRow("run_length", Status.PASS, "The run is long enough", detail)
     advice = (
         f" Below {LEAST_FOCUS_S:g} s or {LEAST_STEPS} steps, warm-up and chance weigh heavily: "
-        "record a longer run before acting on small numbers."
+        "record a longer run before acting on small differences."
     )
     return QualityRow("run_length", Status.WARN, "The run is short", detail + advice)
 
 
 def _overhead(trace: Trace) -> QualityRow:
     if trace.format is not Format.PERFSCOPE:
-        detail = "These files do not tell what recording them cost."
+        detail = "These files do not say what recording them cost."
         return QualityRow("overhead", Status.NOT_MEASURED, "Recording cost unknown", detail)
     shares = [(_cost_ns(rank) / _life_ns(rank), rank) for rank in trace.ranks if _life_ns(rank)]
     if not shares:
         return QualityRow(
-            "overhead", Status.NOT_MEASURED, "Recording cost unknown", "No rank has a life time."
+            "overhead",
+            Status.NOT_MEASURED,
+            "Recording cost unknown",
+            "No rank has a known lifetime.",
         )
     share, rank = max(shares, key=lambda pair: pair[0])
     status = Status.PASS if share < OVERHEAD_PASS else Status.WARN
     if share >= OVERHEAD_WARN:
         status = Status.FAIL
     detail = (
-        f"Estimated {format_share(share)} of the life of rank {rank.number}, the most of all "
-        f"ranks: {counted(_calls(rank), _call_noun(rank))} at {CALL_COST_NS} ns, "
+        f"Estimated {format_share(share)} of the lifetime of rank {rank.number}, the most of any "
+        f"rank: {counted(_calls(rank), _call_noun(rank))} at {CALL_COST_NS} ns, "
         f"{counted(_events(rank), 'other record')} at {format_seconds(EVENT_COST_NS * NS)}, and "
         f"{format_seconds(rank.sampler_cpu_ns * NS)} of CPU time of the recorder's samplers."
     )
@@ -133,7 +136,7 @@ def _dropped_records(trace: Trace) -> QualityRow:
             detail = (
                 f"Its records end {format_seconds(min(ends_ns) * NS)} after the start of a run of "
                 f"{format_seconds(trace.wall_ns * NS)}; figures cover the time until then. Copy "
-                "the whole file from where it was made."
+                "the complete file again from its source."
             )
             return QualityRow("dropped_records", Status.FAIL, "The trace is cut off", detail)
     if not dropped:
@@ -146,16 +149,16 @@ def _dropped_records(trace: Trace) -> QualityRow:
             "dropped_records",
             Status.WARN,
             "Records were left out",
-            f"Their times are no times that can be used: {ranks}. What they tell of is missing "
-            "from every figure, and looks like idle time. Copy or export the trace again.",
+            f"Their timestamps are unusable: {ranks}. They are missing from every figure and "
+            "appear as idle time. Copy or export the trace again.",
         )
     return QualityRow(
         "dropped_records",
         Status.WARN,
         "Records were dropped",
-        f"Lost because the size limit was reached, the disk was full or a file was cut off: "
-        f"{ranks}. Totals per operation are complete; details, and the focus of analysis, end "
-        "there. A larger --max-size, or more room on the disk, keeps more.",
+        "Lost because the size limit was reached, the disk was full or a file was truncated: "
+        f"{ranks}. Totals per operation are complete; details and the focus of analysis end "
+        "there. A larger --max-size or more disk space keeps more.",
     )
 
 
@@ -166,14 +169,14 @@ def _missing_ranks(trace: Trace) -> QualityRow:
         return QualityRow("missing_ranks", Status.PASS, "All ranks were recorded", text)
     numbers = ", ".join(str(number) for number in missing[:20])
     more = f" and {len(missing) - 20} more" if len(missing) > 20 else ""
-    advice = "The recording directory must be writable from every host under the same path."
+    advice = "The recording directory must be writable under the same path on every host."
     if trace.format is not Format.PERFSCOPE:
-        advice = "The trace names them, and holds no event of theirs: copy all of its files."
+        advice = "The trace names them but holds none of their events: copy all of its files."
     return QualityRow(
         "missing_ranks",
         Status.FAIL,
         f"{len(missing)} of {trace.world_size} ranks have no recording that can be read",
-        f"Missing: {numbers}{more}. Sums and efficiencies cover the others only. {advice}",
+        f"Missing: {numbers}{more}. Sums and efficiencies cover only the others. {advice}",
     )
 
 
@@ -188,9 +191,10 @@ def _separate_worlds(trace: Trace) -> list[QualityRow]:
         QualityRow(
             "separate_worlds",
             Status.FAIL,
-            f"{launched} processes were started, and each says that it is rank 0 of 1",
+            f"{launched} processes were started, and each is rank 0 of 1",
             "The MPI library of the program is not that of the launcher "
-            f"({trace.launcher or 'unknown'}), so the processes never met.{loaded} {SAME_MPI}",
+            f"({trace.launcher or 'unknown'}), so the processes never formed one job.{loaded} "
+            f"{SAME_MPI}",
         )
     ]
 
@@ -218,7 +222,7 @@ def _endings(trace: Trace) -> QualityRow:
         "endings",
         Status.WARN,
         title,
-        f"{account_of_ends(trace)} One by one: {'; '.join(texts[:8])}{more}. What was recorded "
+        f"{account_of_ends(trace)} Individually: {'; '.join(texts[:8])}{more}. What was recorded "
         f"before that is analyzed.{_messages(trace)}",
     )
 
@@ -259,7 +263,7 @@ def _clocks(results: Results) -> QualityRow:
     if checked.reason or above or is_unmeasured:
         return QualityRow("clocks", Status.WARN, "The clocks are uncertain", detail)
     if any(rank.clock_error_ns == UNSTATED for rank in trace.ranks):
-        title = "The clocks were corrected; how well is not told"
+        title = "The clocks were corrected; the remaining error is unknown"
         return QualityRow("clocks", Status.INFO, title, detail)
     status = Status.PASS if error_ns <= CLOCK_WARN_NS else Status.WARN
     title = "The clocks were aligned" if status is Status.PASS else "The clocks are uncertain"
@@ -271,19 +275,19 @@ def _how_aligned(ranks: Sequence[Rank], clocks: int) -> str:
     errors = [rank.clock_error_ns for rank in ranks]
     if UNMEASURED in errors:
         return (
-            f"The trace does not tell how well the clocks of its {clocks} hosts agree: their times "
-            "are taken as they stand."
+            f"The trace does not say how well the clocks of its {clocks} hosts agree: their "
+            "times are used as recorded."
         )
     if UNSTATED in errors:
         return (
-            f"The times of {clocks} hosts are corrected by the measurements of their clocks in the "
-            "trace, which does not say how large an error is left."
+            f"The times of {clocks} hosts are corrected by the clock measurements in the trace, "
+            "which does not state the remaining error."
         )
     largest_ns = max(abs(rank.clock_offset_ns) for rank in ranks)
     drift = max(abs(rank.clock_drift_ppm) for rank in ranks)
     drifting = f", drift up to {drift:.1f} ppm" if drift >= LEAST_DRIFT_PPM else ""
     return (
-        f"{clocks} different clocks were brought together by the operations between them: "
+        f"{clocks} different clocks were aligned through the operations between them: "
         f"offsets up to {format_seconds(largest_ns * NS)}{drifting}, remaining error up to "
         f"{format_seconds(max(errors) * NS)}."
     )
@@ -303,13 +307,13 @@ def _factors_above_one(results: Results) -> str:
     ]
     if not high:
         return ""
-    return f"{' and '.join(high)}: above 1 something in the clocks or the matching is wrong."
+    return f"{' and '.join(high)}: a value above 1 means that the clocks or the matching are wrong."
 
 
 def _unlabeled_time(results: Results) -> QualityRow:
     share = results.ledger.unlabeled_share
     detail = (
-        f"{format_share(share)} of the ranks' lives is in no phase and no known function; "
+        f"{format_share(share)} of the ranks' lifetimes is in no phase and no known function; "
         f"the target is at most {format_share(UNLABELED_TARGET)}."
     )
     if share <= UNLABELED_TARGET:
@@ -319,7 +323,7 @@ def _unlabeled_time(results: Results) -> QualityRow:
         '`with perfscope.phase("..."):` names phases.'
     )
     if results.trace.format is not Format.PERFSCOPE:
-        advice = " The trace does not hold it; perfscope run records what the ranks do."
+        advice = " The trace does not contain it; perfscope run records what the ranks do."
     return QualityRow("unlabeled_time", Status.WARN, "Much time is not attributed", detail + advice)
 
 
@@ -330,11 +334,12 @@ def _sampled_only(results: Results) -> list[QualityRow]:
         return []
     count = sum(int((rank.stacks["tid"] == rank.main_tid).sum()) for rank in trace.ranks)
     detail = (
-        f"Functions tell the phases, from {format_count(count)} stack samples: ends are known to "
-        "about 0.1 s, and phases shorter than that are seen by chance. A marker gives exact ones: "
+        f"Phases are derived from functions, in {format_count(count)} stack samples: their ends "
+        "are known to about 0.1 s, and shorter phases are seen only by chance. Markers are "
+        "exact: "
         '`with perfscope.phase("..."):`, `perfscope.step()`.'
     )
-    return [QualityRow("sampled_only", Status.INFO, "Phases are known from samples alone", detail)]
+    return [QualityRow("sampled_only", Status.INFO, "Phases are known from samples only", detail)]
 
 
 def _replay_error(replay: Replay) -> QualityRow:
@@ -348,9 +353,9 @@ def _replay_error(replay: Replay) -> QualityRow:
             f"Gains are upper bounds, because {reason}.",
         )
     detail = (
-        "The replay of the unchanged run takes exactly as long as the measured one."
+        "Replaying the unchanged run takes exactly as long as was measured."
         if error == 0
-        else f"The replay of the unchanged run differs from the measured one by {_little(error)}."
+        else f"Replaying the unchanged run differs from the measured time by {_little(error)}."
     )
     if error <= REPLAY_PASS:
         return QualityRow("replay_error", Status.PASS, "The replay reproduces the run", detail)

@@ -25,10 +25,14 @@ def _window(found: DevicesResult) -> list[QualityRow]:
     start_s, end_s = (moment / 1e9 for moment in found.window_ns)
     detail = (
         f"A profiler watched the devices for {format_seconds(end_s - start_s)}, from "
-        f"{format_seconds(start_s)} on: figures of the devices are about that time, and findings "
-        "from them have no seconds for the run."
+        f"{format_seconds(start_s)} on: device figures cover that time, and findings from them "
+        "give no seconds for the whole run."
     )
-    return [QualityRow("device_window", Status.INFO, "Devices were watched for a part", detail)]
+    return [
+        QualityRow(
+            "device_window", Status.INFO, "Devices were profiled for part of the run", detail
+        )
+    ]
 
 
 def _communication(results: Results, found: DevicesResult) -> list[QualityRow]:
@@ -41,21 +45,22 @@ def _communication(results: Results, found: DevicesResult) -> list[QualityRow]:
             QualityRow(
                 "device_communication",
                 Status.WARN,
-                "No kernel communicates",
-                f"The job has {results.trace.world_size} ranks, and no device ran a communication "
-                "kernel: the profile misses them, or the ranks did not communicate meanwhile.",
+                "No communication kernels",
+                f"The job has {results.trace.world_size} ranks, and no device ran a "
+                "communication kernel: the profile misses them, or the ranks did not "
+                "communicate during it.",
             )
         ]
     matching = found.communication
     if matching.reason is not None:
-        detail = f"Waiting and transfer of communication kernels are not known: {matching.reason}."
+        detail = f"Waiting and transfer in communication kernels are unknown: {matching.reason}."
         title = "Communication kernels were not matched"
         return [QualityRow("device_communication", Status.WARN, title, detail)]
     spread = format_seconds(matching.end_spread_s or 0.0)
     detail = (
         f"{counted(matching.matched, 'collective')} matched over ranks.{_unmatched(matching)} "
         f"Kernels of one collective end within {spread} of each other (99 %): "
-        "the clocks are no farther apart."
+        "so the clocks differ by no more than that."
     )
     title = "Communication kernels were matched"
     return [QualityRow("device_communication", Status.PASS, title, detail)]
@@ -72,8 +77,8 @@ def _launches(found: DevicesResult) -> QualityRow:
     rows = sum(sum(device.use.rows) for device in found.devices)
     share = min(found.unlinked_rows / rows, 1.0) if rows else 0.0
     detail = (
-        f"{found.unlinked_rows:,} device rows have no launch in the trace; gaps before them count "
-        "as other, never as waiting for the host."
+        f"{found.unlinked_rows:,} device rows have no launch in the trace; gaps before them "
+        "count as other, never as waiting for the host."
     )
     unfit = [device.idle_reason for device in found.devices if device.idle_reason]
     if share > MOST_UNLINKED and unfit:

@@ -168,7 +168,7 @@ def combined_text(top: Sequence[Finding], gain_s: float | None, of: Wholes) -> s
     replayed = [saving for saving in counted if saving.edits]
     if gain_s is None or len(replayed) < 2:
         return None
-    which = "they" if len(replayed) == len(top) else "the two with a number"
+    which = "they" if len(replayed) == len(top) else "the two with an estimate"
     if len(replayed) < len(counted):
         which = "the two that can be replayed"
     is_bound = any(saving.is_bound for saving in replayed)
@@ -250,9 +250,9 @@ def _unknown_efficiency(results: Results) -> str | None:
 
 def _found_nothing(results: Results) -> str:
     if why_spoiled(results.damage, Need.EVERY_RANK):
-        return "Nothing to fix was found on the recorded ranks by themselves"
+        return "Nothing to fix was found on the recorded ranks alone"
     if any(damage.id == "endings" for damage in results.damage):
-        return "Up to then nothing to fix was found"
+        return "Up to that point nothing to fix was found"
     return "Nothing to fix was found"
 
 

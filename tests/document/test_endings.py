@@ -40,7 +40,10 @@ def trace_of(
         (Ending(EndKind.KILLED, 99), "killed by signal 99 in MPI_Allreduce"),
         (
             Ending(EndKind.UNKNOWN),
-            "no sign of an end, last seen in MPI_Allreduce: killed from outside or still running",
+            (
+                "no record of how it ended, last seen in MPI_Allreduce: killed from outside, or "
+                "still running"
+            ),
         ),
         (
             Ending(EndKind.EXITED, 1, raised=ERROR),
@@ -122,8 +125,9 @@ def test_a_run_stopped_by_its_user_names_no_rank(signals: list[str]) -> None:
 def test_a_run_of_which_nothing_tells_the_end() -> None:
     trace = trace_of({0: Ending(EndKind.UNKNOWN)}, at_s={0: 6.0})
     assert account_of_ends(trace) == (
-        "The run was cut short, 6.00 s after the start (rank 0: no sign of an end, last seen in "
-        "MPI_Allreduce: killed from outside or still running)."
+        "The run was cut short, 6.00 s after the start (rank 0: no record of how it ended, last "
+        "seen in "
+        "MPI_Allreduce: killed from outside, or still running)."
     )
 
 
@@ -144,11 +148,15 @@ def test_a_run_that_ended_well_needs_no_account() -> None:
 @pytest.mark.parametrize(
     ("count", "host", "told"),
     [
-        (1, "node0", ["the kernel ended 1 process for want of memory meanwhile on this host", ""]),
+        (
+            1,
+            "node0",
+            ["the kernel ended 1 process for lack of memory on this host at that time", ""],
+        ),
         (
             2,
             "node0",
-            ["the kernel ended 2 processes for want of memory meanwhile on this host"] * 2,
+            ["the kernel ended 2 processes for lack of memory on this host at that time"] * 2,
         ),
         (2, "node1", ["", ""]),
     ],

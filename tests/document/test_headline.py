@@ -57,4 +57,4 @@ def test_an_idle_device_fails_and_says_what_was_lost(
 def test_a_profile_without_devices_says_so(tmp_path: Path) -> None:
     _, document = judged(profile(busy=0.0), tmp_path)
     assert document["verdict"]["efficiency"]["id"] == "parallel_efficiency"
-    assert "No work of an accelerator was recorded" in document["verdict"]["sentence"]
+    assert "No accelerator activity was recorded" in document["verdict"]["sentence"]

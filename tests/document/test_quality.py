@@ -187,6 +187,4 @@ def test_what_is_noted_of_many_ranks_is_said_once() -> None:
 
 def test_an_exact_replay_is_said_to_be_exact() -> None:
     row = rows(training_run(Plan(steps=5)))["replay_error"]
-    assert row.detail == (
-        "The replay of the unchanged run takes exactly as long as the measured one."
-    )
+    assert row.detail == ("Replaying the unchanged run takes exactly as long as was measured.")

@@ -87,7 +87,8 @@ def test_a_killed_rank_comes_first() -> None:
     found = verdict(analyze_trace(training_run(Plan(steps=20), change=kill)))
     assert found["sentence"].startswith("The run was cut short 6.73 s after the start: rank 1 was ")
     assert (
-        "killed by SIGKILL (9). Up to then nothing to fix was found: 4 ranks" in found["sentence"]
+        "killed by SIGKILL (9). Up to that point nothing to fix was found: 4 ranks"
+        in found["sentence"]
     )
 
 

@@ -108,7 +108,7 @@ def test_weak_scaling_without_samples_counts_by_size() -> None:
     ("more", "words"),
     [
         (lambda _: 1.0, ""),
-        (lambda p: p**0.5, "1, 1.41 and 2 times the work: what was added is lost"),
+        (lambda p: p**0.5, "1, 1.41 and 2 times the work: the added work counts as lost"),
         (lambda p: 1.0 / p, "Where a size did less work, its speed-up is overstated"),
         (lambda p: 1.0 if p == 1 else 0.95, ""),
     ],
@@ -119,7 +119,7 @@ def test_a_job_that_was_to_finish_earlier_is_judged_by_time(
     study = scaling(trained(more_work=more), weak=False)
     assert study.growth.basis == "option"
     assert words in study.growth.sentence
-    assert (study.growth.sentence == "Strong scaling, as asked for.") is not bool(words)
+    assert (study.growth.sentence == "Strong scaling, as requested.") is not bool(words)
     assert speedups(study) == pytest.approx([1, 2, 4])
 
 

@@ -61,7 +61,7 @@ THROUGHPUT = Measure(
     "throughput", "throughput", "samples/s", False, lambda run: run.throughput.samples_per_s
 )
 STEP = Measure("step", "median step time", "s", True, lambda run: run.throughput.step_s_median)
-STEP_P95 = Measure("step_p95", "step time that 95 % stay below", "s", True, _p95)
+STEP_P95 = Measure("step_p95", "95th percentile of the step time", "s", True, _p95)
 EPOCH = Measure("epoch", "median epoch time", "s", True, lambda run: run.throughput.epoch_s_median)
 FOCUS = Measure("focus", "length of the focus of analysis", "s", True, _focus)
 WALL = Measure("wall", "wall time", "s", True, _wall)
@@ -88,10 +88,10 @@ def solution(target: str, *, series: str, at_most: bool, value: float) -> Measur
 def choose(runs: Sequence[StudyRun]) -> tuple[Measure, str]:
     """The measure that answers best whether training became faster, and why it was taken."""
     if all(run.throughput.samples_per_s.value is not None for run in runs):
-        return THROUGHPUT, "every run told its samples, and evaluation and waiting count in it"
+        return THROUGHPUT, "every run reports its samples, and it includes evaluation and waiting"
     steps = {run.throughput.steps for run in runs}
     if len(steps) == 1 and min(steps) > 0:
-        return WALL, f"every run did {min(steps):,} steps, and all that a run does counts in it"
+        return WALL, f"every run did {min(steps):,} steps, and it includes all that a run does"
     if all(run.throughput.step_s_median.value is not None for run in runs):
-        return STEP, "the runs did different numbers of steps, so that whole runs are not alike"
+        return STEP, "the runs did different numbers of steps, so whole runs are not comparable"
     return WALL, "not every run has steps"

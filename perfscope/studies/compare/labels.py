@@ -39,7 +39,7 @@ def sentence_of(row: Comparison, found: Compare) -> str:
     change = format_change(row.ratio)
     if row.answer is Answer.UNKNOWN or row.interval is None:
         return (
-            f"It cannot be told whether {side} differs from {against}: {row.reason}. "
+            f"It is unknown whether {side} differs from {against}: {row.reason}. "
             f"Measured: {values} ({change})."
         )
     interval = format_changes(row.interval)
@@ -51,8 +51,8 @@ def sentence_of(row: Comparison, found: Compare) -> str:
         limit = f"{100 * (found.factor - 1):.3g} %"
         return f"{side} is as fast as {against} within {limit}: {told}"
     reach = (
-        f" With {runs} and this noise only a difference of {100 * row.detectable:.0f} % or more is "
-        f"detected in {10 * POWER:.0f} of 10 cases; more repeats detect smaller ones."
+        f" With {runs} and this noise only differences of {100 * row.detectable:.0f} % or more "
+        f"are detectable ({100 * POWER:.0f} % power); more repeats detect smaller ones."
         if row.detectable is not None
         else ""
     )

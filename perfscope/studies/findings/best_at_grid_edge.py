@@ -64,7 +64,10 @@ def judge(study: Sweep) -> StudyFinding:
         ID,
         Status.INFO if unsure else Status.WARN,
         title=TITLE,
-        summary=f"It was fastest with {shown}, where the grid ends: beyond may be faster.{unsure}",
+        summary=(
+            f"It was fastest with {shown}, the edge of the grid: values beyond it may be "
+            f"faster.{unsure}"
+        ),
         confidence=Confidence.LOW if unsure or study.noise.reason else Confidence.MEDIUM,
         evidence=tuple(_evidence(edge) for edge in free),
         actions=tuple(
@@ -88,7 +91,7 @@ def _edge(study: Sweep, best: Result, axis: Axis) -> _Edge | None:
         return None
     number, inside = float(value), float(inner)
     beyond = _beyond(number, inside)
-    what = "a switch has no third value" if number > inside else "there is no smaller number"
+    what = "a switch has only two values" if number > inside else "there is no smaller number"
     limit = "" if beyond is not None else what
     if beyond is not None and beyond > number:
         limit = _machine_limit(study, best, neighbor, beyond / number if number else 2.0)
@@ -127,7 +130,7 @@ def _machine_limit(study: Sweep, best: Result, neighbor: Result | None, factor: 
         return ""
     if ours * factor <= study.plan.cpus:
         return ""
-    return f"more would need more than the {study.plan.cpus} CPUs that there are"
+    return f"larger values need more than the {study.plan.cpus} CPUs available"
 
 
 def _is_inside(study: Sweep, number: int, edges: list[_Edge]) -> bool:
@@ -137,9 +140,9 @@ def _is_inside(study: Sweep, number: int, edges: list[_Edge]) -> bool:
 
 def _closed_summary(edges: list[_Edge]) -> str:
     if not edges:
-        return "Smaller and larger values of every number were tried beside the best one."
+        return "Smaller and larger values than the best were tried for every number."
     shown = "; ".join(f"{edge.axis}={edge.value}: {edge.limit}" for edge in edges)
-    return f"Where the best one is at the end of its numbers, nothing is beyond: {shown}."
+    return f"Where the best value is the last one, none beyond it is possible: {shown}."
 
 
 def _evidence(edge: _Edge) -> Evidence:

@@ -10,7 +10,7 @@ from perfscope.studies.scaling.series import Point
 from perfscope.units import format_share
 
 ID = "communication_at_scale"
-TITLE = "Communication takes too much of the time at this scale"
+TITLE = "Communication limits scaling"
 DESCRIPTION = (
     "Looks at the share of the ranks' time that moving data takes (waiting for late ranks is not "
     "counted) and whether it grows with the size of the job."
@@ -34,7 +34,7 @@ def judge(study: Scaling) -> StudyFinding:
         return _quiet(
             Status.PASS,
             f"Moving data takes {format_share(last)} of the time, but no more than with fewer "
-            "ranks: it is not a question of scale.",
+            "ranks: it is not a matter of scale.",
         )
     return _finding(study, several, shares)
 
@@ -77,9 +77,12 @@ def _finding(study: Scaling, several: list[Point], shares: list[float]) -> Study
             for point, share in zip(several, shares, strict=True)
         ),
         actions=(
-            "Give each rank more work between exchanges: larger batches, or several for each.",
-            "Send less or later: overlap with the backward pass, fusion, 16-bit gradients.",
-            "See whether the largest run gets the bandwidth of its network: perfscope analyze.",
+            "Give each rank more work between exchanges: larger batches, or gradient accumulation.",
+            "Send less, or hide it: overlap with the backward pass, fusion, 16-bit gradients.",
+            (
+                "Check whether the largest run reaches the bandwidth of its network: perfscope "
+                "analyze."
+            ),
         ),
         runs=(last.representative.label,),
     )
@@ -87,9 +90,9 @@ def _finding(study: Scaling, several: list[Point], shares: list[float]) -> Study
 
 def _means(study: Scaling) -> str:
     if not (study.growth.is_strong or study.growth.is_weak):
-        return "What each rank has to exchange does not become less with more ranks."
+        return "The data that each rank exchanges does not shrink with more ranks."
     work = "is divided over" if study.growth.is_strong else "grows with"
-    return f"The work {work} the ranks; what each has to exchange does not become less."
+    return f"The work {work} the ranks; the data that each exchanges does not shrink."
 
 
 def _has_unmatched(run: StudyRun) -> bool:

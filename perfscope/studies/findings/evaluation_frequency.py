@@ -41,7 +41,7 @@ class _Growth:
 def judge(study: Scaling) -> StudyFinding:
     """Whether a phase of these kinds happens more often with more ranks."""
     if len(study.points) < 2:
-        return _quiet(Status.NOT_APPLICABLE, "Runs of one size cannot show what grows.")
+        return _quiet(Status.NOT_APPLICABLE, "Runs of a single size cannot show growth.")
     first, last = study.points[0].representative, study.points[-1].representative
     phases = [phase for phase in last.result.phases if phase.kind in KINDS]
     if not phases:
@@ -49,7 +49,8 @@ def judge(study: Scaling) -> StudyFinding:
     found = [growth for phase in phases if (growth := _growth(study, phase)) is not None]
     if not found:
         return _quiet(
-            Status.PASS, "Evaluation and output happen as often for the same training at each size."
+            Status.PASS,
+            "Evaluation and output happen equally often for the same training at every size.",
         )
     worst = max(found, key=lambda growth: growth.excess_s)
     return _finding(study, worst, (first, last))
@@ -110,7 +111,7 @@ def _finding(study: Scaling, worst: _Growth, runs: tuple[StudyRun, StudyRun]) ->
             f"For each {per} trained, “{phase.label}” happens {worst.times:.3g} times as often "
             f"with {sizes[1]}. It takes {format_seconds(worst.seconds)} there, "
             f"{format_share(worst.share)} of the run; {format_seconds(worst.excess_s)} of that "
-            f"come from doing it more often."
+            "is due to doing it more often."
         ),
         gain=Gain(worst.excess_s, share=worst.excess_s / last.focus_s),
         confidence=Confidence.MEDIUM if phase.source == "sampled" else Confidence.HIGH,
@@ -124,10 +125,10 @@ def _finding(study: Scaling, worst: _Growth, runs: tuple[StudyRun, StudyRun]) ->
         ),
         actions=(
             (
-                f"{DOINGS[phase.kind]} after a fixed number of {per}s trained, not after what "
-                "becomes shorter when the job grows, such as an epoch divided by the ranks."
+                f"{DOINGS[phase.kind]} after a fixed number of {per}s trained, not after "
+                "something that shrinks as the job grows, such as an epoch divided by the ranks."
             ),
-            "Let all ranks share the work, or move it beside the training.",
+            "Share the work among all ranks, or run it alongside training.",
         ),
         runs=(last.label,),
     )

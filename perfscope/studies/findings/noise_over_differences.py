@@ -32,8 +32,8 @@ def judge(study: Sweep) -> StudyFinding:
             ID,
             Status.NOT_MEASURED,
             title="Whether differences are larger than the noise",
-            summary=f"It is not known, because {noise.reason}: run the sweep with --repeat 3.",
-            actions=("perfscope sweep --resume --repeat 3 adds the repeats that are missing.",),
+            summary=f"This is unknown, because {noise.reason}: run the sweep with --repeat 3.",
+            actions=("perfscope sweep --resume --repeat 3 adds the missing repeats.",),
         )
     evidence = (
         Evidence("Noise of one run (relative standard deviation)", noise.noise or 0.0, "share"),
@@ -45,7 +45,7 @@ def judge(study: Sweep) -> StudyFinding:
             ID,
             Status.PASS,
             title="The best configuration stands out from the noise",
-            summary="Its lead over every other one is larger than the noise explains.",
+            summary="Its lead over every other configuration is larger than noise explains.",
             confidence=Confidence.HIGH,
             evidence=evidence,
         )
@@ -60,16 +60,18 @@ def _hidden(study: Sweep, near: list[Result], evidence: tuple[Evidence, ...]) ->
     more = f" and {len(near) - MOST_NAMED} more" if len(near) > MOST_NAMED else ""
     summary = (
         "No configuration is slower than the fastest by more than the noise between repeats "
-        "explains: this sweep does not tell which is best."
+        "explains: this sweep does not show which is best."
         if everyone
         else f"Within the noise of the fastest, and so perhaps the best: {names}{more}."
     )
     if noise.repeats_needed is not None:
         count = max(noise.repeats_needed, study.plan.repeat + 1)
-        action = f"perfscope sweep --resume --repeat {count}: about so many repeats would tell the "
+        action = (
+            f"perfscope sweep --resume --repeat {count}: about that many repeats would tell the "
+        )
         action += "two fastest apart."
     else:
-        action = "Choose among them by something else, such as memory: they are too near to tell."
+        action = "Choose among them by something else, such as memory: they are too close to call."
     return StudyFinding(
         ID,
         Status.WARN if everyone else Status.INFO,

@@ -12,7 +12,7 @@ from perfscope.studies.scaling.series import Point
 from perfscope.units import format_seconds, format_share
 
 ID = "serial_phase"
-TITLE = "A serial part bounds what more ranks can give"
+TITLE = "A serial part limits the speed-up"
 DESCRIPTION = (
     "Looks in strong scaling for phases whose time does not shrink with the job, and fits Amdahl's "
     "law to the run time: with a serial share s no size is more than 1/s times as fast."
@@ -43,11 +43,14 @@ class _Serial:
 def judge(study: Scaling) -> StudyFinding:
     """Whether time that does not shrink takes enough of the largest run to bound it."""
     if len(study.points) < 2:
-        return _quiet(Status.NOT_APPLICABLE, "Runs of one size cannot show what does not shrink.")
+        return _quiet(
+            Status.NOT_APPLICABLE, "Runs of a single size cannot show what does not scale."
+        )
     if not study.growth.is_strong:
         grows = "grows" if study.growth.is_weak else "is uneven"
         return _quiet(
-            Status.NOT_APPLICABLE, f"Where the work {grows} no phase is expected to become shorter."
+            Status.NOT_APPLICABLE,
+            f"Where the work {grows}, no phase is expected to become shorter.",
         )
     if len(study.fitting) < 2 or study.fitting[0] != 0:
         return _quiet(
@@ -60,13 +63,11 @@ def judge(study: Scaling) -> StudyFinding:
     law = study.whole.amdahl
     bound = _bound_share(study, law)
     if not serial and bound < thresholds.SERIAL_SHARE_WARN:
-        return _quiet(
-            Status.PASS, "No phase that takes time stays as long as it was with fewer ranks."
-        )
+        return _quiet(Status.PASS, "No phase that takes time fails to scale with the ranks.")
     worst = max(serial, key=lambda found: found.share) if serial else None
     share = worst.share if worst else bound
     if share < thresholds.SERIAL_SHARE_WARN:
-        return _quiet(Status.PASS, f"What does not shrink takes {format_share(share)} of the run.")
+        return _quiet(Status.PASS, f"What does not scale takes {format_share(share)} of the run.")
     return _finding(study, worst, share)
 
 
@@ -137,20 +138,23 @@ def _finding(study: Scaling, worst: _Serial | None, share: float) -> StudyFindin
         evidence.append(Evidence("Amdahl: serial share", law.serial_share, "share"))
         evidence.append(Evidence("Amdahl: speed-up at most", law.most_speedup, ""))
     elif isinstance(law, str):
-        summary += f". The bound itself is not told: {law}"
+        summary += f". The limit itself is not known: {law}"
     alone = worst is not None and worst.ranks == 1 and last.ranks > 1
     who = "one rank does it while the others wait" if alone else "every rank does all of it"
     return StudyFinding(
         id=ID,
         status=Status.FAIL if share >= thresholds.SERIAL_SHARE_FAIL else Status.WARN,
-        title=f"{what} does not become shorter and bounds the speed-up",
+        title=f"{what} does not scale and limits the speed-up",
         summary=f"{summary}.",
         confidence=Confidence.HIGH if len(study.fitting) > 2 and worst else Confidence.MEDIUM,
         evidence=tuple(evidence),
         actions=(
-            f"Distribute it over all ranks ({who}), or do it beside the training.",
-            "Do it less often where that is enough.",
-            "Until then more ranks are paid for and not used: choose the size from the table.",
+            f"Distribute it over all ranks ({who}), or run it alongside training.",
+            "Do it less often if that suffices.",
+            (
+                "Until then, additional ranks cost more than they gain: choose the size from the "
+                "table."
+            ),
         ),
         references=REFERENCES,
         runs=(last.representative.label,),
@@ -158,7 +162,7 @@ def _finding(study: Scaling, worst: _Serial | None, share: float) -> StudyFindin
 
 
 def _quiet(status: Status, summary: str) -> StudyFinding:
-    title = "No serial part bounds the speed-up" if status is Status.PASS else TITLE
+    title = "No serial part limits the speed-up" if status is Status.PASS else TITLE
     return StudyFinding(ID, status, title, summary, confidence=Confidence.HIGH)
 
 

@@ -7,7 +7,7 @@ from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding
 from perfscope.studies.scaling.scaling import Scaling
 
 ID = "throughput_without_time"
-TITLE = "Throughput scales and the run time does not"
+TITLE = "Throughput scales but run time does not"
 DESCRIPTION = (
     "Compares the speed-up of the throughput that a log shows (samples of a step over its median "
     "time, or samples per second) with that of the run time: they part where time is lost outside "
@@ -18,13 +18,13 @@ DESCRIPTION = (
 def judge(study: Scaling) -> StudyFinding:
     """Whether the throughput of the largest size promises what its run time does not keep."""
     if len(study.points) < 2:
-        return _quiet(Status.NOT_APPLICABLE, "Runs of one size cannot show it.")
+        return _quiet(Status.NOT_APPLICABLE, "Runs of a single size cannot show it.")
     rate, whole = study.throughput[-1], study.whole.values[-1]
     known = [value for value in (rate.step_speedup, rate.speedup) if value is not None]
     if not known or whole.speedup is None:
         return _quiet(
             Status.NOT_MEASURED,
-            "The samples of a step are not known in every run: tell them with "
+            "The samples of a step are not known in every run: report them with "
             "perfscope.step(samples=N), or use a framework that does.",
         )
     shown = max(known)
@@ -57,17 +57,17 @@ def _finding(study: Scaling, name: str, shown: float, gained: float) -> StudyFin
     why = (
         f"The job trains on {grown:.2f} times as many samples as with {first}."
         if is_more_work
-        else "The time is lost outside of the steps: in evaluation, input, start of epochs."
+        else "The time is lost outside the steps: in evaluation, input or the start of epochs."
     )
     actions = (
         ("Give each rank its own part of the data, or divide the steps by the number of ranks.",)
         if is_more_work
-        else ("See in the composition of the time which part does not shrink, and cure that one.",)
+        else ("Find the part that does not shrink under “Where the time goes”, and fix that.",)
     )
     return StudyFinding(
         id=ID,
         status=Status.FAIL if shown / gained >= thresholds.TIME_BEHIND_FAIL else Status.WARN,
-        title=f"With {size} {name} is {shown:.2f} times as high, but the run only "
+        title=f"With {size} {name} is {shown:.2f} times as high, but the run is only "
         f"{gained:.2f} times as fast",
         summary=f"Against {first}. {why}",
         confidence=Confidence.HIGH,
@@ -75,15 +75,13 @@ def _finding(study: Scaling, name: str, shown: float, gained: float) -> StudyFin
             Evidence(f"Speed-up of {name.removeprefix('the ')}", shown, ""),
             Evidence("Speed-up of the run time", gained, "", "the same"),
         ),
-        actions=(*actions, "Judge sizes by the time to the result, not by samples per second."),
+        actions=(*actions, "Judge sizes by time to result, not by samples per second."),
         runs=(last.label,),
     )
 
 
 def _quiet(status: Status, summary: str) -> StudyFinding:
-    title = (
-        "Throughput promises no more than the run time keeps" if status is Status.PASS else TITLE
-    )
+    title = "Throughput and run time scale alike" if status is Status.PASS else TITLE
     return StudyFinding(ID, status, title, summary, confidence=Confidence.HIGH)
 
 

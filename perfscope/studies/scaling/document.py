@@ -245,7 +245,7 @@ def _limit(study: Scaling) -> str:
     if values[name] >= 0.95:
         return ""
     size = study.axis.count(study.points[-1].size)
-    return f" What limits it most at {size} is {LIMITS[name]}: {format_ratio(values[name])}."
+    return f" Main limit at {size}: {LIMITS[name]}, {format_ratio(values[name])}."
 
 
 def _status(efficiency: float, findings: Sequence[Finding]) -> str:
@@ -257,7 +257,7 @@ def _status(efficiency: float, findings: Sequence[Finding]) -> str:
 
 def notes(study: Scaling) -> list[str]:
     """What may make the runs incomparable."""
-    found = [f"{run.label} does not count: {reason}." for run, reason in study.left_out]
+    found = [f"{run.label} is left out: {reason}." for run, reason in study.left_out]
     names = sorted({name for run in study.counted for name in run.result.run.versions})
     for name in names:
         texts = {run.result.run.versions.get(name, "") for run in study.counted} - {""}
@@ -269,8 +269,8 @@ def notes(study: Scaling) -> list[str]:
     for point, shared in zip(study.points, study.oversubscribed, strict=True):
         if shared:
             found.append(
-                f"With {study.axis.count(point.size)} threads shared CPUs: {shared}. What that "
-                "size lost to it says nothing about more CPUs, so no law is fitted to it."
+                f"With {study.axis.count(point.size)} threads shared CPUs: {shared}. Its loss "
+                "says nothing about larger machines, so no law is fitted to it."
             )
     for point in study.points:
         samples = [done for run in point.runs if (done := trained_samples(run))]
@@ -281,6 +281,7 @@ def notes(study: Scaling) -> list[str]:
             )
     if any(len(point.runs) < 2 for point in study.points):
         found.append(
-            "A size with a single run has no spread: repeat runs to tell differences from noise."
+            "A size with a single run has no spread: repeat the runs to tell differences from "
+            "noise."
         )
     return found

@@ -101,13 +101,13 @@ def growth(
     if wanted is not None:
         return _asked_for(sizes, told, is_weak=wanted)
     if told is None or sizes[-1] <= 1:
-        sentence = "One size alone neither scales strongly nor weakly."
+        sentence = "A single size shows neither strong nor weak scaling."
         return Growth(STRONG, "none", told.work if told else None, same, sentence)
     word = _word(told, sizes)
-    head = f"{word.capitalize()} scaling, told from {told.what}: "
+    head = f"{word.capitalize()} scaling, detected from {told.what}: "
     if word == UNEVEN:
         sentence = (
-            f"Uneven work, told from {told.what}: {_listed(told.work)} times the work at "
+            f"Uneven work, detected from {told.what}: {_listed(told.work)} times the work at "
             f"{_listed(sizes)} times the size. Speed-ups are of the same work: each time is "
             "divided by the work done in it."
         )
@@ -125,13 +125,15 @@ def _asked_for(sizes: Shares, told: _Told | None, *, is_weak: bool) -> Growth:
     work = told.work if told is not None else None
     if is_weak:
         grew = counted is not None and counted[-1] > SAME_WORK
-        sentence = "Weak scaling, as asked for."
+        sentence = "Weak scaling, as requested."
         if counted is not None and grew and not _are_near(counted, sizes):
             sentence += f" The sizes did {_listed(counted)} times the work, which is what counts."
         return Growth(WEAK, "option", work, counted if counted and grew else sizes, sentence)
-    sentence = "Strong scaling, as asked for."
+    sentence = "Strong scaling, as requested."
     if counted is not None and max(counted) > SAME_WORK:
-        sentence += f" The sizes did {_listed(counted)} times the work: what was added is lost."
+        sentence += (
+            f" The sizes did {_listed(counted)} times the work: the added work counts as lost."
+        )
     if counted is not None and min(counted) < 1 / SAME_WORK:
         sentence += " Where a size did less work, its speed-up is overstated."
     return Growth(STRONG, "option", work, (1.0,) * len(sizes), sentence)

@@ -109,7 +109,7 @@ def _verdict(sweep: Sweep) -> tuple[str, str]:
         words: sum(result.status == status for result in sweep.results)
         for status, words in (
             (FAILED, "failed"),
-            (REFUSED, "not run for want of CPUs"),
+            (REFUSED, "not run (too few CPUs)"),
             (MISSING, "not run yet" if plan.search is None else "not tried"),
         )
     }
@@ -145,12 +145,12 @@ def _lead(sweep: Sweep) -> str:
     assert slowest.speed is not None
     lead = f", {fastest.speed / slowest.speed:.2f} times the slowest"
     if sweep.noise.reason:
-        return f"{lead}; whether that is more than noise is not known, as {sweep.noise.reason}"
+        return f"{lead}; whether that exceeds the noise is unknown, as {sweep.noise.reason}"
     others = len(sweep.noise.numbers) - 1
     if others:
         noun = "configuration is" if others == 1 else "configurations are"
         return f"{lead}; {others} other {noun} within the noise of it"
-    return f"{lead}, and by more than noise explains"
+    return f"{lead}, which is more than noise explains"
 
 
 def _written(value: float) -> str:
@@ -162,7 +162,7 @@ def _how_measured(sweep: Sweep) -> list[tuple[str, str]]:
     found = [
         (
             sweep.objective.label,
-            f"{sweep.objective.meaning} Of several runs of a configuration the median counts."
+            f"{sweep.objective.meaning} The median of a configuration’s runs counts."
             + (f" It is used because {sweep.objective_reason}." if sweep.objective_reason else ""),
         ),
         (

@@ -21,14 +21,14 @@ class Objective:
 
 
 SAMPLES = Objective(
-    "samples_per_s", "Throughput", "samples/s", "Training samples of all ranks in a second."
+    "samples_per_s", "Throughput", "samples/s", "Training samples per second, all ranks together."
 )
 STEPS = Objective(
-    "steps_per_s", "Steps in a second", "steps/s", "One divided by the median time of a step."
+    "steps_per_s", "Steps per second", "steps/s", "One divided by the median time of a step."
 )
 RUNS = Objective(
     "runs_per_h",
-    "Runs in an hour",
+    "Runs per hour",
     "runs/h",
     "One hour divided by the wall time of the whole run, start-up and shutdown included.",
 )
@@ -81,7 +81,7 @@ def caution(plan: StoredPlan, runs: Sequence[SweepRun], objective: Objective) ->
     if objective is STEPS and (names := _varied_in_command(plan)):
         found.append(f"steps of commands that differ in {names} {MAY_DIFFER}")
     if objective is RUNS and (what := _uneven_work(_analyzed(runs))):
-        found.append(f"the runs did {what}, so a shorter run is no faster one")
+        found.append(f"the runs did {what}, so a shorter run need not be a faster one")
     return "; ".join(found)
 
 
@@ -124,7 +124,7 @@ def _not_to_search(why: str) -> UsageError:
     return UsageError(
         "--search has nothing to compare configurations by.",
         why=f"{why[0].upper()}{why[1:]}, and their samples are not known.",
-        action="Tell them with perfscope.step(samples=...) in the program, print the speed and "
+        action="Report them with perfscope.step(samples=...) in the program, print the speed and "
         "name it with --throughput, or leave --search out.",
     )
 
@@ -193,6 +193,6 @@ def _comparable(runs: Sequence[SweepRun]) -> tuple[Objective, str]:
 
 def _why_none(one: SweepRun, objective: Objective) -> str:
     if one.run is None or objective.id == PRINTED:
-        return "it stands nowhere in the output"
+        return "it does not appear in the output"
     told = one.run.throughput
     return (told.samples_per_s if objective is SAMPLES else told.step_s_median).reason or ""

@@ -48,7 +48,7 @@ def _parts(ours: SpeedFactors, theirs: SpeedFactors) -> list[FactorRatio]:
     for name, label in (
         ("ranks", "ranks"),
         ("parallel_efficiency", "parallel efficiency"),
-        ("work_speed", "work of a rank in a second outside communication"),
+        ("work_speed", "work per rank and second outside communication"),
     ):
         a, b = getattr(ours, name), getattr(theirs, name)
         if a and b:
@@ -93,7 +93,7 @@ def _memory(ours: SpeedFactors, theirs: SpeedFactors) -> list[str]:
 def _sentence(sweep: Sweep, ratio: float, parts: list[FactorRatio]) -> str:
     speed = f"{ratio:.2f} times the {sweep.objective.unit}"
     if not parts:
-        return f"{speed}; what it is made of was not measured in both."
+        return f"{speed}; its factors were not measured in both."
     shown = [part for part in parts if abs(part.ratio - 1) >= NOTABLE]
     if not shown:
         return f"{speed}; no factor differs by {100 * NOTABLE:.0f} % or more."

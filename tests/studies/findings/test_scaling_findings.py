@@ -134,7 +134,7 @@ def test_steps_that_scale_in_a_run_that_does_not(has_batch: bool) -> None:
     assert found.status is Status.WARN
     values = [item.value for item in found.evidence]
     assert values == [pytest.approx(4.0), pytest.approx(3.0)]
-    assert "outside of the steps" in found.summary
+    assert "outside the steps" in found.summary
 
 
 def test_ranks_that_each_train_on_all_data() -> None:

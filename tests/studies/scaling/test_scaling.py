@@ -306,7 +306,7 @@ def test_runs_that_failed_are_no_fast_ones() -> None:
     assert study.whole == whole.whole
     found = scaling_document.body(study)
     assert [row.run for row in found.left_out] == [0, 4]
-    assert "killed does not count: it did not end by itself: rank 1 was killed." in found.notes
-    assert "8-ranks does not count: it ended with exit code 1." in found.notes
+    assert "killed is left out: it did not end by itself: rank 1 was killed." in found.notes
+    assert "8-ranks is left out: it ended with exit code 1." in found.notes
     with pytest.raises(UsageError, match="None of the runs counts"):
         scaling([killed, failed])

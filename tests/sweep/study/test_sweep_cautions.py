@@ -110,4 +110,4 @@ def test_a_throughput_that_matches_nothing_is_said_loudly() -> None:
     one = replace(runs[0], printed=quality.Quality("img", 3.0))
     partly = measure(plan, [one, runs[1]])
     assert partly.caution == ""
-    assert "nowhere in the output" in partly.objective_reason
+    assert "does not appear in the output" in partly.objective_reason

@@ -213,7 +213,7 @@ def test_best_inside_or_where_nothing_is_beyond_is_no_finding() -> None:
     ("values", "best", "word"),
     [
         (("0", "200"), "0", "no smaller number"),
-        (("0", "1"), "1", "no third value"),
+        (("0", "1"), "1", "only two values"),
         (("0", "1"), "0", "no smaller number"),
     ],
 )
@@ -345,7 +345,7 @@ def test_the_verdict_counts_what_was_not_measured() -> None:
     runs = [made_sweep_run(plan, ("1",), 10.0), failed_run(plan, ("2",), "killed", "killed by X")]
     document = judged(measure(plan, runs))
     sentence = document["verdict"]["sentence"]
-    assert "1 of 3 failed; 1 of 3 not run for want of CPUs" in sentence
+    assert "1 of 3 failed; 1 of 3 not run (too few CPUs)" in sentence
     statuses = [row["status"] for row in document["sweep"]["configurations"]]
     assert statuses == ["measured", "failed", "refused"]
     assert list(problems(document, Study)) == []
