@@ -50,19 +50,31 @@ class _Match:
     shift_ns: int
 
 
-def merge(parts: Sequence[Part]) -> Trace:
-    """The trace of one run; what was joined and how, and what was left aside, is in its notes."""
+def merge(parts: Sequence[Part], unread: Sequence[str] = ()) -> Trace:
+    """The trace of one run; what was joined and how, and what was left aside, is in its notes.
+
+    Where there is more than one part, `Trace.choices` say in a sentence what became of each.
+
+    Args:
+        parts: what was read.
+        unread: what could not be.
+    """
+    beside: list[str] = []
+    aside = list(unread)
     ordered = sorted(parts, key=lambda part: tuple(Format).index(part.trace.format))
     run = ordered[0]
     for part in ordered[1:]:
         if part.trace.format.is_report:
             run.trace.tool_reports += part.trace.tool_reports
             run.trace.notes += [f"{part.source.text}: {note}" for note in part.trace.notes]
+            beside.append(part.text)
             continue
         found = _match(run.trace, part)
         if isinstance(found, str):
             run.trace.notes.append(f"{part.text} was left aside: {found}.")
+            aside.append(f"{part.text}, because {found}")
             continue
+        beside.append(part.text)
         added = _adopt(run.trace, part.trace, found)
         run.trace.tool_reports += part.trace.tool_reports
         moved = format_seconds(abs(found.shift_ns) * NS)
@@ -72,7 +84,16 @@ def merge(parts: Sequence[Part]) -> Trace:
             f"{'it added ' + ', '.join(added) if added else 'it had nothing to add'}."
         )
         run.trace.notes += [f"{part.source.text}: {note}" for note in part.trace.notes]
+    if beside or aside:
+        run.trace.choices.append(_became(run, beside, aside))
     return run.trace
+
+
+def _became(run: Part, beside: Sequence[str], aside: Sequence[str]) -> str:
+    """What became of everything that was found."""
+    used = f"; beside it {', '.join(beside)}" if beside else ""
+    left = f"; left aside: {'; '.join(aside)}" if aside else ""
+    return f"The run is {run.text}{used}{left}."
 
 
 def _match(run: Trace, part: Part) -> _Match | str:

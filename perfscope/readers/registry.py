@@ -51,8 +51,8 @@ def open_traces(paths: Sequence[Path], options: ReadOptions | None = None) -> Tr
     failures = [error for error in opened if isinstance(error, UnreadableInputError)]
     if not parts:
         raise failures[0]
-    trace = merge(parts)
-    trace.choices += detection.choices
+    trace = merge(parts, [error.what.rstrip(".") for error in failures])
+    trace.choices = [*detection.choices, *trace.choices]
     trace.notes += [
         *detection.choices,
         *detection.notes,

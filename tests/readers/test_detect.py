@@ -247,20 +247,27 @@ def test_a_name_that_is_no_text_can_be_read(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_several_kinds_is_accounted_for(tmp_path: Path) -> None:
-    """What was found is said at once, and what became of it where it is read."""
+    """What was found, what of it is the run, what is beside it, and what was left aside."""
     sample = REPOSITORY / "sample_traces" / "horovod_straggler"
     shutil.copytree(sample, tmp_path / "trace")
     talp = {"name": "Global", "elapsedTime": 10**9, "parallelEfficiency": 0.5}
     for name in ("a.json", "b.json"):
         (tmp_path / name).write_text(json.dumps({"popMetrics": [talp]}))
     write(tmp_path / "readme.txt", b"nothing to see")
+    write(tmp_path / "cut.json", b'{"rocprofiler-sdk-tool": [')
+    write(tmp_path / "mprofile.dat", b"CMDLINE python x.py\nMEM 1.5 1795000000.5\n")
     trace = open_traces([tmp_path])
     assert trace.format is Format.PERFSCOPE
     assert len(trace.tool_reports) == 2
-    (said,) = trace.choices
+    said, became = trace.choices
     assert "1 file of perfscope" in said
     assert "2 files of talp" in said
     assert "files of no known format: readme.txt, " in said
+    assert f"The run is {tmp_path}/trace (perfscope); beside it {tmp_path}/a.json (talp)" in became
+    used, left = became.split("; left aside: ")
+    assert "b.json (talp)" in used
+    assert "cut.json cannot be read as a profile of rocprofv3" in left
+    assert "mprofile.dat (mprof), because it does not say which rank it is of" in left
 
 
 def test_results_of_perfscope_beside_a_trace_are_no_unknown_files(tmp_path: Path) -> None:

@@ -24,6 +24,11 @@ NSYS = Form(
     no_steps="no NVTX range is called like a step (`step 12`): name one around each step",
 )
 
+NO_MPI = (
+    "no report holds a call of MPI (nsys profile --trace=cuda,nvtx,mpi): how long ranks waited for "
+    "each other is not known"
+)
+
 
 def _recognizes(place: Place) -> bool:
     if place.is_directory or not place.raw.startswith(MAGIC):
@@ -46,6 +51,8 @@ def open_nsys(paths: Sequence[Path], options: ReadOptions) -> Trace:
     notes += [note for _, said in read for note in said]
     trace = joined(files, notes, paths, options, NSYS)
     trace.notes += _doubts_on_world(trace)
+    if len(trace.ranks) > 1 and not any(len(rank.operations) for rank in trace.ranks):
+        trace.not_recorded = {**trace.not_recorded, "communication": NO_MPI}
     return trace
 
 

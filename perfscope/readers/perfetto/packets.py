@@ -9,7 +9,8 @@ import struct
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import field
-from typing import Any
+from sys import intern
+from typing import Any, NamedTuple
 
 from perfscope.readers.common.protobuf import Part
 from perfscope.structures import dataclass
@@ -23,7 +24,32 @@ MOST_DEPTH = 64
 MOST_EVENTS = 3_000_000
 """Of a file: each becomes an object of Python."""
 Event = dict[str, Any]
+Fields = dict[int, list[int | Part]]
 INTERNED = {1: "category", 2: "name", 3: "annotation", 29: "value"}
+
+
+class Happened(NamedTuple):
+    """A track event, as small as it can be kept: there may be millions.
+
+    Attributes:
+        moment: when, in ns of the trace's clock.
+        kind: BEGIN, END, INSTANT or COUNTER.
+        track: its uuid.
+        name: of what begins or happens.
+        category: of the same.
+        facts: its annotations.
+        arrows: "s" or "f" and the number of each flow.
+        value: of a counter.
+    """
+
+    moment: int
+    kind: int
+    track: int
+    name: str = ""
+    category: str = ""
+    facts: tuple[tuple[str, Any], ...] = ()
+    arrows: tuple[tuple[str, int], ...] = ()
+    value: float | None = None
 
 
 class TooManyError(ValueError):
@@ -83,7 +109,7 @@ class Packets:
             track.unit = _text(_members(inner), 6)
 
     @staticmethod
-    def _own(track: Track, told: dict[int, list[int | Part]], *, is_thread: bool) -> None:
+    def _own(track: Track, told: Fields, *, is_thread: bool) -> None:
         track.pid = _int(told, 1)
         if is_thread:
             track.tid = _int(told, 2)
@@ -114,8 +140,8 @@ class Packets:
             own_tid = self._lanes.setdefault(uuid, FIRST_LANE + len(self._lanes))
         return track.pid or 0, own_tid
 
-    def events(self) -> Iterator[tuple[int, int, dict[int, list[int | Part]], int]]:
-        """Time in ns, kind, fields and sequence of each track event, in the order of the file."""
+    def events(self) -> Iterator[Happened]:
+        """Each track event, in the order of the file."""
         for packet in self._packets():
             told = _members(packet)
             sequence = _int(told, 10) or 0
@@ -126,10 +152,21 @@ class Packets:
                     self._count += 1
                     if self._count > MOST_EVENTS:
                         raise TooManyError
-                    fields = _members(part)
-                    yield moment, _int(fields, 9) or 0, fields, sequence
+                    yield self._happened(moment, _members(part), sequence)
 
-    def _keep(self, sequence: int, told: dict[int, list[int | Part]]) -> None:
+    def _happened(self, moment: int, fields: Fields, sequence: int) -> Happened:
+        kind, track = _int(fields, 9) or 0, track_of(fields)
+        if kind == END:
+            return Happened(moment, kind, track)
+        if kind == COUNTER:
+            return Happened(moment, kind, track, value=counter_value(fields))
+        name = self.word(fields, 23, "name", sequence)
+        category = self.word(fields, 22, "category", sequence)
+        facts = tuple((intern(key), v) for key, v in self.annotations(fields, sequence).items())
+        arrows = tuple(flows(fields))
+        return Happened(moment, kind, track, intern(name), intern(category), facts, arrows)
+
+    def _keep(self, sequence: int, told: Fields) -> None:
         """What a packet says of those that follow it on its sequence."""
         if (_int(told, 13) or 0) & 1:  # what was said before is void
             self._words.pop(sequence, None)
@@ -159,7 +196,7 @@ class Packets:
                 start = value if _int(one, 3) else None
                 self._clocks[sequence, clock] = (start, scale, base - value * scale)
 
-    def _moment(self, sequence: int, told: dict[int, list[int | Part]]) -> int | None:
+    def _moment(self, sequence: int, told: Fields) -> int | None:
         value = _int(told, 8)
         if value is None:
             return None
@@ -173,14 +210,14 @@ class Packets:
             self._clocks[sequence, clock] = (value, scale, base)
         return base + value * scale
 
-    def word(self, fields: dict[int, list[int | Part]], plain: int, kind: str, by: int) -> str:
+    def word(self, fields: Fields, plain: int, kind: str, by: int) -> str:
         """A text of an event, written out or by its number; `by` is the sequence."""
         if text := _text(fields, plain):
             return text
         number = _int(fields, 10 if kind == "name" else 3 if kind == "category" else 1)
         return self._words.get(by, {}).get((kind, number), "") if number is not None else ""
 
-    def annotations(self, fields: dict[int, list[int | Part]], sequence: int) -> dict[str, Any]:
+    def annotations(self, fields: Fields, sequence: int) -> dict[str, Any]:
         """Facts of an event that are numbers, truths or texts."""
         found: dict[str, Any] = {}
         for part in _parts(fields, 4):
@@ -190,7 +227,7 @@ class Packets:
                 found[name] = value
         return found
 
-    def _value(self, told: dict[int, list[int | Part]], sequence: int) -> Any:
+    def _value(self, told: Fields, sequence: int) -> Any:
         if 2 in told:
             return bool(_int(told, 2))
         if 3 in told or 4 in told:
@@ -202,23 +239,23 @@ class Packets:
         return _text(told, 6) if 6 in told else None
 
 
-def _members(part: Part) -> dict[int, list[int | Part]]:
-    found: dict[int, list[int | Part]] = {}
+def _members(part: Part) -> Fields:
+    found: Fields = {}
     for number, value in part.fields():
         found.setdefault(number, []).append(value)
     return found
 
 
-def _parts(told: dict[int, list[int | Part]], number: int) -> list[Part]:
+def _parts(told: Fields, number: int) -> list[Part]:
     return [one for one in told.get(number, []) if isinstance(one, Part)]
 
 
-def _int(told: dict[int, list[int | Part]], number: int) -> int | None:
+def _int(told: Fields, number: int) -> int | None:
     value = told[number][-1] if number in told else None
     return value if isinstance(value, int) else None
 
 
-def _text(told: dict[int, list[int | Part]], number: int) -> str:
+def _text(told: Fields, number: int) -> str:
     value = told[number][-1] if number in told else None
     return value.text if isinstance(value, Part) else ""
 
@@ -233,7 +270,7 @@ def _double(value: int | Part) -> float | None:
     return float(struct.unpack("<d", value.data)[0])
 
 
-def counter_value(fields: dict[int, list[int | Part]]) -> float | int | None:
+def counter_value(fields: Fields) -> float | int | None:
     """What a counter stands at."""
     if 44 in fields:
         return _double(fields[44][-1])
@@ -241,7 +278,7 @@ def counter_value(fields: dict[int, list[int | Part]]) -> float | int | None:
     return None if value is None else _signed(value)
 
 
-def flows(fields: dict[int, list[int | Part]]) -> Iterator[tuple[str, int]]:
+def flows(fields: Fields) -> Iterator[tuple[str, int]]:
     """The arrows that begin or end at an event: "s" or "f" and their numbers."""
     for number, phase in ((47, "s"), (48, "f")):
         for value in fields.get(number, []):
@@ -249,6 +286,6 @@ def flows(fields: dict[int, list[int | Part]]) -> Iterator[tuple[str, int]]:
                 yield phase, int(struct.unpack("<Q", value.data)[0])
 
 
-def track_of(fields: dict[int, list[int | Part]]) -> int:
+def track_of(fields: Fields) -> int:
     """The track of an event, 0 where none is told."""
     return _int(fields, 11) or 0

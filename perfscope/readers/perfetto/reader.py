@@ -5,6 +5,7 @@ They go through the decoder of Kineto's profiles, like Nsight Systems' tables.
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,22 @@ from perfscope.readers.kineto.made import contents_from
 from perfscope.readers.kineto.processes import split
 from perfscope.readers.kineto.reader import Form, joined, read_each
 from perfscope.readers.perfetto import packets
-from perfscope.readers.perfetto.packets import MOST_EVENTS, Event, Packets, TooManyError, Track
+from perfscope.readers.perfetto.packets import (
+    MOST_EVENTS,
+    Event,
+    Happened,
+    Packets,
+    TooManyError,
+    Track,
+)
+from perfscope.readers.perfetto.rocprof import as_kineto
 from perfscope.trace.model import Format, Trace
 
 PACKET_TAG, FACTS = 0x0A, "perfscope.export"
 KNOWN = {6, 8, 10, 11, 12, 13, 33, 35, 36, 41, 42, 56, 58, 59, 60, 87}
 """Fields that the first packet of a trace may begin with (trace_packet.proto)."""
 ACTION = "Copy the file again, or record again."
+NO_COMMUNICATION = "track events of other programs do not tell when ranks communicate"
 PERFETTO = Form(
     Format.PERFETTO,
     no_devices="the trace holds no slice of a device (category kernel, gpu_memcpy or gpu_memset)",
@@ -59,7 +69,10 @@ def _open(paths: Sequence[Path], options: ReadOptions) -> Trace:
         parts, said = split(contents)
         files += parts
         notes += said
-    return joined(files, notes, paths, options, PERFETTO)
+    trace = joined(files, notes, paths, options, PERFETTO)
+    if not trace.environment["is_export"]:
+        trace.not_recorded = {"communication": NO_COMMUNICATION, **trace.not_recorded}
+    return trace
 
 
 def _contents(path: Path) -> KinetoContents:
@@ -67,7 +80,7 @@ def _contents(path: Path) -> KinetoContents:
     content = texts.content_of(path, cut.append, ACTION)
     try:
         trace = Packets(content)
-        events = list(_events(trace))
+        happened = sorted(trace.events(), key=lambda one: one.moment)
     except DamagedError as error:
         raise UnreadableInputError(
             f"{path} cannot be read as a trace of Perfetto.",
@@ -80,13 +93,12 @@ def _contents(path: Path) -> KinetoContents:
             why=f"At most {MOST_EVENTS:,} are kept, as each takes memory.",
             action="Record a shorter part of the run.",
         ) from error
-    facts = next((e["args"].get("facts") for e in events if e.get("name") == FACTS), None)
+    facts = next((dict(one.facts).get("facts") for one in happened if one.name == FACTS), None)
     members = _members(facts)
-    shift = 1 if members else 0
-    for event in events:
-        event["pid"] -= shift  # an export numbers ranks from 1 on
-    kept = [event for event in events if event.get("name") != FACTS]
-    return contents_from(path, [*_names(trace, kept, shift), *kept], members, Process())
+    shift = 1 if members else 0  # an export numbers ranks from 1 on
+    happened = [one for one in happened if one.name != FACTS]
+    events = chain(_names(trace, happened, shift), _events(trace, happened, shift))
+    return contents_from(path, events, members, Process())
 
 
 def _members(facts: object) -> dict[str, Any]:
@@ -98,9 +110,10 @@ def _members(facts: object) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _names(trace: Packets, events: Sequence[Event], shift: int) -> Iterator[Event]:
+def _names(trace: Packets, happened: Sequence[Happened], shift: int) -> Iterator[Event]:
     """What processes and threads are called, in the order in which they are described."""
-    used = {(event["pid"], event["tid"]) for event in events}
+    tracks = dict.fromkeys(one.track for one in happened)
+    used = {(pid - shift, tid) for pid, tid in map(trace.place, tracks)}
     order: dict[int, int] = {}
     for uuid, track in list(trace.tracks.items()):
         pid, tid = trace.place(uuid)
@@ -119,30 +132,28 @@ def _named(name: str, pid: int, tid: int, value: str | int, key: str = "name") -
     return {"ph": "M", "name": name, "pid": pid, "tid": tid, "ts": 0, "args": {key: value}}
 
 
-def _events(trace: Packets) -> Iterator[Event]:
+def _events(trace: Packets, happened: Sequence[Happened], shift: int) -> Iterator[Event]:
     """Slices, arrows, instants and counters; what does not end lasts to the last event."""
     waiting: dict[int, list[Event]] = {}
     last = 0
-    for moment, kind, fields, sequence in sorted(trace.events(), key=lambda one: one[0]):
-        uuid = packets.track_of(fields)
-        at = moment + trace.offset_ns
+    for one in happened:
+        at = one.moment + trace.offset_ns
         last = max(last, at)
-        pid, tid = trace.place(uuid)
-        base: Event = {"pid": pid, "tid": tid, "ts": at}
-        if kind == packets.END:
-            stack = waiting.get(uuid)
+        pid, tid = trace.place(one.track)
+        base: Event = {"pid": pid - shift, "tid": tid, "ts": at}
+        if one.kind == packets.END:
+            stack = waiting.get(one.track)
             yield from [_ended(stack.pop(), at)] if stack else []
-        elif kind == packets.COUNTER:
-            yield from _counter(trace.tracks[uuid], base, packets.counter_value(fields))
+        elif one.kind == packets.COUNTER:
+            yield from _counter(trace.tracks[one.track], base, one.value)
         else:
-            base["name"] = trace.word(fields, 23, "name", sequence)
-            base["cat"] = trace.word(fields, 22, "category", sequence)
-            arrows = list(packets.flows(fields))
-            yield from (_arrow(base, *arrow) for arrow in arrows)
-            base["args"] = trace.annotations(fields, sequence)
-            if kind == packets.BEGIN:
-                waiting.setdefault(uuid, []).append({**base, "ph": "X"})
-            elif kind == packets.INSTANT and not arrows:
+            category, facts = as_kineto(one.category, one.name, dict(one.facts))
+            base |= {"name": one.name, "cat": category}
+            yield from (_arrow(base, *arrow) for arrow in one.arrows)
+            base["args"] = facts
+            if one.kind == packets.BEGIN:
+                waiting.setdefault(one.track, []).append({**base, "ph": "X"})
+            elif one.kind == packets.INSTANT and not one.arrows:
                 yield {**base, "ph": "i", "s": "t"}
     yield from (_ended(event, last) for stack in waiting.values() for event in stack)
 
@@ -171,7 +182,7 @@ READER = Reader(
         efficiencies="of an export of perfscope",
         waits="collectives of such an export",
         phases="slices by their names, `ProfilerStep#N`",
-        devices="slices of the categories that PyTorch's profiler has",
+        devices="slices of the categories that PyTorch's profiler or rocprofv3 has",
         counters="yes",
         clock="where it has a snapshot of the wall clock",
     ),

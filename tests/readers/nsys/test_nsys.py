@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from perfscope.errors import UnreadableInputError
+from perfscope.metrics.compute import compute
 from perfscope.readers.registry import open_trace, open_traces
 from perfscope.trace.devices import LAUNCH_UNKNOWN, DeviceKind
 from perfscope.trace.model import Format, Rank, Trace
@@ -112,6 +113,15 @@ def test_files_of_ranks_are_joined(tmp_path: Path) -> None:
         (1, 71, "node1"),
     ]
     assert trace.communicators[0].members == (0, 1)
+
+
+def test_ranks_whose_calls_of_mpi_were_not_traced_have_no_efficiency(tmp_path: Path) -> None:
+    for rank in range(2):
+        tables = {k: rows for k, rows in steps_of(5 + rank).items() if not k.startswith("MPI_")}
+        write_export(tmp_path / f"rank{rank}.sqlite", tables)
+    found = compute(open_traces([tmp_path])).efficiency.parallel_efficiency
+    assert found.value is None
+    assert "--trace=cuda,nvtx,mpi" in (found.reason or "")
 
 
 def test_the_rank_may_stand_in_the_name_of_a_file(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.readers.perfetto import packets
 from perfscope.readers.registry import open_trace
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.devices import DeviceKind
 from perfscope.trace.model import Format, Trace
 from tests.support.environments import REPOSITORY
 from tests.support.trace_invariants import check_trace
@@ -85,6 +87,35 @@ def test_slices_nest_and_end_in_their_order(tmp_path: Path) -> None:
     lengths = {trace.names[row["name"]]: int(row["t1"] - row["t0"]) for row in rank.phases}
     assert lengths == {"train_step": 1000, "evaluate": 200}
     assert trace.origin_unix_ns == NOW
+    assert compute(trace).efficiency.parallel_efficiency.value is None
+
+
+def test_kernels_and_copies_of_rocprofv3_are_work_of_devices(tmp_path: Path) -> None:
+    """Tracks of agents stand beside the process that launched their work, below no process."""
+
+    def slices(track: int, kind: str, name: str, begin: int, end: int, **facts: int) -> bytes:
+        told = proto.text(22, kind) + proto.text(23, name)
+        told += b"".join(proto.annotation(*fact) for fact in facts.items())
+        return proto.event(proto.BEGIN, track, begin, told) + proto.event(proto.END, track, end)
+
+    agents = [proto.track(uuid, proto.text(2, f"AGENT [{uuid}]")) for uuid in (2, 3)]
+    path = tmp_path / "7_results.pftrace"
+    parts = [
+        slices(1, "marker_api", "evaluate", NOW, NOW + 900),
+        slices(1, "hip_api", "hipLaunchKernel", NOW + 100, NOW + 110, corr_id=8),
+        slices(2, "kernel_dispatch", "gemm", NOW + 300, NOW + 800, corr_id=8, agent=4, queue=1),
+        slices(3, "memory_copy", "MEMORY_COPY_DEVICE_TO_HOST", NOW + 810, NOW + 850, src_agent=4),
+    ]
+    path.write_bytes(made(*agents, *parts))
+    trace = open_trace(path)
+    check_trace(trace)
+    (rank,) = trace.ranks
+    assert rank.phases["kind"].tolist() == [PhaseKind.EVALUATE]
+    assert rank.devices is not None
+    rows = rank.devices.rows
+    assert rows["kind"].tolist() == [DeviceKind.COMPUTE, DeviceKind.MEMCPY]
+    assert rows["device"].tolist() == [4, 4]
+    assert rows["t0"][0] - rows["launch"][0] == 200
     assert compute(trace).efficiency.parallel_efficiency.value is None
 
 
