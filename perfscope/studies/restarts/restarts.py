@@ -6,9 +6,9 @@ from itertools import pairwise
 from statistics import median
 
 from perfscope.errors import UsageError
+from perfscope.metrics.attempts import Progress, progress
 from perfscope.schema.restarts import Attempt, CheckpointInterval, Restarts
 from perfscope.structures import dataclass
-from perfscope.studies.restarts.checkpoints import Checkpoints, checkpoints
 from perfscope.trace.model import Trace
 from perfscope.units import counted
 
@@ -76,8 +76,8 @@ def restarts(starts: Sequence[Start]) -> Restarts:
                 why="Attempts of one job follow each other.",
                 action="Give the recordings of one job alone, or compare runs: perfscope compare.",
             )
-    found = [checkpoints(start.trace) for start in ordered]
-    attempts = tuple(_attempt(ordered, place, written) for place, written in enumerate(found))
+    found = [progress(start.trace) for start in ordered]
+    attempts = tuple(_attempt(ordered, place, done) for place, done in enumerate(found))
     return Restarts(
         attempts=attempts,
         elapsed_s=sum(one.gap_s + one.length_s for one in attempts),
@@ -89,24 +89,21 @@ def restarts(starts: Sequence[Start]) -> Restarts:
     )
 
 
-def _attempt(ordered: Sequence[Start], place: int, written: Checkpoints) -> Attempt:
+def _attempt(ordered: Sequence[Start], place: int, done: Progress) -> Attempt:
     start = ordered[place]
     trace, origin_s = start.trace, start.trace.origin_unix_ns / 1e9
     begun_s = (
         start.start_unix_s if place == 0 else max(start.start_unix_s, ordered[place - 1].end_unix_s)
     )
     length_s = max(start.end_unix_s - begun_s, 0.0)
-    stepping = [rank for rank in trace.ranks if len(rank.steps)]
-    first_ns = min((int(rank.steps["t0"].min()) for rank in stepping), default=None)
+    first_ns = done.first_step_ns
     at_s = start.end_unix_s if first_ns is None else origin_s + first_ns / 1e9
     start_up_s = min(max(at_s - begun_s, 0.0), length_s)
     ended_well, ending = _ending(start)
-    lost_s, lost_steps = 0.0, 0
-    if not ended_well:
-        last_ns = written.ends_ns[-1] if written.ends_ns else -1
-        lost_s = min(start.end_unix_s - (origin_s + last_ns / 1e9), length_s - start_up_s)
-        lost_s = max(lost_s, 0.0) if written.ends_ns else length_s - start_up_s
-        lost_steps = max((int((r.steps["t1"] > last_ns).sum()) for r in stepping), default=0)
+    lost_s = 0.0 if ended_well else length_s - start_up_s
+    if not ended_well and done.checkpoint_ends_ns:
+        saved_s = origin_s + done.checkpoint_ends_ns[-1] / 1e9
+        lost_s = max(min(start.end_unix_s - saved_s, lost_s), 0.0)
     return Attempt(
         label=start.label,
         path=trace.source,
@@ -116,12 +113,12 @@ def _attempt(ordered: Sequence[Start], place: int, written: Checkpoints) -> Atte
         start_up_s=start_up_s,
         kept_s=length_s - start_up_s - lost_s,
         lost_s=lost_s,
-        lost_steps=lost_steps,
-        steps=max((len(rank.steps) for rank in stepping), default=0),
+        lost_steps=0 if ended_well else done.redone_steps,
+        steps=done.steps,
         ranks=trace.world_size,
         hosts=len({rank.host for rank in trace.ranks}),
-        checkpoints=len(written.ends_ns),
-        checkpoint_s=written.seconds,
+        checkpoints=len(done.checkpoint_ends_ns),
+        checkpoint_s=done.checkpoint_s,
         ended_well=ended_well,
         ending=ending,
     )
@@ -141,16 +138,14 @@ def _ending(start: Start) -> tuple[bool, str]:
     return start.exit_code == 0, f"exit code {start.exit_code}"
 
 
-def _interval(
-    attempts: Sequence[Attempt], found: Sequence[Checkpoints]
-) -> CheckpointInterval | None:
+def _interval(attempts: Sequence[Attempt], found: Sequence[Progress]) -> CheckpointInterval | None:
     failures = sum(not one.ended_well for one in attempts)
     count = sum(one.checkpoints for one in attempts)
     cost_s = sum(one.checkpoint_s for one in attempts) / count if count else 0.0
     if not failures or cost_s <= 0:
         return None
     running_s = sum(one.length_s for one in attempts) / failures
-    apart = [(b - a) / 1e9 for one in found for a, b in pairwise(one.ends_ns)]
+    apart = [(b - a) / 1e9 for one in found for a, b in pairwise(one.checkpoint_ends_ns)]
     return CheckpointInterval(
         seconds=median(apart) if apart else None,
         best_s=math.sqrt(2 * cost_s * running_s),
