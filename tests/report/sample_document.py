@@ -11,12 +11,11 @@ from perfscope.schema.write import plain
 from tests.report import sample_parts as parts
 from tests.report.sample_activities import activities
 from tests.report.sample_causes import causes, collective_cost, wait_states
-from tests.report.sample_horovod import horovod
+from tests.report.sample_horovod import horovod, tensors
 from tests.report.sample_hostile import attacked
 from tests.report.sample_losses import losses
 from tests.report.sample_parts import Json, Shape, metric
 from tests.report.sample_stacks import memory_lines, stacks
-from tests.report.sample_tensors import tensors
 from tests.report.sample_timeline import timeline
 from tests.support.least_document import least
 

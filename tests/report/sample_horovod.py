@@ -1,42 +1,53 @@
-"""Horovod in the result documents of made-up runs."""
+"""Horovod in the result documents of made-up runs, and its timeline."""
 
-from tests.report.sample_parts import Json, Shape
+from perfscope.schema import horovod as declared
+from tests.report.sample_parts import Shape
 
 
-def horovod(shape: Shape) -> Json:
+def horovod(shape: Shape) -> declared.Horovod:
     """Horovod's thread on each rank; rank 0 waits 50 ms in each step."""
+    steps, ranks = shape.steps, shape.ranks
+    sizes = declared.FusionBytes(240, 4, 104_488.0, 104_488)
+    calls = {"MPI_Allreduce": 240}
     locations = [
-        {
-            "rank": rank,
-            "thread": 4000 + rank,
-            "data_s": 1.25,
-            "control_s": 9.5,
-            "other_s": 0.0,
-            "idle_s": 6.0,
-            "control_cycles": 12_345,
-            "data_calls": {"MPI_Allreduce": 240},
-            "data_bytes": 25_000_000,
-            "fusion_bytes": {
-                "allreduces": 240,
-                "least": 4,
-                "median": 104_488.0,
-                "most": 104_488,
-            },
-        }
-        for rank in range(shape.ranks)
+        declared.HorovodLocation(
+            rank, 4000 + rank, 1.25, 9.5, 0.0, 6.0, 12_345, calls, 25_000_000, sizes
+        )
+        for rank in range(ranks)
     ]
-    waits = [0.05] + [0.0] * (shape.ranks - 1)
-    transfers = [0.002] * shape.ranks
-    return {
-        "locations": locations,
-        "exposed": {
-            "reason": None,
-            "wait_s_by_rank": [wait * shape.steps for wait in waits],
-            "transfer_s_by_rank": [transfer * shape.steps for transfer in transfers],
-            "step_wait_s_median_by_rank": waits,
-            "step_transfer_s_median_by_rank": transfers,
-            "steps": list(range(shape.steps)),
-            "step_wait_s": [waits] * shape.steps,
-            "step_transfer_s": [transfers] * shape.steps,
-        },
-    }
+    waits, transfers = (0.05, *[0.0] * (ranks - 1)), (0.002,) * ranks
+    exposed = declared.HorovodExposed(
+        None,
+        tuple(wait * steps for wait in waits),
+        tuple(transfer * steps for transfer in transfers),
+        waits,
+        transfers,
+        tuple(range(steps)),
+        (waits,) * steps,
+        (transfers,) * steps,
+    )
+    return declared.Horovod(tuple(locations), exposed)
+
+
+def tensors(shape: Shape) -> declared.Tensors:
+    """What a timeline tells of a run in which rank 1 is always last."""
+    others = shape.ranks - 2
+    return declared.Tensors(
+        tuple(range(shape.ranks)),
+        window_s=12.0,
+        negotiations=declared.Negotiations(320, 80, 1, 4.1, 4.02, 0.0513),
+        reason=None,
+        wait_s_by_rank={"ALLREDUCE": (1.01, 0.0, *[0.99] * others)},
+        last_by_rank=(0, 80, *[0] * others),
+        first_by_rank=(80, 0, *[0] * others),
+        late_s_by_rank=(0.0, 3.9, *[0.0] * others),
+        start_late_s_by_rank=(0.0, 0.12, *[0.0] * others),
+        activities=(
+            declared.TensorActivity("ALLREDUCE", 80, 0.0566, 0.3034, 0),
+            declared.TensorActivity("MPI_ALLREDUCE", 80, 0.05, 0.29, 1),
+        ),
+        fusions=declared.TensorFusions(20, declared.Spread(1, 4.0, 4), None),
+        cycles=0,
+        tensor_count=1,
+        tensors=(declared.TensorSkew("<script>alert(1)</script>", 80, 4096, 4.02, 1, 1.0),),
+    )

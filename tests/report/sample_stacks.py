@@ -1,6 +1,17 @@
 """Sampled stacks and lines that keep memory of a made-up run, as analysis.json holds them."""
 
-from tests.report.sample_parts import Json, Shape
+from perfscope.schema.common import Place
+from perfscope.schema.resources import (
+    MemoryLine,
+    MemoryLines,
+    MemoryLinesOfRank,
+    MissingStacks,
+    StackNode,
+    Stacks,
+    StacksOfPhase,
+    TopFunction,
+)
+from tests.report.sample_parts import Shape
 
 CALLS = (
     (-1, "<module>", "examples/train.py", 300, True, 1.0, 0.0),
@@ -12,62 +23,36 @@ CALLS = (
 )
 
 
-def stacks(shape: Shape) -> Json:
+def stacks(shape: Shape) -> Stacks:
     """One phase in which `CALLS` share the time evenly over the ranks."""
     seconds = 10.0 * shape.ranks
-    shown = list(range(min(shape.ranks, 8)))
-    place = {"function": "backward", "file": "examples/train.py", "line": 160}
-    return {
-        "reason": None,
-        "hz": 100.0,
-        "ranks": list(range(shape.ranks)),
-        "missing": [{"rank": 0, "reason": "a file of it is damaged"}],
-        "paused_s": 60.0,
-        "waiting_s": 3.0,
-        "phases": [
-            {
-                "id": "train",
-                "label": "Training",
-                "seconds": seconds * 1.25,
-                "sampled_s": seconds,
-                "ranks": shown,
-                "nodes": [
-                    {
-                        "parent": parent,
-                        "function": function,
-                        "file": file,
-                        "line": line,
-                        "is_user": is_user,
-                        "seconds": share * seconds,
-                        "self_s": own * seconds,
-                        "seconds_by_rank": [share * 10.0 for _ in shown],
-                    }
-                    for parent, function, file, line, is_user, share, own in CALLS
-                ],
-                "nodes_left_out": 3,
-                "left_out_s": 0.01,
-                "top": [place | {"is_user": True, "self_s": 3.5, "total_s": 3.5}],
-            }
-        ],
-        "phases_left_out": 0,
-    }
+    shown = tuple(range(min(shape.ranks, 8)))
+    by_rank = (10.0,) * len(shown)
+    nodes = tuple(
+        StackNode(
+            parent,
+            function,
+            file,
+            line,
+            is_user,
+            seconds=share * seconds,
+            self_s=own * seconds,
+            seconds_by_rank=tuple(share * whole for whole in by_rank),
+        )
+        for parent, function, file, line, is_user, share, own in CALLS
+    )
+    top = TopFunction("backward", "examples/train.py", 160, True, 3.5, 3.5)
+    train = StacksOfPhase(
+        "train", "Training", seconds * 1.25, seconds, shown, nodes, 3, 0.01, (top,)
+    )
+    missing = MissingStacks(0, "a file of it is damaged")
+    return Stacks(None, 100.0, tuple(range(shape.ranks)), (missing,), 60.0, 3.0, (train,), 0)
 
 
-def memory_lines() -> Json:
+def memory_lines() -> MemoryLines:
     """A line of rank 0 that keeps memory."""
-    line = {"function": "remember", "file": "examples/train.py", "line": 77}
-    inner = {"function": "ones", "file": "numpy/core.py", "line": 5}
-    return {
-        "reason": None,
-        "ranks": [
-            {
-                "rank": 0,
-                "engine": "memray 1.20.0",
-                "reason": None,
-                "window_s": [4.0, 12.0],
-                "is_whole_life": False,
-                "kept_bytes": 30 << 20,
-                "lines": [{**line, "kept_bytes": 25 << 20, "count": 400, "allocator": inner}],
-            }
-        ],
-    }
+    inner = Place("numpy/core.py", 5, "ones")
+    line = MemoryLine("remember", "examples/train.py", 77, 25 << 20, 400, inner)
+    kept = 30 << 20
+    rank = MemoryLinesOfRank(0, "memray 1.20.0", None, (4.0, 12.0), False, kept, (line,))
+    return MemoryLines(None, (rank,))
