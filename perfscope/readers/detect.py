@@ -311,14 +311,14 @@ class Detection:
 
         Directories that are traces are added to `alone`, and what belongs to them to `known`.
         """
-        of_directories = [reader for reader in self.readers if reader.is_directory]
-        count = 0
+        count, is_run = 0, False
         for folder, folders, names in os.walk(path):
             place = Path(folder)
             here = Place(place, is_directory=True)
-            reader = next((r for r in of_directories if r.recognizes(here)), None)
-            if reader and place == path:
-                of_directories = []  # those within a run are no runs to choose from
+            # those within a run are no runs to choose from
+            reader = None if is_run else self._directory_reader(here)
+            if place == path:
+                is_run = reader is not None
             elif reader:
                 known.update(reader.companions(place))
                 alone.append(Source(reader, (place,), is_named=False))
@@ -333,6 +333,9 @@ class Detection:
                 yield file
             is_deepest = len(place.relative_to(path).parts) >= DEEPEST
             folders[:] = [] if is_deepest else sorted(n for n in folders if place / n not in known)
+
+    def _directory_reader(self, place: Place) -> Reader | None:
+        return next((r for r in self.readers if r.is_directory and r.recognizes(place)), None)
 
     def _unknown(self, place: Place) -> UnreadableInputError:
         known = "; ".join(reader.description for reader in self.readers)

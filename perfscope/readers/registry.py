@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import overload
 
 from perfscope.errors import UnreadableInputError
 from perfscope.progress import stage
 from perfscope.readers.common.blocks import MOST_BOMBS, GrowthError, not_tried
 from perfscope.readers.detect import Detection, Reader, ReadOptions, Source
 from perfscope.readers.merge import Part, merge
+from perfscope.readers.recording import reader as recording
 from perfscope.readers.secrets import without_secrets
 from perfscope.registry import members
 from perfscope.trace.model import Trace
@@ -22,6 +24,26 @@ def readers() -> tuple[Reader, ...]:
     """All readers, the most special first."""
     found: list[Reader] = members("perfscope.readers", "READER")
     return tuple(sorted(found, key=lambda reader: (reader.is_generic, reader.format.value)))
+
+
+class _OwnFirst(Sequence[Reader]):
+    """All readers, perfscope's own first: those of other tools are loaded where it is none."""
+
+    def __iter__(self) -> Iterator[Reader]:
+        yield recording.READER
+        yield from (reader for reader in readers() if reader is not recording.READER)
+
+    def __len__(self) -> int:
+        return len(readers())
+
+    @overload
+    def __getitem__(self, place: int) -> Reader: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Reader]: ...
+
+    def __getitem__(self, place: int | slice) -> Reader | Sequence[Reader]:
+        return tuple(self)[place]
 
 
 def open_trace(path: Path, options: ReadOptions | None = None) -> Trace:
@@ -42,7 +64,7 @@ def open_traces(paths: Sequence[Path], options: ReadOptions | None = None) -> Tr
         UnreadableInputError: nothing is at one of them, or no reader knows it.
     """
     stage("reading")
-    detection = Detection(readers())
+    detection = Detection(_OwnFirst())
     for path in paths:
         detection.add(path)
     options = options or ReadOptions()
