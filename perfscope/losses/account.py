@@ -62,7 +62,7 @@ def loss_account(results: Results, replay: Replay) -> LossAccount:
         _Making(results, replay, places, own, waits).entries(), SMALL * (life_ns - outside_ns)
     )
     savings = Savings(replay, waits.steps)
-    priced = [replace(entry, saving=savings.of(entry)) for entry in entries[:MOST_PRICED]]
+    priced = [_priced(entry, savings) for entry in entries[:MOST_PRICED]]
     return LossAccount(
         life_ns=life_ns,
         window_ns=life_ns - outside_ns,
@@ -70,6 +70,13 @@ def loss_account(results: Results, replay: Replay) -> LossAccount:
         entries=(*priced, *entries[MOST_PRICED:]),
         steps=waits.steps,
     )
+
+
+def _priced(entry: Entry, savings: Savings) -> Entry:
+    """An entry with what it costs, and the pattern that only a replay tells."""
+    if savings.is_chained(entry):
+        entry = replace(entry, pattern=LossPattern.CHAINED)
+    return replace(entry, saving=savings.of(entry))
 
 
 class _Making:

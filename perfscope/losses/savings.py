@@ -27,6 +27,9 @@ PASSING = (LossPattern.WINDOW, LossPattern.BURSTS, LossPattern.ONCE)
 BY_TURNS = (LossPattern.VARYING, LossPattern.SYSTEM, LossPattern.ALTERNATING)
 """Patterns of what falls on one rank now and on another one then."""
 
+CHAINED = 0.25
+"""Of what dealing work out should save by the waiting for it; less where a result is needed."""
+
 GOES_WHOLLY = frozenset(
     {
         *(Activity.GARBAGE_COLLECTION, Activity.DATA_PREPARATION, Activity.NETWORK),
@@ -63,9 +66,28 @@ class Savings:
             return self.without_turns(entry.ns)
         if (activity := entry.cause.activity) is not None:
             return self.without_activity(activity, edits_of(entry))
-        if entry.without or entry.pattern in BY_TURNS:
+        if entry.without or entry.pattern in (*BY_TURNS, LossPattern.CHAINED):
             return self.bound(edits_of(entry))
         return self.replayed(edits_of(entry))
+
+    def is_chained(self, entry: Entry) -> bool:
+        """Whether others wait for what a rank does though it were dealt out, step by step.
+
+        Work that all ranks do at the same time takes as long as its share then. Where one needs
+        the other's result first, nothing of it can be done on the others meanwhile.
+        """
+        if entry.pattern is not LossPattern.STATIC or entry.cause.kind is not LossKind.WAITING:
+            return False
+        ranks = len(self._replay.program.ranks) if self._replay.program is not None else 0
+        if 2 * len(entry.ranks) > ranks:
+            return False  # who causes it differs, as on a busy machine
+        cause = entry.cause
+        where = Edit(phase=cause.phase or None, function=cause.function, level=Level.SHARED)
+        found = self.replayed([where]) if ranks > 1 else None
+        if not isinstance(found, Saving):
+            return False
+        dealt_out_s = NS * entry.waiting_ns / (ranks - 1) * (1 - 1 / ranks)
+        return found.seconds < CHAINED * dealt_out_s
 
     def without_activity(
         self, activity: Activity, edits: Sequence[Edit], *, after: Sequence[Edit] = ()
@@ -163,7 +185,8 @@ def edits_of(entry: Entry) -> tuple[Edit, ...]:
 
     Work that is no training is left out. Ranks whose training work takes longer for a time become
     as fast as the others; work of which they always have more is dealt out evenly, and where each
-    step has another one, evenly within each step.
+    step has another one, evenly within each step. Of work whose result others need, half is left:
+    two ranks can do it at once.
     """
     cause = entry.cause
     if entry.without:
@@ -179,6 +202,8 @@ def edits_of(entry: Entry) -> tuple[Edit, ...]:
             ),
         )
     where = Edit(phase=cause.phase or None, function=cause.function)
+    if entry.pattern is LossPattern.CHAINED:
+        return (replace(where, ranks=entry.ranks, factor=0.5),)
     if entry.pattern in PASSING:
         return (replace(where, level=Level.AS_OTHERS, ranks=entry.ranks),)
     return (replace(where, level=Level.SHARED if entry.pattern in BY_TURNS else Level.EVEN),)

@@ -286,6 +286,7 @@ class LossPattern(Named):
     SERIAL = "serial", "by turns inside each step"
     VARYING = "varying", "by another rank each step"
     ALTERNATING = "alternating", "in turn, by each rank in steps of its own"
+    CHAINED = "chained", "in each step, by ranks whose result the others need"
     BURSTS = "bursts", "in few steps, much at a time"
     WINDOW = "window", "in one part of the run"
     ONCE = "once", "once"

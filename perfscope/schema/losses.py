@@ -33,9 +33,9 @@ class LossEntry:
         ranks, ranks_left_out: who did it, those that cost most first, and how many more there are.
         where: the function in which it was most, null unknown.
         pattern: `serial` is by turns inside each step, `varying` another rank each step,
-            `alternating` each rank in steps of its own that come back, `window`
-            one part of the run, `system` while those who are late have no CPU; null where there are
-            too few steps to tell.
+            `alternating` each rank in steps of its own that come back, `chained` work whose result
+            others need, `window` one part of the run, `system` while those who are late have no
+            CPU; null where there are too few steps to tell.
         is_certain: whether halves of the steps, drawn by lot, tell the same pattern; null where
             that is not asked.
         findings: ids of those whose change takes at least half of it away.

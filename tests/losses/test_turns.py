@@ -43,13 +43,13 @@ def test_turns_are_serial_in_every_step(name: str, count: int) -> None:
     assert entry.saving.seconds > 0
 
 
-def test_a_rank_that_works_while_the_other_only_waits_is_static() -> None:
+def test_a_rank_that_works_while_the_other_only_waits_is_chained() -> None:
     """Of two ranks that share a lock only one does anything under it: no turns are taken."""
     trace, _ = run("lock", 2)
     results = compute(trace, Options())
     account = loss_account(results, SegmentReplay(results))
     (entry,) = [one for one in account.entries if one.waiting_ns]
-    assert (entry.pattern, entry.ranks) == (LossPattern.STATIC, (1,))
+    assert (entry.pattern, entry.ranks) == (LossPattern.CHAINED, (1,))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -97,7 +97,7 @@ def _saving(entries: Sequence[Entry], savings: Savings, after: Sequence[Edit]) -
         return savings.without_activity(activity, list(edits), after=after)
     if first.pattern is LossPattern.SERIAL:
         return savings.without_turns(sum(one.ns for one in entries), after)
-    if first.pattern is LossPattern.ALTERNATING:
+    if first.pattern in (LossPattern.ALTERNATING, LossPattern.CHAINED):
         return savings.bound([edit for one in entries for edit in edits_of(one)], after=after)
     if first.pattern in BY_TURNS:
         return savings.bound([Edit(level=Level.SHARED)], after=after)

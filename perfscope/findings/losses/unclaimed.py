@@ -90,7 +90,7 @@ def _is_chance(run: Facts, group: Group, savings: Savings) -> bool:
         return False
     length_s = run.results.focus.length_ns * 1e-9
     pattern, least = group.entries[0].pattern, WORTH
-    if pattern is LossPattern.ALTERNATING:
+    if pattern in (LossPattern.ALTERNATING, LossPattern.CHAINED):
         return False
     if pattern is LossPattern.SERIAL and savings.usual_turns_s() >= WORTH * length_s:
         return False

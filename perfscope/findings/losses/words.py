@@ -105,6 +105,13 @@ OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
             "each part of it to all ranks."
         ),
     ),
+    LossPattern.CHAINED: (
+        "In each step {ranks} {work} while the others wait for the result",
+        (
+            "Deal this work out over all ranks, as a collective such as Allreduce does with sums, "
+            "or let the others do what does not need its result meanwhile."
+        ),
+    ),
     LossPattern.BURSTS: (
         "{ranks} {work} much longer in a few steps, and the others wait",
         (

@@ -152,3 +152,30 @@ def test_what_leaves_the_steps_altogether_is_no_bound(
     assert found.gain_basis is basis
     assert found.gain_s == pytest.approx(0.02 * STEPS, rel=0.1)
     assert found.gain_interval_s is not None
+
+
+def test_what_others_need_before_they_go_on_is_not_dealt_out_by_an_even_load() -> None:
+    """Rank 0 adds up for 40 ms of each step of 100 ms what rank 1 sends, and sends it back."""
+    main, adding = ("main", "/job/train.py", 40), ("add_up", "/job/train.py", 17)
+    builder = TraceBuilder(2, end_s=3.0 + 0.1 * STEPS)
+    ranks = [builder.rank(number).init(1.0).finalize(1.0 + 0.1 * STEPS) for number in (0, 1)]
+    for step in range(STEPS):
+        begin = 1.0 + 0.1 * step
+        sent, back = begin + 0.05, begin + 0.091
+        for rank in ranks:
+            for tick in range(5):
+                rank.stack(begin + 0.01 * tick + 0.002, [main, WORK])
+            rank.step(step, begin, begin + 0.1)
+        for tick in range(4):
+            ranks[0].stack(sent + 0.003 + 0.01 * tick, [main, adding])
+        ranks[1].stack(sent + 0.0002, [main, adding])
+        ranks[1].op("MPI_Send", sent + 0.0005, sent + 0.001, peer=0, tag=step, sent=1 << 20)
+        ranks[0].op("MPI_Recv", sent, sent + 0.001, peer=1, tag=step, received=1 << 20)
+        ranks[0].op("MPI_Send", back, back + 0.001, peer=1, tag=step, sent=1 << 20)
+        ranks[1].op("MPI_Recv", sent + 0.001, back + 0.001, peer=0, tag=step, received=1 << 20)
+    found = analyze_trace(builder.build()).findings["lost_to_chained_waiting"]
+    assert found.status.is_fault
+    assert found.ranks == (0,)
+    assert found.where[0].function == "add_up"
+    assert found.gain_s is not None
+    assert 0.2 * 0.04 * STEPS < found.gain_s <= 0.5 * 0.041 * STEPS, "up to half of it"
