@@ -74,8 +74,7 @@ def held_up(
 
 def _work_ns(results: Results, position: int) -> int:
     timeline: Timeline = results.timelines[position]
-    work = timeline.inside(results.focus) & ~IS_COMMUNICATION[timeline.accounts]
-    return int(timeline.lengths[work].sum())
+    return int(timeline.spent(results.focus)[0][~IS_COMMUNICATION].sum())
 
 
 def without(results: Results, own: Ints) -> tuple[Edit, ...]:

@@ -27,14 +27,16 @@ class WorkTags:
     """
 
     def __init__(self, program: Program, kind: Ints, kinds: int) -> None:
-        alone = np.flatnonzero(program.fixed_ns > 0)
-        row = np.concatenate([program.work.row, alone])
-        tag = np.concatenate([kind, np.full(len(alone), kinds)])
-        ns = np.concatenate([program.work.ns, program.fixed_ns[alone]])
-        order = np.argsort(row, kind="stable")
-        self.tag: Ints = tag[order].astype(np.int64)
-        self.ns: Floats = ns[order]
+        row, alone = program.work.row, np.flatnonzero(program.fixed_ns > 0)
+        tag, ns = kind.astype(np.int64), program.work.ns
+        if np.any(row[1:] < row[:-1]):  # what edits added stands behind the rest
+            order = np.argsort(row, kind="stable")
+            row, tag, ns = row[order], tag[order], ns[order]
+        place = np.searchsorted(row, alone, side="right")
+        self.tag: Ints = np.insert(tag, place, kinds)
+        self.ns: Floats = np.insert(ns, place, program.fixed_ns[alone])
         counts = np.bincount(row, minlength=program.row_count)
+        counts[alone] += 1
         self.starts: Ints = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 

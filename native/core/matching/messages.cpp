@@ -229,7 +229,8 @@ public:
         const auto found = threads_.find(tid);
         if (found == threads_.end())
             return -1;
-        auto &[rows, last] = found->second;
+        const Rows &rows = found->second.rows;
+        size_t &last = found->second.last;
         const auto begins = [&](size_t place) { return calls_.enter[rows[place]]; };
         if (begins(last) > moment)
             last = 0;
