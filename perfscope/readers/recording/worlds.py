@@ -11,6 +11,7 @@ from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.layout import RecordKind
 from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.readers.recording.record_file import MAX_RANKS
+from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
 
 START_SPREAD_NS = 10 * 10**9
@@ -173,7 +174,8 @@ def _worlds(processes: Sequence[ProcessFile]) -> tuple[list[World], list[Process
 def _trainers(rest: Sequence[ProcessFile]) -> tuple[list[World], list[ProcessFile]]:
     """Processes that one process started and that train: numbered as they began.
 
-    A parent that trains as well is one of them, the first. A process that was told a number is
+    A parent that trains as well is one of them, the first; one that only evaluates what they have
+    trained is none. A process that was told a number is
     none: it has lost it to the one that it started, or belongs to another job.
     """
     families: dict[tuple[str, int], list[ProcessFile]] = {}
@@ -184,7 +186,7 @@ def _trainers(rest: Sequence[ProcessFile]) -> tuple[list[World], list[ProcessFil
             families.setdefault((process.host, parent), []).append(process)
     worlds: list[World] = []
     for (host, parent), family in families.items():
-        above = [p for p in rest if (p.host, p.pid) == (host, parent) and _trained(p)]
+        above = [p for p in rest if (p.host, p.pid) == (host, parent) and _learned(p)]
         world = World("", 1)
         for process in [*above, *family]:
             # one that began when another was over is the next attempt, fold or trial
@@ -274,7 +276,15 @@ def _launched_size(world: World) -> int:
     return max((size for size in sizes if size is not None), default=0)
 
 
+def _learned(process: ProcessFile) -> bool:
+    """Whether the process has steps or computed gradients itself."""
+    records = process.records
+    is_backward = (records["kind"] == RecordKind.PHASE) & (records["op"] == PhaseKind.BACKWARD)
+    return bool(np.any(is_backward | (records["kind"] == RecordKind.STEP)))
+
+
 def _trained(process: ProcessFile) -> bool:
+    """Whether it has steps or phases of any kind."""
     kinds = process.records["kind"]
     return bool(np.any((kinds == RecordKind.STEP) | (kinds == RecordKind.PHASE)))
 

@@ -158,6 +158,16 @@ def test_a_parent_that_trains_as_well_is_the_first_rank(tmp_path: Path) -> None:
     assert [rank.pid for rank in trace.ranks] == [5, 11]
 
 
+def test_a_parent_that_only_evaluates_is_no_rank(tmp_path: Path) -> None:
+    parent = ProcessWriter(rank=-1, size=-1, pid=5, flags=NO_MPI)
+    parent.phase(PhaseKind.EVALUATE, 8.5, 8.9)
+    parent.metadata = {"schema": 1, "pid": 5, "role": "unranked"}
+    parent.write(tmp_path)
+    trainer(tmp_path, 11, role="rank", begin_s=1.0, end_s=8.0)
+    trainer(tmp_path, 12, role="rank", begin_s=2.0, end_s=8.0)
+    assert [rank.pid for rank in open_recording(tmp_path).ranks] == [11, 12]
+
+
 def test_trainings_that_follow_each_other_are_no_ranks_of_one_job(tmp_path: Path) -> None:
     process(tmp_path, 5, mpi=False, end_s=9.0, role="unranked")
     trainer(tmp_path, 11, role="rank", begin_s=1.0, end_s=3.0)
