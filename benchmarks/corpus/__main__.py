@@ -31,6 +31,17 @@ PROGRAMS = (
     Program("boosted_trees", "distributed XGBoost", "ecosystem", MPIEXEC, 2),
     Program("boosted_trees_lightgbm", "the simple example of LightGBM", "ecosystem"),
     Program("task_pool", "a pool of mpi4py.futures", "ecosystem", MPIEXEC, 2),
+    Program("adversarial", "dcgan of pytorch/examples", "torch"),
+    Program("image_classifier", "mnist of pytorch/examples", "torch"),
+    Program("autoencoder", "vae of pytorch/examples", "torch"),
+    Program("fitted_polynomial", "regression of pytorch/examples", "torch"),
+    Program("policy_gradient", "actor_critic of pytorch/examples", "torch"),
+    Program("sine_prediction", "time_sequence_prediction of pytorch/examples", "torch"),
+    Program("horovod_tape", "tensorflow2_mnist of Horovod", "horovod", MPIEXEC, 2),
+    Program("horovod_callbacks", "tensorflow2_keras_mnist of Horovod", "horovod", MPIEXEC, 2),
+    Program("tape_loop", "a training loop from scratch of keras-io", "tensorflow"),
+    Program("mandelbrot_rows", "mandelbrot of mpi4py", "mpich", MPIEXEC, 2),
+    Program("digits_forest", "a grid search of scikit-learn", "daal4py"),
     Program("heat_equation", "two-dimensional heat equations with mpi4py", "mpich", MPIEXEC, 2),
 )
 DOCUMENT = ROOT / "docs" / "corpus.md"

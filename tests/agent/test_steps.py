@@ -29,7 +29,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Written:
     return found
 
 
-def play(calls: str, *, sums_samples: bool = False) -> None:
+def play(calls: str, *, sums_samples: bool = False, guesses: int = 0) -> None:
     """Each letter is a call of that model, 10 ns long and begun each 20 ns; | is an evaluation."""
     cycle = steps.Cycle(sums_samples=sums_samples)
     start = 1000
@@ -37,7 +37,9 @@ def play(calls: str, *, sums_samples: bool = False) -> None:
         if letter == "|":
             cycle.cut()
         else:
-            unit = steps.Unit("test", letter, start_ns=start, end_ns=start + 10, samples=8)
+            unit = steps.Unit(
+                "test", letter, start_ns=start, end_ns=start + 10, samples=8, guesses=guesses
+            )
             cycle.add(unit)
         start += 20
     cycle.cut()
@@ -84,6 +86,14 @@ def test_samples_are_those_of_the_first_call_or_their_sum(written: Written) -> N
     play("DDG")
     play("DDG", sums_samples=True)
     assert [samples for _, _, samples in written.steps] == [8, 24]
+
+
+@pytest.mark.parametrize(("calls", "guesses", "samples"), [("DDG", 1, 16), ("DDG", 2, 8)])
+def test_samples_that_no_loader_tells_count_once_for_all_models(
+    written: Written, calls: str, guesses: int, samples: int
+) -> None:
+    play(calls, sums_samples=True, guesses=guesses)
+    assert [found for _, _, found in written.steps] == [samples]
 
 
 def test_marker_replaces_the_steps_of_a_framework(written: Written) -> None:

@@ -64,13 +64,21 @@ class Unit:
     """One call that may be a whole step or a part of one: an optimizer step, a train_on_batch."""
 
     def __init__(
-        self, source: str, key: object, *, start_ns: int, end_ns: int, samples: int
+        self,
+        source: str,
+        key: object,
+        *,
+        start_ns: int,
+        end_ns: int,
+        samples: int,
+        guesses: int = 0,
     ) -> None:
         self.source = source
         self.key = key
         self.start_ns = start_ns
         self.end_ns = end_ns
         self.samples = samples
+        self.guesses = guesses  # passes over data of which no loader tells the samples
 
 
 class Cycle:
@@ -145,8 +153,18 @@ class Cycle:
         pending.clear()
 
     def _write(self, units: list[Unit], end_ns: int) -> None:
-        samples = sum(unit.samples for unit in units) if self._sums_samples else units[0].samples
+        samples = _samples(units) if self._sums_samples else units[0].samples
         emit(units[0].source, units[0].start_ns, end_ns, samples=samples)
+
+
+def _samples(units: list[Unit]) -> int:
+    """Samples of an iteration: those of its calls, but what several models look at counts once."""
+    by_key: dict[object, int] = {}
+    if not all(unit.guesses for unit in units if unit.samples):
+        return sum(unit.samples for unit in units)
+    for unit in units:
+        by_key[unit.key] = by_key.get(unit.key, 0) + unit.samples // max(unit.guesses, 1)
+    return max(by_key.values()) if len(by_key) > 1 else sum(unit.samples for unit in units)
 
 
 def _runs(units: list[Unit]) -> list[int]:

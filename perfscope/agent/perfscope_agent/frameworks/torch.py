@@ -39,6 +39,7 @@ class _Loop:
         self.has_backward = False
         self.unit_start_ns = 0  # where the next part of a step begins, 0 with the next batch
         self.unit_samples = 0
+        self.unit_guesses = 0  # backward passes whose samples were taken from the model's input
         self.has_loader = False  # that tells its samples
         self.forward_start_ns = 0  # 0: no batch was delivered for it
         self.optimizer_start_ns = 0
@@ -149,6 +150,7 @@ class _Loop:
         if not self.has_loader:
             torch_batches.await_next()
             self.unit_samples += torch_batches.size()
+            self.unit_guesses += 1
 
     def ends_backward(self, now_ns: int) -> None:
         """What is left of an optimizer's step that called it is the optimizer's own work."""
@@ -164,11 +166,17 @@ class _Loop:
         start_ns = self.unit_start_ns or self.optimizer_start_ns
         self.optimizer_start_ns = 0
         if not steps.is_told:
-            samples = self.unit_samples
-            unit = steps.Unit(_SOURCE, key, start_ns=start_ns, end_ns=now_ns, samples=samples)
+            unit = steps.Unit(
+                _SOURCE,
+                key,
+                start_ns=start_ns,
+                end_ns=now_ns,
+                samples=self.unit_samples,
+                guesses=self.unit_guesses,
+            )
             self.cycle.add(unit)
         self.unit_start_ns = self.last_unit_end_ns = now_ns
-        self.unit_samples = 0
+        self.unit_samples = self.unit_guesses = 0
         self.epoch_units += 1
         if self.profiled is not None:
             self.profiled.ends_step(key)
