@@ -86,6 +86,7 @@ _LIBRARY_FILE = re.compile(
     r"/(site|dist)-packages/|/lib(64)?/python\d(\.\d+)?/|/python\d+\.zip/"
     r"|^<(frozen|built-in|system-call)"
     r"|(^|/)perfscope_agent/"
+    r"|(^|/)__autograph_generated_file"  # what TensorFlow writes in place of a function
 )
 
 EVALUATION_LIKE = "evaluation-like"

@@ -49,6 +49,7 @@ def labels_of(
         ("<frozen importlib._bootstrap>", False),
         ("/usr/lib64/python3.9/threading.py", False),
         ("/opt/perfscope_agent/stacks.py", False),
+        ("/tmp/__autograph_generated_filep4igfk7.py", False),
         ("", False),
     ],
 )

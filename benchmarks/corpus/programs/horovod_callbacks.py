@@ -32,9 +32,7 @@ callbacks = [
 ]
 if hvd.rank() == 0:
     callbacks.append(tf.keras.callbacks.ModelCheckpoint("./checkpoint-{epoch}.h5"))
-history = model.fit(
-    dataset, steps_per_epoch=STEPS, callbacks=callbacks, epochs=EPOCHS, verbose=0
-)
+history = model.fit(dataset, steps_per_epoch=STEPS, callbacks=callbacks, epochs=EPOCHS, verbose=0)
 if hvd.rank() == 0:
     print("epochs", len(history.history["loss"]))
     print("steps", STEPS * EPOCHS, flush=True)

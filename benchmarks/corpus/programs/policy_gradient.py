@@ -33,7 +33,11 @@ class Policy(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.layer, self.actor, self.critic = nn.Linear(4, 128), nn.Linear(128, 2), nn.Linear(128, 1)
+        self.layer, self.actor, self.critic = (
+            nn.Linear(4, 128),
+            nn.Linear(128, 2),
+            nn.Linear(128, 1),
+        )
 
     def forward(self, x):
         x = nn.functional.relu(self.layer(x))

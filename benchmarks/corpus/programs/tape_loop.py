@@ -28,7 +28,7 @@ def train_step(batch, targets):
     with tf.GradientTape() as tape:
         loss = loss_of(targets, model(batch, training=True))
     gradients = tape.gradient(loss, model.trainable_weights)
-    optimizer.apply_gradients(zip(gradients, model.trainable_weights))
+    optimizer.apply_gradients(zip(gradients, model.trainable_weights, strict=True))
     accuracy.update_state(targets, model(batch, training=True))
     return loss
 
