@@ -18,6 +18,7 @@ from perfscope.metrics.compute import compute
 from perfscope.readers import open_trace
 from tests.readers.cube import test_cube
 from tests.readers.flight import test_flight
+from tests.readers.inspector import test_inspector
 from tests.readers.joblog import test_joblog
 from tests.readers.pyspy import test_pyspy
 from tests.readers.rocprof import profiles, test_rocprof
@@ -118,6 +119,19 @@ def database(place: Path) -> Path:
     return profiles.database(place / "7_results.db")
 
 
+def profiled(place: Path) -> Path:
+    """The same as JSON."""
+    place.mkdir()
+    return profiles.document(place / "7_results.json", profiles.process())
+
+
+def inspected(place: Path) -> Path:
+    """What NCCL's inspector logged of three processes."""
+    place.mkdir()
+    test_inspector.logs(place)
+    return place
+
+
 def log(place: Path) -> Path:
     """The log of a job."""
     place.mkdir()
@@ -129,6 +143,7 @@ def log(place: Path) -> Path:
 SOURCES: tuple[Callable[[Path], Path], ...] = (
     *(recording, archive, profile, paraver, timeline),
     *(efficiencies, stacks, dump, cube, packets, table, database, log),
+    *(profiled, inspected),
 )
 
 

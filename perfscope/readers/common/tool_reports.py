@@ -74,7 +74,7 @@ def reporting_trace(  # noqa: PLR0913 - what little is known of the run, each by
         exit_code=None,
         world_size=numbers[-1] + 1,
         ranks=[Rank(number, "", 0, 0, 0, 0, ending) for number in numbers],
-        communicators=[Communicator(0, tuple(numbers), -1)],
+        communicators=[Communicator(0, tuple(range(numbers[-1] + 1)), -1)],
         notes=list(notes),
         source=as_text(path),
         format=form,

@@ -23,7 +23,11 @@ BUFFER = KeptPlace(32 * MIB, 1, (("forward", "network.py", 37),))
 SMALL = KeptPlace(MIB // 2, 900, (("note", "train.py", 50),))
 
 
-def watched(*windows: tuple[float, float, tuple[KeptPlace, ...], bool], rank: int = 0) -> Analyzed:
+def watched(
+    *windows: tuple[float, float, tuple[KeptPlace, ...], bool],
+    rank: int = 0,
+    is_growth: bool = False,
+) -> Analyzed:
     """Two growing ranks, of which one was watched in these windows."""
     trace: Trace = series(growth=4 * MIB)
     rows = [(to_ns(begin), to_ns(end)) for begin, end, _, _ in windows]
@@ -32,7 +36,7 @@ def watched(*windows: tuple[float, float, tuple[KeptPlace, ...], bool], rank: in
         MemoryWindow(sum(p.kept_bytes for p in places), sum(p.count for p in places), places, last)
         for _, _, places, last in windows
     ]
-    trace.memory_recordings = [MemoryRecording(rank, "memray 1.20.0", kept, "")]
+    trace.memory_recordings = [MemoryRecording(rank, "memray 1.20.0", kept, "", is_growth)]
     return analyze_trace(trace)
 
 
@@ -48,6 +52,14 @@ def test_the_line_of_the_program_that_keeps_memory_is_named() -> None:
     assert "train.py:77" in found.actions[0]
     kept = next(row for row in found.evidence if row.label.startswith("Kept by remember"))
     assert "24.0 MiB in 300 allocations" in str(kept.value)
+
+
+def test_where_the_process_grew_is_not_said_to_be_kept() -> None:
+    """memory_profiler reads how large the process is, and not what is allocated."""
+    analyzed = watched((2.0, 50.0, (BUFFER, LEAK, SMALL), False), is_growth=True)
+    found = growth(analyzed)
+    assert "train.py:77: the process grew there, 24.0 MiB" in found.actions[0]
+    assert any(row.label.startswith("Growth at remember") for row in found.evidence)
 
 
 AGENT = KeptPlace(

@@ -97,6 +97,13 @@ def test_a_file_that_is_older_than_the_call_of_others_is_from_before_it(tmp_path
     assert "was never reached by rank 1" in told(paths).says[0]
 
 
+def test_dumps_of_some_ranks_are_a_sound_trace(tmp_path: Path) -> None:
+    paths = dumped(tmp_path, [entry(1)], [entry(1)], [entry(1)])
+    trace = open_traces(paths[1:])
+    check_trace(trace)
+    assert ([rank.number for rank in trace.ranks], trace.world_size) == ([1, 2], 3)
+
+
 def nested(depth: int) -> tuple[Any, ...]:
     value: tuple[Any, ...] = ()
     for _ in range(depth):
