@@ -117,7 +117,7 @@ def _print_devices(devices: Devices | NoProfile, console: Console) -> None:
     part = ", in the steps that a profiler watched" if devices.is_part else ""
     source = f"as {formula_words(devices.formula)} defines it{part}"
     line(console, f"Device efficiency {format_ratio(devices.value)} = {factors} ({source})")
-    line(console, "Of the hosts, which stands beside it and is not multiplied with it:")
+    line(console, "Of the hosts, which is separate and not a factor of it:")
 
 
 def _print_gpus(sampled: SampledGpus, console: Console) -> None:

@@ -25,7 +25,7 @@ ABSENT = {
     "overview": "nothing was recorded of this run",
     "ledger": "no rank left a recording of its time",
     "efficiency": "nothing was recorded of this run",
-    "phases": "no phase was seen",
+    "phases": "no phases were seen",
     "steps": "step times, because nothing was recorded",
     "timeline": "no rank left a recording of its time",
     "communication": "no communication was recorded",
@@ -169,7 +169,7 @@ def test_the_first_screen_tells_the_combined_gain_as_the_verdict_does() -> None:
     assert "Fixed together, the two with a number would save up to 3.00 s" in overview
     assert "about 3.00 s" not in overview
     document["verdict"] |= {"combined_text": None, "combined_gain_s": None}
-    assert "no two of them could be replayed at once" in shown(document, "overview")
+    assert "no two of them could be replayed together" in shown(document, "overview")
 
 
 def test_passed_findings_are_folded_and_failed_ones_are_not() -> None:
@@ -265,5 +265,5 @@ def test_a_run_that_lost_nothing_is_not_called_unmeasured() -> None:
 def test_communication_of_devices_alone_is_not_called_absent() -> None:
     found = everything_null()
     found["devices"] = found["devices"] | {"devices": [], "communication": {"matched": 1}}
-    assert "what their devices do is told with them" in build_html(read_known(found))
+    assert "see the devices for their communication" in build_html(read_known(found))
     assert "no communication was recorded" not in build_html(read_known(found))

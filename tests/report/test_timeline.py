@@ -95,7 +95,7 @@ def test_shows_accounts_that_are_used_and_no_others() -> None:
     legend = shown[shown.index('class="legend"') : shown.index("timeline-picture")]
     assert "Evaluation" in legend
     assert "Checkpoint" not in legend
-    assert "the rank’s process was not there" in shown
+    assert "the rank’s process was not running" in shown
 
 
 def test_many_ranks_are_said_to_be_a_choice() -> None:

@@ -19,7 +19,7 @@ WAYS = (
     ("Hierarchical, put", "hierarchical_put_s"),
 )
 MOST_TORI = 16
-UNFIT = "no line through the seconds of these calls by their sizes fits them"
+UNFIT = "no straight line fits the times of these calls by size"
 MOST_FIT_ERROR = 0.5  # typical, of the seconds of a call
 
 
@@ -45,7 +45,7 @@ def collective_cost(cost: CollectiveCost | None) -> Context | None:
         "reason": cost.reason or ("" if fits else UNFIT),
         "predictions": Table(
             "allreduce-ways",
-            f"An allreduce of {size}, by the way it is done; it took {measured}",
+            f"Models of an allreduce of {size}, by algorithm; measured: {measured}",
             PREDICTIONS,
             models,
         ),

@@ -28,7 +28,7 @@ CHARTS: tuple[tuple[Callable[[GpuSeries], Series], str, str, Callable[[float], S
         _plain,
     ),
     (attrgetter("memory_bytes"), "Memory in use on each GPU", "memory in use", byte_scale),
-    (attrgetter("sm_mhz"), "Clock of the processors of each GPU, in MHz", "MHz", _plain),
+    (attrgetter("sm_mhz"), "SM clock of each GPU, in MHz", "MHz", _plain),
 )
 _REASONS = {
     "power_cap": "at its power limit",

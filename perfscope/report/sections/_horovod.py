@@ -13,7 +13,7 @@ RANKS = (
     Column("Wait per step", 1, seconds),
     Column("Transfer per step", 2, seconds),
     Column("Sending tensors", lambda row: row[0].data_s, seconds),
-    Column("Agreeing", lambda row: row[0].control_s, seconds),
+    Column("Negotiation", lambda row: row[0].control_s, seconds),
     Column("Idle", lambda row: row[0].idle_s, seconds),
     Column("Cycles", lambda row: row[0].control_cycles, count),
     Column("Allreduces", lambda row: row[0].fusion_bytes.allreduces, count),

@@ -84,7 +84,7 @@ def _path(path: CriticalPath, labels: Mapping[str, str]) -> Context:
         ],
         "lines": Table(
             "path-by-line",
-            "Critical path by line of the program, where samples tell it",
+            "Critical path by source line, where samples show it",
             LINES,
             path.by_line,
             MOST_ROWS,
@@ -129,7 +129,7 @@ def _kinds(states: Sequence[WaitState]) -> Table:
         Column("Of all waiting", lambda state: part_of(state.seconds, whole), percent),
         Column("Most for", _most_for, kind=Kind.TEXT, longest=90),
     )
-    caption = "Waiting of all ranks by what they waited for"
+    caption = "Wait time of all ranks, by cause"
     return Table("wait-states", caption, columns, states)
 
 
@@ -152,7 +152,7 @@ def _matrix(waits: Waits, highest: int) -> Table | None:
         Column("Waiting", 0, kind=Kind.TEXT),
         *(Column(label, n, lambda s: seconds(s) if s else "") for n, label in enumerate(labels, 1)),
     )
-    caption = "Time that the ranks of a line waited for those of a column"
+    caption = "Wait time: rows waited for columns"
     if size > 1:
         caption += f", {size} ranks together"
     held = [(label, *row) for label, row in zip(labels, blocks, strict=True)]

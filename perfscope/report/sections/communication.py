@@ -22,8 +22,8 @@ from perfscope.units import counted
 
 MOST_OPERATIONS = 60
 MOST_ARRIVALS = 20
-ABSENT = "no communication was recorded; a program that runs by itself has none"
-OF_DEVICES = "the ranks’ main threads do not communicate; what their devices do is told with them"
+ABSENT = "no communication was recorded; a single process has none"
+OF_DEVICES = "the ranks’ main threads do not communicate; see the devices for their communication"
 OPERATIONS = (
     Column("Operation", "name", kind=Kind.CODE, longest=40),
     Column("Calls", "calls", count),
@@ -58,7 +58,7 @@ def _context(result: Analysis) -> Context:
         ),
         "arrivals": Table(
             "late-arrivals",
-            "Late ranks, and what they did before they arrived",
+            "Late ranks, and what they were doing before they arrived",
             _arrival_columns(phase_labels(result.phases)),
             found.late_arrivals,
             MOST_ARRIVALS,
@@ -160,7 +160,7 @@ def _takeaway(found: Collectives) -> str:
         transfer = seconds(sum(found.transfer_s_by_rank))
         return f"{seconds(waiting_s)} of waiting and {transfer} of transfer, of all ranks"
     waited = (
-        f"In collectives the others waited longest for rank {first.rank}: "
+        f"In collectives, the others waited longest for rank {first.rank}: "
         f"{seconds(first.waiting_s)} in all"
     )
     late = place_of(first)

@@ -82,7 +82,7 @@ def _devices(found: Devices) -> Context:
         ),
         "factors": Table(
             "device-efficiency",
-            "Efficiency of the devices in two conventions",
+            "Device efficiency, in two conventions",
             EFFICIENCY,
             _factors(found),
         ),

@@ -12,8 +12,8 @@ from perfscope.schema.time import FunctionShare
 
 MOST_FUNCTIONS = 40
 ABSENT = (
-    "no stacks were sampled: by --stack-hz 0, in a program that is not Python, or in a trace of "
-    "another tool"
+    "no stacks were sampled: --stack-hz was 0, the program is not Python, or another tool recorded "
+    "it"
 )
 
 

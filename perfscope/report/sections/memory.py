@@ -85,7 +85,7 @@ def _watched(position: int, found: MemoryLinesOfRank) -> Context:
     start, end = found.window_s
     begin = seconds(start) if end > start else ""
     caption = (
-        f"Allocated and not given back on rank {found.rank} in {seconds(end - start)}, "
+        f"Allocated and not freed on rank {found.rank} in {seconds(end - start)}, "
         f"from {begin} on: {bytes_(found.kept_bytes)} in all"
     )
     return {

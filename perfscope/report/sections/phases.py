@@ -45,7 +45,7 @@ FREE_ROLES = (
 
 SHOWN_EFFICIENCIES = ("parallel_efficiency", "load_balance", "communication_efficiency")
 ABSENT = (
-    "no phase was seen; mark phases with perfscope.phase, or name functions with "
+    "no phases were seen; mark phases with perfscope.phase, or name functions with "
     "--phase evaluate='*eval*'"
 )
 

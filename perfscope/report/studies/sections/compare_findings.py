@@ -82,7 +82,7 @@ def _promise(place: int, row: Comparison, found: Promise) -> Context:
         "against": row.against,
         "table": Table(
             f"promises-table-{place}",
-            f"Promised by {row.against}, obtained by {row.side}",
+            f"Predicted from {row.against}, measured in {row.side}",
             PROMISES,
             found.rows,
             file="study.json",
@@ -105,7 +105,7 @@ def _sentence(row: Comparison, found: Promise) -> str:
         return ""
     interval = f" ({told})" if (told := _interval(bounds)) else ""
     reach = _interval(found.obtained_range_s)
-    told = f"Predicted for {of}: {seconds(predicted)}{interval}; obtained by {row.side}: "
+    told = f"Predicted for {of}: {seconds(predicted)}{interval}; measured in {row.side}: "
     told += seconds(found.obtained_s) + (f" ({reach} over all pairs of runs)" if reach else "")
     error = found.relative_error
     if error is None:

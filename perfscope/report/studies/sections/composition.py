@@ -76,7 +76,7 @@ def _losses(found: Sequence[ScaledLoss], labels: list[str]) -> Table | None:
         *(_size_column(label, place) for place, label in enumerate(labels)),
         Column("Law", lambda row: row.model.value or row.model.reason, kind=Kind.TEXT, longest=60),
     )
-    caption = "Mean time of a rank by what it is lost to and size"
+    caption = "Mean lost time of a rank, by cause and size"
     return Table("losses-table", caption, columns, found, file="study.json", has_caption=False)
 
 
@@ -87,7 +87,7 @@ def _size_column(label: str, place: int) -> Column:
 
 def _chart(labels: list[str], accounts: list[_Account], longest: float) -> str:
     segments = [Segment(account.role, account.values) for account in accounts]
-    label = "Mean seconds of a rank by account, a bar a size"
+    label = "Mean seconds of a rank by account, one bar per size"
     return stacked_bars(label, labels, segments, scale=time_scale(longest))
 
 

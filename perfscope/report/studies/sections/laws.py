@@ -152,7 +152,7 @@ def _chart(found: ScalingResult, whole: ScalingPart) -> str:
         return ""
     drawn.insert(0, Curve("measured", "series-1", sizes, times))
     plot = Plot(
-        "Run time as measured and as the laws continue it",
+        "Run time, measured and extrapolated",
         "Run time",
         y_scale=time_scale(max(times)),
         x_title=found.axis_many,

@@ -13,9 +13,9 @@ from perfscope.schema.scaling import PopRow, PopTable, ScalingResult
 from perfscope.schema.study import Study
 
 MEANINGS = {
-    "global_efficiency": "What of the ideal speed-up is left over: all factors together.",
-    "computation_scalability": "How well the useful time of all ranks together stays what it was.",
-    "ipc_scalability": "Instructions per cycle against the smallest size.",
+    "global_efficiency": "What remains of the ideal speed-up: the product of all factors.",
+    "computation_scalability": "How well the useful time of all ranks together stays constant.",
+    "ipc_scalability": "Instructions per cycle relative to the smallest size.",
     "instruction_scalability": "Instructions executed at the smallest size over those at this one.",
     "frequency_scalability": "Clock frequency against the smallest size.",
 }

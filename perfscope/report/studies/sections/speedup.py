@@ -98,7 +98,7 @@ def _chart(found: ScalingResult) -> str:
         role = SERIES_ROLES[(position + 2) % len(SERIES_ROLES)]
         drawn += curve(row.label, role, row.sizes, row.speedup)
     plot = Plot(
-        "Speed-up of run time and throughput over size, beside the ideal line",
+        "Speed-up of run time and throughput by size, with the ideal line",
         "Speed-up",
         x_title=found.axis_many,
         height=260.0,
