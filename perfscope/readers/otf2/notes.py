@@ -73,4 +73,10 @@ def reasons(reduced: Reduced, ranks: Sequence[Rank], *, most_calls: int) -> dict
         )
     if any(len(rank.steps) for rank in ranks):
         del found["steps"]
+    silent = not any(len(rank.operations) or len(rank.background) for rank in ranks)
+    if len(ranks) > 1 and silent and not reduced.rows_dropped:
+        found["communication"] = (
+            "no region of the archive is a call of MPI or of another library by which ranks "
+            "communicate"
+        )
     return found

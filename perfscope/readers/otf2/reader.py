@@ -98,8 +98,16 @@ def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> T
         source=str(anchor),
         format=Format.OTF2,
         counter_kinds=counter_kinds(reduced.members.values()),
-        not_recorded=exported.reasons(told or {}, reasons(reduced, ranks, most_calls=most_rows)),
+        not_recorded=_not_recorded(told, reasons(reduced, ranks, most_calls=most_rows)),
     )
+
+
+def _not_recorded(told: Mapping[str, Any] | None, own: dict[str, str]) -> dict[str, str]:
+    """Why parts are empty; a recording that was exported knows itself that nobody communicated."""
+    if told is None:
+        return own
+    own.pop("communication", None)
+    return exported.reasons(told, own)
 
 
 def _exported(archive: engine.Otf2Archive) -> Mapping[str, Any] | None:

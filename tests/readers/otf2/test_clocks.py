@@ -83,7 +83,7 @@ def test_messages_that_arrive_before_they_were_sent(tmp_path: Path, behind: int)
     assert not np.any(waits.known[receives])
     row = clocks_row(trace)
     assert row.status.value == "warn"
-    assert "of its 2 hosts agree: their times are taken as they stand" in row.detail
+    assert "of its 2 hosts agree: their times are used as recorded" in row.detail
     assert "not resolvable: 40 of 80 operations between hosts (50.0 %) end before" in row.detail
 
 
@@ -104,7 +104,7 @@ def test_measurements_of_the_clocks_bring_them_together(tmp_path: Path) -> None:
     row = clocks_row(trace)
     assert (row.status.value, row.title) == (
         "info",
-        "The clocks were corrected; how well is not told",
+        "The clocks were corrected; the remaining error is unknown",
     )
 
 

@@ -312,3 +312,16 @@ def test_any_name_of_the_anchor(tmp_path: Path) -> None:
     anchor = writer.close()
     assert anchor.name == "my.run v2.otf2"
     assert len(open_trace(anchor).ranks) == len(open_trace(anchor.parent).ranks) == 1
+
+
+def test_ranks_whose_archive_holds_no_communication_have_no_efficiency(tmp_path: Path) -> None:
+    """Each seems to work all of the time; whether they waited for each other was not recorded."""
+    writer = ArchiveWriter(tmp_path / "archive")
+    writer.ranks(2)
+    region = writer.region("main")
+    for location in range(2):
+        writer.event(location, "Enter", 1000, region)
+        writer.event(location, "Leave", 9000, region)
+    found = compute(open_trace(writer.close())).efficiency.parallel_efficiency
+    assert found.value is None
+    assert "no region of the archive is a call of MPI" in (found.reason or "")
