@@ -9,7 +9,6 @@ import json
 import math
 import os
 import shutil
-import sqlite3
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -85,13 +84,18 @@ def head_of(path: Path, length: int) -> bytes:
         return file.read(length)
 
 
-def open_database(path: Path) -> sqlite3.Connection:
-    """A connection to an SQLite database that is read and never written.
+def open_database(path: Path) -> Any:
+    """A `sqlite3.Connection` to a database that is read and never written.
+
+    A Python that was built without SQLite does all else.
 
     Raises:
         OSError: it is no regular file, or cannot be opened.
     """
-    import sqlite3  # noqa: PLC0415 - one format needs it
+    try:
+        import sqlite3  # noqa: PLC0415 - one format needs it
+    except ImportError as error:
+        raise OSError(f"this Python has no SQLite: {error}") from error
 
     open_input(path).close()
     try:

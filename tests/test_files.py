@@ -170,3 +170,12 @@ def test_a_device_that_the_user_names_stays_one(tmp_path: Path) -> None:
     wait_for("the FIFO", lambda: fifo.is_fifo() or None)
     files.write_output(Path("/dev/null"), b"text")
     assert Path("/dev/null").is_char_device()
+
+
+def test_a_python_without_sqlite_reads_all_else() -> None:
+    program = "import sys; sys.modules['sqlite3'] = None\nfrom perfscope.readers import registry"
+    program += "\nimport perfscope.cli.analyze, perfscope.cli.doctor\nprint(registry.__name__)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "perfscope.readers.registry\n"), done.stderr
