@@ -5,6 +5,8 @@ One calls the other, down to torch.save or safetensors: the outermost counts.
 
 from __future__ import annotations
 
+from _thread import get_ident
+
 from .. import recorder
 from . import torch, wrap
 from .savers import SAVING
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
     AnyFunction = Callable[..., Any]
 
 
-class _Running:
-    is_saving = False
+_saving: set[int] = set()
+"""Identities of the threads that are saving: one may do so while another one begins to."""
 
 
 def install(module: ModuleType) -> None:
@@ -34,16 +36,17 @@ def install(module: ModuleType) -> None:
 def _maker(label: str) -> Callable[[AnyFunction], AnyFunction]:
     def make(original: AnyFunction) -> AnyFunction:
         def save(*args: Any, **kwargs: Any) -> Any:
-            rec = recorder.current
-            if rec is None or _Running.is_saving:
+            rec, thread = recorder.current, get_ident()
+            if rec is None or thread in _saving:
                 return original(*args, **kwargs)
-            torch.begins_checkpoint()
-            _Running.is_saving = True
+            if thread == recorder.main_thread:
+                torch.begins_checkpoint()
+            _saving.add(thread)
             try:
                 with wrap.Inside(rec, recorder.Phase.CHECKPOINT, label):
                     return original(*args, **kwargs)
             finally:
-                _Running.is_saving = False
+                _saving.discard(thread)
 
         return save
 
@@ -52,4 +55,4 @@ def _maker(label: str) -> Callable[[AnyFunction], AnyFunction]:
 
 def forget() -> None:
     """Drops what belongs to the parent, in a forked child."""
-    _Running.is_saving = False
+    _saving.clear()

@@ -1,0 +1,41 @@
+"""Checkpoints of several threads: each thread's outermost save counts."""
+
+from collections.abc import Callable
+
+from perfscope.agent.perfscope_agent.recorder import Phase
+from tests.agent.jobs import RANK_ZERO, Job
+from tests.support.environments import Environment
+
+# The thread's save ends only after the main thread's has.
+PROGRAM = """
+import io, threading
+import torch
+
+begun, done = threading.Event(), threading.Event()
+
+class Slow(io.BytesIO):
+    def write(self, data):
+        begun.set()
+        done.wait()
+        return super().write(data)
+
+model = torch.nn.Linear(2, 2)
+thread = threading.Thread(target=torch.save, args=(model.state_dict(), Slow()))
+thread.start()
+begun.wait()
+torch.save(model.state_dict(), io.BytesIO())
+done.set()
+thread.join()
+torch.save(model.state_dict(), io.BytesIO())
+"""
+
+
+def test_a_thread_that_saves_hides_no_other_save(
+    job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> None:
+    done = job(PROGRAM, python=environment("torch").python, variables=RANK_ZERO)
+    assert done.exit_code == 0, done.stderr
+    (rank,) = done.of_role("rank")
+    (name,) = {name for name, kind in rank.phases() if kind == Phase.CHECKPOINT}
+    own = [record for record in rank.phase_records(name) if record.tid == rank.metadata["pid"]]
+    assert (len(rank.phase_records(name)), len(own)) == (3, 2)
