@@ -113,6 +113,13 @@ def test_evaluation_ends_with_its_data_when_training_mode_is_never_set(written: 
     assert of(written, "evaluate") == [(50, 80), (130, 150)]
 
 
+def test_evaluation_inside_a_call_of_keras_is_told_by_keras(
+    written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wrap.Depth, "value", 1)
+    assert "evaluate" not in [name for name, *_ in written.play("N b o x e V v x t N b o x").phases]
+
+
 def test_frozen_model_is_no_evaluation(written: Written) -> None:
     written.play("e N b o n b o x")
     assert of(written, "evaluate") == []

@@ -108,7 +108,8 @@ class _Loop:
 
     def begin_evaluation(self, root: int, now_ns: int) -> None:
         """The model was set to evaluation, or batches are read without gradients."""
-        if not self.evaluation_start_ns:
+        # inside a call of Keras it is Keras that tells its evaluations
+        if not self.evaluation_start_ns and not wrap.Depth.value:
             self.cycle.cut()
             self.own.cut(now_ns)
             self.unit_start_ns = 0
