@@ -60,10 +60,6 @@ class Pool:
     def __len__(self) -> int:
         return len(self.enter)
 
-    def positions_of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Positions in `Trace.ranks` of world ranks, -1 for those that are not recorded."""
-        return _positions(numbers, self.numbers)
-
     def is_of(self, *classes: OperationClass, rows: Rows | slice | None = None) -> Bools:
         """Which rows, all or these, are of one of the classes."""
         return codes_mask(classes)[self.op if rows is None else self.op[rows]]

@@ -5,7 +5,7 @@ that cut's rows are its starts, and their transfer is the first that happens in 
 crosses a cut, so the lengths of the segments of all windows are those of the whole run.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -42,24 +42,6 @@ class Window:
 def windowed_lengths(windows: Iterable[Window], threads: int = 0) -> Floats:
     """Length of each segment of a run that is handed over in windows, in ns, shape (segments,)."""
     return np.concatenate([np.empty(0), *(window.lengths(threads) for window in windows)])
-
-
-def windows_of(program: Program, gap_ns: Floats, rows: int) -> Iterator[Window]:
-    """A program in windows of about so many rows, of one segment at least.
-
-    Args:
-        program: the run.
-        gap_ns: nanoseconds before each row, shape (rows,).
-        rows: of a window.
-    """
-    cuts = program.cut_rows
-    passed = (cuts - cuts[0]).sum(axis=1)  # rows in front of each cut
-    first = 0
-    while first < program.segment_count:
-        last = int(np.searchsorted(passed, passed[first] + rows, side="right")) - 1
-        last = min(max(last, first + 1), program.segment_count)
-        yield window_of(program, gap_ns, first, last)
-        first = last
 
 
 def window_of(program: Program, gap_ns: Floats, first: int, behind: int) -> Window:

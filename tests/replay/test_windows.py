@@ -1,5 +1,6 @@
 """Windows, segments and threads: however a run is cut up, its replay is the same."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,29 @@ from benchmarks.replay.programs import exchanging, program_of
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.extract import extract
-from perfscope.replay.program import Needs, Program, segment_lengths
-from perfscope.replay.windows import Window, windowed_lengths, windows_of
+from perfscope.replay.program import Floats, Needs, Program, segment_lengths
+from perfscope.replay.windows import Window, window_of, windowed_lengths
 from perfscope.trace.model import PEER_PROC_NULL
 from tests.replay.message_programs import Spec, programs, to_trace
 from tests.support.trace_builder import TraceBuilder
+
+
+def windows_of(program: Program, gap_ns: Floats, rows: int) -> Iterator[Window]:
+    """A program in windows of about so many rows, of one segment at least.
+
+    Args:
+        program: the run.
+        gap_ns: nanoseconds before each row, shape (rows,).
+        rows: of a window.
+    """
+    cuts = program.cut_rows
+    passed = (cuts - cuts[0]).sum(axis=1)  # rows in front of each cut
+    first = 0
+    while first < program.segment_count:
+        last = int(np.searchsorted(passed, passed[first] + rows, side="right")) - 1
+        last = min(max(last, first + 1), program.segment_count)
+        yield window_of(program, gap_ns, first, last)
+        first = last
 
 
 @settings(max_examples=30, deadline=None)

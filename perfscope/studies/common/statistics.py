@@ -9,7 +9,6 @@ The interface that other studies use:
     compare_runs(before, after)     ratio, interval and p of two sides of runs -> Difference
     holm(ps)                        p values of several questions asked at once
     bootstrap_interval(values)      interval of the median of repeats
-    block_interval(series)          interval of the median of the steps inside one run
     effective_count(series)         as how many independent values autocorrelated ones count
 
 Everything is a pure function of its arguments; random numbers have fixed seeds.
@@ -260,11 +259,6 @@ def block_medians(series: Sequence[float], *, seed: int = _SEED) -> Array:
         drawn = (starts[:, None] + offsets).ravel()[:count] % count
         resampled[number] = np.median(values[drawn])
     return resampled
-
-
-def block_interval(series: Sequence[float]) -> tuple[float, float] | None:
-    """Interval of the median of a run's steps: noise inside this run only; None below 20 steps."""
-    return _quantiles(block_medians(series)) if len(series) >= 20 else None
 
 
 def _quantiles(values: Array) -> tuple[float, float]:
