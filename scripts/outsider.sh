@@ -16,9 +16,9 @@ host=$(hostname)
 for place in proc dev sys; do
     mountpoint -q "$root/$place" || mount --bind "/$place" "$root/$place"
 done
-mkdir -p "$root/root/wheels" "$root/root/profiles"
-cp "$wheels"/*.whl "$root/root/wheels/"
-cp "$profiles"/*.json "$root/root/profiles/"
+mkdir -p "$root/srv/story/wheels" "$root/srv/story/profiles"
+cp "$wheels"/*.whl "$root/srv/story/wheels/"
+cp "$profiles"/*.json "$root/srv/story/profiles/"
 cat >"$root/etc/slurm/slurm.conf" <<CONF
 ClusterName=emulated
 SlurmctldHost=$host(127.0.0.1)
@@ -39,7 +39,7 @@ JobAcctGatherType=jobacct_gather/none
 NodeName=node[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=[27001-27002] CPUs=2 RealMemory=2000 State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=60 State=UP
 CONF
-cat >"$root/root/job.py" <<'JOB'
+cat >"$root/srv/story/job.py" <<'JOB'
 import numpy
 import perfscope
 from mpi4py import MPI
@@ -61,15 +61,15 @@ for number in range(400):
 if world.rank == 0:
     print("trained on", world.size, "ranks")
 JOB
-cat >"$root/root/job.sh" <<'JOB'
+cat >"$root/srv/story/job.sh" <<'JOB'
 #!/bin/sh
-#SBATCH -N 2 -n 2 -t 20 -o /root/job.out
-cd /root
-exec /opt/perfscope/bin/perfscope run -o /root/trace -- srun --mpi=pmi2 /opt/perfscope/bin/python job.py
+#SBATCH -N 2 -n 2 -t 20 -o /srv/story/job.out
+cd /srv/story
+exec /opt/perfscope/bin/perfscope run -o trace -- srun --mpi=pmi2 /opt/perfscope/bin/python job.py
 JOB
-cat >"$root/root/story.sh" <<STORY
+cat >"$root/srv/story/story.sh" <<STORY
 set -eu
-cd /root
+cd /srv/story
 cat /etc/debian_version
 if command -v gcc cc c++ make; then echo "a compiler is there"; exit 1; fi
 rm -rf /opt/perfscope trace
@@ -104,4 +104,4 @@ echo '{jobqueue: {slurm: {cores: 1, memory: 800MB, processes: 1, walltime: "00:1
 PERFSCOPE_SLURM_JOBS=2 perfscope analyze profiles --no-report --scheduler slurm >/dev/null
 cmp here.json profiles/analysis.json && echo "decoded by Slurm's workers: the same to the byte"
 STORY
-exec chroot "$root" sh /root/story.sh
+exec chroot "$root" sh /srv/story/story.sh
