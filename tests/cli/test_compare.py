@@ -86,7 +86,7 @@ def test_a_side_of_crashes_passes_no_gate(
     assert found["finding_changes_reason"] == "no run of b counts"
     assert found["unlike"] == []
     page = " ".join((out / "study.html").read_text(encoding="utf-8").split())
-    assert "Which findings went or came is not known" in page
+    assert "Which findings appeared or disappeared is unknown" in page
     assert compare(before, after, "-o", out) == 0
 
 
@@ -174,4 +174,4 @@ def test_recordings_of_this_repository_are_compared(
 ) -> None:
     sides = [REPOSITORY / "reports" / name for name in ("rank_zero_evaluation", "sgan_evaluation")]
     assert compare(*sides, "-o", tmp_path / "out") == 0
-    assert "It cannot be told" in " ".join(capsys.readouterr().out.split())
+    assert "It is unknown whether" in " ".join(capsys.readouterr().out.split())

@@ -132,10 +132,10 @@ def test_what_does_not_fit_is_not_run(
     place = tmp_path / "sweep"
     words = ["sweep", "--env", "OMP_NUM_THREADS=1,100000", "-o", str(place)]
     assert main([*words, "--", *job, "well"]) == ExitCode.OK
-    assert "--oversubscribe runs them all the same" in capfd.readouterr().err
+    assert "--oversubscribe runs them anyway" in capfd.readouterr().err
     first, second = study(place)["sweep"]["configurations"]
     assert (first["status"], second["status"]) == ("measured", "refused")
-    assert "1 rank x 100000 threads" in second["reason"]
+    assert "1 rank × 100000 threads" in second["reason"]
     # told so, it runs the rest
     assert main([*words, "--oversubscribe", "--", *job, "well"]) == ExitCode.OK
     assert [row["status"] for row in study(place)["sweep"]["configurations"]] == ["measured"] * 2

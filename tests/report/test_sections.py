@@ -163,10 +163,10 @@ def test_a_gain_has_its_assumptions_and_what_it_is_of_the_planned_run() -> None:
 
 def test_the_first_screen_tells_the_combined_gain_as_the_verdict_does() -> None:
     document = two_ranks_evaluation()
-    told = "fixed together, the two with a number would save up to 3.00 s"
+    told = "fixed together, the two with an estimate would save up to 3.00 s"
     document["verdict"] |= {"combined_text": told, "combined_gain_s": 3.0}
     overview = shown(document, "overview")
-    assert "Fixed together, the two with a number would save up to 3.00 s" in overview
+    assert "Fixed together, the two with an estimate would save up to 3.00 s" in overview
     assert "about 3.00 s" not in overview
     document["verdict"] |= {"combined_text": None, "combined_gain_s": None}
     assert "no two of them could be replayed together" in shown(document, "overview")
