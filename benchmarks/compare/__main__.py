@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks.compare.noise import LOUD, QUIET, USUAL, Noise, run_values
 from benchmarks.jobs import ROOT
 from benchmarks.machine import replace_between
+from perfscope.schema.common import Metric
 from perfscope.studies.common.measures import Measure
-from perfscope.studies.common.run import Figure
 from perfscope.studies.compare.compare import FACTOR, Answer, judge_all
 from perfscope.studies.compare.sides import Side
 from perfscope.studies.history.change_points import change_points
@@ -27,7 +27,7 @@ REQUIRED_PAIRS, REQUIRED_REPEATS = 200, 5
 SERIES = 500
 _FOUND = ("5 % slower, found", "10 % slower, found")
 _CHANGED = ("5 % slower from the middle on, found", "5 % slower in the last five, found")
-NUMBER = Measure("step", "median step time", "s", True, lambda value: Figure(value, "s"))
+NUMBER = Measure("step", "median step time", "s", True, lambda value: Metric(value, "s"))
 
 
 def main() -> None:
