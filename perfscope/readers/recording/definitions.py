@@ -75,15 +75,14 @@ def entries(content: bytes, name: str, notes: list[str]) -> Iterator[tuple[int, 
     position = len(DEFINITIONS_MAGIC)
     head_bytes = DEFINITION_DTYPE.itemsize
     while position + head_bytes <= len(content):
-        head = np.frombuffer(content, DEFINITION_DTYPE, count=1, offset=position)[0]
+        kind, _, number, size = np.frombuffer(content, DEFINITION_DTYPE, 1, position).item()
         start = position + head_bytes
-        end = start + int(head["bytes"])
-        if int(head["type"]) == 0 and int(head["bytes"]) == 0:
+        if kind == 0 and size == 0:
             return  # room allocated ahead and never used
-        if end > len(content):
+        if start + size > len(content):
             break
-        yield int(head["type"]), int(head["id"]), content[start:end]
-        position = end
+        yield kind, number, content[start : start + size]
+        position = start + size
     if position < len(content):
         notes.append(f"{name}: cut off after {position} of {len(content)} bytes.")
 
@@ -119,16 +118,14 @@ def _communicator(payload: bytes) -> CommunicatorDefinition | None:
     head_bytes = COMMUNICATOR_DTYPE.itemsize
     if len(payload) < head_bytes:
         return None
-    head = np.frombuffer(payload, COMMUNICATOR_DTYPE, count=1)[0]
-    size = int(head["size"])
-    if size == 0 or len(payload) != head_bytes + 4 * size or int(head["my_rank"]) >= size:
+    identity, parent, _, size, my_rank = np.frombuffer(payload, COMMUNICATOR_DTYPE, 1).item()
+    if size == 0 or len(payload) != head_bytes + 4 * size or my_rank >= size:
         return None
     members = _members(payload[head_bytes:])
     if len(members) != size:
         return None
-    parent = int(head["parent"])
     return CommunicatorDefinition(
-        identity=int(head["identity"]),
+        identity=identity,
         parent=None if parent == NO_ID else parent,
         members=members,
     )
