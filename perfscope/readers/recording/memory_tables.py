@@ -48,7 +48,8 @@ def garbage_collections(raw: Table) -> Table:
     rows = np.zeros(len(raw), memory_samples.GARBAGE_COLLECTION_DTYPE)
     rows["t0"], rows["tid"] = raw["t0_ns"], raw["tid"]
     rows["t1"] = np.maximum(raw["t0_ns"], raw["t1_ns"])
-    rows["generation"] = np.where(raw["seq"] <= LAST_GENERATION, raw["seq"], -1)
+    generation = raw["seq"].astype(np.int64)  # no number below zero fits its own type
+    rows["generation"] = np.where(generation <= LAST_GENERATION, generation, -1)
     rows["shorter_ns"], rows["shorter_count"] = raw["sent"], raw["received"]
     return rows[np.argsort(rows["t0"], kind="stable")]
 
