@@ -33,6 +33,18 @@ if sys.argv[2] == "kill":
 sys.exit(4)
 """
 
+FORKING = """
+import os, sys
+def show(who):
+    print(who, sys.gettrace() is not None, flush=True)
+child = os.fork()
+if not child:
+    show("child")
+    os._exit(0)
+os.waitpid(child, 0)
+show("parent")
+"""
+
 
 def lines_of(recorded: Recorded) -> dict[str, Any]:
     document = analysis(open_recording(recorded.directory), Options())
@@ -68,6 +80,13 @@ def test_the_line_that_leaks_is_named_and_the_program_unchanged(
     assert line["kept_bytes"] > 0.6 * found["kept_bytes"]
     # memray writes command lines into its files, which a killed rank leaves behind
     assert not list(recorded.directory.glob("*/*.tmp"))
+
+
+def test_children_of_a_rank_are_not_followed_line_by_line(record: Recorder, tmp_path: Path) -> None:
+    program = tmp_path / "forking.py"
+    program.write_text(FORKING, encoding="ascii")
+    recorded = record([sys.executable, program], options=["--memory-detail", "0:memory_profiler"])
+    assert (recorded.exit_code, recorded.stdout) == (0, "child False\nparent True\n")
 
 
 def test_only_the_rank_that_was_asked_for_is_watched(record: Recorder) -> None:

@@ -108,6 +108,10 @@ class Watch:
         if self._wake.locked():
             self._wake.release()
             self._done.acquire(True, _END_S)
+        self.leave()
+
+    def leave(self) -> None:
+        """Leaves the thread that called alone; its forked child needs no more than that."""
         close = getattr(self._engine, "close", None)
         if close is not None:
             close()
@@ -214,4 +218,6 @@ def finish() -> None:
 def forget() -> None:
     """In a forked child: the watch belongs to the parent."""
     global _watch
-    _watch = None
+    if _watch is not None:
+        watch, _watch = _watch, None
+        watch.leave()

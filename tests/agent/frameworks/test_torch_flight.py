@@ -1,7 +1,14 @@
 """What PyTorch's flight recorder tells beside the hooks: real gloo, two ranks on CPUs."""
 
-from collections.abc import Callable
+import gc
+import pickle
+import time
+from collections.abc import Callable, Iterator
 
+import pytest
+
+from perfscope.agent.perfscope_agent import recorder
+from perfscope.agent.perfscope_agent.frameworks import torch_flight, torch_groups
 from tests.agent.jobs import Job, Process
 from tests.support.environments import Environment
 
@@ -79,3 +86,66 @@ def test_what_ddp_and_compiled_code_call_is_told_once(
     }
     numbers = [(members, number) for _, members, number, _ in found]
     assert len(set(numbers)) == len(numbers)
+
+
+@pytest.fixture
+def reading(monkeypatch: pytest.MonkeyPatch) -> Iterator[torch_flight._Reading]:
+    """A reading that is due; what it reads is put into `dump`."""
+    monkeypatch.setattr(recorder, "current", object())
+    made = torch_flight._Reading()
+    made.due_s = 0.0
+    monkeypatch.setattr(torch_flight, "_reading", made)
+    was_on, thresholds = gc.isenabled(), gc.get_threshold()
+    yield made
+    (gc.enable if was_on else gc.disable)()
+    gc.set_threshold(*thresholds)
+
+
+def test_the_collector_stays_as_the_program_sets_it_meanwhile(
+    reading: torch_flight._Reading,
+) -> None:
+    seen = []
+
+    def dump(*_: bool) -> bytes:  # another thread of the program goes on while it is read
+        seen.append(gc.isenabled())
+        gc.disable()
+        return pickle.dumps({"entries": []})
+
+    reading.dump = dump
+    thresholds = gc.get_threshold()
+    torch_flight.look()
+    assert seen == [True]
+    assert not gc.isenabled()
+    assert gc.get_threshold() == thresholds
+
+    def tuned(*_: bool) -> bytes:
+        gc.set_threshold(thresholds[0] + 1, *thresholds[1:])
+        return pickle.dumps({"entries": []})
+
+    reading.dump, reading.due_s = tuned, 0.0
+    torch_flight.look()
+    assert gc.get_threshold()[0] == thresholds[0] + 1
+
+
+def test_what_cannot_be_read_is_not_tried_with_each_sample(
+    reading: torch_flight._Reading,
+) -> None:
+    def dump(*_: bool) -> bytes:
+        raise RuntimeError
+
+    reading.dump = dump
+    torch_flight.look()
+    assert reading.due_s > time.monotonic() + torch_flight._DENSEST_S
+
+
+@pytest.mark.parametrize("count", [1, 40, 64, 65, 500])
+def test_the_last_calls_are_kept(count: int) -> None:
+    outermost = torch_groups._Outermost()
+    outermost.calls = []
+    for _ in range(count):
+        with outermost, outermost:
+            pass
+    taken = outermost.take()
+    assert len(taken) == count
+    assert all(begin <= end for begin, end in taken)
+    assert outermost.take() == taken[-torch_groups._KEPT_CALLS :]

@@ -6,8 +6,9 @@ main thread, and what the process grows by belongs to the line that ran, not to 
 
 from __future__ import annotations
 
-import os
 import sys
+
+from .. import files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 _MIB = 1 << 20
-_LIBRARIES = (os.path.dirname(os.__file__) + os.sep, "<", "frozen ")
-_INSTALLED = ("site-packages", "dist-packages")
 
 
 class MemoryProfiler:
@@ -35,7 +34,7 @@ class MemoryProfiler:
         self._read: Any = memory_profiler._get_memory
         self._backend = memory_profiler.choose_backend("psutil")
         self._most_places = most_places
-        self._is_own: dict[Any, bool] = {}
+        self._is_own: dict[str, bool] = {}
         self._lines: dict[tuple[str, str, int], list[int]] = {}
         self._line: tuple[str, str, int] | None = None
         self._bytes = self._first = self._memory()
@@ -57,12 +56,12 @@ class MemoryProfiler:
         ]
         return {
             "kept_bytes": max(0, self._memory() - self._first),
-            "count": sum(count for _, count in lines.values()),
+            "count": sum(count for _, (_, count) in grown),
             "places": places,
         }
 
     def close(self) -> None:
-        """Stops to follow the thread, if nothing else has begun to."""
+        """Stops following the thread, unless something else follows it by now."""
         if sys.gettrace() == self._enter:
             sys.settrace(None)
 
@@ -71,12 +70,10 @@ class MemoryProfiler:
 
     def _enter(self, frame: FrameType, event: str, arg: Any) -> Any:
         """A function is entered: its lines count where it is the program's own."""
-        code = frame.f_code
-        is_own = self._is_own.get(code)
+        file = frame.f_code.co_filename
+        is_own = self._is_own.get(file)
         if is_own is None:
-            file = code.co_filename
-            is_own = not file.startswith(_LIBRARIES) and not any(p in file for p in _INSTALLED)
-            self._is_own[code] = is_own
+            is_own = self._is_own[file] = files.is_program(file)
         return self._step(frame, event, arg) if is_own else None
 
     def _step(self, frame: FrameType, event: str, _arg: Any) -> Any:

@@ -73,7 +73,7 @@ def install_work(module: ModuleType) -> None:
             known = _works.get(id(self))
             if known is None or known[0]() is not self or not torch_groups.is_timed():
                 return original(self, *args, **kwargs)
-            opened = known[1].begin_wait(known[2])
+            opened = torch_groups.guarded(known[1].begin_wait, known[2])
             try:
                 result = original(self, *args, **kwargs)
             finally:

@@ -111,15 +111,18 @@ def _read() -> None:
     if rec is None or _reading.dump is None:
         return
     began_s = time.thread_time()
-    is_collecting = gc.isenabled()
-    gc.disable()  # its finalizers belong in the program's own thread
+    _reading.due_s = time.monotonic() + _SPARSEST_S  # also where it fails
+    # No collection in this thread: finalizers belong in the program's own ones. These may turn the
+    # collector off and on meanwhile, which stays theirs.
+    threshold = gc.get_threshold()[0]
+    gc.set_threshold(0)
     try:
         entries = pickle.loads(_reading.dump(True, False, False)).get("entries", ())
         new = [one for one in entries if one["record_id"] >= _reading.next_id]
         _write(rec, new)
     finally:
-        if is_collecting:
-            gc.enable()
+        if not gc.get_threshold()[0]:
+            gc.set_threshold(threshold)
     now_s = time.monotonic()
     passed_s, _reading.last_s = now_s - _reading.last_s, now_s
     # so that half of what is kept is new

@@ -162,24 +162,26 @@ class _Outermost:
     depth = 0
     calls: list[list[int]] | None = None
     """Begin and end of those so far, in order, where somebody takes them."""
+    _call = [0, 0]
 
     def __enter__(self) -> None:
         self.depth += 1
         if self.calls is not None and self.depth == 1:
             if len(self.calls) >= _MOST_CALLS:
                 del self.calls[: _MOST_CALLS // 2]
-            self.calls.append([monotonic_ns(), _STILL_RUNNING])
+            self._call = [monotonic_ns(), _STILL_RUNNING]
+            self.calls.append(self._call)
 
     def __exit__(self, *_: object) -> None:
-        if self.calls and self.depth == 1:
-            self.calls[-1][1] = monotonic_ns()
+        if self.depth == 1:
+            self._call[1] = monotonic_ns()
         self.depth -= 1
 
     def take(self) -> list[list[int]]:
         """The calls so far; the last ones are kept, as what they do may not be known yet."""
         taken = list(self.calls or ())
         if self.calls:
-            del self.calls[: len(taken) - _KEPT_CALLS]
+            del self.calls[: max(0, len(taken) - _KEPT_CALLS)]
         return taken
 
 
@@ -232,11 +234,12 @@ def end(opened: Open | None) -> None:
         opened[0].phase_end(opened[1])
 
 
-def guarded(action: Callable[..., None], *arguments: Any) -> None:
-    """Runs what only the recording needs; a failure is noted and the program goes on."""
+def guarded(action: Callable[..., Any], *arguments: Any) -> Any:
+    """Runs what only the recording needs; a failure is noted and the program goes on, with None."""
     try:
-        action(*arguments)
+        return action(*arguments)
     except Exception as error:
         from .. import notes
 
         notes.failure("torch.distributed", error)
+        return None
