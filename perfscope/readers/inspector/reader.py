@@ -96,11 +96,13 @@ def _waits(records: Records, groups: Sequence[Group], names: Sequence[str]) -> l
     meeting = np.array([MEETING.search(name) is not None for name in names])
     rows = records[(records["is_message"] == 0) & meeting[records["name"]]]
     found = []
-    for place, group in enumerate(groups):
-        mine = rows[rows["group"] == place]
-        mine = mine[np.lexsort((mine["rank"], mine["number"]))]
-        _, first, counts = np.unique(mine["number"], return_index=True, return_counts=True)
-        whole = first[counts == group.ranks]
+    # each operation of a communicator has numbers of its own: a first gather, a first reduction
+    rows = rows[np.lexsort((rows["rank"], rows["number"], rows["name"]))]
+    for mine in _split(rows, "group"):
+        group = groups[int(mine["group"][0])]
+        is_other = (np.diff(mine["number"]) != 0) | (np.diff(mine["name"]) != 0)
+        first = np.flatnonzero(np.append(True, is_other))
+        whole = first[np.diff(first, append=len(mine)) == group.ranks]
         if group.ranks < 2 or not len(whole):
             continue
         places = whole[:, None] + np.arange(group.ranks)
@@ -108,6 +110,13 @@ def _waits(records: Records, groups: Sequence[Group], names: Sequence[str]) -> l
         if np.any(is_each):
             found.append(_Wait(group, mine["us"][places[is_each]]))
     return sorted(found, key=lambda wait: -wait.mean_s)
+
+
+def _split(records: Records, column: str) -> list[Records]:
+    """The records by what they have in a column."""
+    ordered = records[np.argsort(records[column], kind="stable")]
+    parts = np.split(ordered, np.flatnonzero(np.diff(ordered[column])) + 1)
+    return [part for part in parts if len(part)]
 
 
 def _said(waits: Sequence[_Wait]) -> Iterator[str]:
@@ -130,13 +139,12 @@ def _called(group: Group) -> str:
 def _operations(records: Records, names: Sequence[str]) -> ToolTable:
     """By operation; bandwidth is NCCL's bus bandwidth, of all its calls together by their time."""
     rows: list[tuple[Cell, ...]] = []
-    for place, name in enumerate(names):
-        mine = records[records["name"] == place]
+    for mine in _split(records, "name"):
         told = mine[np.isfinite(mine["gbs"])]
         spent = float(told["us"].sum())
         rows.append(
             (
-                name,
+                names[int(mine["name"][0])],
                 len(mine),
                 int(mine["bytes"].sum(dtype=np.float64)),
                 float(mine["us"].sum() * US),

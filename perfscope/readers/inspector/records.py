@@ -33,7 +33,7 @@ RECORD_DTYPE = np.dtype(
         ("name", "i4"),  # place in Log.names
         ("rank", "i4"),
         ("is_message", "i4"),
-        ("number", "i8"),  # of the operation on its communicator
+        ("number", "i8"),  # of this operation on its communicator
         ("bytes", "i8"),
         ("us", "f8"),
         ("gbs", "f8"),  # bus bandwidth, not a number where it is not told

@@ -82,12 +82,10 @@ def take(ranks: Sequence[Rank], names: Sequence[str], path: Path) -> list[ToolRe
         found = _records(ranks, calls, {kind: place for place, kind in enumerate(kinds)})
         if not len(found.rank):
             continue
-        by_kind = [found.of(found.kind == place) for place in range(len(kinds))]
-        rows = [
-            _row(own, kind, error_ns)
-            for own, kind in zip(by_kind, kinds, strict=True)
-            if len(own.rank)
-        ]
+        by_kind = np.argsort(found.kind, kind="stable")
+        ends = np.flatnonzero(np.diff(found.kind[by_kind])) + 1
+        parts = (found.of(places) for places in np.split(by_kind, ends))
+        rows = [_row(own, kinds[own.kind[0]], error_ns) for own in parts]
         rows.sort(key=lambda row: -float(row[2] or 0))
         tool, says = (
             ("PyTorch's flight recorder", _of_flight_recorder(ranks, found))

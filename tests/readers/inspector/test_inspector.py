@@ -58,6 +58,20 @@ def test_the_late_rank_is_named_with_what_others_waited(tmp_path: Path) -> None:
     assert [row[3] for row in waiting.rows] == [pytest.approx(0.0081)] * 2 + [0]
 
 
+def test_each_operation_of_a_communicator_counts_by_itself(tmp_path: Path) -> None:
+    paths = logs(tmp_path)
+    for rank, path in enumerate(paths):
+        late = 50.0 if rank == 1 else 150.0
+        path.write_text(
+            path.read_text()
+            + "".join(line(rank, number, late, coll="AllGather") for number in range(10))
+        )
+    found = told(paths)
+    assert "of 20 collectives: ranks waited" in found.says[0]
+    _, waiting = found.tables
+    assert [row[1:3] for row in waiting.rows] == [(0, 1), (1, 10), (2, 9)]
+
+
 def test_collectives_that_not_all_ranks_told_once_say_nothing_of_waiting(tmp_path: Path) -> None:
     paths = logs(tmp_path)[:2]
     paths[0].write_text(line(0, 1, 5) + line(0, 1, 5) + line(0, 2, 5) + "{cut")
