@@ -5,6 +5,7 @@ Systems' tables.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from itertools import islice
@@ -71,26 +72,38 @@ def _open(paths: Sequence[Path], options: ReadOptions) -> Trace:
 
 
 def _once(found: Sequence[Found]) -> tuple[list[KinetoContents], list[str]]:
-    """Each process once: one run of rocprofv3 may store the same in several forms."""
-    kept: dict[tuple[Path, str], KinetoContents] = {}
-    others: list[KinetoContents] = []
+    """Each process once: one run of rocprofv3 may store the same in several forms.
+
+    Those of one file are different ones, also where hosts or containers number them alike.
+    """
+    kept: dict[Path, list[KinetoContents]] = defaultdict(list)
     notes = []
     for store, files in sorted(found, key=lambda one: one[0]):
         for contents in files:
-            folder, pid = contents.path.absolute().parent, contents.part.pid
-            same = kept.get((folder, pid))
-            if same is None and store is _Store.TABLES and not pid:
-                same = next((one for (place, _), one in kept.items() if place == folder), None)
-            if same is not None:
-                notes.append(
-                    f"{contents.path.name} was left aside: {same.path.name} tells of the same "
-                    "process."
-                )
-            elif pid:
-                kept[folder, pid] = contents
-            else:
-                others.append(contents)
-    return [*kept.values(), *others], notes
+            beside = kept[contents.path.absolute().parent]
+            is_unnumbered = store is _Store.TABLES and not contents.part.pid
+            same = next(
+                (
+                    one
+                    for one in beside
+                    if (is_unnumbered and one.part.pid) or _is_same(one, contents)
+                ),
+                None,
+            )
+            if same is None:
+                beside.append(contents)
+                continue
+            notes.append(
+                f"{contents.path.name} was left aside: {same.path.name} tells of the same process."
+            )
+    return [contents for beside in kept.values() for contents in beside], notes
+
+
+def _is_same(one: KinetoContents, other: KinetoContents) -> bool:
+    """Whether two files of a directory tell of one process; tables do not tell its host."""
+    hosts = {one.part.host, other.part.host} - {""}
+    is_numbered_alike = bool(one.part.pid) and one.part.pid == other.part.pid
+    return is_numbered_alike and one.path != other.path and len(hosts) < 2
 
 
 class _Process:

@@ -172,6 +172,20 @@ def test_processes_of_one_file_are_ranks(tmp_path: Path) -> None:
         assert all(rank.devices is not None and len(rank.devices.rows) for rank in trace.ranks)
 
 
+def test_processes_that_their_hosts_number_alike_are_ranks(tmp_path: Path) -> None:
+    first, second = profiles.process(7), profiles.process(7)
+    second["metadata"]["node"]["hostname"] = "n1"
+    profiles.document(tmp_path / "a.json", first)
+    profiles.document(tmp_path / "b.json", second)
+    both = tmp_path / "both"
+    both.mkdir()
+    profiles.document(both / "c.json", first, second)
+    for places in ([tmp_path / "a.json", tmp_path / "b.json"], [both]):
+        trace = open_traces(places)
+        check_trace(trace)
+        assert [(rank.host, rank.pid) for rank in trace.ranks] == [("n0", 7), ("n1", 7)]
+
+
 def test_a_process_in_three_forms_is_read_once(tmp_path: Path) -> None:
     for write in FORMS:
         write(tmp_path)
