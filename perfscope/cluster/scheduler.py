@@ -150,9 +150,11 @@ def _wait_for_a_worker(client: Any, refused: Sequence[str]) -> None:
 
 def _comes(client: Any) -> bool:
     """Whether a worker is there, or comes within LOOK_S."""
+    # before Python 3.11 it is another one than Python's
+    timeout_error = importlib.import_module("distributed").TimeoutError
     try:
         client.wait_for_workers(1, timeout=LOOK_S)
-    except TimeoutError:
+    except timeout_error:
         return False
     return True
 

@@ -5,9 +5,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from perfscope.cluster import scheduler
 from tests.support.environments import REPOSITORY, Environment
 from tests.support.recording import job_variables, perfscope_command
 from tests.support.write_kineto import small
@@ -119,6 +121,28 @@ def test_a_job_that_slurm_refuses_is_said_in_three_lines(tmp_path: Path, dask: E
     lines = done.stderr.splitlines()
     assert (done.returncode, len(lines)) == (3, 3), done.stderr
     assert lines[:2] == ["No jobs could be started under Slurm.", f"{why}."]
+
+
+def test_a_worker_that_is_late_is_waited_for_where_timeouts_are_those_of_asyncio(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class LateError(Exception):
+        """Stands for the TimeoutError of Dask below Python 3.11, which is not Python's own."""
+
+    class Client:
+        """Stands for a client whose only worker comes at the third look."""
+
+        looks = 0
+
+        def wait_for_workers(self, count: int, timeout: float) -> None:
+            self.looks += 1
+            if self.looks < 3:
+                raise LateError(count, timeout)
+
+    monkeypatch.setitem(sys.modules, "distributed", SimpleNamespace(TimeoutError=LateError))
+    client = Client()
+    scheduler._wait_for_a_worker(client, ())
+    assert client.looks == 3
 
 
 def test_without_dask_jobqueue_the_command_that_installs_it_is_told(
