@@ -5,8 +5,9 @@ from dataclasses import dataclass
 TRAINER = ("train_numpy.py", "trainer")
 SGAN = ("sgan_keras.py", "sgan")
 OUT = "study"
-SWEEP = f"sweep --no-reports -o {OUT}"  # the runs are not kept
 """Where the last command of every study puts study.json and study.html."""
+SWEEP = f"sweep --no-reports -o {OUT}"
+"""The runs of a study are not kept."""
 
 
 @dataclass(frozen=True)
