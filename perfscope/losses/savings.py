@@ -83,11 +83,12 @@ class Savings:
             return False  # who causes it differs, as on a busy machine
         cause = entry.cause
         where = Edit(phase=cause.phase or None, function=cause.function, level=Level.SHARED)
-        found = self.replayed([where]) if ranks > 1 else None
-        if not isinstance(found, Saving):
-            return False
-        dealt_out_s = NS * entry.waiting_ns / (ranks - 1) * (1 - 1 / ranks)
-        return found.seconds < CHAINED * dealt_out_s
+        little_s = CHAINED * NS * entry.waiting_ns / max(ranks - 1, 1) * (1 - 1 / max(ranks, 1))
+        # where others have more of something else, that holds them up once this is dealt out
+        return all(
+            isinstance(found := self.replayed(edits), Saving) and found.seconds < little_s
+            for edits in ([where], [where, Edit(level=Level.SHARED)])
+        )
 
     def without_activity(
         self, activity: Activity, edits: Sequence[Edit], *, after: Sequence[Edit] = ()
@@ -125,7 +126,7 @@ class Savings:
             return NoSaving(str(refusal))
         if found is None:
             return NoSaving(self._no_replay)
-        return Saving(max(0.0, found.gain_s), found.interval_s, Basis.REPLAY, tuple(edits))
+        return _saving(found.gain_s, found.interval_s, Basis.REPLAY, edits)
 
     def bound(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Saving | NoSaving:
         """The same of edits of which a real change reaches only a part."""
@@ -177,7 +178,18 @@ def by_time(entries: Sequence[Entry]) -> Saving:
 def _bound(gains: Floats, interval: tuple[float, float] | None) -> Saving:
     """A bound, from nanoseconds by step or segment."""
     told = None if interval is None else (NS * interval[0], NS * interval[1])
-    return Saving(max(0.0, NS * float(gains.sum())), told, Basis.UPPER_BOUND)
+    return _saving(NS * float(gains.sum()), told, Basis.UPPER_BOUND)
+
+
+def _saving(
+    seconds: float,
+    interval: tuple[float, float] | None,
+    basis: Basis,
+    edits: Sequence[Edit] = (),
+) -> Saving:
+    """What is saved, with its interval: nothing where the change makes the run longer."""
+    told = None if interval is None else (max(0.0, interval[0]), max(0.0, interval[1]))
+    return Saving(max(0.0, seconds), told, basis, tuple(edits))
 
 
 def edits_of(entry: Entry) -> tuple[Edit, ...]:

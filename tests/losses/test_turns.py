@@ -18,7 +18,7 @@ from perfscope.losses.turns import Turns
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.segments import SegmentReplay
-from perfscope.schema.enums import LossKind, LossPattern
+from perfscope.schema.enums import LossKind, LossPattern, PhaseKind
 from tests.losses.turn_programs import PROGRAMS, STEPS, run
 from tests.replay.message_programs import Spec, programs, to_trace
 from tests.support.trace_builder import TraceBuilder
@@ -50,6 +50,31 @@ def test_a_rank_that_works_while_the_other_only_waits_is_chained() -> None:
     account = loss_account(results, SegmentReplay(results))
     (entry,) = [one for one in account.entries if one.waiting_ns]
     assert (entry.pattern, entry.ranks) == (LossPattern.CHAINED, (1,))
+
+
+def test_two_ranks_with_more_of_different_work_are_not_chained() -> None:
+    """Once the backward pass of rank 1 is dealt out, the forward pass of rank 0 lasts as long."""
+    builder, begin = TraceBuilder(4, end_s=60.0), 1.0
+    ranks = [builder.rank(number).init(begin) for number in range(4)]
+    for step in range(60):
+        end = begin + 0.12
+        for number, rank in enumerate(ranks):
+            forward = begin + 0.03 + 0.05 * (number == 0)
+            came = forward + 0.03 + 0.06 * (number == 1)
+            rank.phase(PhaseKind.FORWARD, begin, forward).phase(PhaseKind.BACKWARD, forward, came)
+            rank.op("MPI_Allreduce", came, end, seq=step).step(step, begin, end)
+        begin = end
+    for rank in ranks:
+        rank.finalize(begin)
+    results = compute(builder.build(), Options())
+    (entry,) = [
+        one for one in loss_account(results, SegmentReplay(results)).entries if one.waiting_ns
+    ]
+    assert (entry.pattern, entry.ranks) == (LossPattern.STATIC, (1,))
+    assert isinstance(entry.saving, Saving)
+    assert entry.saving.interval_s is not None
+    low, high = entry.saving.interval_s
+    assert 0 <= low <= entry.saving.seconds <= high
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
