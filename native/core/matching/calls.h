@@ -6,7 +6,7 @@
 
 namespace perfscope {
 
-// What a code stands for; perfscope/matching/traits.py declares the same, and a test compares them.
+// What a code stands for; perfscope/matching/codes.py declares the same, and a test compares them.
 enum Trait : uint32_t {
     SEND = 1u << 0,
     ISEND = 1u << 1,

@@ -119,7 +119,7 @@ def _title(facts: ImbalanceFacts) -> str:
 def _summary(found: Judgment) -> str:
     facts = found.facts
     extra = max(facts.work_s) - min(facts.work_s)
-    cause = " Most of that is waiting for CPUs, not work." if found.is_contended else ""
+    cause = " Most of that is waiting for CPUs, not work." if found.is_explained else ""
     samples = {
         True: "All ranks process the same number of samples. ",
         False: "The ranks process different numbers of samples. ",

@@ -83,7 +83,7 @@ def _summary(results: Results, found: Judgment) -> str:
         f"of {met:,} collectives with wait time. "
     )
     why = "All ranks process the same number of samples. " if facts.equal_samples else ""
-    cause = "Most of the delay is waiting for CPUs, not work. " if found.is_contended else ""
+    cause = "Most of the delay is waiting for CPUs, not work. " if found.is_explained else ""
     extra = max(facts.work_s) - min(facts.work_s)
     return (
         f"{came}{why}{cause}The slowest rank works {format_seconds(extra)} longer than the "

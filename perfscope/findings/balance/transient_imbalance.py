@@ -71,9 +71,9 @@ def _passed(found: Judgment) -> str:
 
 def _title(found: Judgment) -> str:
     if found.facts.lasts:
-        why = ", because they wait for CPUs" if found.is_contended else ""
+        why = ", because they wait for CPUs" if found.is_explained else ""
         return f"Ranks are late by turns, each for several steps on end{why}"
-    if found.is_contended:
+    if found.is_explained:
         return f"{TITLE}, because the ranks wait for CPUs"
     how = "varies from step to step" if found.facts.is_bound else "alternates between ranks"
     return f"{TITLE}: the work {how}"
@@ -83,7 +83,7 @@ def _summary(found: Judgment) -> str:
     facts = found.facts
     cause = (
         " Their threads wait for CPUs, and which rank gets one late is chance."
-        if found.is_contended
+        if found.is_explained
         else ""
     )
     change = "Work that takes the usual time instead of far longer"

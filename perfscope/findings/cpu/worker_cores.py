@@ -126,7 +126,7 @@ def _waits(one: _Helpers) -> bool:
 def _in_the_way(node: NodeThreads, helpers: list[_Helpers]) -> list[_Helpers]:
     """Ranks of a node with helpers for which the CPUs that all may use do not suffice."""
     here = [one for one in helpers if one.rank.number in node.ranks]
-    # threads of the ranks that crowd a node are another diagnosis, which names these as well
+    # oversubscription by the ranks' own threads is another diagnosis, which names these as well
     is_oversubscribed = node.runnable_mean >= thresholds.OVERSUBSCRIBED_WARN * node.cpus
     whole = sum(one.own_cpus + one.cpus for one in here)
     is_full = whole >= BUSY_CPUS_SHARE * node.cpus

@@ -45,7 +45,7 @@ REFERENCES = (
         "https://co-design.pop-coe.eu/metrics/"
     ),
 )
-CROWDED_ACTIONS = (
+CONTENTION_ACTIONS = (
     (
         "Give the ranks CPUs of their own first: fewer threads in each rank, and no other "
         "processes on the same CPUs."
@@ -74,7 +74,7 @@ class Judgment:
 
     facts: ImbalanceFacts
     gain: Gain
-    is_contended: bool  # waiting for CPUs explains it
+    is_explained: bool  # by waiting for CPUs
     status: Status
     wholes: Wholes
     doubt: Doubt | None
@@ -97,7 +97,7 @@ class Judgment:
         """The finding with what the three have in common."""
         facts = self.facts
         # what no change can take away is told, and claims nothing
-        by_turns = self.is_contended and facts.pattern is Pattern.ALTERNATING
+        by_turns = self.is_explained and facts.pattern is Pattern.ALTERNATING
         by_chance = facts.is_bound or by_turns or self.doubt is not None
         is_claim = not (by_chance and self.status is Status.INFO)
         return Finding(
@@ -111,7 +111,7 @@ class Judgment:
             window_s=_window(results, facts),
             where=facts.excess[0].where if facts.excess else (),
             evidence=evidence,
-            actions=(*CROWDED_ACTIONS, *actions) if self._is_of_cpus else actions,
+            actions=(*CONTENTION_ACTIONS, *actions) if self._is_of_cpus else actions,
             references=REFERENCES,
             overlaps=OVERLAPS,
         )
@@ -119,7 +119,7 @@ class Judgment:
     @property
     def _is_of_cpus(self) -> bool:
         """Whether ranks are to get CPUs of their own before anything else is done."""
-        return self.is_contended or self.doubt in {Doubt.WAITED, Doubt.LASTING}
+        return self.is_explained or self.doubt in {Doubt.WAITED, Doubt.LASTING}
 
     def _confidence(self) -> Confidence:
         prediction = self.facts.prediction
@@ -165,8 +165,8 @@ def judged(
     gain = _gain(results, facts)
     gain_s, share = gain.seconds, gain.share
     by_turns = facts.pattern is Pattern.ALTERNATING and waited_by_turns(results, gain_s)
-    crowded = (is_contended or by_turns) and _waits_explain(results, facts, queued)
-    deserved = _status(facts, gain, crowded=crowded)
+    is_explained = (is_contended or by_turns) and _waits_explain(results, facts, queued)
+    deserved = _status(facts, gain, is_explained=is_explained)
     status = thresholds.unless_chance(deserved, gain_s, share)
     doubt = None if status is deserved else Doubt.LITTLE
     is_sure = status.is_fault and _more_cpu_time(results, facts)
@@ -175,7 +175,7 @@ def judged(
     if status.is_fault and not is_sure:
         doubt = _doubt(results, facts, gain_s, share)
         status = Status.INFO if doubt or by_turns else status
-    return Judgment(facts, gain, crowded, status, wording.wholes(results), doubt)
+    return Judgment(facts, gain, is_explained, status, wording.wholes(results), doubt)
 
 
 def _more_cpu_time(results: Results, facts: ImbalanceFacts) -> bool:
@@ -222,7 +222,7 @@ def _gain(results: Results, facts: ImbalanceFacts) -> Gain:
     return replace(found, is_once=facts.is_single)
 
 
-def _status(facts: ImbalanceFacts, gain: Gain, *, crowded: bool) -> Status:
+def _status(facts: ImbalanceFacts, gain: Gain, *, is_explained: bool) -> Status:
     status, gain_s, share = thresholds.by_gain(gain), gain.seconds, gain.share
     if facts.is_single:
         return thresholds.unless_once(status, gain_s, share)
@@ -232,7 +232,7 @@ def _status(facts: ImbalanceFacts, gain: Gain, *, crowded: bool) -> Status:
             return Status.WARN
         return Status.INFO if share >= SPREAD_SHARE else Status.PASS
     # ranks that wait for CPUs are late by chance: the cause is another finding's
-    return Status.WARN if crowded and status is Status.FAIL else status
+    return Status.WARN if is_explained and status is Status.FAIL else status
 
 
 def _waits_explain(results: Results, facts: ImbalanceFacts, queued_share: float | None) -> bool:

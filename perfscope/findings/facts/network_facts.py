@@ -57,7 +57,7 @@ RECORD_HOROVOD = (
     "Record all ranks from their start with perfscope run, and Horovod over MPI (horovodrun --mpi, "
     "or mpirun)."
 )
-CROWDED = (
+CONTENDED = (
     " Threads wait for CPUs in this run, and a collective takes longer while one of its ranks "
     "does: part of this is not the network's."
 )

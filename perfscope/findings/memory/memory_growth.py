@@ -20,7 +20,7 @@ from perfscope.findings.facts.growth_causes import (
 from perfscope.findings.facts.memory_limits import Room, ranks_that_fit, rooms
 from perfscope.findings.facts.memory_lines import lines_that_keep
 from perfscope.metrics.host.framework_calls import FrameworkCalls
-from perfscope.metrics.host.memory_growth import MemoryGrowth
+from perfscope.metrics.host.memory_growth import LEAST_STEADY_S, MemoryGrowth
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, PhaseKind, Status
 from perfscope.schema.resources import MemoryOfNode
@@ -322,10 +322,10 @@ DIAGNOSIS = Diagnosis(
     ),
     counts_from=(
         f"{format_bytes(GROWTH_LEAST_BYTES)} and {100 * GROWTH_LEAST_SHARE:g} % of the rank's "
-        f"peak in a second half of at least 8 s; per call {format_bytes(KEPT_FAIL_BYTES)} "
+        f"peak in a second half of at least {LEAST_STEADY_S:g} s; per call {format_bytes(KEPT_FAIL_BYTES)} "
         f"fails, {format_bytes(KEPT_WARN_BYTES)} warns, {format_bytes(MANY)} is reported (info); "
         f"fails when the node is full within {GROWTH_LONG_S / 3600:g} h, and the growth was "
-        f"seen for {GROWTH_SURE_S:g} s or a hundredth of that time"
+        f"seen for {GROWTH_SURE_S:g} s or {100 / GROWTH_REACH:g} % of that time"
     ),
     rank=290,
 )

@@ -8,7 +8,7 @@ from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import (
-    CROWDED,
+    CONTENDED,
     FAIR_BYTES_PER_S,
     TWICE,
     Cause,
@@ -56,7 +56,7 @@ def judge(run: Facts) -> Outcome:
             f"{batch:.0f} samples is too short for that: twice the batch "
             "on each rank, in half as many steps, would save "
             f"{facts.whole.at_most}{format_seconds(gain_s)}."
-            f"{CROWDED if facts.is_contended else ''}"
+            f"{CONTENDED if facts.is_contended else ''}"
         ),
         gain=saved(
             results,

@@ -8,7 +8,7 @@ from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import (
-    CROWDED,
+    CONTENDED,
     EXCHANGES,
     RECORD_HOROVOD,
     Cause,
@@ -62,7 +62,7 @@ def judge(run: Facts) -> Outcome:
             "When their last gradient is ready the ranks still need "
             f"{facts.whole.at_most}{format_seconds(facts.whole.seconds)} in all until the exchange "
             "is over; a change saves a part of that."
-            f"{sampled_places.waits(results)}{CROWDED if facts.is_contended else ''}"
+            f"{sampled_places.waits(results)}{CONTENDED if facts.is_contended else ''}"
         ),
         gain=as_bound(facts.whole),  # no network needs no time
         confidence=Confidence.LOW if facts.is_contended else Confidence.MEDIUM,

@@ -10,7 +10,7 @@ from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.device_facts import variable
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import (
-    CROWDED,
+    CONTENDED,
     RECORD_HOROVOD,
     Cause,
     confidence,
@@ -69,7 +69,7 @@ def judge(run: Facts) -> Outcome:
         title=f"Horovod spends {format_seconds(rest_s)} on agreeing what to reduce and on sleep "
         "between its cycles",
         summary=f"{text} All ranks wait for it.{sampled_places.waits(results)}"
-        f"{CROWDED if facts.is_contended else ''}",
+        f"{CONTENDED if facts.is_contended else ''}",
         gain=saved(results, facts.claim_s(Cause.CONTROL)),
         confidence=Confidence.LOW if facts.is_contended else Confidence.MEDIUM,
         where=sampled_places.frames(results.call_sites.transfer),

@@ -8,7 +8,7 @@ from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import (
-    CROWDED,
+    CONTENDED,
     FUSED,
     HALVED,
     HIDDEN,
@@ -68,7 +68,7 @@ def judge(run: Facts) -> Outcome:
         id=ID,
         status=status,
         title=_title(results, facts) if is_fault else PASSED,
-        summary=f"{_summary(results, facts)}{CROWDED if facts.is_contended and is_fault else ''}",
+        summary=f"{_summary(results, facts)}{CONTENDED if facts.is_contended and is_fault else ''}",
         gain=as_bound(whole),  # no network needs no time
         confidence=confidence(facts),
         where=sampled_places.frames(results.call_sites.transfer) if is_fault else (),

@@ -7,7 +7,12 @@ from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.core.gain import NS, saved
 from perfscope.findings.facts.facts import Facts
-from perfscope.metrics.communication.host_pairs import HostPair, HostPairs
+from perfscope.metrics.communication.host_pairs import (
+    FEWEST,
+    FEWEST_PAIRS,
+    HostPair,
+    HostPairs,
+)
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.structures import dataclass
@@ -154,8 +159,8 @@ DIAGNOSIS = Diagnosis(
     evidence="messages and time by pair of hosts",
     priced_by="what their messages take longer, both directions added up: an upper bound",
     counts_from=(
-        f"{PAIR_RATIO:g} times the usual pair's time over 10 messages of about one size; "
-        "three pairs"
+        f"{PAIR_RATIO:g} times the usual pair's time over {FEWEST} messages of about one size, "
+        f"where {FEWEST_PAIRS} pairs of hosts exchange as many"
     ),
     rank=190,
 )

@@ -7,7 +7,7 @@ from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import (
-    CROWDED,
+    CONTENDED,
     FUSED,
     SMALL_BYTES,
     SMALL_SHARE,
@@ -95,7 +95,7 @@ def _summary(facts: NetworkFacts, gain_s: float, *, is_bound: bool) -> str:
     return (
         f"{counted(found.calls, 'call')} of about {format_bytes(found.size_bytes)} took "
         f"{format_seconds(found.seconds)}, nearly all of it latency. Combining them into fewer "
-        f"calls would save {most}{format_seconds(gain_s)}.{CROWDED if facts.is_contended else ''}"
+        f"calls would save {most}{format_seconds(gain_s)}.{CONTENDED if facts.is_contended else ''}"
     )
 
 

@@ -106,8 +106,8 @@ def _spread_out(places: Ints, classes: int) -> Ints:
 def _without_tail(x: Floats, seconds: Floats) -> Floats:
     """The times, of each size at most so many times the median of sizes within a factor of two.
 
-    A call in which a rank loses its CPU takes a thousand times as long; a relative
-    error of a thousand would outweigh all others.
+    A call in which a rank loses its CPU takes a thousand times as long; a relative error of a
+    thousand would outweigh all others.
     """
     size_class = np.floor(np.log2(x)).astype(np.int64)
     result = seconds.copy()
@@ -149,18 +149,6 @@ def _bounds(x: Floats, seconds: Floats) -> tuple[float, ...]:
 def _error(x: Floats, seconds: Floats) -> float:
     latency, slope = _best(x, seconds)
     return float(np.abs(seconds / (latency + slope * x) - 1.0).sum())
-
-
-def fit_line(x: Floats, seconds: Floats) -> Line | None:
-    """The line through times of operations; None when there are too few, or too like each other.
-
-    Args:
-        x: bytes that each operation moves, factor included, shape (calls,).
-        seconds: what each took, shape (calls,).
-    """
-    if not _is_spread(x):
-        return None
-    return _line(*_thinned(x, seconds))
 
 
 def _line(x: Floats, seconds: Floats) -> Line:

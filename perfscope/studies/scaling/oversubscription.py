@@ -3,7 +3,7 @@
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.scaling.series import Point
 
-CROWDED = 1.2
+OVERSUBSCRIBED = 1.2
 """Threads that want to run, for each CPU, from which on they wait for each other."""
 
 
@@ -19,7 +19,7 @@ def oversubscription(run: StudyRun) -> str:
         if (
             not cpus
             or ranks * threads <= cpus
-            or (wanting is not None and wanting < CROWDED * cpus)
+            or (wanting is not None and wanting < OVERSUBSCRIBED * cpus)
         ):
             continue
         each = f" × {threads} threads" if threads > 1 else ""

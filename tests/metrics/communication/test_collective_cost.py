@@ -3,11 +3,12 @@
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from perfscope.metrics.communication import collective_algorithms as algorithms
 from perfscope.metrics.communication.collective_cost import NOT_SPREAD, CollectiveCost
-from perfscope.metrics.communication.collective_fit import fit_curve, fit_line
+from perfscope.metrics.communication.collective_fit import Line, fit_curve
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.trace.model import Trace
@@ -15,6 +16,7 @@ from tests.support.trace_builder import TraceBuilder
 
 ALPHA_S, BETA_S = 50e-6, 1e-9
 LINK = algorithms.Link(ALPHA_S, BETA_S)
+Floats = npt.NDArray[np.float64]
 SIZES = (1 << 10, 1 << 13, 1 << 16, 1 << 20, 1 << 22)
 
 
@@ -76,6 +78,14 @@ def test_latency_and_bandwidth_are_found() -> None:
     assert [item.ranks for item in found.predictions] == [4, 8, 16, 32, 64, 128, 256]
 
 
+def one_line(x: Floats, seconds: Floats) -> Line:
+    """The fit of times that follow a single line."""
+    curve = fit_curve(x, seconds)
+    assert curve is not None
+    (line,) = curve.lines
+    return line
+
+
 def test_a_heavy_tail_moves_the_fit_little() -> None:
     """One call in ten takes up to a hundred times as long, as on a busy machine."""
     random = np.random.default_rng(3)
@@ -83,8 +93,7 @@ def test_a_heavy_tail_moves_the_fit_little() -> None:
     seconds = (ALPHA_S + BETA_S * x) * (1 + 0.05 * random.standard_normal(len(x)))
     late = random.random(len(x)) < 0.1
     seconds[late] *= 1 + random.pareto(1.0, int(late.sum())).clip(0, 100)
-    line = fit_line(x, seconds)
-    assert line is not None
+    line = one_line(x, seconds)
     assert line.latency_s == pytest.approx(ALPHA_S, rel=0.05)
     assert line.bytes_per_s == pytest.approx(1 / BETA_S, rel=0.05)
     low, high = line.latency_interval_s
@@ -94,9 +103,7 @@ def test_a_heavy_tail_moves_the_fit_little() -> None:
 
 def test_pure_latency_and_pure_bandwidth() -> None:
     x = np.repeat(np.array(SIZES, float), 10)
-    flat, steep = fit_line(x, np.full(len(x), 1e-3)), fit_line(x, 2e-9 * x)
-    assert flat is not None
-    assert steep is not None
+    flat, steep = one_line(x, np.full(len(x), 1e-3)), one_line(x, 2e-9 * x)
     assert flat.latency_s == pytest.approx(1e-3)
     assert flat.bytes_per_s == np.inf
     assert steep.latency_s == 0.0
@@ -152,8 +159,8 @@ def test_fusing_small_allreduces_saves_their_latencies() -> None:
 
 def test_sizes_too_alike_give_no_line() -> None:
     x = np.repeat(np.array([1000.0, 7000.0]), 50)
-    assert fit_line(x, 1e-3 + 1e-9 * x) is None
-    assert fit_line(x[:5], x[:5]) is None
+    assert fit_curve(x, 1e-3 + 1e-9 * x) is None
+    assert fit_curve(x[:5], x[:5]) is None
 
 
 def rounds(sizes: list[float]) -> float:
