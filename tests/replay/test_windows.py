@@ -1,52 +1,19 @@
-"""Windows, segments and threads: however a run is cut up, its replay is the same."""
+"""Segments and threads: whatever replays a run, in whatever parts, the result is the same."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from benchmarks.replay import oracle
 from benchmarks.replay.programs import exchanging, program_of
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.extract import extract
-from perfscope.replay.program import Floats, Needs, Program, segment_lengths
-from perfscope.replay.windows import Window, window_of, windowed_lengths
+from perfscope.replay.program import Needs, segment_lengths
+from perfscope.replay.windows import Window, windowed_lengths
 from perfscope.trace.model import PEER_PROC_NULL
-from tests.replay.message_programs import Spec, programs, to_trace
 from tests.support.trace_builder import TraceBuilder
-
-
-def windows_of(program: Program, gap_ns: Floats, rows: int) -> Iterator[Window]:
-    """A program in windows of about so many rows, of one segment at least.
-
-    Args:
-        program: the run.
-        gap_ns: nanoseconds before each row, shape (rows,).
-        rows: of a window.
-    """
-    cuts = program.cut_rows
-    passed = (cuts - cuts[0]).sum(axis=1)  # rows in front of each cut
-    first = 0
-    while first < program.segment_count:
-        last = int(np.searchsorted(passed, passed[first] + rows, side="right")) - 1
-        last = min(max(last, first + 1), program.segment_count)
-        yield window_of(program, gap_ns, first, last)
-        first = last
-
-
-@settings(max_examples=30, deadline=None)
-@given(programs(), st.integers(1, 40))
-def test_windows_replay_as_the_whole(spec: Spec, rows: int) -> None:
-    program = extract(compute(to_trace(spec), Options()))
-    gap = program.gaps_ns(program.work)
-    windows = list(windows_of(program, gap, rows))
-    assert all(len(window.cut_rows) >= 2 for window in windows)
-    whole = segment_lengths(program, program.work, program.transfer_ns)
-    assert windowed_lengths(windows).tolist() == whole.tolist()
 
 
 def test_any_number_of_threads_gives_the_same_to_the_last_bit() -> None:
@@ -140,9 +107,3 @@ def test_programs_and_windows_are_of_one_kind() -> None:
     plain = oracle.replay(program_of(window))
     assert window.lengths().sum() == pytest.approx(plain.length, rel=1e-12)
     assert windowed_lengths([window]).tolist() == window.lengths().tolist()
-
-
-def as_program(window: Window) -> Program:
-    from benchmarks.replay.programs import program_of
-
-    return program_of(window)

@@ -77,7 +77,7 @@ def _identity(entry: Entry) -> str:
 
 
 def is_one_sided(operation: str) -> bool:
-    """Whether a call needs none of another rank: then there is no waiting to tell it from."""
+    """Whether a call is one-sided: what of it is waiting for another rank is not known."""
     found = BY_NAME.get(operation)
     return found is not None and found.cls is OperationClass.ONE_SIDED
 

@@ -136,7 +136,9 @@ OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
 
 ONE_SIDED_ACTION = (
     "Issue all gets and puts of a step before one flush or unlock, instead of completing each of "
-    "them; fetch neighboring data by one call, or with a derived datatype."
+    "them; fetch neighboring data by one call, or with a derived datatype. "
+    "Fences and other calls that synchronize also wait for late ranks, which the recording does "
+    "not tell apart: check that the ranks work equally long before them."
 )
 
 TRANSFER_ACTION = (

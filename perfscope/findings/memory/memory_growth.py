@@ -322,8 +322,9 @@ DIAGNOSIS = Diagnosis(
     ),
     counts_from=(
         f"{format_bytes(GROWTH_LEAST_BYTES)} and {100 * GROWTH_LEAST_SHARE:g} % of the rank's "
-        f"peak in a second half of at least {LEAST_STEADY_S:g} s; per call {format_bytes(KEPT_FAIL_BYTES)} "
-        f"fails, {format_bytes(KEPT_WARN_BYTES)} warns, {format_bytes(MANY)} is reported (info); "
+        f"peak in a second half of at least {LEAST_STEADY_S:g} s; per call "
+        f"{format_bytes(KEPT_FAIL_BYTES)} fails, {format_bytes(KEPT_WARN_BYTES)} warns, "
+        f"{format_bytes(MANY)} is reported (info); "
         f"fails when the node is full within {GROWTH_LONG_S / 3600:g} h, and the growth was "
         f"seen for {GROWTH_SURE_S:g} s or {100 / GROWTH_REACH:g} % of that time"
     ),
