@@ -194,7 +194,7 @@ DIAGNOSIS = Diagnosis(
         "fast as the others"
     ),
     counts_from=(
-        f"what happened once and cost less than {thresholds.SINGLE_LEAST_S:g} s is told "
+        f"what happened once and cost less than {thresholds.SINGLE_LEAST_S:g} s is reported "
         "(info) and not warned of; tasks without MPI that never communicate are not compared"
     ),
     rank=40,

@@ -171,7 +171,7 @@ DIAGNOSIS = Diagnosis(
     counts_from=(
         f"traced more than {TRACED_OFTEN} times warns, more than {thresholds.TRACED_FAIL} "
         f"fails, in fewer than {100 * TRACED_PER_STEP:g} % of the steps it is reported (info); "
-        f"what torch.compile compiled more than {thresholds.COMPILED_OFTEN} times is told, as "
+        f"what torch.compile compiled more than {thresholds.COMPILED_OFTEN} times is reported, as "
         "often as PyTorch's limit allows, from when on it runs uncompiled, warns; "
         f"{100 * START_UP_SHARE:g} % of the run and {thresholds.START_UP_LEAST_S:g} s before "
         "ordinary steps are reported (info)"

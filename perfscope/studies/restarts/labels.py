@@ -21,9 +21,16 @@ def verdict(found: Restarts) -> tuple[str, str]:
         (found.gap_s, "lay between attempts"),
     ]
     told = [f"{format_seconds(s)} ({format_share(s / total)}) {what}" for s, what in parts if s > 0]
+    ends = (
+        f"{failed} did not reach the end by {'itself' if failed == 1 else 'themselves'}"
+        if failed
+        else "the attempt reached its end"
+        if len(found.attempts) == 1
+        else "all reached their end"
+    )
     sentence = (
         f"Over {count} in {format_seconds(total)}, {format_share(kept)} of the time was work that "
-        f"was kept; {failed} did not reach the end by {'itself' if failed == 1 else 'themselves'}."
+        f"was kept; {ends}."
     )
     more = f" Of the rest, {', '.join(told)}." if told else ""
     status = "pass" if kept >= 1 - WORTH_A_WARNING else "warn"

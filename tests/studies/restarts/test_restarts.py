@@ -87,6 +87,7 @@ def test_seconds_between_checkpoint_and_end_are_lost(tmp_path: Path) -> None:
     assert "A checkpoint every 4.69 s would cost least, now 3.00 s" in interval(found)
     status, sentence = verdict(found)
     assert (status, "2.00 s (4.8 %) was lost between" in sentence) == ("warn", True), sentence
+    assert "1 did not reach the end by itself" in sentence
 
 
 def test_without_a_checkpoint_every_step_is_lost(tmp_path: Path) -> None:
@@ -94,6 +95,11 @@ def test_without_a_checkpoint_every_step_is_lost(tmp_path: Path) -> None:
     assert found.attempts[0].lost_s == pytest.approx(2.0)
     assert found.interval is None
     assert interval(found) == ""
+
+
+def test_a_job_without_a_failure_is_said_to_have_ended(tmp_path: Path) -> None:
+    _, sentence = verdict(found_in(attempt(tmp_path / "a", at_s=0.0, ranks=1)))
+    assert "was work that was kept; the attempt reached its end." in sentence
 
 
 def test_jobs_beside_each_other_are_no_attempts(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.schema.restarts import Attempt, Restarts
 from perfscope.schema.study import Study
-from perfscope.units import format_seconds
+from perfscope.units import counted, format_seconds
 
 MOST_ATTEMPTS = 200
 
@@ -49,7 +49,7 @@ def interval(found: Restarts) -> str:
 
 
 def _lost_steps(one: Attempt) -> str:
-    return f"{one.lost_steps:,} steps" if one.lost_steps else ""
+    return counted(one.lost_steps, "step") if one.lost_steps else ""
 
 
 def _context(study: Study) -> Context:
