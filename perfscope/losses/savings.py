@@ -187,9 +187,10 @@ def _saving(
     basis: Basis,
     edits: Sequence[Edit] = (),
 ) -> Saving:
-    """What is saved, with its interval: nothing where the change makes the run longer."""
-    told = None if interval is None else (max(0.0, interval[0]), max(0.0, interval[1]))
-    return Saving(max(0.0, seconds), told, basis, tuple(edits))
+    """What is saved: nothing where a change makes the run longer, which its interval then holds."""
+    if interval is not None and seconds < 0:
+        interval = interval[0], max(0.0, interval[1])
+    return Saving(max(0.0, seconds), interval, basis, tuple(edits))
 
 
 def edits_of(entry: Entry) -> tuple[Edit, ...]:
