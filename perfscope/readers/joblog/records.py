@@ -9,12 +9,12 @@ from perfscope.schema.other_tools import Cell, ToolReport
 
 SIGN = re.compile(
     rb"cycle_time_ms,tensor_fusion_threshold[\w,]*,score|^(?:\w+\|)*JobID(?:Raw)?(?:\||$)|"
-    rb"^ *(?:\w+ +)*JobID(?:Raw)?(?: +\w+)* *\n-+(?: -+)* *$",
+    rb"^(?=[ \w]*?\bJobID(?:Raw)?\b)[ \w]*\n-+(?: -+)* *$",
     re.MULTILINE,
 )
 _AUTOTUNE = re.compile(r"^[\w,]*cycle_time_ms,tensor_fusion_threshold[\w,]*,score\s*$")
 _SACCT = re.compile(r"^(?:\w+\|)*JobID(?:Raw)?(?:\||$)")
-_IN_COLUMNS = re.compile(r"^ *(?:\w+ +)*JobID(?:Raw)?(?: +\w+)* *$")
+_IN_COLUMNS = re.compile(r"^(?=[ \w]*?\bJobID(?:Raw)?\b)[ \w]*$")
 _RULE = re.compile(r"-+(?: -+)* *")
 _SIZE = re.compile(r"([\d.]{1,20})([KMGTP]?)$")
 _POWERS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}

@@ -9,6 +9,7 @@ import pytest
 from perfscope.document.analysis import analysis
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.results import Options
+from perfscope.readers.joblog import records
 from perfscope.readers.registry import open_trace, open_traces
 from perfscope.schema.other_tools import ToolReport
 from tests.support.environments import environment
@@ -158,6 +159,12 @@ def test_sacct_is_a_table_in_any_form(tmp_path: Path, text: str) -> None:
     assert [row[2] for row in table.rows] == [None, 2 << 20, 3 << 20]
     assert [row[3] for row in table.rows] == [None, "1.5K", None]
     assert found.says[0] == "MaxRSS is 3M at most."
+
+
+def test_a_line_of_many_heads_is_read_in_one_pass() -> None:
+    line = "JobID " * 200_000 + "!"
+    assert records.SIGN.search(line.encode() + b"\n---") is None
+    assert not records.Records().take(line)
 
 
 def test_what_the_autotuner_tried_is_a_table(tmp_path: Path) -> None:
