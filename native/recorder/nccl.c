@@ -13,7 +13,7 @@
 #include "perfscope_recorder.h"
 #include "state.h"
 
-#define COMMUNICATORS 256u
+#define COMMUNICATORS 256u /* at a time; nothing is told of more */
 #define IN_FLIGHT 4096u /* a collective that is not over when so many more have begun is written as it is */
 #define INDEX_BITS 16
 #define LABEL_BYTES 48
@@ -21,8 +21,8 @@
 #define CHANNEL ((uintptr_t)1 << 63) /* in a handle: of a channel of the collective */
 
 typedef struct {
-    uint64_t identity;
-    int ranks, rank;
+    int ranks;
+    bool is_used;
     char label[LABEL_BYTES];
 } communicator;
 
@@ -36,7 +36,6 @@ typedef struct {
 
 static ps_lock using = ATOMIC_FLAG_INIT;
 static communicator communicators[COMMUNICATORS];
-static uint32_t communicator_count;
 static collective collectives[IN_FLIGHT];
 static uint32_t begun;
 
@@ -190,40 +189,43 @@ static int finalize(void *context)
     for (uint32_t i = 0; i < IN_FLIGHT; i++)
         if (collectives[i].comm == context)
             write_and_free(&collectives[i]);
+    ((communicator *)context)->is_used = false;
     ps_release(&using);
     return 0;
 }
 
-static int init(void **context, int *events, uint64_t identity, int ranks, int rank)
+static int init(void **context, int *events, uint64_t identity, int ranks)
 {
     *context = NULL;
     *events = 0;
     if (!ps_is_recording())
         return 0;
     ps_acquire(&using);
-    if (communicator_count < COMMUNICATORS) {
-        communicator *comm = &communicators[communicator_count++];
-        *comm = (communicator){.identity = identity, .ranks = ranks, .rank = rank};
+    communicator *comm = communicators;
+    while (comm < communicators + COMMUNICATORS && comm->is_used)
+        comm++;
+    if (comm < communicators + COMMUNICATORS) {
+        *comm = (communicator){.ranks = ranks, .is_used = true};
         snprintf(comm->label, sizeof comm->label, "%d ranks (%llx)", ranks, (unsigned long long)identity);
         *context = comm;
+        *events = PS_NCCL_COLLECTIVE | PS_NCCL_KERNEL_CHANNEL;
     }
     ps_release(&using);
-    *events = PS_NCCL_COLLECTIVE | PS_NCCL_KERNEL_CHANNEL;
     return 0;
 }
 
 static int init_v4(void **context, int *events, const char *name, uint64_t identity, int nodes, int ranks, int rank,
                    void *log)
 {
-    (void)name, (void)nodes, (void)log;
-    return init(context, events, identity, ranks, rank);
+    (void)name, (void)nodes, (void)rank, (void)log;
+    return init(context, events, identity, ranks);
 }
 
 static int init_v5(void **context, uint64_t identity, int *events, const char *name, int nodes, int ranks, int rank,
                    void *log)
 {
-    (void)name, (void)nodes, (void)log;
-    return init(context, events, identity, ranks, rank);
+    (void)name, (void)nodes, (void)rank, (void)log;
+    return init(context, events, identity, ranks);
 }
 
 PS_EXPORT ps_nccl_profiler_v4 ncclProfiler_v4 = {"perfscope", init_v4, begin_v4, stop, change, finalize};

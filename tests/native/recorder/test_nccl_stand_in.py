@@ -63,6 +63,10 @@ def test_what_a_stand_in_for_nccl_never_ends_is_a_moment(library: Path, tmp_path
     )
 
 
+def test_a_stand_in_for_nccl_makes_communicators_anew(library: Path, tmp_path: Path) -> None:
+    assert len(records(library, tmp_path, "renewed")) == 600
+
+
 def test_a_stand_in_for_nccl_without_a_recording_is_told_nothing(
     library: Path, tmp_path: Path
 ) -> None:

@@ -144,6 +144,14 @@ def endless() -> None:
     run_channel(parents[0], 0, 1, 2)
 
 
+def renewed() -> None:
+    """Communicators that are made and destroyed one after the other."""
+    for number in range(600):
+        launch(number)
+        assert plugin.finalize(context) == 0
+        begin()
+
+
 recorder = ctypes.CDLL(os.environ["PERFSCOPE_RECORDER"])
 if sys.argv[2] != "unrecorded":
     assert recorder.ps_open() == 0
@@ -151,6 +159,7 @@ if sys.argv[2] != "unrecorded":
 begin()
 sys.stdout.write(f"{events.value} {bool(context.value)}\n")
 actions = {"ordinary": ordinary, "awkward": awkward, "endless": endless, "unrecorded": ordinary}
+actions["renewed"] = renewed
 actions[sys.argv[2]]()
 if context.value:
     assert plugin.finalize(context) == 0
