@@ -55,12 +55,17 @@ def contents_from(
 
 
 def _texts(events: Iterable[Event], members: Mapping[str, Any]) -> Iterator[str]:
-    yield json.dumps({**members, "traceEvents": []})[: -len("]}")]
+    encode = json.JSONEncoder(default=_nothing).encode
+    yield encode({**members, "traceEvents": []})[: -len("]}")]
     before = ""
     for event in events:
-        yield before + json.dumps(event)
+        yield before + encode(event)
         before = ",\n"
     yield "]}"
+
+
+def _nothing(_: object) -> None:
+    """What stands for bytes, which a damaged database may hold in the place of a number or text."""
 
 
 def _blocks(texts: Iterator[str]) -> Iterator[bytes]:

@@ -1,6 +1,7 @@
 """Files of rocprof and rocprofv3, as their releases write them."""
 
 import json
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -220,6 +221,17 @@ def test_odd_records_are_counted_and_name_nothing(tmp_path: Path) -> None:
     assert rank.devices is not None
     names = {trace.names[number] for number in rank.devices.rows["name"].tolist()}
     assert names == {"unknown"}
+
+
+def test_bytes_in_a_database_tell_nothing(tmp_path: Path) -> None:
+    path = profiles.database(tmp_path / "a.db")
+    with sqlite3.connect(path) as damaged:
+        damaged.execute("UPDATE rocpd_info_agent_0000_0 SET absolute_index = x'ff', name = x'ff'")
+        damaged.execute("UPDATE rocpd_memory_copy_0000_0 SET size = x'ff', name_id = x'ff'")
+    damaged.close()
+    trace = open_trace(path)
+    check_trace(trace)
+    assert trace.ranks[0].devices is not None
 
 
 @pytest.mark.parametrize("value", [[], {}, [3], [{}], "x", None])
