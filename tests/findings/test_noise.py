@@ -161,8 +161,10 @@ def slow_stretches(more_s: float, samples: tuple[int, int] | None) -> Finding:
             rank.op("MPI_Allreduce", clock + work_s, clock + max(works) + 0.001)
         clock += max(works) + 0.001
     for number in (0, 1):
-        builder.rank(number).init(1.0).finalize(clock)
-        builder.rank(number).end_s = clock + 0.1
+        rank = builder.rank(number).init(1.0).finalize(clock)
+        rank.end_s = clock + 0.1
+        for tick in range(int(clock * 10)):  # a slow CPU takes more CPU time for the same work
+            rank.main_sample(tick * 0.1, cpu_s=tick * 0.1, queue_delay_s=0.0)
     return analyze_trace(builder.build()).findings["load_imbalance"]
 
 

@@ -172,9 +172,9 @@ def judged(
     is_sure = status.is_fault and _more_cpu_time(results, facts)
     if is_contended and not is_sure and status is Status.WARN and share < thresholds.FAIL_SHARE:
         status = Status.INFO  # so little is chance where threads wait for CPUs
-    if status.is_fault and not is_sure:
-        doubt = _doubt(results, facts, gain_s, share)
-        status = Status.INFO if doubt or by_turns else status
+    if status.is_fault:
+        doubt = _doubt(results, facts, gain, is_sure=is_sure)
+        status = Status.INFO if doubt or (by_turns and not is_sure) else status
     return Judgment(facts, gain, is_explained, status, wording.wholes(results), doubt)
 
 
@@ -198,15 +198,19 @@ def _more_cpu_time(results: Results, facts: ImbalanceFacts) -> bool:
     return bool(least >= MOSTLY * elapsed > 0)
 
 
-def _doubt(results: Results, facts: ImbalanceFacts, gain_s: float, share: float) -> Doubt | None:
-    """Why always the same ranks may be late by chance; None where they are not, or by turns."""
+def _doubt(results: Results, facts: ImbalanceFacts, gain: Gain, *, is_sure: bool) -> Doubt | None:
+    """Why always the same ranks may be late by chance; None where they are not, or by turns.
+
+    `is_sure`: they use more CPU time, so that no waiting explains it. A slow CPU still may.
+    """
+    gain_s, share = gain.seconds, gain.share
     if facts.pattern is Pattern.ALTERNATING or facts.equal_samples is False:
         return None
     if facts.prediction and facts.prediction.reach >= STEADY_REACH:
         return None  # chance meets others, too
     waited_s = least_waited_s(results)
     is_little = share < thresholds.FAIL_SHARE or gain_s <= CHANCE_PART * waited_s
-    if gain_s <= waited_s and is_little:
+    if gain_s <= waited_s and is_little and not is_sure:
         return Doubt.WAITED
     is_lasting = share < thresholds.CHANCE_SHARE and persists(facts.lasting)
     return Doubt.LASTING if is_lasting else None
