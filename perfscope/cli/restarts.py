@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 )
 @verbose_option
 def restarts(paths: tuple[Path, ...], *, forms: Forms, output: Path) -> int:
-    """Say what a job kept and lost over its attempts.
+    """Show what a job kept and lost over its attempts.
 
     DIR is a recording of `perfscope run`; each start of the job is one, or several are in one
     where the launcher starts ranks anew. Ranks may come and go between attempts.

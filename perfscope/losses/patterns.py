@@ -68,7 +68,7 @@ def pattern_of(charged: Floats, turns: Floats) -> LossPattern | None:
 
 
 def is_certain(charged: Floats, turns: Floats, pattern: LossPattern) -> bool | None:
-    """Whether halves of the steps, drawn by lot, tell the same pattern as all; None: not asked.
+    """Whether halves of the steps, drawn at random, tell the same pattern as all; None: not asked.
 
     A pattern that some of the steps suggest and others do not lies at the edge of two. What comes
     once has no halves, and of very many steps and ranks nothing is drawn.

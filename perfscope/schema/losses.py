@@ -36,7 +36,7 @@ class LossEntry:
             `alternating` each rank in steps of its own that come back, `chained` work whose result
             others need, `window` one part of the run, `system` while those who are late have no
             CPU; null where there are too few steps to tell.
-        is_certain: whether halves of the steps, drawn by lot, tell the same pattern; null where
+        is_certain: whether halves of the steps, drawn at random, tell the same pattern; null where
             that is not asked.
         findings: ids of those whose change takes at least half of it away.
     """

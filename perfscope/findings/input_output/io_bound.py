@@ -28,8 +28,8 @@ TITLE = "Ranks stall on file I/O"
 PASSED = "No rank stalls on file I/O"
 DESCRIPTION = (
     "Adds up the time in which threads of a rank wait for a device and none of them runs, outside "
-    "communication, and the time in marked file phases and MPI's file calls; tells bytes, the file "
-    "systems of the job's files, and in which part of the run it happens."
+    "communication, and the time in marked file phases and MPI's file calls; reports bytes, the "
+    "file systems of the job's files, and in which part of the run it happens."
 )
 REFERENCES = (
     "Linux, process states: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html",

@@ -83,8 +83,8 @@ def _is_chance(run: Facts, group: Group, savings: Savings) -> bool:
 
     That work differs from step to step, a busy machine does as well: it is news only by what late
     ranks did while they had their CPUs, and where they are not late by turns for several steps on
-    end. Turns that are taken in the median step are no chance, and
-    nothing but the program keeps count of steps.
+    end. Turns that are taken in the median step are no chance, nothing but the program keeps count
+    of steps, and a result that others need they need on a quiet machine as well.
     """
     if not _is_waiting(group):
         return False

@@ -84,7 +84,7 @@ def test_seconds_between_checkpoint_and_end_are_lost(tmp_path: Path) -> None:
     assert found.interval is not None
     assert found.interval.seconds == pytest.approx(3.0)
     assert found.interval.best_s == pytest.approx((2 * 0.5 * 22.0) ** 0.5)
-    assert "A checkpoint every 4.69 s would cost least, now 3.00 s" in interval(found)
+    assert "A checkpoint every 4.69 s (now every 3.00 s) would cost least" in interval(found)
     status, sentence = verdict(found)
     assert (status, "2.00 s (4.8 %) was lost between" in sentence) == ("warn", True), sentence
     assert "1 did not reach the end by itself" in sentence

@@ -40,11 +40,11 @@ def interval(found: Restarts) -> str:
     best = found.interval
     if best is None:
         return ""
-    now = "" if best.seconds is None else f", now {format_seconds(best.seconds)}"
+    now = "" if best.seconds is None else f" (now every {format_seconds(best.seconds)})"
     return (
-        f"A checkpoint every {format_seconds(best.best_s)} would cost least{now}: one takes "
+        f"A checkpoint every {format_seconds(best.best_s)}{now} would cost least: each takes "
         f"{format_seconds(best.cost_s)}, and the job ran {format_seconds(best.between_failures_s)} "
-        "for each failure."
+        "per failure."
     )
 
 
