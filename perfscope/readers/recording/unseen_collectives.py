@@ -144,11 +144,12 @@ def _row(own: _Records, kind: Kind, error_ns: int) -> tuple[Cell, ...]:
 
 
 def _common(own: _Records, members: int) -> _Records:
-    """Those that all members called, a row for each and a column for each member by its time."""
+    """Those that each member called once: a row for each, its columns the members by their time."""
     own = own.of(np.lexsort((own.at_ns, own.number)))
     _, first, counts = np.unique(own.number, return_index=True, return_counts=True)
     first = first[counts == members] if members > 1 else first[:0]
-    return own.of(first[:, None] + np.arange(members))
+    found = own.of(first[:, None] + np.arange(members))
+    return found.of(np.all(np.diff(np.sort(found.rank, axis=1), axis=1) > 0, axis=1))
 
 
 def _lateness(common: _Records) -> tuple[float | None, str | None]:

@@ -44,6 +44,19 @@ def test_calls_bytes_and_lateness_are_told_and_enter_no_efficiency(tmp_path: Pat
     assert "rank 1 handed 4 collectives" in said
 
 
+def test_numbers_that_one_rank_has_twice_say_nothing_of_who_was_late(tmp_path: Path) -> None:
+    name = "torch.flight\x1eall_reduce (async)\x1eworld\x1e\x1e8:8"
+    for rank, numbers in enumerate(((1, 1, 2), (2,))):  # a group that was made anew counts anew
+        process = rank_process(rank)
+        for place, number in enumerate(numbers):
+            at_s = 1.0 + place + 0.5 * rank
+            process.phase(PhaseKind.COMMUNICATION, at_s, at_s, name, seq=number, tag=-1)
+        process.write(tmp_path)
+    write_run(tmp_path)
+    ((*_, late_s, last),) = only_report(open_recording(tmp_path)).tables[0].rows
+    assert (late_s, last) == (pytest.approx(1.5), "rank 0 (100%)")
+
+
 def test_what_could_not_be_read_is_said(tmp_path: Path) -> None:
     says = only_report(two_ranks(tmp_path, lost=3, messages=1)).says
     assert [said.split()[0] for said in says[1:]] == ["6", "2"]  # of both ranks
