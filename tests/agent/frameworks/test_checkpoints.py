@@ -7,7 +7,7 @@ from tests.agent.jobs import RANK_ZERO, Job
 from tests.support.environments import Environment
 
 # The thread's save ends only after the main thread's has.
-PROGRAM = """
+SLOW = """
 import io, threading
 import torch
 
@@ -21,6 +21,8 @@ class Slow(io.BytesIO):
 
 model = torch.nn.Linear(2, 2)
 thread = threading.Thread(target=torch.save, args=(model.state_dict(), Slow()))
+"""
+SAVING = """
 thread.start()
 begun.wait()
 torch.save(model.state_dict(), io.BytesIO())
@@ -29,13 +31,46 @@ thread.join()
 torch.save(model.state_dict(), io.BytesIO())
 """
 
+EVALUATING = """
+from torch.utils.data import DataLoader, TensorDataset
+batches = DataLoader(TensorDataset(torch.ones(8, 2)), batch_size=4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+def train():
+    model.train()
+    for (x,) in batches:
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+
+train()
+thread.start()
+begun.wait()
+model.eval()
+with torch.no_grad():
+    for (x,) in batches:
+        model(x)
+train()
+done.set()
+thread.join()
+"""
+
 
 def test_a_thread_that_saves_hides_no_other_save(
     job: Callable[..., Job], environment: Callable[[str], Environment]
 ) -> None:
-    done = job(PROGRAM, python=environment("torch").python, variables=RANK_ZERO)
+    done = job(SLOW + SAVING, python=environment("torch").python, variables=RANK_ZERO)
     assert done.exit_code == 0, done.stderr
     (rank,) = done.of_role("rank")
     (name,) = {name for name, kind in rank.phases() if kind == Phase.CHECKPOINT}
     own = [record for record in rank.phase_records(name) if record.tid == rank.metadata["pid"]]
     assert (len(rank.phase_records(name)), len(own)) == (3, 2)
+
+
+def test_what_is_evaluated_while_a_thread_saves_is_told(
+    job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> None:
+    done = job(SLOW + EVALUATING, python=environment("torch").python, variables=RANK_ZERO)
+    assert done.exit_code == 0, done.stderr
+    (rank,) = done.of_role("rank")
+    assert Phase.EVALUATE in {kind for _, kind in rank.phases()}

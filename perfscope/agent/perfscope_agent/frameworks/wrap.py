@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import functools
 
 from .. import exceptions, recorder
@@ -31,16 +32,34 @@ def replace(owner: Any, name: str, make: Callable[[AnyFunction], AnyFunction]) -
     return True
 
 
-class Depth:
-    """How many recorded framework calls are running: only the outermost of some kinds counts."""
-
+class _Main:
     value = 0
+
+
+class _Others(_thread._local):
+    value = 0
+
+
+_others = _Others()
+
+
+class _Depth:
+    @property
+    def value(self) -> int:
+        return _Main.value or _others.value
+
+
+Depth = _Depth()
+"""How many recorded framework calls are running: only the outermost of some kinds counts.
+
+What another thread of the program is in hides nothing of what the main thread does.
+"""
 
 
 class Inside:
     """A phase around a framework's function."""
 
-    __slots__ = ("_kind", "_name", "_rec", "_token")
+    __slots__ = ("_depth", "_kind", "_name", "_rec", "_token")
 
     def __init__(self, rec: recorder.Recorder, kind: int, name: str) -> None:
         self._rec = rec
@@ -48,7 +67,9 @@ class Inside:
         self._name = name
 
     def __enter__(self) -> None:
-        Depth.value += 1
+        is_main = _thread.get_ident() == recorder.main_thread
+        self._depth: Any = _Main if is_main else _others
+        self._depth.value += 1
         rec = self._rec
         self._token = rec.phase_begin(
             self._kind, rec.name(self._name), recorder.NO_STEP, recorder.NO_EPOCH
@@ -60,7 +81,7 @@ class Inside:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        Depth.value -= 1
+        self._depth.value -= 1
         # A fork inside the call leaves the child without a recording.
         if recorder.current is self._rec:
             self._rec.phase_end(self._token)
