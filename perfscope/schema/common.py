@@ -15,7 +15,7 @@ class Metric:
         reason: why the value is null.
         useful: what counts.
         foa: over which time.
-        formula: which published variant.
+        formula: which published variant, or `perfscope` where it is perfscope's own.
     """
 
     value: float | None

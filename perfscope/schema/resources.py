@@ -77,7 +77,7 @@ class MemoryLinesOfRank:
 
     Attributes:
         reason: why there are no lines or no more of them, or null.
-        kept_bytes: allocated in the window and not given back.
+        kept_bytes: allocated in the window and not freed; of a growth what the process grew by.
         lines: at most 10, most first.
         is_growth: bytes are what the process grew by while a line ran, and not what it allocated.
     """

@@ -267,3 +267,13 @@ def test_communication_of_devices_alone_is_not_called_absent() -> None:
     found["devices"] = found["devices"] | {"devices": [], "communication": {"matched": 1}}
     assert "see the devices for their communication" in build_html(read_known(found))
     assert "no communication was recorded" not in build_html(read_known(found))
+
+
+def test_what_a_process_grew_by_is_not_called_allocated() -> None:
+    """memory_profiler reads how large the process is: nothing tells what was freed."""
+    found = four_ranks_healthy()
+    found["memory"]["lines"]["ranks"][0]["is_growth"] = True
+    page = build_html(read_known(found))
+    assert "Growth of the process of rank 0 in" in page
+    assert "Allocated and not freed" not in page
+    assert "Allocated in</th>" not in page

@@ -32,6 +32,7 @@ LINES = (
     Column("Allocations", "count", count),
     Column("Allocated in", _allocator, kind=Kind.PLACE, absent="the line itself"),
 )
+GROWTH = (LINES[0], Column("Grown by", "kept_bytes", bytes_), Column("Times", "count", count))
 ABSENT = "the sampler was off (--sample-hz 0) or the run was shorter than one sample"
 
 
@@ -81,19 +82,21 @@ def _by_rank(ranks: Sequence[MemoryOfRank]) -> Table:
 
 
 def _watched(position: int, found: MemoryLinesOfRank) -> Context:
-    """The lines of one rank that kept memory."""
+    """The lines of one rank that kept memory, or at which its process grew."""
     start, end = found.window_s
     begin = seconds(start) if end > start else ""
+    what = "Growth of the process of" if found.is_growth else "Allocated and not freed on"
     caption = (
-        f"Allocated and not freed on rank {found.rank} in {seconds(end - start)}, "
-        f"from {begin} on: {bytes_(found.kept_bytes)} in all"
+        f"{what} rank {found.rank} in {seconds(end - start)}, from {begin} on: "
+        f"{bytes_(found.kept_bytes)} in all"
     )
+    columns = GROWTH if found.is_growth else LINES
     return {
         "rank": f"rank {found.rank}",
         "engine": found.engine,
         "reason": found.reason,
         "is_whole_life": found.is_whole_life,
-        "lines": Table(f"memory-lines-{position}", caption, LINES, found.lines),
+        "lines": Table(f"memory-lines-{position}", caption, columns, found.lines),
     }
 
 
