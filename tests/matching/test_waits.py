@@ -2,8 +2,11 @@
 
 from collections.abc import Mapping
 
+import numpy as np
 import pytest
 
+from perfscope.engine import engine
+from perfscope.matching.codes import CODES
 from perfscope.matching.waits import split_operations
 from perfscope.metrics.compute import compute
 from perfscope.trace.model import PEER_NONE, PEER_PROC_NULL, PEER_UNKNOWN, RowFlag
@@ -329,3 +332,21 @@ def test_clocks_that_cannot_be_compared_give_no_waits() -> None:
     waits = waits_of(builder)
     assert waits[0, "MPI_Barrier"] == [None]
     assert waits[1, "MPI_Barrier"] == [None, 0.0]
+
+
+@pytest.mark.parametrize("place", ["members", "waiting"])
+def test_a_row_that_is_none_is_refused_where_one_must_be(place: str) -> None:
+    pool = split_operations(collective("MPI_Barrier", {0: 1.0, 1: 2.0}, 3.0).build()).pool
+    none, unknown = np.empty(0, np.int64), np.array([-1])
+    members = unknown if place == "members" else none
+    with pytest.raises(ValueError, match="does not fit the rows"):
+        engine.split_calls(
+            pool,
+            CODES,
+            collective=(members, members, members),
+            waiting=unknown if place == "waiting" else none,
+            send_of=np.full(len(pool), -1),
+            completed=(none, none),
+            main_tids=np.zeros(2, np.uint32),
+            is_one_clock=True,
+        )

@@ -161,10 +161,12 @@ nb::tuple requests(const nb::handle &pool, const nb::tuple &codes, const std::ve
     return nb::make_tuple(to_numpy(std::move(found.started)), to_numpy(std::move(found.finished)));
 }
 
-bool are_rows(const Ints &rows, size_t count)
+// `least`: -1 where a row may be unknown.
+bool are_rows(const Ints &rows, size_t count, int64_t least)
 {
-    return std::all_of(rows.data(), rows.data() + rows.size(),
-                       [count](int64_t row) { return row >= -1 && row < static_cast<int64_t>(count); });
+    return std::all_of(rows.data(), rows.data() + rows.size(), [count, least](int64_t row) {
+        return row >= least && row < static_cast<int64_t>(count);
+    });
 }
 
 nb::tuple rendezvous(const nb::handle &pool, const nb::tuple &codes, const nb::tuple &threads, const Ints &send_of,
@@ -176,7 +178,8 @@ nb::tuple rendezvous(const nb::handle &pool, const nb::tuple &codes, const nb::t
     const Ints row = column(0), enter = column(1), leave = column(2), starts = column(3);
     const bool fits = enter.size() == row.size() && leave.size() == row.size() && starts.size() == calls.ranks + 1 &&
                       send_of.size() == calls.count && wait_of.size() == calls.count &&
-                      are_rows(send_of, calls.count) && are_rows(wait_of, calls.count) && are_rows(row, calls.count);
+                      are_rows(send_of, calls.count, -1) && are_rows(wait_of, calls.count, -1) &&
+                      are_rows(row, calls.count, 0);
     if (!fits)
         throw nb::value_error("the calls of the threads do not fit the rows");
     Rendezvous found;
@@ -199,8 +202,10 @@ nb::tuple waits(const nb::handle &pool, const nb::tuple &codes, const nb::tuple 
     const Ints started = nb::cast<Ints>(completed[0], false), finished = nb::cast<Ints>(completed[1], false);
     bool fits = need.size() == members.size() && cause.size() == members.size() && send_of.size() == calls.count &&
                 started.size() == finished.size() && main_tids.size() == calls.ranks;
-    for (const Ints *rows : {&members, &cause, &waiting, &send_of, &started, &finished})
-        fits = fits && are_rows(*rows, calls.count);
+    for (const Ints *rows : {&cause, &send_of, &started, &finished})
+        fits = fits && are_rows(*rows, calls.count, -1);
+    for (const Ints *rows : {&members, &waiting})
+        fits = fits && are_rows(*rows, calls.count, 0);
     if (!fits)
         throw nb::value_error("what was matched does not fit the rows");
     const MatchedCalls matched{members.data(), need.data(),    cause.data(),    members.size(),  waiting.data(),
