@@ -29,6 +29,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+_TAKES = "WXmc"
+"""The interpreter's options that take a value, behind them in the same word or in the next one."""
+
+
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Runs the same pytest again under `perfscope run`; a library cannot be preloaded later."""
     if not config.getoption("--perfscope") or os.environ.get(RECORDED):
@@ -50,10 +54,16 @@ def _how_started(words: Sequence[str]) -> list[str]:
     """
     flags: list[str] = []
     rest = list(words)
-    while rest and rest[0].startswith("-") and rest[0][1:2] not in ("m", "c", ""):
-        has_value = rest[0] in ("-W", "-X", "--check-hash-based-pycs")
-        flags += rest[: 1 + has_value]
-        del rest[: 1 + has_value]
+    while rest and rest[0].startswith("-") and rest[0] != "-":
+        word = rest.pop(0)
+        place = next((n for n, one in enumerate(word) if one in _TAKES and word[1] != "-"), -1)
+        if place > 0 and word[place] in "mc":  # what runs, behind switches of the same word
+            flags += [word[:place]] if place > 1 else []
+            rest.clear()
+            continue
+        is_open = word == "--check-hash-based-pycs" or place == len(word) - 1
+        flags += [word, *rest[:is_open]]
+        del rest[:is_open]
     is_script = bool(rest) and Path(rest[0]).name in ("pytest", "py.test")
     return [*flags, *(rest[:1] if is_script else ["-m", "pytest"])]
 

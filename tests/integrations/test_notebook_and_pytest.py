@@ -7,6 +7,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from perfscope.integrations import pytest_plugin
 from perfscope.magic import Recorded
 from tests.support.environments import REPOSITORY, Environment
 from tests.support.recording import job_variables, perfscope_command
@@ -81,6 +84,29 @@ def test_pytest_takes_an_imported_perfscope_without_a_warning(tmp_path: Path) ->
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        (["-m", "pytest", "a.py"], ["-m", "pytest"]),
+        (["-Bmpytest", "a.py"], ["-B", "-m", "pytest"]),
+        (["-uBm", "pytest"], ["-uB", "-m", "pytest"]),
+        (["-bW", "error", "-Xdev", "-m", "pytest"], ["-bW", "error", "-Xdev", "-m", "pytest"]),
+        (["-X", "dev", "/b/pytest", "a.py"], ["-X", "dev", "/b/pytest"]),
+        (["-O", "-c", "import pytest"], ["-O", "-m", "pytest"]),
+        (
+            ["--check-hash-based-pycs", "never", "run.py"],
+            ["--check-hash-based-pycs", "never", "-m", "pytest"],
+        ),
+        (["-"], ["-m", "pytest"]),
+        ([], ["-m", "pytest"]),
+    ],
+)
+def test_pytest_is_started_again_with_the_options_of_the_interpreter(
+    words: list[str], kept: list[str]
+) -> None:
+    assert pytest_plugin._how_started(words) == kept
 
 
 def test_tests_are_recorded_as_phases(tmp_path: Path) -> None:
