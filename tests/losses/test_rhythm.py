@@ -44,3 +44,16 @@ def test_what_one_rank_or_all_do_every_tenth_step_is_not(late: tuple[int, ...]) 
 
 def test_nothing_lost_is_no_turn() -> None:
     assert in_turn(np.zeros((100, 2))) == 0.0
+
+
+def test_turns_of_many_ranks_are_found() -> None:
+    """Two of 100 ranks in each step of a period of 50."""
+    made = 0.3 * noise(np.random.default_rng(4), (800, 100))
+    for rank in range(100):
+        made[rank // 2 :: 50, rank] += 60.0
+    assert in_turn(made) == 0.0, "no step is one rank's own"
+    made[:, 50:] = 0.0
+    for rank in range(50):
+        made[:, rank] = 0.0
+        made[rank::50, rank] = 1.0
+    assert in_turn(made) >= 0.5
