@@ -1,7 +1,9 @@
 """What changed between two long texts, by word: commands, paths, lists of options."""
 
 import re
+from collections.abc import Sequence
 from difflib import SequenceMatcher
+from itertools import takewhile
 
 LEAST_WORDS = 4  # of both texts; shorter ones are shown as they are
 LEAST_ALIKE = 0.4  # of their words; others are two texts, and not one that changed
@@ -24,7 +26,7 @@ def changed_words(before: str | None, after: str | None) -> str | None:
     for kind, a, b, c, d in matcher.get_opcodes():
         if kind == "equal":
             continue
-        same = min(b - a, d - c)
+        same = _values(old[a:b], new[c:d])
         option = old[a - 1 : a] if a and old[a - 1].startswith("-") else []
         pairs = (old[a : a + same], new[c : c + same])
         found += [" → ".join(" ".join([*option, *words]) for words in pairs)] if same else []
@@ -34,3 +36,11 @@ def changed_words(before: str | None, after: str | None) -> str | None:
             if words
         ]
     return "; ".join(found) or after
+
+
+def _values(old: Sequence[str], new: Sequence[str]) -> int:
+    """How many words took the place of others: the next option is none of the one before."""
+    pairs = takewhile(
+        lambda pair: not any(word.startswith("-") for word in pair), zip(old, new, strict=False)
+    )
+    return sum(1 for _ in pairs)
