@@ -83,7 +83,7 @@ def format_change(ratio: float | None) -> str:
     """A ratio as a change: `+4.9 %`, `2.50 times`."""
     if ratio is None or isnan(ratio):
         return MISSING
-    change = 100 * (ratio - 1)
+    change = round(100 * (ratio - 1), 1) + 0.0  # a zero has no minus
     return f"{change:+.1f} %" if ratio < TIMES_FROM else f"{ratio:.3g} times"
 
 

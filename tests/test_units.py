@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from perfscope.units import (
     format_bytes,
+    format_change,
     format_count,
     format_ratio,
     format_seconds,
@@ -54,6 +55,14 @@ def test_counts_and_ratios() -> None:
     assert format_count(1234567) == "1,234,567"
     assert format_ratio(0.625) == "0.625"
     assert format_count(None) == format_ratio(None) == "–"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [(1.05, "+5.0 %"), (0.99999, "+0.0 %"), (0.95, "-5.0 %"), (2.5, "2.5 times"), (None, "–")],
+)
+def test_changes(ratio: float | None, text: str) -> None:
+    assert format_change(ratio) == text
 
 
 @pytest.mark.parametrize(
