@@ -109,7 +109,7 @@ def host_tables(contents: KinetoContents, rules: Sequence[tuple[str, str]] = ())
 
 def _main_thread(contents: KinetoContents) -> int:
     """The thread that runs the steps; without steps, the one with most annotations and calls."""
-    for place, thread in enumerate(contents.threads):
+    for place, thread in enumerate(contents.threads if contents.main_tid is not None else ()):
         is_own = not contents.part.process or thread.process == contents.part.process
         if is_own and thread.thread == str(contents.main_tid):
             return place

@@ -100,3 +100,11 @@ def test_of_several_profiles_that_of_most_ranks_is_taken(tmp_path: Path) -> None
     trace = open_trace(tmp_path)
     assert [rank.steps["number"].tolist() for rank in trace.ranks] == [[9], [9]]
     assert any("early.json is another profile of rank 0" in note for note in trace.notes)
+
+
+def test_a_thread_without_a_number_is_not_the_main_one(tmp_path: Path) -> None:
+    writer = KinetoWriter()
+    writer.event("X", "user_annotation", "other", 0, dur=5.0, pid=writer.pid, tid="None")
+    writer.step(1, S, 2 * S)
+    trace = open_trace(writer.write(tmp_path / "rank0.pt.trace.json"))
+    assert [step["number"] for step in trace.ranks[0].steps] == [1]
