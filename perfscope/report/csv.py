@@ -23,7 +23,8 @@ def as_csv(table: Table) -> str:
 def _written(cell: Cell) -> str:
     if cell.is_absent or cell.exact:
         return cell.exact
-    text = f"{cell.text} ({cell.note})" if cell.note else cell.text
+    note = cell.note if cell.note.startswith("(") or not cell.note else f"({cell.note})"
+    text = f"{cell.text} {note}"
     return csv_cell(" ".join(text.split()))
 
 

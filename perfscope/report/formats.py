@@ -89,7 +89,14 @@ def evidence(value: object, unit: str) -> str:
     return f"{value} {unit}".strip() if isinstance(value, str) else units.MISSING
 
 
-UNITS = {seconds: "s", bytes_: "B", bytes_rate: "B/s"}
+def signed(value: float | None) -> str:
+    """A change of seconds with its sign."""
+    if value is None:
+        return seconds(value)
+    return f"+{seconds(value)}" if value > 0 else seconds(value).replace("-", "−")
+
+
+UNITS = {seconds: "s", signed: "s", bytes_: "B", bytes_rate: "B/s"}
 """In what the numbers are that these write."""
 
 

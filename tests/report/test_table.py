@@ -11,7 +11,7 @@ from rich.console import Console
 
 from perfscope.report.build import HERE, contexts, environment_of
 from perfscope.report.csv import as_csv, tables_in, write_tables
-from perfscope.report.formats import seconds
+from perfscope.report.formats import seconds, signed
 from perfscope.report.labels import status_word
 from perfscope.report.studies import markdown
 from perfscope.report.studies.terminal import print_table
@@ -60,6 +60,19 @@ def test_csv_holds_all_rows_numbers_as_they_are_and_no_formula() -> None:
     assert head == ["Name", "Time [s]", "Outcome", "Where", "Efficiency"]
     assert first == ["MPI_Allreduce", "1.5", "Warning", "train (a.py:3)", "0.7"]
     assert last == ["'=1+1", "", "Passed", "function unknown (a.py:3)", ""]
+
+
+def test_csv_has_the_unit_of_a_change_and_a_note_in_one_pair_of_brackets() -> None:
+    notes = iter(["(higher is better)", "median", ""])
+    columns = (
+        Column("Measure", "name", kind=Kind.TEXT, note=Note(lambda _: next(notes))),
+        Column("Change", "change_s", signed),
+    )
+    rows = [{"name": "rate", "change_s": -0.5}] * 3
+    head, *lines = csv.reader(io.StringIO(as_csv(Table("made", "Made", columns, rows))))
+    assert head == ["Measure", "Change [s]"]
+    assert [line[0] for line in lines] == ["rate (higher is better)", "rate (median)", "rate"]
+    assert lines[0][1] == "-0.5"
 
 
 @pytest.mark.parametrize("name", sorted(ALL))

@@ -17,7 +17,7 @@ analysis.json, or a directory that holds one and no trace. It keeps the result b
 What was found becomes one structure, and that a document, a page and a summary:
 
     study = document.build("sweep", runs, verdict=..., body=..., findings=found)
-    cli.answer.finish_study(study, output, as_json=...)
+    cli.answer.finish_study(study, output, forms=...)
 
 Findings of a study are files in `studies/findings/` with a `DIAGNOSIS`, judged by
 `studies.findings.catalog.judge_study(kind, study)`. A section of the page is a file in

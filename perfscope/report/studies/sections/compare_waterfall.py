@@ -2,7 +2,7 @@
 
 from perfscope.report.charts_changes import Fall
 from perfscope.report.charts_changes import waterfall as draw
-from perfscope.report.formats import seconds, time_scale
+from perfscope.report.formats import seconds, signed, time_scale
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.compare_answer import compared, side_labels
 from perfscope.report.table import Column, Kind, Table
@@ -64,13 +64,6 @@ def _steps(name: str, found: Waterfall, labels: list[str], title: str) -> list[S
         _step(f"{name}-table-{place}", step, labels, title, _unit(found))
         for place, step in enumerate(found.steps, start=1)
     ]
-
-
-def signed(value: float | None) -> str:
-    """A change of seconds with its sign."""
-    if value is None:
-        return seconds(value)
-    return f"+{seconds(value)}" if value > 0 else seconds(value).replace("-", "−")
 
 
 def _bars(labels: list[str], found: Waterfall) -> list[Fall]:
