@@ -23,6 +23,7 @@ ACTION = "Copy it again, or record again: rocprofv3 --runtime-trace"
 SIGN = b"rocpd_info_process"
 _PROCESS = re.compile(r"rocpd_info_process(\w*)")
 TIMES = ("start", "end")
+MOST_PROCESSES = 4096
 
 
 def open_rocpd(path: Path) -> Database:
@@ -49,28 +50,22 @@ def _suffixes(database: Database) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Told:
-    """What one process left in the tables of its own.
+class Tables:
+    """Tables that end alike; mostly they are those of one process.
 
     Attributes:
         database: the file.
-        suffix: how its tables end.
-        number: of the process in them.
-        pid: as the system numbers it, "" unknown.
-        host: where it ran, "" unknown.
+        suffix: how they end.
     """
 
     database: Database
     suffix: str
-    number: int
-    pid: str
-    host: str
 
     def rows(
-        self, table: str, columns: tuple[str, ...], whole: tuple[str, ...] = ()
+        self, table: str, columns: tuple[str, ...], whole: tuple[str, ...] = (), where: str = "1"
     ) -> Iterator[tuple[Any, ...]]:
-        """Rows of one of its tables, of all processes there."""
-        return self.database.rows(f"rocpd_{table}{self.suffix}", columns, whole)
+        """Rows of one of them, as `Database.rows` gives them."""
+        return self.database.rows(f"rocpd_{table}{self.suffix}", columns, whole, where)
 
     @cached_property
     def strings(self) -> Mapping[int, str]:
@@ -87,6 +82,11 @@ class Told:
         }
 
     @cached_property
+    def kernels(self) -> Mapping[int, object]:
+        """Names of kernels by number."""
+        return dict(self.rows("info_kernel_symbol", ("id", "display_name"), ("id",)))
+
+    @cached_property
     def devices(self) -> list[dict[str, Any]]:
         """The GPUs, by their numbers among all agents, as tables of rocprofv3 have them."""
         columns = ("id", "type", "absolute_index", "product_name", "name")
@@ -101,21 +101,47 @@ class Told:
         ]
 
 
+@dataclass(frozen=True)
+class Told:
+    """What one process left.
+
+    Attributes:
+        tables: that tell of it.
+        number: of the process in them.
+        pid: as the system numbers it, "" unknown.
+        host: where it ran, "" unknown.
+    """
+
+    tables: Tables
+    number: int
+    pid: str
+    host: str
+
+    def rows(self, table: str, columns: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
+        """Its rows of one of the tables."""
+        return self.tables.rows(table, columns, ("pid",), f'"pid" = {self.number:d}')
+
+
 def processes_in(database: Database) -> list[Told]:
     """What a file holds of each process.
 
     Raises:
-        UnreadableInputError: it is damaged, or holds none.
+        UnreadableInputError: it is damaged, holds none, or more than a run has on a node.
     """
-    found = []
-    for suffix in _suffixes(database):
-        hosts = dict(database.rows(f"rocpd_info_node{suffix}", ("id", "hostname"), ("id",)))
-        columns = ("id", "pid", "nid")
-        for number, pid, node in database.rows(f"rocpd_info_process{suffix}", columns, ("id",)):
+    found: list[Told] = []
+    for tables in (Tables(database, suffix) for suffix in _suffixes(database)):
+        hosts = dict(tables.rows("info_node", ("id", "hostname"), ("id",)))
+        for number, pid, node in tables.rows("info_process", ("id", "pid", "nid"), ("id",)):
             host = hosts.get(node)
             shown = str(pid) if isinstance(pid, int) else ""
             named = host if isinstance(host, str) else ""
-            found.append(Told(database, suffix, number, shown, named))
+            found.append(Told(tables, number, shown, named))
+            if len(found) > MOST_PROCESSES:
+                raise UnreadableInputError(
+                    f"{database.path} holds too many processes.",
+                    why=f"At most {MOST_PROCESSES:,} are read, each from all rows of its tables.",
+                    action=ACTION,
+                )
     if not found:
         raise UnreadableInputError(
             f"{database.path} holds no process.", why="Its tables are empty.", action=ACTION
@@ -144,14 +170,11 @@ def events_of(told: Told, notes: list[str]) -> Iterator[Event]:
 
 
 def _kernels(told: Told) -> Iterator[Event | None]:
-    names = dict(told.rows("info_kernel_symbol", ("id", "display_name"), ("id",)))
-    devices = {device["agent"]: device["id"] for device in told.devices}
-    columns = (*TIMES, "pid", "agent_id", "queue_id", "kernel_id", "event_id")
-    for begin, end, process, agent, queue, kernel, event in told.rows("kernel_dispatch", columns):
-        if process != told.number:
-            continue
+    devices = {device["agent"]: device["id"] for device in told.tables.devices}
+    columns = (*TIMES, "agent_id", "queue_id", "kernel_id", "event_id")
+    for begin, end, agent, queue, kernel, event in told.rows("kernel_dispatch", columns):
         when = records.span(begin, end)
-        name = names.get(kernel)
+        name = told.tables.kernels.get(kernel)
         shown = name if isinstance(name, str) and name else "unknown"
         yield when and records.kernel(
             shown, when, devices.get(agent, 0), _whole(queue), _call(told, event)
@@ -159,13 +182,11 @@ def _kernels(told: Told) -> Iterator[Event | None]:
 
 
 def _copies(told: Told) -> Iterator[Event | None]:
-    devices = {device["agent"]: device["id"] for device in told.devices}
-    columns = (*TIMES, "pid", "name_id", "src_agent_id", "dst_agent_id", "size", "event_id")
-    for begin, end, process, name, source, target, size, event in told.rows("memory_copy", columns):
-        if process != told.number:
-            continue
+    devices = {device["agent"]: device["id"] for device in told.tables.devices}
+    columns = (*TIMES, "name_id", "src_agent_id", "dst_agent_id", "size", "event_id")
+    for begin, end, name, source, target, size, event in told.rows("memory_copy", columns):
         when = records.span(begin, end)
-        direction = told.strings.get(name, "unknown")
+        direction = told.tables.strings.get(name, "unknown")
         agent = source if records.is_to_host(direction) else target
         yield when and records.copy(
             direction, when, devices.get(agent, 0), _call(told, event), size
@@ -173,19 +194,19 @@ def _copies(told: Told) -> Iterator[Event | None]:
 
 
 def _regions(told: Told) -> Iterator[Event | None]:
-    columns = (*TIMES, "pid", "tid", "name_id", "event_id")
-    for begin, end, process, thread, name, event in told.rows("region", columns):
-        if process != told.number:
-            continue
+    strings = told.tables.strings
+    for begin, end, thread, name, event in told.rows(
+        "region", (*TIMES, "tid", "name_id", "event_id")
+    ):
         when = records.span(begin, end)
-        category, call, message = told.events.get(event, (None, None, ""))
-        kind = told.strings.get(category, "") if category is not None else ""
-        called = message or told.strings.get(name, "unknown")
+        category, call, message = told.tables.events.get(event, (None, None, ""))
+        kind = strings.get(category, "") if category is not None else ""
+        called = message or strings.get(name, "unknown")
         yield when and records.call(kind, called, when, _whole(thread), call)
 
 
 def _call(told: Told, event: object) -> int | None:
-    found = told.events.get(event) if isinstance(event, int) else None
+    found = told.tables.events.get(event) if isinstance(event, int) else None
     return found[1] if found else None
 
 

@@ -148,7 +148,7 @@ def _of_database(path: Path) -> list[KinetoContents]:
             notes: list[str] = []
             part = Part(told.pid if len(processes) > 1 else "", None, told.host, told.pid)
             events = database.events_of(told, notes)
-            found.append(_contents(path, events, part, told.devices, notes))
+            found.append(_contents(path, events, part, told.tables.devices, notes))
     return found
 
 

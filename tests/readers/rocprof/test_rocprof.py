@@ -223,6 +223,32 @@ def test_odd_records_are_counted_and_name_nothing(tmp_path: Path) -> None:
     assert names == {"unknown"}
 
 
+def test_processes_without_end_are_an_error(tmp_path: Path) -> None:
+    path = profiles.database(tmp_path / "a.db")
+    with sqlite3.connect(path) as damaged:
+        rows = ((number, 1, number) for number in range(2, 10_000))
+        damaged.executemany("INSERT INTO rocpd_info_process_0000_0 VALUES (?, ?, ?)", rows)
+    damaged.close()
+    with pytest.raises(UnreadableInputError, match="too many processes"):
+        open_trace(path)
+
+
+def test_processes_of_the_same_tables_are_ranks(tmp_path: Path) -> None:
+    path = profiles.database(tmp_path / "a.db")
+    with sqlite3.connect(path) as both:
+        both.execute("INSERT INTO rocpd_info_process_0000_0 VALUES (2, 1, 8)")
+        for table in ("kernel_dispatch", "region", "memory_copy"):
+            name = f"rocpd_{table}_0000_0"
+            columns = [column for _, column, *_ in both.execute(f"PRAGMA table_info({name})")]
+            told = ", ".join("2" if column == "pid" else f'"{column}"' for column in columns)
+            both.execute(f"INSERT INTO {name} SELECT {told} FROM {name}")
+    both.close()
+    trace = open_trace(path)
+    check_trace(trace)
+    assert [rank.pid for rank in trace.ranks] == [7, 8]
+    assert len({len(rank.phases) for rank in trace.ranks}) == 1
+
+
 def test_bytes_in_a_database_tell_nothing(tmp_path: Path) -> None:
     path = profiles.database(tmp_path / "a.db")
     with sqlite3.connect(path) as damaged:
