@@ -46,7 +46,8 @@ class Excess:
     """Where the heavy ranks work longer than the others, most seconds first.
 
     `seconds` is the mean over the heavy ranks of their work there beyond the median of the other
-    ranks; `ratio` their work there over that median, None where the others have none.
+    ranks; `ratio` their work there over that median, and `least_ratio` that of the rank with the
+    least, None where the others have none.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Excess:
     ratio: float | None
     where: tuple[Frame, ...]
     phase: str
+    least_ratio: float | None
 
 
 @dataclass(frozen=True)
@@ -307,9 +309,10 @@ def _excess(results: Results, ranks: tuple[int, ...], opening: Opening) -> tuple
         others = [seconds.get(r, 0.0) for r in results.efficiency.ranks if r not in heavy]
         usual = median(others) if others else 0.0
         own = mean(seconds.get(rank, 0.0) for rank in heavy)
-        ratio = own / usual if usual > 0 else None
+        least = min(seconds.get(rank, 0.0) for rank in heavy)
+        ratio, of_each = (own / usual, least / usual) if usual > 0 else (None, None)
         frames = _late_frames(results, heavy, phase) or where
-        found.append(Excess(label, own - usual, ratio, frames, phase))
+        found.append(Excess(label, own - usual, ratio, frames, phase, of_each))
     return tuple(sorted(found, key=lambda excess: -excess.seconds))
 
 
@@ -363,14 +366,16 @@ def _is_single(results: Results, heavy: tuple[int, ...]) -> bool:
 
 
 def _everywhere(excess: tuple[Excess, ...], work_s: tuple[float, ...]) -> bool:
-    """Whether two phases or more are slowed alike, and none of weight is spared."""
+    """Whether two phases or more are slowed alike, none of weight is spared, and no heavy rank."""
     least = PHASE_LEAST_SHARE * max(work_s)
-    weighty = [
-        e.ratio - 1.0
+    slowed = [
+        (e.ratio - 1.0, e.least_ratio - 1.0)
         for e in excess
-        if e.ratio is not None and e.phase and e.seconds / max(e.ratio - 1.0, 1e-9) >= least
+        if e.ratio is not None and e.least_ratio is not None
+        if e.phase and e.seconds / max(e.ratio - 1.0, 1e-9) >= least
     ]
-    if len(weighty) < 2 or min(weighty) <= HEAVY_SHARE:
+    if len(slowed) < 2 or min(of_rank for _, of_rank in slowed) <= HEAVY_SHARE:
         return False
+    weighty = [ratio for ratio, _ in slowed]
     usual = mean(weighty)
     return max(abs(ratio - usual) for ratio in weighty) <= SAME_RATIO_SPREAD * usual

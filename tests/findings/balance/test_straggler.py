@@ -58,6 +58,26 @@ def test_of_two_ranks_slow_in_everything_one_should_be_as_fast_as_the_other() ->
     assert finding.gain_s == pytest.approx((length_s - healthy_s) * 1e-9, rel=0.03)
 
 
+def test_two_ranks_slow_in_a_phase_each_are_not_slow_in_everything() -> None:
+    """Rank 0 takes longer forward, and rank 1 backward: on average both phases are slowed alike."""
+    builder, at = TraceBuilder(4, end_s=60.0), 1.0
+    for number in range(60):
+        end = at + 0.12
+        for rank in range(4):
+            turn = at + 0.03 + 0.05 * (rank == 0)
+            came = turn + 0.03 + 0.055 * (rank == 1)
+            phases = builder.rank(rank).phase(PhaseKind.FORWARD, at, turn, step=number)
+            phases.phase(PhaseKind.BACKWARD, turn, came, step=number)
+            phases.op("MPI_Allreduce", came, end, sent=8, received=8)
+        at = end
+    for rank in range(4):
+        builder.rank(rank).init(1.0).finalize(at)
+    findings = analyze_trace(builder.build()).findings
+    assert findings["straggler"].status is Status.PASS
+    assert findings["load_imbalance"].ranks == (0, 1)
+    assert findings["load_imbalance"].status in FAULTS
+
+
 def test_late_in_one_phase_with_as_many_samples() -> None:
     finding = fired(Plan(ranks=2, slow_rank=1, slow_backward_s=0.05, samples=(32, 32)))
     assert (finding.id, finding.status, finding.ranks) == ("straggler", Status.FAIL, (1,))
