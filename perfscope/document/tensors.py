@@ -23,23 +23,28 @@ def sentence(results: Results) -> str:
             f"the last, {format_seconds(late_s)} of {format_seconds(found.window_s)} pass."
         )
     started, later = _latest(found.ranks, at_start_s), _latest(found.ranks, late)
-    at_start = f"{started[1]} of the time between the first rank and the last at the start"
     if sum(late) < START_SHARE * sum(at_start_s):
-        return f"Rank {started[0]} was the last to have a tensor ready for {at_start}."
+        return f"At the start, {_waited(*started)}."
     if not sum(late):
         return ""
     count = found.last_by_rank[found.ranks.index(later[0])]
-    before = f"; rank {started[0]} for {at_start}" if sum(at_start_s) else ""
+    before = f"; at the start, {_waited(*started)}" if sum(at_start_s) else ""
+    said = _waited(*later)
     return (
-        f"Rank {later[0]} was the last to have a tensor ready for {later[1]} of the time between "
-        f"the first rank and the last, in {count:,} of {found.negotiations.with_ranks:,} "
-        f"negotiations that name the ranks{before}."
+        f"{said[0].upper()}{said[1:]}: it was last in {count:,} of "
+        f"{found.negotiations.with_ranks:,} negotiations that name the ranks{before}."
     )
 
 
-def _latest(ranks: Sequence[int], late_s: Sequence[float]) -> tuple[int, str]:
-    """The rank that kept the others waiting longest, and how long, of all such time."""
+def _waited(rank: int, seconds: str, share: str) -> str:
+    return (
+        f"other ranks waited {seconds} for rank {rank} to have a tensor ready ({share} of all "
+        "such waiting)"
+    )
+
+
+def _latest(ranks: Sequence[int], late_s: Sequence[float]) -> tuple[int, str, str]:
+    """The rank that kept the others waiting longest, how long, and its share of all such time."""
     most = max(late_s)
     share = format_share(most / sum(late_s) if most else 0.0)
-    said = f"{format_seconds(most)} ({share})"
-    return ranks[late_s.index(most)], said
+    return ranks[late_s.index(most)], format_seconds(most), share

@@ -126,7 +126,7 @@ class Account(Named):
     )
     IO = "io", "Files", "Reading and writing files in phases marked as such."
     DEVICE_WAIT = "device_wait", "Device wait", "The host waits for an accelerator."
-    USER_PHASES = "user_phases", "Phases of your own", "Phases with names that the program gave."
+    USER_PHASES = "user_phases", "User-defined phases", "Phases with names that the program gave."
     COMPUTATION = (
         "computation",
         "Computation outside phases",

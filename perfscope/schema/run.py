@@ -123,7 +123,7 @@ class Run:
         program: what the ranks ran, by name; null unknown.
         commit: null when not known.
         source: where the recording was read from.
-        start_unix_s: wall-clock time of second 0.
+        start_unix_s: wall-clock time of second 0; null where the recording does not tell it.
         wall_s: from the start of the launcher to its end.
         launcher: `mpirun (MPICH)`, `direct`, ....
         exit_code: of the command, null when not known.
@@ -146,7 +146,7 @@ class Run:
     program: str | None
     commit: Commit | None
     source: str
-    start_unix_s: float
+    start_unix_s: float | None
     wall_s: float
     launcher: str
     exit_code: int | None

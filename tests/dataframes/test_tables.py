@@ -170,7 +170,8 @@ def test_what_is_not_there_is_an_error_for_people() -> None:
 def test_losses_are_those_of_the_analysis() -> None:
     opened = perfscope.open_trace(SAMPLE)
     losses = opened.losses()
-    kept = json.loads((SAMPLE / "analysis.json").read_text(encoding="utf-8"))["losses"]
+    analysis = REPOSITORY / "reports" / SAMPLE.name / "analysis.json"
+    kept = json.loads(analysis.read_text(encoding="utf-8"))["losses"]
     assert losses["time_ns"].tolist() == [row["ns"] for row in kept["entries"]]
     assert losses["loss"].tolist() == [row["label"] for row in kept["entries"]]
     assert opened.ledger()["time_ns"].sum() - losses["time_ns"].sum() == kept["training_ns"]

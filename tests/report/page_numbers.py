@@ -160,9 +160,9 @@ def _values(key: str, found: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _counts(found: list[Any]) -> list[int]:
-    """How many there are, and how many of each status."""
+    """How many there are, with notes and without, and how many of each status."""
     states = Counter(row["status"] for row in found if isinstance(row, dict) and "status" in row)
-    return [len(found), *states.values()]
+    return [len(found), len(found) - states["info"], *states.values()]
 
 
 def _columns(key: str, found: list[Any]) -> Iterator[tuple[str, list[Any]]]:

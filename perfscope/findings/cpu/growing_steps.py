@@ -68,9 +68,9 @@ def _actions(found: StepGrowth) -> tuple[str, ...]:
     if found.levels_off:
         return (
             (
-                f"Find out what changed for {name}: more data in a step, or values. Arithmetic on "
-                "numbers close to zero (denormals, below 1e-38 in single precision) is many times "
-                "slower: set them to zero, or have the CPU do so (torch.set_flush_denormal)."
+                f"Compare what {name} gets before and after: more data in a step, or other values. "
+                "Arithmetic on numbers close to zero (denormals, below 1e-38 in single precision) is "
+                "many times slower: set them to zero, or have the CPU do so (torch.set_flush_denormal)."
             ),
         )
     return (

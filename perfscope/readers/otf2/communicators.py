@@ -1,5 +1,7 @@
 """Communicators of an OTF2 archive as the model has them."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

@@ -45,7 +45,7 @@ def _columns(labels: Mapping[str, str]) -> tuple[Column, ...]:
         Column("Time", "seconds", seconds),
         Column("Share", "share", percent),
         Column("Most on one rank", lambda row: max(row.seconds_by_rank, default=None), seconds),
-        Column("Account", account, kind=Kind.KEYED, longest=40),
+        Column("Category", account, kind=Kind.KEYED, longest=40),
     )
 
 

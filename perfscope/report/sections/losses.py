@@ -119,4 +119,4 @@ def _sentence(found: Losses) -> str:
     return f"{lost}{causes}{others}{unknown}"
 
 
-SECTION = Section("losses", "What time was lost to", "losses.html", _context, is_summary=True)
+SECTION = Section("losses", "Where time was lost", "losses.html", _context, is_summary=True)

@@ -24,9 +24,10 @@ from perfscope.units import counted
 
 LABELED_FROM = 0.09  # a narrower part of the bar has no room for its share
 MOST_ARGUMENTS = 40
+SAME_WITHIN = 0.005  # sums of savings that are printed with three digits
 ACCOUNTS = (
     Column(
-        "Account",
+        "Category",
         lambda part: Shown(part.role, part.label),
         kind=Kind.KEYED,
         longest=40,
@@ -50,13 +51,15 @@ def _context(result: Analysis) -> Context:
         "segments": segments,
         "accounts": Table(
             "overview-ledger",
-            "Time of all ranks by account",
+            "Time of all ranks by category",
             ACCOUNTS,
             segments,
             has_caption=False,
         ),
         "top": [finding_view(*one, of) for one in named],
+        "total": _total(segments, result.run.recorded_ranks),
         "combined": combined(verdict),
+        "overlaps": _overlaps(result),
         "gains": sum(bool(saving_text(row, of)) for row, _ in named),
         "trust": trust(result.quality),
         "doubts": [
@@ -87,6 +90,8 @@ def _facts(run: Run) -> list[str]:
 
 def started_at(run: Run) -> str:
     """When the run started, in UTC; "" when that is not known."""
+    if run.start_unix_s is None:
+        return ""
     try:
         start = datetime.fromtimestamp(run.start_unix_s, timezone.utc)
     except (ValueError, OverflowError, OSError):
@@ -212,6 +217,21 @@ def _segments(ledger: Sequence[LedgerAccount]) -> list[_Segment]:
             out.append(_Segment(*own, round(start, 3), round(width, 3), middle))
         start += width
     return out
+
+
+def _total(segments: Sequence[_Segment], ranks: int) -> str:
+    """What the shares are shares of."""
+    whole = f"{seconds(sum(part.seconds for part in segments))} in all"
+    if ranks == 1:
+        return f"{whole}: from the start of the process to its end."
+    return f"{whole}: {ranks:,} ranks added up, each from the start of its process to its end."
+
+
+def _overlaps(result: Analysis) -> bool:
+    """Whether the savings of findings that are fixed together sum to more than that saves."""
+    together, parts = result.verdict.combined_gain_s, set(result.verdict.combined_of)
+    alone = [row.gain_s or 0.0 for row in result.findings if row.id in parts]
+    return together is not None and sum(alone) > together * (1 + SAME_WITHIN)
 
 
 def _named(result: Analysis) -> list[tuple[FindingRow, int]]:

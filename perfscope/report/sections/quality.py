@@ -36,8 +36,12 @@ def _context(result: Analysis) -> Context:
 
 def trust(checks: Sequence[QualityRow]) -> str:
     """How many checks of the recording passed; "" without checks."""
-    passed = sum(one.status is Status.PASS for one in checks)
-    return f"{passed} of {counted(len(checks), 'check')} of the recording passed" if checks else ""
+    made = [one.status for one in checks if one.status is not Status.INFO]
+    passed, absent = made.count(Status.PASS), made.count(Status.NOT_MEASURED)
+    if not made:
+        return ""
+    said = f"{passed} of {counted(len(made), 'check')} of the recording passed"
+    return f"{said}, {absent} could not be made" if absent else said
 
 
 def trust_and_doubts(checks: Sequence[QualityRow]) -> str:

@@ -104,8 +104,7 @@ class StudyRun:
     @cached_property
     def started_s(self) -> float:
         """Wall-clock time of the start, in seconds since 1970; 0 when not recorded."""
-        start_s = self.result.run.start_unix_s
-        return start_s if start_s > 0 else 0.0
+        return max(self.result.run.start_unix_s or 0.0, 0.0)
 
     @cached_property
     def throughput(self) -> Throughput:

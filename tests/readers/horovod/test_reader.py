@@ -260,4 +260,6 @@ def test_what_the_ranks_did_is_not_in_a_timeline(tmp_path: Path) -> None:
     found = json.loads((tmp_path / "analysis.json").read_text(encoding="utf-8"))
     spent = {row["id"]: row["seconds"] for row in found["ledger"] if row["seconds"]}
     assert spent == {"untraced": pytest.approx(6.0)}
-    assert found["verdict"]["sentence"].startswith("Rank 1 was the last to have a tensor ready")
+    assert found["verdict"]["sentence"].endswith(
+        "for rank 1 to have a tensor ready (100.0 % of all such waiting)."
+    )

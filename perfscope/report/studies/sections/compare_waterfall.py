@@ -39,7 +39,7 @@ def _context(study: Study) -> Context:
 
 def spent(found: Compare) -> list[Step]:
     """Where the time went that a side takes more or less."""
-    return _steps("waterfall", found.waterfall, side_labels(found), "Account")
+    return _steps("waterfall", found.waterfall, side_labels(found), "Category")
 
 
 def lost(found: Compare) -> list[Step]:

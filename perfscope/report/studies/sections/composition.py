@@ -55,7 +55,7 @@ def _takeaway(accounts: list[_Account], labels: list[str], totals: list[float]) 
 
 def _accounts(accounts: list[_Account], labels: list[str], totals: list[float]) -> Table:
     columns = (
-        Column("Account", lambda row: Shown(row.role, row.label), kind=Kind.KEYED),
+        Column("Category", lambda row: Shown(row.role, row.label), kind=Kind.KEYED),
         *(_part_column(label, place, totals[place]) for place, label in enumerate(labels)),
     )
     caption = "Mean time of a rank by account and size"
