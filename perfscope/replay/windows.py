@@ -5,6 +5,8 @@ that cut's rows are its starts, and their transfer is the first that happens in 
 crosses a cut, so the lengths of the segments of all windows are those of the whole run.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 import numpy as np

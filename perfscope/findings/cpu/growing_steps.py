@@ -69,8 +69,9 @@ def _actions(found: StepGrowth) -> tuple[str, ...]:
         return (
             (
                 f"Compare what {name} gets before and after: more data in a step, or other values. "
-                "Arithmetic on numbers close to zero (denormals, below 1e-38 in single precision) is "
-                "many times slower: set them to zero, or have the CPU do so (torch.set_flush_denormal)."
+                "Arithmetic on numbers close to zero (denormals, below 1e-38 in single precision) "
+                "is many times slower: set them to zero, or have the CPU do so "
+                "(torch.set_flush_denormal)."
             ),
         )
     return (

@@ -4,8 +4,8 @@ The program is a sequence of steps that all ranks know. In each step some ranks 
 something and finish it, so that the next step never waits for one before.
 """
 
-import random
 from dataclasses import dataclass, field
+from random import Random
 
 from tests.native.recorder.random_programs import calls
 from tests.native.recorder.random_programs.calls import PROC_NULL, WORD, Call, Comm, Truth
@@ -53,14 +53,14 @@ class _Group:
 class _Writer:
     seed: int
     size: int
-    random: random.Random = field(init=False)
+    random: Random = field(init=False)
     program: Program = field(init=False)
     groups: dict[int, _Group] = field(init=False)
     births: int = 1
     tags: int = 0
 
     def __post_init__(self) -> None:
-        self.random = random.Random(self.seed)
+        self.random = Random(self.seed)
         everybody = tuple(range(self.size))
         self.groups = {0: _Group([Comm(0, 0, everybody)])}
         self.program = Program(self.seed, [[] for _ in everybody], [[] for _ in everybody])
