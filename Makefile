@@ -3,6 +3,8 @@ PYTHON ?= python3
 PERFSCOPE_REFERENCE ?= $(abspath ../shared/reference)
 export PERFSCOPE_REFERENCE
 SHELL := /bin/bash
+# The tests start a thousand Pythons: each would compile all modules of perfscope for itself.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := .envs/mpich/bin
 CMAKE := export PATH="$(CURDIR)/$(BIN):$$PATH"; cmake -G Ninja
 ENVIRONMENTS := openmpi intelmpi torch tensorflow daal4py horovod integrations
