@@ -23,8 +23,7 @@ def as_csv(table: Table) -> str:
 def _written(cell: Cell) -> str:
     if cell.is_absent or cell.exact:
         return cell.exact
-    note = cell.note if cell.note.startswith("(") or not cell.note else f"({cell.note})"
-    text = f"{cell.text} {note}"
+    text = f"{cell.text} ({cell.note})" if cell.note else cell.text
     return csv_cell(" ".join(text.split()))
 
 

@@ -108,9 +108,7 @@ def measures(found: Compare) -> Table:
         )
         for place, title in enumerate(titles)
     )
-    better = Note(
-        lambda row: f"({'lower' if row.is_lower_better else 'higher'} is better)", is_below=False
-    )
+    better = Note(lambda row: f"{'lower' if row.is_lower_better else 'higher'} is better")
     return Table(
         "compared-measures",
         "Medians over the runs of each side",
