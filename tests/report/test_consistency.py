@@ -51,7 +51,9 @@ NOUNS = (
     "ranks|hosts|findings|checks|steps|threads|processes|records|calls|CPUs|GPUs|nodes|runs|sizes"
     "|configurations|diagnoses|samples|commits|causes|seconds|times"
 )
-ONE_OF_MANY = re.compile(rf"(?<![\w.,/–=×-])(?<!rank )(?<!node )(?<! to )1 (?:\w+ )?(?:{NOUNS})\b")
+ONE_OF_MANY = re.compile(
+    rf"(?<![\w.,/–=×-])(?<!rank )(?<!node )(?<! to )1 (?:\w+ )?(?:{NOUNS})\b(?!/s)"
+)
 SHARE_OF_A_SAVING = re.compile(r"([\d.]+) % of the ([\d.]+) (ms|s) (run|analyzed window)")
 
 
