@@ -135,6 +135,9 @@ def work_pieces(
 Codes: TypeAlias = tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint16]]
 """Of each code of an operation its traits and its blocking form."""
 
+EAGER_BYTES: int
+"""Every MPI library sends messages up to this size without waiting for the receiver."""
+
 def call_traits() -> dict[str, int]:
     """The bits of a code's traits, by name."""
 

@@ -10,7 +10,6 @@ from perfscope.schema.findings import FindingRow
 
 LEVELS = {"fail": "error", "warn": "warning"}
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-DOCUMENTATION = "docs/findings.md"
 
 
 def sarif(findings: Sequence[FindingRow], *, version: str, root: Path) -> str:

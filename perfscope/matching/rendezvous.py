@@ -15,9 +15,6 @@ from perfscope.matching.intervals import Times
 from perfscope.matching.pool import Bools, Pool, Rows
 from perfscope.structures import dataclass
 
-EAGER_BYTES = 4096
-"""Every MPI library sends messages up to this size without waiting for the receiver."""
-
 
 @dataclass(frozen=True)
 class Calls:

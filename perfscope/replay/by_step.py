@@ -68,14 +68,10 @@ def by_step(
     program.engine.delay_costs(
         gap_ns,
         program.transfer_ns,
-        piece_starts=tags.starts,
-        tag=tags.tag,
-        ns=tags.ns,
-        tags=len(tags.names),
-        waits_at_end=program.waits_at_end.astype(np.uint8),
         waits=waits.inside,
         edges=edges,
         take=take,
+        **tags.pieces,
     )
     return tuple(found)
 

@@ -33,12 +33,8 @@ def causes(results: Results, program: Program, waits: MeasuredWaits) -> Causes:
     found = program.engine.delay_cost(
         gap,
         program.transfer_ns,
-        piece_starts=tags.starts,
-        tag=tags.tag,
-        ns=tags.ns,
-        tags=len(tags.names),
-        waits_at_end=program.waits_at_end.astype(np.uint8),
         waits=waits.inside,
+        **tags.pieces,
     )
     charged_ns = float(found["direct"].sum() + found["indirect"].sum())
     path = program.engine.critical_path(gap, program.transfer_ns)

@@ -57,13 +57,9 @@ def charges(results: Results, program: Program, waits: MeasuredWaits) -> Charges
     found = program.engine.delay_cost(
         program.gaps_ns(program.work),
         program.transfer_ns,
-        piece_starts=tags.starts,
-        tag=tags.tag,
-        ns=tags.ns,
-        tags=len(causes),
-        waits_at_end=program.waits_at_end.astype(np.uint8),
         waits=waits.inside,
         units=steps.of_row,
+        **tags.pieces,
     )
     return Charges(
         causes=causes,

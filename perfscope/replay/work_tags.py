@@ -38,6 +38,19 @@ class WorkTags:
         counts = np.bincount(row, minlength=program.row_count)
         counts[alone] += 1
         self.starts: Ints = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        self._kinds = kinds
+        self._waits_at_end = program.waits_at_end.astype(np.uint8)
+
+    @property
+    def pieces(self) -> dict[str, Any]:
+        """The work as arguments of the engine's delay costs."""
+        return {
+            "piece_starts": self.starts,
+            "tag": self.tag,
+            "ns": self.ns,
+            "tags": self._kinds + 1,
+            "waits_at_end": self._waits_at_end,
+        }
 
 
 class PhaseTags(WorkTags):

@@ -244,6 +244,7 @@ std::map<std::string, uint32_t> call_traits()
 
 void bind_matching(nb::module_ &module)
 {
+    module.attr("EAGER_BYTES") = EAGER_BYTES;
     module.def("call_traits", &call_traits);
     module.def("match_collectives", &collectives, nb::arg("pool"), nb::arg("codes"), nb::arg("starts"),
                nb::arg("members"), nb::arg("comparable").none());

@@ -4,9 +4,9 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.preparation import Prepared
+from perfscope.engine import engine
 from perfscope.matching.codes import NONBLOCKING_CODES
 from perfscope.matching.pool import dense
-from perfscope.matching.rendezvous import EAGER_BYTES
 from perfscope.structures import dataclass
 from perfscope.trace.operations import OperationClass
 
@@ -90,7 +90,7 @@ def _messages(prepared: Prepared, home: Ints, hosts: int) -> _Messages:
     probes = pool.is_of(OperationClass.PROBE)
     row = np.flatnonzero((takes | probes) & waits.known & (waits.cause >= 0))
     cause = waits.cause[row]
-    usable = sends[cause] & (~probes[row] | (pool.sent[cause] <= EAGER_BYTES))
+    usable = sends[cause] & (~probes[row] | (pool.sent[cause] <= engine.EAGER_BYTES))
     row, cause = row[usable], cause[usable]
     size = pool.sent[cause]
     instances = waits.instances

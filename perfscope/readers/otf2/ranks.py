@@ -8,7 +8,6 @@ from itertools import count
 
 from perfscope.structures import dataclass
 
-UNDEFINED = 0xFFFFFFFF
 _STREAM = re.compile(r"(\w[^\[\]]*)\[([0-9]{1,4}):[0-9]+\]", re.ASCII)
 
 

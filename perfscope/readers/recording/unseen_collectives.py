@@ -78,6 +78,8 @@ def take(ranks: Sequence[Rank], names: Sequence[str], path: Path) -> list[ToolRe
             for place, name in enumerate(names)
             if (call := parsed(name, package)) is not None
         }
+        if not calls:
+            continue
         kinds = sorted({_kind(call) for call in calls.values()})
         found = _records(ranks, calls, {kind: place for place, kind in enumerate(kinds)})
         if not len(found.rank):
