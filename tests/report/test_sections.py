@@ -1,5 +1,7 @@
 """Every section by itself: with a full document, with nothing measured, and with parts missing."""
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from perfscope.registry import members
 from perfscope.report.build import build_html
 from perfscope.report.sections import ORDER
+from perfscope.report.sections.findings import overlap
 from perfscope.report.sections.section import Section
 from perfscope.schema.read import read_known
 from tests.report.sample_document import (
@@ -17,6 +20,7 @@ from tests.report.sample_document import (
     two_ranks_evaluation,
 )
 from tests.report.sample_parts import Shape, metric
+from tests.support.environments import REPOSITORY
 
 SECTIONS: dict[str, Section] = {
     section.id: section for section in members("perfscope.report.sections", "SECTION", order=ORDER)
@@ -277,3 +281,13 @@ def test_what_a_process_grew_by_is_not_called_allocated() -> None:
     assert "Growth of the process of rank 0 in" in page
     assert "Allocated and not freed" not in page
     assert "Allocated in</th>" not in page
+
+
+@pytest.mark.parametrize(("together_s", "is_said"), [(3.42, False), (3.0, True)])
+def test_savings_overlap_where_together_they_save_less(together_s: float, is_said: bool) -> None:
+    """What the first actions save is compared, not what the whole faults cost."""
+    result = read_known(
+        json.loads((REPOSITORY / "reports/sgan_evaluation/analysis.json").read_text("utf-8"))
+    )
+    verdict = replace(result.verdict, combined_gain_s=together_s)
+    assert overlap(verdict, result.findings) is is_said

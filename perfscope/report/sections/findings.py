@@ -27,6 +27,7 @@ FOLDED_TITLES = {
 MOST_PLACES = 8
 ANCHOR = re.compile("[a-z][a-z0-9_]*")
 MOST_LINES = 40
+SAME_WITHIN = 0.005  # sums of savings that are printed with three digits
 EVIDENCE = (
     Column("Measured", "label", kind=Kind.TEXT, longest=100),
     Column(
@@ -71,6 +72,13 @@ def _saved(found: Outcome | FirstAction) -> str:
 def _cost(row: Outcome, of: Wholes) -> str:
     """What the whole fault costs, where its first action saves something else; else ""."""
     return "" if _first(row).gain_s in (None, row.gain_s) else _saving(row, of)
+
+
+def overlap(verdict: Verdict, rows: Sequence[FindingRow]) -> bool:
+    """Whether what findings save alone sums to more than what they save together."""
+    together = verdict.combined_gain_s
+    alone = [_first(row).gain_s or 0.0 for row in rows if row.id in verdict.combined_of]
+    return together is not None and sum(alone) > together * (1 + SAME_WITHIN)
 
 
 def combined(verdict: Verdict) -> str:

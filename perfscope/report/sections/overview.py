@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from perfscope.report.formats import decimal, percent, ratio, seconds, whole_percent
 from perfscope.report.labels import band, formula_words, status_word
 from perfscope.report.sections.efficiency import metric_of
-from perfscope.report.sections.findings import combined, finding_view, saving_text, wholes
+from perfscope.report.sections.findings import combined, finding_view, overlap, saving_text, wholes
 from perfscope.report.sections.ledger import account_views
 from perfscope.report.sections.quality import trust
 from perfscope.report.sections.section import Context, Section
@@ -24,7 +24,6 @@ from perfscope.units import counted
 
 LABELED_FROM = 0.09  # a narrower part of the bar has no room for its share
 MOST_ARGUMENTS = 40
-SAME_WITHIN = 0.005  # sums of savings that are printed with three digits
 ACCOUNTS = (
     Column(
         "Category",
@@ -59,7 +58,7 @@ def _context(result: Analysis) -> Context:
         "top": [finding_view(*one, of) for one in named],
         "total": _total(segments, result.run.recorded_ranks),
         "combined": combined(verdict),
-        "overlaps": _overlaps(result),
+        "overlaps": overlap(verdict, result.findings),
         "gains": sum(bool(saving_text(row, of)) for row, _ in named),
         "trust": trust(result.quality),
         "doubts": [
@@ -225,13 +224,6 @@ def _total(segments: Sequence[_Segment], ranks: int) -> str:
     if ranks == 1:
         return f"{whole}: from the start of the process to its end."
     return f"{whole}: {ranks:,} ranks added up, each from the start of its process to its end."
-
-
-def _overlaps(result: Analysis) -> bool:
-    """Whether the savings of findings that are fixed together sum to more than that saves."""
-    together, parts = result.verdict.combined_gain_s, set(result.verdict.combined_of)
-    alone = [row.gain_s or 0.0 for row in result.findings if row.id in parts]
-    return together is not None and sum(alone) > together * (1 + SAME_WITHIN)
 
 
 def _named(result: Analysis) -> list[tuple[FindingRow, int]]:
