@@ -113,7 +113,7 @@ def test_imbalance_gives_one_rank_more_samples_and_more_time(tmp_path: Path) -> 
 
 def test_slow_input_starves_the_loop(tmp_path: Path) -> None:
     outcome = run_trainer(
-        tmp_path, *TINY, "--steps", "10", "--slow-input-ms", "60", "--queue-depth", "2"
+        tmp_path, *TINY, "--steps", "10", "--slow-input-ms", "250", "--queue-depth", "2"
     )
     assert sum(outcome.seconds("input", rank=0)) >= 0.15
 
