@@ -4,20 +4,26 @@ import re
 from pathlib import Path
 
 from perfscope.readers.common.tool_reports import report, table
+from perfscope.readers.joblog import slurm
 from perfscope.schema.enums import Quantity
-from perfscope.schema.other_tools import Cell, ToolReport
+from perfscope.schema.other_tools import ToolReport
 
 SIGN = re.compile(
     rb"cycle_time_ms,tensor_fusion_threshold[\w,]*,score|^(?:\w+\|)*JobID(?:Raw)?(?:\||$)|"
+    rb"^(?=[\w,;\t]*\b(?:State|Elapsed|MaxRSS)\b)(?=[\w,;\t]*\bJobID(?:Raw)?\b)"
+    rb"\w+[,;\t][\w,;\t]*$|"
     rb"^(?=[ \w]*?\bJobID(?:Raw)?\b)[ \w]*\n-+(?: -+)* *$",
     re.MULTILINE,
 )
 _AUTOTUNE = re.compile(r"^[\w,]*cycle_time_ms,tensor_fusion_threshold[\w,]*,score\s*$")
 _SACCT = re.compile(r"^(?:\w+\|)*JobID(?:Raw)?(?:\||$)")
+_OTHER_SIGN = re.compile(
+    r"(?=[\w,;\t]*\b(?:State|Elapsed|MaxRSS)\b)(?=[\w,;\t]*\bJobID(?:Raw)?\b)"
+    r"\w+([,;\t])\w+(?:\1\w+)*\1?$"
+)
+"""With `--delimiter`: fields that no other table has together."""
 _IN_COLUMNS = re.compile(r"^(?=[ \w]*?\bJobID(?:Raw)?\b)[ \w]*$")
 _RULE = re.compile(r"-+(?: -+)* *")
-_SIZE = re.compile(r"([\d.]{1,20})([KMGTP]?)$")
-_POWERS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
 MOST_ROWS = 100_000
 
 
@@ -32,7 +38,7 @@ class Records:
         self._head: list[str] = []
         self._rows: list[list[str]] = []
         self._separator = ""
-        self._has_end = self._is_over = False
+        self._has_end = self._is_over = self._is_tuning = False
         self._columns: list[slice] = []
         self._before = ""
 
@@ -55,45 +61,32 @@ class Records:
             self._columns = [slice(*found.span()) for found in re.finditer("-+", line)]
             self._head = self._words(before)
             return
-        kinds = (("|", _SACCT), (",", _AUTOTUNE))
-        self._separator = next((sign for sign, head in kinds if head.match(line)), "")
-        self._has_end = self._separator == "|" and line.strip().endswith("|")
+        self._is_tuning = _AUTOTUNE.match(line) is not None
+        other = _OTHER_SIGN.match(line)
+        if self._is_tuning:
+            self._separator = ","
+        else:
+            self._separator = "|" if _SACCT.match(line) else other[1] if other else ""
+        self._has_end = bool(self._separator) and line.rstrip("\r\n").endswith(self._separator)
         self._head = self._words(line) if self._separator else []
 
     def _words(self, line: str) -> list[str]:
         if self._columns:
             return [line[column].strip() for column in self._columns]
-        words = line.strip().split(self._separator)
+        words = line.strip(" \r\n").split(self._separator)
         return words[:-1] if self._has_end else words
 
     def report(self, path: Path) -> ToolReport | None:
         """The table, with sizes and scores as numbers."""
         if not self._rows:
             return None
-        return self._tuning(path) if self._separator == "," else self._jobs(path)
-
-    def _jobs(self, path: Path) -> ToolReport:
-        sizes = [name.endswith(("RSS", "VMSize", "Pages")) for name in self._head]
-        columns = {
-            name: Quantity.BYTES if is_size else Quantity.TEXT
-            for name, is_size in zip(self._head, sizes, strict=True)
-        }
-        rows: list[list[Cell]] = [
-            [_size(w) if is_size else w or None for w, is_size in zip(row, sizes, strict=True)]
-            for row in self._rows
-        ]
-        said = []
-        for name in ("MaxRSS", "ConsumedEnergy", "ConsumedEnergyRaw"):
-            place = self._head.index(name) if name in self._head else -1
-            told = [row[place] for row in self._rows if place >= 0 and row[place]]
-            if told:
-                most = max(told, key=lambda text: _size(text) or 0.0)
-                said.append(f"{name} is {most} at most.")
-        return report("Slurm (sacct)", path, said, [table("Jobs and steps", columns, rows)])
+        if self._is_tuning:
+            return self._tuning(path)
+        return slurm.jobs(self._head, self._rows, path)
 
     def _tuning(self, path: Path) -> ToolReport:
         columns = dict.fromkeys(self._head, Quantity.NUMBER)
-        rows = [[_size(word) for word in row] for row in self._rows]
+        rows = [[slurm.size(word) for word in row] for row in self._rows]
         scored = [row for row in rows if row[-1] is not None]
         best = max(scored, key=lambda row: row[-1] or 0.0, default=None)
         said = []
@@ -103,11 +96,3 @@ class Records:
             said.append(f"Of {len(rows):,} settings that were tried the best was {values}.")
         ordered = sorted(rows, key=lambda row: -(row[-1] or 0.0))
         return report("Horovod's autotuner", path, said, [table("Settings", columns, ordered)])
-
-
-def _size(text: str) -> float | None:
-    found = _SIZE.fullmatch(text.strip())
-    try:
-        return float(found[1]) * _POWERS[found[2]] if found else None
-    except ValueError:
-        return None

@@ -58,6 +58,46 @@ def test_the_late_rank_is_named_with_what_others_waited(tmp_path: Path) -> None:
     assert [row[3] for row in waiting.rows] == [pytest.approx(0.0081)] * 2 + [0]
 
 
+def test_what_nccls_own_plugin_wrote_is_told() -> None:
+    """Three files of the inspector of NCCL 2.30.7, built from its source.
+
+    It was called through `ncclProfiler_v5` as libnccl calls it, with the times of a device that is
+    not there. On `world` six AllReduce of 1 MiB take rank 2 100 us and the others 1 ms but for the
+    first, three AllGather 40 us on rank 0 and 90 us on the others; on another communicator rank 1
+    comes 140 us late to four ReduceScatter; two messages go from rank 0 to rank 1.
+    """
+    found = told(sorted(Path(__file__).with_name("written").iterdir()))
+    world, other, held = found.says
+    assert world == (
+        "In world of 3 ranks rank 2 came last to 55.6 % of 9 collectives: ranks waited 3.10 ms of "
+        "3.82 ms in them, on average."
+    )
+    assert other == (
+        "In communicator 0x51 of 2 ranks rank 1 came last to 100.0 % of 4 collectives: ranks "
+        "waited 280 µs of 520 µs in them, on average."
+    )
+    assert held == "It holds 39 operations of 3 processes, measured by kernel_gpu."
+    operations, waiting = found.tables
+    expected = {
+        "AllReduce": (18, 18 << 20, 10_800e-6),
+        "ReduceScatter": (8, 8 << 19, 1_040e-6),
+        "AllGather": (9, 9 << 18, 660e-6),
+        "Recv": (2, 2 << 18, 150e-6),
+        "Send": (2, 2 << 18, 140e-6),
+    }
+    rows = {str(row[0]): row[1:4] for row in operations.rows}
+    assert rows.keys() == expected.keys()
+    for name, figures in expected.items():
+        assert rows[name] == pytest.approx(figures)
+    assert {row[:3]: row[3] for row in waiting.rows} == {
+        ("world of 3 ranks", 0, 4): pytest.approx(4_500e-6),
+        ("world of 3 ranks", 1, 0): pytest.approx(4_650e-6),
+        ("world of 3 ranks", 2, 5): pytest.approx(150e-6),
+        ("communicator 0x51 of 2 ranks", 0, 0): pytest.approx(560e-6),
+        ("communicator 0x51 of 2 ranks", 1, 4): 0,
+    }
+
+
 def test_each_operation_of_a_communicator_counts_by_itself(tmp_path: Path) -> None:
     paths = logs(tmp_path)
     for rank, path in enumerate(paths):

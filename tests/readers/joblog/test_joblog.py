@@ -1,4 +1,4 @@
-"""Logs of jobs: real lines of oneDNN, NCCL's as its releases print them, DeepSpeed's, sacct's."""
+"""Logs of jobs: lines of oneDNN and sacct as they wrote them, NCCL's and DeepSpeed's by source."""
 
 import os
 import subprocess
@@ -158,7 +158,46 @@ def test_sacct_is_a_table_in_any_form(tmp_path: Path, text: str) -> None:
     assert [column.title for column in table.columns] == IN_COLUMNS.split()[:4]
     assert [row[2] for row in table.rows] == [None, 2 << 20, 3 << 20]
     assert [row[3] for row in table.rows] == [None, "1.5K", None]
-    assert found.says[0] == "MaxRSS is 3M at most."
+    assert found.says == (
+        "1 of 3 jobs and steps did not complete: 7.1 FAILED.",
+        "MaxRSS is 3.00 MiB at most: of 7.1.",
+        "ConsumedEnergy is 1.5K J at most: of 7.0.",
+    )
+
+
+@pytest.mark.parametrize("name", ["columns", "parsable", "long"])
+def test_what_slurm_wrote_of_known_jobs_is_told(tmp_path: Path, name: str) -> None:
+    """Slurm 22.05.8 of Debian with slurmdbd and jobacct_gather/linux, on two nodes of one machine.
+
+    Of job 1 one task held 400 MiB and the other 100 MiB, a step exited with 3, one was killed; job
+    2 was cancelled and job 3 ran out of its minute. Energy was not measured: Slurm tells 0.
+    """
+    written = Path(__file__).with_name("slurm") / f"{name}.txt"
+    (found,) = told(tmp_path, written.read_text())
+    assert found.says[0].startswith(
+        "6 of 9 jobs and steps did not complete: 1.1 (fail) FAILED, exit code 3:0; "
+        "1.2 (killed) CANCELLED, exit code 0:9; 2 (cancelled) CANCELLED"
+    )
+    memory = (
+        "MaxRSS is 413 MiB at most: of 1.0 (hold), in task 0 on node1; its tasks hold 263 MiB on "
+        "average."
+    )
+    said = [] if name == "columns" else [memory]
+    used = "Jobs used 2.69 s of 92.0 s of held processors (2.9 %)."
+    assert list(found.says[1:]) == said + ([used] if name == "parsable" else [])
+    (table,) = found.tables
+    places = {column.title: place for place, column in enumerate(table.columns)}
+    rows = {row[places["JobID"]]: row for row in table.rows}
+    assert [*rows] == ["1", "1.batch", "1.0", "1.1", "1.2", "2", "2.batch", "3", "3.batch"]
+    if said:
+        assert rows["1.0"][places["MaxRSS"]] == 422_972 << 10
+        assert rows["3"][places["Elapsed"]] == 61
+
+
+def test_other_signs_may_stand_between_the_fields(tmp_path: Path) -> None:
+    for sign in ",;\t":
+        (found,) = told(tmp_path, SACCT.replace("|", sign))
+        assert found.says[1] == "MaxRSS is 3.00 MiB at most: of 7.1."
 
 
 def test_a_line_of_many_heads_is_read_in_one_pass() -> None:
