@@ -76,7 +76,7 @@ def said(heard: Heard, ranks: int) -> tuple[float, float | None]:
     """Seconds of each rank in the loss account, and those that the finding claims; None: none."""
     kind = LossKind.PAGE_FAULTS.value
     lost_ns = sum(entry["own_ns"] for entry in heard.losses if entry["kind"] == kind)
-    claims = [found["gain_s"] for found in heard.loud if found["id"] == page_faults.ID]
+    claims = [found["gain_s"] for found in heard.loud if found["id"] == page_faults.DIAGNOSIS.id]
     return lost_ns / ranks * 1e-9, claims[0] if claims else None
 
 

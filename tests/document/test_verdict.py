@@ -147,7 +147,7 @@ def test_two_findings_say_what_both_fixes_give() -> None:
 def fault(name: str, status: Status, gain_s: float | None, *edits: Edit) -> Finding:
     """A finding made by hand, of a focus of 100 s."""
     gain = None if gain_s is None else Gain(gain_s, gain_s / 100, basis=Basis.REPLAY, edits=edits)
-    return Finding(name, status, name, ".", gain)
+    return Finding(status, name, ".", gain, id=name)
 
 
 def test_faults_without_seconds_leave_a_place_to_one_that_has_them() -> None:
@@ -183,7 +183,7 @@ def test_what_is_fixed_together_is_told_in_one_way() -> None:
     analyzed = analyze(Plan(ranks=2, evaluate_s=2.0))
     alone = analyzed.findings["rank_zero_evaluation"]
     most = Gain(3.0, 0.03, edits=alone.edits)
-    bound = Finding("bound", Status.FAIL, "bound", ".", most)
+    bound = Finding(Status.FAIL, "bound", ".", most, id="bound")
     faults = [alone, bound, fault("unknown", Status.FAIL, 2.0)]
     found = build_verdict(analyzed.results, analyzed.replay, faults)
     gain = format_seconds(found["combined_gain_s"])

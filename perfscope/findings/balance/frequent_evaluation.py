@@ -30,21 +30,8 @@ from perfscope.units import format_seconds
 OUTPUT_SHARE = 0.05  # of the run: what progress output may take
 EVALUATION_SHARE = 0.10  # the same of evaluation, which tells whether the training is any good
 VALIDATION_SHARE = 0.20  # of evaluation once an epoch: what a fifth of the data held back costs
-ID = "frequent_evaluation"
-TITLE = "All ranks evaluate or print too often"
 PASSED = "Evaluation and progress output cost little"
 UNKNOWN = "Whether evaluation and progress output cost much is not certain"
-DESCRIPTION = (
-    "Looks for evaluation, prediction and progress output (computing and printing a loss, an "
-    "error, statistics) that ranks do again and again between training steps, and replays the run "
-    "as if it were done every k-th time only."
-)
-REFERENCES = (
-    (
-        "Linaro Performance Reports, characterizing MPI time: "
-        "https://docs.linaroforge.com/latest/html/performance-reports/"
-    ),
-)
 EVALUATES = {PhaseKind.EVALUATE, PhaseKind.PREDICT}
 TRAINS = {PhaseKind.TRAIN, PhaseKind.FORWARD, PhaseKind.BACKWARD, PhaseKind.OPTIMIZER}
 UNCERTAIN = " Few samples tell it: whether it is too much, a longer recording shows."
@@ -90,7 +77,6 @@ def judge(run: Facts) -> Outcome:
     status = thresholds.deserved(found) if is_certain and not is_affordable else Status.PASS
     is_fault = status.is_fault
     return Finding(
-        id=ID,
         status=status,
         title=_title(main) if is_fault else PASSED if is_certain else UNKNOWN,
         summary=_summary(results, main, every, found) + ("" if is_certain else UNCERTAIN),
@@ -101,7 +87,6 @@ def judge(run: Facts) -> Outcome:
         where=main.phase.where,
         evidence=_evidence(results, replay, habits, every),
         actions=_actions(main, every, found) if is_fault else (),
-        references=REFERENCES,
         overlaps=("rank_zero_evaluation", "load_imbalance"),
     )
 
@@ -179,10 +164,11 @@ def _is_part_of_steps(results: Results, phase: PhaseResult, times: int) -> bool:
 def _nothing(results: Results) -> Outcome:
     sampled = any(len(rank.stacks) for rank in results.trace.ranks)
     if not results.phases and not sampled:
-        text = wording.no_phases(results.trace, "evaluate", "*evaluate*")
-        return not_measured(text)
-    text = "No evaluation and no output that several ranks repeat was seen between the steps."
-    return passed(text, Confidence.MEDIUM)
+        return not_measured(wording.no_phases(results.trace, "evaluate", "*evaluate*"))
+    return passed(
+        "No evaluation and no output that several ranks repeat was seen between the steps.",
+        Confidence.MEDIUM,
+    )
 
 
 def _rarer(results: Results, habit: _Habit) -> int:
@@ -275,9 +261,13 @@ def _actions(habit: _Habit, every: int, found: Gain) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="frequent_evaluation",
+    title="All ranks evaluate or print too often",
+    description=(
+        "Looks for evaluation, prediction and progress output (computing and printing a loss, an "
+        "error, statistics) that ranks do again and again between training steps, and replays the "
+        "run as if it were done every k-th time only."
+    ),
     judge=judge,
     passed=PASSED,
     evidence="times, seconds each, function and line",
@@ -293,4 +283,10 @@ DIAGNOSIS = Diagnosis(
         "predictions that nearly every step makes do not count"
     ),
     rank=30,
+    references=(
+        (
+            "Linaro Performance Reports, characterizing MPI time: "
+            "https://docs.linaroforge.com/latest/html/performance-reports/"
+        ),
+    ),
 )

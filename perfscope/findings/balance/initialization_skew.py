@@ -19,21 +19,7 @@ from perfscope.units import format_seconds, format_share
 SKEW_LEAST_S = 1.0  # once, at the start: imports on a busy machine differ by as much
 SKEW_WARN_S = 3.0
 SKEW_FAIL_S = 10.0
-ID = "initialization_skew"
-SUBJECT = "Ranks that begin at different times"
-TITLE = "Ranks wait at the start for others that are not ready"
 PASSED = "The ranks begin to work together at about the same time"
-DESCRIPTION = (
-    "Compares how long each rank takes from its start to the first thing that all ranks do "
-    "together: waiting in MPI_Init (or init_process_group) for ranks that start or import later, "
-    "and set-up of different length before the first step, or before the first collective of all "
-    "ranks where nothing tells the steps. It happens once a run and counts once: the waiting "
-    "in MPI_Init as a bound, the rest by a replay in which no rank takes longer than the usual "
-    "one. What the last rank waited longer for a CPU is taken off: who gets one first is chance."
-)
-REFERENCES = (
-    ("Python's import time by module: https://docs.python.org/3/using/cmdline.html#cmdoption-X"),
-)
 
 WHOLE_RUN = "Record the whole job with perfscope run, and analyze it without --foa."
 
@@ -43,15 +29,15 @@ def judge(run: Facts) -> Outcome:
     results = run.results
     facts = run.opening
     if facts is None:
-        text = f"It is not known how the run began: {results.opening.reason}. {WHOLE_RUN}"
-        return not_measured(text)
+        return not_measured(
+            f"It is not known how the run began: {results.opening.reason}. {WHOLE_RUN}"
+        )
     length_s = _length_s(results, facts)
     share = facts.worth_s / length_s if length_s > 0 else 0.0
     status = _status(facts.worth_s, share)
     is_told = status is not Status.PASS
     late = _late(facts)
     return Finding(
-        id=ID,
         status=status,
         title=_title(facts, late) if is_told else PASSED,
         summary=_summary(facts, share),
@@ -61,7 +47,6 @@ def judge(run: Facts) -> Outcome:
         where=_where(facts, late) if is_told else (),
         evidence=_evidence(facts, late),
         actions=_actions(facts, late) if is_told else (),
-        references=REFERENCES,
         overlaps=("start_up", "rank_zero_evaluation"),
     )
 
@@ -213,13 +198,21 @@ def _actions(facts: OpeningFacts, late: tuple[int, ...]) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="initialization_skew",
+    title="Ranks wait at the start for others that are not ready",
+    description=(
+        "Compares how long each rank takes from its start to the first thing that all ranks do "
+        "together: waiting in MPI_Init (or init_process_group) for ranks that start or import "
+        "later, and set-up of different length before the first step, or before the first "
+        "collective of all ranks where nothing tells the steps. It happens once a run and counts "
+        "once: the waiting in MPI_Init as a bound, the rest by a replay in which no rank takes "
+        "longer than the usual one. What the last rank waited longer for a CPU is taken off: who "
+        "gets one first is chance."
+    ),
     judge=judge,
     needs=(partial(alone, text="The run has a single rank: nobody waits for it."),),
     passed=PASSED,
-    subject=SUBJECT,
+    subject="Ranks that begin at different times",
     evidence="start, imports, waiting in `MPI_Init` and set-up by rank, line",
     priced_by=(
         "waiting in `MPI_Init` as a bound, set-up by a replay in which nobody takes longer "
@@ -232,4 +225,10 @@ DIAGNOSIS = Diagnosis(
         "it"
     ),
     rank=70,
+    references=(
+        (
+            "Python's import time by module: "
+            "https://docs.python.org/3/using/cmdline.html#cmdoption-X"
+        ),
+    ),
 )

@@ -2,7 +2,7 @@
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding
+from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import NS, replayed, saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern, input_wait_s
@@ -24,17 +24,6 @@ from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Account, Confidence, Status
 from perfscope.units import format_seconds
 
-ID = "load_imbalance"
-SUBJECT = "Load balance between ranks"
-TITLE = "Some ranks work longer than others"
-DESCRIPTION = (
-    "Compares the work of the ranks between collectives; what one rank does alone, set-up and "
-    "waiting for input are set aside. Always the same ranks work longer, and nothing shows that "
-    "they only take longer for the same work (that is a straggler). Replays the run with equally "
-    "much work for all, or with the late ranks as fast as the others; step times keep the spread "
-    "that they have."
-)
-
 
 def judge(run: Facts) -> Outcome:
     """Whether always the same ranks have more to do, and what that costs."""
@@ -45,7 +34,6 @@ def judge(run: Facts) -> Outcome:
         return uneven or _passed(results, found)
     return found.finding(
         results,
-        id=ID,
         title=_title(found.facts),
         summary=_summary(found),
         evidence=_evidence(found.facts),
@@ -64,7 +52,6 @@ def _uneven_input(results: Results, replay: Replay) -> Finding | None:
     if share < thresholds.FAIL_SHARE:
         return None
     return Finding(
-        id=ID,
         status=Status.INFO,
         title=f"The other ranks wait for rank {rank}, which waits for its input",
         summary=(
@@ -79,11 +66,10 @@ def _uneven_input(results: Results, replay: Replay) -> Finding | None:
             Evidence(f"Input wait of rank {number}", seconds, "s", "0")
             for number, seconds in sorted(waited.items(), key=lambda item: -item[1])[:4]
         ),
-        references=REFERENCES,
     )
 
 
-def _passed(results: Results, found: Judgment) -> Finding:
+def _passed(results: Results, found: Judgment) -> Outcome:
     facts = found.facts
     even = facts.evenly
     gain = replayed(results, even, ()) if even else saved(results, facts.constant_s)
@@ -94,16 +80,14 @@ def _passed(results: Results, found: Judgment) -> Finding:
         text += (
             f": {wording.ranks(facts.heavy)} {inflected(facts, 'take')} longer for the same work"
         )
-        return Finding(ID, Status.PASS, "The ranks have equally much to do", f"{text}.")
+        return passed(f"{text}.", Confidence.MEDIUM)
     return Finding(
-        id=ID,
         status=Status.PASS,
         title="The ranks work about equally long",
         summary=f"{text}; work spread evenly would save {wording.saving(results, gain.seconds)}.",
         gain=gain if is_claim else None,
         confidence=Confidence.HIGH if facts.evenly else Confidence.MEDIUM,
         evidence=_evidence(facts),
-        references=REFERENCES,
         overlaps=OVERLAPS,
     )
 
@@ -182,12 +166,19 @@ def _actions(results: Results, facts: ImbalanceFacts) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="load_imbalance",
+    title="Some ranks work longer than others",
+    description=(
+        "Compares the work of the ranks between collectives; what one rank does alone, set-up and "
+        "waiting for input are set aside. Always the same ranks work longer, and nothing shows "
+        "that they only take longer for the same work (that is a straggler). Replays the run with "
+        "equally much work for all, or with the late ranks as fast as the others; step times keep "
+        "the spread that they have."
+    ),
     judge=judge,
     needs=(unable,),
-    subject=SUBJECT,
+    passed="The ranks have equally much to do",
+    subject="Load balance between ranks",
     evidence="work by rank and phase, samples by rank",
     priced_by=(
         "replay with even work (also where most ranks are overloaded), or with the ranks as "
@@ -198,4 +189,5 @@ DIAGNOSIS = Diagnosis(
         "(info) and not warned of; tasks without MPI that never communicate are not compared"
     ),
     rank=40,
+    references=REFERENCES,
 )

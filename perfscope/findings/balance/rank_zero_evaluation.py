@@ -18,18 +18,6 @@ from perfscope.schema.enums import Account, Basis, Confidence, PhaseKind, Status
 from perfscope.structures import dataclass
 from perfscope.units import format_seconds, format_share
 
-ID = "rank_zero_evaluation"
-TITLE = "One rank evaluates alone while the others wait"
-SUBJECT = "Work that one rank does alone"
-PASSED = "No rank keeps the others waiting with work of its own"
-DESCRIPTION = (
-    "Looks for evaluation, prediction, checkpointing or an unlabeled function that one rank runs "
-    "now and then by itself before a collective at which the others already wait, and replays the "
-    "run without it."
-)
-REFERENCES = (
-    "POP Centre of Excellence, load balance efficiency: https://co-design.pop-coe.eu/metrics/",
-)
 LITTLE = "What one rank does alone costs little"
 OVERLAPS = ("load_imbalance",)
 RARER = 2
@@ -84,7 +72,6 @@ def judge(run: Facts) -> Outcome:
     if main.count == 1:
         status = thresholds.unless_once(status, gain.seconds, gain.share)
     return Finding(
-        id=ID,
         status=status,
         title=_title(main, results) if status.is_fault else LITTLE,
         summary=_summary(main, results, gain.seconds, status),
@@ -95,7 +82,6 @@ def judge(run: Facts) -> Outcome:
         where=main.where,
         evidence=(*_evidence(works, length_s), *milder.evidence()),
         actions=_actions(main, milder) if status.is_fault else (),
-        references=REFERENCES,
         overlaps=OVERLAPS,
         first=milder.first if status.is_fault else None,
     )
@@ -226,14 +212,21 @@ def _actions(work: SoloWork, milder: _Milder) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="rank_zero_evaluation",
+    title="One rank evaluates alone while the others wait",
+    description=(
+        "Looks for evaluation, prediction, checkpointing or an unlabeled function that one rank "
+        "runs now and then by itself before a collective at which the others already wait, and "
+        "replays the run without it."
+    ),
     judge=judge,
     needs=(partial(alone, text="The run has a single rank: nobody waits for it."),),
-    passed=PASSED,
-    subject=SUBJECT,
+    passed="No rank keeps the others waiting with work of its own",
+    subject="Work that one rank does alone",
     evidence="times, seconds each, who waited",
     priced_by="replay without it; shared; every 2nd time",
     rank=20,
+    references=(
+        "POP Centre of Excellence, load balance efficiency: https://co-design.pop-coe.eu/metrics/",
+    ),
 )

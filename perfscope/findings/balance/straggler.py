@@ -8,6 +8,7 @@ from perfscope.findings.core.finding import Evidence, passed
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import LAST_SHARE, ImbalanceFacts, Pattern
 from perfscope.findings.facts.imbalance_judgment import (
+    REFERENCES,
     Judgment,
     excess_evidence,
     first_look,
@@ -20,16 +21,6 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds
 
-ID = "straggler"
-SUBJECT = "Ranks that are slower for the same work"
-TITLE = "A rank keeps the others waiting by being slow"
-PASSED = "No rank is slower than the others for the same work"
-DESCRIPTION = (
-    "Looks for ranks that come last to the collectives again and again although they have no more "
-    "to do: slower in everything alike, slower in one phase for as many samples, or all ranks of "
-    "one host and no others. Replays the run with them as fast as the others; step times keep the "
-    "spread that they have."
-)
 ABOUT_THE_HOST = (
     "Compare the clock, temperature, memory and other processes of {host} with those of another "
     "host (perfscope doctor on both), or leave it out (srun --exclude={host}) and run once more."
@@ -42,11 +33,9 @@ def judge(run: Facts) -> Outcome:
     found = run.imbalance_judgment
     facts = found.facts
     if found.status is Status.PASS or facts.pattern is not Pattern.STRAGGLER:
-        late = "No rank is late again and again for the same work."
-        return passed(late, Confidence.MEDIUM)
+        return passed("No rank is late again and again for the same work.", Confidence.MEDIUM)
     return found.finding(
         results,
-        id=ID,
         title=_title(facts),
         summary=_summary(results, found),
         evidence=_evidence(results, facts),
@@ -144,13 +133,18 @@ def _actions(results: Results, facts: ImbalanceFacts) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="straggler",
+    title="A rank keeps the others waiting by being slow",
+    description=(
+        "Looks for ranks that come last to the collectives again and again although they have no "
+        "more to do: slower in everything alike, slower in one phase for as many samples, or all "
+        "ranks of one host and no others. Replays the run with them as fast as the others; step "
+        "times keep the spread that they have."
+    ),
     judge=judge,
     needs=(unable,),
-    passed=PASSED,
-    subject=SUBJECT,
+    passed="No rank is slower than the others for the same work",
+    subject="Ranks that are slower for the same work",
     evidence="who came last how often, host, phase, line, run-queue delay",
     priced_by="replay with them as fast as the others",
     counts_from=(
@@ -158,4 +152,5 @@ DIAGNOSIS = Diagnosis(
         "somebody waits"
     ),
     rank=50,
+    references=REFERENCES,
 )

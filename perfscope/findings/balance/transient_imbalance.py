@@ -6,6 +6,7 @@ from perfscope.findings.core.finding import Evidence, passed
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import Pattern
 from perfscope.findings.facts.imbalance_judgment import (
+    REFERENCES,
     SPREAD_SHARE,
     SPREAD_WARN_SHARE,
     Judgment,
@@ -15,17 +16,7 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_share
 
-ID = "transient_imbalance"
-SUBJECT = "Ranks that are late by turns"
 TITLE = "In each step another rank is late"
-PASSED = "The ranks are not late by turns"
-DESCRIPTION = (
-    "Added up the ranks work equally long, and yet they wait, as in each step another one works "
-    "longer (a good load balance and a low serialization efficiency). Replays the run with work "
-    "that is far beyond the usual taking the usual time; where step times just vary, or who is "
-    "late is so for several steps on end, only a bound is known, and it is reported (info) and not "
-    "warned of until it is large."
-)
 
 ACTIONS = (
     (
@@ -55,7 +46,6 @@ def judge(run: Facts) -> Outcome:
         return passed(_passed(found), Confidence.MEDIUM)
     return found.finding(
         results,
-        id=ID,
         title=_title(found),
         summary=_summary(found),
         evidence=_evidence(results, found),
@@ -121,13 +111,19 @@ def _evidence(results: Results, found: Judgment) -> tuple[Evidence, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
+    id="transient_imbalance",
     title=TITLE,
-    description=DESCRIPTION,
+    description=(
+        "Added up the ranks work equally long, and yet they wait, as in each step another one "
+        "works longer (a good load balance and a low serialization efficiency). Replays the run "
+        "with work that is far beyond the usual taking the usual time; where step times just "
+        "vary, or who is late is so for several steps on end, only a bound is known, and it is "
+        "reported (info) and not warned of until it is large."
+    ),
     judge=judge,
     needs=(unable,),
-    passed=PASSED,
-    subject=SUBJECT,
+    passed="The ranks are not late by turns",
+    subject="Ranks that are late by turns",
     evidence="work by rank, serialization efficiency, who came last how often",
     priced_by=(
         "replay with work far beyond the usual taking the usual time; where step times just "
@@ -139,4 +135,5 @@ DIAGNOSIS = Diagnosis(
         f"{100 * SPREAD_WARN_SHARE:g} % on"
     ),
     rank=60,
+    references=REFERENCES,
 )

@@ -7,7 +7,7 @@ from perfscope import registry
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.findings.core.certainty import NOTHING_S, as_sure_as_its_interval
 from perfscope.findings.core.diagnosis import Diagnosis
-from perfscope.findings.core.finding import Finding
+from perfscope.findings.core.finding import Finding, broken, settled
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.idle import told_by_their_cause
 from perfscope.findings.losses.unclaimed import unclaimed
@@ -52,31 +52,14 @@ def _run(diagnosis: Diagnosis, run: Facts) -> Finding:
         finding = _with_assumptions(finding, run.replay)
         return _without_gain(finding) if why_spoiled(results.damage, Need.EVERY_RANK) else finding
     except Exception as error:  # noqa: BLE001 - one broken diagnosis must not cost the report
-        return Finding(
-            id=diagnosis.id,
-            status=Status.ERROR,
-            title=diagnosis.title,
-            summary=f"The diagnosis failed: {type(error).__name__}: {error}",
-            confidence=Confidence.LOW,
-        )
+        return broken(diagnosis, error, Finding)
 
 
 def _judge(diagnosis: Diagnosis, run: Facts) -> Finding:
     """What the diagnosis finds; a run without what it needs is not judged."""
     missing = (why for need in diagnosis.needs if (why := need(run.results)))
     found = next(missing, None) or diagnosis.judge(run)
-    if isinstance(found, Finding):
-        return found
-    title = diagnosis.passed if found.status is Status.PASS else diagnosis.subject
-    return Finding(
-        id=diagnosis.id,
-        status=found.status,
-        title=title or diagnosis.title,
-        summary=found.summary,
-        confidence=found.confidence,
-        evidence=found.evidence,
-        actions=found.actions,
-    )
+    return settled(found, diagnosis, Finding)
 
 
 def how_to_be_whole(results: Results) -> str:

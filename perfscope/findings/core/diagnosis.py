@@ -29,7 +29,8 @@ class Diagnosis:
     have it, and then the diagnosis is not made. `intact` is what must be whole of the recording:
     nothing for one that looks at each rank by itself. `passed` and `subject` are its titles where
     it passes and where it is not made; `title` stands for those that are not given. Of findings
-    that weigh the same, the one of the lower `rank` comes first.
+    that weigh the same, the one of the lower `rank` comes first. `references` are what its
+    findings refer to, unless it passes.
 
     docs/findings.md is made of `description`, `evidence` (the facts that it shows), `priced_by`
     (what its gain is) and `counts_from` (from when on it fails or warns; else as most do).
@@ -48,3 +49,4 @@ class Diagnosis:
     priced_by: str = "no seconds"
     counts_from: str = ""
     rank: int = LAST
+    references: tuple[str, ...] = ()

@@ -1,5 +1,8 @@
 """What a diagnosis returns: a finding, with its evidence and what fixing it saves."""
 
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
 from perfscope.replay.model import Edit
 from perfscope.schema import findings as schema
 from perfscope.schema.common import Place
@@ -90,10 +93,10 @@ class Finding:
 
     `gain` is what the job as a whole would save; None when no seconds can be claimed. `first` is
     what the first action saves, where that is not all that the fault costs. `overlaps` are ids of
-    findings whose gains are not additive with this one.
+    findings whose gains are not additive with this one. Whoever runs a diagnosis gives what it
+    found its `id` and `references`.
     """
 
-    id: str
     status: Status
     title: str
     summary: str
@@ -107,6 +110,7 @@ class Finding:
     references: tuple[str, ...] = ()
     overlaps: tuple[str, ...] = ()
     first: Gain | None = None
+    id: str = ""
     damage: str = ""
     """Id of the damage that it is about, which the verdict names first; not part of the JSON."""
 
@@ -167,3 +171,55 @@ class Finding:
             references=self.references,
             overlaps=self.overlaps,
         )
+
+
+class _Declared(Protocol):
+    """What a diagnosis, of a run or of a study, declares of the findings that it makes."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def passed(self) -> str: ...
+    @property
+    def subject(self) -> str: ...
+    @property
+    def references(self) -> tuple[str, ...]: ...
+
+
+Found = TypeVar("Found", bound=Finding)
+
+
+def settled(found: Found | Quiet, diagnosis: _Declared, kind: type[Found]) -> Found:
+    """What a diagnosis found, under its name; of what is no fault it makes a finding, too.
+
+    Args:
+        found: what it returned.
+        diagnosis: it.
+        kind: the class of its findings.
+    """
+    if isinstance(found, Finding):
+        references = () if found.status is Status.PASS else diagnosis.references
+        return replace(found, id=diagnosis.id, references=references)
+    title = diagnosis.passed if found.status is Status.PASS else diagnosis.subject
+    return kind(
+        id=diagnosis.id,
+        status=found.status,
+        title=title or diagnosis.title,
+        summary=found.summary,
+        confidence=found.confidence,
+        evidence=found.evidence,
+        actions=found.actions,
+    )
+
+
+def broken(diagnosis: _Declared, error: Exception, kind: type[Found]) -> Found:
+    """The row of a diagnosis that threw."""
+    return kind(
+        id=diagnosis.id,
+        status=Status.ERROR,
+        title=diagnosis.title,
+        summary=f"The diagnosis failed: {type(error).__name__}: {error}",
+        confidence=Confidence.LOW,
+    )

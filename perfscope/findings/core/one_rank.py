@@ -17,9 +17,8 @@ def alone(results: Results, text: str) -> Quiet | None:
     if len(trace.ranks) > 1:
         return None
     if trace.world_size > 1:
-        text = (
+        return not_measured(
             f"{len(trace.ranks)} of {trace.world_size:,} ranks was opened: give perfscope analyze "
             "all of them."
         )
-        return not_measured(text)
     return not_applicable(text)

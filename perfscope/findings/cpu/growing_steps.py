@@ -11,16 +11,6 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence
 from perfscope.units import format_seconds, format_share
 
-ID = "growing_steps"
-TITLE = "Steps take longer the longer the run lasts"
-PASSED = "Steps do not take longer the longer the run lasts"
-DESCRIPTION = (
-    "Compares the median step of each quarter of the run, and, where that says nothing or ranks "
-    "wait for CPUs, what each function needs without that. What rises again and falls in no "
-    "quarter, by more than chance and than all other work, grows with the steps: a list that is "
-    "searched, a history that is summed up anew, a log that is written again."
-)
-
 
 def is_sampled(results: Results) -> bool:
     """Whether it is known how long main threads waited for a CPU: that grows for other reasons."""
@@ -41,7 +31,6 @@ def judge(run: Facts) -> Outcome:
     if not status.is_fault:
         return passed(f"Steps grow by {format_share(found.last_s / found.first_s - 1.0)} in all.")
     return Finding(
-        id=ID,
         status=status,
         title=_title(found),
         summary=_summary(found),
@@ -108,12 +97,17 @@ def _evidence(found: StepGrowth) -> tuple[Evidence, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="growing_steps",
+    title="Steps take longer the longer the run lasts",
+    description=(
+        "Compares the median step of each quarter of the run, and, where that says nothing or "
+        "ranks wait for CPUs, what each function needs without that. What rises again and falls "
+        "in no quarter, by more than chance and than all other work, grows with the steps: a list "
+        "that is searched, a history that is summed up anew, a log that is written again."
+    ),
     judge=judge,
     applies=is_sampled,
-    passed=PASSED,
+    passed="Steps do not take longer the longer the run lasts",
     evidence=(
         "median step, or time of the function in a step, of the first and the last quarter, "
         "the function that takes more time in the last one"

@@ -15,18 +15,7 @@ from perfscope.trace.model import Rank
 from perfscope.units import format_share
 
 IDLE_CPUS_SHARE = 0.5  # of the CPUs allowed to the ranks of a node, idle: worth a word
-ID = "idle_cores"
-TITLE = "CPUs that the ranks may use have nothing to do"
-PASSED = "The ranks use the CPUs that they may use"
 WAITING = "No CPU is idle for the ranks: they wait for CPUs"
-DESCRIPTION = (
-    "Compares the CPU time of the ranks of a node with the CPUs that their affinity masks and the "
-    "cgroup quota allow."
-)
-REFERENCES = (
-    "OpenMP, OMP_NUM_THREADS: https://www.openmp.org/spec-html/5.2/openmpse62.html",
-    "Slurm, CPUs of a task: https://slurm.schedmd.com/sbatch.html#OPT_cpus-per-task",
-)
 
 
 def judge(run: Facts) -> Outcome:
@@ -34,18 +23,15 @@ def judge(run: Facts) -> Outcome:
     results = run.results
     nodes = [node for node in results.resources.node_threads if node.cpus > 0]
     if not nodes:
-        text = wording.threads_not_sampled(results.trace)
-        return not_measured(text)
+        return not_measured(wording.threads_not_sampled(results.trace))
     node = max(nodes, key=lambda node: (not _waits(results, node), _idle_share(results, node)))
     share = _idle_share(results, node)
     if _waits(results, node):
         text = f"The ranks of {node.host} wait for CPUs: what they do not use is not theirs."
-        return Finding(ID, Status.PASS, WAITING, text, confidence=Confidence.MEDIUM)
+        return Finding(Status.PASS, WAITING, text)
     if share < IDLE_CPUS_SHARE:
-        text = f"{format_share(1.0 - share)} of the CPUs of {node.host} are busy."
-        return passed(text)
+        return passed(f"{format_share(1.0 - share)} of the CPUs of {node.host} are busy.")
     return Finding(
-        id=ID,
         status=Status.INFO,
         title=f"{format_share(share)} of the CPUs of {node.host} are idle",
         summary=(
@@ -57,7 +43,6 @@ def judge(run: Facts) -> Outcome:
         ranks=node.ranks,
         evidence=_evidence(results, node),
         actions=_actions(results, node),
-        references=REFERENCES,
     )
 
 
@@ -118,12 +103,19 @@ def _least(ranks: Sequence[Rank], pool: Pool) -> int:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="idle_cores",
+    title="CPUs that the ranks may use have nothing to do",
+    description=(
+        "Compares the CPU time of the ranks of a node with the CPUs that their affinity masks and "
+        "the cgroup quota allow."
+    ),
     judge=judge,
-    passed=PASSED,
+    passed="The ranks use the CPUs that they may use",
     evidence="CPU time, masks",
     counts_from=f"{100 * IDLE_CPUS_SHARE:g} % of the CPUs idle is reported (info)",
     rank=240,
+    references=(
+        "OpenMP, OMP_NUM_THREADS: https://www.openmp.org/spec-html/5.2/openmpse62.html",
+        "Slurm, CPUs of a task: https://slurm.schedmd.com/sbatch.html#OPT_cpus-per-task",
+    ),
 )

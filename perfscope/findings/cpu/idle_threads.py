@@ -14,17 +14,6 @@ from perfscope.units import format_ratio, format_seconds, format_share
 
 IDLE_THREADS_WARN = 0.05  # of the time that ranks are outside MPI, in which threads do not compute
 IDLE_THREADS_FAIL = 0.2
-ID = "idle_threads"
-TITLE = "Threads of the ranks have nothing to compute"
-PASSED = "The threads of the ranks compute nearly all the time"
-DESCRIPTION = (
-    "Compares the time that each thread of a rank computed with the time that the rank "
-    "was outside MPI, in traces that show several threads (Paraver, OTF2)."
-)
-REFERENCES = (
-    "POP Centre of Excellence, hybrid efficiencies: https://co-design.pop-coe.eu/metrics/",
-    "OpenMP, OMP_NUM_THREADS: https://www.openmp.org/spec-html/5.2/openmpse62.html",
-)
 ACTIONS = (
     (
         "Parallelize the serial parts between parallel regions: a timeline of the threads shows "
@@ -44,8 +33,7 @@ def judge(run: Facts) -> Outcome:
     results = run.results
     work = thread_work(results.trace, results.focus)
     if isinstance(work, str):
-        text = f"Not known: {work}."
-        return not_measured(text)
+        return not_measured(f"Not known: {work}.")
     parallel = work.parallel_efficiency
     ranks = _efficiency_of_ranks(results, work)
     gain_s = max(0.0, work.window_s - max(sum(own) / len(own) for own in work.useful_s))
@@ -53,10 +41,8 @@ def judge(run: Facts) -> Outcome:
     lost = 1.0 - parallel / ranks if ranks else 0.0
     status = _status(lost, share)
     if status is Status.PASS:
-        text = f"They compute {format_share(parallel)} of the time."
-        return passed(text)
+        return passed(f"They compute {format_share(parallel)} of the time.")
     return Finding(
-        id=ID,
         status=status,
         title=(
             f"{work.threads} threads compute {format_share(parallel)} of the time: work is not "
@@ -74,7 +60,6 @@ def judge(run: Facts) -> Outcome:
         ranks=tuple(rank.number for rank in results.trace.ranks),
         evidence=_evidence(results, work, ranks),
         actions=ACTIONS,
-        references=REFERENCES,
     )
 
 
@@ -123,12 +108,15 @@ def _applies(results: Results) -> bool:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="idle_threads",
+    title="Threads of the ranks have nothing to compute",
+    description=(
+        "Compares the time that each thread of a rank computed with the time that the rank "
+        "was outside MPI, in traces that show several threads (Paraver, OTF2)."
+    ),
     judge=judge,
     applies=_applies,
-    passed=PASSED,
+    passed="The threads of the ranks compute nearly all the time",
     evidence=(
         "computing time of each thread, efficiency of all threads, of the ranks, and of the "
         "threads inside them"
@@ -141,4 +129,8 @@ DIAGNOSIS = Diagnosis(
         f"{100 * IDLE_THREADS_FAIL:g} % fails"
     ),
     rank=230,
+    references=(
+        "POP Centre of Excellence, hybrid efficiencies: https://co-design.pop-coe.eu/metrics/",
+        "OpenMP, OMP_NUM_THREADS: https://www.openmp.org/spec-html/5.2/openmpse62.html",
+    ),
 )

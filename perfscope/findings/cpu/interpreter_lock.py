@@ -12,21 +12,6 @@ from perfscope.replay.model import Edit
 from perfscope.schema.enums import Confidence
 from perfscope.units import format_seconds, format_share
 
-ID = "interpreter_lock"
-TITLE = "The main thread waits for Python's interpreter lock"
-PASSED = "No thread keeps Python's interpreter lock from the training"
-DESCRIPTION = (
-    "Compares the CPU time of each main thread with the time between its calls. What it neither "
-    "ran nor waited for a CPU, a lock of the program, a file or a device, while another thread of "
-    "the process was seen in Python code, it waited for the interpreter lock (GIL)."
-)
-REFERENCES = (
-    (
-        "Python glossary, global interpreter lock: "
-        "https://docs.python.org/3/glossary.html#term-global-interpreter-lock"
-    ),
-)
-
 
 def is_sampled(results: Results) -> bool:
     """Whether Python code was sampled, and the CPU time of a main thread."""
@@ -44,11 +29,9 @@ def judge(run: Facts) -> Outcome:
     gain = price(results, run.replay, edits, bound_s=bound_s)
     status = thresholds.unless_chance(thresholds.by_gain(gain), gain.seconds, gain.share)
     if not status.is_fault:
-        text = f"The main thread waited for it for {format_seconds(bound_s)} at most."
-        return passed(text)
+        return passed(f"The main thread waited for it for {format_seconds(bound_s)} at most.")
     worst = max(waits, key=lambda one: one.waited_s)
     return Finding(
-        id=ID,
         status=status,
         title=_title(worst),
         summary=_summary(worst),
@@ -58,7 +41,6 @@ def judge(run: Facts) -> Outcome:
         where=(worst.frame,) if worst.frame else (),
         evidence=_evidence(waits),
         actions=_actions(worst),
-        references=REFERENCES,
         overlaps=UNEVEN,
     )
 
@@ -112,12 +94,17 @@ def _actions(worst: LockWait) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="interpreter_lock",
+    title="The main thread waits for Python's interpreter lock",
+    description=(
+        "Compares the CPU time of each main thread with the time between its calls. What it "
+        "neither ran nor waited for a CPU, a lock of the program, a file or a device, while "
+        "another thread of the process was seen in Python code, it waited for the interpreter "
+        "lock (GIL)."
+    ),
     judge=judge,
     applies=is_sampled,
-    passed=PASSED,
+    passed="No thread keeps Python's interpreter lock from the training",
     evidence=(
         "the main thread's CPU time, run-queue delay and samples, samples of threads that "
         "use a CPU; names the thread, its function and line"
@@ -128,4 +115,10 @@ DIAGNOSIS = Diagnosis(
         f"{100 * thresholds.FAIL_SHARE:g} % on)"
     ),
     rank=195,
+    references=(
+        (
+            "Python glossary, global interpreter lock: "
+            "https://docs.python.org/3/glossary.html#term-global-interpreter-lock"
+        ),
+    ),
 )

@@ -10,17 +10,6 @@ from perfscope.units import format_ratio, format_seconds, format_share
 LOW_IPC = 0.7  # instructions per cycle: current CPUs do 2 to 4 in work that fits the cache
 MANY_MISSES = 10.0  # misses of the last cache per 1,000 instructions: bound by memory
 COUNTED_LEAST_SHARE = 0.05  # of the cycles, below which a phase is not looked at
-ID = "memory_bound"
-TITLE = "The CPUs wait for memory"
-PASSED = "Where counters were read, the CPUs do not wait for memory"
-DESCRIPTION = (
-    "Instructions per cycle and misses of the last cache per thousand instructions, by phase, "
-    "where a trace holds hardware counters (PAPI in Score-P's OTF2 and Extrae's Paraver traces)."
-)
-REFERENCES = (
-    "POP Centre of Excellence, IPC scaling: https://co-design.pop-coe.eu/metrics/ipc_scaling.html",
-    "PAPI, preset events: https://icl.utk.edu/projects/papi/wiki/PAPIC:Preset_Event_Definitions",
-)
 HOW = (
     "Hardware counters were not recorded: measure with Score-P (SCOREP_METRIC_PAPI="
     "PAPI_TOT_INS,PAPI_TOT_CYC,PAPI_L3_TCM) or Extrae, and give that trace to perfscope analyze."
@@ -37,13 +26,14 @@ def judge(run: Facts) -> Outcome:
     heavy = [one for one in work if one.cycles >= COUNTED_LEAST_SHARE * cycles]
     slow = [one for one in heavy if one.ipc < LOW_IPC]
     if not slow:
-        text = f"{format_ratio(sum(o.instructions for o in work) / cycles)} instructions per cycle."
-        return passed(text, Confidence.MEDIUM)
+        return passed(
+            f"{format_ratio(sum(o.instructions for o in work) / cycles)} instructions per cycle.",
+            Confidence.MEDIUM,
+        )
     worst = max(slow, key=lambda one: one.cycles)
     misses = worst.misses_per_1000
     is_memory = misses is not None and misses >= MANY_MISSES
     return Finding(
-        id=ID,
         status=Status.WARN if is_memory else Status.INFO,
         title=f"The CPUs wait for memory in {worst.name}"
         if is_memory
@@ -52,7 +42,6 @@ def judge(run: Facts) -> Outcome:
         confidence=Confidence.HIGH if is_memory else Confidence.LOW,
         evidence=tuple(_row(one) for one in sorted(heavy, key=lambda one: -one.cycles)[:8]),
         actions=_actions(is_known=misses is not None),
-        references=REFERENCES,
     )
 
 
@@ -96,16 +85,30 @@ def _actions(*, is_known: bool) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="memory_bound",
+    title="The CPUs wait for memory",
+    description=(
+        "Instructions per cycle and misses of the last cache per thousand instructions, by phase, "
+        "where a trace holds hardware counters (PAPI in Score-P's OTF2 and Extrae's Paraver "
+        "traces)."
+    ),
     judge=judge,
     intact=RANK_BY_RANK,
-    passed=PASSED,
+    passed="Where counters were read, the CPUs do not wait for memory",
     evidence="both, by phase or rank",
     counts_from=(
         f"{LOW_IPC:g} instructions per cycle; {MANY_MISSES:g} misses in 1,000 instructions, "
         "else it is reported (info)"
     ),
     rank=390,
+    references=(
+        (
+            "POP Centre of Excellence, IPC scaling: "
+            "https://co-design.pop-coe.eu/metrics/ipc_scaling.html"
+        ),
+        (
+            "PAPI, preset events: "
+            "https://icl.utk.edu/projects/papi/wiki/PAPIC:Preset_Event_Definitions"
+        ),
+    ),
 )

@@ -15,21 +15,6 @@ NOISE_SHARE = 0.01  # run-queue delay per CPU second from which on the system is
 EVEN_NOISE = 2.0  # most over least of the ranks' run-queue delay: noise meets all alike
 INTERRUPTED_PER_S = 5.0  # involuntary switches a second of each rank: the system's own timers
 NOISE_LEAST_S = 10.0  # a shorter focus does not tell noise from start-up
-ID = "no_free_core"
-TITLE = "No CPU is left for the system"
-PASSED = "The system has a CPU of its own, or takes next to nothing"
-DESCRIPTION = (
-    "Looks for nodes all of whose CPUs are busy, though not oversubscribed, while all ranks alike "
-    "are interrupted and wait for CPUs: what the operating system does is then taken "
-    "from the ranks, and the slowest of them holds up the others."
-)
-REFERENCES = (
-    (
-        "Petrini, Kerbyson, Pakin: The Case of the Missing Supercomputer Performance (SC 2003): "
-        "https://doi.org/10.1145/1048935.1050204"
-    ),
-    "Slurm, specialized cores: https://slurm.schedmd.com/core_spec.html",
-)
 
 
 def judge(run: Facts) -> Outcome:
@@ -37,20 +22,20 @@ def judge(run: Facts) -> Outcome:
     results = run.results
     nodes = [node for node in results.resources.node_threads if node.cpus > 0]
     if not nodes:
-        text = wording.threads_not_sampled(results.trace)
-        return not_measured(text)
+        return not_measured(wording.threads_not_sampled(results.trace))
     if results.focus.length_ns * 1e-9 < NOISE_LEAST_S:
-        text = f"Less than {format_seconds(NOISE_LEAST_S)} do not tell noise from start."
-        return not_applicable(text)
+        return not_applicable(
+            f"Less than {format_seconds(NOISE_LEAST_S)} do not tell noise from start."
+        )
     full = [node for node in nodes if _is_full(results, node)]
     if not full:
-        text = "On no node are all CPUs busy with ranks that are interrupted alike."
-        return passed(text, Confidence.MEDIUM)
+        return passed(
+            "On no node are all CPUs busy with ranks that are interrupted alike.", Confidence.MEDIUM
+        )
     node = max(full, key=lambda node: queue_share(results.resources.threads_of(node)))
     ranks = results.resources.threads_of(node)
     delay_s = sum(rank.queue_delay_s for rank in ranks)
     return Finding(
-        id=ID,
         status=Status.INFO,
         title=f"No CPU of {node.host} is left for the system: all have a busy rank",
         summary=(
@@ -69,7 +54,6 @@ def judge(run: Facts) -> Outcome:
                 "allows it."
             ),
         ),
-        references=REFERENCES,
         overlaps=UNEVEN,
     )
 
@@ -107,14 +91,25 @@ def _evidence(results: Results, node: NodeThreads) -> tuple[Evidence, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="no_free_core",
+    title="No CPU is left for the system",
+    description=(
+        "Looks for nodes all of whose CPUs are busy, though not oversubscribed, while all ranks "
+        "alike are interrupted and wait for CPUs: what the operating system does is then taken "
+        "from the ranks, and the slowest of them holds up the others."
+    ),
     judge=judge,
-    passed=PASSED,
+    passed="The system has a CPU of its own, or takes next to nothing",
     evidence="CPU time, run-queue delay, involuntary switches",
     counts_from=(
         f"{100 * FULL_SHARE:g} % busy, run-queue delay of {100 * NOISE_SHARE:g} %: reported (info)"
     ),
     rank=250,
+    references=(
+        (
+            "Petrini, Kerbyson, Pakin: The Case of the Missing Supercomputer Performance (SC "
+            "2003): https://doi.org/10.1145/1048935.1050204"
+        ),
+        "Slurm, specialized cores: https://slurm.schedmd.com/core_spec.html",
+    ),
 )

@@ -13,17 +13,6 @@ REMOTE_FAIL = 0.5
 REMOTE_LEAST_BYTES = 256 << 20  # libraries and small data lie anywhere and do not matter
 MOVES_LEAST = 5  # changes of NUMA node that were seen: once or twice is the start
 MOVES_PER_MINUTE = 3.0  # fewer are the scheduler's: what is in the caches is back in no time
-ID = "numa_placement"
-TITLE = "Memory and CPUs of a rank lie on different NUMA nodes"
-PASSED = "The ranks' memory lies on the NUMA nodes of their CPUs"
-DESCRIPTION = (
-    "Compares the NUMA nodes on which the pages of a rank lie with those of the CPUs that it may "
-    "use, and tells ranks that move between NUMA nodes because nothing binds them."
-)
-REFERENCES = (
-    "Linux, /proc/PID/numa_maps: https://man7.org/linux/man-pages/man5/proc_pid_numa_maps.5.html",
-    "numactl(8): https://man7.org/linux/man-pages/man8/numactl.8.html",
-)
 LOCAL = (
     "Bind each rank to one NUMA node before it allocates: mpirun --map-by numa --bind-to numa "
     "(Open MPI), -bind-to numa (MPICH), I_MPI_PIN_DOMAIN=numa (Intel MPI), srun --cpu-bind=ldoms "
@@ -36,16 +25,18 @@ def judge(run: Facts) -> Outcome:
     results = run.results
     uses = numa_use(results.trace)
     if not uses:
-        text = wording.not_recorded(
-            results.trace,
-            "environment",
-            "The NUMA nodes of the machine were not noted: record with perfscope run.",
+        return not_measured(
+            wording.not_recorded(
+                results.trace,
+                "environment",
+                "The NUMA nodes of the machine were not noted: record with perfscope run.",
+            )
         )
-        return not_measured(text)
     several = [use for use in uses if len(use.nodes) > 1]
     if not several:
-        text = "The machine has one NUMA node with CPUs: it is the same for all ranks."
-        return not_applicable(text)
+        return not_applicable(
+            "The machine has one NUMA node with CPUs: it is the same for all ranks."
+        )
     remote = [use for use in several if _is_remote(use)]
     if remote:
         return _remote(remote)
@@ -53,14 +44,12 @@ def judge(run: Facts) -> Outcome:
     if moving:
         return _moving(moving)
     if not any(use.bytes_by_node for use in several):
-        text = (
+        return not_measured(
             "Where the pages lie was not noted: the ranks ended before 30 s without an exit of "
             "their own, or are too large to be looked through."
         )
-        return not_measured(text)
     largest = max(use.remote_share for use in several)
-    text = f"At most {format_share(largest)} of a rank's memory is on another NUMA node."
-    return passed(text)
+    return passed(f"At most {format_share(largest)} of a rank's memory is on another NUMA node.")
 
 
 def _is_remote(use: NumaUse) -> bool:
@@ -81,7 +70,6 @@ def _remote(found: list[NumaUse]) -> Finding:
     nodes = _numbers(worst.cpu_nodes)
     verb = "reaches" if len(ranks) == 1 else "reach"
     return Finding(
-        id=ID,
         status=Status.FAIL if worst.remote_share >= REMOTE_FAIL else Status.WARN,
         title=f"{wording.capitalized(wording.ranks(ranks))} {verb} over to the memory of another "
         "NUMA node",
@@ -101,7 +89,6 @@ def _remote(found: list[NumaUse]) -> Finding:
                 "page lies where it is first written."
             ),
         ),
-        references=REFERENCES,
     )
 
 
@@ -111,7 +98,6 @@ def _moving(found: list[NumaUse]) -> Finding:
     who = f"Rank {ranks[0]} moves" if len(ranks) == 1 else f"The {len(ranks)} ranks move"
     them = "it" if len(ranks) == 1 else "them"
     return Finding(
-        id=ID,
         status=Status.WARN,
         title=f"{who} between NUMA nodes: nothing binds {them}",
         summary=(
@@ -123,7 +109,6 @@ def _moving(found: list[NumaUse]) -> Finding:
         ranks=ranks,
         evidence=_evidence(found),
         actions=(LOCAL,),
-        references=REFERENCES,
     )
 
 
@@ -145,12 +130,15 @@ def _evidence(found: list[NumaUse]) -> tuple[Evidence, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="numa_placement",
+    title="Memory and CPUs of a rank lie on different NUMA nodes",
+    description=(
+        "Compares the NUMA nodes on which the pages of a rank lie with those of the CPUs that it "
+        "may use, and tells ranks that move between NUMA nodes because nothing binds them."
+    ),
     judge=judge,
     intact=RANK_BY_RANK,
-    passed=PASSED,
+    passed="The ranks' memory lies on the NUMA nodes of their CPUs",
     evidence="pages and CPUs by node, changes of node",
     counts_from=(
         f"{100 * REMOTE_WARN:g} % (fails from {100 * REMOTE_FAIL:g} % on) and "
@@ -158,4 +146,11 @@ DIAGNOSIS = Diagnosis(
         "a minute"
     ),
     rank=260,
+    references=(
+        (
+            "Linux, /proc/PID/numa_maps: "
+            "https://man7.org/linux/man-pages/man5/proc_pid_numa_maps.5.html"
+        ),
+        "numactl(8): https://man7.org/linux/man-pages/man8/numactl.8.html",
+    ),
 )

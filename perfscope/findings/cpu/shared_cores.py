@@ -11,18 +11,7 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.schema.resources import ThreadsOfRank
 
-ID = "shared_cores"
-TITLE = "Ranks are bound to the same CPUs"
-PASSED = "No ranks are bound to fewer CPUs than they are"
-DESCRIPTION = (
-    "Compares the affinity masks of the ranks of a node: ranks that are bound to fewer CPUs than "
-    "they are ranks take turns on them, however many CPUs the node has."
-)
 SHOWN_MASKS = 3  # in the title, of a node on which many ranks share CPUs
-REFERENCES = (
-    "Linux, sched_setaffinity(2): https://man7.org/linux/man-pages/man2/sched_setaffinity.2.html",
-    "Open MPI, binding: https://docs.open-mpi.org/en/main/man-openmpi/man1/mpirun.1.html",
-)
 
 
 def judge(run: Facts) -> Outcome:
@@ -30,13 +19,11 @@ def judge(run: Facts) -> Outcome:
     results = run.results
     nodes = [node for node in results.resources.node_threads if node.cpus > 0]
     if not nodes:
-        text = wording.threads_not_sampled(results.trace)
-        return not_measured(text)
+        return not_measured(wording.threads_not_sampled(results.trace))
     bound = [node for node in nodes if _bound_together(results, node)]
     if bound:
         return _shared(run, bound[0])
-    text = "No ranks are bound to fewer CPUs than they are."
-    return passed(text)
+    return passed("No ranks are bound to fewer CPUs than they are.")
 
 
 def _bound_together(results: Results, node: NodeThreads) -> bool:
@@ -65,7 +52,6 @@ def _shared(run: Facts, node: NodeThreads) -> Finding:
     everybody = len(ranks) == len(node.ranks) and len(masks) == 1
     cpus = node_cpus(results.trace, node)
     return Finding(
-        id=ID,
         # all ranks on the same CPUs may be all that the batch system gave to the job
         status=_status(gain, is_everybody=everybody),
         title=f"Ranks of {node.host} are bound to the same CPUs and take turns: {turns}",
@@ -90,7 +76,6 @@ def _shared(run: Facts, node: NodeThreads) -> Finding:
                 "begins to count at the first core."
             ),
         ),
-        references=REFERENCES,
         overlaps=("threads_over_cores", *UNEVEN),
     )
 
@@ -118,15 +103,25 @@ def _evidence(results: Results, node: NodeThreads) -> tuple[Evidence, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="shared_cores",
+    title="Ranks are bound to the same CPUs",
+    description=(
+        "Compares the affinity masks of the ranks of a node: ranks that are bound to fewer CPUs "
+        "than they are ranks take turns on them, however many CPUs the node has."
+    ),
     judge=judge,
-    passed=PASSED,
+    passed="No ranks are bound to fewer CPUs than they are",
     evidence="masks, run-queue delay",
     priced_by=(
         "replay of work and transfer without the time that their main threads waited for a CPU"
     ),
     counts_from=f"run-queue delay of {100 * thresholds.QUEUE_DELAY_SHARE:g} % of the CPU time",
     rank=210,
+    references=(
+        (
+            "Linux, sched_setaffinity(2): "
+            "https://man7.org/linux/man-pages/man2/sched_setaffinity.2.html"
+        ),
+        "Open MPI, binding: https://docs.open-mpi.org/en/main/man-openmpi/man1/mpirun.1.html",
+    ),
 )

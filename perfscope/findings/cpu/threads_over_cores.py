@@ -20,19 +20,6 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds, format_share
 
-ID = "threads_over_cores"
-TITLE = "There are more runnable threads than CPUs"
-DESCRIPTION = (
-    "Adds up the runnable threads of the ranks of a node while they compute and compares them with "
-    "the CPUs that their affinity masks and the cgroup quota allow; run-queue delay and "
-    "involuntary context switches show whether the threads wait for CPUs. Names the pools."
-)
-REFERENCES = (
-    (
-        "Linux scheduler statistics, /proc/PID/schedstat: "
-        "https://docs.kernel.org/scheduler/sched-stats.html"
-    ),
-)
 SHOWN_POOLS = 4
 THROTTLED_SHARE = 0.25  # of the run-queue delay: from there on it is the limit and not others
 
@@ -50,7 +37,6 @@ def judge(run: Facts) -> Outcome:
         status = Status.INFO
     gain = run.cpu_wait_gain
     return Finding(
-        id=ID,
         status=status,
         title=_title(worst, status, _throttled_s(results, worst)),
         summary=_summary(worst) + _at_others_expense(worst, status, gain),
@@ -59,7 +45,6 @@ def judge(run: Facts) -> Outcome:
         ranks=worst.node.ranks if status is not Status.PASS else (),
         evidence=_evidence(worst),
         actions=_actions(results, worst) if status.is_fault else (),
-        references=REFERENCES,
     )
 
 
@@ -289,9 +274,13 @@ def _set_to(node: NodeLoad, name: str) -> int | None:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="threads_over_cores",
+    title="There are more runnable threads than CPUs",
+    description=(
+        "Adds up the runnable threads of the ranks of a node while they compute and compares them "
+        "with the CPUs that their affinity masks and the cgroup quota allow; run-queue delay and "
+        "involuntary context switches show whether the threads wait for CPUs. Names the pools."
+    ),
     judge=judge,
     subject="Threads were not compared with CPUs",
     evidence="runnable threads, run-queue delay, pools, variables",
@@ -306,4 +295,10 @@ DIAGNOSIS = Diagnosis(
         "reported (info)"
     ),
     rank=200,
+    references=(
+        (
+            "Linux scheduler statistics, /proc/PID/schedstat: "
+            "https://docs.kernel.org/scheduler/sched-stats.html"
+        ),
+    ),
 )

@@ -11,20 +11,6 @@ from perfscope.structures import dataclass
 from perfscope.trace.metadata import noted_environment
 from perfscope.trace.model import Rank
 
-ID = "vector_instructions"
-TITLE = "A setting keeps libraries from instructions that the CPUs have"
-PASSED = "No setting keeps libraries from the CPUs' instructions"
-DESCRIPTION = (
-    "Compares the vector instructions of the CPUs with the variables that limit what "
-    "PyTorch, oneDNN, MKL, OpenBLAS, numpy and TensorFlow use of them."
-)
-REFERENCES = (
-    "oneDNN, CPU dispatcher: https://uxlfoundation.github.io/oneDNN/dev_guide_cpu_dispatcher_control.html",
-    (
-        "Intel MKL, instruction set: https://www.intel.com/content/www/us/en/docs/onemkl/"
-        "developer-guide-linux/2025-2/instruction-set-specific-dispatch-on-intel-archs.html"
-    ),
-)
 LEVELS = ("SSE", "AVX", "AVX2", "AVX-512", "AMX")
 _SSE, _AVX, _AVX2, _AVX512, _AMX = range(len(LEVELS))
 _FEATURES = (("amx_tile", _AMX), ("avx512f", _AVX512), ("avx2", _AVX2), ("avx", _AVX))
@@ -75,16 +61,16 @@ def judge(run: Facts) -> Outcome:
     results = run.results
     levels = {rank.number: _cpu_level(rank) for rank in results.trace.ranks}
     if not any(level is not None for level in levels.values()):
-        text = (
+        return not_measured(
             "The instructions of the CPUs were not noted: record on x86 Linux with perfscope run."
         )
-        return not_measured(text)
     for rank in results.trace.ranks:
         level = levels[rank.number]
         if level is not None and (limits := _limits(rank, level)):
             return _fault(results, rank, level, limits)
-    text = "None of the variables that limit PyTorch, oneDNN, MKL, OpenBLAS and numpy is set low."
-    return passed(text)
+    return passed(
+        "None of the variables that limit PyTorch, oneDNN, MKL, OpenBLAS and numpy is set low."
+    )
 
 
 def _cpu_level(rank: Rank) -> int | None:
@@ -178,7 +164,6 @@ def _fault(results: Results, rank: Rank, cpu: int, limits: list[_Limit]) -> Find
     ranks = tuple(r.number for r in results.trace.ranks if (c := _cpu_level(r)) and _limits(r, c))
     held = f"at {LEVELS[worst.level]}" if worst.level is not None else "below what it can do"
     return Finding(
-        id=ID,
         status=Status.INFO if on_purpose else Status.WARN,
         title=f"{worst.name}={worst.value[:40]} holds {worst.library} {held}; the CPUs have "
         f"{LEVELS[cpu]}",
@@ -194,7 +179,6 @@ def _fault(results: Results, rank: Rank, cpu: int, limits: list[_Limit]) -> Find
             *_capability(rank),
         ),
         actions=(_action(limits),),
-        references=REFERENCES,
     )
 
 
@@ -212,13 +196,26 @@ def _capability(rank: Rank) -> tuple[Evidence, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="vector_instructions",
+    title="A setting keeps libraries from instructions that the CPUs have",
+    description=(
+        "Compares the vector instructions of the CPUs with the variables that limit what "
+        "PyTorch, oneDNN, MKL, OpenBLAS, numpy and TensorFlow use of them."
+    ),
     judge=judge,
     intact=RANK_BY_RANK,
-    passed=PASSED,
+    passed="No setting keeps libraries from the CPUs' instructions",
     evidence="the CPUs' instructions, variables",
     counts_from="below AVX2 or switched off; AVX2 on CPUs with more is reported (info)",
     rank=380,
+    references=(
+        (
+            "oneDNN, CPU dispatcher: "
+            "https://uxlfoundation.github.io/oneDNN/dev_guide_cpu_dispatcher_control.html"
+        ),
+        (
+            "Intel MKL, instruction set: https://www.intel.com/content/www/us/en/docs/onemkl/"
+            "developer-guide-linux/2025-2/instruction-set-specific-dispatch-on-intel-archs.html"
+        ),
+    ),
 )

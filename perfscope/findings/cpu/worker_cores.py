@@ -16,23 +16,6 @@ from perfscope.units import format_seconds, format_share
 
 BUSY_CPUS_SHARE = 0.8  # of the CPUs allowed, busy with training and helpers: they take turns
 HELPERS_LEAST_CPUS = 0.1  # that loaders and communication threads keep busy: less hardly counts
-ID = "worker_cores"
-TITLE = "Loader processes and communication threads share CPUs with training"
-PASSED = "No helper of a rank takes CPUs from its training"
-DESCRIPTION = (
-    "Adds up the CPU time of what works beside the training of a rank (processes that it started, "
-    "Horovod's thread, MPI's progress thread) and compares it with what the training leaves of the "
-    "CPUs that all may use; run-queue delay shows whether they wait for each other."
-)
-REFERENCES = (
-    "Horovod, binding: https://horovod.readthedocs.io/en/stable/mpi_include.html",
-    "MPICH, asynchronous progress: https://www.mpich.org/static/docs/latest/www1/mpiexec.html",
-    (
-        "Intel MPI, asynchronous progress: https://www.intel.com/content/www/us/en/docs/mpi-library/"
-        "developer-reference-linux/2021-15/environment-variables-for-async-progress-control.html"
-    ),
-    "ChainerMN, tips: https://docs.chainer.org/en/stable/chainermn/tutorial/tips_faqs.html",
-)
 MOST_CPUS = 1 << 16
 
 
@@ -81,20 +64,20 @@ def judge(run: Facts) -> Outcome:
     ]
     nodes = [node for node in results.resources.node_threads if node.cpus > 0]
     if not helpers or not nodes:
-        text = wording.threads_not_sampled(results.trace)
-        return not_measured(text)
+        return not_measured(wording.threads_not_sampled(results.trace))
     found = [one for node in nodes for one in _in_the_way(node, helpers)]
     if found:
         return _fault(results, found)
     if any(one.is_open and _waits(one) for one in helpers):
-        text = (
+        return not_measured(
             "Ranks wait for CPUs, and the CPU time of processes that they may have started was not "
             "noted: they did not end by themselves, or an older perfscope recorded them. Record a "
             "run that ends."
         )
-        return not_measured(text)
-    text = "What works beside the training of the ranks finds CPUs of its own, or needs none."
-    return passed(text, Confidence.MEDIUM)
+    return passed(
+        "What works beside the training of the ranks finds CPUs of its own, or needs none.",
+        Confidence.MEDIUM,
+    )
 
 
 def _helpers(rank: Rank, threads: ThreadsOfRank, length_s: float) -> _Helpers:
@@ -148,7 +131,6 @@ def _fault(results: Results, found: list[_Helpers]) -> Finding:
     who = wording.capitalized(wording.ranks(ranks))
     shares = "shares its CPUs" if len(ranks) == 1 else "share their CPUs"
     return Finding(
-        id=ID,
         status=Status.FAIL if share >= thresholds.SHARED_CPU_SHARE else Status.WARN,
         title=f"{who} {shares} with {_named(worst, is_alone=len(ranks) == 1)}",
         summary=(
@@ -162,7 +144,6 @@ def _fault(results: Results, found: list[_Helpers]) -> Finding:
         ranks=ranks,
         evidence=_evidence(worst),
         actions=_actions(results, worst),
-        references=REFERENCES,
         overlaps=("threads_over_cores", "shared_cores", *UNEVEN, "data_stall"),
     )
 
@@ -240,12 +221,17 @@ def _free_cpus(results: Results, node: NodeThreads) -> list[int]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="worker_cores",
+    title="Loader processes and communication threads share CPUs with training",
+    description=(
+        "Adds up the CPU time of what works beside the training of a rank (processes that it "
+        "started, Horovod's thread, MPI's progress thread) and compares it with what the training "
+        "leaves of the CPUs that all may use; run-queue delay shows whether they wait for each "
+        "other."
+    ),
     judge=judge,
     intact=RANK_BY_RANK,
-    passed=PASSED,
+    passed="No helper of a rank takes CPUs from its training",
     evidence="CPU time of each, masks, run-queue delay",
     counts_from=(
         f"{100 * BUSY_CPUS_SHARE:g} % of the CPUs busy, {HELPERS_LEAST_CPUS:g} CPU for the "
@@ -253,4 +239,13 @@ DIAGNOSIS = Diagnosis(
         f"{100 * thresholds.SHARED_CPU_SHARE:g} % on)"
     ),
     rank=220,
+    references=(
+        "Horovod, binding: https://horovod.readthedocs.io/en/stable/mpi_include.html",
+        "MPICH, asynchronous progress: https://www.mpich.org/static/docs/latest/www1/mpiexec.html",
+        (
+            "Intel MPI, asynchronous progress: "
+            "https://www.intel.com/content/www/us/en/docs/mpi-library/developer-reference-linux/2021-15/environment-variables-for-async-progress-control.html"
+        ),
+        "ChainerMN, tips: https://docs.chainer.org/en/stable/chainermn/tutorial/tips_faqs.html",
+    ),
 )

@@ -30,19 +30,17 @@ def not_sampled(results: Results) -> Quiet | None:
     if found.used:
         return None
     if not found.gpus:
-        text = (
+        return not_measured(
             f"GPUs were not sampled: {found.reason}. perfscope run samples them through NVIDIA's "
             "driver (--gpu-hz 2, the default); perfscope doctor says what is missing."
         )
-        return not_measured(text)
     if any((use.busy or 0.0) >= WORKED for use in found.gpus):
-        text = f"GPUs worked, and it is not known which ranks used them. {WHAT_TELLS}"
-        return not_measured(text)
-    text = (
+        return not_measured(f"GPUs worked, and it is not known which ranks used them. {WHAT_TELLS}")
+    return not_applicable(
         f"None of the {len(found.gpus)} sampled GPUs is known to be used by a rank: neither the "
-        "driver's process lists nor PyTorch nor CUDA_VISIBLE_DEVICES names one."
+        "driver's process lists nor PyTorch nor CUDA_VISIBLE_DEVICES names one.",
+        Confidence.MEDIUM,
     )
-    return not_applicable(text, Confidence.MEDIUM)
 
 
 def named(use: GpuUse) -> str:

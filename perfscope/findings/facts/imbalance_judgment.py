@@ -88,7 +88,6 @@ class Judgment:
         self,
         results: Results,
         *,
-        id: str,  # noqa: A002 - as the finding has it
         title: str,
         summary: str,
         evidence: tuple[Evidence, ...],
@@ -101,7 +100,6 @@ class Judgment:
         by_chance = facts.is_bound or by_turns or self.doubt is not None
         is_claim = not (by_chance and self.status is Status.INFO)
         return Finding(
-            id=id,
             status=self.status,
             title=title,
             summary=f"{summary} {self.doubt.value}" if self.doubt else summary,
@@ -112,7 +110,6 @@ class Judgment:
             where=facts.excess[0].where if facts.excess else (),
             evidence=evidence,
             actions=(*CONTENTION_ACTIONS, *actions) if self._is_of_cpus else actions,
-            references=REFERENCES,
             overlaps=OVERLAPS,
         )
 
@@ -134,14 +131,13 @@ def unable(results: Results) -> Quiet | None:
     if quiet := alone(results, single):
         return quiet
     if "communication" in results.trace.not_recorded:
-        text = wording.not_recorded(results.trace, "communication", "")
-        return not_measured(text)
+        return not_measured(wording.not_recorded(results.trace, "communication", ""))
     if _never_meet(results):
-        text = "The ranks never communicate: none of them waits for another."
-        return not_applicable(text)
+        return not_applicable("The ranks never communicate: none of them waits for another.")
     if not any(results.efficiency.outside_s):
-        text = "No work was recorded in the analyzed window: choose another one with --foa."
-        return not_measured(text)
+        return not_measured(
+            "No work was recorded in the analyzed window: choose another one with --foa."
+        )
     return None
 
 

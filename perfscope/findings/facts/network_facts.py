@@ -213,10 +213,8 @@ def unknown(results: Results) -> Quiet | None:
         return None
     trace = results.trace
     if "communication" not in trace.not_recorded and not any(found.other_s_by_rank):
-        text = "The ranks hardly communicate in the analyzed window."
-        return passed(text)
-    text = wording.not_recorded(trace, "communication", NOT_MATCHED)
-    return not_measured(text)
+        return passed("The ranks hardly communicate in the analyzed window.")
+    return not_measured(wording.not_recorded(trace, "communication", NOT_MATCHED))
 
 
 def confidence(facts: NetworkFacts) -> Confidence:

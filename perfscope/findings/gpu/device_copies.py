@@ -1,7 +1,7 @@
 """Copies between host and device during which the device computes nothing."""
 
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, not_measured
+from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.facts.device_facts import (
     frameworks,
     has_accelerators,
@@ -16,15 +16,7 @@ from perfscope.schema.devices import HostCopies
 from perfscope.schema.enums import Confidence, Direction, Status
 from perfscope.units import format_bytes, format_seconds, format_share
 
-ID = "device_copies"
-TITLE = "Devices wait for copies from and to the host"
 NS = 1e-9
-REFERENCES = (
-    (
-        "PyTorch, pin_memory and non_blocking: "
-        "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html"
-    ),
-)
 
 
 def judge(run: Facts) -> Outcome:
@@ -43,10 +35,11 @@ def judge(run: Facts) -> Outcome:
     worst = found.devices[exposed.index(max(exposed))]
     share = max(exposed) / (worst.use.window_ns * NS) if worst.use.window_ns else 0.0
     if worth.status is Status.PASS:
-        text = f"At most {format_share(share)} of a device's time is copying that no kernel hides."
-        return Finding(ID, Status.PASS, "Copies from and to the host cost little", text)
+        return passed(
+            f"At most {format_share(share)} of a device's time is copying that no kernel hides.",
+            Confidence.MEDIUM,
+        )
     return Finding(
-        id=ID,
         status=worth.status,
         title=f"Devices wait {format_share(share)} of the time watched for copies from and to "
         "the host",
@@ -60,7 +53,6 @@ def judge(run: Facts) -> Outcome:
         ranks=tuple(sorted({d.rank for d, s in zip(found.devices, exposed, strict=True) if s})),
         evidence=_evidence(results, worst),
         actions=_actions(worst, is_torch=is_of_torch(results)),
-        references=REFERENCES,
         overlaps=("gpu_utilization",),
     )
 
@@ -128,14 +120,21 @@ def _actions(device: DeviceUse, *, is_torch: bool) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    ID,
-    TITLE,
+    "device_copies",
+    "Devices wait for copies from and to the host",
     "Copies between host and device that no kernel hides, by direction and kind of host memory.",
     judge,
+    passed="Copies from and to the host cost little",
     applies=has_accelerators,
     intact=RANK_BY_RANK,
     needs=(need_devices,),
     evidence="seconds and bytes by direction",
     priced_by="upper bound; none for a profiler window",
     rank=100,
+    references=(
+        (
+            "PyTorch, pin_memory and non_blocking: "
+            "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html"
+        ),
+    ),
 )

@@ -2,7 +2,7 @@
 
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, not_applicable
+from perfscope.findings.core.finding import Evidence, Finding, not_applicable, passed
 from perfscope.findings.facts.device_facts import has_accelerators, need_devices, price, variable
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.devices.device_collectives import DeviceCommunication
@@ -12,21 +12,9 @@ from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds, format_share
 
 WAITING_PART = 0.5  # of communication kernels, waiting: the late rank is the cause, not the network
-ID = "exposed_device_communication"
-TITLE = "Devices communicate without computing"
 NS = 1e-9
 SLOW_SETTINGS = ("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE")
 """Variables that, set to 1, keep NCCL from its fast ways."""
-REFERENCES = (
-    (
-        "PyTorch, DistributedDataParallel: "
-        "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html"
-    ),
-    (
-        "NCCL, environment variables: "
-        "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html"
-    ),
-)
 
 
 def judge(run: Facts) -> Outcome:
@@ -34,18 +22,18 @@ def judge(run: Facts) -> Outcome:
     results = run.results
     found = run.devices
     if not any(device.use.communication_ns for device in found.devices):
-        text = "No kernel communicates."
-        return not_applicable(text)
+        return not_applicable("No kernel communicates.")
     exposed = [device.use.exposed_communication_ns * NS for device in found.devices]
     worth = price(results, found, exposed)
     worst = found.devices[exposed.index(max(exposed))]
     share = max(exposed) / (worst.use.window_ns * NS) if worst.use.window_ns else 0.0
     if worth.status is Status.PASS:
-        text = f"At most {format_share(share)} of a device's time is exposed communication."
-        return Finding(ID, Status.PASS, "Computation hides the communication of devices", text)
+        return passed(
+            f"At most {format_share(share)} of a device's time is exposed communication.",
+            Confidence.MEDIUM,
+        )
     waiting = _waiting(found.communication)
     return Finding(
-        id=ID,
         status=worth.status,
         title=f"Devices communicate {format_share(share)} of the time watched without computing",
         summary=(
@@ -57,7 +45,6 @@ def judge(run: Facts) -> Outcome:
         ranks=tuple(sorted({device.rank for device in found.devices})),
         evidence=_evidence(found, share, waiting),
         actions=_actions(results, found.communication, waiting),
-        references=REFERENCES,
         overlaps=("network_bound", "load_imbalance", "straggler", "gpu_utilization"),
     )
 
@@ -120,14 +107,25 @@ def _actions(
 
 
 DIAGNOSIS = Diagnosis(
-    ID,
-    TITLE,
+    "exposed_device_communication",
+    "Devices communicate without computing",
     "Time in which a device communicates and computes nothing; how much of it is waiting.",
     judge,
+    passed="Computation hides the communication of devices",
     applies=has_accelerators,
     intact=RANK_BY_RANK,
     needs=(need_devices,),
     evidence="seconds on the worst device, share hidden",
     priced_by="upper bound; none for a profiler window",
     rank=90,
+    references=(
+        (
+            "PyTorch, DistributedDataParallel: "
+            "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html"
+        ),
+        (
+            "NCCL, environment variables: "
+            "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html"
+        ),
+    ),
 )

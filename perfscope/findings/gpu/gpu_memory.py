@@ -14,15 +14,7 @@ from perfscope.trace.model import Frame, Rank
 from perfscope.units import format_bytes, format_share
 
 GPU_MEMORY_SCARCE = 0.05  # left at the peak: the next larger batch, or a longer sample, fails
-ID = "gpu_memory"
-TITLE = "Memory of the GPUs"
 MOST_GPUS = 4
-REFERENCES = (
-    (
-        "PyTorch, CUDA memory management: "
-        "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management"
-    ),
-)
 _OUT_OF_MEMORY = ("CUDA out of memory", "HIP out of memory", "CUDA_ERROR_OUT_OF_MEMORY")
 _TYPES = ("OutOfMemoryError", "ResourceExhaustedError")
 
@@ -37,11 +29,10 @@ def judge(run: Facts) -> Outcome:
         return unknown
     known = [use for use in results.gpus.used if use.memory_peak_bytes and use.gpu.memory_bytes]
     if not known:
-        text = (
+        return not_measured(
             "The driver does not tell perfscope run how much memory of these GPUs is in use (as of "
             "some divided ones, MIG). In PyTorch, torch.cuda.max_memory_allocated() does."
         )
-        return not_measured(text)
     if reason := _takes_all(results):
         return not_measured(reason)
     worst = min(known, key=_left)
@@ -49,7 +40,6 @@ def judge(run: Facts) -> Outcome:
     is_scarce = left < GPU_MEMORY_SCARCE
     during = f", in the phase {worst.peak_phase}" if worst.peak_phase else ""
     return Finding(
-        id=ID,
         status=Status.WARN if is_scarce else Status.PASS,
         title=(
             f"{format_share(left)} of the memory of {named(worst)} is left"
@@ -66,7 +56,6 @@ def judge(run: Facts) -> Outcome:
         ranks=worst.ranks if is_scarce else (),
         evidence=_evidence(results, known),
         actions=_actions(results) if is_scarce else (),
-        references=REFERENCES,
     )
 
 
@@ -87,7 +76,6 @@ def _ran_out(results: Results, ended: list[Rank]) -> Finding:
     where = (Frame("", raised.file, raised.line),) if raised.file else ()
     mine = [use for use in results.gpus.used if set(use.ranks) & set(numbers)]
     return Finding(
-        id=ID,
         status=Status.FAIL,
         title=f"{wording.capitalized(wording.ranks(numbers))} ended when a GPU was out of memory",
         summary=raised.message[:300],
@@ -96,7 +84,6 @@ def _ran_out(results: Results, ended: list[Rank]) -> Finding:
         where=where,
         evidence=_evidence(results, mine),
         actions=_actions(results),
-        references=REFERENCES,
         overlaps=("memory_headroom",),
     )
 
@@ -159,8 +146,8 @@ def _actions(results: Results) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    ID,
-    TITLE,
+    "gpu_memory",
+    "Memory of the GPUs",
     "Compares the peak of each GPU's memory with what it has; finds ranks that ran out of it.",
     judge,
     applies=lambda results: has_gpus(results) or any(ran_out(r) for r in results.trace.ranks),
@@ -168,4 +155,10 @@ DIAGNOSIS = Diagnosis(
     evidence="peaks by GPU and rank, the phase of the peak",
     counts_from=f"{100 * GPU_MEMORY_SCARCE:g} % left warns; a rank that ended so fails",
     rank=330,
+    references=(
+        (
+            "PyTorch, CUDA memory management: "
+            "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management"
+        ),
+    ),
 )

@@ -3,7 +3,7 @@
 from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, not_applicable, not_measured
+from perfscope.findings.core.finding import Evidence, Finding, not_applicable, not_measured, passed
 from perfscope.findings.facts.device_facts import NS, how_to_watch
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.gpu_facts import (
@@ -21,8 +21,6 @@ from perfscope.units import counted, format_seconds, format_share
 GPU_BUSY_WARN = 0.5  # of the time with a kernel: at least half of the accelerator is not used
 GPU_BUSY_FAIL = 0.3  # well-fed training is above 0.8; this is a fault and no matter of taste
 GPU_WATCHED_LEAST_S = 10.0  # the driver's own intervals last up to 1 s: less is a few numbers
-ID = "gpu_utilization"
-TITLE = "GPUs have little to do"
 MOST_GPUS = 4
 _HINTS = {
     Account.INPUT_WAIT: "their ranks wait for input",
@@ -32,12 +30,6 @@ _HINTS = {
     Account.IO: "their ranks read and write files",
 }
 HINT_SHARE = 0.1
-REFERENCES = (
-    (
-        "NVML, nvmlDeviceGetUtilizationRates: "
-        "https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceQueries.html"
-    ),
-)
 
 
 def judge(run: Facts) -> Outcome:
@@ -46,24 +38,22 @@ def judge(run: Facts) -> Outcome:
     if unknown := not_sampled(results):
         return _idle_beside_a_framework(results) or unknown
     if results.devices is not None and not results.devices.is_part:
-        text = "A profiler watched the devices: see idle_devices."
-        return not_applicable(text)
+        return not_applicable("A profiler watched the devices: see idle_devices.")
     known = [use for use in results.gpus.used if use.busy is not None]
     if reason := _too_little(known, how_to_watch(results)):
         return not_measured(reason)
     mean = _mean(known)
     worst = min(known, key=lambda use: use.busy or 0.0)
     if mean >= GPU_BUSY_WARN:
-        text = (
+        return passed(
             f"A kernel ran {format_share(mean)} of the time watched, on average of "
-            f"{counted(len(known), 'GPU')}."
+            f"{counted(len(known), 'GPU')}.",
+            Confidence.MEDIUM,
         )
-        return Finding(ID, Status.PASS, "The GPUs have work", text, confidence=Confidence.MEDIUM)
     if results.devices is not None:
         return _beside_a_profile(known, mean)
     hint = _hint(results, ranks_of(known))
     return Finding(
-        id=ID,
         status=Status.FAIL if mean < GPU_BUSY_FAIL else Status.WARN,
         title=f"GPUs run kernels only {format_share(mean)} of the time watched",
         summary=(
@@ -78,7 +68,6 @@ def judge(run: Facts) -> Outcome:
             f"See what the GPUs wait for. {how_to_watch(results)}",
             "Larger batches and mixed precision use a GPU better, where its memory allows.",
         ),
-        references=REFERENCES,
         overlaps=(
             *("idle_devices", "data_stall", "load_imbalance", "straggler"),
             "rank_zero_evaluation",
@@ -89,7 +78,6 @@ def judge(run: Facts) -> Outcome:
 def _beside_a_profile(known: list[GpuUse], mean: float) -> Finding:
     """Some steps were profiled too, and the finding about them says what the GPUs waited for."""
     return Finding(
-        id=ID,
         status=Status.INFO,
         title=f"GPUs run kernels only {format_share(mean)} of the time watched",
         summary="By the driver's samples. idle_devices says what they wait for in profiled steps.",
@@ -111,7 +99,6 @@ def _idle_beside_a_framework(results: Results) -> Finding | None:
         return None
     count = len(gpus)
     return Finding(
-        ID,
         Status.INFO,
         title=f"The {count} {'GPU' if count == 1 else 'GPUs'} of the node did nothing",
         summary=f"The job uses {frameworks[0]}, and no rank was seen on a GPU.",
@@ -169,13 +156,14 @@ def _evidence(known: list[GpuUse]) -> tuple[Evidence, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    ID,
-    TITLE,
+    "gpu_utilization",
+    "GPUs have little to do",
     (
         "Share of time in which a kernel runs on the GPUs of the ranks, where the driver's "
         "samples are all there is."
     ),
     judge,
+    passed="The GPUs have work",
     applies=has_gpus,
     intact=RANK_BY_RANK,
     evidence="share of time with a kernel by GPU, power of its limit",
@@ -184,4 +172,10 @@ DIAGNOSIS = Diagnosis(
         f"{100 * GPU_BUSY_FAIL:g} % fails"
     ),
     rank=310,
+    references=(
+        (
+            "NVML, nvmlDeviceGetUtilizationRates: "
+            "https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceQueries.html"
+        ),
+    ),
 )

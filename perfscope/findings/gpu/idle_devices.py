@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding
+from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.facts.device_facts import (
     has_accelerators,
     is_of_torch,
@@ -18,17 +18,11 @@ from perfscope.schema.enums import Confidence, IdleCause, Status
 from perfscope.units import format_seconds, format_share
 
 IDLE_DEVICES_SHARE = 0.1  # of the time: below it nobody would look for a reason
-ID = "idle_devices"
-TITLE = "Devices have nothing to do"
 NS = 1e-9
 MOST_CAUSES = 6
 MOST_OF_IT = 0.5
 EDGES = (IdleCause.BEFORE_FIRST, IdleCause.AFTER_LAST)
 """What is before and after all work of a device: start-up and end have findings of their own."""
-REFERENCES = (
-    "HolisticTraceAnalysis, idle time breakdown: https://hta.readthedocs.io",
-    "PyTorch, performance tuning: https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-)
 
 
 def judge(run: Facts) -> Outcome:
@@ -49,7 +43,6 @@ def judge(run: Facts) -> Outcome:
         worth = unpriced(worth)
     words = WORDS[cause]
     return Finding(
-        id=ID,
         status=worth.status,
         title=f"Devices are idle {format_share(share)} of the time watched, mostly {words.what}",
         summary=(
@@ -61,7 +54,6 @@ def judge(run: Facts) -> Outcome:
         ranks=tuple(sorted({device.rank for device in devices})),
         evidence=_evidence(devices, causes, share),
         actions=words.advice(is_torch=is_of_torch(results)),
-        references=REFERENCES,
         overlaps=(*words.overlaps, "gpu_utilization"),
     )
 
@@ -76,13 +68,12 @@ def ranked_causes(devices: Sequence[DeviceUse]) -> list[tuple[IdleCause, float]]
     return sorted(known, key=lambda pair: -pair[1])
 
 
-def _busy(share: float, edges: float) -> Finding:
+def _busy(share: float, edges: float) -> Outcome:
     """That devices work, apart from what is before and after all their work."""
     text = f"They were idle for {format_share(share)} of the time watched"
     if edges < IDLE_DEVICES_SHARE:
-        return Finding(ID, Status.PASS, title="The devices are busy", summary=f"{text}.")
+        return passed(f"{text}.", Confidence.MEDIUM)
     return Finding(
-        ID,
         Status.INFO,
         title=f"Devices have no work yet, or no more, {format_share(edges)} of the time watched",
         summary=(
@@ -139,13 +130,14 @@ def _evidence(
 
 
 DIAGNOSIS = Diagnosis(
-    ID,
-    TITLE,
+    "idle_devices",
+    "Devices have nothing to do",
     (
         "Time in which an accelerator runs nothing, by what its next work waits for "
         "([gpu.md](gpu.md))."
     ),
     judge,
+    passed="The devices are busy",
     applies=has_accelerators,
     intact=RANK_BY_RANK,
     needs=(need_devices,),
@@ -153,4 +145,11 @@ DIAGNOSIS = Diagnosis(
     priced_by="upper bound; none for a profiler window",
     counts_from=f"{100 * IDLE_DEVICES_SHARE:g} % idle",
     rank=80,
+    references=(
+        "HolisticTraceAnalysis, idle time breakdown: https://hta.readthedocs.io",
+        (
+            "PyTorch, performance tuning: "
+            "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+        ),
+    ),
 )

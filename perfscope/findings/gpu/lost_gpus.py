@@ -7,10 +7,7 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.devices import Gpu
 
-ID = "lost_gpus"
-TITLE = "GPUs were lost"
 MOST_GPUS = 4
-REFERENCES = ("NVIDIA, Xid errors: https://docs.nvidia.com/deploy/xid-errors/",)
 
 
 def judge(run: Facts) -> Outcome:
@@ -22,7 +19,6 @@ def judge(run: Facts) -> Outcome:
     others = len(lost) - 1
     more = "" if not others else " and another one" if others == 1 else f" and {others} others"
     return Finding(
-        id=ID,
         status=Status.FAIL,
         title=f"{first}{more} fell out during the run",
         summary="The driver says that it is lost or must be reset; work on it cannot go on.",
@@ -33,7 +29,6 @@ def judge(run: Facts) -> Outcome:
             "Look for Xid errors, which name the cause, in the kernel's log: dmesg | grep -i xid.",
             "Reset the GPU or restart the node, and leave the node out of jobs until then.",
         ),
-        references=REFERENCES,
     )
 
 
@@ -46,8 +41,8 @@ def _name(gpu: Gpu) -> str:
 
 
 DIAGNOSIS = Diagnosis(
-    ID,
-    TITLE,
+    "lost_gpus",
+    "GPUs were lost",
     (
         "GPUs that the driver reported as lost, or as in need of a reset (Xid errors), while "
         "they were sampled."
@@ -58,4 +53,5 @@ DIAGNOSIS = Diagnosis(
     evidence="their names; listed only where there is one",
     counts_from="always fails",
     rank=350,
+    references=("NVIDIA, Xid errors: https://docs.nvidia.com/deploy/xid-errors/",),
 )

@@ -4,21 +4,16 @@ from collections.abc import Iterable, Mapping
 
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, not_measured
+from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.gpu_facts import WHAT_TELLS, has_gpus, named, not_sampled, ranks_of
 from perfscope.metrics.devices.gpus import GpuUse
 from perfscope.schema.enums import Confidence, Status
 
-ID = "shared_gpus"
-TITLE = "Ranks share a GPU while another has no work"
 IDLE_BUSY = 0.02
 """Of the time with a kernel, below which a GPU that no rank uses has no work of others either."""
 STRAY_SHARE = 0.1
 """Of the most that a rank holds on one GPU, below which it only holds a context on another."""
-REFERENCES = (
-    "PyTorch, torchrun and LOCAL_RANK: https://docs.pytorch.org/docs/stable/elastic/run.html",
-)
 
 
 def judge(run: Facts) -> Outcome:
@@ -36,10 +31,8 @@ def judge(run: Facts) -> Outcome:
     if stray := [u for u in results.gpus.used if len(u.ranks) > len(_working(u, largest))]:
         return _stray(stray, largest)
     if ranks := results.gpus.unknown_ranks:
-        text = f"It is not known which GPU {wording.ranks(ranks)} used. {WHAT_TELLS}"
-        return not_measured(text)
-    text = "Each GPU that was sampled belongs to one rank."
-    return Finding(ID, Status.PASS, "Each rank has a GPU of its own", text)
+        return not_measured(f"It is not known which GPU {wording.ranks(ranks)} used. {WHAT_TELLS}")
+    return passed("Each GPU that was sampled belongs to one rank.", Confidence.MEDIUM)
 
 
 def _is_sure(use: GpuUse) -> bool:
@@ -69,7 +62,6 @@ def _stray(stray: list[GpuUse], largest: Mapping[int, int]) -> Finding:
     worst = stray[0]
     ranks = [rank for rank in worst.ranks if rank not in _working(worst, largest)]
     return Finding(
-        ID,
         Status.INFO,
         title=f"{wording.capitalized(wording.ranks(ranks))} also took memory on {named(worst)}",
         summary=(
@@ -100,7 +92,6 @@ def _unbalanced(unevenly: list[GpuUse], unused: list[GpuUse]) -> Finding:
     worst = max(unevenly, key=lambda use: len(use.ranks))
     ranks = wording.ranks(worst.ranks)
     return Finding(
-        id=ID,
         status=Status.FAIL,
         title=f"{wording.capitalized(ranks)} share {named(worst)} while {named(unused[0])} is idle",
         summary=(
@@ -120,7 +111,6 @@ def _unbalanced(unevenly: list[GpuUse], unused: list[GpuUse]) -> Finding:
                 "(Slurm: --gpus-per-task=1)."
             ),
         ),
-        references=REFERENCES,
         overlaps=("gpu_utilization",),
     )
 
@@ -134,7 +124,6 @@ def _told(shared: list[GpuUse], unused: list[GpuUse]) -> Finding:
         title = f"{wording.capitalized(wording.ranks(worst.ranks))} share {named(worst)}"
         action = "Without MPS, ranks on one GPU take turns: one rank for each GPU is the rule."
     return Finding(
-        ID,
         Status.INFO,
         title=title,
         summary="This may be meant; it is told, and not judged.",
@@ -156,13 +145,17 @@ def _evidence(shared: list[GpuUse], unused: list[GpuUse]) -> tuple[Evidence, ...
 
 
 DIAGNOSIS = Diagnosis(
-    ID,
-    TITLE,
+    "shared_gpus",
+    "Ranks share a GPU while another has no work",
     "Joins ranks with the GPUs that they use, and looks for GPUs without work beside shared ones.",
     judge,
+    passed="Each rank has a GPU of its own",
     applies=has_gpus,
     needs=(not_sampled,),
     evidence="ranks by GPU, how that is known",
     counts_from="always; GPUs without work alone are reported (info)",
     rank=320,
+    references=(
+        "PyTorch, torchrun and LOCAL_RANK: https://docs.pytorch.org/docs/stable/elastic/run.html",
+    ),
 )

@@ -4,7 +4,7 @@ import re
 
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, not_applicable
+from perfscope.findings.core.finding import Evidence, Finding, not_applicable, passed
 from perfscope.findings.facts.device_facts import (
     has_accelerators,
     how_to_watch,
@@ -23,16 +23,10 @@ from perfscope.units import format_share
 
 MATRIX_LEAST_SHARE = 0.1  # of computing, known by its names: less says nothing of the program
 SINGLE_PRECISION_SHARE = 0.1  # of computing, multiplied without tensor cores: worth knowing
-ID = "tensor_cores"
-TITLE = "Tensor cores"
 HALF, TF32 = (7, 0), (8, 0)
 """Capabilities from which on tensor cores multiply 16 bits, and rounded single precision."""
 OVERRIDE = "NVIDIA_TF32_OVERRIDE"
 _OTHERS = re.compile(r"\bAMD\b|Instinct|Radeon|gfx\d|Intel|Ascend", re.IGNORECASE)
-REFERENCES = (
-    "PyTorch, TensorFloat-32: https://docs.pytorch.org/docs/stable/notes/cuda.html#tf32-on-ampere",
-    "PyTorch, automatic mixed precision: https://docs.pytorch.org/docs/stable/amp.html",
-)
 
 
 def judge(run: Facts) -> Outcome:
@@ -48,24 +42,24 @@ def judge(run: Facts) -> Outcome:
         told = None if is_watched else _by_settings(results)
         return told or not_watched(results)
     if others := [device.name for device in found.devices if _OTHERS.search(device.name)]:
-        text = f"Names of kernels tell it of NVIDIA's devices only, not of {others[0][:60]}."
-        return not_applicable(text, Confidence.MEDIUM)
+        return not_applicable(
+            f"Names of kernels tell it of NVIDIA's devices only, not of {others[0][:60]}.",
+            Confidence.MEDIUM,
+        )
     capability = _capability(results)
     if capability is None:
-        text = "The trace does not tell what the devices can do."
-        return not_applicable(text, Confidence.MEDIUM)
+        return not_applicable("The trace does not tell what the devices can do.", Confidence.MEDIUM)
     if capability < HALF:
-        text = "The devices have no tensor cores."
-        return not_applicable(text)
+        return not_applicable("The devices have no tensor cores.")
     matrices = found.matrices
     if not matrices.single_s + matrices.tensor_s:
-        text = "No name of a kernel tells how it multiplies matrices."
-        return not_applicable(text, Confidence.MEDIUM)
+        return not_applicable(
+            "No name of a kernel tells how it multiplies matrices.", Confidence.MEDIUM
+        )
     share = matrices.single_s / matrices.compute_s if matrices.compute_s else 0.0
     if share < SINGLE_PRECISION_SHARE:
         return _little(matrices, share)
     return Finding(
-        id=ID,
         status=Status.INFO,
         title=f"{format_share(share)} of computing multiplies without tensor cores",
         summary=(
@@ -76,7 +70,6 @@ def judge(run: Facts) -> Outcome:
         ranks=tuple(sorted({device.rank for device in found.devices})),
         evidence=_evidence(results, share, capability),
         actions=_actions(results, capability),
-        references=REFERENCES,
     )
 
 
@@ -84,16 +77,16 @@ def _little(matrices: MatrixTime, share: float) -> Outcome:
     """Little is multiplied in single precision, or too little is known of how it is."""
     known = (matrices.single_s + matrices.tensor_s) / (matrices.compute_s or 1.0)
     if not matrices.tensor_s or known < MATRIX_LEAST_SHARE:
-        text = (
+        return not_applicable(
             f"The names of kernels tell of {format_share(known)} of computing how it multiplies "
-            "matrices, which is too little to judge."
+            "matrices, which is too little to judge.",
+            Confidence.MEDIUM,
         )
-        return not_applicable(text, Confidence.MEDIUM)
-    text = (
+    return passed(
         f"{format_share(share)} of computing is multiplying in single precision without tensor "
-        "cores, as the names of the kernels tell."
+        "cores, as the names of the kernels tell.",
+        Confidence.MEDIUM,
     )
-    return Finding(ID, Status.PASS, "Tensor cores do the multiplying", text)
 
 
 def _by_settings(results: Results) -> Finding | None:
@@ -111,7 +104,6 @@ def _by_settings(results: Results) -> Finding | None:
     verb = "multiplies" if len(exact) == 1 else "multiply"
     capability = min(use.gpu.capability or TF32 for use in able)
     return Finding(
-        id=ID,
         status=Status.INFO,
         title="The settings keep matrices of single precision from tensor cores",
         summary=(
@@ -125,7 +117,6 @@ def _by_settings(results: Results) -> Finding | None:
         ranks=exact,
         evidence=_settings(results, capability),
         actions=_actions(results, capability),
-        references=REFERENCES,
     )
 
 
@@ -135,7 +126,7 @@ def _allowed() -> Finding:
         "no profiler watched."
     )
     title = "Tensor cores may multiply single precision"
-    return Finding(ID, Status.PASS, title, text, confidence=Confidence.LOW)
+    return Finding(Status.PASS, title, text, confidence=Confidence.LOW)
 
 
 def _is_exact(rank: Rank) -> bool:
@@ -209,14 +200,22 @@ def _actions(results: Results, capability: tuple[int, int]) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    ID,
-    TITLE,
+    "tensor_cores",
+    "Tensor cores",
     "Time of kernels that multiply in single precision, told by their names, on devices with "
     "tensor cores; without a profile, whether the settings keep single precision from them.",
     judge,
+    passed="Tensor cores do the multiplying",
     applies=has_accelerators,
     intact=RANK_BY_RANK,
     evidence="seconds by names of kernels, settings",
     counts_from=f"{100 * SINGLE_PRECISION_SHARE:g} % of computing is reported (info)",
     rank=360,
+    references=(
+        (
+            "PyTorch, TensorFloat-32: "
+            "https://docs.pytorch.org/docs/stable/notes/cuda.html#tf32-on-ampere"
+        ),
+        "PyTorch, automatic mixed precision: https://docs.pytorch.org/docs/stable/amp.html",
+    ),
 )

@@ -2,7 +2,7 @@
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, not_measured
+from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.gpu_facts import has_gpus, named, not_sampled
 from perfscope.metrics.devices.gpus import GpuUse
@@ -13,18 +13,10 @@ from perfscope.units import format_share
 
 THROTTLED_WARN = 0.1  # of the busy samples, slowed for heat or for power that is not there
 THROTTLED_FAIL = 0.5
-ID = "throttled_gpus"
-TITLE = "GPUs are slowed down"
 _HEAT = (Throttling.SOFTWARE_THERMAL, Throttling.HARDWARE_THERMAL)
 _POWER = (Throttling.POWER_BRAKE, Throttling.HARDWARE_SLOWDOWN)
 """A GPU at its own power limit (POWER_CAP) works as it is built to: no fault."""
 MOST_GPUS = 4
-REFERENCES = (
-    (
-        "NVML, clocks event reasons: "
-        "https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html"
-    ),
-)
 
 
 def judge(run: Facts) -> Outcome:
@@ -36,22 +28,20 @@ def judge(run: Facts) -> Outcome:
         if use.judged_samples >= thresholds.GPU_WATCHED_LEAST_SAMPLES
     ]
     if not judged:
-        text = (
+        return not_measured(
             "The driver told in too few samples of busy GPUs whether they are slowed down: record "
             "at least 10 s of work. Divided GPUs (MIG) and old drivers do not tell it."
         )
-        return not_measured(text)
     worst = max(judged, key=slowed)
     share = slowed(worst)
     if share < THROTTLED_WARN:
-        text = (
-            f"At most {format_share(share)} of a GPU's busy samples were slowed by heat or power."
+        return passed(
+            f"At most {format_share(share)} of a GPU's busy samples were slowed by heat or power.",
+            Confidence.MEDIUM,
         )
-        return Finding(ID, Status.PASS, "The GPUs keep their clocks", text)
     heat = _share(worst, _HEAT)
     cause = "heat" if heat >= _share(worst, _POWER) else "a power brake"
     return Finding(
-        id=ID,
         status=Status.FAIL if share >= THROTTLED_FAIL else Status.WARN,
         title=f"{named(worst)} is slowed down by {cause} {format_share(share)} of its busy time",
         summary=f"{_clocks(worst)}All ranks wait for the slowest GPU when they exchange gradients.",
@@ -65,7 +55,6 @@ def judge(run: Facts) -> Outcome:
             else "Have the power supply of this node looked at: nvidia-smi -q -d POWER.",
             "Until then leave the node out of the job.",
         ),
-        references=REFERENCES,
         overlaps=("load_imbalance", "straggler"),
     )
 
@@ -95,14 +84,21 @@ def _evidence(results: Results) -> tuple[Evidence, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    ID,
-    TITLE,
+    "throttled_gpus",
+    "GPUs are slowed down",
     "Counts samples in which the driver slowed a GPU with work for heat or for a power brake.",
     judge,
+    passed="The GPUs keep their clocks",
     applies=has_gpus,
     intact=RANK_BY_RANK,
     needs=(not_sampled,),
     evidence="share of the busy samples, clocks, temperature",
     counts_from=f"{100 * THROTTLED_WARN:g} % warns, {100 * THROTTLED_FAIL:g} % fails",
     rank=340,
+    references=(
+        (
+            "NVML, clocks event reasons: "
+            "https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html"
+        ),
+    ),
 )

@@ -14,16 +14,7 @@ from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Account, Confidence, PhaseKind
 from perfscope.units import format_bytes, format_seconds, format_share
 
-ID = "checkpoint_stall"
-TITLE = "Training stands still while checkpoints are written"
 PASSED = "Checkpoints cost little"
-DESCRIPTION = (
-    "Adds up the time in checkpoints that several ranks write, or the only one, and replays the "
-    "run with the writing moved to the background; tells whether every rank writes the same."
-)
-REFERENCES = (
-    "PyTorch, distributed checkpoints: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html",
-)
 EDIT = Edit(Account.CHECKPOINT, background=True)
 SAME_TIME = 0.5
 """Ranks whose time in checkpoints is at least this share of the longest write as much as it."""
@@ -39,8 +30,9 @@ def judge(run: Facts) -> Outcome:
     phase = phases[0]
     work = own_seconds(phase)
     if len(work) > 1 and max(work) >= thresholds.SOLO_SHARE * sum(work):
-        text = "One rank writes the checkpoints; what the others wait for it is judged apart."
-        return passed(text)
+        return passed(
+            "One rank writes the checkpoints; what the others wait for it is judged apart."
+        )
     found = price(results, replay, [EDIT], bound_s=bound_s(results, spent_s), is_planned=True)
     is_fault = thresholds.deserved(found).is_fault
     writers = tuple(
@@ -49,7 +41,6 @@ def judge(run: Facts) -> Outcome:
         if seconds >= SAME_TIME * max(work)
     )
     return Finding(
-        id=ID,
         status=thresholds.deserved(found),
         title=_title(phase, writers, len(work)) if is_fault else PASSED,
         summary=_summary(results, phase, spent_s, found),
@@ -59,17 +50,14 @@ def judge(run: Facts) -> Outcome:
         where=phase.where,
         evidence=_evidence(results, phase, spent_s, writers),
         actions=_actions(replay, phase, writers, found) if is_fault else (),
-        references=REFERENCES,
         overlaps=("load_imbalance",),
     )
 
 
 def _nothing(results: Results) -> Outcome:
     if not results.phases and not any(len(rank.stacks) for rank in results.trace.ranks):
-        text = wording.no_phases(results.trace, "checkpoint", "*save*")
-        return not_measured(text)
-    text = "No checkpoint was seen in the analyzed window."
-    return passed(text, Confidence.MEDIUM)
+        return not_measured(wording.no_phases(results.trace, "checkpoint", "*save*"))
+    return passed("No checkpoint was seen in the analyzed window.", Confidence.MEDIUM)
 
 
 def _title(phase: PhaseResult, writers: tuple[int, ...], ranks: int) -> str:
@@ -133,12 +121,22 @@ def _actions(
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="checkpoint_stall",
+    title="Training stands still while checkpoints are written",
+    description=(
+        "Adds up the time in checkpoints that several ranks write, or the only one, and replays "
+        "the run with the writing moved to the background; tells whether every rank writes the "
+        "same."
+    ),
     judge=judge,
     passed=PASSED,
     evidence="times, seconds each, bytes, how many ranks write",
     priced_by="replay with writing in the background; every 2nd",
     rank=120,
+    references=(
+        (
+            "PyTorch, distributed checkpoints: "
+            "https://docs.pytorch.org/docs/stable/distributed.checkpoint.html"
+        ),
+    ),
 )

@@ -23,23 +23,7 @@ from perfscope.trace.model import Frame
 from perfscope.units import format_seconds
 
 TAKING_OVER_SHARE = 0.1  # of the focus, for batches that are there: a loss of its own
-ID = "data_stall"
-TITLE = "Ranks wait for their next batch"
 PASSED = "No rank waits for input for long"
-DESCRIPTION = (
-    "Adds up the time that ranks spend getting their next batch (a queue, a DataLoader, a function "
-    "that loads batches, a marked phase) and replays the run as if every batch had been there."
-)
-REFERENCES = (
-    (
-        "PyTorch, data loading: "
-        "https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading"
-    ),
-    (
-        "TensorFlow, better performance with tf.data: "
-        "https://www.tensorflow.org/guide/data_performance"
-    ),
-)
 EDIT = Edit(Account.INPUT_WAIT)
 TENSORFLOW = f"TensorBoard's input pipeline analyzer shows it: {wording.IN_TENSORBOARD}."
 
@@ -62,7 +46,6 @@ def judge(run: Facts) -> Outcome:
     made_in = producers_place(results, rank.number)
     where = phases[0].where if phases else ()
     return Finding(
-        id=ID,
         status=thresholds.deserved(found) if is_fault else Status.PASS,
         title=_title(results, phases, waits_s, made_in) if is_fault else PASSED,
         summary=_summary(results, waits_s, found),
@@ -72,7 +55,6 @@ def judge(run: Facts) -> Outcome:
         where=(*where, made_in) if made_in else where,
         evidence=_evidence(results, waits_s, worst),
         actions=_all_actions(results, replay, phases, worst) if is_fault else (),
-        references=REFERENCES,
         overlaps=("load_imbalance", "idle_devices"),
     )
 
@@ -83,7 +65,6 @@ def _told(
     """The input is fast enough: seconds are claimed, as a bound, only where they are a loss."""
     is_claim = other.is_loss and found.share >= TAKING_OVER_SHARE
     return Finding(
-        id=ID,
         status=Status.WARN if is_claim else Status.INFO,
         title=other.title,
         summary=f"{_waited(results, waits_s)} {other.summary}",
@@ -92,7 +73,6 @@ def _told(
         ranks=_waiting_ranks(results, waits_s),
         evidence=_evidence(results, waits_s, worst),
         actions=(other.action,),
-        references=REFERENCES,
         overlaps=other.overlaps,
     )
 
@@ -101,14 +81,12 @@ def _nothing_seen(results: Results) -> Outcome:
     reason = _hidden_input(results)
     sampled = any(len(rank.stacks) for rank in results.trace.ranks)
     if reason or not (results.phases or sampled):
-        text = (
+        return not_measured(
             f"{wording.capitalized(reason)}. {TENSORFLOW}"
             if reason
             else wording.no_phases(results.trace, "input", "*next_batch*")
         )
-        return not_measured(text)
-    text = "No rank was seen waiting for a batch."
-    return passed(text, Confidence.MEDIUM)
+    return passed("No rank was seen waiting for a batch.", Confidence.MEDIUM)
 
 
 def _hidden_input(results: Results) -> str:
@@ -269,9 +247,13 @@ def _loader_actions(
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="data_stall",
+    title="Ranks wait for their next batch",
+    description=(
+        "Adds up the time that ranks spend getting their next batch (a queue, a DataLoader, a "
+        "function that loads batches, a marked phase) and replays the run as if every batch had "
+        "been there."
+    ),
     judge=judge,
     passed=PASSED,
     evidence=(
@@ -288,4 +270,14 @@ DIAGNOSIS = Diagnosis(
         f"{100 * TAKING_OVER_SHARE:g} % on warned of"
     ),
     rank=110,
+    references=(
+        (
+            "PyTorch, data loading: "
+            "https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading"
+        ),
+        (
+            "TensorFlow, better performance with tf.data: "
+            "https://www.tensorflow.org/guide/data_performance"
+        ),
+    ),
 )

@@ -23,18 +23,6 @@ BYTES_PER_FAULT = 64 << 10  # the kernel brings up to as much with a page; readi
 IO_START_S = 20.0  # who stood still before it only, read what it needs to begin; or before these
 IO_START_SHARES = (0.3, 0.5)  # of the focus: at least the first, at most the second
 IO_LEAST_S = 1.0  # a few samples of a short run are chance
-ID = "io_bound"
-TITLE = "Ranks stall on file I/O"
-PASSED = "No rank stalls on file I/O"
-DESCRIPTION = (
-    "Adds up the time in which threads of a rank wait for a device and none of them runs, outside "
-    "communication, and the time in marked file phases and MPI's file calls; reports bytes, the "
-    "file systems of the job's files, and in which part of the run it happens."
-)
-REFERENCES = (
-    "Linux, process states: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html",
-    "Lustre, striping: https://doc.lustre.org/lustre_manual.xhtml#managingstripingfreespace",
-)
 EDIT = Edit(Account.IO)
 BEGINS = " All of it is at the start, while programs, libraries and data are first read."
 WHOLE_LIVES = {"process_lifetime", "communication_lifetime"}
@@ -63,13 +51,14 @@ def judge(run: Facts) -> Outcome:
     length_s = results.focus.length_ns * NS
     known = [one for one in files if one.stalled_s is not None]
     if not known and (marked is None or marked.share < IO_WARN_SHARE):
-        text = wording.not_recorded(
-            results.trace,
-            "io",
-            "Waiting for devices was not sampled: record with --sample-hz 10 (the default) and "
-            "this version of perfscope.",
+        return not_measured(
+            wording.not_recorded(
+                results.trace,
+                "io",
+                "Waiting for devices was not sampled: record with --sample-hz 10 (the default) and "
+                "this version of perfscope.",
+            )
         )
-        return not_measured(text)
     share = (
         max((one.stalled_s or 0.0 for one in known), default=0.0) / length_s if length_s else 0.0
     )
@@ -79,12 +68,11 @@ def judge(run: Facts) -> Outcome:
         one for one in known if (one.stalled_s or 0.0) >= max(IO_LEAST_S, IO_WARN_SHARE * length_s)
     ]
     if not long:
-        text = (
+        return passed(
             f"No rank stalls on I/O for more than {format_share(share)} of the analyzed window; "
             f"together they read {format_bytes(sum(one.read_bytes for one in files))} and wrote "
             f"{format_bytes(sum(one.written_bytes for one in files))}."
         )
-        return passed(text)
     again = [one for one in long if not _is_start(results, one)]
     return _stalled(results, again or long, is_start=not again)
 
@@ -96,7 +84,6 @@ def _marked(results: Results, marked: Gain, spent_s: list[float]) -> Finding:
     told = sampled_places.frames(places)
     where = sampled_places.mostly(places, ", mostly in")
     return Finding(
-        id=ID,
         status=_status(marked.share),
         title=f"Reading and writing files takes up to {wording.of_window(marked.share)}",
         summary=(
@@ -116,7 +103,6 @@ def _marked(results: Results, marked: Gain, spent_s: list[float]) -> Finding:
         where=told,
         evidence=(*_evidence(results, results.resources.files), *sampled_places.rows(places, told)),
         actions=_actions(results),
-        references=REFERENCES,
         overlaps=_OVERLAPS,
     )
 
@@ -136,7 +122,6 @@ def _stalled(results: Results, long: list[RankFiles], *, is_start: bool) -> Find
     where += sampled_places.mostly(places, ", mostly in")
     kinds = ", ".join(dict.fromkeys(_types(results))) or "unknown"
     return Finding(
-        id=ID,
         status=Status.INFO if is_start else _status(share),
         title=f"{who} {'stalls' if len(ranks) == 1 else 'stall'} on file I/O for "
         f"{format_share(share)} of the analyzed window{', at the start' if is_start else ''}",
@@ -151,7 +136,6 @@ def _stalled(results: Results, long: list[RankFiles], *, is_start: bool) -> Find
         where=told,
         evidence=(*_evidence(results, results.resources.files), *sampled_places.rows(places, told)),
         actions=_actions(results, worst),
-        references=REFERENCES,
         overlaps=_OVERLAPS,
     )
 
@@ -254,11 +238,15 @@ def _actions(results: Results, worst: RankFiles | None = None) -> tuple[str, ...
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="io_bound",
+    title="Ranks stall on file I/O",
+    description=(
+        "Adds up the time in which threads of a rank wait for a device and none of them runs, "
+        "outside communication, and the time in marked file phases and MPI's file calls; reports "
+        "bytes, the file systems of the job's files, and in which part of the run it happens."
+    ),
     judge=judge,
-    passed=PASSED,
+    passed="No rank stalls on file I/O",
     evidence=(
         "seconds in which a thread waits for a device and none runs, by part of the run; the "
         "function in which most of it happens; file calls; bytes; file systems"
@@ -271,4 +259,8 @@ DIAGNOSIS = Diagnosis(
         f"{100 * IO_START_SHARES[1]:g} %), are reported (info)"
     ),
     rank=270,
+    references=(
+        "Linux, process states: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html",
+        "Lustre, striping: https://doc.lustre.org/lustre_manual.xhtml#managingstripingfreespace",
+    ),
 )

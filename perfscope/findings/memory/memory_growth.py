@@ -33,22 +33,6 @@ GROWTH_LEAST_SHARE = 0.005  # the same, of the peak of the rank
 GROWTH_SURE_S = 30.0  # of steady growth, from when on it may be drawn on over hours
 GROWTH_REACH = 100.0  # times as far as it was seen: how far shorter growth may be drawn on
 GROWTH_LONG_S = 24 * 3600.0  # a node that lasts longer at this pace is no failure yet
-ID = "memory_growth"
-TITLE = "Memory grows for as long as the job runs"
-PASSED = "Memory does not keep growing"
-DESCRIPTION = (
-    "Compares the medians of each rank's resident memory in the four quarters of the second half "
-    "of the run: what rises in all of them is steady growth, with the slope of Theil and Sen; what "
-    "rises before is warm-up. Where a framework's functions are called in a loop, also the growth "
-    "from call to call over the last half of the calls."
-)
-REFERENCES = (
-    "Sen, P. K. (1968), Estimates of the regression coefficient based on Kendall's tau, JASA 63.",
-    (
-        "Keras, what is the difference between predict and a call or predict_on_batch: "
-        "https://keras.io/getting_started/faq/"
-    ),
-)
 
 MANY = thresholds.KEPT_INFO_BYTES
 FEWEST_STEPS = 10  # fewer say nothing about one
@@ -74,7 +58,6 @@ def judge(run: Facts) -> Outcome:
     lines = lines_that_keep(results, [one.rank for one in growing])
     everywhere = len(growing) == len(found)
     return Finding(
-        id=ID,
         status=status,
         title=_title(growing, worst),
         summary=_summary(results, worst, full_s, room),
@@ -83,7 +66,6 @@ def judge(run: Facts) -> Outcome:
         where=lines.where or worst.cause.where or _where(results, worst),
         evidence=(*_evidence(results, worst, full_s), *lines.evidence),
         actions=(*lines.actions, *worst.cause.actions, *lines.advice),
-        references=REFERENCES,
         overlaps=("memory_headroom", "start_up", "predict_in_loop"),
     )
 
@@ -150,14 +132,13 @@ def _least(peak_bytes: int) -> float:
 
 def _not_measured(results: Results, short: Sequence[_Grown]) -> Outcome:
     if short and (calls := short[0].cause.calls) is not None:
-        reason = (
+        return not_measured(
             f"{wording.capitalized(wording.ranks([one.rank for one in short]))} grew, but "
             f"{calls.calls:,} calls of {calls.name} are too few to tell warm-up from growth: "
             f"its caches fill for up to {thresholds.CALLS_UNTIL_STEADY:,}."
         )
-        return not_measured(reason)
     few = any(len(rank.process_samples) for rank in results.trace.ranks)
-    reason = (
+    return not_measured(
         "The run is too short to tell steady growth from warm-up: 40 samples of memory over "
         "about 20 s of work are needed."
         if few
@@ -167,7 +148,6 @@ def _not_measured(results: Results, short: Sequence[_Grown]) -> Outcome:
             "No memory was sampled: record with --sample-hz 10 (the default).",
         )
     )
-    return not_measured(reason)
 
 
 def _passed(results: Results) -> Outcome:
@@ -308,12 +288,17 @@ def _from_call_to_call(calls: FrameworkCalls | None) -> list[Evidence]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="memory_growth",
+    title="Memory grows for as long as the job runs",
+    description=(
+        "Compares the medians of each rank's resident memory in the four quarters of the second "
+        "half of the run: what rises in all of them is steady growth, with the slope of Theil and "
+        "Sen; what rises before is warm-up. Where a framework's functions are called in a loop, "
+        "also the growth from call to call over the last half of the calls."
+    ),
     judge=judge,
     intact=RANK_BY_RANK,
-    passed=PASSED,
+    passed="Memory does not keep growing",
     evidence=(
         "warm-up and when it ends, steady growth per second, step and call, of it inside the "
         "calls, blocks of Python, whether memory of malloc, freed memory that malloc keeps, "
@@ -329,4 +314,14 @@ DIAGNOSIS = Diagnosis(
         f"seen for {GROWTH_SURE_S:g} s or {100 / GROWTH_REACH:g} % of that time"
     ),
     rank=290,
+    references=(
+        (
+            "Sen, P. K. (1968), Estimates of the regression coefficient based on Kendall's tau, "
+            "JASA 63."
+        ),
+        (
+            "Keras, what is the difference between predict and a call or predict_on_batch: "
+            "https://keras.io/getting_started/faq/"
+        ),
+    ),
 )

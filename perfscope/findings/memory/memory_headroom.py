@@ -17,16 +17,7 @@ from perfscope.units import format_bytes, format_share
 
 SCARCE_FAIL = 0.05  # of the memory of a node or control group left at the least moment
 SCARCE_WARN = 0.10
-ID = "memory_headroom"
-TITLE = "Memory of the nodes"
 PASSED = "The nodes have memory left"
-DESCRIPTION = (
-    "Compares the least memory that was available on each node, and each rank's peak with the "
-    "limit of its control group; counts processes that the kernel killed for memory, and ranks "
-    "that ended by an error for want of it. How many ranks fit is told by the proportional memory "
-    "of a rank and its descendants."
-)
-REFERENCES = ("Linux, /proc/meminfo, MemAvailable: https://docs.kernel.org/filesystems/proc.html",)
 KILLED = {(EndKind.KILLED, 9), (EndKind.UNKNOWN, None)}
 """How a rank ends that the kernel kills: by SIGKILL, as far as anybody saw it."""
 
@@ -43,18 +34,18 @@ def judge(run: Facts) -> Outcome:
     results = run.results
     found = rooms(results)
     if not found:
-        reason = wording.not_recorded(
-            results.trace,
-            "memory",
-            "No memory was sampled: record with --sample-hz 10 (the default).",
+        return not_measured(
+            wording.not_recorded(
+                results.trace,
+                "memory",
+                "No memory was sampled: record with --sample-hz 10 (the default).",
+            )
         )
-        return not_measured(reason)
     killed = [room for room in found if _killed(results, room)]
     worst = min(killed or found, key=lambda room: room.share_left)
     status = Status.FAIL if killed else _status(worst.share_left)
     where, errors = _errors(results, worst)
     return Finding(
-        id=ID,
         status=status,
         title=_title(results, worst, status, killed=bool(killed)),
         summary=_summary(results, worst),
@@ -63,7 +54,6 @@ def judge(run: Facts) -> Outcome:
         where=where,
         evidence=(*errors, *_evidence(results, worst)),
         actions=_actions(results, worst) if status is not Status.PASS else (),
-        references=REFERENCES,
         overlaps=("memory_growth",),
     )
 
@@ -215,9 +205,14 @@ def _actions(results: Results, room: Room) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="memory_headroom",
+    title="Memory of the nodes",
+    description=(
+        "Compares the least memory that was available on each node, and each rank's peak with the "
+        "limit of its control group; counts processes that the kernel killed for memory, and "
+        "ranks that ended by an error for want of it. How many ranks fit is told by the "
+        "proportional memory of a rank and its descendants."
+    ),
     judge=judge,
     intact=RANK_BY_RANK,
     passed=PASSED,
@@ -227,4 +222,7 @@ DIAGNOSIS = Diagnosis(
     ),
     counts_from=f"{100 * SCARCE_WARN:g} % left warns, {100 * SCARCE_FAIL:g} % fails",
     rank=300,
+    references=(
+        "Linux, /proc/meminfo, MemAvailable: https://docs.kernel.org/filesystems/proc.html",
+    ),
 )

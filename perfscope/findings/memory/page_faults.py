@@ -12,20 +12,8 @@ from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds, format_share
 
 LEAST_GAIN = 0.1  # of the focus: programs without a fault pay up to as much for their arrays
-ID = "page_faults"
-TITLE = "Page faults from memory that is freed and allocated again take CPU time"
-PASSED = "Page faults cost little"
-DESCRIPTION = (
-    "Follows CPU time in the kernel from sample to sample: what files and exchanges of threads do "
-    "not explain goes with page faults or with waiting in communication, by least squares. Arrays "
-    "that are allocated and freed in each step come from the system each time, filled with zeros."
-)
 SETTINGS = (
     "MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=4294967296 MALLOC_TOP_PAD_=268435456"
-)
-REFERENCES = (
-    "glibc, mallopt(3): https://man7.org/linux/man-pages/man3/mallopt.3.html",
-    "Linux, getrusage(2): https://man7.org/linux/man-pages/man2/getrusage.2.html",
 )
 
 
@@ -46,13 +34,11 @@ def judge(run: Facts) -> Outcome:
     by_share = sorted(found, key=_share, reverse=True)
     worst = by_share[0]
     if gain.share < LEAST_GAIN:
-        text = (
+        return passed(
             f"Of the CPU time of rank {worst.rank} {format_share(_in_kernel(worst))} was in the "
             "kernel; page faults account for little of it on any rank."
         )
-        return passed(text)
     return Finding(
-        id=ID,
         status=Status.FAIL,
         title=(
             f"Page faults take {format_share(_share(worst))} of the work of rank {worst.rank}, for "
@@ -77,7 +63,6 @@ def judge(run: Facts) -> Outcome:
                 "in-place operations, buffers that live as long as the training."
             ),
         ),
-        references=REFERENCES,
     )
 
 
@@ -111,12 +96,17 @@ def _evidence(one: FaultTime) -> Evidence:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="page_faults",
+    title="Page faults from memory that is freed and allocated again take CPU time",
+    description=(
+        "Follows CPU time in the kernel from sample to sample: what files and exchanges of "
+        "threads do not explain goes with page faults or with waiting in communication, by least "
+        "squares. Arrays that are allocated and freed in each step come from the system each "
+        "time, filled with zeros."
+    ),
     judge=judge,
     applies=is_sampled,
-    passed=PASSED,
+    passed="Page faults cost little",
     evidence=(
         "CPU time in the kernel, pages first touched, bytes read and written, exchanges of "
         "threads, resident memory; the line under which most pages were touched, where every "
@@ -128,4 +118,8 @@ DIAGNOSIS = Diagnosis(
     ),
     counts_from=f"{100 * LEAST_GAIN:g} % of the window",
     rank=295,
+    references=(
+        "glibc, mallopt(3): https://man7.org/linux/man-pages/man3/mallopt.3.html",
+        "Linux, getrusage(2): https://man7.org/linux/man-pages/man2/getrusage.2.html",
+    ),
 )

@@ -18,20 +18,7 @@ from perfscope.schema.enums import Confidence, PhaseKind, Status
 from perfscope.trace.model import Frame
 from perfscope.units import format_seconds, format_share
 
-ID = "predict_in_loop"
-TITLE = "Keras builds an input pipeline in every call"
 PASSED = "Calls of the model spend little on their input pipelines"
-DESCRIPTION = (
-    "Compares what each call of Model.predict, evaluate or fit takes until its first compiled "
-    "function begins (an input pipeline, callbacks) with the whole call, and with the on_batch "
-    "method of the model where the run calls that as well."
-)
-REFERENCES = (
-    (
-        "Keras, what is the difference between predict and a call or predict_on_batch: "
-        "https://keras.io/getting_started/faq/"
-    ),
-)
 KINDS = {
     "predict": PhaseKind.PREDICT,
     "evaluate": PhaseKind.EVALUATE,
@@ -57,7 +44,6 @@ def judge(run: Facts) -> Outcome:
     is_fault = thresholds.deserved(found).is_fault
     same = [loop for loop in loops if loop.calls.name == worst.calls.name]
     return Finding(
-        id=ID,
         status=thresholds.deserved(found),
         title=_title(results, worst) if is_fault else PASSED,
         summary=_summary(results, worst, found),
@@ -67,7 +53,6 @@ def judge(run: Facts) -> Outcome:
         where=_where(results, worst),
         evidence=_evidence(worst),
         actions=(_action(worst, found),) if is_fault else (),
-        references=REFERENCES,
         overlaps=("memory_growth", "frequent_evaluation", "rank_zero_evaluation", "start_up"),
     )
 
@@ -76,14 +61,13 @@ def _not_judged(results: Results) -> Outcome:
     """That no call in a loop was seen, or that it is not known what such calls set up."""
     for name in PIPELINES:
         if (calls := _times(results, name)) >= 2 * thresholds.PREDICTS_OFTEN:
-            text = (
+            return not_measured(
                 f"Model.{name} was called {calls:,} times, and it is not known what each call sets "
                 "up: no compiled function was seen in it (run_eagerly=True), or an older perfscope "
                 "recorded the run. Record it with perfscope run and without run_eagerly."
             )
-            return not_measured(text)
     text = "No method of a Keras model was called again and again."
-    return Finding(ID, Status.NOT_APPLICABLE, PASSED, text, confidence=Confidence.HIGH)
+    return Finding(Status.NOT_APPLICABLE, PASSED, text, confidence=Confidence.HIGH)
 
 
 def _times(results: Results, name: str) -> int:
@@ -192,9 +176,13 @@ def _action(loop: Loop, found: Gain) -> str:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="predict_in_loop",
+    title="Keras builds an input pipeline in every call",
+    description=(
+        "Compares what each call of Model.predict, evaluate or fit takes until its first compiled "
+        "function begins (an input pipeline, callbacks) with the whole call, and with the on_batch "
+        "method of the model where the run calls that as well."
+    ),
     judge=judge,
     applies=uses_keras,
     intact=RANK_BY_RANK,
@@ -210,4 +198,10 @@ DIAGNOSIS = Diagnosis(
     ),
     counts_from=f"{2 * thresholds.PREDICTS_OFTEN} calls",
     rank=280,
+    references=(
+        (
+            "Keras, what is the difference between predict and a call or predict_on_batch: "
+            "https://keras.io/getting_started/faq/"
+        ),
+    ),
 )

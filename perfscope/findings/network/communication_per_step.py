@@ -23,16 +23,6 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import Basis, Status
 from perfscope.units import format_seconds
 
-ID = Cause.PER_STEP.value
-TITLE = "Too much communication for what is computed in a step"
-PASSED = "The steps compute enough for what they communicate"
-DESCRIPTION = (
-    "Compares what a step moves with what it computes, where the network is as fast as ordinary "
-    "ones are and steps and samples are known. As many samples in half as many steps move half as "
-    "much: the run is replayed with half the transfer."
-)
-REFERENCES = ("Goyal and others, Accurate, Large Minibatch SGD: https://arxiv.org/abs/1706.02677",)
-
 
 def judge(run: Facts) -> Outcome:
     """Whether a larger batch of each rank would pay, and what it saves."""
@@ -46,7 +36,6 @@ def judge(run: Facts) -> Outcome:
     steps = told_steps(results)
     batch = _batch(results)
     result = Finding(
-        id=ID,
         status=status,
         title=f"Each step moves data for {format_seconds(_transfer_s(results) / steps)} and "
         f"computes {format_seconds(_work_s(results) / steps)}",
@@ -69,7 +58,6 @@ def judge(run: Facts) -> Outcome:
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results, facts, gain_s),
         actions=_actions(batch, gain_s),
-        references=REFERENCES,
         overlaps=(Cause.BANDWIDTH.value,),
     )
     return told_only(result)
@@ -81,11 +69,10 @@ def _passed(results: Results, facts: NetworkFacts) -> Outcome:
             "steps" if not told_steps(results) else "" if samples_are_known(results) else "samples"
         )
         if missing:
-            text = (
+            return not_measured(
                 f"The {missing} of the run are not known: mark them with "
                 "`with perfscope.step(samples=...):`."
             )
-            return not_measured(text)
     text = f"Moving data takes {of_window(facts.whole.share)}."
     if facts.status() is not Status.PASS:
         text += " Its cause is another one."
@@ -140,12 +127,16 @@ def _actions(batch: float, gain_s: float) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id=Cause.PER_STEP.value,
+    title="Too much communication for what is computed in a step",
+    description=(
+        "Compares what a step moves with what it computes, where the network is as fast as "
+        "ordinary ones are and steps and samples are known. As many samples in half as many steps "
+        "move half as much: the run is replayed with half the transfer."
+    ),
     judge=judge,
     needs=(unknown,),
-    passed=PASSED,
+    passed="The steps compute enough for what they communicate",
     evidence="moving and computing in each step, samples of a rank",
     priced_by="replay with half the transfer: twice the batch in half as many steps",
     counts_from=(
@@ -153,4 +144,7 @@ DIAGNOSIS = Diagnosis(
         "the bus"
     ),
     rank=160,
+    references=(
+        "Goyal and others, Accurate, Large Minibatch SGD: https://arxiv.org/abs/1706.02677",
+    ),
 )

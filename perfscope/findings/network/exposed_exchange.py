@@ -21,23 +21,6 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds
 
-ID = Cause.EXCHANGE.value
-TITLE = "Gradients are exchanged while no rank computes"
-PASSED = "Hardly any exchange of gradients is exposed"
-DESCRIPTION = (
-    "What is left of an exchange of gradients when a rank has nothing more to compute, and Horovod "
-    "or DistributedDataParallel could hide no more of it behind the backward pass. Priced by a "
-    "replay without it, which is a bound: waiting for slower ranks is no part of it. Training on "
-    "accelerators is judged by what those do."
-)
-REFERENCES = (
-    (
-        "DistributedDataParallel, how it overlaps: "
-        "https://docs.pytorch.org/docs/stable/notes/ddp.html"
-    ),
-    "Horovod, tensor fusion: https://horovod.readthedocs.io/en/stable/tensor-fusion_include.html",
-)
-
 PROFILER = (
     "perfscope run --torch-profiler 20:30 keeps a trace of some steps, in which the exchanges "
     "stand beside the computation."
@@ -54,7 +37,6 @@ def judge(run: Facts) -> Outcome:
         text += "." if facts.status() is Status.PASS else ", for another reason."
         return passed(text, confidence(facts))
     result = Finding(
-        id=ID,
         status=status,
         title=f"{capitalized(facts.whole.at_most)}{of_window(facts.whole.share)} is "
         f"exchange of gradients that {_framework(results)} cannot hide",
@@ -69,7 +51,6 @@ def judge(run: Facts) -> Outcome:
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results),
         actions=_actions(results),
-        references=REFERENCES,
         overlaps=(Cause.BANDWIDTH.value,),
     )
     return told_only(result)
@@ -130,15 +111,30 @@ def _actions(results: Results) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id=Cause.EXCHANGE.value,
+    title="Gradients are exchanged while no rank computes",
+    description=(
+        "What is left of an exchange of gradients when a rank has nothing more to compute, and "
+        "Horovod or DistributedDataParallel could hide no more of it behind the backward pass. "
+        "Priced by a replay without it, which is a bound: waiting for slower ranks is no part of "
+        "it. Training on accelerators is judged by what those do."
+    ),
     judge=judge,
     applies=exchanges_on_hosts,
-    passed=PASSED,
+    passed="Hardly any exchange of gradients is exposed",
     needs=(_not_exposed, unknown),
     evidence="exposed seconds of each exchange, of it in calls that carry tensors",
     priced_by="replay on a network that needs no time: an upper bound",
     counts_from="as `network_bound`",
     rank=150,
+    references=(
+        (
+            "DistributedDataParallel, how it overlaps: "
+            "https://docs.pytorch.org/docs/stable/notes/ddp.html"
+        ),
+        (
+            "Horovod, tensor fusion: "
+            "https://horovod.readthedocs.io/en/stable/tensor-fusion_include.html"
+        ),
+    ),
 )

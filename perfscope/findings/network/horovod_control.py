@@ -23,18 +23,7 @@ from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds, format_share
 
 MANY_TENSORS = 4  # allreduces of Horovod in a step, of which it fuses most by itself
-ID = Cause.CONTROL.value
-TITLE = "Horovod agrees longer than it reduces"
 PASSED = "Horovod's control traffic costs little"
-DESCRIPTION = (
-    "Splits what a rank waits for Horovod, once the slowest rank is ready, into calls that carry "
-    "tensors and the rest: the control messages by which the ranks agree on what is ready, the "
-    "sleep between two of Horovod's cycles, and copying. The rest is Horovod's own cost."
-)
-REFERENCES = (
-    "Horovod, tensor fusion: https://horovod.readthedocs.io/en/stable/tensor-fusion_include.html",
-    "Horovod, autotune: https://horovod.readthedocs.io/en/stable/autotune_include.html",
-)
 CYCLE, CACHE, FUSION = "HOROVOD_CYCLE_TIME", "HOROVOD_CACHE_CAPACITY", "HOROVOD_FUSION_THRESHOLD"
 
 
@@ -62,9 +51,8 @@ def judge(run: Facts) -> Outcome:
     )
     if status is Status.PASS:
         evidence = _evidence(results, found)
-        return Finding(ID, status, PASSED, text, confidence=confidence(facts), evidence=evidence)
+        return Finding(status, PASSED, text, confidence=confidence(facts), evidence=evidence)
     result = Finding(
-        id=ID,
         status=status,
         title=f"Horovod spends {format_seconds(rest_s)} on agreeing what to reduce and on sleep "
         "between its cycles",
@@ -75,7 +63,6 @@ def judge(run: Facts) -> Outcome:
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results, found),
         actions=_actions(results, found),
-        references=REFERENCES,
         overlaps=(Cause.BANDWIDTH.value, Cause.EXCHANGE.value),
     )
     return told_only(result)
@@ -148,9 +135,14 @@ def _actions(results: Results, found: HorovodResult) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id=Cause.CONTROL.value,
+    title="Horovod agrees longer than it reduces",
+    description=(
+        "Splits what a rank waits for Horovod, once the slowest rank is ready, into calls that "
+        "carry tensors and the rest: the control messages by which the ranks agree on what is "
+        "ready, the sleep between two of Horovod's cycles, and copying. The rest is Horovod's own "
+        "cost."
+    ),
     judge=judge,
     applies=uses_horovod,
     passed=PASSED,
@@ -158,4 +150,11 @@ DIAGNOSIS = Diagnosis(
     priced_by="the exposed seconds without tensors: an upper bound",
     counts_from="these as `network_bound`",
     rank=170,
+    references=(
+        (
+            "Horovod, tensor fusion: "
+            "https://horovod.readthedocs.io/en/stable/tensor-fusion_include.html"
+        ),
+        "Horovod, autotune: https://horovod.readthedocs.io/en/stable/autotune_include.html",
+    ),
 )

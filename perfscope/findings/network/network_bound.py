@@ -28,17 +28,7 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
 from perfscope.units import counted, format_bytes, format_seconds
 
-ID = Cause.BANDWIDTH.value
-TITLE = "Moving data between ranks takes a large share of the time"
 PASSED = "Moving data between ranks takes little time"
-DESCRIPTION = (
-    "Replays the run on a network that needs no time (the ideal network of the POP method): what "
-    "that saves is transfer on the critical path. Fires where no other cause makes up most of "
-    "it: few large collectives, and bandwidth."
-)
-REFERENCES = (
-    "POP Centre of Excellence, transfer efficiency: https://co-design.pop-coe.eu/metrics/",
-)
 CHANGES = {
     "Gain of a network twice as fast": TWICE,
     "Gain of half the bytes": HALVED,
@@ -65,7 +55,6 @@ def judge(run: Facts) -> Outcome:
     if is_fault and facts.cause is not Cause.BANDWIDTH:
         return _named_elsewhere(results, facts)
     result = Finding(
-        id=ID,
         status=status,
         title=_title(results, facts) if is_fault else PASSED,
         summary=f"{_summary(results, facts)}{CONTENDED if facts.is_contended and is_fault else ''}",
@@ -74,7 +63,6 @@ def judge(run: Facts) -> Outcome:
         where=sampled_places.frames(results.call_sites.transfer) if is_fault else (),
         evidence=_evidence(results, facts, is_fault=is_fault),
         actions=_actions(results, facts) if is_fault else (),
-        references=REFERENCES,
     )
     return told_only(result)
 
@@ -82,7 +70,6 @@ def judge(run: Facts) -> Outcome:
 def _named_elsewhere(results: Results, facts: NetworkFacts) -> Finding:
     """The same lost time has its cause in another finding; what else would help is told."""
     return Finding(
-        id=ID,
         status=Status.INFO,
         title=_title(results, facts),
         summary=f"{_summary(results, facts)} Most of it is due to {NAMES[facts.cause]}, which a "
@@ -91,7 +78,6 @@ def _named_elsewhere(results: Results, facts: NetworkFacts) -> Finding:
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results, facts, is_fault=True),
         actions=_actions(results, facts),
-        references=REFERENCES,
         overlaps=(facts.cause.value,),
     )
 
@@ -160,9 +146,13 @@ def _actions(results: Results, facts: NetworkFacts) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id=Cause.BANDWIDTH.value,
+    title="Moving data between ranks takes a large share of the time",
+    description=(
+        "Replays the run on a network that needs no time (the ideal network of the POP method): "
+        "what that saves is transfer on the critical path. Fires where no other cause makes up "
+        "most of it: few large collectives, and bandwidth."
+    ),
     judge=judge,
     needs=(unknown,),
     passed=PASSED,
@@ -176,4 +166,7 @@ DIAGNOSIS = Diagnosis(
         "the fastest calls of a kind take, against the run without that waiting"
     ),
     rank=180,
+    references=(
+        "POP Centre of Excellence, transfer efficiency: https://co-design.pop-coe.eu/metrics/",
+    ),
 )

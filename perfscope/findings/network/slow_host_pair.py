@@ -20,17 +20,6 @@ from perfscope.units import format_bytes, format_seconds
 
 PAIR_MOST_SHARE = 0.25  # of the pairs of hosts: where more are slow, the network is like that
 PAIR_RATIO = 2.0  # times the usual pair's time: hops and switches differ by less
-ID = "slow_host_pair"
-TITLE = "A connection between hosts is slower than the others"
-PASSED = "The connections between the hosts are about equally fast"
-DESCRIPTION = (
-    "Compares messages of about one size, and collectives of two ranks, between all pairs of "
-    "hosts, where the receiver already waited: one pair that takes at least twice as long as the "
-    "usual one is slow or contended, and where it is all pairs of one host it is that host."
-)
-REFERENCES = (
-    "OSU micro-benchmarks, osu_latency and osu_bw: https://mvapich.cse.ohio-state.edu/benchmarks/",
-)
 
 
 @dataclass(frozen=True)
@@ -56,8 +45,9 @@ def judge(run: Facts) -> Outcome:
     results = run.results
     known = results.host_pairs
     if known.reason:
-        text = f"The connections between the hosts could not be compared: {known.reason}."
-        return not_measured(text)
+        return not_measured(
+            f"The connections between the hosts could not be compared: {known.reason}."
+        )
     slow = _slow(known)
     if slow is None:
         text = f"{len(known.pairs):,} pairs of hosts were compared; the slowest takes "
@@ -67,7 +57,6 @@ def judge(run: Facts) -> Outcome:
     gain = saved(results, min(slow.excess_s, results.focus.length_ns * NS))
     status = thresholds.deserved(gain)
     return Finding(
-        id=ID,
         status=Status.INFO if status is Status.PASS else status,
         title=_title(slow),
         summary=(
@@ -80,7 +69,6 @@ def judge(run: Facts) -> Outcome:
         ranks=_ranks(results, slow),
         evidence=_evidence(slow.pairs[:4]),
         actions=_actions(slow),
-        references=REFERENCES,
         overlaps=("network_bound", "straggler"),
     )
 
@@ -150,12 +138,17 @@ def _actions(slow: _Slow) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="slow_host_pair",
+    title="A connection between hosts is slower than the others",
+    description=(
+        "Compares messages of about one size, and collectives of two ranks, between all pairs of "
+        "hosts, where the receiver already waited: one pair that takes at least twice as long as "
+        "the usual one is slow or contended, and where it is all pairs of one host it is that "
+        "host."
+    ),
     judge=judge,
     applies=has_several_hosts,
-    passed=PASSED,
+    passed="The connections between the hosts are about equally fast",
     evidence="messages and time by pair of hosts",
     priced_by="what their messages take longer, both directions added up: an upper bound",
     counts_from=(
@@ -163,4 +156,10 @@ DIAGNOSIS = Diagnosis(
         f"where {FEWEST_PAIRS} pairs of hosts exchange as many"
     ),
     rank=190,
+    references=(
+        (
+            "OSU micro-benchmarks, osu_latency and osu_bw: "
+            "https://mvapich.cse.ohio-state.edu/benchmarks/"
+        ),
+    ),
 )

@@ -24,22 +24,6 @@ from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Basis, Confidence, Status
 from perfscope.units import counted, format_bytes, format_seconds, format_share
 
-ID = Cause.SMALL.value
-TITLE = "Many small collectives take most of the transfer time"
-PASSED = "Small collectives cost little time"
-DESCRIPTION = (
-    "Where transfer matters and most of it goes into collectives below 64 KiB, "
-    "several in each step or in quick succession, one for all of them saves their latency. Replays "
-    "the run with allreduces in quick succession fused, by the latency and bandwidth fitted to it."
-)
-REFERENCES = (
-    "Horovod, tensor fusion: https://horovod.readthedocs.io/en/stable/tensor-fusion_include.html",
-    (
-        "DistributedDataParallel, bucket_cap_mb: "
-        "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html"
-    ),
-)
-
 
 def judge(run: Facts) -> Outcome:
     """Whether small collectives make up most of the transfer, and what fusing them saves."""
@@ -52,7 +36,6 @@ def judge(run: Facts) -> Outcome:
     gain_s = facts.claim_s(Cause.SMALL)
     found = facts.small
     result = Finding(
-        id=ID,
         status=status,
         title=f"{found.calls:,} small collectives take {format_share(found.share)} of all transfer "
         f"time{sampled_places.calls(results, ', mostly in')}",
@@ -68,7 +51,6 @@ def judge(run: Facts) -> Outcome:
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results, facts),
         actions=_actions(facts),
-        references=REFERENCES,
         overlaps=(Cause.BANDWIDTH.value,),
     )
     return told_only(result)
@@ -141,12 +123,17 @@ def _actions(facts: NetworkFacts) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id=Cause.SMALL.value,
+    title="Many small collectives take most of the transfer time",
+    description=(
+        "Where transfer matters and most of it goes into collectives below 64 KiB, several in "
+        "each step or in quick succession, one for all of them saves their latency. Replays the "
+        "run with allreduces in quick succession fused, by the latency and bandwidth fitted to "
+        "it."
+    ),
     judge=judge,
     needs=(unknown,),
-    passed=PASSED,
+    passed="Small collectives cost little time",
     evidence="calls, sizes, calls in each step, latency of groups, the functions that move data",
     priced_by="replay with allreduces in quick succession fused; else their time as a bound",
     counts_from=(
@@ -154,4 +141,14 @@ DIAGNOSIS = Diagnosis(
         f"transfer in collectives below {format_bytes(SMALL_BYTES)}"
     ),
     rank=140,
+    references=(
+        (
+            "Horovod, tensor fusion: "
+            "https://horovod.readthedocs.io/en/stable/tensor-fusion_include.html"
+        ),
+        (
+            "DistributedDataParallel, bucket_cap_mb: "
+            "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html"
+        ),
+    ),
 )

@@ -19,21 +19,6 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_bytes, format_share
 
-ID = Cause.TRANSPORT.value
-TITLE = "Ranks do not use the fastest way to each other"
-PASSED = "Nothing keeps the ranks from a faster transport"
-DESCRIPTION = (
-    "Looks for variables that keep ranks from shared memory inside a node or from the fabric "
-    "between nodes (those of libfabric, UCX, Open MPI, Intel MPI, MPICH and NCCL), and for large "
-    "collectives between hosts that reach less than 1 GB/s and a tenth of the rate of the fabric "
-    "that the recording notes. It is a fault where transfer matters."
-)
-REFERENCES = (
-    "libfabric, FI_PROVIDER: https://ofiwg.github.io/libfabric/main/man/fabric.7.html",
-    "UCX, transports: https://openucx.readthedocs.io/en/master/faq.html",
-    "Open MPI, networks: https://docs.open-mpi.org/en/main/tuning-apps/networking/index.html",
-)
-
 
 def judge(run: Facts) -> Outcome:
     """Whether a setting forces a slow transport, or a fabric is hardly used."""
@@ -41,14 +26,16 @@ def judge(run: Facts) -> Outcome:
     facts = run.network
     if facts.cause is not Cause.TRANSPORT:
         if facts.status() is not Status.PASS and not is_recorded(results):
-            text = "Which variables the ranks had was not recorded: perfscope run notes them."
-            return not_measured(text)
-        text = "No variable of this run keeps its ranks from shared memory or from a fabric."
-        return passed(text, Confidence.MEDIUM)
+            return not_measured(
+                "Which variables the ranks had was not recorded: perfscope run notes them."
+            )
+        return passed(
+            "No variable of this run keeps its ranks from shared memory or from a fabric.",
+            Confidence.MEDIUM,
+        )
     status = _status(facts)
     is_fault = status.is_fault
     return Finding(
-        id=ID,
         status=status,
         title=_title(facts),
         summary=_summary(results, facts),
@@ -57,7 +44,6 @@ def judge(run: Facts) -> Outcome:
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results, facts),
         actions=_actions(results, facts),
-        references=REFERENCES,
         overlaps=(Cause.BANDWIDTH.value,),
     )
 
@@ -138,12 +124,17 @@ def _actions(results: Results, facts: NetworkFacts) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id=Cause.TRANSPORT.value,
+    title="Ranks do not use the fastest way to each other",
+    description=(
+        "Looks for variables that keep ranks from shared memory inside a node or from the fabric "
+        "between nodes (those of libfabric, UCX, Open MPI, Intel MPI, MPICH and NCCL), and for "
+        "large collectives between hosts that reach less than 1 GB/s and a tenth of the rate of "
+        "the fabric that the recording notes. It is a fault where transfer matters."
+    ),
     judge=judge,
     needs=(unknown,),
-    passed=PASSED,
+    passed="Nothing keeps the ranks from a faster transport",
     evidence="settings and what to set, fabric, best bandwidth, shortest call",
     priced_by="replay on a network that needs no time: an upper bound",
     counts_from=(
@@ -152,4 +143,9 @@ DIAGNOSIS = Diagnosis(
         "alone warns at most"
     ),
     rank=130,
+    references=(
+        "libfabric, FI_PROVIDER: https://ofiwg.github.io/libfabric/main/man/fabric.7.html",
+        "UCX, transports: https://openucx.readthedocs.io/en/master/faq.html",
+        "Open MPI, networks: https://docs.open-mpi.org/en/main/tuning-apps/networking/index.html",
+    ),
 )

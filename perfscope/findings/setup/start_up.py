@@ -18,22 +18,7 @@ from perfscope.units import format_seconds, format_share
 START_UP_SHARE = 0.2  # of the life of a rank, before ordinary steps
 TRACED_PER_STEP = 0.02  # in fewer of the steps new shapes turn up and do not come again and again
 MADE_LEAST_PER_STEP = 0.05  # functions: one for 20 steps and more is a model that is used
-ID = "start_up"
-TITLE = "Time before the first ordinary step"
 PASSED = "Start-up and first steps take an ordinary share of the run"
-DESCRIPTION = (
-    "Adds the time before the ranks can communicate, or before the first step without MPI (loading "
-    "libraries, reading data), to what the first steps take beyond an ordinary one (compiling, "
-    "tracing, filling caches), and compares it with the whole run; counts how often TensorFlow "
-    "traced and torch.compile compiled each function."
-)
-REFERENCES = (
-    "TensorFlow, tf.function and tracing: https://www.tensorflow.org/guide/function#tracing",
-    (
-        "PyTorch, recompilation: https://docs.pytorch.org/docs/main/user_guide/torch_compiler/"
-        "compile/programming_model.recompilation.html"
-    ),
-)
 LONG = (
     "Train longer per start, keep compiled code (a compilation cache), and read data that every "
     "start needs from a node-local copy."
@@ -48,16 +33,14 @@ def judge(run: Facts) -> Outcome:
     again = _again(results)
     known = results.steps.count or any(r.init_exit_ns is not None for r in results.trace.ranks)
     if not known and not again:
-        text = (
+        return not_measured(
             "Neither steps nor the start of communication are in the trace: record with perfscope "
             "run, and mark the steps with `with perfscope.step():` where no framework tells them."
         )
-        return not_measured(text)
     before_s, warm_s = _before_s(results), warm_up_s(results)
     share = _share_of_life(results, before_s + warm_s)
     is_long = share >= START_UP_SHARE and before_s + warm_s >= thresholds.START_UP_LEAST_S
     return Finding(
-        id=ID,
         status=_status_of(results, again[0]) if again else Status.INFO if is_long else Status.PASS,
         title=_title(again, before_s + warm_s, share, is_long=is_long),
         summary=(
@@ -73,7 +56,6 @@ def judge(run: Facts) -> Outcome:
             *_tracing(again),
         ),
         actions=(again[0].action,) if again else (LONG,) if is_long else (),
-        references=REFERENCES,
         overlaps=("memory_growth",),
     )
 
@@ -161,9 +143,14 @@ def _title(again: list[Traced], mean_s: float, share: float, *, is_long: bool) -
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
+    id="start_up",
+    title="Time before the first ordinary step",
+    description=(
+        "Adds the time before the ranks can communicate, or before the first step without MPI "
+        "(loading libraries, reading data), to what the first steps take beyond an ordinary one "
+        "(compiling, tracing, filling caches), and compares it with the whole run; counts how "
+        "often TensorFlow traced and torch.compile compiled each function."
+    ),
     judge=judge,
     intact=frozenset(Need),
     passed=PASSED,
@@ -177,4 +164,11 @@ DIAGNOSIS = Diagnosis(
         "ordinary steps are reported (info)"
     ),
     rank=370,
+    references=(
+        "TensorFlow, tf.function and tracing: https://www.tensorflow.org/guide/function#tracing",
+        (
+            "PyTorch, recompilation: https://docs.pytorch.org/docs/main/user_guide/torch_compiler/"
+            "compile/programming_model.recompilation.html"
+        ),
+    ),
 )

@@ -16,6 +16,8 @@ from perfscope.structures import dataclass
 from perfscope.trace.model import Table
 
 _BASE_NAME = re.compile(r"(\d{1,10})-(\d{1,19})$")
+_AS_THEY_ARE = ("rank", "size", "exit_code", "time_namespace", "mono0_ns", "real0_ns")
+_MOMENTS = ("init_exit_ns", "finalize_enter_ns", "alive_ns", "exit_ns", "first_drop_ns")
 
 
 @dataclass
@@ -123,60 +125,42 @@ def read_process(
         notes.append(problem)
     definitions = read_definitions(path.with_suffix(".def"))
     notes += definitions.notes
-    moments = _Moments(header, start_ns, bound_ns)
+    moments, implausible = _moments(header, start_ns, bound_ns)
+    if implausible:
+        fields = ", ".join(implausible)
+        notes.append(f"{path.name}: implausible times in the header were ignored ({fields}).")
+    as_they_are: dict[str, Any] = {name: int(header[name]) for name in _AS_THEY_ARE}
     process = ProcessFile(
         path=path,
         host=_text(header["host"]) or host,
         pid=int(match[1]) if match else int(header["pid"]),
         start_ticks=int(match[2]) if match else int(header["start_ticks"]),
-        rank=int(header["rank"]),
-        size=int(header["size"]),
         flags=flags,
-        exit_code=int(header["exit_code"]),
         main_tid=int(header["main_tid"]) or int(header["pid"]),
         boot_id=_text(header["boot_id"]),
-        time_namespace=int(header["time_namespace"]),
         start_ns=start_ns,
         bound_ns=bound_ns,
-        mono0_ns=int(header["mono0_ns"]),
-        real0_ns=int(header["real0_ns"]),
-        init_exit_ns=moments.take("init_exit_ns"),
-        finalize_enter_ns=moments.take("finalize_enter_ns"),
-        alive_ns=moments.take("alive_ns"),
-        exit_ns=moments.take("exit_ns"),
-        first_drop_ns=moments.take("first_drop_ns"),
         dropped=min(int(header["dropped"]), 1 << 62),
         header=header,
         records=records,
         definitions=definitions,
         metadata=metadata,
         notes=notes,
+        **as_they_are,
+        **moments,
     )
     if file.missing > 1:
         # one more may be claimed while the process ends; it stands for nothing
         process.cut_off = file.missing
         process.first_drop_ns = _end_of_detail(process)
-    if moments.implausible:
-        fields = ", ".join(moments.implausible)
-        notes.append(f"{path.name}: implausible times in the header were ignored ({fields}).")
     return process
 
 
-class _Moments:
-    """Takes moments out of a header; those outside the life of the process are named, not used."""
-
-    def __init__(self, header: np.void, start_ns: int, bound_ns: int) -> None:
-        self._header, self._start_ns, self._bound_ns = header, start_ns, bound_ns
-        self.implausible: list[str] = []
-
-    def take(self, name: str) -> int | None:
-        value = int(self._header[name])
-        if value == 0:
-            return None
-        if self._start_ns <= value <= self._bound_ns:
-            return value
-        self.implausible.append(name)
-        return None
+def _moments(header: np.void, start_ns: int, bound_ns: int) -> tuple[dict[str, Any], list[str]]:
+    """The moments in a header; those outside the life of the process are named, not used."""
+    told = {name: int(header[name]) for name in _MOMENTS}
+    used = {name: at if at and start_ns <= at <= bound_ns else None for name, at in told.items()}
+    return used, [name for name, at in told.items() if at and used[name] is None]
 
 
 def _end_of_detail(process: ProcessFile) -> int:

@@ -1,13 +1,12 @@
 """The best configuration lies at the edge of the grid: beyond it may be a better one."""
 
-from perfscope.findings.core.finding import Evidence
+from perfscope.findings.core.finding import Evidence, Quiet, not_applicable, passed
 from perfscope.schema.enums import Confidence, Status
 from perfscope.structures import dataclass
 from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding
 from perfscope.sweep.study.model import Result, Sweep
 from perfscope.sweep.study.stored import Axis
 
-ID = "best_at_grid_edge"
 TITLE = "The best configuration is at the edge of the grid"
 
 
@@ -30,29 +29,21 @@ class _Edge:
     gain: float | None
 
 
-def judge(study: Sweep) -> StudyFinding:
+def judge(study: Sweep) -> StudyFinding | Quiet:
     """Whether the grid ends where it was fastest."""
     numeric = [axis for axis in study.axes if axis.numbers is not None and len(axis.values) > 1]
     best = study.best
     if best is None or not numeric or len(study.measured) < 2:
-        return StudyFinding(
-            ID,
-            Status.NOT_APPLICABLE,
-            title=TITLE,
-            summary=f"No configuration is named the best: {study.no_best}."
+        return not_applicable(
+            f"No configuration is named the best: {study.no_best}."
             if study.no_best
             else "No numbers were varied, or fewer than two configurations were measured.",
+            Confidence.MEDIUM,
         )
     edges = [edge for axis in numeric if (edge := _edge(study, best, axis)) is not None]
     free = [edge for edge in edges if not edge.limit]
     if not free:
-        return StudyFinding(
-            ID,
-            Status.PASS,
-            title="The best configuration is not at an open edge of the grid",
-            summary=_closed_summary(edges),
-            confidence=Confidence.MEDIUM,
-        )
+        return passed(_closed_summary(edges), Confidence.MEDIUM)
     inside = [n for n in study.noise.numbers if n != best.number and _is_inside(study, n, free)]
     shown = " and ".join(f"{edge.axis}={edge.value}" for edge in free)
     unsure = (
@@ -61,7 +52,6 @@ def judge(study: Sweep) -> StudyFinding:
         else ""
     )
     return StudyFinding(
-        ID,
         Status.INFO if unsure else Status.WARN,
         title=TITLE,
         summary=(
@@ -152,11 +142,12 @@ def _evidence(edge: _Edge) -> Evidence:
 
 
 DIAGNOSIS = StudyDiagnosis(
-    ID,
+    "best_at_grid_edge",
     "sweep",
     TITLE,
     "Whether the fastest configuration has the smallest or largest number that was tried and its "
     "neighbor inside is slower, unless nothing can be beyond: less than one, or more threads than "
     "CPUs.",
     judge,
+    passed="The best configuration is not at an open edge of the grid",
 )

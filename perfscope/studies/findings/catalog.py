@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from perfscope import registry
-from perfscope.findings.core.finding import Finding
-from perfscope.schema.enums import Confidence, Status
+from perfscope.findings.core.finding import Finding, Quiet, broken, settled
 from perfscope.schema.study import StudyFindingRow
 from perfscope.structures import dataclass
 
@@ -28,14 +27,18 @@ class StudyDiagnosis:
     """One diagnosis: its identity, and the pure function that judges a study of its kind.
 
     `kind` is `scaling`, `sweep`, `compare` or `history`; `judge` gets what that study's own module
-    makes (for scaling: `perfscope.studies.scaling.scaling.Scaling`).
+    makes (for scaling: `perfscope.studies.scaling.scaling.Scaling`). `passed` and `subject` are its
+    titles where it passes and where it cannot be made; `title` stands for those not given.
     """
 
     id: str
     kind: str
     title: str
     description: str
-    judge: Callable[[Any], StudyFinding]
+    judge: Callable[[Any], StudyFinding | Quiet]
+    passed: str = ""
+    subject: str = ""
+    references: tuple[str, ...] = ()
 
 
 def diagnoses(kind: str) -> list[StudyDiagnosis]:
@@ -54,12 +57,6 @@ def judge_study(
 
 def _judge(diagnosis: StudyDiagnosis, study: Any) -> StudyFinding:
     try:
-        return diagnosis.judge(study)
+        return settled(diagnosis.judge(study), diagnosis, StudyFinding)
     except Exception as error:  # noqa: BLE001 - one broken diagnosis must not cost the study
-        return StudyFinding(
-            id=diagnosis.id,
-            status=Status.ERROR,
-            title=diagnosis.title,
-            summary=f"The diagnosis failed: {type(error).__name__}: {error}",
-            confidence=Confidence.LOW,
-        )
+        return broken(diagnosis, error, StudyFinding)

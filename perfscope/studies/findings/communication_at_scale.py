@@ -1,6 +1,6 @@
 """Moving data takes more and more of the time: the job is too large for its work."""
 
-from perfscope.findings.core.finding import Evidence
+from perfscope.findings.core.finding import Evidence, Quiet, not_applicable, passed
 from perfscope.schema.enums import Account, Confidence, Status
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.findings import thresholds
@@ -9,30 +9,22 @@ from perfscope.studies.scaling.scaling import Scaling
 from perfscope.studies.scaling.series import Point
 from perfscope.units import format_share
 
-ID = "communication_at_scale"
-TITLE = "Communication limits scaling"
-DESCRIPTION = (
-    "Looks at the share of the ranks' time that moving data takes (waiting for late ranks is not "
-    "counted) and whether it grows with the size of the job."
-)
 MOVING, UNSPLIT = Account.COMMUNICATION_TRANSFER.value, Account.COMMUNICATION_OTHER.value
 
 
-def judge(study: Scaling) -> StudyFinding:
+def judge(study: Scaling) -> StudyFinding | Quiet:
     """Whether the largest size spends too much time on moving data."""
     several = [point for point in study.points if point.ranks > 1]
     if len(study.points) < 2 or not several:
-        return _quiet(Status.NOT_APPLICABLE, "It needs runs of two sizes, one with several ranks.")
+        return not_applicable("It needs runs of two sizes, one with several ranks.")
     shares = [moving_share(point.representative) for point in several]
     last, first = shares[-1], shares[0]
     if last < thresholds.TRANSFER_SHARE_WARN:
-        return _quiet(
-            Status.PASS,
+        return passed(
             f"Moving data takes {format_share(last)} of the ranks' time at the largest size.",
         )
     if len(several) > 1 and last < thresholds.TRANSFER_GROWTH * first:
-        return _quiet(
-            Status.PASS,
+        return passed(
             f"Moving data takes {format_share(last)} of the time, but no more than with fewer "
             "ranks: it is not a matter of scale.",
         )
@@ -62,7 +54,6 @@ def _finding(study: Scaling, several: list[Point], shares: list[float]) -> Study
         else ""
     )
     return StudyFinding(
-        id=ID,
         status=Status.FAIL if shares[-1] >= thresholds.TRANSFER_SHARE_FAIL else Status.WARN,
         title=f"With {size} moving data takes {format_share(shares[-1])} of the time",
         summary=f"Waiting for late ranks is not counted.{until} {_means(study)}",
@@ -99,9 +90,14 @@ def _has_unmatched(run: StudyRun) -> bool:
     return run.spent_s(UNSPLIT) > run.spent_s(MOVING)
 
 
-def _quiet(status: Status, summary: str) -> StudyFinding:
-    title = "Communication does not limit this scale" if status is Status.PASS else TITLE
-    return StudyFinding(ID, status, title, summary, confidence=Confidence.HIGH)
-
-
-DIAGNOSIS = StudyDiagnosis(ID, "scaling", TITLE, DESCRIPTION, judge)
+DIAGNOSIS = StudyDiagnosis(
+    "communication_at_scale",
+    "scaling",
+    "Communication limits scaling",
+    (
+        "Looks at the share of the ranks' time that moving data takes (waiting for late ranks is "
+        "not counted) and whether it grows with the size of the job."
+    ),
+    judge,
+    passed="Communication does not limit this scale",
+)

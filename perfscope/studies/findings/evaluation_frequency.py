@@ -2,7 +2,7 @@
 
 import math
 
-from perfscope.findings.core.finding import Evidence, Gain
+from perfscope.findings.core.finding import Evidence, Gain, Quiet, not_applicable, passed
 from perfscope.schema.enums import Confidence, Status
 from perfscope.schema.time import Phase
 from perfscope.structures import dataclass
@@ -14,13 +14,6 @@ from perfscope.studies.scaling.scaling import Scaling
 from perfscope.trace.model import Frame
 from perfscope.units import format_seconds, format_share
 
-ID = "evaluation_frequency"
-TITLE = "Evaluation or output grows with the size of the job"
-DESCRIPTION = (
-    "Counts how often evaluation, checkpoints and output happen in a run of the same training "
-    "(strong scaling: for each sample; weak scaling: for each step), and looks for counts that "
-    "grow with the size of the job."
-)
 KINDS = {"evaluate": "evaluates", "checkpoint": "writes checkpoints", "io": "writes output"}
 DOINGS = {"evaluate": "Evaluate", "checkpoint": "Save", "io": "Write"}
 
@@ -38,18 +31,17 @@ class _Growth:
     share: float
 
 
-def judge(study: Scaling) -> StudyFinding:
+def judge(study: Scaling) -> StudyFinding | Quiet:
     """Whether a phase of these kinds happens more often with more ranks."""
     if len(study.points) < 2:
-        return _quiet(Status.NOT_APPLICABLE, "Runs of a single size cannot show growth.")
+        return not_applicable("Runs of a single size cannot show growth.")
     first, last = study.points[0].representative, study.points[-1].representative
     phases = [phase for phase in last.result.phases if phase.kind in KINDS]
     if not phases:
-        return _quiet(Status.PASS, "The largest run neither evaluates nor writes output.")
+        return passed("The largest run neither evaluates nor writes output.")
     found = [growth for phase in phases if (growth := _growth(study, phase)) is not None]
     if not found:
-        return _quiet(
-            Status.PASS,
+        return passed(
             "Evaluation and output happen equally often for the same training at every size.",
         )
     worst = max(found, key=lambda growth: growth.excess_s)
@@ -103,7 +95,6 @@ def _finding(study: Scaling, worst: _Growth, runs: tuple[StudyRun, StudyRun]) ->
     )
     waiting = " while all others wait" if alone else ""
     return StudyFinding(
-        id=ID,
         status=Status.FAIL if is_fault else Status.WARN,
         title=f"{who} {KINDS[phase.kind]} {worst.times:.3g} times as often with {sizes[1]} "
         f"as with {sizes[0]}{waiting}",
@@ -134,9 +125,15 @@ def _finding(study: Scaling, worst: _Growth, runs: tuple[StudyRun, StudyRun]) ->
     )
 
 
-def _quiet(status: Status, summary: str) -> StudyFinding:
-    title = "Evaluation and output do not grow with the job" if status is Status.PASS else TITLE
-    return StudyFinding(ID, status, title, summary, confidence=Confidence.HIGH)
-
-
-DIAGNOSIS = StudyDiagnosis(ID, "scaling", TITLE, DESCRIPTION, judge)
+DIAGNOSIS = StudyDiagnosis(
+    "evaluation_frequency",
+    "scaling",
+    "Evaluation or output grows with the size of the job",
+    (
+        "Counts how often evaluation, checkpoints and output happen in a run of the same training "
+        "(strong scaling: for each sample; weak scaling: for each step), and looks for counts that "
+        "grow with the size of the job."
+    ),
+    judge,
+    passed="Evaluation and output do not grow with the job",
+)

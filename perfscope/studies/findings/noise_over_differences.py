@@ -1,38 +1,28 @@
 """The noise between repeats is larger than the differences between configurations."""
 
-from perfscope.findings.core.finding import Evidence
+from perfscope.findings.core.finding import Evidence, Quiet, not_applicable
 from perfscope.schema.enums import Confidence, Status
 from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding
 from perfscope.sweep.study.model import Result, Sweep
 
-ID = "noise_over_differences"
 TITLE = "The noise is larger than the differences"
 MOST_NAMED = 5
 
 
-def judge(study: Sweep) -> StudyFinding:
+def judge(study: Sweep) -> StudyFinding | Quiet:
     """Whether the repeats are far enough from each other to hide which configuration is best."""
     noise, measured = study.noise, study.measured
     if len(measured) < 2:
-        return StudyFinding(
-            ID,
-            Status.NOT_APPLICABLE,
-            title=TITLE,
-            summary="Fewer than two configurations were measured.",
-        )
+        return not_applicable("Fewer than two configurations were measured.", Confidence.MEDIUM)
     if study.no_best:
-        return StudyFinding(
-            ID,
-            Status.NOT_APPLICABLE,
-            title=TITLE,
-            summary=f"The configurations are not compared: {study.no_best}.",
+        return not_applicable(
+            f"The configurations are not compared: {study.no_best}.", Confidence.MEDIUM
         )
     if noise.reason:
-        return StudyFinding(
-            ID,
+        return Quiet(
             Status.NOT_MEASURED,
-            title="Whether differences are larger than the noise",
-            summary=f"This is unknown, because {noise.reason}: run the sweep with --repeat 3.",
+            f"This is unknown, because {noise.reason}: run the sweep with --repeat 3.",
+            Confidence.MEDIUM,
             actions=("perfscope sweep --resume --repeat 3 adds the missing repeats.",),
         )
     evidence = (
@@ -41,12 +31,9 @@ def judge(study: Sweep) -> StudyFinding:
     )
     near = [study.result(number) for number in noise.numbers[1:]]
     if not near:
-        return StudyFinding(
-            ID,
+        return Quiet(
             Status.PASS,
-            title="The best configuration stands out from the noise",
-            summary="Its lead over every other configuration is larger than noise explains.",
-            confidence=Confidence.HIGH,
+            "Its lead over every other configuration is larger than noise explains.",
             evidence=evidence,
         )
     return _hidden(study, near, evidence)
@@ -73,7 +60,6 @@ def _hidden(study: Sweep, near: list[Result], evidence: tuple[Evidence, ...]) ->
     else:
         action = "Choose among them by something else, such as memory: they are too close to call."
     return StudyFinding(
-        ID,
         Status.WARN if everyone else Status.INFO,
         title=TITLE if everyone else "Several configurations may be the best",
         summary=summary,
@@ -85,10 +71,12 @@ def _hidden(study: Sweep, near: list[Result], evidence: tuple[Evidence, ...]) ->
 
 
 DIAGNOSIS = StudyDiagnosis(
-    ID,
+    "noise_over_differences",
     "sweep",
     TITLE,
     "Hsu's multiple comparisons with the best over the repeats: which configurations are slower "
     "than the fastest by more than noise explains.",
     judge,
+    passed="The best configuration stands out from the noise",
+    subject="Whether differences are larger than the noise",
 )

@@ -1,6 +1,6 @@
 """A part of the run that more ranks do not shorten, and that bounds what they can give."""
 
-from perfscope.findings.core.finding import Evidence
+from perfscope.findings.core.finding import Evidence, Quiet, not_applicable, not_measured, passed
 from perfscope.schema.enums import Confidence, Status
 from perfscope.schema.scaling import Amdahl
 from perfscope.schema.time import Phase
@@ -10,16 +10,6 @@ from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding
 from perfscope.studies.scaling.scaling import Scaling
 from perfscope.studies.scaling.series import Point
 from perfscope.units import format_seconds, format_share
-
-ID = "serial_phase"
-TITLE = "A serial part limits the speed-up"
-DESCRIPTION = (
-    "Looks in strong scaling for phases whose time does not shrink with the job, and fits Amdahl's "
-    "law to the run time: with a serial share s no size is more than 1/s times as fast."
-)
-REFERENCES = (
-    "G. Amdahl, AFIPS spring joint computer conference, 1967: https://doi.org/10.1145/1465482.1465560",
-)
 
 
 @dataclass(frozen=True)
@@ -40,21 +30,17 @@ class _Serial:
     gained: float
 
 
-def judge(study: Scaling) -> StudyFinding:
+def judge(study: Scaling) -> StudyFinding | Quiet:
     """Whether time that does not shrink takes enough of the largest run to bound it."""
     if len(study.points) < 2:
-        return _quiet(
-            Status.NOT_APPLICABLE, "Runs of a single size cannot show what does not scale."
-        )
+        return not_applicable("Runs of a single size cannot show what does not scale.")
     if not study.growth.is_strong:
         grows = "grows" if study.growth.is_weak else "is uneven"
-        return _quiet(
-            Status.NOT_APPLICABLE,
+        return not_applicable(
             f"Where the work {grows}, no phase is expected to become shorter.",
         )
     if len(study.fitting) < 2 or study.fitting[0] != 0:
-        return _quiet(
-            Status.NOT_MEASURED,
+        return not_measured(
             "Threads share CPUs at all sizes but one, or at the smallest one: what takes long "
             "there may be waiting for a CPU.",
         )
@@ -63,11 +49,11 @@ def judge(study: Scaling) -> StudyFinding:
     law = study.whole.amdahl
     bound = _bound_share(study, law)
     if not serial and bound < thresholds.SERIAL_SHARE_WARN:
-        return _quiet(Status.PASS, "No phase that takes time fails to scale with the ranks.")
+        return passed("No phase that takes time fails to scale with the ranks.")
     worst = max(serial, key=lambda found: found.share) if serial else None
     share = worst.share if worst else bound
     if share < thresholds.SERIAL_SHARE_WARN:
-        return _quiet(Status.PASS, f"What does not scale takes {format_share(share)} of the run.")
+        return passed(f"What does not scale takes {format_share(share)} of the run.")
     return _finding(study, worst, share)
 
 
@@ -142,7 +128,6 @@ def _finding(study: Scaling, worst: _Serial | None, share: float) -> StudyFindin
     alone = worst is not None and worst.ranks == 1 and last.ranks > 1
     who = "one rank does it while the others wait" if alone else "every rank does all of it"
     return StudyFinding(
-        id=ID,
         status=Status.FAIL if share >= thresholds.SERIAL_SHARE_FAIL else Status.WARN,
         title=f"{what} does not scale and limits the speed-up",
         summary=f"{summary}.",
@@ -156,14 +141,25 @@ def _finding(study: Scaling, worst: _Serial | None, share: float) -> StudyFindin
                 "table."
             ),
         ),
-        references=REFERENCES,
         runs=(last.representative.label,),
     )
 
 
-def _quiet(status: Status, summary: str) -> StudyFinding:
-    title = "No serial part limits the speed-up" if status is Status.PASS else TITLE
-    return StudyFinding(ID, status, title, summary, confidence=Confidence.HIGH)
-
-
-DIAGNOSIS = StudyDiagnosis(ID, "scaling", TITLE, DESCRIPTION, judge)
+DIAGNOSIS = StudyDiagnosis(
+    "serial_phase",
+    "scaling",
+    "A serial part limits the speed-up",
+    (
+        "Looks in strong scaling for phases whose time does not shrink with the job, and fits "
+        "Amdahl's law to the run time: with a serial share s no size is more than 1/s times as "
+        "fast."
+    ),
+    judge,
+    passed="No serial part limits the speed-up",
+    references=(
+        (
+            "G. Amdahl, AFIPS spring joint computer conference, 1967: "
+            "https://doi.org/10.1145/1465482.1465560"
+        ),
+    ),
+)

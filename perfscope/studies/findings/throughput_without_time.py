@@ -1,29 +1,20 @@
 """Samples per second that scale while the run does not become shorter."""
 
-from perfscope.findings.core.finding import Evidence
+from perfscope.findings.core.finding import Evidence, Quiet, not_applicable, not_measured, passed
 from perfscope.schema.enums import Confidence, Status
 from perfscope.studies.findings import thresholds
 from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding
 from perfscope.studies.scaling.scaling import Scaling
 
-ID = "throughput_without_time"
-TITLE = "Throughput scales but run time does not"
-DESCRIPTION = (
-    "Compares the speed-up of the throughput that a log shows (samples of a step over its median "
-    "time, or samples per second) with that of the run time: they part where time is lost outside "
-    "of steps, or where every rank trains on all of the data."
-)
 
-
-def judge(study: Scaling) -> StudyFinding:
+def judge(study: Scaling) -> StudyFinding | Quiet:
     """Whether the throughput of the largest size promises what its run time does not keep."""
     if len(study.points) < 2:
-        return _quiet(Status.NOT_APPLICABLE, "Runs of a single size cannot show it.")
+        return not_applicable("Runs of a single size cannot show it.")
     rate, whole = study.throughput[-1], study.whole.values[-1]
     known = [value for value in (rate.step_speedup, rate.speedup) if value is not None]
     if not known or whole.speedup is None:
-        return _quiet(
-            Status.NOT_MEASURED,
+        return not_measured(
             "The samples of a step are not known in every run: report them with "
             "perfscope.step(samples=N), or use a framework that does.",
         )
@@ -37,8 +28,7 @@ def judge(study: Scaling) -> StudyFinding:
             if not study.growth.is_strong and study.growth.basis != "option"
             else ""
         )
-        return _quiet(
-            Status.PASS,
+        return passed(
             f"At the largest size throughput is {shown:.2f} times, and the run "
             f"{whole.speedup:.2f} times as fast.{more}",
         )
@@ -65,7 +55,6 @@ def _finding(study: Scaling, name: str, shown: float, gained: float) -> StudyFin
         else ("Find the part that does not shrink under “Where the time goes”, and fix that.",)
     )
     return StudyFinding(
-        id=ID,
         status=Status.FAIL if shown / gained >= thresholds.TIME_BEHIND_FAIL else Status.WARN,
         title=f"With {size} {name} is {shown:.2f} times as high, but the run is only "
         f"{gained:.2f} times as fast",
@@ -80,9 +69,15 @@ def _finding(study: Scaling, name: str, shown: float, gained: float) -> StudyFin
     )
 
 
-def _quiet(status: Status, summary: str) -> StudyFinding:
-    title = "Throughput and run time scale alike" if status is Status.PASS else TITLE
-    return StudyFinding(ID, status, title, summary, confidence=Confidence.HIGH)
-
-
-DIAGNOSIS = StudyDiagnosis(ID, "scaling", TITLE, DESCRIPTION, judge)
+DIAGNOSIS = StudyDiagnosis(
+    "throughput_without_time",
+    "scaling",
+    "Throughput scales but run time does not",
+    (
+        "Compares the speed-up of the throughput that a log shows (samples of a step over its "
+        "median time, or samples per second) with that of the run time: they part where time is "
+        "lost outside of steps, or where every rank trains on all of the data."
+    ),
+    judge,
+    passed="Throughput and run time scale alike",
+)

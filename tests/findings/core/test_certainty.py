@@ -18,12 +18,12 @@ def finding(
     basis: Basis = Basis.REPLAY,
 ) -> Finding:
     return Finding(
-        name,
         Status.FAIL,
         name,
         ".",
         None if gain_s is None else Gain(gain_s, gain_s / 100, basis=basis, interval_s=interval),
         confidence=Confidence.HIGH,
+        id=name,
     )
 
 

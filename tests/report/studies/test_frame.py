@@ -28,12 +28,12 @@ def document(**changes: Any) -> dict[str, Any]:
     """A study of two runs with one finding of each status that is shown."""
     runs = [made_run(f"{ranks} ranks", focus_s=2.0, work_s=[1.0] * ranks) for ranks in (1, 2)]
     finding = StudyFinding(
-        "late",
         Status.FAIL,
         "Something grows",
         "It grows.",
         actions=("Stop it.",),
         runs=("2 ranks",),
+        id="late",
     )
     built = build(
         "history", runs, verdict=("fail", "It grows."), body=NO_HISTORY, findings=[finding]
