@@ -5,11 +5,13 @@ from typing import Literal
 from perfscope.findings.facts.device_facts import has_accelerators
 from perfscope.metrics.devices.devices import BSC, DevicesResult
 from perfscope.metrics.results import Results
+from perfscope.schema.enums import Account
 from perfscope.schema.run import JudgedEfficiency
 from perfscope.structures import dataclass
-from perfscope.units import format_share
+from perfscope.units import format_seconds, format_share
 
 NS = 1e-9
+HALF = 0.5
 LEAST_SHARE = 0.001
 """A smaller part of the lost time is not named."""
 
@@ -61,6 +63,24 @@ def unwatched(results: Results) -> str:
     return (
         " No accelerator activity was recorded: all of this is about the hosts and says little "
         "about a job that computes on devices."
+    )
+
+
+def mostly(results: Results) -> Account | None:
+    """The account that took more than half of the ranks' time, None where no account did."""
+    largest = max(Account, key=results.ledger.share)
+    return largest if results.ledger.share(largest) > HALF else None
+
+
+def beside(results: Results) -> str:
+    """That most time went into what no saving in the analyzed window can give back."""
+    if mostly(results) is not Account.START_UP:
+        return ""
+    spent_s = int(results.ledger.ns[list(Account).index(Account.START_UP)].sum()) * NS
+    share = format_share(results.ledger.share(Account.START_UP))
+    return (
+        f" Start-up takes longer than everything after it: {format_seconds(spent_s)}, {share} of "
+        "the ranks' time."
     )
 
 

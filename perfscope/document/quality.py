@@ -10,13 +10,14 @@ from perfscope.document.endings import (
     is_of_the_trace,
     speaks_mpi,
 )
+from perfscope.document.headline import mostly
 from perfscope.document.measures import UNLABELED_TARGET
 from perfscope.document.quality_devices import device_checks
 from perfscope.document.unmeasured import unmeasured
 from perfscope.findings.core import wording
 from perfscope.metrics.results import Results
 from perfscope.replay.replay import Replay
-from perfscope.schema.enums import Status
+from perfscope.schema.enums import Account, Status
 from perfscope.schema.findings import QualityRow
 from perfscope.trace.clocks import UNMEASURED, UNSTATED
 from perfscope.trace.model import Format, Rank, Trace
@@ -311,12 +312,24 @@ def _factors_above_one(results: Results) -> str:
     return f"{' and '.join(high)}: a value above 1 means that the clocks or the matching are wrong."
 
 
+TO_NAME_PHASES = (
+    "Without phases, training cannot be told from the rest: name them with "
+    '`with perfscope.phase("train"):`, or tell which functions are which '
+    "(perfscope analyze --phase train='*train*')."
+)
+
+
 def _unlabeled_time(results: Results) -> QualityRow:
     share = results.ledger.unlabeled_share
     detail = (
         f"{format_share(share)} of the ranks' lifetimes is in no phase and no known function; "
         f"the target is at most {format_share(UNLABELED_TARGET)}."
     )
+    if share <= UNLABELED_TARGET and mostly(results) is Account.COMPUTATION:
+        title = "Time is attributed to functions, but most of it to no phase"
+        own = results.trace.format is Format.PERFSCOPE
+        status = Status.WARN if own else Status.INFO  # what others recorded cannot be told now
+        return QualityRow("unlabeled_time", status, title, f"{detail} {TO_NAME_PHASES}")
     if share <= UNLABELED_TARGET:
         return QualityRow("unlabeled_time", Status.PASS, "Nearly all time is attributed", detail)
     advice = (

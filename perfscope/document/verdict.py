@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.document import tensors
 from perfscope.document.damage import spoils_comparison
-from perfscope.document.headline import headline, unwatched
+from perfscope.document.headline import beside, headline, unwatched
 from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.certainty import is_firm
 from perfscope.findings.core.finding import Finding, Gain
@@ -55,6 +55,7 @@ def verdict(
     return Verdict(
         sentence=_preface(damage)
         + _sentence(results, findings, top, told=told, losses=losses)
+        + beside(results)
         + unwatched(results),
         status=_status(results, findings, faults, damage),
         efficiency=headline(results).judged,

@@ -15,8 +15,8 @@ from markupsafe import Markup
 from perfscope.files import replace_file
 from perfscope.registry import members
 from perfscope.report import formats
-from perfscope.report.labels import status_word
 from perfscope.report.sections import ORDER
+from perfscope.report.sections.findings import verdict_word
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.text import (
     bound,
@@ -121,7 +121,7 @@ def render(
 
 def _body(section: Section, context: Context, environment: Environment) -> Context:
     """What the page shows of a section."""
-    absent, takeaway = _summary(**context)
+    absent, takeaway, later = _summary(**context)
     absent = absent if section.is_folded else ""
     template = environment.get_template(section.template)
     return {
@@ -132,13 +132,16 @@ def _body(section: Section, context: Context, environment: Environment) -> Conte
         "absent": absent,
         "takeaway": takeaway,
         "anchor": f"{section.id}-evidence" if section.is_folded and not absent else section.id,
+        "later": later,
         "body": "" if absent else Markup(template.render(context)),
     }
 
 
-def _summary(*, absent: str = "", takeaway: str = "", **_: Any) -> tuple[str, str]:
-    """What of a context is shown where its section is folded."""
-    return absent, takeaway
+def _summary(
+    *, absent: str = "", takeaway: str = "", later: str = "", **_: Any
+) -> tuple[str, str, str]:
+    """What of a context is shown where its section is folded, and what its script asks for."""
+    return absent, takeaway, later
 
 
 def write_report(result: Analysis, path: Path, text: str = "") -> None:
@@ -160,7 +163,7 @@ def write_page(page: str, path: Path) -> None:
 
 
 def _title(result: Analysis) -> str:
-    status, said = status_word(result.verdict.status.value).word, result.verdict.sentence
+    status, said = verdict_word(result).word, result.verdict.sentence
     return shortened(f"{status}: {said}" if said else "perfscope report", TITLE_LENGTH)
 
 

@@ -27,6 +27,9 @@ STATUSES = {
 }
 UNKNOWN_STATUS = StatusWord("–", "Unknown", "none")
 
+MAJOR_FROM, MINOR_BELOW = 0.1, 0.03
+"""Shares of the whole run: a problem weighs what curing it saves."""
+
 GAIN_BASES = {
     Basis.REPLAY: "predicted by replaying the recorded run with the fix applied",
     Basis.UPPER_BOUND: "an upper bound of what this change alone saves",
@@ -87,6 +90,21 @@ def useful_words(useful: str) -> str:
 def status_word(status: object) -> StatusWord:
     """How a status is shown; one that is not in the closed set is shown as unknown."""
     return STATUSES.get(str(status), UNKNOWN_STATUS)
+
+
+def weighed(status: object, share: float | None) -> StatusWord:
+    """How a finding is shown: a problem that costs a fiftieth of the run is not as loud as a half.
+
+    Args:
+        status: of the finding.
+        share: of the run that it costs, None where that is not known.
+    """
+    word = status_word(status)
+    if word is not STATUSES["fail"] or share is None or MINOR_BELOW <= share < MAJOR_FROM:
+        return word
+    if share >= MAJOR_FROM:
+        return StatusWord(word.sign, "Major problem", "fail major")
+    return StatusWord(word.sign, "Minor problem", "fail minor")
 
 
 def band(value: float | None) -> StatusWord:

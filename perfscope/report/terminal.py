@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from perfscope.output import beginning, visible
-from perfscope.report.labels import formula_words, phase_words, status_word
+from perfscope.report.labels import formula_words, phase_words
 from perfscope.report.sections.causes import phase_labels, waiting_sentence
 from perfscope.report.sections.efficiency import metric_of
-from perfscope.report.sections.findings import combined, planned_text, saving_text, wholes
+from perfscope.report.sections.findings import (
+    combined,
+    planned_text,
+    saving_text,
+    weight,
+    wholes,
+)
 from perfscope.report.sections.losses import takeaway
 from perfscope.report.sections.quality import trust_and_doubts
 from perfscope.schema.devices import Devices, NoProfile, SampledGpus
 from perfscope.schema.efficiency import DEVICE_FACTORS
-from perfscope.schema.enums import Basis
 from perfscope.units import counted, format_ratio, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -213,24 +218,25 @@ def _print_ledger(ledger: Sequence[LedgerAccount], console: Console) -> None:
 def _print_top(result: Analysis, console: Console) -> None:
     findings = {finding.id: finding for finding in result.findings}
     named = [findings[name] for name in result.verdict.top if name in findings]
+    of = wholes(result.run)
     for number, finding in enumerate(named, start=1):
         console.print()
-        status = finding.status.value
-        told = f"{number}. {status_word(status).word}: {clean(finding.title)}"
-        line(console, told, style=STATUS_STYLES.get(status, ""))
-        line(console, _gain(finding, wholes(result.run)), indent=3)
-        if finding.actions:
-            line(console, f"First: {clean(finding.actions[0])}", indent=3)
+        _print_finding(finding, number, of, console)
     if together := combined(result.verdict):
         console.print()
         line(console, f"{together}.")
 
 
-def _gain(finding: FindingRow, of: Wholes) -> str:
-    told = saving_text(finding, of)
+def _print_finding(finding: FindingRow, number: int, of: Wholes, console: Console) -> None:
+    """What to do; of those behind the first one, which the verdict tells of, also what is wrong."""
+    told, style = saving_text(finding, of), STATUS_STYLES.get(finding.status.value, "")
+    title = f": {clean(finding.title)}" if number > 1 else ""
+    line(console, f"{number}. {weight(finding).word}{title}", style=style)
+    if told and number > 1:
+        line(console, f"Estimated saving: {told}", indent=3)
     if not told:
-        return "Saving not estimated. " + clean(finding.summary)
-    basis = finding.first_action.gain_basis if finding.first_action else finding.gain_basis
-    words = "upper bound" if basis is Basis.UPPER_BOUND else "replay"
-    planned = f"; {more}" if (more := planned_text(finding.planned)) else ""
-    return f"Estimated saving: {told} ({words}){planned}"
+        line(console, f"Saving not estimated. {clean(finding.summary)}", indent=3)
+    if finding.actions:
+        line(console, f"Next step: {clean(finding.actions[0])}", indent=3)
+    if planned := planned_text(finding.planned):
+        line(console, f"Planned: {planned}", indent=3)

@@ -153,6 +153,20 @@ def test_unlabeled_time() -> None:
     assert "--stack-hz" in row.detail
 
 
+def test_functions_alone_do_not_tell_training_from_the_rest() -> None:
+    builder = TraceBuilder(2, end_s=20.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(1.0)
+        for tick in range(100):
+            rank.stack(1.1 + 0.17 * tick, (("solve", "/home/u/heat.py", 12),))
+        rank.finalize(19.0)
+    own = rows(builder.build())["unlabeled_time"]
+    assert own.status.value == "warn"
+    assert own.title.endswith("most of it to no phase")
+    assert "perfscope.phase" in own.detail
+    assert rows(training_run(Plan(steps=50)))["unlabeled_time"].status.value == "pass"
+
+
 def test_processes_that_never_met() -> None:
     """mpi4py under another MPI's mpirun: each process is rank 0 of 1 while four were started."""
     builder = TraceBuilder(1, end_s=20.0).set(launcher="mpirun (Open MPI)")

@@ -1,5 +1,6 @@
 """The verdict: one sentence, honest sums."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -72,6 +73,18 @@ def test_healthy() -> None:
     )
     assert found["top"] == []
     assert found["combined_gain_s"] is None
+
+
+def test_a_start_that_takes_most_of_the_run_is_told() -> None:
+    def told(init_s: float) -> bool:
+        builder = TraceBuilder(2, end_s=20.0)
+        for number in (0, 1):
+            builder.rank(number).init(init_s).finalize(19.0)
+        sentence = verdict(analyze_trace(builder.build()))["sentence"]
+        return bool(re.search(r" Start-up takes longer .*: .* % of the ranks' time\.$", sentence))
+
+    assert told(15.0)
+    assert not told(5.0)
 
 
 def test_says_when_nothing_can_be_said() -> None:

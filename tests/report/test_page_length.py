@@ -32,7 +32,9 @@ OPENED = """(address => {{
 TOGGLED = "new Promise(done => setTimeout(() => requestAnimationFrame(done), 50))"
 SCROLLABLE = """[...document.querySelectorAll('.scroll')]
   .filter(e => e.scrollWidth > e.clientWidth).length"""
-LINKS = "[...document.querySelectorAll('nav a, .top a, .card a')].map(a => a.getAttribute('href'))"
+LINKS = (
+    "[...document.querySelectorAll('nav a, .first a, .card a')].map(a => a.getAttribute('href'))"
+)
 
 
 def samples() -> Iterator[tuple[str, dict[str, Any]]]:

@@ -6,6 +6,7 @@ import pytest
 
 from perfscope.report import formats
 from perfscope.report.charts import Line, Plot, Segment, band, lines, stacked_bars
+from perfscope.report.labels import weighed
 from perfscope.report.rank_table import ByRank, rank_table
 from perfscope.report.text import (
     LONGEST_TEXT,
@@ -319,3 +320,17 @@ def test_sentences_end_where_another_begins(text: str, count: int) -> None:
 
 def test_a_number_keeps_its_unit() -> None:
     assert bound("11.1 % of 10.3 s in 4 ranks") == "11.1\u00a0% of 10.3\u00a0s in 4 ranks"
+
+
+@pytest.mark.parametrize(
+    ("status", "share", "word"),
+    [
+        ("fail", 0.76, "Major problem"),
+        ("fail", 0.05, "Problem"),
+        ("fail", 0.018, "Minor problem"),
+        ("fail", None, "Problem"),
+        ("warn", 0.76, "Warning"),
+    ],
+)
+def test_a_problem_weighs_what_it_costs(status: str, share: float | None, word: str) -> None:
+    assert weighed(status, share).word == word

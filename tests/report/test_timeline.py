@@ -26,11 +26,23 @@ def section(document: dict[str, Any]) -> str:
 
 
 def given(document: dict[str, Any]) -> dict[str, Any]:
-    """What the script reads."""
-    found = re.search(r'data-timeline="([^"]*)"', section(document))
-    assert found is not None
-    data: dict[str, Any] = json.loads(html.unescape(found[1]))
-    return data
+    """What the script reads: what is drawn at once, with what it looks up at the page's end."""
+    page = build_html(read_known(document)).replace("\xa0", " ")
+    data, later = (
+        json.loads(html.unescape(re.search(pattern, page)[1]))  # type: ignore[index]
+        for pattern in (
+            r'data-timeline="([^"]*)"',
+            r'<template id="timeline-later">([^<]*)</template>',
+        )
+    )
+    assert page.index("<script>") < page.index('<template id="timeline-later"')
+    for level, rows in zip(data["levels"][1:], later["levels"], strict=True):
+        assert level["rows"] is None
+        level["rows"] = rows
+    if data["behind"]:
+        data["behind"]["rows"] = later["behind"]
+    found: dict[str, Any] = data
+    return found
 
 
 def picture(*rows: str, bin_s: float = 1.0, length_s: float = 8.0) -> str:

@@ -154,12 +154,15 @@ def _actions(results: Results, facts: ImbalanceFacts) -> tuple[str, ...]:
             "tells extra work from slow execution."
         ),
     )
+    takes = "they take" if len(facts.heavy) > 1 else "it takes"
+    look = first_look(
+        results, facts, f"a larger share of the data, or a code path that only {takes}"
+    )
+    if facts.edits[0].level is Level.EVEN:
+        does = "do" if len(facts.ranks) - len(facts.heavy) > 1 else "does"
+        look += f" The saving assumes work divided evenly: {others(facts)} then {does} more."
     return (
-        first_look(results, facts, "a larger share of the data, or a code path that only they take")
-        if len(facts.heavy) > 1
-        else first_look(
-            results, facts, "a larger share of the data, or a code path that only it takes"
-        ),
+        look,
         "If samples differ in cost, partition them by estimated cost, not by count.",
         *(more if facts.equal_samples is None else ()),
     )

@@ -257,14 +257,14 @@ def others(facts: ImbalanceFacts) -> str:
 
 
 def place(facts: ImbalanceFacts) -> str:
-    """In which phase or function the excess lies: ` in forward, compute() (train.py:12),`."""
+    """Where the excess lies: ` in compute() (train.py:12), forward phase,`."""
     if not facts.excess or facts.excess[0].seconds <= 0:
         return ""
     top = facts.excess[0]
     where = wording.place(top.where[0]) if top.where else ""
     if not top.phase or not where:
         return f" in {where or top.name}"
-    return f" in {top.name}, {where},"
+    return f" in {where}, {top.name} phase,"
 
 
 def first_look(results: Results, facts: ImbalanceFacts, suspects: str) -> str:
@@ -282,7 +282,7 @@ def first_look(results: Results, facts: ImbalanceFacts, suspects: str) -> str:
         return f"{wording.to_see_functions(results)}: {longer}, and nothing tells in what."
     told = f"{who} {inflected(facts, 'spend')} {format_seconds(top.seconds)} more there than"
     if where := wording.place(top.where[0]) if top.where else "":
-        inside = f" in {top.name}" if top.phase else ""
+        inside = f", {top.name} phase" if top.phase else ""
         return f"Inspect {where}{inside}: {told} {others(facts)}. Check for {suspects}."
     missing = f"{wording.to_see_functions(results)}, to see which function of {top.name} it is"
     return f"{missing}: {told} {others(facts)}. Check for {suspects}."

@@ -2,7 +2,8 @@
 // A box that can scroll is reached with the keyboard while it has something to scroll, and only then.
 (() => {
   "use strict";
-  const root = document.documentElement, held = document.getElementById("held");
+  const root = document.documentElement;
+  const held = () => document.getElementById("held"); // behind the script: it is not there yet
 
   // All are measured before one is changed, and none in a fold that is shut: each would be a layout.
   function fit(part) {
@@ -36,17 +37,17 @@
   addEventListener("afterprint", () => root.classList.remove("summary-only"));
 
   async function unpacked() {
-    const bytes = Uint8Array.from(atob(held.content.textContent), one => one.charCodeAt(0));
+    const bytes = Uint8Array.from(atob(held().content.textContent), one => one.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
     return new Response(stream).blob();
   }
   async function save() {
     const link = document.createElement("a");
     link.href = URL.createObjectURL(await unpacked());
-    link.download = held.dataset.file;
+    link.download = held().dataset.file;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-    return `${held.dataset.file} is saved.`;
+    return `${held().dataset.file} is saved.`;
   }
 
   const tools = document.querySelector(".tools"), status = tools.querySelector("[role=status]");

@@ -12,9 +12,16 @@
   const figure = document.querySelector("[data-timeline]");
   if (!figure) return;
   const data = JSON.parse(figure.dataset.timeline);
+  // The picture is text while scripts run: to make it costs as much as the rest of the page.
+  const still = figure.querySelector("noscript");
+  const picture = () => { if (still.isConnected) still.outerHTML = still.textContent; };
+  addEventListener("beforeprint", picture);
   const canvas = figure.querySelector("canvas");
   const context = canvas.getContext("2d", { alpha: false });
-  if (!context) return;
+  if (!context) {
+    picture();
+    return;
+  }
   const status = document.getElementById("timeline-status");
   const shown = document.getElementById("timeline-window");
   const sums = document.getElementById("timeline-sums");
@@ -22,11 +29,13 @@
   const rows = data.rows.length;
   const pitch = rows <= 4 ? 38 : Math.max(Math.min(26, Math.floor(MOST_HEIGHT / rows)), 5);
   const every = Math.ceil(LABEL_ROOM / pitch); // the labels that have room
-  const levels = data.levels.map(({ bin, rows: texts }) => {
-    let cells = null; // decoded when they are first shown: the finest are most of the page
-    return { bin, get cells() { return (cells ??= texts.map(decoded)); } };
+  let held = null; // the finer levels and what stands behind bins: most of the page, at its end
+  const later = () => (held ??= JSON.parse(document.getElementById("timeline-later").content.textContent));
+  const levels = data.levels.map(({ bin, rows: texts }, place) => {
+    let cells = null; // decoded when they are first shown
+    return { bin, get cells() { return (cells ??= (texts ?? later().levels[place - 1]).map(decoded)); } };
   });
-  const words = timelineWords(data, levels);
+  const words = timelineWords(data, levels, row => (data.behind ? later().behind[row] : ""));
   const least = Math.min(data.length, LEAST_BINS * levels[levels.length - 1].bin);
 
   let from = 0, to = data.length; // the edges, in seconds after the start of what is shown
@@ -50,7 +59,9 @@
   const scale = () => (width - left - RIGHT) / (to - from);
   const timeAt = x => Math.min(Math.max(from + (x - left) / scale(), from), to);
   const rowAt = y => Math.min(Math.max(Math.floor((y - TOP) / pitch), 0), rows - 1);
-  const level = () => levels.find(one => one.bin * scale() <= WIDEST_BIN) ?? levels[levels.length - 1];
+  const isWhole = () => document.readyState !== "loading"; // the finer levels are there
+  const level = () => isWhole()
+    ? levels.find(one => one.bin * scale() <= WIDEST_BIN) ?? levels[levels.length - 1] : levels[0];
 
   // ---- what to show
 
@@ -363,5 +374,6 @@
   const repaint = () => { paint = null; request(); };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
   addEventListener("themechange", repaint);
+  addEventListener("DOMContentLoaded", () => { if (level() !== levels[0]) request(); });
   request();
 })();

@@ -1,5 +1,5 @@
 // What a timeline says in words and as events: moments, lengths, and what is in a stretch of a row.
-const timelineWords = (data, levels) => {
+const timelineWords = (data, levels, codes) => {
   "use strict";
   const { NOBODY, MOST_PARTS, MOST_ROWS, MOST_CELLS, NEARLY, FIRST, LETTERS } = timelineWords;
   const finest = levels[levels.length - 1];
@@ -57,7 +57,6 @@ const timelineWords = (data, levels) => {
   }
 
   // What a rank did at a moment: phase, line, call, and for whom it waited.
-  const codes = row => (data.behind ? data.behind.rows[row] : "");
   function behind(row, time) {
     const at = 2 * Math.min(Math.floor(time / (data.behind?.bin ?? Infinity)), codes(row).length / 2 - 1);
     const [high, low] = [0, 1].map(next => codes(row).charCodeAt(at + next) - FIRST);

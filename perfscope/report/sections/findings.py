@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from perfscope.report.formats import count, evidence, seconds
-from perfscope.report.labels import GAIN_BASES, status_word
+from perfscope.report.labels import GAIN_BASES, StatusWord, status_word, weighed
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
@@ -69,6 +69,22 @@ def _saved(found: Outcome | FirstAction) -> str:
     return "" if found.gain_s is None else f"{at_most}{seconds(found.gain_s)}"
 
 
+def weight(row: Outcome) -> StatusWord:
+    """Its status in words, a problem's by the share of the run that the first action saves."""
+    first = _first(row)
+    share = first.gain_run_share if isinstance(first, (FindingRow, FirstAction)) else None
+    return weighed(row.status.value, share)
+
+
+def verdict_word(result: Analysis) -> StatusWord:
+    """The status of the verdict: a problem's weight is that of the finding that it leads with."""
+    status, top = result.verdict.status.value, result.verdict.top
+    leading = next((row for row in result.findings if row.id in top[:1]), None)
+    if leading is None or result.run.damage or leading.status.value != status:
+        return status_word(status)
+    return weight(leading)
+
+
 def _cost(row: Outcome, of: Wholes) -> str:
     """What the whole fault costs, where its first action saves something else; else ""."""
     return "" if _first(row).gain_s in (None, row.gain_s) else _saving(row, of)
@@ -103,7 +119,7 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
     window = row.window_s or ()
     return {
         "anchor": anchor,
-        "status": status_word(row.status.value),
+        "status": weight(row),
         "title": row.title or row.id,
         "id": row.id,
         "summary": row.summary,

@@ -8,7 +8,7 @@ from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Place, place_of
 from perfscope.schema.analysis import Analysis
-from perfscope.schema.enums import Basis, LossKind, LossPattern
+from perfscope.schema.enums import Account, Basis, LossKind, LossPattern
 from perfscope.schema.losses import LossEntry, Losses
 from perfscope.units import counted
 
@@ -16,6 +16,7 @@ NS = 1e-9
 MOST_SHOWN, MOST_ROWS = 6, 40
 MOST_RANKS = 4
 MOST_TOLD = 3
+LEAST_ELSEWHERE = 0.01  # of the window: less is no contradiction between two figures
 
 
 def _place(entry: LossEntry) -> Place | None:
@@ -77,7 +78,23 @@ def _context(result: Analysis) -> Context:
         "table": replace(whole, id="losses-table", rows=found.entries[:MOST_SHOWN]),
         "whole": None if is_all else whole,
         "extent": _extent(found),
+        "elsewhere": _elsewhere(found),
     }
+
+
+def _elsewhere(found: Losses) -> str:
+    """What the categories and the training efficiency count as training work, and this does not."""
+    own_ns = sum(
+        one.own_ns
+        for one in found.entries
+        if one.account is Account.TRAINING and one.share is not None
+    )
+    if own_ns < LEAST_ELSEWHERE * found.window_ns:
+        return ""
+    return (
+        f"{seconds(own_ns * NS)} of it passed inside training steps: categories and training "
+        "efficiency count that as training."
+    )
 
 
 def takeaway(result: Analysis) -> str:

@@ -7,7 +7,14 @@ from datetime import datetime, timezone
 from perfscope.report.formats import decimal, percent, ratio, seconds, whole_percent
 from perfscope.report.labels import band, formula_words, status_word
 from perfscope.report.sections.efficiency import metric_of
-from perfscope.report.sections.findings import combined, finding_view, overlap, saving_text, wholes
+from perfscope.report.sections.findings import (
+    combined,
+    finding_view,
+    overlap,
+    saving_text,
+    verdict_word,
+    wholes,
+)
 from perfscope.report.sections.ledger import account_views
 from perfscope.report.sections.quality import trust
 from perfscope.report.sections.section import Context, Section
@@ -40,12 +47,13 @@ ACCOUNTS = (
 def _context(result: Analysis) -> Context:
     verdict, command = result.verdict, result.run.command
     named, of, segments = _named(result), wholes(result.run), _segments(result.ledger)
+    top = [finding_view(*one, of) for one in named]
     return {
         "command": [shlex.quote(part) for part in command[:MOST_ARGUMENTS]],
         "arguments_left_out": max(len(command) - MOST_ARGUMENTS, 0),
         "facts": _facts(result.run),
         "verdict": verdict.sentence or "There is no verdict on this run.",
-        "status": status_word(verdict.status.value),
+        "status": verdict_word(result),
         "tiles": _tiles(result),
         "segments": segments,
         "accounts": Table(
@@ -55,7 +63,8 @@ def _context(result: Analysis) -> Context:
             segments,
             has_caption=False,
         ),
-        "top": [finding_view(*one, of) for one in named],
+        "first": top[0] if top else None,
+        "others": top[1:],
         "total": _total(segments, result.run.recorded_ranks),
         "combined": combined(verdict),
         "overlaps": overlap(verdict, result.findings),

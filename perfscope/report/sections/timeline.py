@@ -39,6 +39,7 @@ def _context(result: Analysis) -> Context:
     axis = _axis(found.start_s, found.length_s)
     used = [accounts[letter] for letter in accounts if _is_used(levels, letter)]
     names = [_name(row) for row in ranks]
+    behind = _behind(found.behind, len(ranks), phase_labels(result.phases))
     labels = _labels(ranks)
     coarsest, finest = levels[0], levels[-1]
     shares = [_shares(row) for row in finest.rows]
@@ -61,8 +62,9 @@ def _context(result: Analysis) -> Context:
             list(zip(names, labels, strict=True)),
             levels,
             steps=found.steps,
-            behind=_behind(found.behind, len(ranks), phase_labels(result.phases)),
+            behind=behind and {"bin": behind["bin"], "words": behind["words"]},
         ),
+        "later": _later(levels, behind),
     }
 
 
@@ -167,10 +169,19 @@ def _data(
             "rows": [{"name": name, "label": label} for name, label in ranks],
             "steps": [(number, start_s - axis.start_s) for number, start_s in steps],
             "behind": behind,
-            "levels": [{"bin": level.bin_s, "rows": level.rows} for level in levels],
+            "levels": [
+                {"bin": level.bin_s, "rows": None if place else level.rows}
+                for place, level in enumerate(levels)
+            ],
         },
         separators=(",", ":"),
     )
+
+
+def _later(levels: Sequence[TimelineLevel], behind: Context | None) -> str:
+    """What the script asks for when people look closer, as JSON text; most of a page is this."""
+    held = {"levels": [level.rows for level in levels[1:]], "behind": behind and behind["rows"]}
+    return json.dumps(held, separators=(",", ":"))
 
 
 SECTION = Section("timeline", "Timeline", "timeline.html", _context)

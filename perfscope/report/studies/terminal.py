@@ -49,7 +49,7 @@ def _print_answer(study: Study, console: Console) -> None:
         line(console, told, style=STATUS_STYLES.get(status, ""))
         line(console, row.summary, indent=3)
         if row.actions:
-            line(console, f"First: {clean(row.actions[0])}", indent=3)
+            line(console, f"Next step: {clean(row.actions[0])}", indent=3)
 
 
 def print_table(table: Table, console: Console, *, indent: int = 2) -> None:
