@@ -10,14 +10,13 @@ from perfscope.document.endings import (
     is_of_the_trace,
     speaks_mpi,
 )
-from perfscope.document.headline import mostly
-from perfscope.document.measures import UNLABELED_TARGET
 from perfscope.document.quality_devices import device_checks
+from perfscope.document.quality_phases import phase_checks
 from perfscope.document.unmeasured import unmeasured
 from perfscope.findings.core import wording
 from perfscope.metrics.results import Results
 from perfscope.replay.replay import Replay
-from perfscope.schema.enums import Account, Status
+from perfscope.schema.enums import Status
 from perfscope.schema.findings import QualityRow
 from perfscope.trace.clocks import UNMEASURED, UNSTATED
 from perfscope.trace.model import Format, Rank, Trace
@@ -55,8 +54,7 @@ def quality(results: Results, replay: Replay) -> tuple[QualityRow, ...]:
         *_separate_worlds(trace),
         _endings(trace),
         _clocks(results),
-        _unlabeled_time(results),
-        *_sampled_only(results),
+        *phase_checks(results),
         _replay_error(replay),
         *device_checks(results),
         *_unmeasured(trace),
@@ -310,50 +308,6 @@ def _factors_above_one(results: Results) -> str:
     if not high:
         return ""
     return f"{' and '.join(high)}: a value above 1 means that the clocks or the matching are wrong."
-
-
-TO_NAME_PHASES = (
-    "Without phases, training cannot be told from the rest: name them with "
-    '`with perfscope.phase("train"):`, or tell which functions are which '
-    "(perfscope analyze --phase train='*train*')."
-)
-
-
-def _unlabeled_time(results: Results) -> QualityRow:
-    share = results.ledger.unlabeled_share
-    detail = (
-        f"{format_share(share)} of the ranks' lifetimes is in no phase and no known function; "
-        f"the target is at most {format_share(UNLABELED_TARGET)}."
-    )
-    if share <= UNLABELED_TARGET and mostly(results) is Account.COMPUTATION:
-        title = "Time is attributed to functions, but most of it to no phase"
-        own = results.trace.format is Format.PERFSCOPE
-        status = Status.WARN if own else Status.INFO  # what others recorded cannot be told now
-        return QualityRow("unlabeled_time", status, title, f"{detail} {TO_NAME_PHASES}")
-    if share <= UNLABELED_TARGET:
-        return QualityRow("unlabeled_time", Status.PASS, "Nearly all time is attributed", detail)
-    advice = (
-        " Stack samples (--stack-hz 50, the default) name functions; "
-        '`with perfscope.phase("..."):` names phases.'
-    )
-    if results.trace.format is not Format.PERFSCOPE:
-        advice = " The trace does not contain it; perfscope run records what the ranks do."
-    return QualityRow("unlabeled_time", Status.WARN, "Much time is not attributed", detail + advice)
-
-
-def _sampled_only(results: Results) -> list[QualityRow]:
-    """That nothing marked a phase: seconds of phases, and gains by them, are then estimates."""
-    phases, trace = results.phases, results.trace
-    if not phases or any(phase.source != "sampled" for phase in phases):
-        return []
-    count = sum(int((rank.stacks["tid"] == rank.main_tid).sum()) for rank in trace.ranks)
-    detail = (
-        f"Phases are derived from functions, in {format_count(count)} stack samples: their ends "
-        "are known to about 0.1 s, and shorter phases are seen only by chance. Markers are "
-        "exact: "
-        '`with perfscope.phase("..."):`, `perfscope.step()`.'
-    )
-    return [QualityRow("sampled_only", Status.INFO, "Phases are known from samples only", detail)]
 
 
 def _replay_error(replay: Replay) -> QualityRow:
