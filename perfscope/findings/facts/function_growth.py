@@ -56,7 +56,7 @@ def _of_rank(
         return None
     period = results.focus.length_ns / max(1, _samples(results, rank))
     error = own * np.sqrt(period / np.maximum(wall, period))
-    slowed = _slowed(tables[1].sum(axis=0) - own)
+    slowed = _slowed(own)
     usual = own / slowed
     grows = [
         rises_again(mine, float(wrong.max()))
@@ -81,10 +81,27 @@ def _of_rank(
     )
 
 
-def _slowed(others: Floats) -> Floats:
-    """How many times as long as in the first quarter all other work takes, at least once."""
-    first = np.broadcast_to(others[:, :1], others.shape)
-    found: Floats = np.divide(others, first, out=np.ones_like(others), where=first > 0)
+def _slowed(own: Floats) -> Floats:
+    """How many times as long as in the first quarter the other functions take, at least once.
+
+    That of the usual one, by what they took in the first quarter: of all of them together, one that
+    grows as well would hide that this one grows.
+
+    Args:
+        own: what each function took in each quarter, shape (functions, quarters).
+    """
+    first = own[:, :1]
+    times = np.divide(own, first, out=np.ones_like(own), where=first > 0)
+    found = np.ones_like(own)
+    for place in range(len(own)):
+        weights = np.where(np.arange(len(own)) == place, 0.0, first[:, 0])
+        if not weights.any():
+            continue
+        for quarter in range(1, own.shape[1]):
+            order = np.argsort(times[:, quarter], kind="stable")
+            reached = np.cumsum(weights[order])
+            middle = order[np.searchsorted(reached, reached[-1] / 2)]
+            found[place, quarter] = times[middle, quarter]
     return np.maximum(found, 1.0)
 
 

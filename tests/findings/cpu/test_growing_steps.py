@@ -15,6 +15,7 @@ STEPS = 80
 NOISE = np.random.default_rng(3).uniform(-0.002, 0.002, STEPS)
 FIXED = ("step", "/home/me/train.py", 5)
 GROWING = ("summarize", "/home/me/train.py", 30)
+ALSO = ("compare", "/home/me/train.py", 50)
 
 
 def judged(extra: Callable[[int], float]) -> Finding:
@@ -61,17 +62,22 @@ def test_steps_that_differ_and_do_not_grow(extra: Callable[[int], float]) -> Non
     assert judged(extra).status is Status.PASS
 
 
-def crowded(growing: Callable[[int], float], slowdown: Callable[[int], float]) -> Finding:
+def crowded(
+    growing: Callable[[int], float],
+    slowdown: Callable[[int], float],
+    also: Callable[[int], float] = lambda _: 0.0,
+) -> Finding:
     """Two ranks whose threads wait for CPUs, which makes all work longer; looked at every 5 ms.
 
-    A step is 0.05 s of one function and what is given of another, and then a collective.
+    A step is 0.05 s of one function and what is given of others, and then a collective.
     """
     builder = TraceBuilder(2, end_s=60.0)
     for number in range(2):
         rank = builder.rank(number).init(1.0)
         begin = 1.0
         for step in range(STEPS):
-            parts = (FIXED, 0.05 * slowdown(step)), (GROWING, growing(step) * slowdown(step))
+            work = (FIXED, 0.05), (GROWING, growing(step)), (ALSO, also(step))
+            parts = [(frame, length * slowdown(step)) for frame, length in work]
             end = begin + sum(length for _, length in parts) + 0.01
             rank.step(step, begin, end).op("MPI_Allreduce", end - 0.01, end, comm=0, seq=step)
             for frame, length in parts:
@@ -102,6 +108,13 @@ def test_a_function_that_grows_while_ranks_wait_for_cpus() -> None:
     assert "summarize()" in finding.title
     assert [(one.function, one.file) for one in finding.where] == [GROWING[:2]]
     lost = sum(0.001 * (step - 9.5) * busier(step) for step in range(STEPS))
+    assert finding.gain_s == pytest.approx(lost, rel=0.15)
+
+
+def test_of_two_functions_that_grow_neither_hides_the_other() -> None:
+    finding = crowded(lambda step: 0.002 * step, busier, lambda step: 0.004 * step)
+    assert [one.function for one in finding.where] == [ALSO[0]]
+    lost = sum(0.004 * (step - 9.5) * busier(step) for step in range(STEPS))
     assert finding.gain_s == pytest.approx(lost, rel=0.15)
 
 
