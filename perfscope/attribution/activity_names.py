@@ -197,7 +197,7 @@ SYSTEM_CALLS: dict[Activity, str] = {
         read write pread64 pwrite64 readv writev preadv pwritev open openat openat2 close stat
         lstat fstat newfstatat statx access faccessat faccessat2 getdents getdents64 unlink
         unlinkat rename renameat renameat2 mkdir mkdirat rmdir fsync fdatasync sync syncfs
-        sync_file_range ftruncate fallocate sendfile splice copy_file_range flock io_getevents
+        sync_file_range ftruncate fallocate sendfile splice copy_file_range io_getevents
         io_uring_enter lseek chmod fchmod link symlink readlink msync
     """,
     Activity.NETWORK: """
@@ -206,7 +206,7 @@ SYSTEM_CALLS: dict[Activity, str] = {
     """,
     Activity.LOCK: """
         futex poll ppoll select pselect6 epoll_wait epoll_pwait semop semtimedop msgrcv msgsnd
-        mq_timedreceive rt_sigtimedwait pause rt_sigsuspend read(pipe) readv(pipe) write(pipe)
+        mq_timedreceive rt_sigtimedwait pause rt_sigsuspend flock read(pipe) readv(pipe) write(pipe)
         writev(pipe)
     """,
     Activity.SLEEP: "nanosleep clock_nanosleep",

@@ -10,7 +10,7 @@ from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.stack_rules import NATIVE_FILES
 from perfscope.attribution.timeline import Timeline
 from perfscope.schema.enums import Account, Activity
-from perfscope.trace.model import Trace
+from perfscope.trace.model import Rank, Trace
 
 Ints = npt.NDArray[np.int64]
 
@@ -30,7 +30,10 @@ TRAINING_ACTIVITIES = frozenset(
 )
 
 STANDS_IN = 0.5
-"""Of training work: a program that sleeps longer simulates its work, and sleeping is that work."""
+"""Of training work: a program that sleeps longer simulates its work, and sleeping is that work.
+
+One that waits longer for its own workers has its work done by them.
+"""
 
 IS_TRAINING = np.isin(np.arange(len(INDEX)), [INDEX[account] for account in TRAINING_ACCOUNTS])
 """Which indices of accounts are training work."""
@@ -49,8 +52,26 @@ def not_training(trace: Trace, timelines: Sequence[Timeline]) -> Ints:
     spent = _spent(activity, timelines)
     if spent[ACTIVITIES.index(Activity.SLEEP)] > STANDS_IN * spent.sum():
         training.add(Activity.SLEEP)
+    waited = int(spent[ACTIVITIES.index(Activity.LOCK)])
+    if waited > STANDS_IN * spent.sum() and _has_workers(trace):
+        training.add(Activity.LOCK)
     is_training = np.isin(activity, [ACTIVITIES.index(one) for one in training])
     return np.where(is_training | _in_numeric_functions(trace, activity), -1, activity)
+
+
+def _has_workers(trace: Trace) -> bool:
+    """Whether ranks have processes that work for them, or threads that keep more than a CPU busy.
+
+    A single thread that others wait for sets the pace: that is no training in parallel.
+    """
+    life_ns = sum(rank.end_ns - rank.start_ns for rank in trace.ranks)
+    wanted = sum(_wanted_by_others(rank) for rank in trace.ranks)
+    return wanted > life_ns or any(rank.workers for rank in trace.ranks)
+
+
+def _wanted_by_others(rank: Rank) -> int:
+    """Nanoseconds in which threads beside the main one ran or waited for a CPU."""
+    return sum(one.cpu_ns + one.queue_delay_ns for one in rank.threads if one.tid != rank.main_tid)
 
 
 def _in_numeric_functions(trace: Trace, activity: Ints) -> npt.NDArray[np.bool_]:

@@ -29,15 +29,13 @@ from perfscope.metrics.results import Results
 from perfscope.replay.replay import Replay
 from perfscope.replay.steps import Steps
 from perfscope.schema.enums import LossKind, LossPattern
+from perfscope.trace.operations import code_of
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 SMALL = 0.002
 """Of the time in the focus: smaller entries of a kind are told together."""
-
-MOST_PRICED = 24
-"""Entries of which the replay is asked what they cost, the largest first."""
 
 TAKES_PART = 0.1
 """Of what the rank causes that causes most: one that causes less is not named."""
@@ -62,12 +60,11 @@ def loss_account(results: Results, replay: Replay) -> LossAccount:
         _Making(results, replay, places, own, waits).entries(), SMALL * (life_ns - outside_ns)
     )
     savings = Savings(replay, waits.steps)
-    priced = [_priced(entry, savings) for entry in entries[:MOST_PRICED]]
     return LossAccount(
         life_ns=life_ns,
         window_ns=life_ns - outside_ns,
         training_ns=life_ns - lost_ns,
-        entries=(*priced, *entries[MOST_PRICED:]),
+        entries=tuple(_priced(entry, savings) for entry in entries),
         steps=waits.steps,
     )
 
@@ -154,14 +151,28 @@ class _Making:
     def _table(self, cause: LossCause) -> Floats | None:
         """What a cause costs by step and rank; None where that is not known."""
         steps, waits = self._waits.steps, self._waits
-        if steps is None or cause.kind in (LossKind.OUTSIDE, LossKind.COMMUNICATION, *HELD_UP):
+        if steps is None or cause.kind in (LossKind.OUTSIDE, *HELD_UP):
             return None
         shape = steps.count, len(self._numbers)
+        if cause.kind is LossKind.COMMUNICATION:
+            return self._in_calls(cause.operation, steps, shape)
         indices = [place for place, one in enumerate(waits.causes) if one == cause]
         table = waits.cells.table(np.isin(waits.cells.cause, indices), shape)
         if own := self._work.get(cause):
             table = table + own.table(np.ones(len(own.ns), np.bool_), shape)
         return table
+
+    def _in_calls(self, operation: str, steps: Steps, shape: tuple[int, int]) -> Floats | None:
+        """What calls of an operation take of which nobody knows for whom they wait."""
+        starts = self._results.steps.starts_ns[:: steps.size]
+        if not operation or len(starts) != steps.count:
+            return None
+        pool = self._results.waits.pool
+        here = np.flatnonzero((pool.op == code_of(operation)) & (pool.enter >= starts[0]))
+        step = np.searchsorted(starts, pool.enter[here], side="right") - 1
+        ns = (pool.exit - pool.enter)[here].astype(np.float64)
+        cells = Cells(step, pool.rank[here].astype(np.int64), np.zeros_like(step), ns)
+        return cells.table(np.ones(len(ns), np.bool_), shape)
 
 
 def _by_cause(waits: Waited, ranks: int) -> dict[LossCause, tuple[int, Floats]]:

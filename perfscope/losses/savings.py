@@ -14,7 +14,7 @@ from perfscope.replay.model import Edit, Level, RefusedEditError
 from perfscope.replay.program import Floats, Program, segment_lengths
 from perfscope.replay.replay import Replay
 from perfscope.replay.steps import Steps
-from perfscope.schema.enums import Activity, Basis, LossKind, LossPattern
+from perfscope.schema.enums import Basis, LossKind, LossPattern
 from perfscope.trace.operations import code_of
 
 NS = 1e-9
@@ -29,18 +29,6 @@ BY_TURNS = (LossPattern.VARYING, LossPattern.SYSTEM, LossPattern.ALTERNATING)
 
 CHAINED = 0.25
 """Of what dealing work out should save by the waiting for it; less where a result is needed."""
-
-GOES_WHOLLY = frozenset(
-    {
-        *(Activity.GARBAGE_COLLECTION, Activity.DATA_PREPARATION, Activity.NETWORK),
-        *(Activity.LOGGING, Activity.DEBUGGING, Activity.COMPILING),
-    }
-)
-"""What a real change takes out of the steps altogether: it is done before or beside them, or never.
-
-Of other activities a part remains: a loop over arrays takes time in the library, too, files are
-opened once, and what sleeps may have to wait for something.
-"""
 
 NOT_KNOWN = "nothing is known of this time, so that nothing can be taken away"
 NOT_IN_WINDOW = "it lies outside the focus of analysis, which is what is replayed"
@@ -64,8 +52,6 @@ class Savings:
             return self._without_transfer(program, entry.cause.operation)
         if entry.pattern is LossPattern.SERIAL and kind is LossKind.WAITING:
             return self.without_turns(entry.ns)
-        if (activity := entry.cause.activity) is not None:
-            return self.without_activity(activity, edits_of(entry))
         if entry.without or entry.pattern in (*BY_TURNS, LossPattern.CHAINED):
             return self.bound(edits_of(entry))
         return self.replayed(edits_of(entry))
@@ -89,13 +75,6 @@ class Savings:
             isinstance(found := self.replayed(edits), Saving) and found.seconds < little_s
             for edits in ([where], [where, Edit(level=Level.SHARED)])
         )
-
-    def without_activity(
-        self, activity: Activity, edits: Sequence[Edit], *, after: Sequence[Edit] = ()
-    ) -> Saving | NoSaving:
-        """What it saves to leave an activity out; a bound where a real change leaves some of it."""
-        find = self.replayed if activity in GOES_WHOLLY else self.bound
-        return find(edits, after=after)
 
     def _untold(self, entry: Entry) -> str:
         """Why nothing can be said of an entry; "" where something can."""

@@ -127,6 +127,7 @@ def test_a_system_call_tells_what_no_name_does() -> None:
     assert activity(LOOP, OWN, native(".qwertz"), call("clock_nanosleep")) is Activity.SLEEP
     assert activity(LOOP, OWN, native("quokka.hop"), call("wait4")) is Activity.SUBPROCESS
     assert activity(LOOP, OWN, native("quokka.hop"), call("futex")) is Activity.LOCK
+    assert activity(LOOP, OWN, call("flock")) is Activity.LOCK
 
 
 def test_a_library_that_waits_for_its_own_threads_still_computes() -> None:

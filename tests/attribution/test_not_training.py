@@ -2,6 +2,7 @@
 
 from perfscope.attribution.activities import ACTIVITIES
 from perfscope.attribution.not_training import not_training
+from perfscope.metrics.compute import compute
 from perfscope.schema.enums import Activity
 from tests.support.trace_builder import FrameLike, TraceBuilder
 
@@ -9,6 +10,7 @@ DIFFUSE = ("diffuse", "/home/me/train.py", 24)
 NEXT_LINE = ("diffuse", "/home/me/train.py", 25)
 TOKENIZE = ("tokenize", "/home/me/train.py", 40)
 TENSOR = ("numpy.ndarray.dot", "<built-in>", 0)
+WAIT = ("_thread.lock.acquire", "<built-in>", 0)
 COLLECT = ("gc.collect", "<built-in>", 0)
 
 
@@ -26,3 +28,27 @@ def test_python_of_a_function_that_computes_is_no_loss() -> None:
 
 def test_where_no_leaf_is_recorded_python_may_all_be_numeric() -> None:
     assert shown([DIFFUSE], [TOKENIZE]) == [None, None]
+
+
+def waits_for(share: float, *, workers: int = 0, threads: int = 0) -> bool:
+    """Whether waiting for a lock is a loss to a rank that does so for a share of its 10 s.
+
+    It may have worker processes, or threads each of which keeps a CPU busy.
+    """
+    builder = TraceBuilder(1, end_s=10.0)
+    rank = builder.rank(0).set(workers=[{"pid": 7 + one} for one in range(workers)])
+    for one in range(threads):
+        rank.thread("worker", tid=100 + one, cpu_s=10.0)
+    for tick in range(100):
+        rank.stack(0.1 * tick + 0.05, [DIFFUSE, WAIT if tick < 100 * share else TENSOR])
+    results = compute(builder.build())
+    assert results.not_training is not None
+    return bool(results.not_training[0] >= 0)
+
+
+def test_who_waits_for_own_workers_most_of_the_time_has_its_work_done_by_them() -> None:
+    assert waits_for(0.8)
+    assert waits_for(0.8, threads=1), "a single thread sets the pace"
+    assert waits_for(0.3, workers=2), "the rank works itself"
+    assert not waits_for(0.8, workers=2)
+    assert not waits_for(0.8, threads=2)

@@ -71,15 +71,27 @@ def _identity(entry: Entry) -> str:
         return f"lost_to_{cause.activity.value}"
     if cause.kind is LossKind.WAITING and entry.pattern is not None:
         return f"lost_to_{entry.pattern.value}_waiting"
-    if cause.kind is LossKind.COMMUNICATION and is_one_sided(cause.operation):
-        return "lost_to_one_sided_communication"
+    if cause.kind is LossKind.COMMUNICATION:
+        return _of_calls(entry)
     return "lost_to_transfer" if cause.kind is LossKind.TRANSFER else ""
 
 
-def is_one_sided(operation: str) -> bool:
-    """Whether a call is one-sided: what of it is waiting for another rank is not known."""
+def _of_calls(entry: Entry) -> str:
+    """What calls are that are told by their class; "" of others, which have diagnoses of their own.
+
+    Communicators are made by most programs before the steps: only what is made in them is lost.
+    """
+    found = class_of(entry.cause.operation)
+    if found is OperationClass.ONE_SIDED:
+        return "lost_to_one_sided_communication"
+    is_in_steps = found is OperationClass.COMMUNICATOR and entry.pattern is not None
+    return "lost_to_communicators" if is_in_steps else ""
+
+
+def class_of(operation: str) -> OperationClass | None:
+    """The class of an operation; None unknown."""
     found = BY_NAME.get(operation)
-    return found is not None and found.cls is OperationClass.ONE_SIDED
+    return found.cls if found else None
 
 
 def _saving(entries: Sequence[Entry], savings: Savings, after: Sequence[Edit]) -> Saving | NoSaving:
@@ -90,11 +102,11 @@ def _saving(entries: Sequence[Entry], savings: Savings, after: Sequence[Edit]) -
         return NoSaving("") if first.cause.kind is LossKind.WAITING else by_time(entries)
     if first.cause.kind is LossKind.TRANSFER:
         return savings.bound([Edit(factor=1.0, network=FASTEST)], after=after)
-    if (activity := first.cause.activity) is not None:
+    if first.cause.activity is not None:
         edits = dict.fromkeys(
             replace(edit, ranks=None) for one in entries for edit in edits_of(one)
         )
-        return savings.without_activity(activity, list(edits), after=after)
+        return savings.replayed(list(edits), after=after)
     if first.pattern is LossPattern.SERIAL:
         return savings.without_turns(sum(one.ns for one in entries), after)
     if first.pattern in (LossPattern.ALTERNATING, LossPattern.CHAINED):

@@ -1,10 +1,11 @@
 """What is said of losses that no diagnosis explains: titles, what to look at, what to change."""
 
 from perfscope.findings.core.wording import capitalized, place, ranks
-from perfscope.findings.losses.groups import Group
+from perfscope.findings.losses.groups import Group, class_of
 from perfscope.losses.entry import Entry
 from perfscope.schema.enums import Activity, LossKind, LossPattern
 from perfscope.trace.model import Frame
+from perfscope.trace.operations import OperationClass
 from perfscope.units import format_share
 
 OF_ACTIVITY: dict[Activity, tuple[str, str]] = {
@@ -134,12 +135,25 @@ OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
 }
 """By pattern of waiting: what is seen, and what to change."""
 
-ONE_SIDED_ACTION = (
-    "Issue all gets and puts of a step before one flush or unlock, instead of completing each of "
-    "them; fetch neighboring data by one call, or with a derived datatype. "
-    "Fences and other calls that synchronize also wait for late ranks, which the recording does "
-    "not tell apart: check that the ranks work equally long before them."
-)
+OF_CALLS: dict[OperationClass, tuple[str, str]] = {
+    OperationClass.ONE_SIDED: (
+        "One-sided communication",
+        (
+            "Issue all gets and puts of a step before one flush or unlock, instead of completing "
+            "each of them; fetch neighboring data by one call, or with a derived datatype. "
+            "Fences and other calls that synchronize also wait for late ranks, which the recording "
+            "does not tell apart: check that the ranks work equally long before them."
+        ),
+    ),
+    OperationClass.COMMUNICATOR: (
+        "Making and freeing communicators",
+        (
+            "Make communicators before the steps and keep them: all members of the old one meet "
+            "in each of these calls."
+        ),
+    ),
+}
+"""By class of calls of which the waiting is not told apart: what they are, and what to change."""
 
 TRANSFER_ACTION = (
     "Send less often and less: fuse small messages, use a smaller number type, overlap transfer "
@@ -160,22 +174,36 @@ def title(group: Group, window_ns: int, meeting: Frame | None = None) -> str:
     where = place(first.frame)
     seen = f", mostly in {where}" if where else ""
     if first.cause.activity is not None:
-        what, _ = OF_ACTIVITY[first.cause.activity]
         who = f" on {ranks(group.ranks)}" if len(group.ranks) == 1 else ""
-        return f"{what} takes {share} of the analyzed window{who}{seen}"
+        return f"{named(group)} takes {share} of the analyzed window{who}{seen}"
     if first.cause.kind is LossKind.COMMUNICATION:
         inside = f" in {place(meeting)}" if place(meeting) else ""
         told = f", mostly {first.cause.operation}{inside}"
-        return f"One-sided communication takes {share} of the analyzed window{told}"
+        return f"{named(group)} takes {share} of the analyzed window{told}"
     if first.cause.kind is LossKind.TRANSFER:
         operation = next((one.cause.operation for one in group.entries if one.cause.operation), "")
         inside = f", mostly in {operation}" if operation else ""
         return f"Moving data takes {share} of the analyzed window{inside}"
-    assert first.pattern is not None
-    told, _ = OF_PATTERN[first.pattern]
     if met := place(meeting):
         seen = f", mostly in {met}{f', for {where}' if where else ''}"
-    return f"{_of_ranks(told, group.ranks)} for {share} of the analyzed window{seen}"
+    return f"{named(group)} for {share} of the analyzed window{seen}"
+
+
+def named(group: Group) -> str:
+    """What is lost, in a few words."""
+    first = group.entries[0]
+    if first.cause.activity is not None:
+        return OF_ACTIVITY[first.cause.activity][0]
+    if first.cause.kind is LossKind.COMMUNICATION:
+        return OF_CALLS[_class_of(first)][0]
+    assert first.pattern is not None
+    return _of_ranks(OF_PATTERN[first.pattern][0], group.ranks)
+
+
+def _class_of(entry: Entry) -> OperationClass:
+    found = class_of(entry.cause.operation)
+    assert found is not None
+    return found
 
 
 def _of_ranks(told: str, causing: tuple[int, ...]) -> str:
@@ -192,7 +220,7 @@ def action(group: Group) -> str:
     if first.cause.activity is not None:
         return OF_ACTIVITY[first.cause.activity][1]
     if first.cause.kind is LossKind.COMMUNICATION:
-        return ONE_SIDED_ACTION
+        return OF_CALLS[_class_of(first)][1]
     if first.cause.kind is LossKind.TRANSFER or first.pattern is None:
         return TRANSFER_ACTION
     return OF_PATTERN[first.pattern][1]

@@ -126,16 +126,35 @@ def test_one_sided_calls_are_told_though_the_run_cannot_be_replayed() -> None:
     assert found.gain_basis is Basis.UPPER_BOUND
 
 
+def test_communicators_are_told_that_are_made_in_the_steps() -> None:
+    """40 ms of each step of 100 ms, and none of the 2 s before all steps."""
+    making = [("main", "/job/train.py", 40), ("group_for", "/job/train.py", 17)]
+
+    def found(*, in_steps: bool) -> dict[str, Finding]:
+        builder = TraceBuilder(2, end_s=6.0 + 0.1 * STEPS)
+        for number in range(2):
+            rank = builder.rank(number).init(1.0).finalize(3.5 + 0.1 * STEPS)
+            rank.op("MPI_Comm_split", 1.0, 3.0).stack(2.0, making)
+            for step in range(STEPS):
+                begin = 3.0 + 0.1 * step
+                if in_steps:
+                    rank.op("MPI_Comm_split", begin, begin + 0.04).stack(begin + 0.02, making)
+                rank.op("MPI_Allreduce", begin + 0.098, begin + 0.0999)
+                rank.step(step, begin, begin + 0.1)
+        return analyze_trace(builder.build()).findings
+
+    told = found(in_steps=True)["lost_to_communicators"]
+    assert told.status.is_fault
+    assert told.title.endswith("mostly MPI_Comm_split in group_for() (train.py:17)")
+    assert told.gain_s == pytest.approx(0.04 * STEPS + 2.0, rel=0.05)
+    assert "lost_to_communicators" not in found(in_steps=False)
+
+
 @pytest.mark.parametrize(
-    ("doing", "identity", "basis"),
-    [
-        ("gc.collect", "lost_to_garbage_collection", Basis.REPLAY),  # need not be done at all
-        ("time.sleep", "lost_to_sleep", Basis.UPPER_BOUND),  # what it waits for may take as long
-    ],
+    ("doing", "identity"),
+    [("gc.collect", "lost_to_garbage_collection"), ("time.sleep", "lost_to_sleep")],
 )
-def test_what_leaves_the_steps_altogether_is_no_bound(
-    doing: str, identity: str, basis: Basis
-) -> None:
+def test_what_an_activity_costs_is_replayed(doing: str, identity: str) -> None:
     """20 ms of each step of 100 ms."""
     main = ("main", "/job/train.py", 40)
     builder = TraceBuilder(2, end_s=3.0 + 0.1 * STEPS)
@@ -149,7 +168,7 @@ def test_what_leaves_the_steps_altogether_is_no_bound(
             rank.op("MPI_Allreduce", begin + 0.095, begin + 0.0999, seq=step)
             rank.step(step, begin, begin + 0.1)
     found = analyze_trace(builder.build()).findings[identity]
-    assert found.gain_basis is basis
+    assert found.gain_basis is Basis.REPLAY
     assert found.gain_s == pytest.approx(0.02 * STEPS, rel=0.1)
     assert found.gain_interval_s is not None
 
