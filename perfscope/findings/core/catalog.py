@@ -9,7 +9,7 @@ from perfscope.findings.core.certainty import NOTHING_S, as_sure_as_its_interval
 from perfscope.findings.core.diagnosis import Diagnosis
 from perfscope.findings.core.finding import Finding, broken, settled
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.losses.idle import told_by_their_cause
+from perfscope.findings.losses.once import told_by_their_cause, told_once
 from perfscope.findings.losses.unclaimed import unclaimed
 from perfscope.metrics.results import Results
 from perfscope.progress import counted, stage
@@ -39,6 +39,7 @@ def run_all(run: Facts, *, catalog: Sequence[Diagnosis] | None = None) -> tuple[
         stage("pricing what else was lost")
         found = list(told_by_their_cause(run, found))
         found += [_with_assumptions(one, run.replay) for one in unclaimed(run, found)]
+        found = list(told_once(run, found))
     return tuple(found)
 
 

@@ -1,8 +1,17 @@
-"""A rank that is late because it does nothing: told by what it waits for, once."""
+"""One lost second is told once, and by what rules other causes out."""
+
+from dataclasses import replace
 
 from perfscope.attribution.stack_rules import BUILT_IN
 from perfscope.findings.core.finding import Finding
+from perfscope.findings.core.gain import price
+from perfscope.findings.facts.facts import Facts
+from perfscope.findings.losses.once import told_once
+from perfscope.metrics.compute import compute
+from perfscope.replay.model import Edit
+from perfscope.replay.segments import SegmentReplay
 from perfscope.schema.enums import Status
+from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import FrameLike, TraceBuilder
 
@@ -14,6 +23,10 @@ FETCHING = ("fetch", "/job/train.py", 12)
 
 
 def found(doing: FrameLike, *, once_s: float = 0.0) -> dict[str, Finding]:
+    return analyze_trace(late(doing, once_s=once_s)).findings
+
+
+def late(doing: FrameLike, *, once_s: float = 0.0) -> Trace:
     """Two ranks with equal work; rank 1 does something before it in each step, and rank 0 waits.
 
     Or once: before the work of the step in the middle, and for so long.
@@ -37,7 +50,7 @@ def found(doing: FrameLike, *, once_s: float = 0.0) -> dict[str, Finding]:
         begin = end
     for rank in ranks:
         rank.finalize(begin)
-    return analyze_trace(builder.build()).findings
+    return builder.build()
 
 
 def faults(findings: dict[str, Finding]) -> set[str]:
@@ -67,3 +80,20 @@ def test_a_sleep_that_comes_once_leaves_the_finding_about_the_rank() -> None:
     findings = found(("time.sleep", BUILT_IN, 0), once_s=6.0)
     assert "lost_to_sleep" not in findings
     assert faults(findings)
+
+
+def test_of_findings_about_the_same_seconds_the_smaller_one_is_quiet() -> None:
+    run = Facts(results := compute(late(("numpy.linalg.svd", BUILT_IN, 0))), SegmentReplay(results))
+    late_work = Edit(function=FETCHING[:2], ranks=(1,))
+    most = finding_of(run, "most", late_work)
+    same = finding_of(run, "same", replace(late_work, factor=0.2))
+    part = finding_of(run, "part", replace(late_work, factor=0.7))
+    told = {one.id: one for one in told_once(run, [same, most, part])}
+    assert {name for name, one in told.items() if one.status.is_fault} == {"most", "part"}
+    assert told["same"].overlaps == ("most",)
+    assert told["same"].gain is None
+
+
+def finding_of(run: Facts, name: str, edit: Edit) -> Finding:
+    gain = price(run.results, run.replay, [edit], bound_s=0.0)
+    return Finding(id=name, status=Status.FAIL, title=name, summary="", gain=gain)

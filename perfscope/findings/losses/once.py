@@ -1,0 +1,105 @@
+"""One lost second is told by one finding: another cause named for the same seconds is quiet."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from perfscope.findings.core.finding import Finding
+from perfscope.findings.facts.facts import Facts
+from perfscope.findings.losses import words
+from perfscope.findings.losses.groups import Group, groups
+from perfscope.findings.losses.unclaimed import LEFT, WORTH, unclaimed
+from perfscope.losses.entry import Entry, Saving
+from perfscope.losses.savings import Savings
+from perfscope.replay.model import Edit
+from perfscope.schema.enums import Activity, LossPattern, Status
+
+NOTHING_DONE = (Activity.SLEEP, Activity.LOCK, Activity.NETWORK, Activity.SUBPROCESS)
+"""What no other rank can take over a part of, and no faster CPU shortens."""
+
+
+def told_by_their_cause(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings; those whose seconds have a cause that rules out their remedy claim nothing.
+
+    A rank that sleeps, or waits for a lock, a service or a process, is late, and others wait for
+    it: dealing its work out, or making it as fast as the others, is no remedy. What others need
+    before they go on is no evaluation, and none of it can be left to them meanwhile. The loss
+    account has a finding of its own for that time, with all that it costs.
+    """
+    if not run.replay.available:
+        return tuple(findings)
+    savings = Savings(run.replay, run.losses.steps)
+    worth_s = WORTH * run.results.focus.length_ns * 1e-9
+    entries = [one for one in run.losses.entries if _rules_out(one)]
+    causes = [one for one in groups(entries, savings) if one.saving.seconds >= worth_s]
+    quiet = [_with_cause(one, causes, savings) for one in findings]
+    if all(one is before for one, before in zip(quiet, findings, strict=True)):
+        return tuple(findings)
+    told = {one.id for one in unclaimed(run, quiet) if one.status.is_fault}
+    return tuple(
+        one if one is before or one.overlaps[-1] in told else before
+        for one, before in zip(quiet, findings, strict=True)
+    )
+
+
+def _rules_out(entry: Entry) -> bool:
+    """Whether the cause of an entry leaves no other remedy than its own."""
+    return entry.cause.activity in NOTHING_DONE or entry.pattern is LossPattern.CHAINED
+
+
+def _with_cause(finding: Finding, causes: Sequence[Group], savings: Savings) -> Finding:
+    if not finding.status.is_fault or not finding.edits:
+        return finding
+    for cause in causes:
+        if _is_left(finding, _without(cause), savings):
+            continue
+        return _told_only(finding, cause.id, words.named(cause))
+    return finding
+
+
+def _without(cause: Group) -> tuple[Edit, ...]:
+    """All that is about a cause taken away, of which its remedy may leave a part."""
+    return tuple(replace(one, factor=0.0) for one in cause.saving.edits)
+
+
+def _is_left(finding: Finding, after: Sequence[Edit], savings: Savings) -> bool:
+    """Whether most of what a finding is worth is still there after a change."""
+    left = savings.replayed(finding.edits, after=after)
+    return not isinstance(left, Saving) or left.seconds > LEFT * (finding.gain_s or 0.0)
+
+
+def told_once(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings; of two that are about the same seconds the one that is worth less is quiet.
+
+    They are where the change of either leaves less than half of what the other is worth. Where it
+    does so one way only, one is a part of the other, and both are told.
+    """
+    if not run.replay.available:
+        return tuple(findings)
+    savings = Savings(run.replay, run.losses.steps)
+    loud = [one for one in findings if one.status.is_fault and one.edits]
+    loud.sort(key=lambda one: -(one.gain_s or 0.0))
+    kept: list[Finding] = []
+    quiet: dict[str, Finding] = {}
+    for one in loud:
+        same = next((other for other in kept if _is_same(one, other, savings)), None)
+        if same is None:
+            kept.append(one)
+        else:
+            quiet[one.id] = _told_only(one, same.id, same.title)
+    return tuple(quiet.get(one.id, one) for one in findings)
+
+
+def _is_same(one: Finding, other: Finding, savings: Savings) -> bool:
+    return not _is_left(one, other.edits, savings) and not _is_left(other, one.edits, savings)
+
+
+def _told_only(finding: Finding, identity: str, title: str) -> Finding:
+    said = f"Most of this time has a finding of its own: {title[:1].lower()}{title[1:]}."
+    return replace(
+        finding,
+        status=Status.INFO,
+        gain=None,
+        first=None,
+        summary=f"{finding.summary} {said}",
+        overlaps=(*finding.overlaps, identity),
+    )
