@@ -320,6 +320,12 @@ def _withheld(tree: DeviceFactors, reason: str) -> DeviceFactors:
 def _offload(prepared: Prepared) -> Metric:
     """U / (U + time in calls of the devices' runtime), U being the host's other work."""
     focus, useful, runtime = prepared.focus, 0, 0
+    users = [rank.devices for rank in prepared.trace.ranks if rank.devices is not None]
+    reason = prepared.trace.not_recorded.get("communication")
+    if reason is None and not any(len(activity.runtime) for activity in users):
+        reason = "the files hold no call of the devices' runtime"
+    if reason is not None:
+        return Metric(None, "ratio", reason, formula=TALP)
     window = (focus.start_ns, focus.end_ns)
     for rank, timeline in zip(prepared.trace.ranks, prepared.timelines, strict=True):
         if rank.devices is None:

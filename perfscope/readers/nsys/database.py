@@ -55,3 +55,27 @@ class ExportDatabase(Database):
     def processes(self, table: str, column: str, whole: Sequence[str] = ()) -> set[int]:
         """The processes that a column of serialized ids names, in rows with these whole numbers."""
         return self.different(table, column, _process(column), whole)
+
+    def call_sums(self, table: str, pid: int) -> Iterator[tuple[int, int, float, float, int]]:
+        """What a process spent in each call that a table names: outermost ones, by number of name.
+
+        Args:
+            table: its name; it has `start`, `end`, `globalTid` and `nameId`.
+            pid: the process.
+
+        Returns:
+            For each call its name, how often, ns on the main thread, ns on others, the longest.
+        """
+        needed = ("start", "end", "globalTid", "nameId")
+        length, thread = 'max("end" - "start", 0)', '("globalTid" & 16777215)'
+        told = (
+            f'"nameId", count(*), total(CASE WHEN {thread} = {pid:d} THEN {length} ELSE 0 END), '
+            f"total(CASE WHEN {thread} = {pid:d} THEN 0 ELSE {length} END), max({length})"
+        )
+        known = self.columns(table)
+        whole = " AND ".join(map(is_whole, needed))
+        outermost = '("nestingLevel" IS NULL OR "nestingLevel" = 0)'
+        where = f"{whole} AND {_process('globalTid')} = {pid:d}"
+        if "nestingLevel" in known:
+            where += f" AND {outermost}"
+        yield from self._select(table, known, told, f'{where} GROUP BY "nameId"', needed)

@@ -12,9 +12,11 @@ from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.kineto.file import KinetoContents, Part
 from perfscope.readers.kineto.made import contents_from
 from perfscope.readers.kineto.reader import Form, joined, read_each
-from perfscope.readers.nsys import events
+from perfscope.readers.nsys import events, system_calls
 from perfscope.readers.nsys.database import ExportDatabase, pid_of
 from perfscope.readers.nsys.events import Export
+from perfscope.readers.nsys.system_calls import SystemCall
+from perfscope.structures import dataclass
 from perfscope.trace.model import Format, Trace
 from perfscope.units import counted
 
@@ -47,9 +49,11 @@ def open_nsys(paths: Sequence[Path], options: ReadOptions) -> Trace:
         UnreadableInputError: none of them can be read, or they are of several runs.
     """
     read, notes = read_each(paths, _read)
-    files = [one for contents, _ in read for one in contents]
-    notes += [note for _, said in read for note in said]
+    files = [one for found in read for one in found.processes]
+    notes += [note for found in read for note in found.notes]
     trace = joined(files, notes, paths, options, NSYS)
+    called = [call for found in read for call in found.called]
+    trace.tool_reports += system_calls.told(trace, called, paths[0])
     trace.notes += _doubts_on_world(trace)
     if len(trace.ranks) > 1 and not any(len(rank.operations) for rank in trace.ranks):
         trace.not_recorded = {**trace.not_recorded, "communication": NO_MPI}
@@ -67,8 +71,16 @@ def _doubts_on_world(trace: Trace) -> list[str]:
     return ["The ranks made other collectives than each other: who waited for whom is not told."]
 
 
-def _read(path: Path) -> tuple[list[KinetoContents], list[str]]:
-    """What each rank of a file did, and what is to be said of the file."""
+@dataclass(frozen=True)
+class _File:
+    """What each rank of a file did, its calls of the system, and what is to be said of the file."""
+
+    processes: list[KinetoContents]
+    called: list[SystemCall]
+    notes: list[str]
+
+
+def _read(path: Path) -> _File:
     with ExportDatabase(path) as database:
         ranks = _ranks(database)
         export = Export(
@@ -94,7 +106,8 @@ def _read(path: Path) -> tuple[list[KinetoContents], list[str]]:
         lost = sum(database.lost(table, events.TIMES) for table in events.DEVICE_TABLES)
         if lost:
             notes.append(f"{path.name}: left out {counted(lost, 'event')} without a usable time.")
-        return found, notes
+        called = [call for pid in chosen for call in system_calls.system_calls(export, pid)]
+        return _File(found, called, notes)
 
 
 def _contents(path: Path, export: Export, pid: int, *, is_alone: bool) -> KinetoContents:
@@ -172,6 +185,7 @@ READER = Reader(
         waits="collectives",
         phases="NVTX ranges, steps by their names",
         devices="yes",
+        resources="time in calls of the operating system, by rank",
         clock="yes",
     ),
     joins=True,

@@ -10,6 +10,7 @@ CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
 COPIES = "CUPTI_ACTIVITY_KIND_MEMCPY"
 COLLECTIVES = "MPI_COLLECTIVES_EVENTS"
 RANGES = "NVTX_EVENTS"
+SYSTEM_CALLS = "OSRT_API"
 COLUMNS = {
     "StringIds": "id value",
     "TARGET_INFO_SESSION_START_TIME": "utcEpochNs",
@@ -24,6 +25,7 @@ COLUMNS = {
     "MPI_P2P_EVENTS": "start end globalTid textId commHandle tag remoteRank size",
     "MPI_START_WAIT_EVENTS": "start end globalTid textId requestHandle",
     "MPI_RANK": "globalPid rank",
+    SYSTEM_CALLS: "start end globalTid nameId nestingLevel",
 }
 STRINGS = {
     1: "gemm_kernel",
@@ -34,6 +36,8 @@ STRINGS = {
     6: "MPI_Allreduce",
     7: "MPI_Waitall",
     8: "MPI_Send",
+    9: "read",
+    10: "poll",
 }
 MS = 1_000_000
 

@@ -23,6 +23,7 @@ from tests.readers.nsys.exports import (
     KERNELS,
     MS,
     RANGES,
+    SYSTEM_CALLS,
     serialized,
     steps_of,
     write_export,
@@ -72,6 +73,49 @@ def test_a_real_export_gives_the_published_values(published: dict[str, Any]) -> 
     (loops,) = np.flatnonzero(rank.phases["name"] == loop)
     spent = rank.phases["t1"][loops] - rank.phases["t0"][loops]
     assert int(spent) == published["nvtx_Loop_ns"]
+
+
+def test_calls_of_the_system_in_a_real_export_are_told() -> None:
+    """The sums are those of SQLite over the table."""
+    (found,) = open_trace(require_reference(NAME)).tool_reports
+    (told,) = found.tables
+    rows = {row[1]: row for row in told.rows}
+    assert len(rows) == 8
+    assert not found.says  # 1 % of the main thread's time
+    assert [*rows["write"][2:5]] == pytest.approx([1100, 0.010713545, 0.0059821], rel=1e-4)
+    assert [*rows["poll"][2:6]] == pytest.approx([18, 0.0, 0.0, 1.80255859])
+
+
+def test_calls_of_the_system_are_told_by_rank(tmp_path: Path) -> None:
+    tables = steps_of(500)
+    for name, rows in steps_of(501).items():
+        tables[name] += rows
+    tables["MPI_RANK"] = [(serialized(500, 0), 1), (serialized(501, 0), 0)]
+    tables[SYSTEM_CALLS] = [
+        (MS, 9 * MS, serialized(500), 9, 0),
+        (2 * MS, 3 * MS, serialized(500), 10, 1),  # inside of the other
+        (0, 30 * MS, serialized(500, 77), 10, 0),
+        (5 * MS, 6 * MS, serialized(501), 9, None),
+        (6 * MS, 5 * MS, serialized(501), 9, 0),
+        ("x", 5 * MS, serialized(501), 9, 0),
+        (0, MS, serialized(400), 9, 0),  # of no rank
+    ]
+    trace = open_trace(write_export(tmp_path / "report.sqlite", tables))
+    (found,) = trace.tool_reports
+    length = (trace.ranks[1].end_ns - trace.ranks[1].start_ns) / 1e6
+    (told,) = found.tables
+    named = [row[:2] for row in told.rows]
+    assert named == [(1, "read"), (0, "read"), (1, "poll")]
+    expected = [
+        [1, 0.008, 8 / length, 0.0, 0.008],
+        [2, 0.001, 1 / length, 0.0, 0.001],
+        [1, 0.0, 0.0, 0.03, 0.03],
+    ]
+    for row, figures in zip(told.rows, expected, strict=True):
+        assert [*row[2:]] == pytest.approx(figures)
+    assert found.says[0].startswith(
+        "The main thread of rank 1 was in calls of the operating system"
+    )
 
 
 def two_ranks(place: Path) -> Trace:

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from perfscope.attribution.preparation import prepare
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.compute import compute
+from perfscope.metrics.devices.devices import devices
 from perfscope.readers.common.spread import spread_by
 from perfscope.readers.registry import open_trace, open_traces
 from perfscope.readers.rocprof import reader
@@ -66,6 +68,13 @@ def test_kernels_of_all_releases_are_work_of_a_device(tmp_path: Path, release: s
     assert trace.names[row["name"]] == NAME
     assert (row["device"], row["t1"] - row["t0"]) == (4, 500_000)
     assert compute(trace).efficiency.parallel_efficiency.value is None
+
+
+def test_how_much_hosts_offload_is_not_known_without_what_they_did(tmp_path: Path) -> None:
+    found = devices(prepare(opened(tmp_path, kernel_trace=kernel("rocprofv3 7"))))
+    assert found is not None
+    assert found.offload_efficiency.value is None
+    assert "how long the ranks' hosts waited" in (found.offload_efficiency.reason or "")
 
 
 def test_files_of_a_process_belong_together_and_launches_are_found(tmp_path: Path) -> None:
