@@ -39,7 +39,7 @@ def _context(result: Analysis) -> Context:
     axis = _axis(found.start_s, found.length_s)
     used = [accounts[letter] for letter in accounts if _is_used(levels, letter)]
     names = [_name(row) for row in ranks]
-    behind = _behind(found.behind, len(ranks), phase_labels(result.phases))
+    behind, phases = _behind(found.behind, len(ranks)), phase_labels(result.phases)
     labels = _labels(ranks)
     coarsest, finest = levels[0], levels[-1]
     shares = [_shares(row) for row in finest.rows]
@@ -62,7 +62,8 @@ def _context(result: Analysis) -> Context:
             list(zip(names, labels, strict=True)),
             levels,
             steps=found.steps,
-            behind=behind and {"bin": behind["bin"], "words": behind["words"]},
+            behind=behind
+            and {"bin": behind.bin_s, "words": [_words(spot, phases) for spot in behind.spots]},
         ),
         "later": _later(levels, behind),
     }
@@ -89,14 +90,13 @@ def _levels(levels: Sequence[TimelineLevel], ranks: int, letters: set[str]) -> l
     ]
 
 
-def _behind(found: TimelineSpots | None, ranks: int, labels: Mapping[str, str]) -> Context | None:
-    """What stands behind the bins, in words; None where the document does not hold it."""
+def _behind(found: TimelineSpots | None, ranks: int) -> TimelineSpots | None:
+    """What stands behind the bins; None where the document does not hold it for each of them."""
     if found is None or not found.bin_s > 0 or len(found.rows) != ranks:
         return None
     if any(len(row) != len(found.rows[0]) or not TWO_LETTERS.fullmatch(row) for row in found.rows):
         return None
-    words = [_words(spot, labels) for spot in found.spots]
-    return {"bin": found.bin_s, "words": words, "rows": found.rows}
+    return found
 
 
 def _words(spot: TimelineSpot, labels: Mapping[str, str]) -> str:
@@ -178,9 +178,9 @@ def _data(
     )
 
 
-def _later(levels: Sequence[TimelineLevel], behind: Context | None) -> str:
+def _later(levels: Sequence[TimelineLevel], behind: TimelineSpots | None) -> str:
     """What the script asks for when people look closer, as JSON text; most of a page is this."""
-    held = {"levels": [level.rows for level in levels[1:]], "behind": behind and behind["rows"]}
+    held = {"levels": [level.rows for level in levels[1:]], "behind": behind and behind.rows}
     return json.dumps(held, separators=(",", ":"))
 
 
