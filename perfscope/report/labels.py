@@ -100,7 +100,7 @@ def weighed(status: object, share: float | None) -> StatusWord:
         share: of the run that it costs, None where that is not known.
     """
     word = status_word(status)
-    if word is not STATUSES["fail"] or share is None or MINOR_BELOW <= share < MAJOR_FROM:
+    if word.style != "fail" or share is None or MINOR_BELOW <= share < MAJOR_FROM:
         return word
     if share >= MAJOR_FROM:
         return StatusWord(word.sign, "Major problem", "fail major")

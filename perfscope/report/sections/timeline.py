@@ -39,7 +39,7 @@ def _context(result: Analysis) -> Context:
     axis = _axis(found.start_s, found.length_s)
     used = [accounts[letter] for letter in accounts if _is_used(levels, letter)]
     names = [_name(row) for row in ranks]
-    behind, phases = _behind(found.behind, len(ranks)), phase_labels(result.phases)
+    behind = _behind(found.behind, len(ranks))
     labels = _labels(ranks)
     coarsest, finest = levels[0], levels[-1]
     shares = [_shares(row) for row in finest.rows]
@@ -62,8 +62,7 @@ def _context(result: Analysis) -> Context:
             list(zip(names, labels, strict=True)),
             levels,
             steps=found.steps,
-            behind=behind
-            and {"bin": behind.bin_s, "words": [_words(spot, phases) for spot in behind.spots]},
+            behind=_spots(behind, phase_labels(result.phases)),
         ),
         "later": _later(levels, behind),
     }
@@ -97,6 +96,13 @@ def _behind(found: TimelineSpots | None, ranks: int) -> TimelineSpots | None:
     if any(len(row) != len(found.rows[0]) or not TWO_LETTERS.fullmatch(row) for row in found.rows):
         return None
     return found
+
+
+def _spots(behind: TimelineSpots | None, labels: Mapping[str, str]) -> Context | None:
+    """How long the bins are, and in words what may stand behind one."""
+    if behind is None:
+        return None
+    return {"bin": behind.bin_s, "words": [_words(spot, labels) for spot in behind.spots]}
 
 
 def _words(spot: TimelineSpot, labels: Mapping[str, str]) -> str:
