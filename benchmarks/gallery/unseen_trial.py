@@ -21,8 +21,8 @@ from benchmarks.machine import describe, machine, replace_between
 DOCUMENT = ROOT / "docs" / "accuracy.md"
 
 
-def main(words: list[str]) -> int:
-    """Runs the programs; 0 where all ran."""
+def _asked(words: list[str]) -> argparse.Namespace:
+    """What the command line asks for."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.gallery unseen",
         description=(__doc__ or "").splitlines()[0],
@@ -47,6 +47,12 @@ def main(words: list[str]) -> int:
     asked = parser.parse_args(words)
     if asked.again and not asked.keep:
         parser.error("--again needs --keep DIR, where the recordings are")
+    return asked
+
+
+def main(words: list[str]) -> int:
+    """Runs the programs; 0 where all ran."""
+    asked = _asked(words)
     # One thread a rank; the programs' own files go where they are removed.
     os.environ["OMP_NUM_THREADS"] = "1"
     with tempfile.TemporaryDirectory(prefix="unseen-") as place:

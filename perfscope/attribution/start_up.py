@@ -30,7 +30,7 @@ NO_INIT = "not every rank recorded how it initialized communication"
 
 
 @dataclass(frozen=True)
-class Opening:
+class StartUp:
     """Each rank's way to the first step, or to the first operation of all ranks; `ranks` order.
 
     Attributes:
@@ -62,15 +62,15 @@ class Opening:
     reason: str = NO_INIT
 
 
-def opening(prepared: Prepared) -> Opening:
+def start_up(prepared: Prepared) -> StartUp:
     """How the ranks came to work together."""
     trace, focus = prepared.trace, prepared.focus
     calls = [_init(rank) for rank in trace.ranks]
     inits = [call for call in calls if call is not None]
     if not calls or len(inits) < len(calls):
-        return Opening(reason=NO_INIT)
+        return StartUp(reason=NO_INIT)
     if focus.kind not in WHOLE_LIFE or trace.judged_from_ns is not None:
-        return Opening(reason=NOT_THE_BEGINNING)
+        return StartUp(reason=NOT_THE_BEGINNING)
     until = _until(prepared)
     lines = prepared.timelines
     begins = [focus.start_ns] * len(lines)
@@ -78,7 +78,7 @@ def opening(prepared: Prepared) -> Opening:
     early = [
         _between(line, line.boundaries[0], init[0]) for line, init in zip(lines, inits, strict=True)
     ]
-    return Opening(
+    return StartUp(
         ranks=tuple(rank.number for rank in trace.ranks),
         start_s=tuple(rank.start_ns / 1e9 for rank in trace.ranks),
         before_s=tuple(

@@ -4,7 +4,7 @@ from perfscope.attribution.bookkeeping import ledger
 from perfscope.attribution.not_training import not_training
 from perfscope.attribution.preparation import Prepared, prepare
 from perfscope.attribution.spots import spots
-from perfscope.attribution.start_up import opening
+from perfscope.attribution.start_up import start_up
 from perfscope.attribution.zoom import zoom
 from perfscope.metrics.communication.call_sites import call_sites
 from perfscope.metrics.communication.collective_cost import collective_cost
@@ -67,7 +67,7 @@ def compute_prepared(prepared: Prepared, options: Options) -> Results:
         activities=activities(prepared),
         input_parts=input_parts(prepared),
         call_sites=call_sites(prepared),
-        opening=opening(prepared),
+        start_up=start_up(prepared),
         memory_growth=memory_growth(prepared),
         framework_calls=framework_calls(prepared),
         lock_waits=lock_waits(prepared),

@@ -9,7 +9,7 @@ from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import Ledger
 from perfscope.attribution.spots import Spots
 from perfscope.attribution.stack_rules import StackLabels
-from perfscope.attribution.start_up import Opening
+from perfscope.attribution.start_up import StartUp
 from perfscope.attribution.timeline import Timeline
 from perfscope.attribution.zoom import Zoom
 from perfscope.matching.waits import Waits
@@ -95,7 +95,7 @@ class Results:
     """What getting batches ready consists of, of the ranks that were seen at it."""
     call_sites: CallSites = field(default_factory=CallSites)
     """Where the user's program communicates and accesses files, as far as samples tell."""
-    opening: Opening = field(default_factory=Opening)
+    start_up: StartUp = field(default_factory=StartUp)
     """How the ranks came to work together."""
     memory_growth: tuple[MemoryGrowth, ...] = ()
     """Of the ranks with enough samples."""

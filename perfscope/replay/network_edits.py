@@ -136,8 +136,6 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
         )
     transfer, gone = program.transfer_ns.copy(), np.zeros(program.row_count, np.bool_)
     carried = costs.size.copy()
-    work_ns = program.work.ns.copy()
-    call_ns = _call_ns(program, together)
     size = costs.size[rows[:, 0]] * 2 * (len(program.ranks) - 1) / len(program.ranks)
     curve = costs.curves[key]
     ratio = curve.seconds(together.sums(size)) / together.sums(curve.seconds(size))
@@ -146,12 +144,6 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
     for column in (transfer, carried):
         column[rows[~is_last]] = 0
     gone[rows[~is_last]] = True
-    later = rows[~together.is_first].ravel()
-    gap = np.bincount(program.work.row, program.work.ns, minlength=program.row_count)
-    left = np.ones(program.row_count)
-    spent = np.minimum(call_ns[program.row_rank[later]], gap[later])
-    left[later] = 1.0 - np.divide(spent, gap[later], out=np.zeros(len(later)), where=gap[later] > 0)
-    work_ns *= left[program.work.row]
     removed = gone[program.cut_rows[:, 0]]
     kept = np.flatnonzero(~removed)
     segment_of = np.cumsum(~removed)[:-1] - 1  # of each segment of the unedited program
@@ -159,7 +151,7 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
     return Fused(
         replace(
             program,
-            work=Work(program.work.row, program.work.account, work_ns),
+            work=_with_fewer_calls(program, together),
             transfer_ns=transfer,
             cut_rows=program.cut_rows[kept],
             row_segment=segment_of[program.row_segment],
@@ -168,6 +160,16 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
         replace(costs, size=carried),
         first,
     )
+
+
+def _with_fewer_calls(program: Program, together: _Together) -> Work:
+    """The work of the ranks, less what calling MPI took for all calls of a group but the first."""
+    later = together.rows[~together.is_first].ravel()
+    gap = np.bincount(program.work.row, program.work.ns, minlength=program.row_count)
+    left = np.ones(program.row_count)
+    spent = np.minimum(_call_ns(program, together)[program.row_rank[later]], gap[later])
+    left[later] = 1.0 - np.divide(spent, gap[later], out=np.zeros(len(later)), where=gap[later] > 0)
+    return replace(program.work, ns=program.work.ns * left[program.work.row])
 
 
 def _groups(results: Results, program: Program, costs: CallCosts, most_bytes: int) -> _Together:

@@ -348,13 +348,13 @@ class Rank:
 class Trace:
     """A recorded run: its ranks, and the tables that they share."""
 
-    command: tuple[str, ...]
-    origin_unix_ns: int  # wall-clock time of t = 0
-    wall_ns: int  # from the start of the launcher (or the first rank) to its end
-    launcher: str  # "mpirun (MPICH)", "python", ...; "" unknown
-    exit_code: int | None  # of the command; None unknown (perfscope was killed)
     world_size: int  # ranks that the job had; len(ranks) may be smaller
     ranks: list[Rank]
+    wall_ns: int  # from the start of the launcher (or the first rank) to its end
+    command: tuple[str, ...] = ()
+    origin_unix_ns: int = 0  # wall-clock time of t = 0
+    launcher: str = ""  # "mpirun (MPICH)", "python", ...; "" unknown
+    exit_code: int | None = None  # of the command; None unknown (perfscope was killed)
     names: list[str] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
     stacks: list[tuple[int, ...]] = field(default_factory=list)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.preparation import Prepared, prepare
 from perfscope.metrics.communication.late_arrivals import late_arrivals
-from perfscope.metrics.devices.gpus import gpus
+from perfscope.metrics.devices.gpus import GpuUse, gpus
 from perfscope.metrics.efficiency.pop import efficiency
 from perfscope.metrics.host.memory_growth import memory_growth
 from perfscope.readers.recording.reader import open_recording
@@ -58,20 +58,21 @@ def look(path: Path, *, window_s: float = WINDOW_S) -> Picture:
         communication_efficiency=tree.communication_efficiency,
         late=_late(prepared),
         memory=_memory(prepared),
-        gpus=tuple(
-            GpuNow(
-                host=use.gpu.host,
-                name=use.gpu.name,
-                idle=None if use.busy is None else 1.0 - use.busy,
-                memory_bytes=use.memory_peak_bytes,
-                ranks=use.ranks,
-            )
-            for use in found_gpus.gpus
-        ),
+        gpus=tuple(map(_gpu, found_gpus.gpus)),
         no_gpus=found_gpus.reason,
         pending=tuple(pending_collectives(trace, now_ns)),
         stalled_s=(now_ns - max(map(progress_ns, alive), default=now_ns)) / 1e9,
         notes=tuple(trace.notes),
+    )
+
+
+def _gpu(use: GpuUse) -> GpuNow:
+    return GpuNow(
+        host=use.gpu.host,
+        name=use.gpu.name,
+        idle=None if use.busy is None else 1.0 - use.busy,
+        memory_bytes=use.memory_peak_bytes,
+        ranks=use.ranks,
     )
 
 

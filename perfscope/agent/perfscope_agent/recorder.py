@@ -38,68 +38,76 @@ class Phase:
     USER = 12
 
 
+_FUNCTIONS = {
+    "open": "int",
+    "open_forked": "int",
+    "is_recording": "int",
+    "base_path": "text",
+    "now": "u64",
+    "phase_begin": "u64",
+    "phase_end": "- u64",
+    "phase": "- u32 u32 i32 i32 u64 u64",
+    "step": "- u32 i32 u64 u64 u64 u64",
+    "metric": "- u32 u32 i32 f64",
+    "stack_sample": "- u32 u32 u64",
+    "collector_calls": "- object object",
+    "collections": "u64 u32",
+    "calls": "- u32 u32 u32 u32 i64 u64 u64",
+    "python_blocks": "- u64",
+    "private_bytes": "u64",
+    "address_space_left": "u64",
+    "set_rank": "- i32 i32",
+    "set_flag": "- u32",
+    "sampler_start": "-",
+    "ignore_thread": "- u32",
+    "set_detail": "- u32",
+    "type_of_variable": "object pointer u32 u32 pointer",
+    "call_alone": "object object object",
+    "_name": "u32 text u32",
+    "_stack": "u32 pointer u32",
+    "stack_notes_start": "- pointer u32 u32 u32",
+    "stack_notes_stop": "-",
+    "stack_is_noted": "int",
+    "stack_note": "object",
+}
+"""What each function of the library returns and takes, by its name in Python."""
+
+
 class Recorder:
     """The bound functions of an open recording."""
 
     def __init__(self, library: Any) -> None:
         import ctypes
 
-        u32, i32, u64 = ctypes.c_uint32, ctypes.c_int32, ctypes.c_uint64
-
-        def bind(name: str, result: Any, *arguments: Any) -> Any:
-            function = getattr(library, name)
-            function.restype = result
-            function.argtypes = arguments
-            return function
-
-        self.open = bind("ps_open", ctypes.c_int)
-        self.open_forked = bind("ps_open_forked", ctypes.c_int)
-        self.is_recording = bind("ps_is_recording", ctypes.c_int)
-        self.base_path = bind("ps_base_path", ctypes.c_char_p)
-        self.now = bind("ps_now", u64)
+        types: dict[str, Any] = {
+            "-": None,
+            "int": ctypes.c_int,
+            "i32": ctypes.c_int32,
+            "i64": ctypes.c_int64,
+            "u32": ctypes.c_uint32,
+            "u64": ctypes.c_uint64,
+            "f64": ctypes.c_double,
+            "text": ctypes.c_char_p,
+            "pointer": ctypes.c_void_p,
+            "object": ctypes.py_object,
+        }
+        for name, signature in _FUNCTIONS.items():
+            function = getattr(library, "ps_" + name.lstrip("_"))
+            result, *arguments = (types[word] for word in signature.split())
+            function.restype, function.argtypes = result, arguments
+            setattr(self, name, function)
         # Without argument types ctypes passes plain ints, in half the time; they all fit 32 bits.
-        self.phase_begin = bind("ps_phase_begin", u64)
         self.phase_begin.argtypes = None
-        self.phase_end = bind("ps_phase_end", None, u64)
-        self.phase = bind("ps_phase", None, u32, u32, i32, i32, u64, u64)
-        self.step = bind("ps_step", None, u32, i32, u64, u64, u64, u64)
-        self.metric = bind("ps_metric", None, u32, u32, i32, ctypes.c_double)
-        self.stack_sample = bind("ps_stack_sample", None, u32, u32, u64)
-        python_object = ctypes.py_object
-        self.collector_calls = bind("ps_collector_calls", None, python_object, python_object)
-        self.collections = bind("ps_collections", u64, u32)
-        self.calls = bind("ps_calls", None, u32, u32, u32, u32, ctypes.c_int64, u64, u64)
-        self.python_blocks = bind("ps_python_blocks", None, u64)
-        self.private_bytes = bind("ps_private_bytes", u64)
-        self.address_space_left = bind("ps_address_space_left", u64)
-        self.set_rank = bind("ps_set_rank", None, i32, i32)
-        self.set_flag = bind("ps_set_flag", None, u32)
-        self.sampler_start = bind("ps_sampler_start", None)
-        self.ignore_thread = bind("ps_ignore_thread", None, u32)
-        self.set_detail = bind("ps_set_detail", None, u32)
-        pointer = ctypes.c_void_p
-        self.type_of_variable = bind(
-            "ps_type_of_variable", python_object, pointer, u32, u32, pointer
-        )
-        self.call_alone = bind("ps_call_alone", python_object, python_object, python_object)
-        self._bind_notes(library, bind)
-        self._name = bind("ps_name", u32, ctypes.c_char_p, u32)
-        self._stack = bind("ps_stack", u32, ctypes.c_void_p, u32)
-        self._u32 = u32
-        self._names: dict[str, int] = {}
-
-    def _bind_notes(self, library: Any, bind: Callable[..., Any]) -> None:
-        """The functions by which the main thread notes its stack."""
-        import ctypes
-
-        pointer, u32 = ctypes.c_void_p, ctypes.c_uint32
-        self.stack_notes_start = bind("ps_stack_notes_start", None, pointer, u32, u32, u32)
-        self.stack_notes_stop = bind("ps_stack_notes_stop", None)
-        self.stack_is_noted = bind("ps_stack_is_noted", ctypes.c_int)
-        self.stack_note = bind("ps_stack_note", ctypes.py_object)
-        address = ctypes.cast(library.ps_stack_notes_wait, pointer).value or 0
+        address = ctypes.cast(library.ps_stack_notes_wait, ctypes.c_void_p).value or 0
         # alone of all these it gives the interpreter's lock away
         self.stack_notes_wait = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)(address)
+        self._u32 = ctypes.c_uint32
+        self._names: dict[str, int] = {}
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """One of `_FUNCTIONS`."""
 
     def look_at_all(self, function: Callable[[], Any]) -> Any:
         """What a function of Python returns that looks into all interpreters of the process.

@@ -102,7 +102,7 @@ def _habits(results: Results) -> list[_Habit]:
         if not (is_output or is_like or (phase.kind in EVALUATES and is_training)):
             continue
         work = own_seconds(phase)
-        alone = max(work) >= thresholds.SOLO_SHARE * sum(work)
+        alone = max(work) >= thresholds.SERIAL_SHARE * sum(work)
         if not sum(work) or (ranks > 1 and alone):
             continue  # one rank does it while the others wait: another diagnosis
         times = round(phase.count / max(1, len(phase.entering_ranks)))

@@ -10,7 +10,7 @@ from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measure
 from perfscope.findings.core.gain import NS, saved
 from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.start_up_facts import OpeningFacts, beyond
+from perfscope.findings.facts.start_up_facts import StartUpFacts, beyond
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Basis, Confidence, Status
 from perfscope.trace.model import Frame
@@ -27,10 +27,10 @@ WHOLE_RUN = "Record the whole job with perfscope run, and analyze it without --f
 def judge(run: Facts) -> Outcome:
     """Whether ranks wait at the start for others, for whom, and why these are late."""
     results = run.results
-    facts = run.opening
+    facts = run.start_up
     if facts is None:
         return not_measured(
-            f"It is not known how the run began: {results.opening.reason}. {WHOLE_RUN}"
+            f"It is not known how the run began: {results.start_up.reason}. {WHOLE_RUN}"
         )
     length_s = _length_s(results, facts)
     share = facts.worth_s / length_s if length_s > 0 else 0.0
@@ -51,7 +51,7 @@ def judge(run: Facts) -> Outcome:
     )
 
 
-def _length_s(results: Results, facts: OpeningFacts) -> float:
+def _length_s(results: Results, facts: StartUpFacts) -> float:
     """Seconds that the loss is judged by: the focus, and what is lost before it."""
     return results.focus.length_ns * NS + facts.before_s
 
@@ -65,7 +65,7 @@ def _status(gain_s: float, share: float) -> Status:
     return Status.WARN if gain_s >= SKEW_WARN_S else Status.INFO
 
 
-def _gain(results: Results, facts: OpeningFacts, share: float) -> Gain:
+def _gain(results: Results, facts: StartUpFacts, share: float) -> Gain:
     """What lies before the focus of analysis cannot be replayed, and no edit saves it."""
     is_replayed = facts.is_replayed and not facts.before_s
     basis = Basis.REPLAY if is_replayed else Basis.UPPER_BOUND
@@ -74,45 +74,45 @@ def _gain(results: Results, facts: OpeningFacts, share: float) -> Gain:
     return replace(gain, share=share, is_once=True)
 
 
-def _is_before(facts: OpeningFacts) -> bool:
+def _is_before(facts: StartUpFacts) -> bool:
     """Whether most of it is lost before communication is initialized."""
     return facts.before_s >= facts.setup_s
 
 
-def _late(facts: OpeningFacts) -> tuple[int, ...]:
+def _late(facts: StartUpFacts) -> tuple[int, ...]:
     """Positions of the ranks for which the others wait, the last one first."""
-    opening = facts.opening
+    start_up = facts.start_up
     if _is_before(facts):
-        late_s = [max(opening.waiting_s) - seconds for seconds in opening.waiting_s]
+        late_s = [max(start_up.waiting_s) - seconds for seconds in start_up.waiting_s]
     else:
-        late_s = list(opening.setup_s)
+        late_s = list(start_up.setup_s)
     bound = max(late_s) - 0.5 * beyond(late_s)
     found = [place for place, seconds in enumerate(late_s) if seconds >= bound]
     return tuple(sorted(found, key=lambda place: -late_s[place]))
 
 
-def _numbers(facts: OpeningFacts, late: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(sorted(facts.opening.ranks[place] for place in late))
+def _numbers(facts: StartUpFacts, late: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(facts.start_up.ranks[place] for place in late))
 
 
-def _where(facts: OpeningFacts, late: tuple[int, ...]) -> tuple[Frame, ...]:
-    frames = facts.opening.before if _is_before(facts) else facts.opening.after
+def _where(facts: StartUpFacts, late: tuple[int, ...]) -> tuple[Frame, ...]:
+    frames = facts.start_up.before if _is_before(facts) else facts.start_up.after
     frame = frames[late[0]]
     return (frame,) if frame is not None else ()
 
 
-def _started_later_s(facts: OpeningFacts, late: tuple[int, ...]) -> float:
+def _started_later_s(facts: StartUpFacts, late: tuple[int, ...]) -> float:
     """How much later than the usual rank the late one was started."""
-    start_s = facts.opening.start_s
+    start_s = facts.start_up.start_s
     return beyond(start_s) if start_s[late[0]] == max(start_s) else 0.0
 
 
-def _title(facts: OpeningFacts, late: tuple[int, ...]) -> str:
+def _title(facts: StartUpFacts, late: tuple[int, ...]) -> str:
     frames = _where(facts, late)
     at = f", {wording.place(frames[0])}," if frames and wording.place(frames[0]) else ""
     who = wording.capitalized(wording.ranks(_numbers(facts, late)))
     numbers = _numbers(facts, late)
-    waits = f"{wording.others([one for one in facts.opening.ranks if one not in numbers])} once"
+    waits = f"{wording.others([one for one in facts.start_up.ranks if one not in numbers])} once"
     is_one = len(late) == 1
     them = "it" if is_one else "them"
     if not _is_before(facts):
@@ -125,7 +125,7 @@ def _title(facts: OpeningFacts, late: tuple[int, ...]) -> str:
     return f"{who} {does} longer until {can} communicate{at} and {waits} for {them}"
 
 
-def _summary(facts: OpeningFacts, share: float) -> str:
+def _summary(facts: StartUpFacts, share: float) -> str:
     parts = []
     if facts.before_s > 0:
         parts.append(
@@ -144,9 +144,9 @@ def _summary(facts: OpeningFacts, share: float) -> str:
     )
 
 
-def _evidence(facts: OpeningFacts, late: tuple[int, ...]) -> tuple[Evidence, ...]:
-    opening, last = facts.opening, late[0]
-    name = f"rank {opening.ranks[last]}"
+def _evidence(facts: StartUpFacts, late: tuple[int, ...]) -> tuple[Evidence, ...]:
+    start_up, last = facts.start_up, late[0]
+    name = f"rank {start_up.ranks[last]}"
 
     def row(label: str, seconds: tuple[float, ...]) -> Evidence:
         places = [p for p in range(len(seconds)) if p not in late] or [
@@ -157,17 +157,17 @@ def _evidence(facts: OpeningFacts, late: tuple[int, ...]) -> tuple[Evidence, ...
             f"{label}, {name}", seconds[last], "s", f"{format_seconds(usual)} on the others"
         )
 
-    first = min(opening.start_s)
-    started = tuple(start - first for start in opening.start_s)
+    first = min(start_up.start_s)
+    started = tuple(start - first for start in start_up.start_s)
     return (
         row("Started after the first rank", started),
-        row("From its start until it initializes communication", opening.before_s),
-        row("Waiting while communication is initialized", opening.waiting_s),
-        row("Set-up after that", opening.setup_s),
+        row("From its start until it initializes communication", start_up.before_s),
+        row("Waiting while communication is initialized", start_up.waiting_s),
+        row("Set-up after that", start_up.setup_s),
     )
 
 
-def _actions(facts: OpeningFacts, late: tuple[int, ...]) -> tuple[str, ...]:
+def _actions(facts: StartUpFacts, late: tuple[int, ...]) -> tuple[str, ...]:
     who, frames = wording.ranks(_numbers(facts, late)), _where(facts, late)
     does, runs = ("does", "is") if len(late) == 1 else ("do", "are")
     whose = "its host's" if len(late) == 1 else "their hosts'"

@@ -5,7 +5,7 @@ from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import NS, replayed, saved
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern, input_wait_s
+from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern
 from perfscope.findings.facts.imbalance_judgment import (
     OVERLAPS,
     REFERENCES,
@@ -18,6 +18,7 @@ from perfscope.findings.facts.imbalance_judgment import (
     unable,
     waiting,
 )
+from perfscope.findings.facts.uneven_work import input_wait_s
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
 from perfscope.replay.replay import Replay
@@ -77,10 +78,8 @@ def _passed(results: Results, found: Judgment) -> Outcome:
     is_claim = gain.share < thresholds.WARN_SHARE
     text = f"The load balance of shared work is {facts.load_balance:.3f}"
     if facts.pattern is Pattern.STRAGGLER and found.status is not Status.PASS:
-        text += (
-            f": {wording.ranks(facts.heavy)} {inflected(facts, 'take')} longer for the same work"
-        )
-        return passed(f"{text}.", Confidence.MEDIUM)
+        slow = f"{wording.ranks(facts.overloaded)} {inflected(facts, 'take')}"
+        return passed(f"{text}: {slow} longer for the same work.", Confidence.MEDIUM)
     return Finding(
         status=Status.PASS,
         title="The ranks work about equally long",
@@ -93,7 +92,7 @@ def _passed(results: Results, found: Judgment) -> Outcome:
 
 
 def _title(facts: ImbalanceFacts) -> str:
-    who, once = wording.ranks(facts.heavy), " once" if facts.is_single else ""
+    who, once = wording.ranks(facts.overloaded), " once" if facts.is_single else ""
     return wording.capitalized(
         f"{who}{once} {inflected(facts, 'work')} longer than {others(facts)}{place(facts)} while "
         f"{waiting(facts)}"
@@ -120,12 +119,12 @@ def _summary(found: Judgment) -> str:
 
 
 def _instead(found: Judgment) -> str:
-    """What it is worth if the heavy ranks need not work longer at all, where nobody told that."""
+    """What it is worth if the overloaded ranks need not work longer, where that is not known."""
     facts = found.facts
     if facts.as_others is None or found.doubt or facts.as_others.gain_s <= found.gain.seconds:
         return ""
     return (
-        f" If {wording.ranks(facts.heavy)} worked no longer than {others(facts)}, it would be "
+        f" If {wording.ranks(facts.overloaded)} worked no longer than {others(facts)}, it would be "
         f"{format_seconds(facts.as_others.gain_s)}."
     )
 
@@ -140,7 +139,7 @@ def _evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:
         label = "Gain if the ranks worked equally long, added up"
         rows.append(Evidence(label, facts.evenly.gain_s, "s"))
     if facts.as_others:
-        label = f"Gain if {wording.ranks(facts.heavy)} worked as fast as {others(facts)}"
+        label = f"Gain if {wording.ranks(facts.overloaded)} worked as fast as {others(facts)}"
         rows.append(Evidence(label, facts.as_others.gain_s, "s"))
     return tuple(rows)
 
@@ -154,12 +153,12 @@ def _actions(results: Results, facts: ImbalanceFacts) -> tuple[str, ...]:
             "tells extra work from slow execution."
         ),
     )
-    takes = "they take" if len(facts.heavy) > 1 else "it takes"
+    takes = "they take" if len(facts.overloaded) > 1 else "it takes"
     look = first_look(
         results, facts, f"a larger share of the data, or a code path that only {takes}"
     )
     if facts.edits[0].level is Level.EVEN:
-        does = "do" if len(facts.ranks) - len(facts.heavy) > 1 else "does"
+        does = "do" if len(facts.ranks) - len(facts.overloaded) > 1 else "does"
         look += f" The saving assumes work divided evenly: {others(facts)} then {does} more."
     return (
         look,

@@ -10,7 +10,7 @@ from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measure
 from perfscope.findings.core.gain import replayed, saved
 from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.serial_work import SoloWork
+from perfscope.findings.facts.serial_work import SerialWork
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Level, Prediction
 from perfscope.replay.replay import Replay
@@ -53,7 +53,7 @@ class _Milder:
 def judge(run: Facts) -> Outcome:
     """Whether one rank keeps the others waiting with work of its own, and what that costs."""
     results, replay = run.results, run.replay
-    works = run.solo_work
+    works = run.serial_work
     if not works:
         return _nothing_alone(results)
     edits = tuple(dict.fromkeys(work.edit for work in works))
@@ -100,20 +100,20 @@ def _nothing_alone(results: Results) -> Outcome:
         return not_measured(
             wording.no_phases(results.trace, "evaluate", "*evaluate*"),
         )
-    least = format_share(thresholds.SOLO_LEAST_SHARE)
+    least = format_share(thresholds.SERIAL_LEAST_SHARE)
     return passed(
         f"No rank spends more than {least} of the analyzed window in work that only it does.",
     )
 
 
-def _title(work: SoloWork, results: Results) -> str:
+def _title(work: SerialWork, results: Results) -> str:
     where = wording.place(work.where[0]) if work.where else ""
     rest = [rank.number for rank in results.trace.ranks if rank.number != work.rank]
     waiting = wording.others(rest)
     return f"Rank {work.rank} {work.verb}{f' in {where}' if where else ''} while {waiting}"
 
 
-def _summary(work: SoloWork, results: Results, gain_s: float, status: Status) -> str:
+def _summary(work: SerialWork, results: Results, gain_s: float, status: Status) -> str:
     often = frequency(work)
     cost = (
         f"Without it the run would be {format_seconds(gain_s)} shorter"
@@ -124,7 +124,7 @@ def _summary(work: SoloWork, results: Results, gain_s: float, status: Status) ->
     return f"It does so {often} ({format_seconds(work.seconds)} in total). {cost} ({shares})."
 
 
-def frequency(work: SoloWork) -> str:
+def frequency(work: SerialWork) -> str:
     """How often and how long: `17 times, once every 50 steps, 1.2 s each`."""
     parts = []
     if work.count:
@@ -138,14 +138,14 @@ def frequency(work: SoloWork) -> str:
     return ", ".join(parts) or "during the run"
 
 
-def _confidence(work: SoloWork, prediction: Prediction | None) -> Confidence:
+def _confidence(work: SerialWork, prediction: Prediction | None) -> Confidence:
     if prediction is None:
         return Confidence.MEDIUM if work.where else Confidence.LOW
     by_samples = work.account is Account.COMPUTATION or work.source == EVALUATION_LIKE
     return Confidence.MEDIUM if by_samples else Confidence.HIGH
 
 
-def _evidence(works: tuple[SoloWork, ...], length_s: float) -> tuple[Evidence, ...]:
+def _evidence(works: tuple[SerialWork, ...], length_s: float) -> tuple[Evidence, ...]:
     found = [
         Evidence("How often", frequency(works[0])),
         Evidence("Time that the other ranks waited, added up", works[0].waiting_s, "s", "0"),
@@ -159,7 +159,7 @@ def _evidence(works: tuple[SoloWork, ...], length_s: float) -> tuple[Evidence, .
     return tuple(found)
 
 
-def _milder(work: SoloWork, results: Results, replay: Replay, bound_s: float) -> _Milder:
+def _milder(work: SerialWork, results: Results, replay: Replay, bound_s: float) -> _Milder:
     """Replays the milder changes; where that cannot be done, scales what the whole saves."""
     alone = replay.predict([work.edit])
     basis = Basis.REPLAY if alone else Basis.UPPER_BOUND
@@ -182,7 +182,7 @@ def _milder(work: SoloWork, results: Results, replay: Replay, bound_s: float) ->
     return _Milder(whole_s, shared_s, rarer_s, is_bound=alone is None, first=first)
 
 
-def _actions(work: SoloWork, milder: _Milder) -> tuple[str, ...]:
+def _actions(work: SerialWork, milder: _Milder) -> tuple[str, ...]:
     if work.account is Account.CHECKPOINT:
         return (
             (

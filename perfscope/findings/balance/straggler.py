@@ -6,7 +6,7 @@ from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, passed
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.imbalance_facts import LAST_SHARE, ImbalanceFacts, Pattern
+from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern
 from perfscope.findings.facts.imbalance_judgment import (
     REFERENCES,
     Judgment,
@@ -17,6 +17,7 @@ from perfscope.findings.facts.imbalance_judgment import (
     unable,
     waiting,
 )
+from perfscope.findings.facts.uneven_work import LAST_SHARE
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds
@@ -45,17 +46,17 @@ def judge(run: Facts) -> Outcome:
 
 def _who(facts: ImbalanceFacts) -> str:
     """The slow ranks: `rank 1`, `ranks 2 and 3, all those of node1,`."""
-    who = wording.ranks(facts.heavy)
+    who = wording.ranks(facts.overloaded)
     return f"{who}, all those of {facts.slow_host}," if _is_host(facts) else who
 
 
 def _is_host(facts: ImbalanceFacts) -> bool:
     """Whether several ranks show that it is their host that is slow."""
-    return bool(facts.slow_host) and len(facts.heavy) > 1
+    return bool(facts.slow_host) and len(facts.overloaded) > 1
 
 
 def _title(facts: ImbalanceFacts) -> str:
-    be = "is" if len(facts.heavy) == 1 else "are"
+    be = "is" if len(facts.overloaded) == 1 else "are"
     where = " in everything" if facts.everywhere else place(facts)
     once = " once" if facts.is_single else ""
     return wording.capitalized(
@@ -66,10 +67,10 @@ def _title(facts: ImbalanceFacts) -> str:
 def _summary(results: Results, found: Judgment) -> str:
     facts = found.facts
     last, met = _arrivals(results, facts)
-    was = "was" if len(facts.heavy) == 1 else "were"
+    was = "was" if len(facts.overloaded) == 1 else "were"
     came = (
-        f"{wording.capitalized(wording.ranks(facts.heavy))} {was} the last to arrive in {last:,} "
-        f"of {met:,} collectives with wait time. "
+        f"{wording.capitalized(wording.ranks(facts.overloaded))} {was} the last to arrive in "
+        f"{last:,} of {met:,} collectives with wait time. "
     )
     why = "All ranks process the same number of samples. " if facts.equal_samples else ""
     cause = "Most of the delay is waiting for CPUs, not work. " if found.is_explained else ""
@@ -83,12 +84,12 @@ def _summary(results: Results, found: Judgment) -> str:
 def _arrivals(results: Results, facts: ImbalanceFacts) -> tuple[int, int]:
     """How often the slow ranks came last where somebody waited, and how often somebody did."""
     late = results.communication.late_arrivals
-    last = sum(arrival.instances for arrival in late if arrival.rank in facts.heavy)
+    last = sum(arrival.instances for arrival in late if arrival.rank in facts.overloaded)
     return last, sum(arrival.instances for arrival in late)
 
 
 def _hosts(results: Results, facts: ImbalanceFacts) -> str:
-    found = {rank.host for rank in results.trace.ranks if rank.number in facts.heavy}
+    found = {rank.host for rank in results.trace.ranks if rank.number in facts.overloaded}
     return ", ".join(sorted(found))
 
 
@@ -101,8 +102,8 @@ def _evidence(results: Results, facts: ImbalanceFacts) -> tuple[Evidence, ...]:
         Evidence("Load balance of shared work", facts.load_balance, "ratio", "near 1"),
     ]
     queued = {rank.rank: rank.queue_delay_s for rank in results.resources.threads}
-    rest = [queued[rank] for rank in facts.ranks if rank not in facts.heavy and rank in queued]
-    slow = [queued[rank] for rank in facts.heavy if rank in queued]
+    rest = [queued[rank] for rank in facts.ranks if rank not in facts.overloaded and rank in queued]
+    slow = [queued[rank] for rank in facts.overloaded if rank in queued]
     if rest and slow and max(slow) > median(rest):  # else it argues against a slow CPU
         label = "Runnable threads waiting for a CPU, on the slow rank"
         rows.append(
@@ -112,14 +113,14 @@ def _evidence(results: Results, facts: ImbalanceFacts) -> tuple[Evidence, ...]:
 
 
 def _actions(results: Results, facts: ImbalanceFacts) -> tuple[str, ...]:
-    who = wording.ranks(facts.heavy)
+    who = wording.ranks(facts.overloaded)
     if _is_host(facts):
         host = facts.slow_host
         return (
             ABOUT_THE_HOST.format(host=host),
             "If it stays with the ranks and not with the host, compare what they are given to do.",
         )
-    runs = "runs" if len(facts.heavy) == 1 else "run"
+    runs = "runs" if len(facts.overloaded) == 1 else "run"
     look = (
         f"Look at where {who} {runs} ({_hosts(results, facts)}), up to "
         f"{format_seconds(max(facts.work_s) - min(facts.work_s))} behind {others(facts)}: CPU "

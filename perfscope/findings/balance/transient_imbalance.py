@@ -96,8 +96,8 @@ def _evidence(results: Results, found: Judgment) -> tuple[Evidence, ...]:
     rows = [Evidence("Load balance of shared work", found.facts.load_balance, "ratio", "near 1")]
     if serialization is not None:
         rows.append(Evidence("Serialization efficiency", serialization, "ratio", "near 1"))
-    if lasting := found.facts.lasting:
-        rows.append(Evidence("Lateness that lasts to the next step", lasting.value, "ratio"))
+    if persistence := found.facts.persistence:
+        rows.append(Evidence("Lateness that lasts to the next step", persistence.value, "ratio"))
     times: dict[int, int] = {}
     for arrival in results.communication.late_arrivals:
         times[arrival.rank] = times.get(arrival.rank, 0) + arrival.instances

@@ -9,8 +9,8 @@ FAIL_SHARE_UPPER_BOUND = 0.05  # the same where only an upper bound of the gain 
 CHANCE_S = 0.2  # given back: in a recording of seconds, a bad moment of the machine costs as much,
 CHANCE_SHARE = 0.1  # unless it is so much of the recording
 
-SOLO_SHARE = 0.8  # of all ranks' time in a phase or function, on one rank: it works alone there
-SOLO_LEAST_SHARE = 0.005  # of the focus of analysis, below which such work is not looked at
+SERIAL_SHARE = 0.8  # of all ranks' time in a phase or function, on one rank: it works alone there
+SERIAL_LEAST_SHARE = 0.005  # of the focus of analysis, below which such work is not looked at
 OCCASIONAL_SHARE = 0.5  # of the steps: unlabeled work in more of them is imbalance
 
 SINGLE_LEAST_S = 1.0  # given back: what happened once and cost less, and less than CHANCE_SHARE,

@@ -8,8 +8,8 @@ from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, imbalance_f
 from perfscope.findings.facts.imbalance_judgment import Judgment, judged
 from perfscope.findings.facts.network_facts import NetworkFacts, network_facts
 from perfscope.findings.facts.node_threads import NodeLoad, node_load, waits_for_cpus
-from perfscope.findings.facts.serial_work import SoloWork, find_solo_work
-from perfscope.findings.facts.start_up_facts import OpeningFacts, opening_facts
+from perfscope.findings.facts.serial_work import SerialWork, find_serial_work
+from perfscope.findings.facts.start_up_facts import StartUpFacts, start_up_facts
 from perfscope.losses.account import loss_account
 from perfscope.losses.entry import LossAccount
 from perfscope.metrics.devices.devices import DevicesResult
@@ -32,9 +32,9 @@ class Facts:
         return self.results.devices
 
     @cached_property
-    def solo_work(self) -> tuple[SoloWork, ...]:
+    def serial_work(self) -> tuple[SerialWork, ...]:
         """What single ranks do alone while the others wait, most seconds first."""
-        return find_solo_work(self.results)
+        return find_serial_work(self.results)
 
     @cached_property
     def losses(self) -> LossAccount:
@@ -42,9 +42,9 @@ class Facts:
         return loss_account(self.results, self.replay)
 
     @cached_property
-    def opening(self) -> OpeningFacts | None:
+    def start_up(self) -> StartUpFacts | None:
         """What it costs that ranks come late to the first thing that they do together."""
-        return opening_facts(self.results, self.replay, alone=self.solo_work)
+        return start_up_facts(self.results, self.replay, alone=self.serial_work)
 
     @cached_property
     def node_loads(self) -> tuple[NodeLoad, ...]:
@@ -65,7 +65,9 @@ class Facts:
     @cached_property
     def imbalance(self) -> ImbalanceFacts:
         """Who works more than the others, of two ranks or more."""
-        return imbalance_facts(self.results, self.replay, alone=self.solo_work, begun=self.opening)
+        return imbalance_facts(
+            self.results, self.replay, alone=self.serial_work, begun=self.start_up
+        )
 
     @cached_property
     def imbalance_judgment(self) -> Judgment:

@@ -19,12 +19,8 @@ from perfscope.findings.core.finding import (
 from perfscope.findings.core.gain import as_bound, replayed, saved
 from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts.cpu_contention import least_waited_s, waited_by_turns
-from perfscope.findings.facts.imbalance_facts import (
-    Excess,
-    ImbalanceFacts,
-    Pattern,
-    persists,
-)
+from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern, persists
+from perfscope.findings.facts.uneven_work import Excess
 from perfscope.metrics.host.cpu_work import cpu_work_s
 from perfscope.metrics.results import Results
 from perfscope.savings import Wholes
@@ -105,7 +101,7 @@ class Judgment:
             summary=f"{summary} {self.doubt.value}" if self.doubt else summary,
             gain=self.gain if is_claim else None,
             confidence=self._confidence(),
-            ranks=facts.heavy,
+            ranks=facts.overloaded,
             window_s=_window(results, facts),
             where=facts.excess[0].where if facts.excess else (),
             evidence=evidence,
@@ -175,20 +171,20 @@ def judged(
 
 
 def _more_cpu_time(results: Results, facts: ImbalanceFacts) -> bool:
-    """Whether the heavy ranks need more CPU time for their work, stretch by stretch of the run.
+    """Whether the overloaded ranks need more CPU time for their work, stretch by stretch.
 
     Who waits for a CPU is late by chance, and does no more work for that. The least of the 95 %
     interval of the mean over the stretches counts, as a share of what these ranks do.
     """
-    rest = [place for place, rank in enumerate(facts.ranks) if rank not in facts.heavy]
-    cpu_s = cpu_work_s(results) if rest and facts.heavy else None
+    rest = [place for place, rank in enumerate(facts.ranks) if rank not in facts.overloaded]
+    cpu_s = cpu_work_s(results) if rest and facts.overloaded else None
     if cpu_s is None or cpu_s.shape[1] != len(facts.ranks):
         return False
-    heavy = [place for place in range(len(facts.ranks)) if place not in rest]
-    more_s = cpu_s[:, heavy].mean(axis=1) - np.median(cpu_s[:, rest], axis=1)
+    overloaded = [place for place in range(len(facts.ranks)) if place not in rest]
+    more_s = cpu_s[:, overloaded].mean(axis=1) - np.median(cpu_s[:, rest], axis=1)
     error_s = float(more_s.std(ddof=1)) / len(more_s) ** 0.5
-    least = (float(more_s.mean()) - SURE * error_s) / max(float(cpu_s[:, heavy].mean()), 1e-9)
-    works_s = [facts.work_s[place] for place in heavy]
+    least = (float(more_s.mean()) - SURE * error_s) / max(float(cpu_s[:, overloaded].mean()), 1e-9)
+    works_s = [facts.work_s[place] for place in overloaded]
     usual_s = median(facts.work_s[place] for place in rest)
     elapsed = (mean(works_s) - usual_s) / max(mean(works_s), 1e-9)
     return bool(least >= MOSTLY * elapsed > 0)
@@ -208,7 +204,7 @@ def _doubt(results: Results, facts: ImbalanceFacts, gain: Gain, *, is_sure: bool
     is_little = share < thresholds.FAIL_SHARE or gain_s <= CHANCE_PART * waited_s
     if gain_s <= waited_s and is_little and not is_sure:
         return Doubt.WAITED
-    is_lasting = share < thresholds.CHANCE_SHARE and persists(facts.lasting)
+    is_lasting = share < thresholds.CHANCE_SHARE and persists(facts.persistence)
     return Doubt.LASTING if is_lasting else None
 
 
@@ -241,18 +237,18 @@ def _waits_explain(results: Results, facts: ImbalanceFacts, queued_share: float 
         return queued_share is None or queued_share >= QUEUED_SHARE
     queued = {rank.rank: rank.queue_delay_s for rank in results.resources.threads}
     work = dict(zip(facts.ranks, facts.work_s, strict=True))
-    rest = [rank for rank in facts.ranks if rank not in facts.heavy]
+    rest = [rank for rank in facts.ranks if rank not in facts.overloaded]
 
     def more(seconds: Mapping[int, float]) -> float:
         usual = median(seconds.get(rank, 0.0) for rank in rest)
-        return mean(seconds.get(rank, 0.0) for rank in facts.heavy) - usual
+        return mean(seconds.get(rank, 0.0) for rank in facts.overloaded) - usual
 
     return bool(rest) and more(queued) >= QUEUED_SHARE * more(work)
 
 
 def others(facts: ImbalanceFacts) -> str:
     """The ranks that work less, inside a sentence."""
-    rest = [rank for rank in facts.ranks if rank not in facts.heavy]
+    rest = [rank for rank in facts.ranks if rank not in facts.overloaded]
     return wording.ranks(rest) if len(rest) == 1 else "the others"
 
 
@@ -268,14 +264,14 @@ def place(facts: ImbalanceFacts) -> str:
 
 
 def first_look(results: Results, facts: ImbalanceFacts, suspects: str) -> str:
-    """Where the heavy ranks were seen to work longer, or what would show where.
+    """Where the overloaded ranks were seen to work longer, or what would show where.
 
     Args:
         results: of the run.
         facts: about its ranks.
         suspects: what it may be, as the end of a sentence.
     """
-    who, top = wording.ranks(facts.heavy), facts.excess[0] if facts.excess else None
+    who, top = wording.ranks(facts.overloaded), facts.excess[0] if facts.excess else None
     if top is None or top.seconds <= 0:
         extra = format_seconds(max(facts.work_s) - min(facts.work_s))
         longer = f"{who} {inflected(facts, 'work')} up to {extra} longer than {others(facts)}"
@@ -290,16 +286,16 @@ def first_look(results: Results, facts: ImbalanceFacts, suspects: str) -> str:
 
 def inflected(facts: ImbalanceFacts, verb: str) -> str:
     """`works` of one rank, `work` of several."""
-    return f"{verb}s" if len(facts.heavy) == 1 else verb
+    return f"{verb}s" if len(facts.overloaded) == 1 else verb
 
 
 def waiting(facts: ImbalanceFacts) -> str:
     """Who waits meanwhile: `3 ranks wait`."""
-    return wording.others([rank for rank in facts.ranks if rank not in facts.heavy])
+    return wording.others([rank for rank in facts.ranks if rank not in facts.overloaded])
 
 
 def excess_evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:
-    """Where the heavy ranks work longer."""
+    """Where the overloaded ranks work longer."""
     rows = []
     # what is next to nothing beside the first is no evidence
     least_s = EVIDENT_PART * max((excess.seconds for excess in facts.excess), default=0.0)
@@ -316,8 +312,8 @@ def _label(excess: Excess) -> str:
 
 
 def _window(results: Results, facts: ImbalanceFacts) -> tuple[float, float] | None:
-    """From the first to the last time that others waited for the heavy ranks."""
-    late = [a for a in results.communication.late_arrivals if a.rank in facts.heavy]
+    """From the first to the last time that others waited for the overloaded ranks."""
+    late = [a for a in results.communication.late_arrivals if a.rank in facts.overloaded]
     if not late:
         return None
     return (min(a.first_s for a in late), max(a.last_s for a in late))

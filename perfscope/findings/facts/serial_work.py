@@ -15,7 +15,7 @@ from perfscope.schema.time import FunctionShare
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 
-SOLO_FUNCTION_LEAST_S = 0.3  # three samples: in a function that names no phase, fewer are chance
+SERIAL_FUNCTION_LEAST_S = 0.3  # three samples: in a function that names no phase, fewer are chance
 LABELED = {
     PhaseKind.EVALUATE: ("evaluates alone", Account.EVALUATION),
     PhaseKind.PREDICT: ("predicts alone", Account.EVALUATION),
@@ -43,7 +43,7 @@ OUTPUT = ("computes its progress output alone", Account.USER_PHASES)
 
 
 @dataclass(frozen=True)
-class SoloWork:
+class SerialWork:
     """What one rank does alone.
 
     `seconds` is its own work there, `stall_s` what the job lost to it by the waiting of the others
@@ -67,18 +67,18 @@ class SoloWork:
     source: str | tuple[str, str]
 
 
-def find_solo_work(results: Results) -> tuple[SoloWork, ...]:
+def find_serial_work(results: Results) -> tuple[SerialWork, ...]:
     """All such work in the focus of analysis, most seconds first."""
     if len(results.trace.ranks) < 2:
         return ()
-    least_s = thresholds.SOLO_LEAST_SHARE * results.focus.length_ns * 1e-9
+    least_s = thresholds.SERIAL_LEAST_SHARE * results.focus.length_ns * 1e-9
     labeled = (_from_phase(results, phase) for phase in results.phases if _named(phase))
     unlabeled = (_from_function(results, share) for share in results.ledger.functions)
     found = [work for work in (*labeled, *unlabeled) if work and work.seconds >= least_s]
     return tuple(sorted(found, key=lambda work: -work.seconds))
 
 
-def edits_of(alone: Sequence[SoloWork]) -> tuple[Edit, ...]:
+def edits_of(alone: Sequence[SerialWork]) -> tuple[Edit, ...]:
     """The changes that take such work away."""
     return tuple(dict.fromkeys(work.edit for work in alone))
 
@@ -102,12 +102,12 @@ def own_seconds(phase: PhaseResult) -> list[float]:
 def _alone(values: list[float]) -> int | None:
     """Position of the rank that does nearly all of it."""
     total = sum(values)
-    if total <= 0 or max(values) < thresholds.SOLO_SHARE * total:
+    if total <= 0 or max(values) < thresholds.SERIAL_SHARE * total:
         return None
     return values.index(max(values))
 
 
-def _from_phase(results: Results, phase: PhaseResult) -> SoloWork | None:
+def _from_phase(results: Results, phase: PhaseResult) -> SerialWork | None:
     work, named = own_seconds(phase), _named(phase)
     position = _alone(work)
     if position is None or named is None:
@@ -118,7 +118,7 @@ def _from_phase(results: Results, phase: PhaseResult) -> SoloWork | None:
     windows = [(start, end) for number, start, end in phase.windows_s if number == rank]
     count = phase.count if phase.entering_ranks == (rank,) else (len(windows) or None)
     frames = phase.where or tuple(a.frame for a in late if a.frame is not None)
-    return SoloWork(
+    return SerialWork(
         rank=rank,
         verb=verb,
         label=phase.label,
@@ -138,11 +138,11 @@ def _from_phase(results: Results, phase: PhaseResult) -> SoloWork | None:
     )
 
 
-def _from_function(results: Results, share: FunctionShare) -> SoloWork | None:
+def _from_function(results: Results, share: FunctionShare) -> SerialWork | None:
     if share.account is not Account.COMPUTATION or _is_mostly_elsewhere(results, share):
         return None
     position = _alone(list(share.seconds_by_rank))
-    if position is None or share.seconds_by_rank[position] < SOLO_FUNCTION_LEAST_S:
+    if position is None or share.seconds_by_rank[position] < SERIAL_FUNCTION_LEAST_S:
         return None
     rank = results.ledger.ranks[position]
     late = [
@@ -158,7 +158,7 @@ def _from_function(results: Results, share: FunctionShare) -> SoloWork | None:
     named = (frame for arrival in late for frame in (arrival.caller, arrival.frame))
     own = Frame(share.function, share.file, share.line)
     frames = dict.fromkeys((own, *(frame for frame in named if frame is not None)))
-    return SoloWork(
+    return SerialWork(
         rank=rank,
         verb=DOES.get(activity, WORKS) if activity else WORKS,
         label=share.function,
@@ -203,10 +203,10 @@ def _is_occasional(results: Results, arrival: LateArrival) -> bool:
 
 def _is_set_up(results: Results, arrival: LateArrival) -> bool:
     """Whether the others waited before the training began: that happens once, and is judged so."""
-    opening = results.opening
-    if opening.reason or arrival.rank not in opening.ranks:
+    start_up = results.start_up
+    if start_up.reason or arrival.rank not in start_up.ranks:
         return False
-    until_ns = opening.until_ns[opening.ranks.index(arrival.rank)]
+    until_ns = start_up.until_ns[start_up.ranks.index(arrival.rank)]
     return round(arrival.last_s * 1e9) <= until_ns > results.focus.start_ns
 
 

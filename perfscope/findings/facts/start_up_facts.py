@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from statistics import median_high, median_low
 
-from perfscope.attribution.start_up import Opening
+from perfscope.attribution.start_up import StartUp
 from perfscope.findings.core import thresholds
-from perfscope.findings.facts.serial_work import SoloWork, edits_of
+from perfscope.findings.facts.serial_work import SerialWork, edits_of
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
 from perfscope.replay.replay import Replay
@@ -13,14 +13,14 @@ from perfscope.structures import dataclass
 
 
 @dataclass(frozen=True)
-class OpeningFacts:
+class StartUpFacts:
     """Seconds that the run would be shorter if all ranks were as fast as the usual one.
 
     `before_s` is what the usual rank waits while communication is initialized, as the last rank
     starts or imports later; `setup_s` what the work after it costs, by replay where `is_replayed`.
     """
 
-    opening: Opening
+    start_up: StartUp
     before_s: float
     setup_s: float
     is_replayed: bool
@@ -34,10 +34,10 @@ class OpeningFacts:
     @property
     def queued_s(self) -> float:
         """What of it the last rank waited for a CPU longer than the usual one: that is chance."""
-        waited = self.opening.queued_s
+        waited = self.start_up.queued_s
         if not waited:
             return 0.0
-        busy = zip(self.opening.before_s, self.opening.setup_s, strict=True)
+        busy = zip(self.start_up.before_s, self.start_up.setup_s, strict=True)
         length = [before + setup for before, setup in busy]
         last = length.index(max(length))
         return min(max(0.0, waited[last] - median_low(waited)), self.total_s)
@@ -53,28 +53,28 @@ class OpeningFacts:
         return (self.edit,) if self.setup_s > 0 else ()
 
 
-def opening_facts(
-    results: Results, replay: Replay, *, alone: Sequence[SoloWork]
-) -> OpeningFacts | None:
+def start_up_facts(
+    results: Results, replay: Replay, *, alone: Sequence[SerialWork]
+) -> StartUpFacts | None:
     """The facts; None for one rank, or where the beginning is not known.
 
     Set-up that costs less than a finding is worth counts as none: it stays with the other work.
     `alone` is what single ranks do alone: it is set aside.
     """
-    opening = results.opening
-    if opening.reason or len(opening.ranks) < 2:
+    start_up = results.start_up
+    if start_up.reason or len(start_up.ranks) < 2:
         return None
-    edit = Edit(level=Level.MEDIAN, until_ns=opening.until_ns)
+    edit = Edit(level=Level.MEDIAN, until_ns=start_up.until_ns)
     setup_s, is_replayed = 0.0, False
-    if beyond(opening.setup_s) > 0:
+    if beyond(start_up.setup_s) > 0:
         prediction = replay.predict([edit], after=edits_of(alone))
-        setup_s = prediction.gain_s if prediction else beyond(opening.setup_s)
+        setup_s = prediction.gain_s if prediction else beyond(start_up.setup_s)
         is_replayed = prediction is not None
     if setup_s < thresholds.WARN_SHARE * results.focus.length_ns * 1e-9:
         setup_s, is_replayed = 0.0, False
-    waited = opening.waiting_s
+    waited = start_up.waiting_s
     before_s = median_high(waited) - min(waited)
-    return OpeningFacts(opening, before_s, setup_s, is_replayed, edit)
+    return StartUpFacts(start_up, before_s, setup_s, is_replayed, edit)
 
 
 def beyond(seconds: Sequence[float]) -> float:

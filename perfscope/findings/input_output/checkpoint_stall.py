@@ -29,7 +29,7 @@ def judge(run: Facts) -> Outcome:
         return _nothing(results)
     phase = phases[0]
     work = own_seconds(phase)
-    if len(work) > 1 and max(work) >= thresholds.SOLO_SHARE * sum(work):
+    if len(work) > 1 and max(work) >= thresholds.SERIAL_SHARE * sum(work):
         return passed(
             "One rank writes the checkpoints; what the others wait for it is judged apart."
         )

@@ -23,7 +23,7 @@ from perfscope.schema.enums import Account, IdleCause
 from perfscope.structures import dataclass
 from perfscope.trace.damage import Need
 from perfscope.trace.devices import DeviceActivity, DeviceKind
-from perfscope.trace.model import Rank
+from perfscope.trace.model import Rank, Table
 
 KINDS: tuple[KernelKind, ...] = ("compute", "communication", "memcpy", "memset")
 """By DeviceKind."""
@@ -241,34 +241,41 @@ def _devices_of(prepared: Prepared, place: int, activity: DeviceActivity) -> lis
     for number in activity.numbers:
         whole, *by_step = uses.get(number, nothing)
         rows = activity.rows[activity.rows["device"] == number]
-        busy = union(rows["t0"], rows["t1"])
+        idle_s, causes_s = _idle_time(prepared, place, rows, whole)
+        device = known.get(number)
         found.append(
             DeviceUse(
                 rank=rank.number,
                 device=number,
-                name=known[number].name if number in known else "",
+                name=device.name if device else "",
                 use=whole,
                 streams=tuple(
                     Stream(stream, count, *(ns / NS_PER_S for ns in times))
-                    for device, stream, count, *times in streams
-                    if device == number
+                    for of, stream, count, *times in streams
+                    if of == number
                 ),
-                idle_s={}
-                if activity.clock_reason
-                else idle_by_account(prepared.timelines[place], busy, window),
-                causes_s={IdleCause.UNKNOWN: whole.idle_ns / NS_PER_S}
-                if activity.clock_reason
-                else idle_by_cause(
-                    rank, prepared.timelines[place], rows, window, prepared.trace.names
-                ),
+                idle_s=idle_s,
+                causes_s=causes_s,
                 idle_reason=activity.clock_reason or None,
                 copies=copies(rows, prepared.trace.names, window),
-                capability=known[number].capability if number in known else None,
+                capability=device.capability if device else None,
                 step_numbers=numbers,
                 steps=tuple(by_step),
             )
         )
     return found
+
+
+def _idle_time(
+    prepared: Prepared, place: int, rows: Table, use: Occupancy
+) -> tuple[Mapping[Account, float], Mapping[IdleCause, float]]:
+    """What the host did, and what was waited for, while a device was idle, in seconds."""
+    rank, timeline = prepared.trace.ranks[place], prepared.timelines[place]
+    if rank.devices is not None and rank.devices.clock_reason:
+        return {}, {IdleCause.UNKNOWN: use.idle_ns / NS_PER_S}
+    window = (prepared.focus.start_ns, prepared.focus.end_ns)
+    by_host = idle_by_account(timeline, union(rows["t0"], rows["t1"]), window)
+    return by_host, idle_by_cause(rank, timeline, rows, window, prepared.trace.names)
 
 
 def _idle(start: int, end: int) -> Occupancy:

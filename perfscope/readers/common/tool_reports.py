@@ -70,8 +70,6 @@ def reporting_trace(  # noqa: PLR0913 - what little is known of the run, each by
         command=tuple(command),
         origin_unix_ns=origin_unix_ns,
         wall_ns=wall_ns,
-        launcher="",
-        exit_code=None,
         world_size=numbers[-1] + 1,
         ranks=[Rank(number, "", 0, 0, 0, 0, ending) for number in numbers],
         communicators=[Communicator(0, tuple(range(numbers[-1] + 1)), -1)],

@@ -118,11 +118,8 @@ def open_horovod_timeline(path: Path) -> Trace:
         "happens when responses are cached, are not known."
     )
     return Trace(
-        command=(),
         origin_unix_ns=epoch_ns + start_ns if epoch_ns else 0,
         wall_ns=end_ns - start_ns,
-        launcher="",
-        exit_code=None,
         world_size=numbers[-1] + 1,
         ranks=ranks,
         communicators=[Communicator(1, tuple(numbers), -1)],

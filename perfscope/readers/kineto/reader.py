@@ -141,11 +141,8 @@ def joined(
     judged, reason = judged_from(ranks, list(names))
     notes += look_like_communication(ranks, list(names))
     return Trace(
-        command=(),
         origin_unix_ns=kept if kept >= EPOCH_NS else 0,
         wall_ns=max(rank.end_ns for rank in ranks),
-        launcher="",
-        exit_code=None,
         world_size=world,
         ranks=ranks,
         names=list(names),

@@ -88,8 +88,6 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
         command=_command(texts.text(told, "command")),
         origin_unix_ns=begin * MS,
         wall_ns=rank.end_ns,
-        launcher="",
-        exit_code=None,
         world_size=1,
         ranks=[rank],
         communicators=[Communicator(0, (0,), -1)],

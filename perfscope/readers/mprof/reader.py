@@ -94,8 +94,6 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
         command=contents.command,
         origin_unix_ns=origin,
         wall_ns=end - origin,
-        launcher="",
-        exit_code=None,
         world_size=1,
         ranks=[rank],
         names=list(names),

@@ -89,7 +89,6 @@ def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> T
         command=_program(reduced.locations),
         origin_unix_ns=archive.clock()["realtime_ns"] or 0,
         wall_ns=max(rank.end_ns for rank in ranks) - min(rank.start_ns for rank in ranks),
-        launcher="",
         exit_code=_exit_code(reduced.locations),
         world_size=max(len(world), *(place.number + 1 for place in places.ranks)),
         ranks=ranks,

@@ -127,11 +127,7 @@ class _Assembly:
         domains = set_clock_domains(ranks)
         self._say(calls, found, size)
         return Trace(
-            command=(),
-            origin_unix_ns=0,
             wall_ns=self._facts["last_ns"],
-            launcher="",
-            exit_code=None,
             world_size=size,
             ranks=ranks,
             names=self._names,

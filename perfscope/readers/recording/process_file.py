@@ -121,8 +121,7 @@ def read_process(
     bound_ns = _bound(header, start_ns, latest_unix_ns)
     flags = HeaderFlag(int(header["flags"]) & sum(HeaderFlag))
     metadata, problem = _metadata(path.with_suffix(".json"), flags)
-    if problem:
-        notes.append(problem)
+    notes += [problem] if problem else []
     definitions = read_definitions(path.with_suffix(".def"))
     notes += definitions.notes
     moments, implausible = _moments(header, start_ns, bound_ns)

@@ -107,16 +107,10 @@ class _Assembly:
         notes = adopt(ranks, interning.names, interning.communicators, world.size)
         clock_notes = measure(ranks)
         reports = unseen_collectives.take(ranks, interning.names, self._path)
-        start = min(rank.start_ns for rank in ranks) + self._provisional_ns
-        run_start, run_end = self._run_times(start)
-        origin = min(start, run_start) if run_start is not None else start
+        origin, wall = self._span(ranks)
         for rank in ranks:
             shift(rank, self._provisional_ns - origin)
             adopt_queues(rank, interning.names)
-        first_sign = min(rank.start_ns for rank in ranks)
-        last_sign = max(rank.end_ns for rank in ranks)
-        whole = run_start is not None and run_end is not None
-        wall = run_end - origin if whole and run_end is not None else last_sign - first_sign
         return Trace(
             command=agent_metadata.texts(self._run.values, "command"),
             origin_unix_ns=self._reference.unix_ns(origin),
@@ -131,23 +125,28 @@ class _Assembly:
             communicators=interning.communicators,
             gpus=gpus.gpus,
             environment=self._environment(),
-            notes=[
-                *self._run.notes,
-                *agent_metadata.texts(self._run.values, "notes"),
-                *self._arrangement.notes,
-                *clock_notes,
-                *(note for process in self._processes for note in process.notes),
-                *interning.notes,
-                *notes,
-            ],
+            notes=[*self._notes(clock_notes), *interning.notes, *notes],
             source=str(self._path),
             tool_reports=reports,
             stack_sampling=self._sampling,
             memory_recordings=self._memory,
-            other_processes=[
-                _brief(process, number) for process, number in self._arrangement.others
-            ],
+            other_processes=[_brief(*other) for other in self._arrangement.others],
         )
+
+    def _span(self, ranks: Sequence[Rank]) -> tuple[int, int]:
+        """When the trace begins on the reference's clock, and how long the run was."""
+        first = min(rank.start_ns for rank in ranks)
+        start, end = self._run_times(first + self._provisional_ns)
+        origin = first + self._provisional_ns if start is None else start
+        if start is not None and end is not None:
+            return origin, end - origin
+        return origin, max(rank.end_ns for rank in ranks) - first
+
+    def _notes(self, of_clocks: Sequence[str]) -> list[str]:
+        """What is to be said of the run's files, and of how they were put together."""
+        said = [*self._run.notes, *agent_metadata.texts(self._run.values, "notes")]
+        said += [*self._arrangement.notes, *of_clocks]
+        return said + [note for process in self._processes for note in process.notes]
 
     def _ranks(self, interning: Interning) -> list[Rank]:
         """The ranks on the reference's clock as the wall clocks have it, from `_provisional_ns`."""

@@ -58,18 +58,28 @@ def _context(result: Analysis) -> Context:
 
 
 def _devices(found: Devices) -> Context:
+    return {
+        **_tables(found),
+        "offload": found.offload_efficiency,
+        "offload_text": ratio(found.offload_efficiency.value),
+        "threshold": seconds(found.kernel_wait_below_s),
+        "exchange": _exchange(found.communication),
+        "unlinked": count(found.unlinked_rows),
+        "window": " to ".join(map(seconds, found.window_s)) if found.is_part else "",
+        "takeaway": _takeaway(found.devices),
+    }
+
+
+def _tables(found: Devices) -> dict[str, Table]:
     devices = found.devices
+    copies = _parts(devices, lambda device: device.host_copies)
+    streams = _parts(devices, lambda device: device.streams)
     return {
         "devices": Table(
             "devices-by-rank", "What each device did", DEVICES, devices, MOST_DEVICES, "devices"
         ),
         "streams": Table(
-            "streams",
-            "Idle time of streams by cause",
-            STREAMS,
-            _parts(devices, lambda device: device.streams),
-            MOST_STREAMS,
-            "streams",
+            "streams", "Idle time of streams by cause", STREAMS, streams, MOST_STREAMS, "streams"
         ),
         "kernels": Table(
             "kernels",
@@ -86,11 +96,6 @@ def _devices(found: Devices) -> Context:
             EFFICIENCY,
             _factors(found),
         ),
-        "offload": found.offload_efficiency,
-        "offload_text": ratio(found.offload_efficiency.value),
-        "threshold": seconds(found.kernel_wait_below_s),
-        "exchange": _exchange(found.communication),
-        "unlinked": count(found.unlinked_rows),
         "causes": Table(
             "devices-causes",
             "What idle devices waited for, all devices together",
@@ -101,12 +106,10 @@ def _devices(found: Devices) -> Context:
             "devices-copies",
             "Copies between host and device",
             COPIES,
-            _parts(devices, lambda device: device.host_copies),
+            copies,
             MOST_STREAMS,
             "copies",
         ),
-        "window": " to ".join(map(seconds, found.window_s)) if found.is_part else "",
-        "takeaway": _takeaway(devices),
     }
 
 

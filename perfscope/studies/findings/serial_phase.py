@@ -102,7 +102,6 @@ def _bound_share(study: Scaling, law: Amdahl | str) -> float:
 def _finding(study: Scaling, worst: _Serial | None, share: float) -> StudyFinding:
     last = _largest(study)
     size = study.axis.count(last.size)
-    law = study.whole.amdahl
     what = f"“{worst.label}”" if worst else "Time outside any phase"
     summary = f"{what} takes {format_share(share)} of the run with {size}"
     if worst:
@@ -116,23 +115,15 @@ def _finding(study: Scaling, worst: _Serial | None, share: float) -> StudyFindin
         ideal = study.ratio(study.fitting[-1])
         evidence.append(Evidence(f"Time with {size}", worst.seconds, "s"))
         evidence.append(Evidence("Its own speed-up", worst.gained, "", f"up to {ideal:.3g}"))
-    if not isinstance(law, str) and law.most_speedup is not None:
-        summary += (
-            f". By Amdahl's law (serial share {format_share(law.serial_share)}) no size is more "
-            f"than {law.most_speedup:.3g} times as fast as {study.axis.count(study.points[0].size)}"
-        )
-        evidence.append(Evidence("Amdahl: serial share", law.serial_share, "share"))
-        evidence.append(Evidence("Amdahl: speed-up at most", law.most_speedup, ""))
-    elif isinstance(law, str):
-        summary += f". The limit itself is not known: {law}"
+    limit, figures = _limit(study)
     alone = worst is not None and worst.ranks == 1 and last.ranks > 1
     who = "one rank does it while the others wait" if alone else "every rank does all of it"
     return StudyFinding(
         status=Status.FAIL if share >= thresholds.SERIAL_SHARE_FAIL else Status.WARN,
         title=f"{what} does not scale and limits the speed-up",
-        summary=f"{summary}.",
+        summary=f"{summary}{limit}.",
         confidence=Confidence.HIGH if len(study.fitting) > 2 and worst else Confidence.MEDIUM,
-        evidence=tuple(evidence),
+        evidence=(*evidence, *figures),
         actions=(
             f"Distribute it over all ranks ({who}), or run it alongside training.",
             "Do it less often if that suffices.",
@@ -143,6 +134,21 @@ def _finding(study: Scaling, worst: _Serial | None, share: float) -> StudyFindin
         ),
         runs=(last.representative.label,),
     )
+
+
+def _limit(study: Scaling) -> tuple[str, tuple[Evidence, ...]]:
+    """What Amdahl's law says of the speed-up, and its figures."""
+    law = study.whole.amdahl
+    if isinstance(law, str):
+        return f". The limit itself is not known: {law}", ()
+    if law.most_speedup is None:
+        return "", ()
+    text = (
+        f". By Amdahl's law (serial share {format_share(law.serial_share)}) no size is more than "
+        f"{law.most_speedup:.3g} times as fast as {study.axis.count(study.points[0].size)}"
+    )
+    share = Evidence("Amdahl: serial share", law.serial_share, "share")
+    return text, (share, Evidence("Amdahl: speed-up at most", law.most_speedup, ""))
 
 
 DIAGNOSIS = StudyDiagnosis(

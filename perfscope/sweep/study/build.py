@@ -157,45 +157,46 @@ def _written(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
+_METHODS = (
+    (
+        "Within the noise",
+        (
+            "Hsu's multiple comparisons with the best: a configuration is slower when the fastest "
+            "of the others leads by more than the noise between repeats explains (5 %, shared "
+            "between the comparisons). The noise is pooled over all configurations."
+        ),
+    ),
+    (
+        "Why",
+        (
+            "Speed = ranks × parallel efficiency × work speed, where the work speed is the work of "
+            "a rank in a second outside communication. A ratio of two speeds is the product of "
+            "these three ratios."
+        ),
+    ),
+)
+_SPREAD = (
+    "95 % interval of the median over the repeats, by resampling; of two repeats both values. One "
+    "repeat has no spread."
+)
+_IN_ROUNDS = (
+    "Round by round: each configuration once a round, shuffled anew in every round with a fixed "
+    "seed, so that what drifts with time meets all configurations alike."
+)
+_SEARCHED = (
+    "Chosen one after the other by Optuna's TPE sampler with a fixed seed, from what was measured "
+    "before."
+)
+
+
 def _how_measured(sweep: Sweep) -> list[tuple[str, str]]:
-    plan = sweep.plan
+    plan, objective = sweep.plan, sweep.objective
+    why = f" It is used because {sweep.objective_reason}." if sweep.objective_reason else ""
     found = [
-        (
-            sweep.objective.label,
-            f"{sweep.objective.meaning} The median of a configuration’s runs counts."
-            + (f" It is used because {sweep.objective_reason}." if sweep.objective_reason else ""),
-        ),
-        (
-            "Spread",
-            (
-                "95 % interval of the median over the repeats, by resampling; of two repeats both "
-                "values. One repeat has no spread."
-            ),
-        ),
-        (
-            "Order of the runs",
-            "Round by round: each configuration once a round, shuffled anew in every round with a "
-            "fixed seed, so that what drifts with time meets all configurations alike."
-            if plan.search is None
-            else "Chosen one after the other by Optuna's TPE sampler with a fixed seed, from what "
-            "was measured before.",
-        ),
-        (
-            "Within the noise",
-            (
-                "Hsu's multiple comparisons with the best: a configuration is slower when the "
-                "fastest of the others leads by more than the noise between repeats explains (5 %, "
-                "shared between the comparisons). The noise is pooled over all configurations."
-            ),
-        ),
-        (
-            "Why",
-            (
-                "Speed = ranks × parallel efficiency × work speed, where the work speed is the "
-                "work of a rank in a second outside communication. A ratio of two speeds is the "
-                "product of these three ratios."
-            ),
-        ),
+        (objective.label, f"{objective.meaning} The median of a configuration’s runs counts.{why}"),
+        ("Spread", _SPREAD),
+        ("Order of the runs", _IN_ROUNDS if plan.search is None else _SEARCHED),
+        *_METHODS,
     ]
     if plan.recording:
         found.append(("Part of the training", f"perfscope run {' '.join(plan.recording)}"))

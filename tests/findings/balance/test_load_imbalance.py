@@ -8,7 +8,7 @@ import pytest
 
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.imbalance_facts import _is_single as is_single
+from perfscope.findings.facts.uneven_work import is_single
 from perfscope.schema.enums import Basis, Confidence, PhaseKind, Status
 from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze, analyze_trace, without_replay

@@ -217,7 +217,7 @@ def test_messages_bound_what_collectives_leave_open() -> None:
     merged = [with_operations(rank, truth.ranks[rank.number]) for rank in job.build().ranks[:2]]
     late = merged[1].operations["seq"] >= 0
     merged[1].operations["t1"][late] += 3_000_000
-    moved = Trace((), 0, 1, "", 0, 2, merged)
+    moved = Trace(2, merged, wall_ns=1)
     distort(moved, 1, told_by(5.0))
     measure(moved.ranks)
     assert moved.ranks[1].clock_error_ns < 50_000 < without

@@ -1,0 +1,245 @@
+"""Who works more than the others by the work added up over the run, and in what."""
+
+from collections.abc import Collection, Sequence
+from statistics import mean, median
+
+from perfscope.attribution.start_up import StartUp
+from perfscope.findings.facts.serial_work import SerialWork, own_seconds
+from perfscope.metrics.efficiency.phases import PhaseResult
+from perfscope.metrics.host.samples import samples_by_rank
+from perfscope.metrics.results import Results
+from perfscope.schema.enums import Account, PhaseKind
+from perfscope.structures import dataclass
+from perfscope.trace.model import Frame
+
+OVERLOADED_SHARE = 0.02  # above the median rank's work: a rank that works more than the others
+OVERLOADED_PART = 0.2  # of what the first works beyond the median: less does not count beside it
+EQUAL_SAMPLES_SHARE = 0.02  # ranks whose sample counts differ by less have the same load
+SINGLE_SHARE = 0.5  # of the waiting for a rank, in one single wait: it happened once
+LAST_SHARE = 0.6  # of the collectives at which ranks waited, for the same ranks: these are late
+SAME_RATIO_SPREAD = 0.3  # phases slowed alike, relative to the mean excess: slow in everything
+PHASE_LEAST_SHARE = 0.03  # of a rank's work, below which a phase says nothing about its speed
+SERIAL_KINDS = {PhaseKind.EVALUATE, PhaseKind.PREDICT, PhaseKind.CHECKPOINT, PhaseKind.IO}
+
+
+@dataclass(frozen=True)
+class Excess:
+    """Where the overloaded ranks work longer than the others, most seconds first.
+
+    `seconds` is the mean over the overloaded ranks of their work there beyond the median of the
+    others; `ratio` their work there over that median, and `least_ratio` that of the rank with the
+    least, None where the others have none.
+    """
+
+    name: str
+    seconds: float
+    ratio: float | None
+    where: tuple[Frame, ...]
+    phase: str
+    least_ratio: float | None
+
+
+@dataclass(frozen=True)
+class UnevenWork:
+    """The work of the ranks, without what one rank does alone, set-up and waiting for input.
+
+    Attributes:
+        ranks: their numbers.
+        work_s: of each.
+        overloaded: numbers of the ranks that work more than the others.
+        is_most: most ranks are overloaded, and with them the usual one: all but those that work
+            less than it.
+    """
+
+    ranks: tuple[int, ...]
+    work_s: tuple[float, ...]
+    overloaded: tuple[int, ...]
+    is_most: bool
+
+    @property
+    def constant_s(self) -> float:
+        """Maximum minus mean computation: lost to ranks that always work longer."""
+        return max(self.work_s) - mean(self.work_s)
+
+
+def uneven_work(results: Results, alone: Sequence[SerialWork], start_up: StartUp) -> UnevenWork:
+    """The work of the ranks of a run.
+
+    Args:
+        results: the run.
+        alone: what single ranks do alone, which is set aside.
+        start_up: the set-up, which is set aside, too.
+    """
+    ranks = results.efficiency.ranks
+    work_s = _shared_work(results, alone, start_up)
+    if underloaded := _underloaded(ranks, work_s):
+        rest = tuple(rank for rank in ranks if rank not in underloaded)
+        return UnevenWork(ranks, work_s, rest, is_most=True)
+    return UnevenWork(ranks, work_s, _overloaded(ranks, work_s), is_most=False)
+
+
+def _shared_work(
+    results: Results, alone: Sequence[SerialWork], start_up: StartUp
+) -> tuple[float, ...]:
+    work = dict(zip(results.efficiency.ranks, results.efficiency.outside_s, strict=True))
+    for serial in alone:
+        # what of it lies in set-up is taken off with the set-up
+        own_s = _later(start_up, serial.source, [serial.rank], [serial.seconds])[serial.rank]
+        work[serial.rank] = max(0.0, work[serial.rank] - own_s)
+    for rank, waited_s in input_wait_s(results).items():
+        work[rank] = max(0.0, work[rank] - waited_s)
+    for rank, setup_s in zip(start_up.ranks, start_up.setup_s, strict=True):
+        work[rank] = max(0.0, work[rank] - setup_s)
+    return tuple(work.values())
+
+
+def input_wait_s(results: Results) -> dict[int, float]:
+    """Seconds that each rank waits for its next batch: no work that another rank could do."""
+    waited = dict.fromkeys(results.efficiency.ranks, 0.0)
+    for phase in results.phases:
+        if phase.kind is PhaseKind.INPUT:
+            for rank, seconds in zip(phase.ranks, own_seconds(phase), strict=True):
+                waited[rank] = waited.get(rank, 0.0) + seconds
+    return waited
+
+
+def _overloaded(ranks: tuple[int, ...], work_s: tuple[float, ...]) -> tuple[int, ...]:
+    """Ranks that work more than the usual rank; of two, the one that works more.
+
+    Beside a rank that is far beyond the usual, one that is a little beyond it does not count.
+    """
+    usual = min(work_s) if len(work_s) == 2 else median(work_s)
+    beyond = max(OVERLOADED_SHARE * usual, OVERLOADED_PART * (max(work_s) - usual))
+    bound = usual + beyond
+    found = tuple(rank for rank, work in zip(ranks, work_s, strict=True) if work > bound)
+    return found or (ranks[work_s.index(max(work_s))],)
+
+
+def _underloaded(ranks: tuple[int, ...], work_s: tuple[float, ...]) -> frozenset[int]:
+    """Ranks that work less than the usual rank, where no rank works much more than it does.
+
+    So it is where most ranks are overloaded, and with them the usual one.
+    """
+    if len(work_s) == 2:
+        return frozenset()
+    usual, most = median(work_s), max(work_s)
+    if most > (1.0 + OVERLOADED_SHARE) * usual:
+        return frozenset()
+    below = max(OVERLOADED_SHARE * usual, OVERLOADED_PART * (usual - min(work_s)))
+    pairs = zip(ranks, work_s, strict=True)
+    return frozenset(rank for rank, work in pairs if work < usual - below)
+
+
+def come_last(results: Results, overloaded: tuple[int, ...]) -> bool:
+    """Whether it is mostly the overloaded ranks that others wait for, where arrivals tell."""
+    late, chosen = results.communication.late_arrivals, set(overloaded)
+    last = sum(arrival.instances for arrival in late if arrival.rank in chosen)
+    return last >= LAST_SHARE * sum(arrival.instances for arrival in late)
+
+
+def slow_host(results: Results, overloaded: tuple[int, ...]) -> str:
+    """The host on which the overloaded ranks run, where all its ranks are and it is not alone."""
+    by_host: dict[str, set[int]] = {}
+    for rank in results.trace.ranks:
+        by_host.setdefault(rank.host, set()).add(rank.number)
+    found = [host for host, numbers in by_host.items() if numbers == set(overloaded)]
+    return found[0] if found and len(by_host) > 1 else ""
+
+
+def equal_samples(results: Results) -> bool | None:
+    """Whether all ranks processed as many samples; None where that is not known."""
+    counts = samples_by_rank(results.trace, results.focus)
+    if counts is None:
+        return None
+    return max(counts) - min(counts) <= EQUAL_SAMPLES_SHARE * max(counts)
+
+
+def excess_of(results: Results, ranks: tuple[int, ...], start_up: StartUp) -> tuple[Excess, ...]:
+    """In which phases and functions these ranks work longer than the others, most seconds first."""
+    overloaded = set(ranks)
+    rows = [
+        (_name(p), p.id, p.where, _later(start_up, p.id, p.ranks, own_seconds(p)))
+        for p in results.phases
+        if p.kind not in SERIAL_KINDS and p.kind is not PhaseKind.INPUT
+    ]
+    for share in results.ledger.functions:
+        if share.account is Account.COMPUTATION:
+            frame = Frame(share.function, share.file, share.line)
+            key, ranks_of = (share.function, share.file), results.ledger.ranks
+            seconds = _later(start_up, key, ranks_of, share.seconds_by_rank)
+            rows.append((f"{share.function}()", "", (frame,), seconds))
+    found = []
+    for label, phase, where, seconds in rows:
+        others = [seconds.get(r, 0.0) for r in results.efficiency.ranks if r not in overloaded]
+        usual = median(others) if others else 0.0
+        own = mean(seconds.get(rank, 0.0) for rank in overloaded)
+        least = min(seconds.get(rank, 0.0) for rank in overloaded)
+        ratio, of_each = (own / usual, least / usual) if usual > 0 else (None, None)
+        frames = _late_frames(results, overloaded, phase) or where
+        found.append(Excess(label, own - usual, ratio, frames, phase, of_each))
+    return tuple(sorted(found, key=lambda excess: -excess.seconds))
+
+
+def _later(
+    start_up: StartUp, what: str | tuple[str, str], ranks: Sequence[int], seconds: Sequence[float]
+) -> dict[int, float]:
+    """Seconds by rank in a phase or function without those of the set-up at the beginning."""
+    known = start_up.phases.get(what) if isinstance(what, str) else start_up.functions.get(what)
+    begun = dict(zip(start_up.ranks, known, strict=True)) if known else {}
+    pairs = zip(ranks, seconds, strict=True)
+    return {rank: max(0.0, spent - begun.get(rank, 0.0)) for rank, spent in pairs}
+
+
+def _name(phase: PhaseResult) -> str:
+    """The phase inside a sentence; names that the program gave keep their letters."""
+    return phase.label if phase.kind is PhaseKind.USER else phase.label.lower()
+
+
+def _late_frames(results: Results, overloaded: Collection[int], phase: str) -> tuple[Frame, ...]:
+    """The function in which the overloaded ranks kept the others waiting longest, and its caller.
+
+    Functions that the others waited less for are often only seen at the edge of the work.
+    """
+    late = [
+        arrival
+        for arrival in results.communication.late_arrivals
+        if arrival.rank in overloaded and arrival.phase == phase and phase and arrival.frame
+    ]
+    if not late:
+        return ()
+    lead = max(late, key=lambda arrival: arrival.waiting_s)
+    return tuple(frame for frame in (lead.frame, lead.caller) if frame is not None)
+
+
+def is_single(results: Results, overloaded: tuple[int, ...]) -> bool:
+    """Whether most of the waiting for these ranks, solo work left out, was one single wait.
+
+    Waits for messages are many: what the rank waits that waits most, beyond the collectives.
+    """
+    serial, chosen = {p.id for p in results.phases if p.kind in SERIAL_KINDS}, set(overloaded)
+    late = [
+        arrival
+        for arrival in results.communication.late_arrivals
+        if arrival.rank in chosen and arrival.phase not in serial
+    ]
+    # many ranks that are late once each are late many times
+    single = max((arrival.stall_s for arrival in late if arrival.instances == 1), default=0.0)
+    every = sum(arrival.stall_s for arrival in results.communication.late_arrivals)
+    for_messages = max(0.0, max(results.communication.wait_s_by_rank, default=0.0) - every)
+    return single > SINGLE_SHARE * (sum(arrival.stall_s for arrival in late) + for_messages)
+
+
+def is_everywhere(excess: tuple[Excess, ...], work_s: tuple[float, ...]) -> bool:
+    """Whether several phases are slowed alike, and no phase of weight or overloaded rank is not."""
+    least = PHASE_LEAST_SHARE * max(work_s)
+    slowed = [
+        (e.ratio - 1.0, e.least_ratio - 1.0)
+        for e in excess
+        if e.ratio is not None and e.least_ratio is not None
+        if e.phase and e.seconds / max(e.ratio - 1.0, 1e-9) >= least
+    ]
+    if len(slowed) < 2 or min(of_rank for _, of_rank in slowed) <= OVERLOADED_SHARE:
+        return False
+    weighty = [ratio for ratio, _ in slowed]
+    usual = mean(weighty)
+    return max(abs(ratio - usual) for ratio in weighty) <= SAME_RATIO_SPREAD * usual
