@@ -94,6 +94,7 @@ corpus: environments ## programs as people start them, each unrecorded and recor
 bench-engine: environments ## what reading large traces costs, beside other tools (LARGE=--large: 10^8 OTF2 events); writes docs
 	@$(BIN)/python -m benchmarks.engine.otf2 $(LARGE) --document docs/engine.md
 	@$(BIN)/python -m benchmarks.engine.kineto --document docs/kineto.md
+	@$(BIN)/python -m benchmarks.engine.messages --document docs/engine.md
 	@$(BIN)/python -m benchmarks.engine.recording $(LARGE) --document docs/engine.md
 	@$(BIN)/python -m benchmarks.engine.many_ranks $(LARGE) --document docs/engine.md
 

@@ -385,6 +385,49 @@ class ParaverTrace:
     def file_states(self) -> Bytes:
         """Rows of STATE_DTYPE: times of input and output; can be taken once."""
 
+class PerfettoTrace:
+    """The track events of a trace of Perfetto: fed, then finished, then given on."""
+
+    def __init__(self, path: str, facts_name: str, most_entries: int) -> None: ...
+    def feed(self, block: bytes) -> None:
+        """Takes the next bytes of the file."""
+
+    def finish(self) -> None:
+        """Ends the file and puts its events in order."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it holds more events, names, tracks and clocks than may be taken."""
+
+    def tracks(
+        self,
+    ) -> list[tuple[int, str, int | None, int | None, int | None, str, list[str], str | None]]:
+        """What is described: uuid, name, parent, pid, tid, process, labels, unit of a counter."""
+
+    def used(self) -> list[int]:
+        """Tracks that have events, by the first one."""
+
+    def kinds(self) -> list[tuple[str, str]]:
+        """Categories and names that events have."""
+
+    def facts(self) -> str:
+        """Arguments of the first slice called `facts_name`, as JSON, "" without one."""
+
+    def into(
+        self,
+        file: KinetoFile,
+        places: list[tuple[str, str, str, str]],
+        meanings: list[tuple[str, dict[str, int], dict[str, str]]],
+    ) -> None:
+        """Gives all events to a file whose list of events has begun.
+
+        Args:
+            file: takes them.
+            places: process, thread, name and unit of each track in `used()`.
+            meanings: of each of `kinds()` its category there, arguments that all have, and the
+                names of facts that are arguments where they are whole numbers.
+        """
+
 class Replay:
     """A run as a (max,+) system, replayed for any work and transfer times.
 
@@ -487,6 +530,32 @@ class Replay:
         `take` is called with what the segments from one of the `edges` to the next cost.
         """
 
+class XPlaneFile:
+    """An XSpace of protocol buffers: fed, then finished, then asked."""
+
+    def __init__(self, path: str, most_entries: int) -> None: ...
+    def feed(self, block: bytes) -> None:
+        """Takes the next bytes of the uncompressed file."""
+
+    def finish(self) -> None:
+        """Finds planes, lines and names."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it holds more planes, events and names than may be taken."""
+
+    def hosts(self) -> list[str]:
+        """Hosts that the file names."""
+
+    def planes(self) -> list[tuple[str, list[str], list[str]]]:
+        """Of each plane its name, the names of its lines and those of its events."""
+
+    def told(self, plane: int, name: str) -> int | None:
+        """A whole number among the statistics of a plane."""
+
+    def events(self, plane: int, line: int) -> Bytes:
+        """Events of a line that last any time; a name behind those of the plane is none."""
+
 def device_use(
     rows: Bytes, windows: Sequence[tuple[int, int]]
 ) -> list[tuple[int, list[list[int]], list[list[int]]]]:
@@ -515,3 +584,8 @@ def stream_idle(
     rows: Bytes, window: tuple[int, int], kernel_wait_below_ns: int
 ) -> list[tuple[int, int, int, int, int, int, int, int]]:
     """By stream: device, stream, rows, and ns: busy, host wait, kernel wait, other, edges."""
+
+def take_rows(
+    file: KinetoFile, rows: Bytes, names: Sequence[str], categories: Sequence[str], process: str
+) -> None:
+    """Gives rows of MADE_DTYPE to a file whose list of events has begun."""

@@ -65,6 +65,11 @@ done
 probe horovod-damaged tests/core/inputs/small_timeline.json
 probe paraver tests/core/inputs/small.prv
 probe paraver-damaged tests/core/inputs/small.prv
+"$python" -m tests.support.write_messages "$place"
+for format in xplane perfetto; do
+  probe "$format" "$place/$format"
+  probe "$format-damaged" "$place/$format"
+done
 "$python" -m tests.support.write_records "$place/small.records"
 probe recording "$place/small.records"
 probe recording-damaged "$place/small.records"

@@ -1,4 +1,5 @@
-// Coverage-guided fuzzing of the decoders with LLVM's libFuzzer: `fuzz --format=kineto|horovod|paraver|recording|matching CORPUS`,
+// Coverage-guided fuzzing of the decoders with LLVM's libFuzzer: `fuzz --format=FORMAT CORPUS` with FORMAT of
+// kineto, horovod, paraver, xplane, perfetto, recording and matching,
 // and `fuzz --format=otf2 --archive=ANCHOR --replace=FILE CORPUS`, which reads the archive with FILE's content replaced.
 #include "error.h"
 #include "probe_matching.h"
@@ -74,6 +75,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         reads<HorovodTimeline>(text, 4096);
     else if (format == "paraver")
         reads<ParaverTrace>(text, 4096);
+    else if (format == "xplane")
+        reads<XPlaneProbe>(text, 4096);
+    else if (format == "perfetto")
+        reads<PerfettoProbe>(text, 4096);
     else if (format == "recording")
         reads<RecordedText>(text, 4096);
     else if (format == "matching")

@@ -3,6 +3,7 @@
 
 #include "error.h"
 #include "input.h"
+#include "probe_protobuf.h"
 #include "sources/horovod_timeline.h"
 #include "sources/paraver.h"
 #include "sources/recorded_calls.h"
@@ -99,6 +100,14 @@ inline TextProbe text_probe(const char *word)
         return read_whole<RecordedText>;
     if (wanted == "recording-damaged")
         return read_damaged<RecordedText>;
+    if (wanted == "xplane")
+        return read_whole<XPlaneProbe>;
+    if (wanted == "xplane-damaged")
+        return read_damaged<XPlaneProbe>;
+    if (wanted == "perfetto")
+        return read_whole<PerfettoProbe>;
+    if (wanted == "perfetto-damaged")
+        return read_damaged<PerfettoProbe>;
     return wanted == "paraver-damaged" ? read_damaged<ParaverTrace> : nullptr;
 }
 

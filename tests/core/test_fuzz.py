@@ -14,6 +14,7 @@ from tests.support.environments import REPOSITORY
 from tests.support.otf2_archives import ArchiveWriter
 from tests.support.requirements import require_tool
 from tests.support.write_kineto import KinetoWriter, small
+from tests.support.write_messages import SMALL
 from tests.support.write_records import random_records
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
@@ -101,6 +102,13 @@ def seeds() -> dict[str, object]:
 def test_no_text_breaks_a_decoder(fuzzer: Path, tmp_path: Path, name: str, seed: str) -> None:
     (tmp_path / "corpus").mkdir()
     shutil.copy(INPUTS / seed, tmp_path / "corpus")
+    fuzz(fuzzer, tmp_path, f"--format={name}")
+
+
+@pytest.mark.parametrize("name", list(SMALL))
+def test_no_messages_break_a_decoder(fuzzer: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "seed").write_bytes(SMALL[name]())
     fuzz(fuzzer, tmp_path, f"--format={name}")
 
 

@@ -5,12 +5,15 @@ import pytest
 
 from perfscope import _core
 from perfscope.matching.codes import CallTrait
+from perfscope.readers.kineto.made import MADE_DTYPE
 from perfscope.readers.paraver import layout as paraver_layout
 from perfscope.readers.recording.layout import RECORD_DTYPE
+from perfscope.readers.xplane.planes import EVENT_DTYPE
 from perfscope.trace import devices, model, tensors
 
 TABLES = {
     "devices": devices.DEVICE_DTYPE,
+    "made": MADE_DTYPE,
     "negotiations": tensors.NEGOTIATION_DTYPE,
     "operations": model.OPERATION_DTYPE,
     "paraver_calls": paraver_layout.CALL_DTYPE,
@@ -22,6 +25,7 @@ TABLES = {
     "steps": model.STEP_DTYPE,
     "tensor_activities": tensors.TENSOR_ACTIVITY_DTYPE,
     "ticks": tensors.TICK_DTYPE,
+    "xplane_events": EVENT_DTYPE,
 }
 
 

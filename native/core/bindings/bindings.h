@@ -13,6 +13,7 @@ void bind_layers(nanobind::module_ &module);
 void bind_matching(nanobind::module_ &module);
 void bind_otf2(nanobind::module_ &module);
 void bind_paraver(nanobind::module_ &module);
+void bind_protobuf(nanobind::module_ &module);
 void bind_recording(nanobind::module_ &module);
 void bind_replay(nanobind::module_ &module);
 void bind_rows(nanobind::module_ &module);

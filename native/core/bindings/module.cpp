@@ -12,6 +12,7 @@ NB_MODULE(_core, module)
     perfscope::bind_matching(module);
     perfscope::bind_otf2(module);
     perfscope::bind_paraver(module);
+    perfscope::bind_protobuf(module);
     perfscope::bind_recording(module);
     perfscope::bind_replay(module);
     perfscope::bind_rows(module);

@@ -1,7 +1,9 @@
 // The layouts of packed rows, for the test that compares them with the trace model.
 #include "bindings.h"
 #include "rows.h"
+#include "sources/made_events.h"
 #include "sources/recorded_calls.h"
+#include "sources/xplane.h"
 
 #include <cstddef>
 #include <nanobind/stl/map.h>
@@ -35,6 +37,12 @@ static std::map<std::string, Layout> row_layouts()
           AT(RecordedRow, tid), AT(RecordedRow, comm), AT(RecordedRow, seq), AT(RecordedRow, peer),
           AT(RecordedRow, tag), AT(RecordedRow, sent), AT(RecordedRow, received), AT(RecordedRow, request),
           {"", sizeof(RecordedRow)}}},
+        {"made",
+         {AT(MadeRow, t0), AT(MadeRow, t1), AT(MadeRow, correlation), AT(MadeRow, bytes), AT(MadeRow, thread),
+          AT(MadeRow, device), AT(MadeRow, stream), AT(MadeRow, name), AT(MadeRow, category), {"", sizeof(MadeRow)}}},
+        {"xplane_events",
+         {AT(XEventRow, t0), AT(XEventRow, t1), AT(XEventRow, step), AT(XEventRow, correlation), AT(XEventRow, name),
+          AT(XEventRow, told), {"", sizeof(XEventRow)}}},
         {"steps",
          {AT(StepRow, t0), AT(StepRow, t1), AT(StepRow, number), AT(StepRow, epoch), AT(StepRow, samples),
           AT(StepRow, global_batch), {"", sizeof(StepRow)}}},

@@ -11,11 +11,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from perfscope.engine import engine
 from perfscope.readers.kineto.file import KinetoContents, Part, contents_of
 
 BLOCK_CHARACTERS = 1 << 20
 Event = dict[str, Any]
+MADE_DTYPE = np.dtype(
+    [
+        ("t0", "i8"),
+        ("t1", "i8"),
+        ("correlation", "i8"),
+        ("bytes", "i8"),
+        ("thread", "i8"),
+        ("device", "i4"),
+        ("stream", "i4"),
+        ("name", "u4"),  # places in lists of texts
+        ("category", "u4"),
+    ]
+)
+"""Intervals as rows, for formats that the engine decodes; numbers below 0 are not told."""
 
 
 def interval(
@@ -47,25 +63,40 @@ def contents_from(
     Raises:
         UnreadableInputError: nothing has a time, or the times make no sense.
     """
+    file = begun(members)
+    feed(file, events)
+    return ended(path, file, part)
+
+
+def begun(members: Mapping[str, Any]) -> engine.KinetoFile:
+    """A process of which no event is told yet, with what stands beside its events."""
     file = engine.KinetoFile("", True)
-    for block in _blocks(_texts(events, members)):
+    file.feed(_ENCODE({**members, "traceEvents": []})[: -len("]}")].encode())
+    return file
+
+
+def feed(file: engine.KinetoFile, events: Iterable[Event]) -> None:
+    """Tells the next events."""
+    for block in _blocks(_ENCODE(event) + ",\n" for event in events):
         file.feed(block)
+
+
+def ended(path: Path, file: engine.KinetoFile, part: Part) -> KinetoContents:
+    """What was told of a process.
+
+    Raises:
+        UnreadableInputError: nothing has a time, or the times make no sense.
+    """
+    file.feed(b"]}")
     file.finish()
     return replace(contents_of(path, file), part=part)
 
 
-def _texts(events: Iterable[Event], members: Mapping[str, Any]) -> Iterator[str]:
-    encode = json.JSONEncoder(default=_nothing).encode
-    yield encode({**members, "traceEvents": []})[: -len("]}")]
-    before = ""
-    for event in events:
-        yield before + encode(event)
-        before = ",\n"
-    yield "]}"
-
-
 def _nothing(_: object) -> None:
     """What stands for bytes, which a damaged database may hold in the place of a number or text."""
+
+
+_ENCODE = json.JSONEncoder(default=_nothing).encode
 
 
 def _blocks(texts: Iterator[str]) -> Iterator[bytes]:

@@ -4,32 +4,29 @@ They go through the decoder of Kineto's profiles, like Nsight Systems' tables.
 """
 
 import json
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
+from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
-from perfscope.readers.common import texts
+from perfscope.readers.common.blocks import Growth, as_text, blocks
+from perfscope.readers.common.memory import rows_that_fit
 from perfscope.readers.common.protobuf import DamagedError, Part
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.kineto.file import KinetoContents
 from perfscope.readers.kineto.file import Part as Process
-from perfscope.readers.kineto.made import contents_from
+from perfscope.readers.kineto.made import begun, ended, feed
 from perfscope.readers.kineto.processes import split
 from perfscope.readers.kineto.reader import Form, joined, read_each
-from perfscope.readers.perfetto import packets
-from perfscope.readers.perfetto.packets import (
-    MOST_EVENTS,
-    Event,
-    Happened,
-    Packets,
-    TooManyError,
-    Track,
-)
-from perfscope.readers.perfetto.rocprof import as_kineto
+from perfscope.readers.perfetto.rocprof import meaning_of
+from perfscope.readers.perfetto.tracks import Track, Tracks
 from perfscope.trace.model import Format, Trace
 
+GROWTH = Growth(ratio=200, most_bytes=1 << 40)
+ENTRY_BYTES = 400
+"""What each event takes at the peak (docs/engine.md), and some room."""
 PACKET_TAG, FACTS = 0x0A, "perfscope.export"
 KNOWN = {6, 8, 10, 11, 12, 13, 33, 35, 36, 41, 42, 56, 58, 59, 60, 87}
 """Fields that the first packet of a trace may begin with (trace_packet.proto)."""
@@ -76,101 +73,51 @@ def _open(paths: Sequence[Path], options: ReadOptions) -> Trace:
 
 
 def _contents(path: Path) -> KinetoContents:
-    cut: list[str] = []
-    content = texts.content_of(path, cut.append, ACTION)
+    notes: list[str] = []
+    trace = engine.PerfettoTrace(as_text(path), FACTS, rows_that_fit(row_bytes=ENTRY_BYTES))
     try:
-        trace = Packets(content)
-        happened = sorted(trace.events(), key=lambda one: one.moment)
-    except DamagedError as error:
+        for block in blocks(path, notes.append, GROWTH):
+            trace.feed(block)
+        trace.finish()
+    except engine.FormatError as error:
+        _, offset, reason = error.args
         raise UnreadableInputError(
             f"{path} cannot be read as a trace of Perfetto.",
-            why=f"It is cut off or damaged {error}.",
+            why=f"It is cut off or damaged at byte {offset:,}: {reason}.",
             action=ACTION,
         ) from error
-    except TooManyError as error:
+    if trace.is_full:
         raise UnreadableInputError(
             f"{path} has too many events to be read.",
-            why=f"At most {MOST_EVENTS:,} are kept, as each takes memory.",
+            why="They do not fit into half of the memory that is left.",
             action="Record a shorter part of the run.",
-        ) from error
-    facts = next((dict(one.facts).get("facts") for one in happened if one.name == FACTS), None)
-    members = _members(facts)
-    shift = 1 if members else 0  # an export numbers ranks from 1 on
-    happened = [one for one in happened if one.name != FACTS]
-    events = chain(_names(trace, happened, shift), _events(trace, happened, shift))
-    return contents_from(path, events, members, Process())
+        )
+    members = _members(trace.facts())
+    described = {track.uuid: track for track in starmap(Track, trace.tracks())}
+    tracks = Tracks(described, 1 if members else 0)  # an export numbers ranks from 1 on
+    places = [tracks.place(uuid) for uuid in trace.used()]
+    file = begun(members)
+    feed(file, tracks.named(set(places)))
+    counters = [tracks.counter(uuid) for uuid in trace.used()]
+    trace.into(
+        file,
+        [(str(pid), str(tid), *of) for (pid, tid), of in zip(places, counters, strict=True)],
+        [meaning_of(*kind) for kind in trace.kinds()],
+    )
+    contents = ended(path, file, Process())
+    contents.notes += notes
+    return contents
 
 
-def _members(facts: object) -> dict[str, Any]:
+def _members(arguments: str) -> dict[str, Any]:
     """What an export of perfscope has beside its events."""
     try:
+        told = json.loads(arguments or "{}")
+        facts = told.get("facts") if isinstance(told, dict) else None
         found = json.loads(facts) if isinstance(facts, str) else {}
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _names(trace: Packets, happened: Sequence[Happened], shift: int) -> Iterator[Event]:
-    """What processes and threads are called, in the order in which they are described."""
-    tracks = dict.fromkeys(one.track for one in happened)
-    used = {(pid - shift, tid) for pid, tid in map(trace.place, tracks)}
-    order: dict[int, int] = {}
-    for uuid, track in list(trace.tracks.items()):
-        pid, tid = trace.place(uuid)
-        pid -= shift
-        if track.process_name:
-            yield _named("process_name", pid, 0, track.process_name)
-            for label in track.labels:
-                yield _named("process_labels", pid, 0, label, key="labels")
-        elif track.name and (pid, tid) in used:
-            order[pid] = order.get(pid, -1) + 1
-            yield _named("thread_name", pid, tid, track.name)
-            yield _named("thread_sort_index", pid, tid, order[pid], key="sort_index")
-
-
-def _named(name: str, pid: int, tid: int, value: str | int, key: str = "name") -> Event:
-    return {"ph": "M", "name": name, "pid": pid, "tid": tid, "ts": 0, "args": {key: value}}
-
-
-def _events(trace: Packets, happened: Sequence[Happened], shift: int) -> Iterator[Event]:
-    """Slices, arrows, instants and counters; what does not end lasts to the last event."""
-    waiting: dict[int, list[Event]] = {}
-    last = 0
-    for one in happened:
-        at = one.moment + trace.offset_ns
-        last = max(last, at)
-        pid, tid = trace.place(one.track)
-        base: Event = {"pid": pid - shift, "tid": tid, "ts": at}
-        if one.kind == packets.END:
-            stack = waiting.get(one.track)
-            yield from [_ended(stack.pop(), at)] if stack else []
-        elif one.kind == packets.COUNTER:
-            yield from _counter(trace.tracks[one.track], base, one.value)
-        else:
-            category, facts = as_kineto(one.category, one.name, dict(one.facts))
-            base |= {"name": one.name, "cat": category}
-            yield from (_arrow(base, *arrow) for arrow in one.arrows)
-            base["args"] = facts
-            if one.kind == packets.BEGIN:
-                waiting.setdefault(one.track, []).append({**base, "ph": "X"})
-            elif one.kind == packets.INSTANT and not one.arrows:
-                yield {**base, "ph": "i", "s": "t"}
-    yield from (_ended(event, last) for stack in waiting.values() for event in stack)
-
-
-def _ended(event: Event, at: int) -> Event:
-    return {**event, "dur": at - event["ts"]}
-
-
-def _counter(track: Track, base: Event, value: float | None) -> Iterator[Event]:
-    if value is not None:
-        told = {track.unit or "value": value}
-        yield {**base, "ph": "C", "name": track.name, "cat": "counter", "args": told}
-
-
-def _arrow(base: Event, phase: str, number: int) -> Event:
-    ending = {"bp": "e"} if phase == "f" else {}
-    return {**base, **ending, "ph": phase, "id": number - 1, "args": {}}
 
 
 READER = Reader(

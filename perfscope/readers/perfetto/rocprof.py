@@ -4,39 +4,45 @@ Source: rocprofiler-sdk, generatePerfetto.cpp: categories are those of its recor
 each slice name agents, queues and the correlation id.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from typing import NamedTuple
 
 from perfscope.readers.rocprof import records
 
 RUNTIME = ("hip_api", "hsa_api", "rccl_api")
 MARKERS = "marker_api"
 KERNELS, COPIES = "kernel_dispatch", "memory_copy"
+CALL = {"correlation": "corr_id"}
 
 
-def as_kineto(category: str, name: str, facts: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The category and the arguments that Kineto would give a slice; as they are where unknown.
+class Meaning(NamedTuple):
+    """What slices of a category and name are in a profile of Kineto's.
+
+    Attributes:
+        category: theirs there.
+        fixed: arguments that all of them have.
+        renamed: arguments by the names of the facts that tell them as whole numbers.
+    """
+
+    category: str
+    fixed: dict[str, int]
+    renamed: dict[str, str]
+
+
+def meaning_of(category: str, name: str) -> Meaning:
+    """What slices are; as they are where the category is unknown.
 
     Args:
-        category: of the slice.
-        name: of it, which for a copy is its direction.
-        facts: its annotations.
+        category: of the slices.
+        name: of them, which for a copy is its direction.
     """
-    told = dict(facts)
     if category in RUNTIME:
-        return "cuda_runtime", told | _numbers(facts, correlation="corr_id")
+        return Meaning("cuda_runtime", {}, CALL)
     if category == MARKERS:
-        return "user_annotation", told
+        return Meaning("user_annotation", {}, {})
     if category == KERNELS:
-        named = _numbers(facts, correlation="corr_id", device="agent", stream="queue")
-        return "kernel", told | {"stream": 0} | named
+        return Meaning("kernel", {"stream": 0}, {**CALL, "device": "agent", "stream": "queue"})
     if category == COPIES:
         side = "src_agent" if records.is_to_host(name) else "dst_agent"
-        named = _numbers(facts, correlation="corr_id", device=side, bytes="copy_bytes")
-        return "gpu_memcpy", told | {"stream": 0} | named
-    return category, told
-
-
-def _numbers(facts: Mapping[str, Any], **names: str) -> dict[str, int]:
-    """What is a whole number of the facts, under other names."""
-    return {key: facts[name] for key, name in names.items() if type(facts.get(name)) is int}
+        told = {**CALL, "device": side, "bytes": "copy_bytes"}
+        return Meaning("gpu_memcpy", {"stream": 0}, told)
+    return Meaning(category, {}, {})

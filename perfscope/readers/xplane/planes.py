@@ -1,167 +1,117 @@
-"""XSpace, a message of protocol buffers, as planes, lines and events.
+"""XSpace, a message of protocol buffers, as planes whose lines give their events as rows."""
 
-The numbers of fields are those of tsl/profiler/protobuf/xplane.proto. A field that is not known is
-passed over, as newer releases add some.
-"""
+from enum import IntFlag
+from pathlib import Path
 
-from dataclasses import field
+import numpy as np
 
-from perfscope.readers.common.protobuf import Part
+from perfscope.engine import engine
+from perfscope.errors import UnreadableInputError
+from perfscope.readers.common.blocks import Growth, as_text, blocks
+from perfscope.readers.common.memory import rows_that_fit
 from perfscope.structures import dataclass
+from perfscope.trace.model import Table
 
-MOST_EVENTS = 3_000_000
-"""Of a file: each becomes an object of Python."""
-MOST_STATISTICS = 1000
-"""Of an event."""
-
-
-class TooLongError(ValueError):
-    """What has more events than can be kept."""
-
-
-@dataclass
-class Event:
-    """An event of a line; times in ps from the line's begin on, -1 for what has none."""
-
-    metadata: int = 0
-    offset_ps: int = -1
-    duration_ps: int = 0
-    stats: list[Part] = field(default_factory=list)
+GROWTH = Growth(ratio=200, most_bytes=1 << 31)
+"""A message of protocol buffers has at most 2 GiB."""
+ENTRY_BYTES = 250
+"""What each event takes at the peak (docs/engine.md), and some room."""
+ACTION = "Copy the file again, or profile again."
+EVENT_DTYPE = np.dtype(
+    [
+        ("t0", "i8"),
+        ("t1", "i8"),
+        ("step", "u8"),
+        ("correlation", "u8"),
+        ("name", "u4"),  # place in Plane.names
+        ("told", "u4"),  # Told
+    ]
+)
 
 
-@dataclass
-class Line:
-    """A thread of the host, or a stream or a summary of a device."""
+class Told(IntFlag):
+    """Which statistics an event has."""
 
-    number: int = 0
-    name: str = ""
-    timestamp_ns: int = 0
-    events: list[Part] = field(default_factory=list)
+    STEP = 1
+    CORRELATION = 2
+    ROOT = 4
 
 
-@dataclass
+@dataclass(frozen=True)
 class Plane:
-    """A host or device: its lines, the names of its events, and what is told of it."""
+    """A host or device.
 
-    name: str = ""
-    lines: list[Line] = field(default_factory=list)
-    events: dict[int, str] = field(default_factory=dict)
-    stats: dict[int, str] = field(default_factory=dict)
-    told: list[Part] = field(default_factory=list)
-
-    def values(self, stats: list[Part]) -> dict[str, int | str]:
-        """Whole numbers and texts of statistics, by name."""
-        found: dict[str, int | str] = {}
-        for stat in stats:
-            name = ""
-            value: int | str | None = None
-            for number, held in stat.fields():
-                if number == 1 and isinstance(held, int):
-                    name = self.stats.get(held, "")
-                elif number in (3, 4) and isinstance(held, int):
-                    value = held
-                elif number == 5 and isinstance(held, Part):
-                    value = held.text
-                elif number == 7 and isinstance(held, int):
-                    value = self.stats.get(held, "")
-            if name and value is not None:
-                found[name] = value
-        return found
-
-
-def space_of(data: bytes) -> tuple[list[Plane], list[str]]:
-    """The planes of a file, and the hosts that it names.
-
-    Raises:
-        DamagedError: it is no XSpace.
-        TooLongError: it has too many events or names.
+    Attributes:
+        name: what it is called.
+        lines: threads, streams and summaries, by their names.
+        names: of its events; the last one stands for those that the file does not name.
     """
-    planes, hosts, left = [], [], MOST_EVENTS
-    for number, held in Part(memoryview(data), 0).fields():
-        if isinstance(held, Part) and number in (1, 4):
-            if number == 1:
-                plane, left = _plane(held, left)
-                planes.append(plane)
-            else:
-                hosts.append(held.text)
-                left -= 1
-        if left < 0:
-            raise TooLongError(f"It has more than {MOST_EVENTS:,} events and names")
-    return planes, hosts
+
+    name: str
+    lines: list[str]
+    names: list[str]
 
 
-def _plane(part: Part, left: int) -> tuple[Plane, int]:
-    """A plane, and how many events and names there may be behind it; less than 0: too many."""
-    plane = Plane()
-    for number, held in part.fields():
-        if left < 0:
-            break
-        if not isinstance(held, Part):
-            continue
-        left -= 1
-        if number == 2:
-            plane.name = held.text
-        elif number == 3:
-            line = _line(held, left)
-            left -= len(line.events)
-            plane.lines.append(line)
-        elif number in (4, 5):
-            place, name = _named(held)
-            (plane.events if number == 4 else plane.stats)[place] = name
-        elif number == 6:
-            plane.told.append(held)
-    return plane, left
+class Space:
+    """One file: its planes, and the hosts that it names."""
 
+    def __init__(self, path: Path) -> None:
+        """Reads it.
 
-def _named(entry: Part) -> tuple[int, str]:
-    """Key and name of an entry of a map of metadata."""
-    place, name = 0, ""
-    for number, held in entry.fields():
-        if number == 1 and isinstance(held, int):
-            place = held
-        elif number == 2 and isinstance(held, Part):
-            fields = (field for field in held.fields() if field[0] in (2, 4))
-            names = {key: one.text for key, one in fields if isinstance(one, Part)}
-            name = names.get(4) or names.get(2, "")
-    return place, name
+        Raises:
+            UnreadableInputError: it cannot be read, is no XSpace, or holds too much.
+        """
+        self._path = path
+        self._file = engine.XPlaneFile(as_text(path), rows_that_fit(row_bytes=ENTRY_BYTES))
+        left = GROWTH.most_bytes
+        for block in blocks(path, lambda _: None, GROWTH):
+            left -= len(block)
+            if left < 0:
+                raise self._too_long(f"It has more than {GROWTH.most_bytes >> 20:,} MiB")
+            self._file.feed(block)
+        try:
+            self._file.finish()
+        except engine.FormatError as error:
+            raise self._damaged(error) from error
+        if self._file.is_full:
+            raise self._too_long("It has more events and names than fit into half of the memory")
+        self.planes = [
+            Plane(name, lines, [one or "unknown" for one in (*names, "")])
+            for name, lines, names in self._file.planes()
+        ]
+        self.hosts = self._file.hosts()
 
+    def events(self, plane: int, line: int) -> Table:
+        """The events of a line that last any time, as rows of EVENT_DTYPE.
 
-def _line(part: Part, most: int) -> Line:
-    """A line with its events, at most one more than there may be."""
-    line, shown = Line(), ""
-    for number, held in part.fields():
-        if isinstance(held, int):
-            if number == 1:
-                line.number = held
-            elif number == 3:
-                line.timestamp_ns = held
-        elif number == 2:
-            line.name = held.text
-        elif number == 11:
-            shown = held.text
-        elif number == 4:
-            line.events.append(held)
-            if len(line.events) > most:
-                break
-    line.name = shown or line.name
-    return line
+        Raises:
+            UnreadableInputError: they are damaged.
+        """
+        try:
+            return self._file.events(plane, line).view(EVENT_DTYPE)
+        except engine.FormatError as error:
+            raise self._damaged(error) from error
 
+    def told(self, plane: int, name: str) -> int | None:
+        """A whole number that the file tells of a plane, None where it does not.
 
-def event_of(part: Part) -> Event:
-    """One event.
+        Raises:
+            UnreadableInputError: what it tells is damaged.
+        """
+        try:
+            return self._file.told(plane, name)
+        except engine.FormatError as error:
+            raise self._damaged(error) from error
 
-    Raises:
-        DamagedError: it is none.
-    """
-    event = Event()
-    for number, held in part.fields():
-        if isinstance(held, Part):
-            if number == 4 and len(event.stats) < MOST_STATISTICS:
-                event.stats.append(held)
-        elif number == 1:
-            event.metadata = held
-        elif number == 2:
-            event.offset_ps = held
-        elif number == 3:
-            event.duration_ps = held
-    return event
+    def _damaged(self, error: ValueError) -> UnreadableInputError:
+        _, offset, reason = error.args
+        return UnreadableInputError(
+            f"{self._path} cannot be read as a profile of TensorFlow or JAX.",
+            why=f"It is cut off or damaged at byte {offset:,}: {reason}.",
+            action=ACTION,
+        )
+
+    def _too_long(self, why: str) -> UnreadableInputError:
+        return UnreadableInputError(
+            f"{self._path} is too long.", why=f"{why}.", action="Profile fewer steps."
+        )

@@ -4,32 +4,30 @@ Like Nsight Systems' tables they go through the decoder of Kineto's profiles.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from perfscope.errors import UnreadableInputError
-from perfscope.readers.common.blocks import Growth, blocks
-from perfscope.readers.common.protobuf import DamagedError
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.engine import engine
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.kineto.file import EPOCH_NS, KinetoContents, Part
 from perfscope.readers.kineto.host import is_phase
-from perfscope.readers.kineto.made import Event, contents_from, interval
+from perfscope.readers.kineto.made import MADE_DTYPE, begun, ended, feed
 from perfscope.readers.kineto.reader import Form, joined, read_each
-from perfscope.readers.xplane.planes import (
-    Line,
-    Plane,
-    TooLongError,
-    event_of,
-    space_of,
-)
-from perfscope.trace.model import Format, Trace
+from perfscope.readers.xplane.planes import Plane, Space, Told
+from perfscope.trace.model import Format, Table, Trace
 
-GROWTH = Growth(ratio=200, most_bytes=1 << 31)
-LONGEST_PS = 1 << 62
 HOST, DEVICE = "/host:", "/device:"
 KNOWN = (b"/host:", b"/device:", b"Task Environment")
 PLANE_TAG = 0x0A
+PROCESS = "0"
+LATEST_NS = 1 << 62
+CATEGORIES = ["user_annotation", "cuda_runtime", "cpu_op", "kernel", "gpu_memcpy", "gpu_memset"]
+ANNOTATION, RUNTIME, OPERATOR, KERNEL, COPY, FILL = range(len(CATEGORIES))
 Rules = Sequence[tuple[str, str]]
+Truths = npt.NDArray[np.bool_]
 _STREAM = re.compile(r"Stream #?(\d{1,9})")
 _OPERATIONS = re.compile(r"(?:Async )?XLA Ops$|XLA Async Ops$")
 """Lines of a device that hold its work: streams, else operations; others hold sums of it."""
@@ -61,117 +59,110 @@ def open_xplane(paths: Sequence[Path], options: ReadOptions) -> Trace:
 
 
 def _contents(path: Path, rules: Rules) -> KinetoContents:
-    try:
-        planes, hosts = space_of(_content(path))
-        part = Part(host=hosts[0] if hosts else "")
-        return contents_from(path, _events_of(planes, rules), {}, part)
-    except DamagedError as error:
-        raise UnreadableInputError(
-            f"{path} cannot be read as a profile of TensorFlow or JAX.",
-            why=f"It is cut off or damaged {error}.",
-            action="Copy the file again, or profile again.",
-        ) from error
-    except TooLongError as error:
-        raise UnreadableInputError(
-            f"{path} is too long.", why=f"{error}.", action="Profile fewer steps."
-        ) from error
+    space = Space(path)
+    file = begun({})
+    origin = _origin_ns(space)
+    for place, plane in enumerate(space.planes):
+        has_streams = any(_STREAM.match(name) for name in plane.lines)
+        work = _STREAM if has_streams else _OPERATIONS
+        for number, name in enumerate(plane.lines):
+            if plane.name.startswith(HOST):
+                thread = {"ph": "M", "name": "thread_name", "pid": 0, "tid": number}
+                feed(file, [{**thread, "args": {"name": name}}])
+                rows, names = _of_host(plane, space.events(place, number), rules)
+            elif plane.name.startswith(DEVICE) and work.match(name):
+                rows, names = _of_device(plane, space.events(place, number))
+                _place(rows, plane.name, name, number)
+            else:
+                continue
+            rows["thread"] = number if plane.name.startswith(HOST) else rows["stream"]
+            early = rows["t0"] < EPOCH_NS
+            rows["t0"][early] += origin
+            rows["t1"][early] += origin
+            engine.take_rows(file, rows.view(np.uint8), names, CATEGORIES, PROCESS)
+    return ended(path, file, Part(host=space.hosts[0] if space.hosts else ""))
 
 
-def _content(path: Path) -> bytes:
-    """What a file holds, decompressed: a message of protocol buffers has at most 2 GiB.
-
-    Raises:
-        TooLongError: it has more.
-    """
-    found = []
-    left = GROWTH.most_bytes
-    for block in blocks(path, lambda _: None, GROWTH):
-        left -= len(block)
-        if left < 0:
-            raise TooLongError(f"It has more than {GROWTH.most_bytes >> 30} GiB")
-        found.append(block)
-    return b"".join(found)
-
-
-def _events_of(planes: Sequence[Plane], rules: Rules) -> Iterator[Event]:
-    """What the host and its devices did."""
-    origin = _origin_ns(planes)
-    for plane in planes:
-        for event in _of_plane(plane, rules):
-            if event.get("ts", EPOCH_NS) < EPOCH_NS:
-                event["ts"] += origin
-            yield {"pid": 0, **event}
-
-
-def _of_plane(plane: Plane, rules: Rules) -> Iterator[Event]:
-    has_streams = any(_STREAM.match(line.name) for line in plane.lines)
-    work = _STREAM if has_streams else _OPERATIONS
-    for number, line in enumerate(plane.lines):
-        if plane.name.startswith(HOST):
-            yield {"ph": "M", "name": "thread_name", "tid": number, "args": {"name": line.name}}
-            yield from _of_host(plane, line, number, rules)
-        elif plane.name.startswith(DEVICE) and work.match(line.name):
-            yield from _of_device(plane, line, number)
-
-
-def _origin_ns(planes: Sequence[Plane]) -> int:
+def _origin_ns(space: Space) -> int:
     """When a session began whose times count from its begin; 0 unknown."""
-    for plane in planes:
-        began = plane.values(plane.told).get("profile_start_time")
-        if isinstance(began, int) and EPOCH_NS <= began < 1 << 62:
+    for place in range(len(space.planes)):
+        began = space.told(place, "profile_start_time")
+        if began is not None and EPOCH_NS <= began < LATEST_NS:
             return began
     return 0
 
 
-def _events(plane: Plane, line: Line) -> Iterator[tuple[str, int, int, dict[str, int | str]]]:
-    """Name, begin and end in ns, and statistics of what has a length."""
-    for part in line.events:
-        event = event_of(part)
-        if not (0 <= event.offset_ps < LONGEST_PS and 0 < event.duration_ps < LONGEST_PS):
-            continue
-        ends_ps = (event.offset_ps, event.offset_ps + event.duration_ps)
-        begin, end = (line.timestamp_ns + at // 1000 for at in ends_ps)
-        name = plane.events.get(event.metadata, "") or "unknown"
-        yield name, begin, end, plane.values(event.stats)
+def _made(events: Table) -> Table:
+    """Rows with the times, names and correlations of events, of no thread or device."""
+    rows = np.zeros(len(events), MADE_DTYPE)
+    rows["bytes"] = rows["device"] = rows["stream"] = -1
+    rows["t0"], rows["t1"] = events["t0"], events["t1"]
+    has_call = (events["told"] & Told.CORRELATION) != 0
+    # beyond 63 bits it is none that a launch can have
+    rows["correlation"] = np.where(has_call, events["correlation"].astype(np.int64), -1)
+    return rows
 
 
-def _of_host(plane: Plane, line: Line, number: int, rules: Rules) -> Iterator[Event]:
-    """Steps by their numbers, phases by their names, launches, and operators.
+def _of_host(plane: Plane, events: Table, rules: Rules) -> tuple[Table, list[str]]:
+    """Steps by their numbers, phases by their names, launches, and operators; with their names."""
+    events = events[np.lexsort((-events["t1"], events["t0"]))]
+    rows = _made(events)
+    used, places = np.unique(events["name"], return_inverse=True)
+    names = [plane.names[place] for place in used.tolist()]
+    stepping = Told.STEP | Told.ROOT
+    is_step = (events["told"] & stepping) == stepping
+    named = np.array([is_phase(name, rules) for name in names], np.bool_)
+    phases = _outside(events, named[places] & ~is_step, ~named[places] & ~is_step)
+    is_call = (events["told"] & Told.CORRELATION) != 0
+    rows["category"] = np.where(is_call, RUNTIME, OPERATOR)
+    rows["category"][is_step | phases] = ANNOTATION
+    rows["correlation"][rows["category"] != RUNTIME] = -1
+    numbers, steps = np.unique(events["step"][is_step], return_inverse=True)
+    rows["name"] = places
+    rows["name"][is_step] = len(names) + steps
+    return rows, [*names, *(f"ProfilerStep#{number}" for number in numbers.tolist())]
+
+
+def _outside(events: Table, named: Truths, operators: Truths) -> Truths:
+    """Which of the events that are named like phases are phases.
 
     What stands inside of an operator is a part of it, whatever it is called.
     """
-    operator_end = 0
-    for name, begin, end, told in sorted(
-        _events(plane, line), key=lambda event: (event[1], -event[2])
+    reached = np.maximum.accumulate(np.where(operators, events["t1"], 0))
+    found = named.copy()
+    end = 0
+    places = np.flatnonzero(named)
+    begins, ends = events["t0"][places].tolist(), events["t1"][places].tolist()
+    for place, begin, own_end, before in zip(
+        places.tolist(), begins, ends, reached[places].tolist(), strict=True
     ):
-        step, correlation = told.get("step_num"), told.get("correlation_id")
-        if isinstance(step, int) and told.get("_r") == 1:
-            yield interval("user_annotation", f"ProfilerStep#{step}", begin, end, number, {})
-        elif begin >= operator_end and is_phase(name, rules):
-            yield interval("user_annotation", name, begin, end, number, {})
-        else:
-            operator_end = max(operator_end, end)
-            arguments = {"correlation": correlation} if isinstance(correlation, int) else {}
-            category = "cuda_runtime" if arguments else "cpu_op"
-            yield interval(category, name, begin, end, number, arguments)
+        if begin < max(end, before):
+            found[place] = False
+            end = max(end, own_end)
+    return found
 
 
-def _of_device(plane: Plane, line: Line, number: int) -> Iterator[Event]:
-    found = _DEVICE.match(plane.name)
-    stream = _STREAM.match(line.name)
-    track = int(stream[1]) if stream and stream[1] else number
-    for name, begin, end, told in _events(plane, line):
-        plain = name.lower()
-        category = "kernel"
-        if "memcpy" in plain or plain.startswith("copy"):
-            category = "gpu_memcpy"
-        elif "memset" in plain:
-            category = "gpu_memset"
-        arguments = {"device": int(found[1]) if found else 0, "stream": track}
-        correlation = told.get("correlation_id")
-        if isinstance(correlation, int):
-            arguments["correlation"] = correlation
-        yield interval(category, name, begin, end, track, arguments)
+def _of_device(plane: Plane, events: Table) -> tuple[Table, list[str]]:
+    """Kernels, copies and fills, with their names."""
+    rows = _made(events)
+    used, places = np.unique(events["name"], return_inverse=True)
+    names = [plane.names[place] for place in used.tolist()]
+    kinds = np.array([_kind(name.lower()) for name in names], np.uint32)
+    rows["name"], rows["category"] = places, kinds[places]
+    return rows, names
+
+
+def _kind(plain: str) -> int:
+    if "memcpy" in plain or plain.startswith("copy"):
+        return COPY
+    return FILL if "memset" in plain else KERNEL
+
+
+def _place(rows: Table, plane: str, line: str, number: int) -> None:
+    """Says on which device and stream the work of a line ran."""
+    device, stream = _DEVICE.match(plane), _STREAM.match(line)
+    rows["device"] = int(device[1]) if device else 0
+    rows["stream"] = int(stream[1]) if stream and stream[1] else number
 
 
 READER = Reader(

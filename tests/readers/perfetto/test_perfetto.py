@@ -12,7 +12,8 @@ from perfscope.export import _perfetto_packets as proto
 from perfscope.export import perfetto
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
-from perfscope.readers.perfetto import packets
+from perfscope.readers.common import memory
+from perfscope.readers.perfetto import reader
 from perfscope.readers.registry import open_trace
 from perfscope.schema.enums import PhaseKind
 from perfscope.trace.devices import DeviceKind
@@ -173,7 +174,49 @@ def test_parents_in_a_circle_end(tmp_path: Path) -> None:
 def test_more_events_than_memory_holds_are_an_error(
     sample: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packets, "MOST_EVENTS", 100)
+    left = 2 * 100 * reader.ENTRY_BYTES
     perfetto.write(Source(sample), tmp_path / "a.pftrace")
+    monkeypatch.setattr(memory, "memory_left_bytes", lambda: left)
     with pytest.raises(UnreadableInputError, match="too many events"):
         open_trace(tmp_path / "a.pftrace")
+
+
+HOSTILE = {
+    "a number that does not end": b"\x0a\x0e\x40" + b"\xff" * 13,
+    "a length beyond the file": b"\x0a" + proto.varint(1 << 62) + b"x",
+    "a group": proto.packet(b"\x5b\x48\x01\x5c"),
+    "an event that is cut": proto.packet(proto.whole(8, NOW) + proto.held(11, b"\x48")),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_what_is_no_message_is_named_by_its_byte(what: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.pftrace"
+    path.write_bytes(made(slice_of("evaluate"), HOSTILE[what]))
+    with pytest.raises(UnreadableInputError) as raised:
+        open_trace(path)
+    assert "damaged at byte" in raised.value.why
+    assert len(str(raised.value).splitlines()) <= 3
+
+
+def slice_of(name: str, facts: bytes = b"") -> bytes:
+    begin = proto.event(proto.BEGIN, 1, NOW, proto.text(23, name) + facts)
+    return begin + proto.event(proto.END, 1, NOW + 500)
+
+
+def test_facts_that_nest_are_long_or_repeated_do_no_harm(tmp_path: Path) -> None:
+    """Facts that hold others are left out; of two of one name the last one counts."""
+    deep = proto.text(10, "x")
+    for _ in range(3000):
+        deep = proto.text(10, "x") + proto.held(11, deep)
+    facts = proto.held(4, deep) + proto.annotation("y" * 1_000_000, "z" * 1_000_000)
+    facts += proto.annotation('\x00"', "\\") + proto.annotation("a", 1) + proto.annotation("a", 2)
+    words = b"".join(
+        proto.packet(proto.held(12, proto.held(2, proto.whole(1, 3) + proto.text(2, str(at)))))
+        for at in range(2000)
+    )
+    path = tmp_path / "a.pftrace"
+    path.write_bytes(made(words, slice_of("evaluate", facts)))
+    trace = open_trace(path)
+    check_trace(trace)
+    assert trace.ranks[0].phases["kind"].tolist() == [PhaseKind.EVALUATE]

@@ -11,14 +11,24 @@ import pytest
 from perfscope.document.analysis import analysis
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.results import Options
+from perfscope.readers.common import memory
 from perfscope.readers.common.blocks import Growth
 from perfscope.readers.detect import ReadOptions
 from perfscope.readers.registry import open_trace, open_traces
-from perfscope.readers.xplane import planes, reader
+from perfscope.readers.xplane import planes
 from perfscope.schema.enums import PhaseKind
 from perfscope.trace.devices import DeviceKind
 from perfscope.trace.model import Format
-from tests.readers.xplane.profiles import EPOCH_NS, PlaneWriter, gpu, space, steps
+from tests.readers.xplane.profiles import (
+    EPOCH_NS,
+    PlaneWriter,
+    gpu,
+    part,
+    space,
+    steps,
+    varint,
+    whole,
+)
 from tests.support.requirements import require_reference
 from tests.support.trace_invariants import check_trace
 
@@ -151,11 +161,44 @@ def test_a_profile_that_would_fill_the_memory_is_refused(
     bound: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path / "a.xplane.pb", space(steps()))
-    monkeypatch.setattr(planes, "MOST_EVENTS", bound)
+    left = 2 * bound * planes.ENTRY_BYTES
+    monkeypatch.setattr(memory, "memory_left_bytes", lambda: left)
     with pytest.raises(UnreadableInputError, match="is too long"):
         open_trace(path)
     monkeypatch.undo()
     assert len(open_trace(path).ranks[0].phases)
-    monkeypatch.setattr(reader, "GROWTH", Growth(most_bytes=100))
+    monkeypatch.setattr(planes, "GROWTH", Growth(most_bytes=100))
     with pytest.raises(UnreadableInputError, match="is too long"):
         open_trace(path)
+
+
+DEEP = part(1, b"")
+for _ in range(3000):
+    DEEP = part(1, DEEP)
+HOSTILE = {
+    "a number that does not end": part(1, part(3, whole(3, 5) + b"\x18" + b"\xff" * 11)),
+    "a number of more than 64 bits": part(1, part(3, b"\x18" + b"\xff" * 9 + b"\x02")),
+    "a length beyond the file": part(1, part(3, b"\x22" + varint(1 << 62) + b"x")),
+    "a group": part(1, b"\x1b\x08\x01\x1c"),
+    "an unknown type": part(1, b"\x1e\x08\x01"),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_what_is_no_message_is_named_by_its_byte(what: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.xplane.pb", space(steps()) + HOSTILE[what])
+    with pytest.raises(UnreadableInputError) as caught:
+        open_trace(path)
+    assert "damaged at byte" in caught.value.why
+    assert len(str(caught.value).splitlines()) <= 3
+
+
+def test_what_is_deep_long_or_named_twice_is_read(tmp_path: Path) -> None:
+    """Unknown fields are not entered, so that no depth is too much; of names the last counts."""
+    plane = steps()
+    plane.events["second"] = plane.events["EagerExecute"]
+    named = part(4, whole(1, 900) + part(2, whole(1, 900) + part(2, "n" * 1_000_000)))
+    content = part(1, plane.content() + named + part(77, DEEP)) + part(9, DEEP)
+    trace = open_trace(write(tmp_path / "a.xplane.pb", content + space()))
+    check_trace(trace)
+    assert len(trace.ranks[0].steps) == 3

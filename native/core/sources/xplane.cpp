@@ -1,0 +1,231 @@
+#include "xplane.h"
+
+#include "error.h"
+
+#include <algorithm>
+
+namespace perfscope {
+
+using proto::Field;
+using proto::Fields;
+using proto::Malformed;
+
+namespace {
+
+enum SpaceField : uint64_t { PLANES = 1, HOSTS = 4 };
+enum PlaneField : uint64_t { PLANE_NAME = 2, LINES = 3, EVENT_NAMES = 4, STAT_NAMES = 5, PLANE_STATS = 6 };
+enum LineField : uint64_t { LINE_NAME = 2, TIMESTAMP = 3, EVENTS = 4, SHOWN_NAME = 11 };
+enum EventField : uint64_t { METADATA = 1, OFFSET = 2, DURATION = 3, EVENT_STATS = 4 };
+
+constexpr int64_t PS_PER_NS = 1000;
+
+// Key and name of an entry of a map of metadata: the name that is shown, where it has one.
+std::pair<uint64_t, std::string> named(std::string_view entry)
+{
+    uint64_t key = 0;
+    std::string_view name;
+    Field field;
+    for (Fields fields(entry); fields.next(field);) {
+        if (field.is_number(1)) {
+            key = field.value;
+        } else if (field.is_part(2)) {
+            std::string_view plain, shown;
+            Field inner;
+            for (Fields inside(field.held); inside.next(inner);) {
+                if (inner.is_part(2))
+                    plain = inner.held;
+                else if (inner.is_part(4))
+                    shown = inner.held;
+            }
+            name = shown.empty() ? plain : shown;
+        }
+    }
+    return {key, std::string(name)};
+}
+
+struct Statistic {
+    const std::string *name = nullptr;
+    uint64_t value = 0;
+    bool has_value = false, is_whole = false;
+};
+
+Statistic statistic(std::string_view message, const XPlane &plane)
+{
+    Statistic found;
+    Field field;
+    for (Fields fields(message); fields.next(field);) {
+        if (field.is_number(1)) {
+            const auto known = plane.stats.find(field.value);
+            found.name = known == plane.stats.end() ? nullptr : &known->second;
+        } else if (field.is_number(3) || field.is_number(4)) { // of either sign
+            found.value = field.value;
+            found.has_value = found.is_whole = true;
+        } else if (field.is_part(5) || field.is_number(7)) { // a text, written out or by number
+            found.has_value = true;
+            found.is_whole = false;
+        }
+    }
+    return found;
+}
+
+void take_statistic(std::string_view message, const XPlane &plane, XEventRow &row)
+{
+    const Statistic found = statistic(message, plane);
+    if (!found.name || !found.has_value)
+        return;
+    const auto mark = [&row](uint32_t what, bool holds) { row.told = holds ? row.told | what : row.told & ~what; };
+    if (*found.name == "step_num") {
+        row.step = found.value;
+        mark(HAS_STEP, found.is_whole);
+    } else if (*found.name == "correlation_id") {
+        row.correlation = found.value;
+        mark(HAS_CORRELATION, found.is_whole);
+    } else if (*found.name == "_r") {
+        mark(IS_ROOT, found.is_whole && found.value == 1);
+    }
+}
+
+// The sum of a line's begin and a time from it on; what 64 bits do not hold is the last moment that they do.
+int64_t moment(uint64_t timestamp_ns, int64_t offset_ps)
+{
+    const uint64_t sum = timestamp_ns + static_cast<uint64_t>(offset_ps / PS_PER_NS);
+    return sum < timestamp_ns || sum > static_cast<uint64_t>(INT64_MAX) ? INT64_MAX : static_cast<int64_t>(sum);
+}
+
+} // namespace
+
+void XPlaneFile::finish()
+{
+    try {
+        Field field;
+        for (Fields fields(bytes_); !is_full() && fields.next(field);) {
+            if (field.is_part(PLANES)) {
+                take_plane(field.held);
+            } else if (field.is_part(HOSTS)) {
+                hosts.emplace_back(field.held);
+                entries_++;
+            }
+        }
+    } catch (const Malformed &problem) {
+        fail(problem);
+    }
+}
+
+void XPlaneFile::take_plane(std::string_view message)
+{
+    planes.emplace_back();
+    XPlane &plane = planes.back();
+    Field field;
+    for (Fields fields(message); !is_full() && fields.next(field);) {
+        if (field.is_whole)
+            continue;
+        entries_++;
+        if (field.number == PLANE_NAME) {
+            plane.name = field.held;
+        } else if (field.number == LINES) {
+            take_line(field.held, plane);
+        } else if (field.number == EVENT_NAMES) {
+            auto [key, name] = named(field.held);
+            plane.name_places[key] = static_cast<uint32_t>(plane.names.size());
+            plane.names.push_back(std::move(name));
+        } else if (field.number == STAT_NAMES) {
+            auto [key, name] = named(field.held);
+            plane.stats[key] = std::move(name);
+        } else if (field.number == PLANE_STATS) {
+            plane.told.push_back(field.held);
+        }
+    }
+}
+
+void XPlaneFile::take_line(std::string_view message, XPlane &plane)
+{
+    XLine line;
+    line.message = message;
+    std::string_view name, shown;
+    Field field;
+    for (Fields fields(message); !is_full() && fields.next(field);) {
+        if (field.is_number(TIMESTAMP)) {
+            line.timestamp_ns = field.value;
+        } else if (field.is_part(LINE_NAME)) {
+            name = field.held;
+        } else if (field.is_part(SHOWN_NAME)) {
+            shown = field.held;
+        } else if (field.is_part(EVENTS)) {
+            line.events++;
+            entries_++;
+        }
+    }
+    line.name = shown.empty() ? name : shown;
+    plane.lines.push_back(std::move(line));
+}
+
+std::vector<XEventRow> XPlaneFile::events(size_t plane_place, size_t line_place) const
+{
+    const XPlane &plane = planes.at(plane_place);
+    const XLine &line = plane.lines.at(line_place);
+    const auto nameless = static_cast<uint32_t>(plane.names.size());
+    std::vector<XEventRow> rows;
+    rows.reserve(line.events);
+    try {
+        Field field, inner;
+        for (Fields fields(line.message); fields.next(field);) {
+            if (!field.is_part(EVENTS))
+                continue;
+            XEventRow row{0, 0, 0, 0, nameless, 0};
+            uint64_t offset = UINT64_MAX, duration = 0, metadata = 0;
+            bool has_statistics = false;
+            for (Fields inside(field.held); inside.next(inner);) {
+                if (inner.is_number(METADATA))
+                    metadata = inner.value;
+                else if (inner.is_number(OFFSET))
+                    offset = inner.value;
+                else if (inner.is_number(DURATION))
+                    duration = inner.value;
+                else
+                    has_statistics |= inner.is_part(EVENT_STATS);
+            }
+            constexpr auto LONGEST = static_cast<uint64_t>(LONGEST_PS);
+            if (offset >= LONGEST || duration == 0 || duration >= LONGEST)
+                continue;
+            Fields inside(field.held);
+            for (size_t left = has_statistics ? MOST_STATISTICS : 0; left && inside.next(inner);)
+                if (inner.is_part(EVENT_STATS)) {
+                    take_statistic(inner.held, plane, row);
+                    left--;
+                }
+            const auto known = plane.name_places.find(metadata);
+            row.name = known == plane.name_places.end() ? nameless : known->second;
+            row.t0 = moment(line.timestamp_ns, static_cast<int64_t>(offset));
+            row.t1 = moment(line.timestamp_ns, static_cast<int64_t>(offset + duration));
+            rows.push_back(row);
+        }
+    } catch (const Malformed &problem) {
+        fail(problem);
+    }
+    return rows;
+}
+
+bool XPlaneFile::told(size_t plane_place, std::string_view name, uint64_t &value) const
+{
+    const XPlane &plane = planes.at(plane_place);
+    bool is_told = false;
+    try {
+        for (const std::string_view message : plane.told) {
+            const Statistic found = statistic(message, plane);
+            if (!found.name || *found.name != name || !found.has_value)
+                continue;
+            is_told = found.is_whole;
+            value = found.value;
+        }
+    } catch (const Malformed &problem) {
+        fail(problem);
+    }
+    return is_told;
+}
+
+void XPlaneFile::fail(const Malformed &problem) const
+{
+    throw FormatError(path_, static_cast<uint64_t>(problem.at - bytes_.data()), problem.why);
+}
+
+} // namespace perfscope
