@@ -12,6 +12,8 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 """Packed rows of a table: `Bytes.view(DTYPE)`, `table.view(np.uint8)`."""
 
 Ints: TypeAlias = npt.NDArray[np.int64]
+Small: TypeAlias = npt.NDArray[np.int32]
+Floats: TypeAlias = npt.NDArray[np.float64]
 
 class FormatError(ValueError):
     """A file is damaged or of another format: path, byte offset and reason, in `args`."""
@@ -45,7 +47,7 @@ def union(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
 def distinct(moments: Ints) -> Ints:
     """The moments in order, each once."""
 
-def like_rows(ranks: Ints, units: Ints, ops: Ints, unit_count: int) -> tuple[Ints, int]:
+def like_rows(ranks: Small, units: Ints, ops: Small, unit_count: int) -> tuple[Ints, int]:
     """A number for each row, the same where its rank does the same at the same place of a unit.
 
     Rows of a rank lie together; `units` are steps, say. Also returns how many numbers there are.
@@ -116,7 +118,7 @@ def spent_by_bin(
 
 def work_pieces(
     ranks: list[tuple[Any, ...]], start: int, communication: Bytes, rows: int
-) -> tuple[Ints, Ints, npt.NDArray[np.float64], Ints, Ints, Ints, npt.NDArray[np.float64]]:
+) -> tuple[Small, Bytes, Floats, Small, Small, Ints, Floats]:
     """The time of ranks between their replayed calls, each piece before one of so many rows.
 
     Args:
@@ -131,6 +133,58 @@ def work_pieces(
         Row, account, nanoseconds, phase, stack and begin of each piece, and by row the nanoseconds
         of communication alone before it.
     """
+
+def gaps(row: Small, ns: Floats, fixed: Floats) -> Floats:
+    """The pieces of work before each row, added up in order, and `fixed`, shape (rows,)."""
+
+def chosen_pieces(
+    row: Small,
+    account: Bytes,
+    rank: Small,
+    phases: Small,
+    *,
+    ranks: Bytes,
+    accounts: Bytes,
+    phase: int,
+) -> Bytes:
+    """Which pieces of work are of chosen ranks and accounts, and of a phase (-2: of any).
+
+    Args:
+        row: before which each piece is.
+        account: of each piece.
+        rank: of each row.
+        phases: of the first pieces; the others are of none.
+        ranks: by rank, whether it is chosen.
+        accounts: by account, whether it is chosen.
+        phase: that is chosen.
+    """
+
+def work_by_cell(
+    row: Small,
+    ns: Floats,
+    chosen: Bytes,
+    segment: Small,
+    rank: Small,
+    segments: int,
+    ranks: int,
+) -> Floats:
+    """Chosen pieces of work by segment and rank of their rows, flattened (segments, ranks)."""
+
+def rescaled(
+    row: Small,
+    ns: Floats,
+    chosen: Bytes,
+    segment: Small,
+    rank: Small,
+    factor: Floats,
+    ranks: int,
+) -> Floats:
+    """Pieces of work, the chosen ones times what `factor` has for their segment and rank."""
+
+def sums_by_unit(
+    one: Floats, other: Floats, unit: Ints, rank: Small, units: int, ranks: int
+) -> Floats:
+    """What stands at rows, both added, by unit of time and rank, flattened (units, ranks)."""
 
 Codes: TypeAlias = tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint16]]
 """Of each code of an operation its traits and its blocking form."""
@@ -198,6 +252,9 @@ def split_calls(
         main_tids: of each rank.
         is_one_clock: whether times of any two ranks can be compared.
     """
+
+def keep_memory() -> None:
+    """Memory that is freed stays with the process: clearing it anew takes longer than its use."""
 
 class ReplayError(ValueError):
     """The calls of the ranks cannot be brought into an order; the message says why, as a clause."""

@@ -127,12 +127,14 @@ def analyze(  # noqa: PLR0913 - one argument an option
     compressed with gzip. Several paths that belong to one run are merged.
     """
     from perfscope.document.analysis import analysis
+    from perfscope.engine import engine
     from perfscope.metrics.results import Options
     from perfscope.readers.detect import ReadOptions
     from perfscope.readers.registry import open_traces
     from perfscope.schema.read import read_known
 
     _check_gates(fail_on)
+    engine.keep_memory()
     with _reading_on(scheduler), told():
         opened = open_traces(paths, ReadOptions(phase_rules, communication))
     for choice in opened.choices:

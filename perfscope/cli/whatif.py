@@ -92,6 +92,7 @@ def whatif(
     as_json: bool,
 ) -> int:
     """Predicts each edit alone, and all of them together."""
+    from perfscope.engine import engine
     from perfscope.metrics.compute import compute
     from perfscope.metrics.results import Options
     from perfscope.readers.detect import ReadOptions
@@ -99,6 +100,7 @@ def whatif(
     from perfscope.replay.segments import SegmentReplay
     from perfscope.schema.write import document_text, plain
 
+    engine.keep_memory()
     opened = open_traces(paths, ReadOptions(phase_rules=phase_rules))
     results = compute(opened, Options(focus=foa, phase_rules=phase_rules))
     named = [_edit(text, results) for text in edits]

@@ -197,12 +197,12 @@ def work_cells(
     activity = program.functions.activity
     here = np.flatnonzero(_WORK[program.work.account] | (activity >= 0))
     work = _Work(
-        program.work.account[here],
-        program.phase[here],
-        places.functions_of(program.stack[here]),
+        program.work.account[here].astype(np.int64),
+        program.phase[here].astype(np.int64),
+        places.functions_of(program.stack[here].astype(np.int64)),
         activity[here],
     )
-    step, rank = steps.of_piece[here], program.row_rank[program.work.row[here]]
+    step, rank = steps.of_piece[here], program.row_rank[program.work.row[here]].astype(np.int64)
     ns = program.work.ns[here]
     return {
         cause: Cells(step[mine], rank[mine], np.zeros(len(mine), np.int64), ns[mine])

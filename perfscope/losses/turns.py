@@ -59,8 +59,9 @@ class Turns:
         ranks = len(program.ranks)
         ends = program.engine.last_arrivals(gap, transfer, steps.of_row, steps.count)
         lengths = np.diff(np.maximum.accumulate(ends), prepend=0.0)
-        cell = steps.of_row * ranks + program.row_rank
-        sums = np.bincount(cell, gap + transfer, minlength=steps.count * ranks)
+        sums = engine.sums_by_unit(
+            gap, transfer, steps.of_row, program.row_rank, units=steps.count, ranks=ranks
+        )
         busy = sums.reshape(steps.count, ranks)
         return cls(
             np.maximum(lengths - busy.max(axis=1), 0.0),

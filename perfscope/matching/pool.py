@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from perfscope.matching.intervals import Times
 from perfscope.structures import dataclass
+from perfscope.trace.columns import Columns
 from perfscope.trace.model import OPERATION_DTYPE, Rank, Table, empty
 from perfscope.trace.operations import OperationClass, codes_mask
 
@@ -49,7 +50,7 @@ class Pool:
             for target, source in _COLUMNS
         }
         numbers = np.array([rank.number for rank in ranks], np.int64)
-        columns["peer"] = _positions(columns["peer_number"], numbers).astype(np.int32)
+        columns["peer"] = _positions(columns["peer_number"], numbers)
         return cls(
             numbers=numbers,
             rank=np.repeat(np.arange(len(ranks)), lengths),
@@ -59,6 +60,14 @@ class Pool:
 
     def __len__(self) -> int:
         return len(self.enter)
+
+    def table(self, position: int) -> Table:
+        """The operations of the rank at a position of `Trace.ranks`, which take no more memory."""
+        own = slice(int(self.offsets[position]), int(self.offsets[position + 1]))
+        columns = {source: getattr(self, target)[own] for target, source in _COLUMNS}
+        for column in columns.values():
+            column.flags.writeable = False
+        return Columns.table(OPERATION_DTYPE, columns)
 
     def is_of(self, *classes: OperationClass, rows: Rows | slice | None = None) -> Bools:
         """Which rows, all or these, are of one of the classes."""
@@ -91,16 +100,13 @@ _COLUMNS = (
 )
 
 
-def _positions(
-    peers: npt.NDArray[np.integer], numbers: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
+def _positions(peers: Small, numbers: npt.NDArray[np.int64]) -> Small:
     """Positions in the list of recorded ranks for world ranks."""
     if not len(numbers):
-        return np.full(len(peers), -1, np.int64)
-    table = np.full(int(numbers.max()) + 1, -1, np.int64)
-    table[numbers] = np.arange(len(numbers))
-    inside = (peers >= 0) & (peers < len(table))
-    return np.where(inside, table[np.where(inside, peers, 0)], -1)
+        return np.full(len(peers), -1, np.int32)
+    table = np.full(int(numbers.max()) + 3, -1, np.int32)  # before the first and behind the last
+    table[numbers + 1] = np.arange(len(numbers))
+    return table[np.clip(peers, -1, len(table) - 2) + 1]
 
 
 def dense(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:

@@ -51,7 +51,7 @@ class CallCosts:
         row = program.pool_row
         known = row >= 0
         return cls(
-            op=program.row_op,
+            op=program.row_op.astype(np.int64),
             size=np.where(known, size[row], 0),
             ranks=np.where(known, ranks[row], 0),
             comm=np.where(known, pool.comm[row], -1).astype(np.int64),

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.attribution.ledger import INDEX
+from perfscope.attribution.ledger import ACCOUNTS, INDEX
+from perfscope.engine import engine
 from perfscope.matching.pool import dense
 from perfscope.replay.leveling import leveled
 from perfscope.replay.model import Edit
@@ -16,6 +17,10 @@ from perfscope.schema.enums import Account
 
 WAITING = (INDEX[Account.INPUT_WAIT], INDEX[Account.DEVICE_WAIT])
 """Accounts in which a rank waits for something else than a rank: no work that can be leveled."""
+
+_EVERY = np.ones(len(ACCOUNTS), np.bool_)
+_IS_WORK = ~np.isin(np.arange(len(ACCOUNTS)), WAITING)
+_ANY_PHASE, _NO_SUCH_PHASE = -2, -3
 
 
 def apply_edits(program: Program, edits: Sequence[Edit]) -> Work:
@@ -28,7 +33,7 @@ def apply_edits(program: Program, edits: Sequence[Edit]) -> Work:
 
 def by_segment(program: Program, work: Work) -> Floats:
     """Work by segment and rank without waiting for input or devices, shape (segments, ranks)."""
-    return _totals(program, work, ~np.isin(work.account, WAITING))
+    return _totals(program, work, _IS_WORK[work.account])
 
 
 def _apply(program: Program, work: Work, edit: Edit) -> Work:
@@ -57,7 +62,7 @@ def _seen_share(program: Program, work: Work, chosen: npt.NDArray[np.bool_]) -> 
     pieces of a kind is a third of each: which one it was in is chance. Pieces are alike that are
     of the same rank, account, phase and kind of segment, before calls with about as much work.
     """
-    spent = np.bincount(work.row, work.ns, minlength=program.row_count)
+    spent = engine.gaps(work.row, work.ns, np.zeros(program.row_count))
     size = np.log2(np.maximum(spent[work.row], 1.0)).astype(np.int64)
     kind = program.segment_kind[program.row_segment[work.row]]
     phase = np.full(len(work.row), -1, np.int64)
@@ -109,13 +114,18 @@ def _columns(program: Program, edit: Edit) -> npt.NDArray[np.bool_]:
 
 def _chosen(program: Program, work: Work, edit: Edit) -> npt.NDArray[np.bool_]:
     """Which pieces of work an edit touches, shape (pieces,)."""
-    chosen: npt.NDArray[np.bool_] = _columns(program, edit)[program.row_rank[work.row]]
+    accounts = _EVERY if edit.level is None else _IS_WORK
     if edit.account is not None:
-        chosen = chosen & (work.account == INDEX[edit.account])
-    elif edit.level is not None:
-        chosen = chosen & ~np.isin(work.account, WAITING)
-    if edit.phase is not None:
-        chosen = chosen & _in_phase(program, work, edit.phase)
+        accounts = np.arange(len(ACCOUNTS)) == INDEX[edit.account]
+    chosen = engine.chosen_pieces(
+        work.row,
+        work.account,
+        program.row_rank,
+        program.phase,
+        ranks=_columns(program, edit).view(np.uint8),
+        accounts=accounts.view(np.uint8),
+        phase=_place_of_phase(program, edit.phase),
+    ).view(np.bool_)
     if edit.function is not None:
         chosen = chosen & program.functions.is_of(edit.function, len(work.row))
     if edit.activity is not None:
@@ -135,12 +145,11 @@ def _before(program: Program, work: Work, until_ns: tuple[int, ...]) -> npt.NDAr
     return result
 
 
-def _in_phase(program: Program, work: Work, phase: str) -> npt.NDArray[np.bool_]:
-    """Which pieces of work are of a phase; those that an edit added are of none."""
-    result = np.zeros(len(work.row), dtype=bool)
-    if phase in program.phase_ids:
-        result[: len(program.phase)] = program.phase == program.phase_ids.index(phase)
-    return result
+def _place_of_phase(program: Program, phase: str | None) -> int:
+    """Its place among the phases as the engine takes it; pieces that an edit added are of none."""
+    if phase is None:
+        return _ANY_PHASE
+    return program.phase_ids.index(phase) if phase in program.phase_ids else _NO_SUCH_PHASE
 
 
 def background_end_ns(program: Program, edits: Sequence[Edit], lengths: Floats) -> float:
@@ -169,20 +178,19 @@ def background_end_ns(program: Program, edits: Sequence[Edit], lengths: Floats) 
     return last
 
 
-def _cells(program: Program, work: Work) -> npt.NDArray[np.int64]:
-    """Segment and rank of each piece of work as one number, shape (pieces,)."""
-    cells: npt.NDArray[np.int64] = (
-        program.row_segment[work.row] * len(program.ranks) + program.row_rank[work.row]
-    )
-    return cells
-
-
 def _totals(program: Program, work: Work, chosen: npt.NDArray[np.bool_]) -> Floats:
     """Chosen work by segment and rank in nanoseconds, shape (segments, ranks)."""
     shape = (program.segment_count, len(program.ranks))
-    cells = _cells(program, work)[chosen]
-    totals = np.bincount(cells, weights=work.ns[chosen], minlength=shape[0] * shape[1])
-    return totals.astype(np.float64).reshape(shape)
+    totals = engine.work_by_cell(
+        work.row,
+        work.ns,
+        chosen.view(np.uint8),
+        program.row_segment,
+        program.row_rank,
+        segments=shape[0],
+        ranks=shape[1],
+    )
+    return totals.reshape(shape)
 
 
 def _rescale(
@@ -195,15 +203,23 @@ def _rescale(
 ) -> Work:
     """Scales the chosen pieces to add up to the target; a rank without any gets a new piece."""
     factor = np.divide(target, totals, out=np.ones_like(totals), where=totals > 0).ravel()
-    ns = np.where(chosen, work.ns * factor[_cells(program, work)], work.ns)
+    ns = engine.rescaled(
+        work.row,
+        work.ns,
+        chosen.view(np.uint8),
+        program.row_segment,
+        program.row_rank,
+        factor=factor,
+        ranks=len(program.ranks),
+    )
     segment, column = np.nonzero((totals <= 0) & (target > 0))
     if not len(segment):
         return Work(work.row, work.account, ns)
     # before the closing cut: there it delays nobody inside the segment but the rank itself
-    rows = program.cut_rows[segment + 1, column]
+    rows = program.cut_rows[segment + 1, column].astype(np.int32)
     account = INDEX[edit.account or Account.COMPUTATION]
     return Work(
         np.concatenate([work.row, rows]),
-        np.concatenate([work.account, np.full(len(rows), account, dtype=np.int64)]),
+        np.concatenate([work.account, np.full(len(rows), account, np.uint8)]),
         np.concatenate([ns, target[segment, column]]),
     )

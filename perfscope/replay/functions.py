@@ -29,7 +29,9 @@ class Functions:
     """Place in `tuple(Activity)`, -1 training or unknown; shaped alike."""
 
     @classmethod
-    def of(cls, results: Results, stack: Ints, account: Ints) -> Functions:
+    def of(
+        cls, results: Results, stack: npt.NDArray[np.int32], account: npt.NDArray[np.uint8]
+    ) -> Functions:
         """Those of pieces of work.
 
         Args:
@@ -39,7 +41,7 @@ class Functions:
         """
         labels, frames = results.labels, results.trace.frames
         if labels is None or not len(labels.user_frame):
-            unknown = np.full(len(stack), -1, np.int64)
+            unknown = np.broadcast_to(np.int64(-1), len(stack))  # takes no memory
             return cls((), unknown, unknown)
         known: dict[Function, int] = {}
         of_frame = np.array(

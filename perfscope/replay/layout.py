@@ -11,9 +11,12 @@ from perfscope.replay.functions import Functions
 from perfscope.replay.kinds import segment_kinds, segment_steps
 from perfscope.replay.meetings import Meetings
 from perfscope.replay.occurrences import Marks
-from perfscope.replay.program import Floats, Ints, Needs, Program, Work
+from perfscope.replay.program import Floats, Ints, Needs, Program, Small, Work
 from perfscope.replay.schedule import cut_table, is_cut
 from perfscope.structures import dataclass
+
+MOST_ROWS = int(np.iinfo(np.int32).max)
+"""Rows have numbers of 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ def lay_out(results: Results, run: Run) -> Program:
     lengths = np.bincount(run.rank, minlength=len(trace.ranks)) + 2
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     row_count = int(starts[-1])
+    if row_count > MOST_ROWS:
+        raise ValueError(f"it has more than {MOST_ROWS:,} calls")
     row_of_call = np.arange(len(run.rank)) + 2 * run.rank + 1
     marks = Marks.of(results)
     pieces = _pieces(results, run, starts, marks)
@@ -54,9 +59,9 @@ def lay_out(results: Results, run: Run) -> Program:
     step_starts = np.sort(trace.ranks[0].steps["t0"].astype(np.int64))
     program = Program(
         ranks=tuple(rank.number for rank in trace.ranks),
-        row_rank=np.repeat(np.arange(len(lengths)), lengths),
+        row_rank=np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
         row_segment=_row_segments(cut_rows, starts),
-        row_op=_scattered(run.op, row_of_call, row_count, fill=-1),
+        row_op=_scattered(run.op, row_of_call, row_count, fill=-1).astype(np.int32),
         segment_kind=segment_kinds(
             _cut_kinds(run, cut_rows),
             enter,
@@ -72,7 +77,7 @@ def lay_out(results: Results, run: Run) -> Program:
         waits_at_end=_waits_at_end(results, run),
         phase_ids=results.phase_ids,
         begin_ns=pieces.begin_ns,
-        pool_row=_scattered(calls.pool_row, row_of_call, row_count, fill=-1),
+        pool_row=_scattered(calls.pool_row, row_of_call, row_count, fill=-1).astype(np.int32),
         segment_step=segment_steps(enter, step_starts),
         marks=marks,
         functions=Functions.of(results, pieces.stack, pieces.work.account),
@@ -109,8 +114,8 @@ class _Pieces:
     """The time between calls: pieces of work with what they were, and communication alone."""
 
     work: Work
-    phase: Ints
-    stack: Ints
+    phase: Small
+    stack: Small
     begin_ns: Ints
     fixed_ns: Floats
 
@@ -151,10 +156,11 @@ def _cut_times(results: Results, run: Run, cut_rows: Ints) -> Ints:
     return times
 
 
-def _row_segments(cut_rows: Ints, starts: Ints) -> Ints:
+def _row_segments(cut_rows: Ints, starts: Ints) -> Small:
     """Segment of each row: a closing cut belongs to the segment it ends."""
-    segment = np.empty(int(starts[-1]), dtype=np.int64)
-    for position in range(len(starts) - 1):
-        rows = np.arange(starts[position], starts[position + 1])
-        segment[rows] = np.searchsorted(cut_rows[1:, position], rows, side="left")
+    segment = np.zeros(int(starts[-1]), np.int32)  # of what begins, too
+    number = np.arange(len(cut_rows) - 1, dtype=np.int32)
+    for position, first in enumerate((starts[:-1] + 1).tolist()):
+        rows = np.diff(cut_rows[:, position])
+        segment[first : int(starts[position + 1])] = np.repeat(number, rows)
     return segment

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.engine import engine
 from perfscope.matching.pool import dense
 from perfscope.metrics.communication.collective_fusion import close_groups
 from perfscope.metrics.results import Results
@@ -90,7 +91,7 @@ def _overlapped(program: Program, work: Work, transfer: Floats, share: float) ->
     is_backward = np.zeros(len(work.row), np.bool_)
     is_backward[: len(program.phase)] = program.phase == program.phase_ids.index(BACKWARD)
     ns = np.where(is_backward, work.ns, 0.0)
-    backward = np.bincount(work.row, ns, minlength=program.row_count)
+    backward = engine.gaps(work.row, ns, np.zeros(program.row_count))
     own = _by_segment(program, backward)
     other = _by_segment(program, program.gaps_ns(work)) - own
     reduces = program.row_op[cuts[:, 0]] == ALLREDUCE
@@ -113,7 +114,7 @@ def _overlapped(program: Program, work: Work, transfer: Floats, share: float) ->
 def _by_segment(program: Program, ns: npt.NDArray[np.number]) -> Floats:
     """What stands at rows, added up by segment and rank, shape (segments, ranks)."""
     shape = (program.segment_count, len(program.ranks))
-    cell = program.row_segment * shape[1] + program.row_rank
+    cell = program.row_segment.astype(np.int64) * shape[1] + program.row_rank
     return np.bincount(cell, ns, minlength=shape[0] * shape[1]).astype(np.float64).reshape(shape)
 
 
@@ -146,7 +147,7 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
     gone[rows[~is_last]] = True
     removed = gone[program.cut_rows[:, 0]]
     kept = np.flatnonzero(~removed)
-    segment_of = np.cumsum(~removed)[:-1] - 1  # of each segment of the unedited program
+    segment_of = np.cumsum(~removed, dtype=np.int32)[:-1] - 1  # of each unedited segment
     first = kept[:-1]
     return Fused(
         replace(
@@ -165,7 +166,7 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
 def _with_fewer_calls(program: Program, together: _Together) -> Work:
     """The work of the ranks, less what calling MPI took for all calls of a group but the first."""
     later = together.rows[~together.is_first].ravel()
-    gap = np.bincount(program.work.row, program.work.ns, minlength=program.row_count)
+    gap = program.before_rows(program.work.ns)
     left = np.ones(program.row_count)
     spent = np.minimum(_call_ns(program, together)[program.row_rank[later]], gap[later])
     left[later] = 1.0 - np.divide(spent, gap[later], out=np.zeros(len(later)), where=gap[later] > 0)
@@ -205,7 +206,7 @@ def _groups(results: Results, program: Program, costs: CallCosts, most_bytes: in
 
 def _call_ns(program: Program, together: _Together) -> Floats:
     """What it costs each rank to call MPI once more: the usual least time between two calls."""
-    gap = np.bincount(program.work.row, program.work.ns, minlength=program.row_count)
+    gap = program.before_rows(program.work.ns)
     between = gap[together.rows[~together.is_first]]
     result: Floats = np.minimum(np.quantile(between, 0.25, axis=0), MOST_CALL_NS)
     return result

@@ -23,6 +23,7 @@ from perfscope.trace.model import RowFlag, Trace
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.integer]
 Floats = npt.NDArray[np.float64]
 
 FIRST_LONGER = 1.5  # times the usual: then the first time does something once and for all
@@ -58,7 +59,7 @@ class Marks:
             result &= self.account == INDEX[edit.account]
         return result
 
-    def numbers(self, chosen: Bools, column: Ints, at: Ints) -> Ints:
+    def numbers(self, chosen: Bools, column: Integers, at: Ints) -> Ints:
         """Which time of its rank each moment lies in, from 1; 0 where it lies in none.
 
         What lies inside another one of the chosen is part of it.
@@ -97,7 +98,7 @@ def _of_rank(trace: Trace, place: int, catalog: PhaseCatalog) -> tuple[Ints, ...
     )
 
 
-def by_rank(column: Ints) -> Iterator[tuple[int, Ints]]:
+def by_rank(column: Integers) -> Iterator[tuple[int, Ints]]:
     """The rows of each rank, in their order."""
     order = np.argsort(column, kind="stable")
     ranks, starts = np.unique(column[order], return_index=True)
@@ -106,7 +107,7 @@ def by_rank(column: Ints) -> Iterator[tuple[int, Ints]]:
         yield rank, order[bounds[place] : bounds[place + 1]]
 
 
-def factors(column: Ints, number: Ints, ns: Floats, every: int) -> Floats:
+def factors(column: Integers, number: Ints, ns: Floats, every: int) -> Floats:
     """What is left of pieces of work of which every so many-th time is kept, as factors.
 
     What the first time takes longer than usual, to compile for example, the first that is kept

@@ -19,14 +19,18 @@ from perfscope.structures import dataclass
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Small = npt.NDArray[np.int32]
+"""Columns of rows and pieces: a long run has many of both, and half as much of each column."""
+
+Codes = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
 class Work:
     """Pieces of local work, each before one row; times in nanoseconds."""
 
-    row: Ints
-    account: Ints  # index in Account
+    row: Small
+    account: Codes  # index in Account
     ns: Floats
 
 
@@ -84,13 +88,13 @@ class Program:
     """
 
     ranks: tuple[int, ...]
-    row_rank: Ints  # column of the row's rank, shape (rows,)
-    row_segment: Ints  # shape (rows,)
-    row_op: Ints  # operation code, -1 of starts and ends, shape (rows,)
+    row_rank: Small  # column of the row's rank, shape (rows,)
+    row_segment: Small  # shape (rows,)
+    row_op: Small  # operation code, -1 of starts and ends, shape (rows,)
     segment_kind: Ints  # segments of one kind lie at the same place of a step, shape (segments,)
     work: Work
-    phase: Ints  # of each piece of work: index in the phase ids, -1 none
-    stack: Ints  # of each piece of work: index in Trace.stacks, -1 unknown
+    phase: Small  # of each piece of work: index in the phase ids, -1 none
+    stack: Small  # of each piece of work: index in Trace.stacks, -1 unknown
     fixed_ns: Floats  # before each row: a rank's communication alone, never edited, shape (rows,)
     transfer_ns: Floats  # of each row: exit - need, shape (rows,)
     cut_rows: Ints
@@ -101,7 +105,7 @@ class Program:
     """What `phase` holds indices of."""
     begin_ns: Ints | None = None
     """When each piece of work began in the recorded run, shape (pieces,)."""
-    pool_row: Ints | None = None
+    pool_row: Small | None = None
     """The row of the pool of all operations that each row is, -1 none, shape (rows,)."""
     segment_step: Ints | None = None
     """The step in which each segment ends, in order; None where no steps are known."""
@@ -146,8 +150,11 @@ class Program:
         return found
 
     def _gaps_ns(self, work: Work) -> Floats:
-        own = np.bincount(work.row, weights=work.ns, minlength=self.row_count)
-        return np.asarray(self.fixed_ns + own)
+        return compiled.gaps(work.row, work.ns, self.fixed_ns)
+
+    def before_rows(self, ns: Floats) -> Floats:
+        """What stands at the pieces of the unedited run, added up by row, shape (rows,)."""
+        return compiled.gaps(self.work.row, ns, np.zeros(self.row_count))
 
     @cached_property
     def measured_lengths_ns(self) -> Floats:

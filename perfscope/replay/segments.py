@@ -152,7 +152,7 @@ class SegmentReplay:
         assert self._program is not None
         everything = (*after, *edits)
         before, edited = self._edited(after), self._edited(everything)
-        shared = np.intersect1d(before.first, edited.first, assume_unique=True)
+        shared = _shared(before.first, edited.first)
         lengths = edited.by(shared)
         gains = before.by(shared) - lengths
         gain_s = NS * float(gains.sum())
@@ -281,6 +281,13 @@ class _Edited:
             return self.lengths
         places = np.searchsorted(self.first, shared)
         return np.asarray(np.add.reduceat(self.lengths, places))
+
+
+def _shared(one: Ints, other: Ints) -> Ints:
+    """The numbers that are in both, in order; both are in order, and mostly the same."""
+    if np.array_equal(one, other):
+        return one
+    return np.intersect1d(one, other, assume_unique=True)
 
 
 def _producers(edits: Sequence[Edit]) -> dict[int, int]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.matching.pool import places_by_rank
 from perfscope.metrics.efficiency.steps import step_numbers
 from perfscope.metrics.results import Results
-from perfscope.replay.program import Program
+from perfscope.replay.program import Program, Small
 from perfscope.search import places
 from perfscope.structures import dataclass
 
@@ -44,7 +43,7 @@ class Steps:
         """Those of a run."""
         starts, numbers = _reference(results)
         if program.pool_row is None or not len(starts):
-            of_row: Ints = program.row_segment
+            of_row: Ints = program.row_segment.astype(np.int64)
             numbers = np.empty(0, np.int64)
             of_piece, whole = of_row[program.work.row], program.segment_count
         else:
@@ -103,20 +102,19 @@ def _places(results: Results, program: Program, clocks: list[_Clock]) -> tuple[I
     begin[called] = results.waits.pool.enter[program.pool_row[called]]
     cuts = np.maximum.accumulate(clocks[0].at(begin[program.cut_rows[:, 0]]))
 
-    def between(place: Ints, row: Ints) -> Ints:
-        segment = program.row_segment[row]
+    def own(moments: Ints, starts: Ints, segment: Small) -> Ints:
+        place = np.empty(len(moments), np.int64)
+        for clock, first, end in zip(
+            clocks, starts[:-1].tolist(), starts[1:].tolist(), strict=True
+        ):
+            place[first:end] = clock.at(moments[first:end])
         return np.clip(place, cuts[segment], cuts[segment + 1])
 
-    def own(moments: Ints, row: Ints) -> Ints:
-        place = np.zeros(len(row), np.int64)
-        parts = places_by_rank(program.row_rank[row], len(clocks))
-        for mine, clock in zip(parts, clocks, strict=True):
-            place[mine] = clock.at(moments[mine])
-        return between(place, row)
-
-    rows = np.arange(program.row_count)
-    of_row = own(begin, rows)
+    starts = np.append(program.cut_rows[0], program.row_count)  # rows of a rank lie together
+    of_row = own(begin, starts, program.row_segment)
     of_row[program.cut_rows] = cuts[:, None]
+    row = program.work.row
     if program.begin_ns is None:
-        return of_row, of_row[program.work.row]
-    return of_row, own(program.begin_ns, program.work.row)
+        return of_row, of_row[row]
+    pieces = np.searchsorted(row, starts.astype(np.int32))
+    return of_row, own(program.begin_ns, pieces, program.row_segment[row])

@@ -163,7 +163,8 @@ def test_all_that_a_random_program_waits_is_charged_to_the_nanosecond(spec: Spec
 
 def test_rows_of_a_kind_have_their_median_whatever_lies_between() -> None:
     chance = np.random.default_rng(3)
-    ranks, ops = np.sort(chance.integers(0, 4, 400)), chance.integers(0, 3, 400)
+    ranks = np.sort(chance.integers(0, 4, 400)).astype(np.int32)
+    ops = chance.integers(0, 3, 400).astype(np.int32)
     units, values = chance.integers(0, 20, 400), chance.integers(0, 50, 400).astype(float)
     numbers, count = _core.like_rows(ranks, units, ops, 20)
     sizes, medians, off = _core.medians(values, numbers, count)

@@ -217,7 +217,7 @@ def test_a_long_chain_of_scan_members_is_followed() -> None:
     hubs = np.arange(count)
     starts = np.arange(count + 1)
     needs = Needs(starts, hubs, hubs - 1, np.zeros(count + 1, np.int64), np.empty(0, np.int64))
-    segment = np.zeros(count, np.int64)
+    segment = np.zeros(count, np.int32)
     segment[7] = 3  # it arrived before the cut
     found = Hubs(needs, segment, 0)
     arrival = {row: float(row) for row in range(count - 1) if row != 7}

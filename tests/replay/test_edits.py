@@ -26,20 +26,20 @@ def program(table: Sequence[Sequence[float]], account: int = TRAINING) -> Progra
     values = np.asarray(table, dtype=float)
     return Program(
         ranks=tuple(range(ranks)),
-        row_rank=np.repeat(np.arange(ranks), rows),
-        row_segment=np.tile(np.maximum(np.arange(rows) - 1, 0), ranks),
+        row_rank=np.repeat(np.arange(ranks, dtype=np.int32), rows),
+        row_segment=np.tile(np.maximum(np.arange(rows, dtype=np.int32) - 1, 0), ranks),
         segment_kind=np.zeros(segments, dtype=np.int64),
         work=Work(
-            row=cut_rows[1:].ravel(),
-            account=np.full(values.size, account),
+            row=cut_rows[1:].ravel().astype(np.int32),
+            account=np.full(values.size, account, np.uint8),
             ns=values.ravel(),
         ),
         fixed_ns=np.zeros(rows * ranks),
         transfer_ns=np.zeros(rows * ranks),
         cut_rows=cut_rows,
-        row_op=np.full(rows * ranks, -1),
-        phase=np.full(values.size, -1),
-        stack=np.full(values.size, -1),
+        row_op=np.full(rows * ranks, -1, np.int32),
+        phase=np.full(values.size, -1, np.int32),
+        stack=np.full(values.size, -1, np.int32),
         needs=Needs.none(rows * ranks),
         waits_at_end=np.zeros(ranks, dtype=bool),
     )
@@ -50,7 +50,8 @@ FAR_NS = 10**10  # further apart than any work of a segment lasts
 
 def marked(made: Program) -> Program:
     """The program with all work of a segment, where there is any, in a phase of its own."""
-    column, segment = made.row_rank[made.work.row], made.row_segment[made.work.row]
+    column = made.row_rank[made.work.row].astype(np.int64)
+    segment = made.row_segment[made.work.row].astype(np.int64)
     begin = segment * FAR_NS
     some = made.work.ns > 0
     marks = Marks(
@@ -58,7 +59,7 @@ def marked(made: Program) -> Program:
         begin=begin[some],
         end=(begin + made.work.ns.astype(np.int64))[some],
         phase=np.zeros(int(some.sum()), np.int64),
-        account=made.work.account[some],
+        account=made.work.account[some].astype(np.int64),
     )
     return replace(made, begin_ns=begin, marks=marks)
 

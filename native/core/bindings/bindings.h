@@ -11,11 +11,13 @@ void bind_horovod_timeline(nanobind::module_ &module);
 void bind_kineto(nanobind::module_ &module);
 void bind_layers(nanobind::module_ &module);
 void bind_matching(nanobind::module_ &module);
+void bind_memory(nanobind::module_ &module);
 void bind_otf2(nanobind::module_ &module);
 void bind_paraver(nanobind::module_ &module);
 void bind_protobuf(nanobind::module_ &module);
 void bind_recording(nanobind::module_ &module);
 void bind_replay(nanobind::module_ &module);
+void bind_row_work(nanobind::module_ &module);
 void bind_rows(nanobind::module_ &module);
 void bind_search(nanobind::module_ &module);
 

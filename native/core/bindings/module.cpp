@@ -10,11 +10,13 @@ NB_MODULE(_core, module)
     perfscope::bind_kineto(module);
     perfscope::bind_layers(module);
     perfscope::bind_matching(module);
+    perfscope::bind_memory(module);
     perfscope::bind_otf2(module);
     perfscope::bind_paraver(module);
     perfscope::bind_protobuf(module);
     perfscope::bind_recording(module);
     perfscope::bind_replay(module);
+    perfscope::bind_row_work(module);
     perfscope::bind_rows(module);
     perfscope::bind_search(module);
 }

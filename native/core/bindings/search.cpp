@@ -21,6 +21,7 @@ static auto places(const Moments &ordered, const Moments &moments, bool behind_e
     return to_numpy(std::move(found));
 }
 
+using Small = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Values = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 static bool are_below(const Moments &numbers, size_t count)
@@ -29,7 +30,7 @@ static bool are_below(const Moments &numbers, size_t count)
                        [count](int64_t one) { return one >= 0 && static_cast<size_t>(one) < count; });
 }
 
-static nb::tuple rows_alike(const Moments &ranks, const Moments &units, const Moments &ops, size_t unit_count)
+static nb::tuple rows_alike(const Small &ranks, const Moments &units, const Small &ops, size_t unit_count)
 {
     if (units.size() != ranks.size() || ops.size() != ranks.size() || !are_below(units, unit_count))
         throw nb::value_error("the units of time do not fit the rows");

@@ -14,7 +14,7 @@ struct LikeRows {
 };
 
 // `units`: of each row, as a step is one, below `unit_count`; rows of a rank lie together.
-LikeRows like_rows(const int64_t *ranks, const int64_t *units, const int64_t *ops, size_t rows, size_t unit_count);
+LikeRows like_rows(const int32_t *ranks, const int64_t *units, const int32_t *ops, size_t rows, size_t unit_count);
 
 // By number: how many values, their median (of an even number the lower one), and that of the distances from it.
 struct Medians {

@@ -71,7 +71,7 @@ private:
             found_.fixed[static_cast<size_t>(row)] += ns;
             return;
         }
-        found_.rows.push_back(row);
+        found_.rows.push_back(static_cast<int32_t>(row));
         found_.accounts.push_back(account);
         found_.phases.push_back(life.phases[segment]);
         found_.stacks.push_back(life.stacks[segment]);
@@ -89,6 +89,16 @@ WorkPieces work_pieces(const std::vector<RankLife> &ranks, const std::vector<uin
 {
     WorkPieces found;
     found.fixed.assign(rows, 0.0);
+    size_t likely = 0; // calls cut timelines where they have boundaries of their own
+    for (const RankLife &life : ranks)
+        likely += static_cast<size_t>(std::count_if(life.accounts, life.accounts + life.segments, [&](uint8_t account) {
+            return account >= is_communication.size() || !is_communication[account];
+        }));
+    for (auto *column : {&found.rows, &found.phases, &found.stacks})
+        column->reserve(likely);
+    found.ns.reserve(likely);
+    found.accounts.reserve(likely);
+    found.begins.reserve(likely);
     Cutter cutter(found, is_communication);
     for (const RankLife &life : ranks)
         cutter.rank(life);

@@ -23,11 +23,13 @@ struct RankLife {
 
 // Each piece of work stands before a row; `fixed`: by row, nanoseconds of communication alone before it.
 struct WorkPieces {
-    std::vector<int64_t> rows, accounts, phases, stacks, begins;
+    std::vector<int32_t> rows, phases, stacks;
+    std::vector<uint8_t> accounts;
+    std::vector<int64_t> begins;
     std::vector<double> ns, fixed;
 };
 
-// `is_communication`: by account. The rows of the ranks lie below `rows`.
+// `is_communication`: by account. The rows of the ranks lie below `rows`, which are as many as 32 bits count.
 WorkPieces work_pieces(const std::vector<RankLife> &ranks, const std::vector<uint8_t> &is_communication, size_t rows);
 
 } // namespace perfscope

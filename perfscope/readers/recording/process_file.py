@@ -10,7 +10,7 @@ import numpy as np
 
 from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.definitions import Definitions, read_definitions
-from perfscope.readers.recording.layout import HeaderFlag
+from perfscope.readers.recording.layout import HeaderFlag, RecordKind
 from perfscope.readers.recording.record_file import MAX_LIFE_NS, read_record_file
 from perfscope.structures import dataclass
 from perfscope.trace.model import Table
@@ -75,6 +75,11 @@ class ProcessFile:
     def unix_ns(self, mono_ns: int) -> int:
         """The wall-clock time of a moment of this process."""
         return mono_ns - self.mono0_ns + self.real0_ns
+
+    def forget_calls(self) -> None:
+        """Keeps no record of calls and what they completed, which a long run has most of."""
+        is_call = np.isin(self.records["kind"], (RecordKind.OPERATION, RecordKind.COMPLETION))
+        self.records = self.records[~is_call]
 
     @property
     def last_sign_ns(self) -> int:

@@ -165,6 +165,7 @@ class _Assembly:
                 workers=self._arrangement.workers.get(number, []),
             )
             rank = assemble_rank(process, context, interning)
+            process.forget_calls()
             if (memory := read_memory_detail(rank, process, offset)) is not None:
                 self._memory.append(memory)
             if was_stopped:

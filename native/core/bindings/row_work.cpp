@@ -1,0 +1,129 @@
+// The work of a program for numpy: columns in, columns out.
+#include "arrays.h"
+#include "bindings.h"
+#include "replay/row_work.h"
+
+#include <algorithm>
+
+namespace nb = nanobind;
+
+namespace perfscope {
+
+namespace {
+
+template <class T> using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Floats = Column<double>;
+using Small = Column<int32_t>;
+using Bytes = Column<uint8_t>;
+
+void check(bool fits)
+{
+    if (!fits)
+        throw nb::value_error("the work does not fit the rows");
+}
+
+template <class Number> bool are_below(const Column<Number> &numbers, size_t bound)
+{
+    return std::all_of(numbers.data(), numbers.data() + numbers.size(), [bound](Number one) {
+        return one >= 0 && static_cast<size_t>(one) < bound;
+    });
+}
+
+PiecesOfWork pieces_of(const Small &row, const Floats &ns, size_t rows)
+{
+    check(row.size() == ns.size() && are_below(row, rows));
+    return {row.data(), ns.data(), row.size()};
+}
+
+RowPlaces places_of(const Small &segment, const Small &rank, size_t segments, size_t ranks)
+{
+    check(segment.size() == rank.size() && are_below(segment, segments) && are_below(rank, ranks));
+    return {segment.data(), rank.data(), rank.size(), ranks};
+}
+
+auto gaps(const Small &row, const Floats &ns, const Floats &fixed)
+{
+    const PiecesOfWork work = pieces_of(row, ns, fixed.size());
+    std::vector<double> found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = gaps_of(work, fixed.data(), fixed.size());
+    }
+    return to_numpy(std::move(found));
+}
+
+auto chosen(const Small &row, const Bytes &account, const Small &rank, const Small &phases, const Bytes &ranks,
+            const Bytes &accounts, int64_t phase)
+{
+    check(row.size() == account.size() && phases.size() <= row.size() && are_below(row, rank.size()) &&
+          are_below(rank, ranks.size()) && are_below(account, accounts.size()));
+    const PiecesOfWork work{row.data(), nullptr, row.size()};
+    const RowPlaces places{nullptr, rank.data(), rank.size(), ranks.size()};
+    std::vector<uint8_t> found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = chosen_pieces(
+            work, places, {ranks.data(), accounts.data(), account.data(), phases.data(), phases.size(), phase});
+    }
+    return to_numpy(std::move(found));
+}
+
+auto by_cell(const Small &row, const Floats &ns, const Bytes &choice, const Small &segment, const Small &rank,
+             size_t segments, size_t ranks)
+{
+    const RowPlaces places = places_of(segment, rank, segments, ranks);
+    const PiecesOfWork work = pieces_of(row, ns, places.rows);
+    check(choice.size() == work.size);
+    std::vector<double> found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = work_by_cell(work, choice.data(), places, segments * ranks);
+    }
+    return to_numpy(std::move(found));
+}
+
+auto times_factor(const Small &row, const Floats &ns, const Bytes &choice, const Small &segment, const Small &rank,
+                  const Floats &factor, size_t ranks)
+{
+    check(ranks && factor.size() % ranks == 0);
+    const RowPlaces places = places_of(segment, rank, factor.size() / ranks, ranks);
+    const PiecesOfWork work = pieces_of(row, ns, places.rows);
+    check(choice.size() == work.size);
+    std::vector<double> found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = rescaled(work, choice.data(), places, factor.data());
+    }
+    return to_numpy(std::move(found));
+}
+
+auto by_unit(const Floats &one, const Floats &other, const Column<int64_t> &unit, const Small &rank, size_t units,
+             size_t ranks)
+{
+    check(one.size() == rank.size() && other.size() == rank.size() && unit.size() == rank.size() &&
+          are_below(unit, units) && are_below(rank, ranks));
+    const RowPlaces places{nullptr, rank.data(), rank.size(), ranks};
+    std::vector<double> found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = sums_by_unit(one.data(), other.data(), unit.data(), places, units);
+    }
+    return to_numpy(std::move(found));
+}
+
+} // namespace
+
+void bind_row_work(nb::module_ &module)
+{
+    module.def("gaps", &gaps, nb::arg("row"), nb::arg("ns"), nb::arg("fixed"));
+    module.def("chosen_pieces", &chosen, nb::arg("row"), nb::arg("account"), nb::arg("rank"), nb::arg("phases"),
+               nb::kw_only(), nb::arg("ranks"), nb::arg("accounts"), nb::arg("phase"));
+    module.def("work_by_cell", &by_cell, nb::arg("row"), nb::arg("ns"), nb::arg("chosen"), nb::arg("segment"),
+               nb::arg("rank"), nb::arg("segments"), nb::arg("ranks"));
+    module.def("rescaled", &times_factor, nb::arg("row"), nb::arg("ns"), nb::arg("chosen"), nb::arg("segment"),
+               nb::arg("rank"), nb::arg("factor"), nb::arg("ranks"));
+    module.def("sums_by_unit", &by_unit, nb::arg("one"), nb::arg("other"), nb::arg("unit"), nb::arg("rank"),
+               nb::arg("units"), nb::arg("ranks"));
+}
+
+} // namespace perfscope

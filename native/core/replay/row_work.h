@@ -1,0 +1,55 @@
+// The work of a program, which is told in pieces: chosen, changed and added up, before rows and between cuts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace perfscope {
+
+// Pieces of work, each before a row.
+struct PiecesOfWork {
+    const int32_t *row;
+    const double *ns;
+    size_t size;
+};
+
+// Where rows stand: cell segment * ranks + rank.
+struct RowPlaces {
+    const int32_t *segment, *rank;
+    size_t rows, ranks;
+
+    size_t cell(int32_t row) const
+    {
+        return static_cast<size_t>(segment[row]) * ranks + static_cast<size_t>(rank[row]);
+    }
+};
+
+// What pieces must be of to be chosen.
+constexpr int64_t ANY_PHASE = -2;
+struct Choice {
+    const uint8_t *ranks;    // by rank, whether it is chosen
+    const uint8_t *accounts; // by account, whether it is chosen
+    const uint8_t *account;  // of each piece
+    const int32_t *phases;   // of the first pieces; those behind `known_phases` are of none
+    size_t known_phases;
+    int64_t phase; // or ANY_PHASE
+};
+
+std::vector<uint8_t> chosen_pieces(const PiecesOfWork &work, const RowPlaces &places, const Choice &choice);
+
+// `fixed` and the work before each row.
+std::vector<double> gaps_of(const PiecesOfWork &work, const double *fixed, size_t rows);
+
+// Chosen work by cell.
+std::vector<double> work_by_cell(const PiecesOfWork &work, const uint8_t *chosen, const RowPlaces &places, size_t cells);
+
+// Chosen pieces times a factor of their cell, of the others as they are.
+std::vector<double> rescaled(const PiecesOfWork &work, const uint8_t *chosen, const RowPlaces &places,
+                             const double *factor);
+
+// What stands at rows, one and the other, by unit of time and rank: unit * ranks + rank.
+std::vector<double> sums_by_unit(const double *one, const double *other, const int64_t *unit, const RowPlaces &places,
+                                 size_t units);
+
+} // namespace perfscope

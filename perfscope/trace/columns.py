@@ -1,0 +1,53 @@
+"""A table whose columns lie apart: what is asked of one column reads no other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.trace.model import Table
+
+
+class Columns:
+    """Stands for a structured array where long tables are kept column by column.
+
+    Whoever names a column gets that array; whoever chooses rows, or copies the table, gets a
+    structured array of them. Columns are not to be written to.
+    """
+
+    def __init__(self, dtype: np.dtype[np.void], columns: Mapping[str, npt.NDArray[Any]]) -> None:
+        self.dtype = dtype
+        self._columns = columns
+
+    @classmethod
+    def table(cls, dtype: np.dtype[np.void], columns: Mapping[str, npt.NDArray[Any]]) -> Table:
+        """Columns as what they stand for."""
+        return cast("Table", cls(dtype, columns))
+
+    def __len__(self) -> int:
+        return len(next(iter(self._columns.values())))
+
+    def __getitem__(self, key: Any) -> Any:
+        """A column, a row, or the rows that a slice, a mask or places choose."""
+        if isinstance(key, str):
+            return self._columns[key]
+        if isinstance(key, int | np.integer):
+            return self[int(key) : int(key) + 1 or None][0]
+        chosen = {name: column[key] for name, column in self._columns.items()}
+        rows = np.empty(len(next(iter(chosen.values()))), self.dtype)
+        for name, column in chosen.items():
+            rows[name] = column
+        return rows
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Table:
+        """All rows; numpy asks for them."""
+        rows: Table = self[:]
+        return rows if dtype is None else rows.astype(dtype, copy=False)
+
+    def copy(self) -> Table:
+        """All rows."""
+        rows: Table = self[:]
+        return rows

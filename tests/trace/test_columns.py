@@ -1,0 +1,38 @@
+"""Columns stand for the structured array that they were taken from."""
+
+import numpy as np
+
+from perfscope.attribution.preparation import prepare
+from perfscope.trace.columns import Columns
+from perfscope.trace.model import OPERATION_DTYPE
+from tests.support.trace_builder import TraceBuilder
+
+
+def test_columns_give_what_the_table_gives() -> None:
+    table = np.zeros(6, OPERATION_DTYPE)
+    names = OPERATION_DTYPE.names or ()
+    for number, name in enumerate(names):
+        table[name] = np.arange(6) + number
+    columns = Columns.table(OPERATION_DTYPE, {name: table[name] for name in names})
+    odd = table["t0"] % 2 == 1
+    assert len(columns) == len(table)
+    assert columns["peer"].tolist() == table["peer"].tolist()
+    for chosen in (odd, slice(1, 4), np.array([5, 0]), slice(0, 0)):
+        assert columns[chosen].tobytes() == table[chosen].tobytes()
+    assert columns[-1] == table[-1]
+    assert columns[2] == table[2]
+    assert columns.copy().tobytes() == np.asarray(columns).tobytes() == table.tobytes()
+    assert np.concatenate([columns, table]).tobytes() == np.tile(table, 2).tobytes()
+
+
+def test_a_run_that_is_prepared_has_its_operations_but_once() -> None:
+    builder = TraceBuilder(2, end_s=9.0)
+    for number in range(2):
+        builder.rank(number).op("MPI_Barrier", 1.0 + number, 3.0).op("MPI_Barrier", 4.0, 5.0)
+    trace = builder.build()
+    before = [rank.operations.copy() for rank in trace.ranks]
+    pool = prepare(trace).waits.pool
+    for rank, table in zip(trace.ranks, before, strict=True):
+        assert np.array_equal(np.asarray(rank.operations), table)
+        for column, of_all in (("t0", pool.enter), ("request", pool.request)):
+            assert np.shares_memory(rank.operations[column], of_all)
