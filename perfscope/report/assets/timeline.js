@@ -244,14 +244,15 @@
     context.textAlign = "left";
     context.textBaseline = "alphabetic";
     context.fillStyle = paint.ink;
-    let last = -Infinity;
+    let last = -Infinity, lastLabel = -Infinity; // steps are not equally long
     for (const [number, start] of near) {
       const x = Math.round(left + (start - from) * scale());
-      const isRound = number % every === 0;
+      const isRound = number % every === 0 && x - lastLabel >= STEP_ROOM;
       if (!isRound && x - last < LEAST_STEP) continue;
       context.fillRect(x, isRound ? 6 : 16, 1, isRound ? 16 : 6);
       if (isRound && x + STEP_ROOM < width) context.fillText(`step ${number}`, x + 4, 15);
       last = x;
+      if (isRound) lastLabel = x;
     }
   }
 

@@ -47,6 +47,7 @@ def _context(result: Analysis) -> Context:
     return {
         "reason": "",
         "from": seconds(axis.start_s),
+        "to": seconds(axis.start_s + found.length_s),
         "length": seconds(found.length_s),
         "chart": timeline_picture(
             "What each rank did over time", drawn, coarsest.bin_s, axis, accounts

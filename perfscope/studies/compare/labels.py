@@ -12,10 +12,9 @@ STATUSES = {Answer.SLOWER: "fail", Answer.UNKNOWN: "info", Answer.UNCLEAR: "info
 
 def verdict(found: Compare) -> tuple[str, str]:
     """Status and sentence on the first screen."""
-    worst = min((row.answer for row in found.comparisons), key=list(Answer).index)
-    status = STATUSES.get(worst, "pass")
-    told = sorted(found.comparisons, key=_weight)
-    sentence = " ".join(sentence_of(row, found) for row in told)
+    first, *others = sorted(found.comparisons, key=_weight)
+    status = STATUSES.get(first.answer, "pass")
+    sentence = " ".join([sentence_of(first, found), *map(_briefly, others)])
     if found.unlike:
         status = "fail" if status == "fail" else "warn"
         sentence = f"Not like with like: {' '.join(found.unlike)} {sentence}"
@@ -27,6 +26,19 @@ def _weight(row: Comparison) -> tuple[int, float]:
     order = (Answer.SLOWER, Answer.FASTER, Answer.SAME)
     place = order.index(row.answer) if row.answer in order else len(order)
     return place, -abs(math.log(row.ratio)) if row.ratio else 0.0
+
+
+def _briefly(row: Comparison) -> str:
+    """What one comparison says beside another one: the whole of it stands further down."""
+    side, against, change = row.side, row.against, format_change(row.ratio)
+    if row.answer is Answer.UNKNOWN or row.interval is None:
+        return f"It is unknown whether {side} differs from {against}."
+    told = f"({change}, 95 % interval {format_changes(row.interval)})"
+    if row.answer in (Answer.SLOWER, Answer.FASTER):
+        return f"{side} is {row.answer.value} than {against} {told}."
+    if row.answer is Answer.SAME:
+        return f"{side} is as fast as {against} {told}."
+    return f"No significant difference between {side} and {against} {told}."
 
 
 def sentence_of(row: Comparison, found: Compare) -> str:

@@ -123,9 +123,7 @@ def _verdict(sweep: Sweep) -> tuple[str, str]:
             return "info", f"None of the {count} configurations has been run yet."
         return "fail", f"No configuration was measured: {rest}."
     unit = sweep.objective.unit
-    said = (
-        f"{_written(best.speed)} {unit} with {best.configuration.label or 'the command as it is'}"
-    )
+    said = f"{_written(best.speed)} {unit} with {_named(best.configuration.label)}"
     if measured < 2:
         sentence = f"{said}, the only configuration that was measured"
     else:
@@ -136,6 +134,13 @@ def _verdict(sweep: Sweep) -> tuple[str, str]:
         return "warn", f"{sentence}. Careful: {sweep.caution}."
     is_told = len(sweep.noise.numbers) < measured or measured < 2
     return ("info" if rest else "pass") if is_told else "warn", f"{sentence}."
+
+
+def _named(label: str) -> str:
+    """A configuration inside a sentence: `threads=4`, or its own name in quotes."""
+    if not label:
+        return "the command as it is"
+    return label if "=" in label else f"“{label}”"
 
 
 def _lead(sweep: Sweep) -> str:

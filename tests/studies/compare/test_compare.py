@@ -1,5 +1,6 @@
 """Comparisons of runs made from formulas, so that every number of the answer is known."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -115,7 +116,12 @@ def test_several_sides_are_each_compared_with_the_first_and_corrected() -> None:
     assert [row["against"] for row in found["compare"]["comparisons"]] == ["A", "A"]
     assert [answer(found, n) for n in (0, 1)] == ["same", "slower"]
     assert found["compare"]["comparisons"][1]["p"] == pytest.approx(2 * 2 / 252)
-    assert "C is slower than A" in found["verdict"]["sentence"]
+    said = found["verdict"]["sentence"]
+    assert said.startswith("C is slower than A: ")
+    assert re.search(r"B is as fast as A \([^()]* 95 % interval [^()]*\)\.$", said)
+    # of what is faster beside what cannot be told, the first is the answer
+    better = compared(side("A", 0.1), side("B", 0.1, spread=(0.8, 1.0, 1.3)), side("C", 0.05))
+    assert better["verdict"]["status"] == "pass"
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def _context(study: Study) -> Context:
     made = [(row, row.promise) for row in found.comparisons if row.promise]
     return {
         "changes": changes(found),
-        "takeaway": _takeaway(found.finding_changes),
+        "takeaway": " ".join([_takeaway(found.finding_changes), *promises(found)[:1]]).strip(),
         "reason": found.finding_changes_reason,
         "promises": [_promise(place, *one) for place, one in enumerate(made, start=1)],
     }
@@ -54,11 +54,12 @@ def promises(found: Compare) -> list[str]:
 def _takeaway(found: Sequence[FindingChange]) -> str:
     """How many findings went, stayed and came."""
     counts = Counter(row.change for row in found)
-    return ", ".join(
+    told = ", ".join(
         f"{counts[change]} {word.word.lower()}"
         for change, word in CHANGES.items()
         if counts[change]
     )
+    return f"{told}." if told else ""
 
 
 def _columns(sides: list[str]) -> tuple[Column, ...]:
