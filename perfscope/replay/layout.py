@@ -16,7 +16,6 @@ from perfscope.replay.schedule import cut_table, is_cut
 from perfscope.structures import dataclass
 
 MOST_ROWS = int(np.iinfo(np.int32).max)
-"""Rows have numbers of 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +45,7 @@ def lay_out(results: Results, run: Run) -> Program:
     trace, calls = results.trace, run.calls
     lengths = np.bincount(run.rank, minlength=len(trace.ranks)) + 2
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    row_count = int(starts[-1])
-    if row_count > MOST_ROWS:
-        raise ValueError(f"it has more than {MOST_ROWS:,} calls")
+    row_count = _counted(int(starts[-1]))
     row_of_call = np.arange(len(run.rank)) + 2 * run.rank + 1
     marks = Marks.of(results)
     pieces = _pieces(results, run, starts, marks)
@@ -85,6 +82,13 @@ def lay_out(results: Results, run: Run) -> Program:
     if not program.has_only_cuts:
         program.engine  # noqa: B018 - brings the rows into an order now, or says that there is none
     return program
+
+
+def _counted(rows: int) -> int:
+    """The number of rows, which have numbers of 32 bits."""
+    if rows > MOST_ROWS:
+        raise ValueError(f"it has more than {MOST_ROWS:,} calls")
+    return rows
 
 
 def _scattered(values: Ints, places: Ints, count: int, *, fill: int = 0) -> Ints:

@@ -78,8 +78,10 @@ class ProcessFile:
 
     def forget_calls(self) -> None:
         """Keeps no record of calls and what they completed, which a long run has most of."""
-        is_call = np.isin(self.records["kind"], (RecordKind.OPERATION, RecordKind.COMPLETION))
-        self.records = self.records[~is_call]
+        kind = self.records["kind"]
+        self.records = self.records[
+            (kind != RecordKind.OPERATION) & (kind != RecordKind.COMPLETION)
+        ]
 
     @property
     def last_sign_ns(self) -> int:
