@@ -148,7 +148,7 @@ def test_once_is_enough() -> None:
     assert "It does so once, 5.00 s (5.00 s in total)" in finding.summary
 
 
-def test_a_function_of_the_training_step_is_not_solo_work() -> None:
+def test_a_function_of_the_training_step_is_not_serial_work() -> None:
     """One stray sample outside the marked phases does not make its function a cause of its own."""
 
     def stray(builder: TraceBuilder) -> None:

@@ -99,7 +99,7 @@ def test_one_of_several_ranks_is_no_run_of_one_rank() -> None:
 def test_shared_facts_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many findings ask: what one rank does alone, who works more, why transfer is long."""
     case = analyze(Plan(steps=60, evaluate_s=1.0, allreduce_s=0.05))
-    names = ("find_solo_work", "opening_facts", "imbalance_facts", "judged", "network_facts")
+    names = ("find_serial_work", "start_up_facts", "imbalance_facts", "judged", "network_facts")
     asked: Counter[str] = Counter()
 
     def counted(name: str, found: Callable[..., object]) -> Callable[..., object]:
