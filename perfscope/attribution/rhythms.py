@@ -23,7 +23,7 @@ from perfscope.attribution.stack_rules import (
 from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Trace
-from perfscope.trace.operations import name_of
+from perfscope.trace.operations import REDUCES
 
 LEAST_TIMES = 3
 """Fewer occurrences have no rhythm."""
@@ -92,11 +92,10 @@ class _Exchange:
         calls = rank.operations[rank.operations["tid"] == rank.main_tid]
         step, count = np.searchsorted(ends, calls["t1"]), len(ends) + 1
         moved = (calls["sent"] + calls["received"]).astype(np.float64)
-        adds = moved * np.isin(calls["op"], [op for op in np.unique(calls["op"]) if _adds(op)])
         return cls(
             np.bincount(step, minlength=count),
             np.bincount(step, moved, count).astype(np.int64),
-            np.bincount(step, adds, count).astype(np.int64),
+            np.bincount(step, moved * REDUCES[calls["op"]], count).astype(np.int64),
         )
 
     def least_every(self, steps: Ints) -> int | None:
@@ -124,10 +123,6 @@ class _Exchange:
         here = np.zeros(len(values), np.bool_)
         here[steps] = True
         return float(np.median(values[here]) - np.median(values[~here])) if not here.all() else 0.0
-
-
-def _adds(op: int) -> bool:
-    return "reduce" in name_of(int(op)).lower()
 
 
 def rhythms(trace: Trace, ends: Sequence[Ints]) -> tuple[Rhythm, ...]:

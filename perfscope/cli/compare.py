@@ -166,19 +166,18 @@ def compare(  # noqa: PLR0913 - one argument an option
 
 def build(sides: Sequence[Any], *, measure: Measure | None, factor: float) -> Study:
     """study.json of a comparison."""
-    from perfscope.studies.common import document
-    from perfscope.studies.compare import labels as compare_words
+    from perfscope.studies.compare import labels
     from perfscope.studies.compare.compare import body
-    from perfscope.studies.findings.catalog import judge_study
+    from perfscope.studies.findings.catalog import study_of
 
     found = body(sides, measure=measure, factor=factor)
-    return document.build(
+    return study_of(
         "compare",
+        sides,
         [run for side in sides for run in side.all_runs],
-        verdict=compare_words.verdict(found),
         body=found,
-        findings=judge_study("compare", sides),
-        how_measured=compare_words.how_measured(found),
+        verdict=lambda _: labels.verdict(found),
+        how_measured=labels.how_measured(found),
     )
 
 

@@ -124,9 +124,8 @@ def build(
 ) -> Study:
     """study.json of a history."""
     from perfscope.schema.study import HistoryRunRow
-    from perfscope.studies.common import document
-    from perfscope.studies.findings.catalog import judge_study
-    from perfscope.studies.history import labels as history_words
+    from perfscope.studies.findings.catalog import study_of
+    from perfscope.studies.history import labels
     from perfscope.studies.history.history import body, day, groups
 
     found = groups(runs, ignore_command=ignore_command)
@@ -140,11 +139,11 @@ def build(
         )
         for run in runs
     ]
-    return document.build(
+    return study_of(
         "history",
+        found,
         rows,
-        verdict=history_words.verdict(shown),
         body=shown,
-        findings=judge_study("history", found),
-        how_measured=history_words.how_measured(shown),
+        verdict=lambda _: labels.verdict(shown),
+        how_measured=labels.how_measured(shown),
     )

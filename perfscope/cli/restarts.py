@@ -54,7 +54,7 @@ def restarts(paths: tuple[Path, ...], *, forms: Forms, output: Path) -> int:
 
 def _study(starts: Sequence[Start]) -> Study:
     from perfscope.schema.study import StudyRunRow
-    from perfscope.studies.common import document
+    from perfscope.studies.findings.catalog import study_of
     from perfscope.studies.restarts.labels import HOW_MEASURED, verdict
     from perfscope.studies.restarts.restarts import restarts as found_in
 
@@ -83,6 +83,11 @@ def _study(starts: Sequence[Start]) -> Study:
         )
         for one in found.attempts
     ]
-    return document.build(
-        "restarts", rows, verdict=verdict(found), body=found, how_measured=HOW_MEASURED
+    return study_of(
+        "restarts",
+        found,
+        rows,
+        body=found,
+        verdict=lambda _: verdict(found),
+        how_measured=HOW_MEASURED,
     )

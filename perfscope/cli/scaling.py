@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -117,16 +118,14 @@ def scaling(  # noqa: PLR0913 - one argument an option
 
 
 def _study(found: Scaling, external: Sequence[External]) -> Study:
-    from perfscope.studies.common import document
-    from perfscope.studies.findings.catalog import judge_study
-    from perfscope.studies.scaling import document as scaling_document
+    from perfscope.studies.findings.catalog import study_of
+    from perfscope.studies.scaling import document
 
-    findings = judge_study("scaling", found)
-    return document.build(
+    return study_of(
         "scaling",
+        found,
         found.runs,
-        verdict=scaling_document.verdict(found, findings),
-        body=scaling_document.body(found, external),
-        findings=findings,
-        how_measured=scaling_document.HOW,
+        body=document.body(found, external),
+        verdict=partial(document.verdict, found),
+        how_measured=document.HOW,
     )

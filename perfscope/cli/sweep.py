@@ -282,11 +282,11 @@ def _measure(place: Path) -> Callable[..., float | None]:
 
 def _study(place: Path, *, forms: Forms, reports: bool) -> int:
     """Makes study.json and study.html of what is finished, and prints it."""
-    from perfscope.studies.findings.catalog import judge_study
-    from perfscope.sweep.study.build import as_study, read
+    from perfscope.studies.findings.catalog import study_of
+    from perfscope.sweep.study.build import parts, read
 
     sweep = read(place, progress=lambda text: _tell(text, is_passing=True))
-    found = as_study(sweep, judge_study("sweep", sweep))
+    found = study_of("sweep", sweep, **parts(sweep))
     if reports:
         _tell("writing the reports of the runs", is_passing=True)
         write_reports([one.run for one in sweep.runs if one.run is not None][:MOST_REPORTS])

@@ -77,8 +77,8 @@ class WithinRuns:
 
 
 @dataclass(frozen=True)
-class PromiseRow:
-    """A finding of the first side: what it promised, and whether it is gone."""
+class PredictedGain:
+    """A finding of the first side: what it predicted, and whether it is gone."""
 
     id: str
     title: str
@@ -89,15 +89,15 @@ class PromiseRow:
 
 
 @dataclass(frozen=True)
-class Promise:
-    """What findings promised beside what was obtained, in seconds of the focus of analysis.
+class PredictedGains:
+    """What findings predicted beside what was obtained, in seconds of the focus of analysis.
 
     Where the sides did different numbers of steps, what was obtained is told for the steps of the
     first. `predicted_s` is of all that are gone together, null with the `reason`;
     `obtained_range_s` is over pairs of runs.
     """
 
-    rows: tuple[PromiseRow, ...]
+    rows: tuple[PredictedGain, ...]
     predicted_s: float | None
     predicted_interval_s: tuple[float, float] | None
     reason: str | None
@@ -115,7 +115,7 @@ class Comparison:
         reason: why not known.
         detectable: share that so many runs would show.
         within_runs: null unless each side is a single run.
-        promise: null without gains.
+        prediction: null without gains.
     """
 
     side: str
@@ -132,7 +132,7 @@ class Comparison:
     slowdown: float | None
     detectable: float | None
     within_runs: WithinRuns | None
-    promise: Promise | None
+    prediction: PredictedGains | None
 
 
 @dataclass(frozen=True)

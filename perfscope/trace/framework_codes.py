@@ -32,8 +32,8 @@ def asynchronous_codes(cls: OperationClass) -> list[int]:
     """Codes of the frameworks' asynchronous calls whose blocking form is of a class."""
     return [
         operation.code
-        for operation, (blocking, _) in zip(ASYNCHRONOUS_OPERATIONS, STARTED, strict=True)
-        if blocking is cls
+        for operation, blocking in zip(ASYNCHRONOUS_OPERATIONS, STARTED, strict=True)
+        if blocking.cls is cls
     ]
 
 

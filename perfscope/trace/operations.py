@@ -3,9 +3,10 @@
 The codes are those of `native/recorder/operations.def`; a test compares the two lists.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from functools import cache
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -44,242 +45,128 @@ class OperationClass(Enum):
 
 @dataclass(frozen=True)
 class Operation:
-    """One function of MPI or of a framework."""
+    """One function of MPI or of a framework; `reduces`: it combines what the ranks give."""
 
     code: int
     name: str
     cls: OperationClass
+    reduces: bool = False
 
 
 MAX_OPERATIONS = 512
 """Codes are below this; lookup arrays have this length. Those of recordings are below 256."""
 
-OPERATIONS: tuple[Operation, ...] = (
-    Operation(1, "MPI_Init", OperationClass.INIT),
-    Operation(2, "MPI_Init_thread", OperationClass.INIT),
-    Operation(3, "MPI_Finalize", OperationClass.FINALIZE),
-    Operation(4, "MPI_Abort", OperationClass.ABORT),
-    Operation(10, "MPI_Send", OperationClass.SEND),
-    Operation(11, "MPI_Bsend", OperationClass.SEND),
-    Operation(12, "MPI_Ssend", OperationClass.SEND),
-    Operation(13, "MPI_Rsend", OperationClass.SEND),
-    Operation(14, "MPI_Recv", OperationClass.RECV),
-    Operation(15, "MPI_Sendrecv", OperationClass.SENDRECV),
-    Operation(16, "MPI_Sendrecv_replace", OperationClass.SENDRECV),
-    Operation(17, "MPI_Isend", OperationClass.ISEND),
-    Operation(18, "MPI_Ibsend", OperationClass.ISEND),
-    Operation(19, "MPI_Issend", OperationClass.ISEND),
-    Operation(20, "MPI_Irsend", OperationClass.ISEND),
-    Operation(21, "MPI_Irecv", OperationClass.IRECV),
-    Operation(22, "MPI_Mrecv", OperationClass.RECV),
-    Operation(23, "MPI_Imrecv", OperationClass.IRECV),
-    Operation(24, "MPI_Isendrecv", OperationClass.ISEND),
-    Operation(25, "MPI_Isendrecv_replace", OperationClass.ISEND),
-    Operation(30, "MPI_Wait", OperationClass.WAIT),
-    Operation(31, "MPI_Waitall", OperationClass.WAIT),
-    Operation(32, "MPI_Waitany", OperationClass.WAIT),
-    Operation(33, "MPI_Waitsome", OperationClass.WAIT),
-    Operation(34, "MPI_Test", OperationClass.TEST),
-    Operation(35, "MPI_Testall", OperationClass.TEST),
-    Operation(36, "MPI_Testany", OperationClass.TEST),
-    Operation(37, "MPI_Testsome", OperationClass.TEST),
-    Operation(38, "MPI_Probe", OperationClass.PROBE),
-    Operation(39, "MPI_Iprobe", OperationClass.TEST),
-    Operation(40, "MPI_Mprobe", OperationClass.PROBE),
-    Operation(41, "MPI_Improbe", OperationClass.TEST),
-    Operation(42, "MPI_Start", OperationClass.PERSISTENT),
-    Operation(43, "MPI_Startall", OperationClass.PERSISTENT),
-    Operation(44, "MPI_Start_send", OperationClass.ISEND),
-    Operation(45, "MPI_Start_recv", OperationClass.IRECV),
-    Operation(50, "MPI_Barrier", OperationClass.N_TO_N),
-    Operation(51, "MPI_Bcast", OperationClass.ONE_TO_N),
-    Operation(52, "MPI_Reduce", OperationClass.N_TO_ONE),
-    Operation(53, "MPI_Allreduce", OperationClass.N_TO_N),
-    Operation(54, "MPI_Gather", OperationClass.N_TO_ONE),
-    Operation(55, "MPI_Gatherv", OperationClass.N_TO_ONE),
-    Operation(56, "MPI_Scatter", OperationClass.ONE_TO_N),
-    Operation(57, "MPI_Scatterv", OperationClass.ONE_TO_N),
-    Operation(58, "MPI_Allgather", OperationClass.N_TO_N),
-    Operation(59, "MPI_Allgatherv", OperationClass.N_TO_N),
-    Operation(60, "MPI_Alltoall", OperationClass.N_TO_N),
-    Operation(61, "MPI_Alltoallv", OperationClass.N_TO_N),
-    Operation(62, "MPI_Alltoallw", OperationClass.N_TO_N),
-    Operation(63, "MPI_Reduce_scatter", OperationClass.N_TO_N),
-    Operation(64, "MPI_Reduce_scatter_block", OperationClass.N_TO_N),
-    Operation(65, "MPI_Scan", OperationClass.SCAN),
-    Operation(66, "MPI_Exscan", OperationClass.SCAN),
-    Operation(70, "MPI_Ibarrier", OperationClass.I_COLLECTIVE),
-    Operation(71, "MPI_Ibcast", OperationClass.I_COLLECTIVE),
-    Operation(72, "MPI_Ireduce", OperationClass.I_COLLECTIVE),
-    Operation(73, "MPI_Iallreduce", OperationClass.I_COLLECTIVE),
-    Operation(74, "MPI_Iallgather", OperationClass.I_COLLECTIVE),
-    Operation(75, "MPI_Iallgatherv", OperationClass.I_COLLECTIVE),
-    Operation(76, "MPI_Igather", OperationClass.I_COLLECTIVE),
-    Operation(77, "MPI_Igatherv", OperationClass.I_COLLECTIVE),
-    Operation(78, "MPI_Iscatter", OperationClass.I_COLLECTIVE),
-    Operation(79, "MPI_Iscatterv", OperationClass.I_COLLECTIVE),
-    Operation(80, "MPI_Ialltoall", OperationClass.I_COLLECTIVE),
-    Operation(81, "MPI_Ialltoallv", OperationClass.I_COLLECTIVE),
-    Operation(82, "MPI_Ialltoallw", OperationClass.I_COLLECTIVE),
-    Operation(83, "MPI_Ireduce_scatter", OperationClass.I_COLLECTIVE),
-    Operation(84, "MPI_Ireduce_scatter_block", OperationClass.I_COLLECTIVE),
-    Operation(85, "MPI_Iscan", OperationClass.I_COLLECTIVE),
-    Operation(86, "MPI_Iexscan", OperationClass.I_COLLECTIVE),
-    Operation(90, "MPI_Comm_dup", OperationClass.COMMUNICATOR),
-    Operation(91, "MPI_Comm_split", OperationClass.COMMUNICATOR),
-    Operation(92, "MPI_Comm_create", OperationClass.COMMUNICATOR),
-    Operation(93, "MPI_Comm_create_group", OperationClass.COMMUNICATOR),
-    Operation(94, "MPI_Comm_split_type", OperationClass.COMMUNICATOR),
-    Operation(95, "MPI_Comm_free", OperationClass.COMMUNICATOR),
-    Operation(96, "MPI_Comm_dup_with_info", OperationClass.COMMUNICATOR),
-    Operation(97, "MPI_Comm_idup", OperationClass.COMMUNICATOR),
-    Operation(100, "MPI_Send_init", OperationClass.PERSISTENT),
-    Operation(101, "MPI_Bsend_init", OperationClass.PERSISTENT),
-    Operation(102, "MPI_Ssend_init", OperationClass.PERSISTENT),
-    Operation(103, "MPI_Rsend_init", OperationClass.PERSISTENT),
-    Operation(104, "MPI_Recv_init", OperationClass.PERSISTENT),
-    Operation(110, "MPI_Win_create", OperationClass.ONE_SIDED),
-    Operation(111, "MPI_Win_create_dynamic", OperationClass.ONE_SIDED),
-    Operation(112, "MPI_Win_allocate", OperationClass.ONE_SIDED),
-    Operation(113, "MPI_Win_allocate_shared", OperationClass.ONE_SIDED),
-    Operation(114, "MPI_Win_free", OperationClass.ONE_SIDED),
-    Operation(115, "MPI_Win_fence", OperationClass.ONE_SIDED),
-    Operation(116, "MPI_Win_lock", OperationClass.ONE_SIDED),
-    Operation(117, "MPI_Win_lock_all", OperationClass.ONE_SIDED),
-    Operation(118, "MPI_Win_unlock", OperationClass.ONE_SIDED),
-    Operation(119, "MPI_Win_unlock_all", OperationClass.ONE_SIDED),
-    Operation(120, "MPI_Win_flush", OperationClass.ONE_SIDED),
-    Operation(121, "MPI_Win_flush_all", OperationClass.ONE_SIDED),
-    Operation(122, "MPI_Win_flush_local", OperationClass.ONE_SIDED),
-    Operation(123, "MPI_Win_flush_local_all", OperationClass.ONE_SIDED),
-    Operation(124, "MPI_Win_post", OperationClass.ONE_SIDED),
-    Operation(125, "MPI_Win_start", OperationClass.ONE_SIDED),
-    Operation(126, "MPI_Win_complete", OperationClass.ONE_SIDED),
-    Operation(127, "MPI_Win_wait", OperationClass.ONE_SIDED),
-    Operation(128, "MPI_Win_test", OperationClass.TEST),
-    Operation(129, "MPI_Win_sync", OperationClass.ONE_SIDED),
-    Operation(130, "MPI_Put", OperationClass.ONE_SIDED),
-    Operation(131, "MPI_Get", OperationClass.ONE_SIDED),
-    Operation(132, "MPI_Accumulate", OperationClass.ONE_SIDED),
-    Operation(133, "MPI_Get_accumulate", OperationClass.ONE_SIDED),
-    Operation(134, "MPI_Fetch_and_op", OperationClass.ONE_SIDED),
-    Operation(135, "MPI_Compare_and_swap", OperationClass.ONE_SIDED),
-    Operation(136, "MPI_Rput", OperationClass.ONE_SIDED),
-    Operation(137, "MPI_Rget", OperationClass.ONE_SIDED),
-    Operation(138, "MPI_Raccumulate", OperationClass.ONE_SIDED),
-    Operation(139, "MPI_Rget_accumulate", OperationClass.ONE_SIDED),
-    Operation(140, "MPI_Cart_create", OperationClass.COMMUNICATOR),
-    Operation(141, "MPI_Cart_sub", OperationClass.COMMUNICATOR),
-    Operation(142, "MPI_Graph_create", OperationClass.COMMUNICATOR),
-    Operation(143, "MPI_Dist_graph_create", OperationClass.COMMUNICATOR),
-    Operation(144, "MPI_Dist_graph_create_adjacent", OperationClass.COMMUNICATOR),
-    Operation(145, "MPI_Intercomm_create", OperationClass.COMMUNICATOR),
-    Operation(146, "MPI_Intercomm_merge", OperationClass.COMMUNICATOR),
-    Operation(147, "MPI_Comm_create_from_group", OperationClass.COMMUNICATOR),
-    Operation(148, "MPI_Comm_spawn", OperationClass.COMMUNICATOR),
-    Operation(149, "MPI_Comm_spawn_multiple", OperationClass.COMMUNICATOR),
-    Operation(150, "MPI_File_open", OperationClass.FILE),
-    Operation(151, "MPI_File_close", OperationClass.FILE),
-    Operation(152, "MPI_File_sync", OperationClass.FILE),
-    Operation(153, "MPI_File_set_view", OperationClass.FILE),
-    Operation(154, "MPI_File_set_size", OperationClass.FILE),
-    Operation(155, "MPI_File_preallocate", OperationClass.FILE),
-    Operation(156, "MPI_File_delete", OperationClass.FILE),
-    Operation(157, "MPI_File_read", OperationClass.FILE),
-    Operation(158, "MPI_File_read_all", OperationClass.FILE),
-    Operation(159, "MPI_File_read_at", OperationClass.FILE),
-    Operation(160, "MPI_File_read_at_all", OperationClass.FILE),
-    Operation(161, "MPI_File_read_shared", OperationClass.FILE),
-    Operation(162, "MPI_File_read_ordered", OperationClass.FILE),
-    Operation(163, "MPI_File_write", OperationClass.FILE),
-    Operation(164, "MPI_File_write_all", OperationClass.FILE),
-    Operation(165, "MPI_File_write_at", OperationClass.FILE),
-    Operation(166, "MPI_File_write_at_all", OperationClass.FILE),
-    Operation(167, "MPI_File_write_shared", OperationClass.FILE),
-    Operation(168, "MPI_File_write_ordered", OperationClass.FILE),
-    Operation(169, "MPI_File_iread", OperationClass.FILE),
-    Operation(170, "MPI_File_iread_all", OperationClass.FILE),
-    Operation(171, "MPI_File_iread_at", OperationClass.FILE),
-    Operation(172, "MPI_File_iread_at_all", OperationClass.FILE),
-    Operation(173, "MPI_File_iread_shared", OperationClass.FILE),
-    Operation(174, "MPI_File_iwrite", OperationClass.FILE),
-    Operation(175, "MPI_File_iwrite_all", OperationClass.FILE),
-    Operation(176, "MPI_File_iwrite_at", OperationClass.FILE),
-    Operation(177, "MPI_File_iwrite_at_all", OperationClass.FILE),
-    Operation(178, "MPI_File_iwrite_shared", OperationClass.FILE),
-    Operation(179, "MPI_File_read_all_begin", OperationClass.FILE),
-    Operation(180, "MPI_File_read_all_end", OperationClass.FILE),
-    Operation(181, "MPI_File_read_at_all_begin", OperationClass.FILE),
-    Operation(182, "MPI_File_read_at_all_end", OperationClass.FILE),
-    Operation(183, "MPI_File_read_ordered_begin", OperationClass.FILE),
-    Operation(184, "MPI_File_read_ordered_end", OperationClass.FILE),
-    Operation(185, "MPI_File_write_all_begin", OperationClass.FILE),
-    Operation(186, "MPI_File_write_all_end", OperationClass.FILE),
-    Operation(187, "MPI_File_write_at_all_begin", OperationClass.FILE),
-    Operation(188, "MPI_File_write_at_all_end", OperationClass.FILE),
-    Operation(189, "MPI_File_write_ordered_begin", OperationClass.FILE),
-    Operation(190, "MPI_File_write_ordered_end", OperationClass.FILE),
-    Operation(191, "MPI_File_seek_shared", OperationClass.FILE),
-    Operation(192, "MPI_Comm_accept", OperationClass.COMMUNICATOR),
-    Operation(193, "MPI_Comm_connect", OperationClass.COMMUNICATOR),
-    Operation(194, "MPI_Comm_join", OperationClass.COMMUNICATOR),
-    Operation(195, "MPI_Comm_disconnect", OperationClass.COMMUNICATOR),
-    Operation(196, "MPI_Intercomm_create_from_groups", OperationClass.COMMUNICATOR),
-    Operation(197, "MPI_Comm_idup_with_info", OperationClass.COMMUNICATOR),
-    Operation(200, "Horovod_control", OperationClass.CONTROL),
-    Operation(210, "MPI_Neighbor_allgather", OperationClass.NEIGHBORHOOD),
-    Operation(211, "MPI_Neighbor_allgatherv", OperationClass.NEIGHBORHOOD),
-    Operation(212, "MPI_Neighbor_alltoall", OperationClass.NEIGHBORHOOD),
-    Operation(213, "MPI_Neighbor_alltoallv", OperationClass.NEIGHBORHOOD),
-    Operation(214, "MPI_Neighbor_alltoallw", OperationClass.NEIGHBORHOOD),
-    Operation(215, "MPI_Ineighbor_allgather", OperationClass.I_NEIGHBORHOOD),
-    Operation(216, "MPI_Ineighbor_allgatherv", OperationClass.I_NEIGHBORHOOD),
-    Operation(217, "MPI_Ineighbor_alltoall", OperationClass.I_NEIGHBORHOOD),
-    Operation(218, "MPI_Ineighbor_alltoallv", OperationClass.I_NEIGHBORHOOD),
-    Operation(219, "MPI_Ineighbor_alltoallw", OperationClass.I_NEIGHBORHOOD),
-)
+_MPI = {
+    OperationClass.INIT: "1 Init 2 Init_thread",
+    OperationClass.FINALIZE: "3 Finalize",
+    OperationClass.ABORT: "4 Abort",
+    OperationClass.SEND: "10 Send 11 Bsend 12 Ssend 13 Rsend",
+    OperationClass.RECV: "14 Recv 22 Mrecv",
+    OperationClass.SENDRECV: "15 Sendrecv 16 Sendrecv_replace",
+    OperationClass.ISEND: """
+        17 Isend 18 Ibsend 19 Issend 20 Irsend 24 Isendrecv 25 Isendrecv_replace 44 Start_send
+    """,
+    OperationClass.IRECV: "21 Irecv 23 Imrecv 45 Start_recv",
+    OperationClass.WAIT: "30 Wait 31 Waitall 32 Waitany 33 Waitsome",
+    OperationClass.TEST: """
+        34 Test 35 Testall 36 Testany 37 Testsome 39 Iprobe 41 Improbe 128 Win_test
+    """,
+    OperationClass.PROBE: "38 Probe 40 Mprobe",
+    OperationClass.PERSISTENT: """
+        42 Start 43 Startall 100 Send_init 101 Bsend_init 102 Ssend_init 103 Rsend_init
+        104 Recv_init
+    """,
+    OperationClass.N_TO_N: """
+        50 Barrier 53 Allreduce+ 58 Allgather 59 Allgatherv 60 Alltoall 61 Alltoallv
+        62 Alltoallw 63 Reduce_scatter+ 64 Reduce_scatter_block+
+    """,
+    OperationClass.ONE_TO_N: "51 Bcast 56 Scatter 57 Scatterv",
+    OperationClass.N_TO_ONE: "52 Reduce+ 54 Gather 55 Gatherv",
+    OperationClass.SCAN: "65 Scan+ 66 Exscan+",
+    OperationClass.I_COLLECTIVE: """
+        70 Ibarrier 71 Ibcast 72 Ireduce+ 73 Iallreduce+ 74 Iallgather 75 Iallgatherv 76 Igather
+        77 Igatherv 78 Iscatter 79 Iscatterv 80 Ialltoall 81 Ialltoallv 82 Ialltoallw
+        83 Ireduce_scatter+ 84 Ireduce_scatter_block+ 85 Iscan+ 86 Iexscan+
+    """,
+    OperationClass.COMMUNICATOR: """
+        90 Comm_dup 91 Comm_split 92 Comm_create 93 Comm_create_group 94 Comm_split_type
+        95 Comm_free 96 Comm_dup_with_info 97 Comm_idup 140 Cart_create 141 Cart_sub
+        142 Graph_create 143 Dist_graph_create 144 Dist_graph_create_adjacent
+        145 Intercomm_create 146 Intercomm_merge 147 Comm_create_from_group 148 Comm_spawn
+        149 Comm_spawn_multiple 192 Comm_accept 193 Comm_connect 194 Comm_join
+        195 Comm_disconnect 196 Intercomm_create_from_groups 197 Comm_idup_with_info
+    """,
+    OperationClass.ONE_SIDED: """
+        110 Win_create 111 Win_create_dynamic 112 Win_allocate 113 Win_allocate_shared
+        114 Win_free 115 Win_fence 116 Win_lock 117 Win_lock_all 118 Win_unlock
+        119 Win_unlock_all 120 Win_flush 121 Win_flush_all 122 Win_flush_local
+        123 Win_flush_local_all 124 Win_post 125 Win_start 126 Win_complete 127 Win_wait
+        129 Win_sync 130 Put 131 Get 132 Accumulate 133 Get_accumulate 134 Fetch_and_op
+        135 Compare_and_swap 136 Rput 137 Rget 138 Raccumulate 139 Rget_accumulate
+    """,
+    OperationClass.FILE: """
+        150 File_open 151 File_close 152 File_sync 153 File_set_view 154 File_set_size
+        155 File_preallocate 156 File_delete 157 File_read 158 File_read_all 159 File_read_at
+        160 File_read_at_all 161 File_read_shared 162 File_read_ordered 163 File_write
+        164 File_write_all 165 File_write_at 166 File_write_at_all 167 File_write_shared
+        168 File_write_ordered 169 File_iread 170 File_iread_all 171 File_iread_at
+        172 File_iread_at_all 173 File_iread_shared 174 File_iwrite 175 File_iwrite_all
+        176 File_iwrite_at 177 File_iwrite_at_all 178 File_iwrite_shared 179 File_read_all_begin
+        180 File_read_all_end 181 File_read_at_all_begin 182 File_read_at_all_end
+        183 File_read_ordered_begin 184 File_read_ordered_end 185 File_write_all_begin
+        186 File_write_all_end 187 File_write_at_all_begin 188 File_write_at_all_end
+        189 File_write_ordered_begin 190 File_write_ordered_end 191 File_seek_shared
+    """,
+    OperationClass.NEIGHBORHOOD: """
+        210 Neighbor_allgather 211 Neighbor_allgatherv 212 Neighbor_alltoall
+        213 Neighbor_alltoallv 214 Neighbor_alltoallw
+    """,
+    OperationClass.I_NEIGHBORHOOD: """
+        215 Ineighbor_allgather 216 Ineighbor_allgatherv 217 Ineighbor_alltoall
+        218 Ineighbor_alltoallv 219 Ineighbor_alltoallw
+    """,
+}
+"""By class: code and name behind `MPI_`, with + where it reduces."""
+
+
+def _operations() -> Iterator[Operation]:
+    for cls, text in _MPI.items():
+        words = text.split()
+        for code, name in zip(words[::2], words[1::2], strict=True):
+            yield Operation(int(code), f"MPI_{name.rstrip('+')}", cls, reduces=name.endswith("+"))
+    yield Operation(200, "Horovod_control", OperationClass.CONTROL)
+
+
+OPERATIONS: tuple[Operation, ...] = tuple(sorted(_operations(), key=attrgetter("code")))
 
 GRADIENT_EXCHANGE = "gradient_exchange"
+_TORCH = {
+    OperationClass.N_TO_N: """
+        gradient_exchange+ all_reduce+ all_reduce_coalesced+ all_gather all_gather_object
+        all_gather_single all_gather_into_tensor all_gather_coalesced all_to_all
+        all_to_all_single barrier monitored_barrier reduce_scatter+ reduce_scatter_single+
+        reduce_scatter_tensor+
+    """,
+    OperationClass.ONE_TO_N: """
+        broadcast_buffers broadcast broadcast_object_list scatter scatter_object_list
+    """,
+    OperationClass.N_TO_ONE: "reduce+ gather gather_object",
+}
+"""Collectives of torch.distributed in the order of their codes, with + where they reduce."""
 
-_TORCH: tuple[tuple[OperationClass, tuple[str, ...]], ...] = (
-    (
-        OperationClass.N_TO_N,
-        (
-            GRADIENT_EXCHANGE,
-            "all_reduce",
-            "all_reduce_coalesced",
-            "all_gather",
-            "all_gather_object",
-            "all_gather_single",
-            "all_gather_into_tensor",
-            "all_gather_coalesced",
-            "all_to_all",
-            "all_to_all_single",
-            "barrier",
-            "monitored_barrier",
-            "reduce_scatter",
-            "reduce_scatter_single",
-            "reduce_scatter_tensor",
-        ),
-    ),
-    (
-        OperationClass.ONE_TO_N,
-        (
-            "broadcast_buffers",
-            "broadcast",
-            "broadcast_object_list",
-            "scatter",
-            "scatter_object_list",
-        ),
-    ),
-    (OperationClass.N_TO_ONE, ("reduce", "gather", "gather_object")),
-)
 FIRST_FRAMEWORK_CODE = 224
 """From here on codes are given by the reader, and stand in no recording."""
 
 FRAMEWORK_OPERATIONS: tuple[Operation, ...] = tuple(
-    Operation(FIRST_FRAMEWORK_CODE + place, f"torch.distributed.{name}", cls)
-    for place, (cls, name) in enumerate((cls, name) for cls, names in _TORCH for name in names)
+    Operation(
+        FIRST_FRAMEWORK_CODE + place,
+        f"torch.distributed.{name.rstrip('+')}",
+        cls,
+        reduces=name.endswith("+"),
+    )
+    for place, (cls, name) in enumerate(
+        (cls, name) for cls, names in _TORCH.items() for name in names.split()
+    )
 )
 """Collectives of frameworks, which the agent records; their bytes are known where it told them."""
 
@@ -289,18 +176,17 @@ FIRST_ASYNCHRONOUS_CODE = 256
 ASYNCHRONOUS = " (async)"
 """How the name of an asynchronous call ends; what it waits for is in the call that completes it."""
 
-STARTED: tuple[tuple[OperationClass, str], ...] = tuple(
-    (cls, name) for cls, names in _TORCH for name in names if name != GRADIENT_EXCHANGE
-)
-"""Class and name of the collectives of torch.distributed that can be started asynchronously."""
+STARTED = tuple(one for one in FRAMEWORK_OPERATIONS if not one.name.endswith(GRADIENT_EXCHANGE))
+"""The collectives of torch.distributed that can be started asynchronously."""
 
 ASYNCHRONOUS_OPERATIONS: tuple[Operation, ...] = tuple(
     Operation(
         FIRST_ASYNCHRONOUS_CODE + place,
-        f"torch.distributed.{name}{ASYNCHRONOUS}",
+        started.name + ASYNCHRONOUS,
         OperationClass.I_COLLECTIVE,
+        reduces=started.reduces,
     )
-    for place, (_, name) in enumerate(STARTED)
+    for place, started in enumerate(STARTED)
 )
 """The same collectives with `async_op=True`, and functional collectives."""
 
@@ -360,6 +246,10 @@ KNOWN: npt.NDArray[np.bool_] = codes_mask(OperationClass)
 
 IS_COLLECTIVE: npt.NDArray[np.bool_] = codes_mask(COLLECTIVE_CLASSES)
 """Which codes are collective operations, nonblocking ones and communicator creation included."""
+
+REDUCES: npt.NDArray[np.bool_] = np.zeros(MAX_OPERATIONS, np.bool_)
+"""Which codes combine what the ranks give, as sums of gradients do."""
+REDUCES[[operation.code for operation in ALL_OPERATIONS if operation.reduces]] = True
 
 
 def codes_of(*names: str) -> list[int]:

@@ -32,9 +32,9 @@ def test_what_was_promised_is_obtained(tmp_path: Path) -> None:
     assert comparison["counts"] == [REPEATS, REPEATS]
     changes = {row["id"]: row["change"] for row in found["finding_changes"]}
     assert changes["rank_zero_evaluation"] == "gone"
-    promise = comparison["promise"]
-    assert promise["obtained_s"] > PLANTED_S
-    assert promise["predicted_s"] == pytest.approx(promise["obtained_s"], rel=GAIN_TOLERANCE)
+    prediction = comparison["prediction"]
+    assert prediction["obtained_s"] > PLANTED_S
+    assert prediction["predicted_s"] == pytest.approx(prediction["obtained_s"], rel=GAIN_TOLERANCE)
     parts = {part["id"]: part["delta_s"] for part in found["waterfall"]["steps"][0]["parts"]}
     assert parts["evaluation"] < -PLANTED_S / 2  # of a mean rank: rank 0 has it, the other waits
     assert [row["name"] for row in found["differences"]][:1] == ["command"]

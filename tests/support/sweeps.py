@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from perfscope.schema.write import as_json
-from perfscope.studies.findings.catalog import judge_study
-from perfscope.sweep.study.build import as_study
+from perfscope.studies.findings.catalog import study_of
+from perfscope.sweep.study.build import parts
 from perfscope.sweep.study.model import Sweep, measure
 from perfscope.sweep.study.quality import Quality
 from perfscope.sweep.study.run import SweepRun
@@ -95,7 +95,7 @@ def number_of(plan: StoredPlan, values: Values) -> int:
 
 def judged(sweep: Sweep) -> Json:
     """study.json of a sweep, with its findings."""
-    return as_json(as_study(sweep, judge_study("sweep", sweep)))
+    return as_json(study_of("sweep", sweep, **parts(sweep)))
 
 
 def made_sweep(

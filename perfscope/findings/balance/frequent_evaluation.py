@@ -15,7 +15,7 @@ from perfscope.attribution.stack_rules import (
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
-from perfscope.findings.core.gain import NS, bound_s, price
+from perfscope.findings.core.gain import NS, bound_s, predicted_gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.serial_work import PROGRESS, own_seconds
 from perfscope.metrics.efficiency.phases import PhaseResult
@@ -71,7 +71,7 @@ def judge(run: Facts) -> Outcome:
     every = _rarer(results, main)
     edit = Edit(phase=main.phase.id, keep_every=every)
     work = own_seconds(main.phase)
-    found = price(results, replay, [edit], bound_s=bound_s(results, work), is_planned=True)
+    found = predicted_gain(results, replay, [edit], bound_s=bound_s(results, work), is_planned=True)
     is_affordable = _is_affordable(results, main, main.seconds)
     is_certain = _is_affordable(results, main, main.certain_s) == is_affordable
     status = thresholds.deserved(found) if is_certain and not is_affordable else Status.PASS

@@ -50,7 +50,7 @@ def replayed(
     )
 
 
-def price(
+def predicted_gain(
     results: Results,
     replay: Replay,
     edits: Sequence[Edit],

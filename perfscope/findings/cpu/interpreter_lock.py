@@ -3,7 +3,7 @@
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
-from perfscope.findings.core.gain import price
+from perfscope.findings.core.gain import predicted_gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.helper_threads import UNEVEN
 from perfscope.metrics.host.interpreter_lock import LockWait
@@ -26,7 +26,7 @@ def judge(run: Facts) -> Outcome:
         return passed("No other thread was seen to run Python code.")
     edits = [Edit(ranks=(one.rank,), factor=1.0 - one.waited_s / one.work_s) for one in waits]
     bound_s = max(one.waited_s for one in waits)
-    gain = price(results, run.replay, edits, bound_s=bound_s)
+    gain = predicted_gain(results, run.replay, edits, bound_s=bound_s)
     status = thresholds.unless_chance(thresholds.by_gain(gain), gain.seconds, gain.share)
     if not status.is_fault:
         return passed(f"The main thread waited for it for {format_seconds(bound_s)} at most.")

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from perfscope.findings.core.finding import Gain
-from perfscope.findings.core.gain import price
+from perfscope.findings.core.gain import predicted_gain
 from perfscope.metrics.host.run_queue import CpuWait
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, RefusedEditError
@@ -32,9 +32,9 @@ def without_cpu_waits(results: Results, replay: Replay, ranks: Collection[int]) 
     if not edits and not faster:
         return None
     try:
-        return price(results, replay, [*edits, *faster], bound_s=bound_s)
+        return predicted_gain(results, replay, [*edits, *faster], bound_s=bound_s)
     except RefusedEditError:  # nothing was moved that a network could move faster
-        return price(results, replay, edits, bound_s=bound_s)
+        return predicted_gain(results, replay, edits, bound_s=bound_s)
 
 
 def _transfer(results: Results, waits: list[CpuWait]) -> list[Edit]:

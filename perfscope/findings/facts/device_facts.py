@@ -56,7 +56,7 @@ class DeviceLoss:
         )
 
 
-def price(results: Results, found: DevicesResult, seconds: Sequence[float]) -> DeviceLoss:
+def device_gain(results: Results, found: DevicesResult, seconds: Sequence[float]) -> DeviceLoss:
     """The price of time that each device would save."""
     most = max(seconds, default=0.0)
     window_s = (found.window_ns[1] - found.window_ns[0]) * NS

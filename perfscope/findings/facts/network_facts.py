@@ -14,7 +14,7 @@ from perfscope.findings.core.gain import (
     gain_of,
     moved_otherwise_s,
     moved_s,
-    price,
+    predicted_gain,
     transfer_bound_s,
 )
 from perfscope.findings.core.one_rank import alone
@@ -181,7 +181,9 @@ class NetworkFacts:
 
 def network_facts(results: Results, replay: Replay, *, is_contended: bool) -> NetworkFacts:
     """The facts of a run of two ranks or more whose transfer is known."""
-    whole = price(results, replay, [IDEAL], bound_s=transfer_bound_s(results), is_planned=True)
+    whole = predicted_gain(
+        results, replay, [IDEAL], bound_s=transfer_bound_s(results), is_planned=True
+    )
     is_large = whole.share >= TRANSFER_WARN_SHARE
     gains = {edit: gain_of(replay, edit) for edit in ASKED} if is_large else {}
     length_s = results.focus.length_ns * NS

@@ -3,11 +3,11 @@
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.facts.device_facts import (
+    device_gain,
     frameworks,
     has_accelerators,
     is_of_torch,
     need_devices,
-    price,
 )
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.devices.devices import DeviceUse
@@ -24,9 +24,12 @@ def judge(run: Facts) -> Outcome:
     results = run.results
     found = run.devices
     exposed = [_exposed_s(device, is_known=True) for device in found.devices]
-    worth = price(results, found, exposed)
+    worth = device_gain(results, found, exposed)
     unknown = [_exposed_s(device, is_known=False) for device in found.devices]
-    if worth.status is Status.PASS and price(results, found, unknown).status is not Status.PASS:
+    if (
+        worth.status is Status.PASS
+        and device_gain(results, found, unknown).status is not Status.PASS
+    ):
         text = (
             "The trace does not tell from where to where its copies went. Record some steps with "
         )

@@ -3,7 +3,12 @@
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_applicable, passed
-from perfscope.findings.facts.device_facts import has_accelerators, need_devices, price, variable
+from perfscope.findings.facts.device_facts import (
+    device_gain,
+    has_accelerators,
+    need_devices,
+    variable,
+)
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.devices.device_collectives import DeviceCommunication
 from perfscope.metrics.devices.devices import DevicesResult
@@ -24,7 +29,7 @@ def judge(run: Facts) -> Outcome:
     if not any(device.use.communication_ns for device in found.devices):
         return not_applicable("No kernel communicates.")
     exposed = [device.use.exposed_communication_ns * NS for device in found.devices]
-    worth = price(results, found, exposed)
+    worth = device_gain(results, found, exposed)
     worst = found.devices[exposed.index(max(exposed))]
     share = max(exposed) / (worst.use.window_ns * NS) if worst.use.window_ns else 0.0
     if worth.status is Status.PASS:

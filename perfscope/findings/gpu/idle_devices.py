@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.facts.device_facts import (
+    device_gain,
     has_accelerators,
     is_of_torch,
     need_devices,
-    price,
     unpriced,
 )
 from perfscope.findings.facts.facts import Facts
@@ -38,7 +38,7 @@ def judge(run: Facts) -> Outcome:
     if share < IDLE_DEVICES_SHARE:
         return _busy(share, edge_s / window_s if window_s else 0.0)
     cause, cause_s = next(one for one in causes if one[0] not in EDGES)
-    worth = price(results, found, [device.causes_s.get(cause, 0.0) for device in devices])
+    worth = device_gain(results, found, [device.causes_s.get(cause, 0.0) for device in devices])
     if cause is IdleCause.UNKNOWN:
         worth = unpriced(worth)
     words = WORDS[cause]

@@ -4,7 +4,7 @@ from perfscope.attribution.ledger import INDEX
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
-from perfscope.findings.core.gain import NS, bound_s, price
+from perfscope.findings.core.gain import NS, bound_s, predicted_gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.serial_work import own_seconds
 from perfscope.metrics.efficiency.phases import PhaseResult
@@ -33,7 +33,9 @@ def judge(run: Facts) -> Outcome:
         return passed(
             "One rank writes the checkpoints; what the others wait for it is judged apart."
         )
-    found = price(results, replay, [EDIT], bound_s=bound_s(results, spent_s), is_planned=True)
+    found = predicted_gain(
+        results, replay, [EDIT], bound_s=bound_s(results, spent_s), is_planned=True
+    )
     is_fault = thresholds.deserved(found).is_fault
     writers = tuple(
         rank

@@ -8,7 +8,7 @@ from perfscope.attribution.ledger import INDEX
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
-from perfscope.findings.core.gain import NS, as_bound, bound_s, gain_of, price
+from perfscope.findings.core.gain import NS, as_bound, bound_s, gain_of, predicted_gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.fast_input import OtherCause, other_cause, ready_evidence
 from perfscope.findings.facts.input_work import producers_place, work_action, work_evidence
@@ -35,7 +35,7 @@ def judge(run: Facts) -> Outcome:
     waits_s = (results.ledger.ns[INDEX[Account.INPUT_WAIT]] * NS).tolist()
     if not any(waits_s):
         return _nothing_seen(results)
-    found = price(results, replay, [EDIT], bound_s=bound_s(results, waits_s))
+    found = predicted_gain(results, replay, [EDIT], bound_s=bound_s(results, waits_s))
     is_fault = thresholds.deserved(found).is_fault and found.share >= thresholds.INPUT_LEAST_SHARE
     worst = waits_s.index(max(waits_s))
     rank = results.trace.ranks[worst]

@@ -6,7 +6,7 @@ from perfscope.attribution.ledger import INDEX
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
-from perfscope.findings.core.gain import NS, as_bound, bound_s, price
+from perfscope.findings.core.gain import NS, as_bound, bound_s, predicted_gain
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.communication.call_sites import Places
@@ -44,7 +44,7 @@ def judge(run: Facts) -> Outcome:
     files = results.resources.files
     spent_s = (results.ledger.ns[INDEX[Account.IO]] * NS).tolist()
     marked = (
-        price(results, replay, [EDIT], bound_s=bound_s(results, spent_s), is_planned=True)
+        predicted_gain(results, replay, [EDIT], bound_s=bound_s(results, spent_s), is_planned=True)
         if any(spent_s)
         else None
     )

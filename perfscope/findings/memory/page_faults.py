@@ -2,7 +2,7 @@
 
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
-from perfscope.findings.core.gain import as_bound, price
+from perfscope.findings.core.gain import as_bound, predicted_gain
 from perfscope.findings.core.wording import place
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.host.page_faults import FaultTime
@@ -30,7 +30,7 @@ def judge(run: Facts) -> Outcome:
     if not edits:
         return passed("No time in the kernel was seen to go with memory that is taken anew.")
     bound_s = max(_share(one) * one.work_s for one in found)
-    gain = as_bound(price(run.results, run.replay, edits, bound_s=bound_s))
+    gain = as_bound(predicted_gain(run.results, run.replay, edits, bound_s=bound_s))
     by_share = sorted(found, key=_share, reverse=True)
     worst = by_share[0]
     if gain.share < LEAST_GAIN:

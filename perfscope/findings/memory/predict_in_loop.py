@@ -5,7 +5,7 @@ from dataclasses import replace
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured
-from perfscope.findings.core.gain import price, saved
+from perfscope.findings.core.gain import predicted_gain, saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.growth_causes import INSTEAD, PIPELINES
 from perfscope.findings.facts.keras_loops import Loop, loops_of_calls
@@ -112,7 +112,7 @@ def _price(results: Results, replay: Replay, loops: list[Loop], worst: Loop) -> 
     edits = _edits(results, worst)
     bound = max(loop.saved_s for loop in loops if loop.calls.name == worst.calls.name)
     if edits and worst.cure is not None:
-        found = price(results, replay, edits, bound_s=bound, is_planned=True)
+        found = predicted_gain(results, replay, edits, bound_s=bound, is_planned=True)
         return replace(found, edits=()) if found.is_bound else found
     return saved(results, min(bound, results.focus.length_ns * 1e-9))
 

@@ -81,7 +81,7 @@ def _measures(study: Study) -> list[str]:
 def _findings(found: Compare) -> list[str]:
     changes = compare_findings.changes(found)
     lines = [f"* {change.text}: {escaped(title.text)}" for title, change, *_ in changes.cells]
-    told = [escaped(sentence, longest=500) for sentence in compare_findings.promises(found)]
+    told = [escaped(sentence, longest=500) for sentence in compare_findings.predictions(found)]
     return (["\n".join(lines)] if lines else []) + told
 
 

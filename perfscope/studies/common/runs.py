@@ -16,13 +16,12 @@ analysis.json, or a directory that holds one and no trace. It keeps the result b
 
 What was found becomes one structure, and that a document, a page and a summary:
 
-    study = document.build("sweep", runs, verdict=..., body=..., findings=found)
+    study = studies.findings.catalog.study_of("sweep", judged, runs, verdict=..., body=...)
     cli.answer.finish_study(study, output, forms=...)
 
-Findings of a study are files in `studies/findings/` with a `DIAGNOSIS`, judged by
-`studies.findings.catalog.judge_study(kind, study)`. A section of the page is a file in
-`report/studies/sections/` with a `SECTION`, and what the terminal prints of a kind of study is a
-file in `report/studies/terminals/` with a `TERMINAL`.
+Findings of a study are files in `studies/findings/` with a `DIAGNOSIS`. A section of the page is
+a file in `report/studies/sections/` with a `SECTION`, and what the terminal prints of a kind of
+study is a file in `report/studies/terminals/` with a `TERMINAL`.
 """
 
 from collections.abc import Callable, Sequence

@@ -31,7 +31,11 @@ from perfscope.studies.common.statistics import (
 )
 from perfscope.studies.common.student_t import student_quantile
 from perfscope.studies.compare.differences import differences, different_programs, unlike
-from perfscope.studies.compare.prediction_check import changes_reason, finding_changes, promise
+from perfscope.studies.compare.prediction_check import (
+    changes_reason,
+    finding_changes,
+    predicted_gains,
+)
 from perfscope.studies.compare.sides import Side
 from perfscope.studies.compare.waterfall import losses, waterfall
 
@@ -157,7 +161,7 @@ def _comparison(before: Side, after: Side, found: Judged, measure: Measure) -> C
         slowdown=found.slowdown,
         detectable=_detectable(measure.values(before.runs), measure.values(after.runs)),
         within_runs=_within_runs(before, after) if found.answer is Answer.UNKNOWN else None,
-        promise=None if different_programs((before, after)) else promise(before, after),
+        prediction=None if different_programs((before, after)) else predicted_gains(before, after),
     )
 
 

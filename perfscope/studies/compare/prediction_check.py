@@ -4,7 +4,13 @@ from collections.abc import Sequence
 from statistics import median
 from typing import get_args
 
-from perfscope.schema.compare import Change, FindingChange, Promise, PromiseRow, RunsWithIt
+from perfscope.schema.compare import (
+    Change,
+    FindingChange,
+    PredictedGain,
+    PredictedGains,
+    RunsWithIt,
+)
 from perfscope.schema.enums import Basis, Status
 from perfscope.schema.findings import FindingRow
 from perfscope.studies.common.run import StudyRun
@@ -66,8 +72,8 @@ def _change(*, first: bool, last: bool) -> Change:
     return "new" if last else "between"
 
 
-def promise(before: Side, after: Side) -> Promise | None:
-    """What the findings of `before` promised beside what `after` gave back; None without gains."""
+def predicted_gains(before: Side, after: Side) -> PredictedGains | None:
+    """What the findings of `before` predicted beside what `after` gave back; None without gains."""
     if not (before.runs and after.runs):
         return None
     rows = _rows(before, after)
@@ -80,7 +86,7 @@ def promise(before: Side, after: Side) -> Promise | None:
     error = None
     if predicted is not None and obtained > 0:
         error = (predicted - obtained) / obtained
-    return Promise(
+    return PredictedGains(
         rows=rows,
         predicted_s=predicted,
         predicted_interval_s=interval,
@@ -91,14 +97,14 @@ def promise(before: Side, after: Side) -> Promise | None:
     )
 
 
-def _rows(before: Side, after: Side) -> tuple[PromiseRow, ...]:
+def _rows(before: Side, after: Side) -> tuple[PredictedGain, ...]:
     names: dict[str, list[FindingRow]] = {}
     for run in before.runs:
         for row in run.result.findings:
             if row.status in OPEN and row.gain_s is not None:
                 names.setdefault(row.id, []).append(row)
     rows = [
-        PromiseRow(
+        PredictedGain(
             id=name,
             title=found[0].title,
             gone=not _stands(after, name),
@@ -113,9 +119,9 @@ def _rows(before: Side, after: Side) -> tuple[PromiseRow, ...]:
 
 
 def _together(
-    before: Side, gone: Sequence[PromiseRow]
+    before: Side, gone: Sequence[PredictedGain]
 ) -> tuple[float | None, tuple[float, float] | None, str | None]:
-    """What the findings that are gone promised together: gains overlap and are not added up."""
+    """What the findings that are gone predicted together: gains overlap and are not added up."""
     replayed = [row for row in gone if row.basis is Basis.REPLAY]
     if not gone:
         return None, None, NO_GAIN

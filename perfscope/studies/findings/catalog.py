@@ -5,8 +5,11 @@ from typing import Any
 
 from perfscope import registry
 from perfscope.findings.core.finding import Finding, Quiet, broken, settled
-from perfscope.schema.study import StudyFindingRow
+from perfscope.schema.study import Study, StudyFindingRow, StudyKind, StudyRunRow
 from perfscope.structures import dataclass
+from perfscope.studies.common import document
+from perfscope.studies.common.document import Body
+from perfscope.studies.common.run import StudyRun
 
 
 @dataclass(frozen=True)
@@ -60,3 +63,33 @@ def _judge(diagnosis: StudyDiagnosis, study: Any) -> StudyFinding:
         return settled(diagnosis.judge(study), diagnosis, StudyFinding)
     except Exception as error:  # noqa: BLE001 - one broken diagnosis must not cost the study
         return broken(diagnosis, error, StudyFinding)
+
+
+def study_of(
+    kind: StudyKind,
+    judged: Any,
+    runs: Sequence[StudyRun | StudyRunRow],
+    *,
+    body: Body,
+    verdict: Callable[[Sequence[StudyFinding]], tuple[str, str]],
+    how_measured: Sequence[tuple[str, str]] = (),
+) -> Study:
+    """A study, with what the diagnoses of its kind find in it.
+
+    Args:
+        kind: of the study.
+        judged: what its diagnoses judge.
+        runs: in the order of the study.
+        body: what the kind of study found.
+        verdict: makes status and sentence of the first screen from the findings.
+        how_measured: pairs of term and text.
+    """
+    findings = judge_study(kind, judged)
+    return document.build(
+        kind,
+        runs,
+        verdict=verdict(findings),
+        body=body,
+        findings=findings,
+        how_measured=how_measured,
+    )

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypedDict
 
-from perfscope.findings.core.finding import Finding
-from perfscope.schema.study import Study
+from perfscope.schema.study import StudyRunRow
 from perfscope.schema.sweep_result import (
     ConfigurationResult,
     NoiseBetweenRepeats,
@@ -12,7 +12,6 @@ from perfscope.schema.sweep_result import (
     SweepResult,
     VariedAxis,
 )
-from perfscope.studies.common import document
 from perfscope.sweep.study import fabric, why
 from perfscope.sweep.study.model import FAILED, MISSING, REFUSED, Result, Sweep, measure
 from perfscope.sweep.study.runs import load
@@ -29,16 +28,23 @@ def read(place: Path, *, progress: Callable[[str], None] = lambda _: None) -> Sw
     return measure(plan, load(plan, progress=progress))
 
 
-def as_study(sweep: Sweep, findings: Sequence[Finding]) -> Study:
-    """The study of a sweep with what was found in it."""
-    return document.build(
-        "sweep",
-        [run.row() for run in sweep.runs],
-        verdict=_verdict(sweep),
-        body=_body(sweep),
-        findings=findings,
-        how_measured=_how_measured(sweep),
-    )
+class Parts(TypedDict):
+    """What the document of a sweep is made of, beside its findings; see `study_of`."""
+
+    runs: Sequence[StudyRunRow]
+    body: SweepResult
+    verdict: Callable[[object], tuple[str, str]]
+    how_measured: Sequence[tuple[str, str]]
+
+
+def parts(sweep: Sweep) -> Parts:
+    """What study.json says of a sweep, before its diagnoses judge it."""
+    return {
+        "runs": [run.row() for run in sweep.runs],
+        "body": _body(sweep),
+        "verdict": lambda _: _verdict(sweep),
+        "how_measured": _how_measured(sweep),
+    }
 
 
 def _body(sweep: Sweep) -> SweepResult:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from perfscope.attribution.stack_rules import BUILT_IN
 from perfscope.findings.core.finding import Finding
-from perfscope.findings.core.gain import price
+from perfscope.findings.core.gain import predicted_gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.once import told_once
 from perfscope.metrics.compute import compute
@@ -95,5 +95,5 @@ def test_of_findings_about_the_same_seconds_the_smaller_one_is_quiet() -> None:
 
 
 def finding_of(run: Facts, name: str, edit: Edit) -> Finding:
-    gain = price(run.results, run.replay, [edit], bound_s=0.0)
+    gain = predicted_gain(run.results, run.replay, [edit], bound_s=0.0)
     return Finding(id=name, status=Status.FAIL, title=name, summary="", gain=gain)

@@ -241,7 +241,7 @@ def test_a_prediction_stands_beside_what_was_obtained() -> None:
     before = side("A", 0.1, spread=(1.0,), findings=[gain(2.0)])
     after = side("B", 0.079, spread=(1.0,))
     found = compared(before, after)["compare"]
-    kept = found["comparisons"][0]["promise"]
+    kept = found["comparisons"][0]["prediction"]
     assert kept["predicted_s"] == 2.0
     assert kept["predicted_interval_s"] == [1.8, 2.2]
     assert kept["obtained_s"] == pytest.approx(2.1)
@@ -262,7 +262,9 @@ def test_gains_of_several_findings_are_not_added_up(
 ) -> None:
     verdict = {"verdict": {"top": [row["id"] for row in gains], "combined_gain_s": combined}}
     before = side("A", 0.1, spread=(1.0,), findings=gains, more=verdict)
-    kept = compared(before, side("B", 0.08, spread=(1.0,)))["compare"]["comparisons"][0]["promise"]
+    kept = compared(before, side("B", 0.08, spread=(1.0,)))["compare"]["comparisons"][0][
+        "prediction"
+    ]
     assert kept["predicted_s"] == predicted
     assert (reason or "") in (kept["reason"] or "")
 
@@ -338,6 +340,6 @@ def test_different_programs_are_said_first_and_promise_nothing() -> None:
     assert found["verdict"]["sentence"].startswith(
         "Not like with like: The sides are different programs: train_ddp.py ran train_ddp.py; "
     )
-    assert found["compare"]["comparisons"][0]["promise"] is None
+    assert found["compare"]["comparisons"][0]["prediction"] is None
     same = compared(of("train_ddp.py", 1.0), of("train_ddp.py", 0.5))
     assert "different programs" not in same["verdict"]["sentence"]

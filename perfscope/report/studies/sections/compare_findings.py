@@ -1,4 +1,4 @@
-"""Findings that went and came, and what was promised for them beside what was obtained."""
+"""Findings that went and came, and what was predicted for them beside what was obtained."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from perfscope.report.labels import StatusWord
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.compare_answer import compared, side_labels
 from perfscope.report.table import Column, Kind, Note, Table
-from perfscope.schema.compare import Change, Compare, Comparison, FindingChange, Promise
+from perfscope.schema.compare import Change, Compare, Comparison, FindingChange, PredictedGains
 from perfscope.schema.enums import Basis
 from perfscope.schema.study import Study
 
@@ -24,19 +24,19 @@ BASES = {Basis.REPLAY: "replayed", Basis.UPPER_BOUND: "upper bound"}
 
 def _context(study: Study) -> Context:
     found = compared(study)
-    made = [(row, row.promise) for row in found.comparisons if row.promise]
+    made = [(row, row.prediction) for row in found.comparisons if row.prediction]
     return {
         "changes": changes(found),
         "takeaway": " ".join([_takeaway(found.finding_changes), *promises(found)[:1]]).strip(),
         "reason": found.finding_changes_reason,
-        "promises": [_promise(place, *one) for place, one in enumerate(made, start=1)],
+        "predictions": [_prediction(place, *one) for place, one in enumerate(made, start=1)],
     }
 
 
 def changes(found: Compare) -> Table:
     """Which findings each side has."""
     return Table(
-        "promises-changes",
+        "predictions-changes",
         "Findings of the sides",
         _columns(side_labels(found)),
         found.finding_changes,
@@ -45,9 +45,9 @@ def changes(found: Compare) -> Table:
     )
 
 
-def promises(found: Compare) -> list[str]:
+def predictions(found: Compare) -> list[str]:
     """What was predicted and what obtained, in a sentence for each side of which both are known."""
-    told = (_sentence(row, row.promise) for row in found.comparisons if row.promise)
+    told = (_sentence(row, row.prediction) for row in found.comparisons if row.prediction)
     return [sentence for sentence in told if sentence]
 
 
@@ -77,12 +77,12 @@ def _count(place: int, row: FindingChange) -> str:
     return f"{count} of {of} runs"
 
 
-def _promise(place: int, row: Comparison, found: Promise) -> Context:
+def _prediction(place: int, row: Comparison, found: PredictedGains) -> Context:
     return {
         "side": row.side,
         "against": row.against,
         "table": Table(
-            f"promises-table-{place}",
+            f"predictions-table-{place}",
             f"Predicted from {row.against}, measured in {row.side}",
             PROMISES,
             found.rows,
@@ -96,7 +96,7 @@ def _promise(place: int, row: Comparison, found: Promise) -> Context:
     }
 
 
-def _sentence(row: Comparison, found: Promise) -> str:
+def _sentence(row: Comparison, found: PredictedGains) -> str:
     """What was predicted for the findings that are gone, else for the only one, which stayed."""
     predicted, bounds, of = found.predicted_s, found.predicted_interval_s, "what is gone"
     if predicted is None and len(found.rows) == 1 and not found.rows[0].gone:
@@ -130,8 +130,8 @@ PROMISES = (
     Column("Basis", lambda row: BASES.get(row.basis, "")),
 )
 SECTION = StudySection(
-    "promises",
-    "Findings, promised and obtained",
+    "predictions",
+    "Findings, predicted and obtained",
     "compare_findings.html",
     _context,
     place=50,

@@ -95,7 +95,7 @@ def _print_findings(study: Study, console: Console) -> None:
         line(console, "Findings", style="bold")
     for title, word, *_ in changes.cells:
         line(console, f"{word.text}: {title.text}", indent=2)
-    for sentence in compare_findings.promises(found):
+    for sentence in compare_findings.predictions(found):
         line(console, sentence, indent=2)
 
 
