@@ -27,7 +27,7 @@ def _context(study: Study) -> Context:
     made = [(row, row.prediction) for row in found.comparisons if row.prediction]
     return {
         "changes": changes(found),
-        "takeaway": " ".join([_takeaway(found.finding_changes), *promises(found)[:1]]).strip(),
+        "takeaway": " ".join([_takeaway(found.finding_changes), *predictions(found)[:1]]).strip(),
         "reason": found.finding_changes_reason,
         "predictions": [_prediction(place, *one) for place, one in enumerate(made, start=1)],
     }
