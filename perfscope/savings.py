@@ -33,11 +33,7 @@ class Wholes:
         )
 
     def saving(
-        self,
-        seconds: float,
-        *,
-        is_bound: bool = False,
-        interval: Sequence[float] | None = None,
+        self, seconds: float, *, is_bound: bool = False, interval: Sequence[float] | None = None
     ) -> str:
         """`up to 2.57 s (27.5 % of the 9.36 s run, ...), 95 % interval 2.50 s to 2.63 s`.
 

@@ -230,20 +230,14 @@ STUDIES = (
         "kmeans_strong",
         ("daal4py",),
         ("kmeans_daal4py.py",),
-        (
-            *_ranks("kmeans_daal4py.py", strong="--threads 1 --points 240000 --rounds 60"),
-            SCALING,
-        ),
+        (*_ranks("kmeans_daal4py.py", strong="--threads 1 --points 240000 --rounds 60"), SCALING),
         "daal4py k-means and linear regression over MPI, strong scaling",
     ),
     Study(
         "kmeans_weak",
         ("daal4py",),
         ("kmeans_daal4py.py",),
-        (
-            *_ranks("kmeans_daal4py.py", weak="--threads 1 --points {points} --rounds 60"),
-            SCALING,
-        ),
+        (*_ranks("kmeans_daal4py.py", weak="--threads 1 --points {points} --rounds 60"), SCALING),
         "The same, weak scaling: as many rows on every rank",
     ),
     Study(
@@ -266,8 +260,7 @@ STUDIES = (
         SGAN,
         (
             *_ranks(
-                "sgan_keras.py",
-                weak="--epochs 2 --iterations-per-epoch 24 --evaluate-unit epochs",
+                "sgan_keras.py", weak="--epochs 2 --iterations-per-epoch 24 --evaluate-unit epochs"
             ),
             SCALING,
         ),

@@ -70,12 +70,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one small trace: does all work?")
     parser.add_argument("--events", type=int, nargs="+", help="sizes instead of the usual ones")
-    parser.add_argument(
-        "--document",
-        type=Path,
-        metavar="FILE",
-        help="puts the table there",
-    )
+    parser.add_argument("--document", type=Path, metavar="FILE", help="puts the table there")
     options = parser.parse_args(list(arguments))
     sizes = options.events or (QUICK_SIZES if options.quick else SIZES)
     hta = find_hta()

@@ -41,10 +41,7 @@ HEALTHY = (
     Healthy("kmeans_daal4py.py", "daal4py", KMEANS, POINTS),
     *(
         Healthy(f"keras_loop.py --call {call}", "tensorflow", KERAS, ("--call", call, *calls), 0)
-        for call, *calls in (
-            ("predict_on_batch", "--calls", "3000"),
-            ("train", "--calls", "3000"),
-        )
+        for call, *calls in (("predict_on_batch", "--calls", "3000"), ("train", "--calls", "3000"))
     ),
 )
 """Runs of which no diagnosis may say a fault."""

@@ -37,8 +37,7 @@ HEAD = (
 def main(words: list[str]) -> int:
     """Prints a row a program, in seconds of each rank; 0 where all ran."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.gallery page_faults",
-        description=(__doc__ or "").splitlines()[0],
+        prog="python -m benchmarks.gallery page_faults", description=(__doc__ or "").splitlines()[0]
     )
     parser.add_argument(
         "--only", default="", metavar="TEXT", help="programs that match this pattern"

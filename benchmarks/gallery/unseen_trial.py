@@ -24,8 +24,7 @@ DOCUMENT = ROOT / "docs" / "accuracy.md"
 def _asked(words: list[str]) -> argparse.Namespace:
     """What the command line asks for."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.gallery unseen",
-        description=(__doc__ or "").splitlines()[0],
+        prog="python -m benchmarks.gallery unseen", description=(__doc__ or "").splitlines()[0]
     )
     parser.add_argument(
         "--only", default="", metavar="TEXT", help="programs that match this pattern"

@@ -110,10 +110,7 @@ def _build_stub(setting: Setting) -> Path:
 def calls(setting: Setting) -> list[Cost]:
     """ns of CPU time that recording adds to a call of an MPI library that does nothing."""
     program = _build_stub(setting)
-    kinds = {
-        "": (BURSTS, BURST_CALLS, BURST_PAUSE_US),
-        ", flood": (1, FLOOD_CALLS, 0),
-    }
+    kinds = {"": (BURSTS, BURST_CALLS, BURST_PAUSE_US), ", flood": (1, FLOOD_CALLS, 0)}
     costs = []
     for suffix, shape in kinds.items():
         command: Command = [program, *map(str, shape)]
@@ -180,10 +177,7 @@ def _start_up(setting: Setting, name: str, extra: dict[str, str]) -> Cost:
 def start_up(setting: Setting) -> list[Cost]:
     """ms that a Python process takes longer to start."""
     agent = {"PYTHONPATH": str(agent_directory())}
-    return [
-        _start_up(setting, "recorder", {}),
-        _start_up(setting, "recorder and agent", agent),
-    ]
+    return [_start_up(setting, "recorder", {}), _start_up(setting, "recorder and agent", agent)]
 
 
 def _reduction(setting: Setting, name: str, job: Command) -> list[Cost]:

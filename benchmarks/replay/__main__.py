@@ -59,10 +59,7 @@ def tasks(shorter: int) -> list[Task]:
 def table(rows: Sequence[Found]) -> str:
     """The numbers in Markdown; ratios are those of calls a second of CPU time to plain Python."""
     plain = {row.task.program: row.calls / row.cpu_s for row in rows if row.task.what == "plain"}
-    lines = [
-        "| " + " | ".join(COLUMNS) + " |",
-        "|" + "---|" * len(COLUMNS),
-    ]
+    lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
     for row in rows:
         task, speed = row.task, row.calls / max(row.cpu_s, 1e-9)
         ratio = f"{speed / plain[task.program]:,.0f}" if task.program in plain else ""

@@ -18,12 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.replay import oracle
-from benchmarks.replay.programs import (
-    collective_windows,
-    collectives,
-    exchanging,
-    program_of,
-)
+from benchmarks.replay.programs import collective_windows, collectives, exchanging, program_of
 from perfscope import _core
 from perfscope.replay.windows import Window, windowed_lengths
 
@@ -115,13 +110,7 @@ def _long(task: Task) -> dict[str, float]:
     windows = collective_windows(task.ranks, task.count, at_once=WINDOW_COLLECTIVES)
     before = _peak_mb()
     wall, cpu = _timed(lambda: windowed_lengths(windows, task.threads), 1)
-    return {
-        "calls": calls,
-        "wall_s": wall,
-        "cpu_s": cpu,
-        "peak_mb": _peak_mb(),
-        "made_mb": before,
-    }
+    return {"calls": calls, "wall_s": wall, "cpu_s": cpu, "peak_mb": _peak_mb(), "made_mb": before}
 
 
 def _run(task: Task) -> dict[str, float]:
@@ -146,13 +135,7 @@ def _run(task: Task) -> dict[str, float]:
             wall, cpu = _timed(lambda: _causes(engine, window), REPEATS)
         else:
             wall, cpu = _timed(lambda: engine.lengths(window.gap_ns, window.transfer_ns), REPEATS)
-    return {
-        "calls": calls,
-        "wall_s": wall,
-        "cpu_s": cpu,
-        "peak_mb": _peak_mb(),
-        "made_mb": before,
-    }
+    return {"calls": calls, "wall_s": wall, "cpu_s": cpu, "peak_mb": _peak_mb(), "made_mb": before}
 
 
 def cores() -> int:

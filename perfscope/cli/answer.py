@@ -23,11 +23,7 @@ PAGE_SUFFIXES = (".html", ".htm")
 
 
 def answer(
-    document: dict[str, Any],
-    summary: Callable[[Console], None],
-    *,
-    as_json: bool,
-    last: str,
+    document: dict[str, Any], summary: Callable[[Console], None], *, as_json: bool, last: str
 ) -> None:
     """Prints a document of a run or of a study.
 

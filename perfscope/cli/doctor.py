@@ -43,12 +43,7 @@ _LABEL_WIDTH = 9
     help="Longest wait for two ranks to start, for each mpirun.",
 )
 @verbose_option
-def doctor(
-    *,
-    output: Path,
-    as_json: bool,
-    timeout_s: float,
-) -> int:
+def doctor(*, output: Path, as_json: bool, timeout_s: float) -> int:
     """See what works on this machine; each line that is not ok names its fix.
 
     Exit code 0: nothing stands in the way of a recording; 1: there are problems.

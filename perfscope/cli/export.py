@@ -45,12 +45,7 @@ perfscope export trace/ --to parquet -o tables/
     help="The file or directory to make [default: the trace's name in the current directory].",
 )
 @verbose_option
-def export(
-    paths: tuple[Path, ...],
-    *,
-    target_name: str,
-    output: Path | None,
-) -> int:
+def export(paths: tuple[Path, ...], *, target_name: str, output: Path | None) -> int:
     """Write a trace for other tools."""
     from perfscope.dataframes.source import Source
     from perfscope.export.target import (

@@ -69,12 +69,7 @@ def history(
     directory = output or (paths[0] if paths[0].is_dir() else paths[0].parent)
     if reports:
         write_reports(runs)
-    study = build(
-        runs,
-        unreadable=unreadable,
-        factor=factor,
-        ignore_command=ignore_command,
-    )
+    study = build(runs, unreadable=unreadable, factor=factor, ignore_command=ignore_command)
     history = study.history
     assert history is not None
     is_worse = history.badge.status == "fail"
@@ -116,11 +111,7 @@ def _read(paths: Sequence[Path]) -> tuple[list[StudyRun], list[Unread]]:
 
 
 def build(
-    runs: Sequence[StudyRun],
-    *,
-    unreadable: Sequence[Unread],
-    factor: float,
-    ignore_command: bool,
+    runs: Sequence[StudyRun], *, unreadable: Sequence[Unread], factor: float, ignore_command: bool
 ) -> Study:
     """study.json of a history."""
     from perfscope.schema.study import HistoryRunRow

@@ -4,13 +4,7 @@ from typing import Any
 
 from perfscope.document.gpus import capability, sampled
 from perfscope.metrics.devices.device_gaps import KERNEL_WAIT_NS
-from perfscope.metrics.devices.devices import (
-    BSC,
-    MOST_KERNELS,
-    DevicesResult,
-    DeviceUse,
-    Occupancy,
-)
+from perfscope.metrics.devices.devices import BSC, MOST_KERNELS, DevicesResult, DeviceUse, Occupancy
 from perfscope.metrics.results import Results
 from perfscope.schema.devices import (
     Device,

@@ -13,10 +13,7 @@ def horovod(results: Results) -> Horovod | None:
     found = results.horovod
     if found is None:
         return None
-    return Horovod(
-        locations=found.locations,
-        exposed=_exposed(found.exposed),
-    )
+    return Horovod(locations=found.locations, exposed=_exposed(found.exposed))
 
 
 def _exposed(exposed: measured.Exposed) -> HorovodExposed:

@@ -4,12 +4,7 @@ from dataclasses import replace
 
 from perfscope.replay import model
 from perfscope.replay.replay import Replay
-from perfscope.schema.replay import (
-    CriticalPath,
-    DelayCosts,
-    ReplayResult,
-    Waits,
-)
+from perfscope.schema.replay import CriticalPath, DelayCosts, ReplayResult, Waits
 
 MOST_RANKS = 64
 MOST_LINES = 20

@@ -65,10 +65,7 @@ def waited(results: Results, program: Program | None, charges: Charges | None) -
     names = program.functions.names
     causes = tuple(
         cause_of_work(
-            one.account,
-            one.phase,
-            names[one.function] if one.function >= 0 else None,
-            one.activity,
+            one.account, one.phase, names[one.function] if one.function >= 0 else None, one.activity
         )
         for one in charges.causes
     )

@@ -104,8 +104,7 @@ def _memory(recording: stack_spans.MemoryRecording) -> stack_spans.MemoryRecordi
             window,
             places=tuple(
                 replace(
-                    place,
-                    stack=tuple((_function(f), redact_path(p), n) for f, p, n in place.stack),
+                    place, stack=tuple((_function(f), redact_path(p), n) for f, p, n in place.stack)
                 )
                 for place in window.places
             ),

@@ -146,10 +146,7 @@ def _start(
 
 
 def _attend(
-    pid: int,
-    waited_for: frozenset[signal.Signals],
-    watch: GroupWatch,
-    stop: StopRequest | None,
+    pid: int, waited_for: frozenset[signal.Signals], watch: GroupWatch, stop: StopRequest | None
 ) -> Ending:
     """Waits for the job's end, passes signals on, and stops and continues with it."""
     received: dict[int, None] = {}

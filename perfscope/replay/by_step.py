@@ -66,12 +66,7 @@ def by_step(
         )
 
     program.engine.delay_costs(
-        gap_ns,
-        program.transfer_ns,
-        waits=waits.inside,
-        edges=edges,
-        take=take,
-        **tags.pieces,
+        gap_ns, program.transfer_ns, waits=waits.inside, edges=edges, take=take, **tags.pieces
     )
     return tuple(found)
 

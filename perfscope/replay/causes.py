@@ -30,12 +30,7 @@ def causes(results: Results, program: Program, waits: MeasuredWaits) -> Causes:
     """Who made whom wait in the run, and what its length is made of."""
     gap = program.gaps_ns(program.work)
     tags = PhaseTags(results, program)
-    found = program.engine.delay_cost(
-        gap,
-        program.transfer_ns,
-        waits=waits.inside,
-        **tags.pieces,
-    )
+    found = program.engine.delay_cost(gap, program.transfer_ns, waits=waits.inside, **tags.pieces)
     charged_ns = float(found["direct"].sum() + found["indirect"].sum())
     path = program.engine.critical_path(gap, program.transfer_ns)
     order = np.argsort(-found["ns"], kind="stable")

@@ -42,7 +42,7 @@ COLLECTIVES = codes_mask(
         OperationClass.N_TO_ONE,
         OperationClass.SCAN,
         OperationClass.I_COLLECTIVE,
-    },
+    }
 )
 MESSAGES = codes_mask(MESSAGE_CLASSES)
 # of a call of these a rank may never return

@@ -141,12 +141,7 @@ class Gets:
 
 
 def recorded_feed(
-    position: int,
-    puts: Sequence[Ints],
-    *,
-    depth: int,
-    gets: Gets,
-    taken_at: Floats,
+    position: int, puts: Sequence[Ints], *, depth: int, gets: Gets, taken_at: Floats
 ) -> Feed:
     """The feed of a queue whose puts were recorded.
 

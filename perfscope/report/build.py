@@ -91,12 +91,7 @@ class Page:
     script: str
 
 
-def render(
-    result: Any,
-    sections: Sequence[Section],
-    environment: Environment,
-    page: Page,
-) -> str:
+def render(result: Any, sections: Sequence[Section], environment: Environment, page: Page) -> str:
     """A page of sections under a policy that allows its style sheet, its script and nothing else.
 
     Args:

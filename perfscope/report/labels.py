@@ -65,11 +65,7 @@ STEP_SOURCES = {
     "communicate in parts, and neither a framework nor a marker named the steps",
     "samples": "one turn of the loop that stack samples show, because nothing else told the steps",
 }
-PHASE_SOURCES = {
-    "marker": "marker",
-    "framework": "framework",
-    "sampled": "stack sampler",
-}
+PHASE_SOURCES = {"marker": "marker", "framework": "framework", "sampled": "stack sampler"}
 
 
 def formula_words(formula: str) -> str:

@@ -106,10 +106,7 @@ def ticks(axis: Axis, most: int) -> list[tuple[float, str]]:
 
 
 def _row_parts(
-    row: Row,
-    box: tuple[float, float, float, float],
-    right: float,
-    accounts: dict[str, Shown],
+    row: Row, box: tuple[float, float, float, float], right: float, accounts: dict[str, Shown]
 ) -> list[Markup]:
     """The pieces of one row, those of an account together, with the account's name and time."""
     left, top, per_bin, height = box

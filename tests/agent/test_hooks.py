@@ -69,9 +69,7 @@ def test_module_keeps_its_own_loader() -> None:
 
 
 @pytest.mark.usefixtures("module_file")
-def test_failing_callback_is_noted_and_the_import_succeeds(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_failing_callback_is_noted_and_the_import_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notes, "notes", [])
     hooks.on_import(NAME, fail)
     importlib.import_module(NAME)

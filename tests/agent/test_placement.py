@@ -68,10 +68,7 @@ def test_nodes_with_their_cpus() -> None:
 @pytest.mark.usefixtures("machine")
 def test_own_pages_are_added_up_in_bytes() -> None:
     """Libraries lie where anybody read them first; interleaved memory lies where it shall."""
-    assert placement.bytes_by_node() == {
-        "0": 250 * 4096,
-        "1": 750 * 4096 + 2 * (2 << 20),
-    }
+    assert placement.bytes_by_node() == {"0": 250 * 4096, "1": 750 * 4096 + 2 * (2 << 20)}
 
 
 def test_the_main_thread_is_followed_from_node_to_node(machine: Path) -> None:

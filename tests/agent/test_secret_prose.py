@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perfscope.agent.perfscope_agent.redact import (
-    redact_arguments,
-    redact_value,
-    redact_variable,
-)
+from perfscope.agent.perfscope_agent.redact import redact_arguments, redact_value, redact_variable
 
 REPOSITORY = Path(__file__).parents[2]
 TELLING = """

@@ -3,12 +3,7 @@
 import pytest
 
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
-from perfscope.attribution.stack_rules import (
-    BUILT_IN,
-    SYSTEM_CALL,
-    is_user_file,
-    label_stacks,
-)
+from perfscope.attribution.stack_rules import BUILT_IN, SYSTEM_CALL, is_user_file, label_stacks
 from perfscope.schema.enums import Activity
 from tests.support.trace_builder import FrameLike, TraceBuilder
 

@@ -19,11 +19,7 @@ MODULE, LOSS, LISTED, FORWARD, LAYER = (
 )
 FRAMES = (MODULE, LOSS, LISTED, FORWARD, LAYER)
 TRACE = cast(
-    Trace,
-    SimpleNamespace(
-        frames=FRAMES,
-        stacks=[(0, 3, 4), (0, 1, 2, 3, 4), (0, 4), (0, 1)],
-    ),
+    Trace, SimpleNamespace(frames=FRAMES, stacks=[(0, 3, 4), (0, 1, 2, 3, 4), (0, 4), (0, 1)])
 )
 
 

@@ -102,10 +102,7 @@ def test_the_innermost_match_wins_but_train_comes_last() -> None:
 def test_case_and_qualified_names() -> None:
     assert labels_of(
         (MAIN, ("Trainer.EvaluateAll", File, 1)), (MAIN, ("Trainer.run", File, 1))
-    ) == [
-        "evaluate",
-        None,
-    ]
+    ) == ["evaluate", None]
 
 
 def test_library_functions_tell_nothing_by_default_but_queues_do() -> None:

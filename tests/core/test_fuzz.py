@@ -85,19 +85,11 @@ def seeds() -> dict[str, object]:
         )
     several.event("M", "", "process_name", 0, pid=8, args={"name": "rank 1 (node7)"})
     several.event("f", "ac2g", "ac2g", 6_000, id=9, pid=7, tid=7, bp="e")
-    return {
-        "profile": profile.document(),
-        "processes": several.document(),
-        "list": several.events,
-    }
+    return {"profile": profile.document(), "processes": several.document(), "list": several.events}
 
 
 @pytest.mark.parametrize(
-    ("name", "seed"),
-    [
-        ("horovod", "small_timeline.json"),
-        ("paraver", "small.prv"),
-    ],
+    ("name", "seed"), [("horovod", "small_timeline.json"), ("paraver", "small.prv")]
 )
 def test_no_text_breaks_a_decoder(fuzzer: Path, tmp_path: Path, name: str, seed: str) -> None:
     (tmp_path / "corpus").mkdir()

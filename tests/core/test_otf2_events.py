@@ -99,8 +99,7 @@ TABLES = st.dictionaries(
 ATTRIBUTE_IDS = st.none() | st.permutations(range(15))
 # gaps between measurements so long that no correction leaves 64 bits, where libotf2 is undefined
 CLOCKS = st.lists(
-    st.tuples(st.integers(1 << 30, 1 << 42), st.integers(-(1 << 40), 1 << 40)),
-    max_size=5,
+    st.tuples(st.integers(1 << 30, 1 << 42), st.integers(-(1 << 40), 1 << 40)), max_size=5
 )
 
 

@@ -13,8 +13,4 @@ def test_gpus_are_counters_by_uuid_and_unknown_values_are_left_out() -> None:
     rows = frame_of(counters.TABLE, Source(builder.build()))
     told = rows[rows["source"] == "gpu"]
     values = dict(zip(told["name"], told["value"], strict=True))
-    assert values == {
-        "busy GPU-b": 0.5,
-        "power_w GPU-b": 250.0,
-        "throttling GPU-b": 0.0,
-    }
+    assert values == {"busy GPU-b": 0.5, "power_w GPU-b": 250.0, "throttling GPU-b": 0.0}

@@ -69,11 +69,7 @@ CASES: dict[str, tuple[Callable[[], TraceBuilder], Answer]] = {
     # different ranks are the last: T_id = 4 + 5 s, and the busiest works 8 of them
     "taking turns": (
         lambda: run(
-            2,
-            {
-                0: [(SUM, 5.0, 6.0), (SUM, 10.0, 11.0)],
-                1: [(SUM, 3.0, 6.0), (SUM, 11.0, 11.0)],
-            },
+            2, {0: [(SUM, 5.0, 6.0), (SUM, 10.0, 11.0)], 1: [(SUM, 3.0, 6.0), (SUM, 11.0, 11.0)]}
         ),
         (0.75, 15 / 16, 0.8, 8 / 9, 0.9),
     ),

@@ -164,9 +164,7 @@ def test_without_readiness_bits_nothing_is_claimed(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_window_of_the_profiler_lies_beside_the_recording(
-    tmp_path: Path,
-) -> None:
+def test_a_window_of_the_profiler_lies_beside_the_recording(tmp_path: Path) -> None:
     done, analysis = record(
         tmp_path, "horovod_mnist.py", "--epochs", "1", run=("--tf-profiler", "5:7")
     )

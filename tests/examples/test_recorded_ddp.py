@@ -86,11 +86,7 @@ def run_ddp(
     analysis: dict[str, Any] = {}
     if recorded:
         done = recording.record(
-            command,
-            cwd=directory,
-            output=directory / "trace",
-            options=options,
-            variables=variables,
+            command, cwd=directory, output=directory / "trace", options=options, variables=variables
         )
         assert done.exit_code == 0, done.stderr
         output = done.stdout

@@ -153,8 +153,7 @@ def test_every_option_is_explained() -> None:
 
 
 @pytest.mark.parametrize(
-    "options",
-    [("--evaluate-every", "sometimes"), ("--evaluate-every", "0"), ("--batch", "0")],
+    "options", [("--evaluate-every", "sometimes"), ("--evaluate-every", "0"), ("--batch", "0")]
 )
 def test_senseless_options_are_refused(options: tuple[str, ...]) -> None:
     done = subprocess.run(

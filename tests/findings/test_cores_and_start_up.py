@@ -198,8 +198,7 @@ def test_what_is_traced_again_is_told_with_its_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("traces", "status"),
-    [(4, Status.PASS), (5, Status.PASS), (6, Status.INFO), (30, Status.INFO)],
+    ("traces", "status"), [(4, Status.PASS), (5, Status.PASS), (6, Status.INFO), (30, Status.INFO)]
 )
 def test_compiling_again_with_pytorch_is_told_only(traces: int, status: Status) -> None:
     """Two shapes in training and in evaluation are four; 30 layers of one class may be 30."""

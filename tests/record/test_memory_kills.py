@@ -57,11 +57,7 @@ def test_run_json_holds_the_counts_of_start_and_end(tmp_path: Path) -> None:
     host(tmp_path, "/job_7", events={"job_7": 2}, host_kills=8)
     command = ["mpirun", "-n", "2", "python", "train.py"]
     run = RunFile(
-        tmp_path,
-        command,
-        recognize(command, {}),
-        RecordingOptions(),
-        _kills=counter_in(tmp_path),
+        tmp_path, command, recognize(command, {}), RecordingOptions(), _kills=counter_in(tmp_path)
     )
     run.write_start()
     assert noted(tmp_path) == {"of": "group", "start": 2, "end": None}

@@ -324,10 +324,7 @@ def memory(shape: Shape) -> Json:
 
 def threads(shape: Shape) -> Threads:
     points, wall_s = 200 if shape.ranks <= 64 else 40, shape.wall_s
-    groups = (
-        ThreadGroup("python", 1, wall_s * 0.9, 0.93),
-        ThreadGroup("openblas", 4, 0.4, 0.03),
-    )
+    groups = (ThreadGroup("python", 1, wall_s * 0.9, 0.93), ThreadGroup("openblas", 4, 0.4, 0.03))
     ranks = [
         ThreadsOfRank(
             rank,

@@ -137,10 +137,7 @@ def shown_rows(page: Browser, table: str, column: int) -> list[str]:
 
 def made(path: Path, *rows: tuple[object, ...]) -> Path:
     """A page with one table: a name, and a time that is written in whatever unit is nice."""
-    columns = (
-        Column("Name", 0, kind=Kind.TEXT),
-        Column("Time | taken", 1, seconds),
-    )
+    columns = (Column("Name", 0, kind=Kind.TEXT), Column("Time | taken", 1, seconds))
     table = Table("made", "Made", columns, rows)
     template = '{% import "macros.html" as ui %}<div>{{ ui.listing(found) }}</div>'
     body = build.environment_of(build.HERE / "templates").from_string(template).render(found=table)

@@ -117,8 +117,7 @@ def test_a_scaling_series_of_other_programs_says_so_first() -> None:
 def test_sides_that_mix_programs_say_so_first(programs: tuple[str, str]) -> None:
     sides = [
         make_side(
-            label,
-            [run(f"{label}{n}", 10.0 + n / 10, program=programs[n % 2]) for n in range(4)],
+            label, [run(f"{label}{n}", 10.0 + n / 10, program=programs[n % 2]) for n in range(4)]
         )
         for label in ("before", "after")
     ]

@@ -67,10 +67,7 @@ class Mpi:
         return self.command(ranks, self.python, *arguments)
 
 
-_AS_ROOT = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-}
+_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 _MPI = {
     "mpich": ("MPICH", (), {}),
     "openmpi": ("Open MPI", ("--oversubscribe",), _AS_ROOT),

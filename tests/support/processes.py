@@ -15,10 +15,7 @@ from tests.support.recording import job_variables, perfscope_command
 
 @contextmanager
 def started(
-    command: Sequence[str | Path],
-    *,
-    cwd: Path,
-    variables: Mapping[str, str] | None = None,
+    command: Sequence[str | Path], *, cwd: Path, variables: Mapping[str, str] | None = None
 ) -> Generator[subprocess.Popen[str], None, None]:
     """A command running in a session of its own; what is left of it at the end is killed."""
     process = subprocess.Popen(
@@ -40,10 +37,7 @@ def started(
 
 @contextmanager
 def perfscope_started(
-    command: Sequence[str | Path],
-    *,
-    cwd: Path,
-    variables: Mapping[str, str] | None = None,
+    command: Sequence[str | Path], *, cwd: Path, variables: Mapping[str, str] | None = None
 ) -> Generator[subprocess.Popen[str], None, None]:
     """`perfscope run` on a command, writing to `trace` in `cwd`, running."""
     with started(perfscope_command("run", "--", *command), cwd=cwd, variables=variables) as process:

@@ -37,10 +37,7 @@ def history_row(
 ) -> HistoryRunRow:
     """A row of `runs` in a history, of no known commit."""
     return HistoryRunRow(
-        **(vars(run.row()) | {"report": report}),
-        start_unix_s=start_unix_s,
-        day=day,
-        commit=None,
+        **(vars(run.row()) | {"report": report}), start_unix_s=start_unix_s, day=day, commit=None
     )
 
 

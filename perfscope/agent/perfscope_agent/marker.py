@@ -214,12 +214,7 @@ def _close_at(now_ns: int) -> None:
         t0_ns, samples, global_batch, number = _open
         _open = None
         steps.emit(
-            steps.MARKER,
-            t0_ns,
-            now_ns,
-            samples=samples,
-            global_batch=global_batch,
-            number=number,
+            steps.MARKER, t0_ns, now_ns, samples=samples, global_batch=global_batch, number=number
         )
 
 

@@ -7,17 +7,7 @@ import os
 import sys
 import time
 
-from . import (
-    blocked,
-    busy_threads,
-    callees,
-    files,
-    garbage,
-    noted,
-    notes,
-    python_objects,
-    recorder,
-)
+from . import blocked, busy_threads, callees, files, garbage, noted, notes, python_objects, recorder
 from .pace import Pace
 from .places import OWN, Places
 

@@ -93,16 +93,14 @@ def _nothing_alone(results: Results) -> Outcome:
         ranks = len(evaluations[0].entering_ranks)
         return passed(
             f"{ranks} of {len(results.trace.ranks)} ranks share the evaluation: "
-            "no rank does it alone.",
+            "no rank does it alone."
         )
     seen = sum(len(rank.stacks) for rank in results.trace.ranks)
     if not results.phases and not seen:
-        return not_measured(
-            wording.no_phases(results.trace, "evaluate", "*evaluate*"),
-        )
+        return not_measured(wording.no_phases(results.trace, "evaluate", "*evaluate*"))
     least = format_share(thresholds.SERIAL_LEAST_SHARE)
     return passed(
-        f"No rank spends more than {least} of the analyzed window in work that only it does.",
+        f"No rank spends more than {least} of the analyzed window in work that only it does."
     )
 
 

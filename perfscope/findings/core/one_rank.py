@@ -1,10 +1,6 @@
 """What is said of a comparison between ranks where there is one rank alone."""
 
-from perfscope.findings.core.finding import (
-    Quiet,
-    not_applicable,
-    not_measured,
-)
+from perfscope.findings.core.finding import Quiet, not_applicable, not_measured
 from perfscope.metrics.results import Results
 
 

@@ -7,11 +7,7 @@ from perfscope.structures import dataclass
 from perfscope.trace.metadata import noted_environment
 from perfscope.trace.model import Rank, Trace
 
-PROGRESS_VARIABLES = (
-    "MPICH_ASYNC_PROGRESS",
-    "MPIR_CVAR_ASYNC_PROGRESS",
-    "I_MPI_ASYNC_PROGRESS",
-)
+PROGRESS_VARIABLES = ("MPICH_ASYNC_PROGRESS", "MPIR_CVAR_ASYNC_PROGRESS", "I_MPI_ASYNC_PROGRESS")
 _ON = {"1", "yes", "on", "true", "enable"}
 UNEVEN = ("load_imbalance", "straggler", "transient_imbalance")
 """Findings in which time shows that ranks lose by waiting for CPUs."""

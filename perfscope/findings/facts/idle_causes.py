@@ -139,8 +139,7 @@ WORDS: dict[IdleCause, Words] = {
         ("start_up",),
     ),
     IdleCause.AFTER_LAST: Words(
-        "after their last work",
-        ("See what ranks do after they have trained, under Phases.",),
+        "after their last work", ("See what ranks do after they have trained, under Phases.",)
     ),
     IdleCause.UNKNOWN: Words(
         "for a reason that the trace does not tell: launches are missing, or do not fit",

@@ -153,12 +153,7 @@ def _torch(facts: Mapping[str, Any], metadata: Mapping[str, Any]) -> Iterator[Po
         yield Pool("PyTorch's intra-op pool", threads, "" if call else _OPENMP, call)
     threads = _count(facts.get("interop_threads"))
     if threads > 1:
-        yield Pool(
-            "PyTorch's inter-op pool",
-            threads,
-            "",
-            "torch.set_num_interop_threads({})",
-        )
+        yield Pool("PyTorch's inter-op pool", threads, "", "torch.set_num_interop_threads({})")
 
 
 def _count(value: object) -> int:

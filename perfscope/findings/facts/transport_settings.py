@@ -35,18 +35,8 @@ _OF_FABRIC = "the provider of the fabric"
 _ON = re.compile(r"^\s*(1|yes|true|on|y|t)\s*$", re.IGNORECASE)
 
 RULES: tuple[tuple[str, re.Pattern[str], Way, str], ...] = (
-    (
-        "FI_PROVIDER",
-        re.compile(r"^(tcp|sockets|udp|net)\b"),
-        Way.FABRIC,
-        _OF_FABRIC,
-    ),
-    (
-        "I_MPI_OFI_PROVIDER",
-        re.compile(r"^(tcp|sockets)\b"),
-        Way.FABRIC,
-        _OF_FABRIC,
-    ),
+    ("FI_PROVIDER", re.compile(r"^(tcp|sockets|udp|net)\b"), Way.FABRIC, _OF_FABRIC),
+    ("I_MPI_OFI_PROVIDER", re.compile(r"^(tcp|sockets)\b"), Way.FABRIC, _OF_FABRIC),
     ("UCX_TLS", re.compile(r"^(?!\^)(?!.*\b(rc|dc|ud|ib|all)).*\btcp\b"), Way.FABRIC, "all"),
     ("UCX_TLS", re.compile(r"^\^.*\b(rc|dc|ud|ib)"), Way.FABRIC, "all"),
     ("OMPI_MCA_btl", re.compile(r"^(?!\^)(?!.*(openib|ofi|uct|usnic)).*tcp"), Way.FABRIC, ""),

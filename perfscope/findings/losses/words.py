@@ -62,10 +62,7 @@ OF_ACTIVITY: dict[Activity, tuple[str, str]] = {
         "Loading modules",
         "Import before the training begins; keep the environment on a local disk.",
     ),
-    Activity.LOGGING: (
-        "Writing logs and output",
-        "Log only every N steps, and from one rank.",
-    ),
+    Activity.LOGGING: ("Writing logs and output", "Log only every N steps, and from one rank."),
     Activity.DEBUGGING: (
         "Making tracebacks and other aids of debugging",
         (

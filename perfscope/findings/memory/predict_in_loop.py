@@ -19,11 +19,7 @@ from perfscope.trace.model import Frame
 from perfscope.units import format_seconds, format_share
 
 PASSED = "Calls of the model spend little on their input pipelines"
-KINDS = {
-    "predict": PhaseKind.PREDICT,
-    "evaluate": PhaseKind.EVALUATE,
-    "fit": PhaseKind.TRAIN,
-}
+KINDS = {"predict": PhaseKind.PREDICT, "evaluate": PhaseKind.EVALUATE, "fit": PhaseKind.TRAIN}
 
 
 def uses_keras(results: Results) -> bool:

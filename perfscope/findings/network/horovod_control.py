@@ -94,9 +94,7 @@ def _evidence(results: Results, found: HorovodResult) -> tuple[Evidence, ...]:
         ),
         Evidence("Of it in calls that carry tensors", mean(found.exposed.data_s), "s"),
         Evidence(
-            "Control messages, mean of the ranks",
-            mean([x.control_s for x in found.locations]),
-            "s",
+            "Control messages, mean of the ranks", mean([x.control_s for x in found.locations]), "s"
         ),
         Evidence("Calls that carry tensors", mean([x.data_s for x in found.locations]), "s"),
         Evidence("Cycles, mean of the ranks", mean([x.control_cycles for x in found.locations])),

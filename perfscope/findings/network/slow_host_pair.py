@@ -7,12 +7,7 @@ from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.core.gain import NS, saved
 from perfscope.findings.facts.facts import Facts
-from perfscope.metrics.communication.host_pairs import (
-    FEWEST,
-    FEWEST_PAIRS,
-    HostPair,
-    HostPairs,
-)
+from perfscope.metrics.communication.host_pairs import FEWEST, FEWEST_PAIRS, HostPair, HostPairs
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.structures import dataclass

@@ -183,12 +183,7 @@ def _functions(prepared: Prepared) -> Ints:
 
 
 def _aggregate(
-    prepared: Prepared,
-    late: _Late,
-    phases: Ints,
-    places: Ints,
-    frame: Ints,
-    caller: Ints,
+    prepared: Prepared, late: _Late, phases: Ints, places: Ints, frame: Ints, caller: Ints
 ) -> LateArrival:
     position, phase = int(late.rank[places[0]]), int(phases[places[0]])
     lead = _weightiest(frame[places], late.waiting[places])

@@ -108,10 +108,7 @@ class Scalability:
 
 
 def run_totals(
-    trace: Trace,
-    ideal_s: float | None = None,
-    *,
-    waiting_s: tuple[float, ...] | None = None,
+    trace: Trace, ideal_s: float | None = None, *, waiting_s: tuple[float, ...] | None = None
 ) -> RunTotals | None:
     """The totals of a trace that has states, over all threads; None for other formats.
 
@@ -162,11 +159,7 @@ def scalability(
 
 
 def _row(
-    run: RunTotals,
-    reference: RunTotals,
-    variant: Variant,
-    weak: bool | None,
-    work: float | None,
+    run: RunTotals, reference: RunTotals, variant: Variant, weak: bool | None, work: float | None
 ) -> Scalability:
     def metric(value: float | None, reason: str) -> Metric:
         because = None if value is not None else reason

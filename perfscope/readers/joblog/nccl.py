@@ -90,9 +90,7 @@ class Nccl:
         tables = [
             table("Warnings", {"First of its kind": Quantity.TEXT, "Times": how}, warned),
             table(
-                "Communicators",
-                {"Communicator": name, "Ranks": ranks, "That made it": ranks},
-                made,
+                "Communicators", {"Communicator": name, "Ranks": ranks, "That made it": ranks}, made
             ),
             table("Ways between ranks", {"Transport": name, "Channels": how}, ways),
             table(

@@ -125,9 +125,7 @@ def _communicator(payload: bytes) -> CommunicatorDefinition | None:
     if len(members) != size:
         return None
     return CommunicatorDefinition(
-        identity=identity,
-        parent=None if parent == NO_ID else parent,
-        members=members,
+        identity=identity, parent=None if parent == NO_ID else parent, members=members
     )
 
 

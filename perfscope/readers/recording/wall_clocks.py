@@ -38,7 +38,5 @@ def align(processes: Sequence[ProcessFile], reference: ProcessFile) -> list[Cloc
         base = first[domain]
         offset = base.real0_ns - base.mono0_ns - origin
         away = domain != home
-        clocks.append(
-            Clock(offset * away, WALL_CLOCK_ERROR_NS * away, numbers[domain]),
-        )
+        clocks.append(Clock(offset * away, WALL_CLOCK_ERROR_NS * away, numbers[domain]))
     return clocks

@@ -19,7 +19,7 @@ BEGINS, ENDS = ("start_timestamp", "beginns"), ("end_timestamp", "endns")
 KERNELS = ("kernel_name", "kernelname")
 DEVICES, QUEUES = ("agent_id", "gpu-id"), ("queue_id", "queue-id")
 _HEAD = re.compile(
-    rb'\s*"?(?:Guid"?,"?Kind|Kind|Domain|Index|KernelName)"?,[^\n]*(?:Start_Timestamp|BeginNs)',
+    rb'\s*"?(?:Guid"?,"?Kind|Kind|Domain|Index|KernelName)"?,[^\n]*(?:Start_Timestamp|BeginNs)'
 )
 _DIGITS = re.compile(r"(\d{1,9})\D*$")
 ACTION = "Copy the files again, or record again: rocprofv3 --runtime-trace --output-format csv"

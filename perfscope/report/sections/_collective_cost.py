@@ -151,7 +151,4 @@ PREDICTIONS = (
     *(Column(label, key, seconds) for label, key in WAYS),
     Column("Fastest 2D torus", _fastest_torus),
 )
-TORI = (
-    Column("Ranks", "ranks", count),
-    Column("X × Y: time", _tori, kind=Kind.TEXT, longest=600),
-)
+TORI = (Column("Ranks", "ranks", count), Column("X × Y: time", _tori, kind=Kind.TEXT, longest=600))

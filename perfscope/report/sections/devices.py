@@ -19,10 +19,7 @@ One = TypeVar("One")
 MOST_DEVICES = 64
 MOST_STREAMS = 64
 MOST_KERNELS = 30
-FACTORS = (
-    ("parallel_efficiency", "Device parallel efficiency"),
-    *DEVICE_FACTORS.items(),
-)
+FACTORS = (("parallel_efficiency", "Device parallel efficiency"), *DEVICE_FACTORS.items())
 _HOST: dict[Account | None, str] = {
     Account.TRAINING: "in training work",
     Account.INPUT_WAIT: "waiting for input",
@@ -192,21 +189,13 @@ EFFICIENCY = (
 DEVICES = (
     _RANK,
     Column(
-        "Device",
-        "device",
-        count,
-        Kind.TEXT,
-        note=Note(lambda device: device.name, is_below=False),
+        "Device", "device", count, Kind.TEXT, note=Note(lambda device: device.name, is_below=False)
     ),
     Column("Compute", "compute_s", seconds),
     Column("Communication", "communication_s", seconds),
     Column("Exposed", "exposed_communication_s", seconds),
     Column("Hidden by compute", "overlap", percent),
-    Column(
-        "Copies, fills",
-        lambda device: device.memcpy_s + device.memset_s,
-        seconds,
-    ),
+    Column("Copies, fills", lambda device: device.memcpy_s + device.memset_s, seconds),
     Column("Busy", "busy_s", seconds),
     Column("Idle", "idle_s", seconds),
     Column("Share idle", _idle_share, percent),
@@ -219,11 +208,7 @@ CAUSES = (
 )
 COPIES = (
     *_OF_DEVICE,
-    Column(
-        "Direction, memory of the host",
-        lambda row: _direction(row[1]),
-        kind=Kind.TEXT,
-    ),
+    Column("Direction, memory of the host", lambda row: _direction(row[1]), kind=Kind.TEXT),
     Column("Copies", _of("count"), count),
     Column("Bytes", _of("bytes"), bytes_),
     Column("Time", _of("seconds"), seconds),

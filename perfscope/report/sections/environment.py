@@ -30,10 +30,7 @@ ENDINGS = (
     Column("Process", "pid", "{:.0f}".format),
     Column("Ending", "text", kind=Kind.TEXT, longest=200),
 )
-PAIRS = (
-    Column("Name", 0, kind=Kind.CODE),
-    Column("Value", 1, kind=Kind.TEXT, longest=160),
-)
+PAIRS = (Column("Name", 0, kind=Kind.CODE), Column("Value", 1, kind=Kind.TEXT, longest=160))
 
 
 def _context(result: Analysis) -> Context:

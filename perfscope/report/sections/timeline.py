@@ -14,13 +14,7 @@ from perfscope.report.text import shortened
 from perfscope.report.timeline import Axis, Row, timeline_picture
 from perfscope.report.views import Place, Shown, place_of
 from perfscope.schema.analysis import Analysis
-from perfscope.schema.time import (
-    Timeline,
-    TimelineLevel,
-    TimelineRow,
-    TimelineSpot,
-    TimelineSpots,
-)
+from perfscope.schema.time import Timeline, TimelineLevel, TimelineRow, TimelineSpot, TimelineSpots
 
 NOBODY = "."
 LETTER = re.compile("[a-z]")

@@ -21,12 +21,12 @@ def judge(study: Scaling) -> StudyFinding | Quiet:
     last, first = shares[-1], shares[0]
     if last < thresholds.TRANSFER_SHARE_WARN:
         return passed(
-            f"Moving data takes {format_share(last)} of the ranks' time at the largest size.",
+            f"Moving data takes {format_share(last)} of the ranks' time at the largest size."
         )
     if len(several) > 1 and last < thresholds.TRANSFER_GROWTH * first:
         return passed(
             f"Moving data takes {format_share(last)} of the time, but no more than with fewer "
-            "ranks: it is not a matter of scale.",
+            "ranks: it is not a matter of scale."
         )
     return _finding(study, several, shares)
 

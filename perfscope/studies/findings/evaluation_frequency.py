@@ -42,7 +42,7 @@ def judge(study: Scaling) -> StudyFinding | Quiet:
     found = [growth for phase in phases if (growth := _growth(study, phase)) is not None]
     if not found:
         return passed(
-            "Evaluation and output happen equally often for the same training at every size.",
+            "Evaluation and output happen equally often for the same training at every size."
         )
     worst = max(found, key=lambda growth: growth.excess_s)
     return _finding(study, worst, (first, last))

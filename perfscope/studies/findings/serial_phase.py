@@ -36,13 +36,11 @@ def judge(study: Scaling) -> StudyFinding | Quiet:
         return not_applicable("Runs of a single size cannot show what does not scale.")
     if not study.growth.is_strong:
         grows = "grows" if study.growth.is_weak else "is uneven"
-        return not_applicable(
-            f"Where the work {grows}, no phase is expected to become shorter.",
-        )
+        return not_applicable(f"Where the work {grows}, no phase is expected to become shorter.")
     if len(study.fitting) < 2 or study.fitting[0] != 0:
         return not_measured(
             "Threads share CPUs at all sizes but one, or at the smallest one: what takes long "
-            "there may be waiting for a CPU.",
+            "there may be waiting for a CPU."
         )
     names = [part.id for part in study.phases]
     serial = [found for name in names if (found := _serial(study, name)) is not None]

@@ -16,7 +16,7 @@ def judge(study: Scaling) -> StudyFinding | Quiet:
     if not known or whole.speedup is None:
         return not_measured(
             "The samples of a step are not known in every run: report them with "
-            "perfscope.step(samples=N), or use a framework that does.",
+            "perfscope.step(samples=N), or use a framework that does."
         )
     shown = max(known)
     behind = shown / whole.speedup
@@ -30,7 +30,7 @@ def judge(study: Scaling) -> StudyFinding | Quiet:
         )
         return passed(
             f"At the largest size throughput is {shown:.2f} times, and the run "
-            f"{whole.speedup:.2f} times as fast.{more}",
+            f"{whole.speedup:.2f} times as fast.{more}"
         )
     # what the table of the study calls throughput is samples per second of the whole run
     name = "throughput" if shown == rate.speedup else "the step rate"

@@ -55,11 +55,7 @@ def _pieces(run: StudyRun) -> dict[str, _Piece]:
 
 
 def _row(
-    name: str,
-    label: str,
-    found: Sequence[Sequence[_Piece]],
-    points: Sequence[Point],
-    grown: Growth,
+    name: str, label: str, found: Sequence[Sequence[_Piece]], points: Sequence[Point], grown: Growth
 ) -> ScaledLoss:
     values = [[piece.seconds for piece in runs] for runs in found]
     return ScaledLoss(

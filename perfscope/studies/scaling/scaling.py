@@ -6,14 +6,7 @@ from statistics import median
 from perfscope.errors import UsageError
 from perfscope.metrics.efficiency.scalability import Variant
 from perfscope.schema.enums import COMMUNICATION_ACCOUNTS
-from perfscope.schema.scaling import (
-    Amdahl,
-    Composition,
-    ExtraP,
-    ScaledLoss,
-    Spread,
-    Superlinear,
-)
+from perfscope.schema.scaling import Amdahl, Composition, ExtraP, ScaledLoss, Spread, Superlinear
 from perfscope.schema.time import Phase
 from perfscope.structures import dataclass
 from perfscope.studies.common.excluded import left_out

@@ -238,9 +238,7 @@ dist.all_reduce(torch.ones(1))
 
 
 def test_what_cannot_be_told_has_a_reason(
-    tmp_path: Path,
-    job: Callable[..., Job],
-    environment: Callable[[str], Environment],
+    tmp_path: Path, job: Callable[..., Job], environment: Callable[[str], Environment]
 ) -> None:
     program = "import torch\nimport torch.distributed as dist\n" + NOT_BLOCKING
     done = job(program, python=environment("torch").python, variables=RANK_ZERO, cwd=tmp_path)

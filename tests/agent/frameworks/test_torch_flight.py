@@ -127,9 +127,7 @@ def test_the_collector_stays_as_the_program_sets_it_meanwhile(
     assert gc.get_threshold()[0] == thresholds[0] + 1
 
 
-def test_what_cannot_be_read_is_not_tried_with_each_sample(
-    reading: torch_flight._Reading,
-) -> None:
+def test_what_cannot_be_read_is_not_tried_with_each_sample(reading: torch_flight._Reading) -> None:
     def dump(*_: bool) -> bytes:
         raise RuntimeError
 

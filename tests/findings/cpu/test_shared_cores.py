@@ -11,12 +11,7 @@ STEPS = 40
 
 
 def judged(
-    mask: tuple[str, str],
-    *,
-    delay: float,
-    cpus: int = 2,
-    throttled: float = 0.0,
-    runnable: int = 1,
+    mask: tuple[str, str], *, delay: float, cpus: int = 2, throttled: float = 0.0, runnable: int = 1
 ) -> dict[str, Finding]:
     """Two ranks that work for 0.4 s and exchange for 0.1 s, and wait for a CPU meanwhile."""
     builder = TraceBuilder(2, end_s=1.0 + 0.5 * STEPS + 1.0)

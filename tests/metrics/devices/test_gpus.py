@@ -6,12 +6,7 @@ from typing import Any
 import pytest
 
 from perfscope.metrics.compute import compute
-from perfscope.metrics.devices.gpu_users import (
-    Source,
-    may_use,
-    unknown,
-    users,
-)
+from perfscope.metrics.devices.gpu_users import Source, may_use, unknown, users
 from perfscope.schema.enums import PhaseKind
 from perfscope.trace.devices import Gpu, Throttling
 from perfscope.trace.model import Trace

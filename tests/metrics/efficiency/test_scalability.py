@@ -23,11 +23,7 @@ from perfscope.readers.paraver.reader import open_paraver
 Reference = Callable[[str], Path]
 
 RUN = RunTotals(
-    runtime_s=10.0,
-    useful_s=(6.0, 8.0),
-    outside_s=(6.5, 8.25),
-    ideal_s=9.5,
-    waiting_s=(2.5, 0.25),
+    runtime_s=10.0, useful_s=(6.0, 8.0), outside_s=(6.5, 8.25), ideal_s=9.5, waiting_s=(2.5, 0.25)
 )
 FACTORS = (
     "load_balance",

@@ -114,8 +114,7 @@ def test_without_samples_there_is_nothing_to_show() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "cpus"),
-    [("0-3,8", {0, 1, 2, 3, 8}), ("", set()), ("x,2-1,5", {5}), (" 7 ", {7})],
+    ("text", "cpus"), [("0-3,8", {0, 1, 2, 3, 8}), ("", set()), ("x,2-1,5", {5}), (" 7 ", {7})]
 )
 def test_cpu_lists(text: str, cpus: set[int]) -> None:
     assert cpu_set(text) == cpus

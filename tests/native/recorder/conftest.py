@@ -52,13 +52,7 @@ def start(library: Path, tmp_path: Path) -> Start:
     ) -> Job:
         place = tmp_path / "run"
         return running.run_mpi(
-            mpi,
-            ranks,
-            program,
-            *arguments,
-            library=library,
-            directory=place,
-            variables=variables,
+            mpi, ranks, program, *arguments, library=library, directory=place, variables=variables
         )
 
     return run

@@ -79,11 +79,7 @@ def test_a_process_that_loads_no_cuda_does_not_ask_the_driver(
     assert devices(unused) == [{"reason": "no process of this rank has loaded CUDA"}]
     assert not samples(unused)
     used = of_sleeper(
-        library,
-        tmp_path / "gpu",
-        mock,
-        PERFSCOPE_GPU_RUNTIME=runtime.name,
-        JOB_LOADS=runtime,
+        library, tmp_path / "gpu", mock, PERFSCOPE_GPU_RUNTIME=runtime.name, JOB_LOADS=runtime
     )
     assert samples(used)
 

@@ -149,10 +149,7 @@ def test_what_a_probe_found_is_received_from_there(tmp_path: Path) -> None:
     archive.call(1, 21, 23, "Probe", (23, "MpiProbe", (0, archive.world, 3, NO_MESSAGE)))
     archive.call(1, 24, 25, "Recv", (25, "MpiRecv", (0, archive.world, 3, 53)))
     trace = archive.trace()
-    assert told(trace.ranks[1])[:2] == [
-        ("Mprobe", 1, 3, 0, 1, 0, 0),
-        ("Mrecv", 4, 5, 0, 1, 0, 51),
-    ]
+    assert told(trace.ranks[1])[:2] == [("Mprobe", 1, 3, 0, 1, 0, 0), ("Mrecv", 4, 5, 0, 1, 0, 51)]
     assert told(trace.ranks[1])[3] == ("Imrecv", 15, 16, 0, 2, 0, 52)
     (done,) = trace.ranks[1].completions
     assert (done["peer"], done["tag"], done["received"], done["t0"]) == (0, 2, 52, 17.5 * MS)

@@ -63,11 +63,7 @@ def test_two_of_many_whose_messages_arrive_before_they_are_sent(tmp_path: Path, 
 )
 @pytest.mark.parametrize("is_shifted", [False, True])
 def test_what_a_root_has_before_it_is_sent(
-    tmp_path: Path,
-    kind: int,
-    sizes: list[tuple[int, int]],
-    shifts: list[int],
-    is_shifted: bool,
+    tmp_path: Path, kind: int, sizes: list[tuple[int, int]], shifts: list[int], is_shifted: bool
 ) -> None:
     said = [COLLECTIVE.format(*size) for size in sizes]
     said[0] += ":50100003:1"

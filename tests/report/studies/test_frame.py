@@ -10,12 +10,7 @@ from perfscope.schema.history import History
 from perfscope.schema.read import known
 from perfscope.schema.write import as_json
 from perfscope.studies.common.document import build
-from perfscope.studies.findings.catalog import (
-    StudyDiagnosis,
-    StudyFinding,
-    diagnoses,
-    judge_study,
-)
+from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding, diagnoses, judge_study
 from tests.report.page_outline import without_own
 from tests.support.study_pages import page_of, printed
 from tests.support.study_runs import made_run

@@ -6,16 +6,7 @@ from time import monotonic_ns
 
 from .. import metadata, recorder
 from . import torch_async, torch_compile, torch_flight, torch_groups, torch_volumes
-from .torch_groups import (
-    NAME,
-    OUTERMOST,
-    SEPARATOR,
-    end,
-    group_of,
-    guarded,
-    is_timed,
-    not_blocking,
-)
+from .torch_groups import NAME, OUTERMOST, SEPARATOR, end, group_of, guarded, is_timed, not_blocking
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,10 +14,7 @@ from perfscope.schema.study import Study
 
 def _context(study: Study) -> Context:
     found = compared(study)
-    return {
-        "table": efficiencies(found),
-        "takeaway": _takeaway(found.efficiencies),
-    }
+    return {"table": efficiencies(found), "takeaway": _takeaway(found.efficiencies)}
 
 
 def efficiencies(found: Compare) -> Table:
