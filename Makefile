@@ -95,6 +95,7 @@ bench-engine: environments ## what reading large traces costs, beside other tool
 	@$(BIN)/python -m benchmarks.engine.otf2 $(LARGE) --document docs/engine.md
 	@$(BIN)/python -m benchmarks.engine.kineto --document docs/kineto.md
 	@$(BIN)/python -m benchmarks.engine.messages --document docs/engine.md
+	@$(BIN)/python -m benchmarks.engine.cluster --document docs/cluster.md
 	@$(BIN)/python -m benchmarks.engine.recording $(LARGE) --document docs/engine.md
 	@$(BIN)/python -m benchmarks.engine.many_ranks $(LARGE) --document docs/engine.md
 

@@ -21,15 +21,18 @@ SHAPE = (
 )
 
 
-def write_rank(path: Path, rank: int, events: int) -> None:
+def write_rank(
+    path: Path, rank: int, events: int, kernels_per_step: int = KERNELS_PER_STEP
+) -> None:
     """A rank that trains: per kernel an operator, its launch, two ends of a flow and the kernel.
 
     Args:
         path: the file to write.
         rank: its number.
         events: about how many events it gets.
+        kernels_per_step: how many of them run in a step.
     """
-    steps = max(events // (KERNELS_PER_STEP * EVENTS_PER_KERNEL), 2)
+    steps = max(events // (kernels_per_step * EVENTS_PER_KERNEL), 2)
     group = [{"pg_name": "0", "pg_desc": "default_pg", "ranks": list(range(RANKS))}]
     info = {"backend": "nccl", "rank": rank, "world_size": RANKS, "pg_config": group}
     head = (
@@ -40,20 +43,20 @@ def write_rank(path: Path, rank: int, events: int) -> None:
     with path.open("w", encoding="ascii") as file:
         file.write(head)
         for step in range(steps):
-            file.writelines(_step(rank, step))
+            file.writelines(_step(rank, step, kernels_per_step))
         file.write('  {"ph": "M", "name": "process_name", "pid": 100, "args": {"name": "end"}}\n')
         file.write('  ],\n  "traceName": "benchmark.json"\n}\n')
 
 
-def _step(rank: int, step: int) -> Iterator[str]:
-    start = step * US_PER_KERNEL * KERNELS_PER_STEP
+def _step(rank: int, step: int, kernels: int) -> Iterator[str]:
+    start = step * US_PER_KERNEL * kernels
     yield (
         f'  {{\n    "ph": "X", "cat": "user_annotation", "name": "ProfilerStep#{step}", '
         f'"pid": 100, "tid": 100,\n    "ts": {start}.001, '
-        f'"dur": {US_PER_KERNEL * KERNELS_PER_STEP - 1}.998\n  }},\n'
+        f'"dur": {US_PER_KERNEL * kernels - 1}.998\n  }},\n'
     )
-    for place in range(KERNELS_PER_STEP):
-        number = step * KERNELS_PER_STEP + place + 1
+    for place in range(kernels):
+        number = step * kernels + place + 1
         ts = start + US_PER_KERNEL * place
         yield _operator(place, ts, number)
         yield _launch(ts + 1, number)

@@ -104,7 +104,8 @@ class _Workers:
     def __call__(self, function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
         futures = self._client.map(function, values, pure=False, retries=RETRIES)
         try:
-            return list(self._client.gather(futures))
+            # one by one: what is here is unpacked while workers go on, and they need not keep it
+            return [self._taken(future) for future in futures]
         except OSError as error:
             raise _lost(str(error)) from error
         except Exception as error:
@@ -114,6 +115,12 @@ class _Workers:
         finally:
             with suppress(Exception):
                 self._client.cancel(futures, force=True)
+
+    def _taken(self, future: Any) -> Any:
+        """A result from the worker that has it, or by way of the scheduler."""
+        found = self._client.gather(future, direct=True)
+        future.release()
+        return found
 
 
 @contextmanager

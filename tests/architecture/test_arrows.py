@@ -18,6 +18,7 @@ COMMON = {
     "foreign",
     "output",
     "progress",
+    "parallel",
     "units",
     "registry",
     "savings",

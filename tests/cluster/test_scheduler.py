@@ -100,7 +100,8 @@ def test_what_cannot_be_is_said_in_three_lines(
     scheduler: str, code: int, what: str, tmp_path: Path, dask: Environment
 ) -> None:
     small().write(tmp_path / "rank0.pt.trace.json")
-    done = run(perfscope_command("analyze", ".", "--scheduler", scheduler), tmp_path, dask)
+    command = perfscope_command("analyze", ".", "--scheduler", scheduler)
+    done = run(command, tmp_path, dask, {"PATH": str(tmp_path)})  # a Slurm of this machine is away
     lines = done.stderr.splitlines()
     assert (done.returncode, lines[0], len(lines)) == (code, what, 3)
 

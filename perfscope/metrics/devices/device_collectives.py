@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.preparation import Prepared
+from perfscope.matching.pool import dense
+from perfscope.parallel import each
 from perfscope.structures import dataclass
 from perfscope.trace.devices import DeviceKind, no_activity
 from perfscope.trace.meeting_kernels import meeting_rows
@@ -45,7 +47,11 @@ class DeviceCommunication:
 def device_communication(prepared: Prepared) -> DeviceCommunication:
     """Splits the communication kernels that begin in the focus."""
     ranks, focus = prepared.trace.ranks, prepared.focus
-    tables = [_kernels(rank, focus.start_ns, focus.end_ns) for rank in ranks]
+    tables = each(
+        lambda rank: _kernels(rank, focus.start_ns, focus.end_ns),
+        ranks,
+        rows=sum(len(rank.devices.rows) for rank in ranks if rank.devices is not None),
+    )
     owner = np.repeat(np.arange(len(ranks)), [len(table) for table in tables])
     rows = np.concatenate(tables)
     seconds = _seconds(owner, rows["t1"] - rows["t0"], len(ranks))
@@ -88,12 +94,11 @@ def _matched(
     sizes = np.array([communicator.size for communicator in communicators] + [0], np.int64)
     known = (rows["comm"] >= 0) & (rows["seq"] >= 0) & meeting_rows(rows, names)
     place = np.flatnonzero(known)
-    key = np.stack([rows["comm"][place], rows["seq"][place]], 1)
-    _, group = np.unique(key, axis=0, return_inverse=True)
-    group = group.reshape(-1)
+    group = dense(rows["comm"][place], rows["seq"][place])
     count = np.bincount(group)
-    pairs = np.unique(np.stack([group, owner[place]], 1), axis=0)
-    distinct = np.bincount(pairs[:, 0], minlength=len(count))
+    ranks = int(owner.max(initial=0)) + 1
+    pairs = np.unique(group * ranks + owner[place])
+    distinct = np.bincount(pairs // ranks, minlength=len(count))
     complete = (count == distinct)[group] & (count[group] == sizes[rows["comm"][place]])
     result = np.zeros(len(rows), np.bool_)
     result[place[complete & (count[group] > 1)]] = True

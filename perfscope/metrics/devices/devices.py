@@ -17,6 +17,7 @@ from perfscope.metrics.devices.device_copies import copies
 from perfscope.metrics.devices.device_gaps import KERNEL_WAIT_NS, idle_by_cause
 from perfscope.metrics.devices.device_idle import idle_by_account, launch_delays
 from perfscope.metrics.devices.matrix_kernels import MatrixTime, matrix_time
+from perfscope.parallel import each
 from perfscope.schema.common import Metric
 from perfscope.schema.devices import DeviceFactors, HostCopies, Kernel, KernelKind, Stream
 from perfscope.schema.enums import Account, IdleCause
@@ -165,9 +166,12 @@ def devices(prepared: Prepared) -> DevicesResult | None:
     if watched is None:
         return None
     whole, prepared = prepared.focus, replace(prepared, focus=watched)
-    used = tuple(
-        use for place, activity in places for use in _devices_of(prepared, place, activity)
+    by_rank = each(
+        lambda one: _devices_of(prepared, *one),
+        places,
+        rows=sum(len(activity.rows) for _, activity in places),
     )
+    used = tuple(use for uses in by_rank for use in uses)
     focus = prepared.focus
     kernels = _kernels(prepared)
     uses = [device.use for device in used]
@@ -349,13 +353,14 @@ def _offload(prepared: Prepared) -> Metric:
 
 def _kernels(prepared: Prepared) -> tuple[Kernel, ...]:
     focus = prepared.focus
+    window = (focus.start_ns, focus.end_ns)
     totals: dict[tuple[int, int], list[int]] = {}
-    for rank in prepared.trace.ranks:
-        if rank.devices is None:
-            continue
-        found = engine.kernel_totals(
-            rank.devices.rows.view(np.uint8), (focus.start_ns, focus.end_ns)
-        )
+    tables = [rank.devices.rows for rank in prepared.trace.ranks if rank.devices is not None]
+    for found in each(
+        lambda rows: engine.kernel_totals(rows.view(np.uint8), window),
+        tables,
+        rows=sum(map(len, tables)),
+    ):
         for name, kind, count, ns, least, most, size, launched, delay in found:
             known = totals.setdefault((name, kind), [0, 0, least, 0, 0, 0, 0])
             known[0] += count

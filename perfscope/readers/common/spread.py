@@ -1,14 +1,13 @@
 """Reads several files at once: in threads of this process, or wherever else one is told to."""
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from os import cpu_count
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from perfscope.errors import UnreadableInputError
+from perfscope.parallel import each
 from perfscope.readers.common.blocks import MOST_BOMBS, GrowthError, not_tried
 
 One = TypeVar("One")
@@ -71,8 +70,7 @@ def attempts(
             bombs.append(found)
         return found
 
-    with ThreadPoolExecutor(max_workers=max(1, min(len(paths), cpu_count() or 1))) as pool:
-        return list(pool.map(guarded, paths))
+    return each(guarded, paths)
 
 
 def _as_given(found: Any, path: Path) -> Any:

@@ -6,7 +6,9 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 import numpy as np
+import numpy.typing as npt
 
+from perfscope.parallel import each
 from perfscope.readers.kineto.file import KinetoContents, ToldGroup
 from perfscope.trace.devices import DeviceKind
 from perfscope.trace.model import Rank, Table
@@ -44,15 +46,18 @@ def look_like_communication(ranks: Sequence[Rank], names: Sequence[str]) -> list
     tables = [rank.devices.rows for rank in ranks if rank.devices is not None]
     if len(tables) < 2:
         return []
-    kernels = [rows[rows["kind"] == DeviceKind.COMPUTE] for rows in tables]
-    spent = sum(int((rows["t1"] - rows["t0"]).sum()) for rows in kernels)
+    sums = each(lambda rows: _computing(rows, len(names)), tables, rows=sum(map(len, tables)))
+    lengths = np.sum(sums, axis=0)
+    spent = float(lengths.sum())
     found = []
-    for name in np.unique(kernels[0]["name"]).tolist():
-        mine = [rows[rows["name"] == name] for rows in kernels]
-        length = sum(int((rows["t1"] - rows["t0"]).sum()) for rows in mine)
-        is_large = length >= LARGE_SHARE * spent
-        if is_large and _WORDS.search(_function(names[name])) and _end_together(mine):
-            found.append((length / spent, names[name]))
+    for name in np.flatnonzero((sums[0] > 0) & (lengths >= LARGE_SHARE * spent)).tolist():
+        if _WORDS.search(_function(names[name])):
+            mine = [
+                rows[(rows["name"] == name) & (rows["kind"] == DeviceKind.COMPUTE)]
+                for rows in tables
+            ]
+            if _end_together(mine):
+                found.append((float(lengths[name]) / spent, names[name]))
     if not found:
         return []
     shown = ", ".join(f"`{name[:60]}`" for _, name in sorted(found, reverse=True)[:MOST_SHOWN])
@@ -63,6 +68,13 @@ def look_like_communication(ranks: Sequence[Rank], names: Sequence[str]) -> list
         "say so: --communication 'GLOB'."
     )
     return [note]
+
+
+def _computing(rows: Table, names: int) -> npt.NDArray[np.float64]:
+    """How long kernels of each name computed together, in ns; whole numbers."""
+    computing = rows[rows["kind"] == DeviceKind.COMPUTE]
+    lengths = computing["t1"] - computing["t0"]
+    return np.bincount(computing["name"], lengths, names)
 
 
 def _function(kernel: str) -> str:

@@ -87,9 +87,12 @@ def _device_processes(contents: KinetoContents, of: Places) -> set[int]:
     program = np.concatenate([host["thread"][host["kind"] != RUNTIME], calls["thread"]])
     own_work = set(np.unique(of[program]).tolist())
     numbers: dict[int, set[str]] = {}
-    work = np.stack([contents.device_processes.astype(np.int64), contents.device["device"]], 1)
-    for place, number in np.unique(work, axis=0).tolist():
-        numbers.setdefault(place, set()).add(str(number))
+    device = contents.device["device"].astype(np.int64)
+    first = int(device.min(initial=0))
+    span = int(device.max(initial=0)) - first + 1
+    work = contents.device_processes.astype(np.int64) * span + device - first
+    for place, number in zip(*np.divmod(np.unique(work), span), strict=True):
+        numbers.setdefault(int(place), set()).add(str(int(number) + first))
     return {
         place
         for place, one in enumerate(contents.processes)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.errors import UnreadableInputError
+from perfscope.parallel import each
 from perfscope.readers.common import exported
 from perfscope.readers.common.clocks import shift
 from perfscope.readers.common.spread import attempts
@@ -131,8 +132,15 @@ def joined(
     origin = min(contents.start_ns for contents in ranked.values())
     names: dict[str, int] = {"": 0}
     ranks = []
+    rules = options.phase_rules
+    hosts = each(
+        lambda contents: host_tables(contents, (*rules, *own_rules(contents))),
+        list(ranked.values()),
+        rows=sum(len(contents.host) for contents in ranked.values()),
+    )
+    told = dict(zip(ranked, hosts, strict=True))
     for number, contents in sorted(ranked.items()):
-        rank, said = _rank(number, contents, groups, names, options)
+        rank, said = _rank(number, contents, told[number], groups, names)
         ranks.append(rank)
         notes += said
     _clock_domains(ranks, ranked)
@@ -163,23 +171,26 @@ def joined(
 
 def _on_one_clock(ranks: Sequence[Rank], names: list[str], origin: int) -> tuple[int, list[str]]:
     """Puts the ranks on one clock; returns what it counts from, and what is to be said of it."""
-    for rank in ranks:
-        shift(rank, -origin)
+    rows = sum(len(rank.devices.rows) for rank in ranks if rank.devices is not None)
+    each(lambda rank: shift(rank, -origin), ranks, rows=rows)
     notes = measure_clocks(ranks, names)
     first = min(rank.start_ns for rank in ranks)
-    for rank in ranks:
-        shift(rank, -first)
+    each(lambda rank: shift(rank, -first), ranks, rows=rows)
     return origin + first, notes
 
 
 def _read_all(paths: Sequence[Path]) -> tuple[list[KinetoContents], list[str]]:
-    whole, notes = read_each(paths, read_kineto)
+    whole, notes = read_each(paths, _read_parts)
     files = []
-    for contents in whole:
-        parts, said = split(contents)
+    for parts, said in whole:
         files += parts
         notes += said
     return files, notes
+
+
+def _read_parts(path: Path) -> tuple[list[KinetoContents], list[str]]:
+    """The processes of the host in a file, and what could not be given to any."""
+    return split(read_kineto(path))
 
 
 def read_each(paths: Sequence[Path], read: Callable[[Path], One]) -> tuple[list[One], list[str]]:
@@ -206,12 +217,11 @@ def _world_size(ranked: dict[int, KinetoContents]) -> int:
 def _rank(
     number: int,
     contents: KinetoContents,
+    host: HostTables,
     groups: Groups,
     names: dict[str, int],
-    options: ReadOptions,
 ) -> tuple[Rank, list[str]]:
     groups.learn(contents)
-    host = host_tables(contents, (*options.phase_rules, *own_rules(contents)))
     labels, numbers = _interned(contents, host, names)
     thread = contents.threads[host.main_thread] if contents.threads else Thread("", "", "", 0)
     pid = contents.part.pid or thread.process

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from perfscope.parallel import each
 from perfscope.trace.devices import DeviceKind
 from perfscope.trace.meeting_kernels import meeting_rows
 from perfscope.trace.model import Rank
@@ -19,7 +20,8 @@ def judged_from(ranks: Sequence[Rank], names: Sequence[str]) -> tuple[int | None
     It waits for the rank whose profiler starts last; that it is so is taken from the skew of its
     arrivals, which is then several times the largest of all others.
     """
-    tables = [_calls(rank, names) for rank in ranks]
+    rows = sum(len(rank.devices.rows) for rank in ranks if rank.devices is not None)
+    tables = each(lambda rank: _calls(rank, names), ranks, rows=rows)
     calls = np.concatenate(tables)
     if len(ranks) < 2 or not len(calls):
         return None, ""

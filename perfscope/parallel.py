@@ -1,0 +1,28 @@
+"""One function for each of many items, in threads where there is enough to do."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from os import cpu_count
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+ENOUGH_ROWS = 200_000
+"""Of fewer rows starting threads costs more than they bring."""
+
+
+def each(
+    function: Callable[[Item], Result], items: Sequence[Item], *, rows: int = ENOUGH_ROWS
+) -> list[Result]:
+    """The results, in the order of the items.
+
+    Args:
+        function: spends its time in numpy or in the engine, which let other threads run.
+        items: such as ranks or files.
+        rows: how many rows of tables they have together.
+    """
+    workers = min(len(items), cpu_count() or 1)
+    if workers < 2 or rows < ENOUGH_ROWS:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        return list(pool.map(function, items))
