@@ -9,7 +9,7 @@ from rich.text import Text
 
 from perfscope.errors import UnreadableInputError
 from perfscope.output import say
-from perfscope.report.console import live_screen
+from perfscope.report.console import console, live_screen
 from perfscope.structures import dataclass
 from perfscope.watch import page, text
 from perfscope.watch.blocks import Block, blocks
@@ -89,7 +89,9 @@ def show(view: View, *, is_terminal: bool) -> Picture:
             shown = view.blocks(picture)
             pause_s = view.interval_s
             if screen is not None:
-                screen.update(Text("\n").join(text.lines(shown)), refresh=True)
+                screen.update(
+                    Text("\n").join(text.lines(shown, screen.console.width)), refresh=True
+                )
             if view.html is not None:
                 page.write(shown, view.html, source=str(view.path), refresh_s=pause_s)
             time.sleep(max(pause_s, (time.process_time() - began_s) / SHARE))
@@ -115,5 +117,6 @@ def _first(view: View) -> Picture:
 
 
 def _print(shown: Sequence[Block]) -> None:
-    for line in text.lines(shown):
+    terminal = console()
+    for line in text.lines(shown, terminal.width if terminal.is_terminal else None):
         say(line.plain)

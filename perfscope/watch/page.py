@@ -12,6 +12,16 @@ from perfscope.report.build import asset, environment_of, write_page
 from perfscope.watch.blocks import Block
 
 _TEMPLATES = Path(__file__).parent / "templates"
+_LAYOUT = """
+main { max-width: 1100px; margin: 0 auto; padding: 20px 16px 40px; display: grid; gap: 24px; }
+h1 { font-size: 1.1rem; }
+h2 { font-size: 1.1rem; margin-bottom: 6px; }
+section { min-width: 0; padding: 0; border: 0; margin: 0; }
+section p { margin: 0 0 4px; max-width: none; }
+section[role="alert"] { background: var(--fail-bg); border-radius: 10px; padding: 14px 18px; }
+section[role="alert"] h2 { color: var(--fail); }
+"""
+"""One column: a report's style puts its contents beside it."""
 
 
 def page(blocks: Sequence[Block], *, source: str, refresh_s: float | None) -> str:
@@ -22,7 +32,7 @@ def page(blocks: Sequence[Block], *, source: str, refresh_s: float | None) -> st
         source: the run directory, for the title.
         refresh_s: after how many seconds a browser looks again, None for no more.
     """
-    style = asset("report.css")
+    style = asset("report.css") + _LAYOUT
     digest = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii")
     return (
         environment_of(_TEMPLATES)

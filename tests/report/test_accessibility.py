@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from benchmarks.browser import Browser, browser
 from perfscope.report.build import write_report
 from perfscope.schema.read import read_known
+from perfscope.watch.blocks import Block
+from perfscope.watch.page import write as write_live
 from tests.report import sample_document
 from tests.report.test_page_in_browser import OPEN_ALL
 from tests.support.environments import REPOSITORY
@@ -18,6 +21,15 @@ from tests.support.study_pages import page_of
 
 RUN = """axe.run(document, {resultTypes: ['violations'], preload: false}).then(found =>
   JSON.stringify(found.violations.map(one => [one.id, one.nodes.slice(0, 3).map(n => n.html)])))"""
+WATCHED = [
+    Block("", ["trace: mpirun -n 2 python train.py", "2 ranks on 1 host, running, 3 min 12 s"]),
+    Block("Stalled", ["No rank has made progress for 116 s."], is_loud=True),
+    Block(
+        "Ranks",
+        heads=("rank", "now", "for", "line", "step", "memory"),
+        rows=[("0", "MPI_Allreduce #300 on MPI_COMM_WORLD", "9 s", "main (a.py:1)", "1", "9 MiB")],
+    ),
+]
 STUDIES = ("ranks_and_threads", "sgan_from_first_to_last", "trainer_evaluates_more_often")
 
 
@@ -43,6 +55,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         found[name] = folder / f"{name}.html"
         page = page_of(json.loads(kept.read_text(encoding="utf-8")))
         found[name].write_text(page, encoding="utf-8")
+    found["watch"] = folder / "watch.html"
+    write_live(WATCHED, found["watch"], source="trace", refresh_s=None)
     return found
 
 
@@ -53,11 +67,28 @@ def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
-@pytest.mark.parametrize("name", ["two_ranks", "thousand_ranks", "null", *STUDIES])
+@pytest.mark.parametrize("name", ["two_ranks", "thousand_ranks", "null", *STUDIES, "watch"])
 def test_no_rule_is_broken(
     window: Browser, pages: dict[str, Path], checker: str, name: str, width: int, dark: bool
 ) -> None:
     assert broken(window, pages[name], checker, width=width, dark=dark) == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_blocks_of_a_running_job_stand_below_each_other(
+    window: Browser, pages: dict[str, Path], width: int
+) -> None:
+    window.open(pages["watch"], width=width)
+    boxes = window.run(
+        "[...document.querySelectorAll('section, section *')].map(one => one.closest('.scroll') && "
+        "!one.matches('.scroll') ? null : one.getBoundingClientRect().toJSON())"
+    )
+    assert all(box["right"] <= width for box in boxes if box)
+    sections = window.run(
+        "[...document.querySelectorAll('section')].map(one => one.getBoundingClientRect().toJSON())"
+    )
+    for above, below in pairwise(sections):
+        assert above["bottom"] <= below["top"]
 
 
 def test_a_broken_rule_is_seen(window: Browser, pages: dict[str, Path], checker: str) -> None:
