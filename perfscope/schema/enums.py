@@ -90,7 +90,7 @@ class EndKind(Enum):
     ABORTED_IN_TEARDOWN = (
         "aborted in teardown"  # died after MPI_Finalize or after its work was done
     )
-    STOPPED = "stopped on request"  # ended by `perfscope run --stop-after`
+    STOPPED = "stopped on request"  # ended by `perfscope run --stop-after`, or by its own job
     UNKNOWN = "unknown"  # no sign of an end: killed from outside or still running
 
 

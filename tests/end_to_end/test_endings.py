@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -202,6 +203,25 @@ def test_stopped_from_outside(
         assert told.startswith("The run was cut short")
     else:
         assert sentence in told
+
+
+@pytest.mark.parametrize(("code", "kind"), [(0, "stopped on request"), (3, "killed")])
+def test_what_a_job_sends_home_did_not_fail_where_the_job_did_not(
+    code: int, kind: str, tmp_path: Path
+) -> None:
+    steps = "import perfscope, time\nfor n in range(5): perfscope.step(); time.sleep(0.02)"
+    worker = f"{steps}\nopen('done', 'w').close()\ntime.sleep(60)"
+    job = (
+        "import os, subprocess, sys, time\n"
+        f"one = subprocess.Popen([sys.executable, '-c', {worker!r}])\n"
+        "while not os.path.exists('done'): time.sleep(0.02)\n"
+        f"one.terminate()\none.wait()\nsys.exit({code})"
+    )
+    with perfscope_started([sys.executable, "-c", job], cwd=tmp_path) as process:
+        assert process.wait(timeout=120) == code
+    document = analyzed(tmp_path / "trace")
+    assert [ending["kind"] for ending in document["run"]["endings"]] == [kind]
+    assert ("cut short" in document["verdict"]["sentence"]) == (code != 0)
 
 
 def test_a_job_that_forks(mpich: Mpi, record: Recorder) -> None:

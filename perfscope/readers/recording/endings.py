@@ -171,6 +171,17 @@ def stopped_on_request(ending: Ending) -> Ending:
     return ending
 
 
+def ended_by_its_job(ending: Ending) -> Ending:
+    """What an ending is in a job that ended well by itself: who was sent SIGTERM was sent home.
+
+    Such as the kernel of a notebook, or a service, by the program that started it.
+    """
+    kinds = (EndKind.KILLED, EndKind.ABORTED_IN_TEARDOWN)
+    if ending.kind in kinds and ending.code == Signals.SIGTERM:
+        return Ending(EndKind.STOPPED, ending.code, "its job ended it, and then ended well")
+    return ending
+
+
 def end_time_ns(process: ProcessFile, last_sign_ns: int, seen: ObservedEnd | None) -> int:
     """When the process ended: by its own word, else its parent's, else its last sign of life."""
     if process.exit_ns is not None or seen is None or seen.mono_ns > process.bound_ns:

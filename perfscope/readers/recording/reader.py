@@ -9,7 +9,7 @@ from perfscope.readers.common.clocks import measure, shift
 from perfscope.readers.detect import Reader, ReadOptions
 from perfscope.readers.recording import TELLS, agent_metadata, unseen_collectives
 from perfscope.readers.recording.definitions import frame_of
-from perfscope.readers.recording.endings import ObservedEnds, stopped_on_request
+from perfscope.readers.recording.endings import ObservedEnds, ended_by_its_job, stopped_on_request
 from perfscope.readers.recording.framework_operations import adopt
 from perfscope.readers.recording.gpu_samples import GpuNumbering, adopt_gpus
 from perfscope.readers.recording.input_queues import adopt_queues
@@ -153,6 +153,8 @@ class _Assembly:
         clocks = align(self._processes, self._reference)
         ranks = []
         was_stopped = bool(agent_metadata.mapping(self._run.values, "stopped"))
+        ended_well = agent_metadata.integer(self._run.values, "exit_code") == 0
+        ended_well = ended_well and not agent_metadata.texts(self._run.values, "signals_received")
         every = list(zip(self._numbers, self._processes, clocks, strict=True))
         for number, process, clock in counted("putting ranks together", every):
             offset = clock.offset_ns - self._provisional_ns
@@ -170,6 +172,8 @@ class _Assembly:
                 self._memory.append(memory)
             if was_stopped:
                 rank.ending = stopped_on_request(rank.ending)
+            elif ended_well:
+                rank.ending = ended_by_its_job(rank.ending)
             ranks.append(rank)
         options = agent_metadata.mapping(self._run.values, "options")
         offsets = [clock.offset_ns - self._provisional_ns for clock in clocks]
