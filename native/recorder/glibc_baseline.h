@@ -1,5 +1,6 @@
 /* Binds the functions that newer C libraries version anew to their oldest version, so that the library loads
  * wherever glibc is 2.17 or later, whatever it was built with. Force-included before every source.
+ * A C library older than 2.34 binds them so by itself.
  *
  * Functions that lived outside libc.so before 2.34 are weak: a process without libdl or libpthread (a shell started
  * by the job) must still load us, and never needs them. */
@@ -8,10 +9,12 @@
 
 #include <features.h>
 
-#if defined(__GLIBC__) && defined(__x86_64__)
+#if defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 34) && defined(__x86_64__)
 #define PS_BASELINE "GLIBC_2.2.5"
-#elif defined(__GLIBC__) && defined(__aarch64__)
+#elif __GLIBC_PREREQ(2, 34) && defined(__aarch64__)
 #define PS_BASELINE "GLIBC_2.17"
+#endif
 #endif
 
 #ifdef PS_BASELINE
