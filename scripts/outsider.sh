@@ -13,8 +13,21 @@
 set -eu
 root=$1 python=$2 wheels=$3 profiles=$4
 host=$(hostname)
+mounted='' story=''
+finish() {
+    trap '' HUP INT TERM
+    [ -z "$story" ] || kill -TERM "-$story" 2>/dev/null || true
+    [ -z "$story" ] || wait "$story" || true
+    for place in $mounted; do umount --lazy "$place"; done
+}
+trap finish EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
 for place in proc dev sys; do
-    mountpoint -q "$root/$place" || mount --bind "/$place" "$root/$place"
+    mountpoint -q "$root/$place" && continue
+    mount --bind "/$place" "$root/$place"
+    mounted="$mounted $root/$place"
 done
 mkdir -p "$root/srv/story/wheels" "$root/srv/story/profiles"
 cp "$wheels"/*.whl "$root/srv/story/wheels/"
@@ -85,6 +98,7 @@ chown -R munge: /run/munge /var/log/munge /var/lib/munge /etc/munge
 chmod 400 /etc/munge/munge.key
 setpriv --reuid munge --regid munge --clear-groups munged --force
 trap 'scontrol shutdown; kill \$(cat /run/munge/munged.pid)' EXIT
+trap 'exit 143' HUP INT TERM
 slurmctld
 slurmd -N node1
 slurmd -N node2
@@ -104,4 +118,9 @@ echo '{jobqueue: {slurm: {cores: 1, memory: 800MB, processes: 1, walltime: "00:1
 PERFSCOPE_SLURM_JOBS=2 perfscope analyze profiles --no-report --scheduler slurm >/dev/null
 cmp here.json profiles/analysis.json && echo "decoded by Slurm's workers: the same to the byte"
 STORY
-exec chroot "$root" sh /srv/story/story.sh
+setsid chroot "$root" sh /srv/story/story.sh &
+story=$!
+code=0
+wait "$story" || code=$?
+story=''
+exit "$code"
