@@ -172,7 +172,7 @@ def test_every_share_of_a_saving_is_of_the_whole_that_it_names(recording: Shown)
 def test_the_headline_promises_what_the_first_action_saves(trace: Shown) -> None:
     document = trace.document
     sentence = document["verdict"]["sentence"]
-    assert f"Verdict: {sentence}" in trace.terminal
+    assert f"Verdict: {sentence}" in " ".join(trace.terminal.split())
     assert sentence in " ".join(trace.page)  # a heading, and what follows it
     first = next(
         (row for row in document["findings"] if row["id"] in document["verdict"]["top"][:1]), None

@@ -25,7 +25,7 @@ from perfscope.schema.devices import Devices
 from perfscope.schema.efficiency import DEVICE_FACTORS, EFFICIENCIES
 from perfscope.schema.findings import FindingRow
 from perfscope.schema.run import Run, Throughput
-from perfscope.schema.time import LedgerAccount, Metrics
+from perfscope.schema.time import LedgerAccount, Metrics, Steps
 from perfscope.structures import dataclass
 from perfscope.units import counted
 
@@ -130,7 +130,7 @@ def _tiles(result: Analysis) -> list[Context]:
             "band": None,
             "formula": "",
             "reason": step.reason,
-            "note": _step_note(throughput),
+            "note": _step_note(throughput, result.steps),
             "meaning": "A step is one iteration of the training loop.",
         },
         *([_device_tile(result.devices)] if result.devices.value is not None else []),
@@ -139,12 +139,15 @@ def _tiles(result: Analysis) -> list[Context]:
     ]
 
 
-def _step_note(throughput: Throughput) -> str:
+def _step_note(throughput: Throughput, steps: Steps) -> str:
     p95 = throughput.step_s_p95.value
     if p95 is None or throughput.steps == 1:
         return ""
     of = f"the {throughput.steps:,} steps" if throughput.steps else "the steps"
-    return f"95 % of {of} took at most {seconds(p95)}."
+    is_whole = len(steps.max_seconds) == steps.count == throughput.steps  # long runs are thinned
+    longest = max(steps.max_seconds, default=0.0) if is_whole else 0.0
+    beyond = f", the longest {seconds(longest)}" if longest > p95 else ""
+    return f"95 % of {of} took at most {seconds(p95)}{beyond}."
 
 
 def _efficiency_tile(metrics: Metrics, identity: str) -> Context:

@@ -1,6 +1,9 @@
 """What a study recommends: which size or configuration to use, and what it costs."""
 
+import math
+
 from perfscope.report.formats import decimal, seconds
+from perfscope.report.studies.sections.compare_findings import predicted
 from perfscope.schema.scaling import ScalingPoint, ScalingResult
 from perfscope.schema.study import Study
 from perfscope.schema.sweep_result import ConfigurationResult, SweepResult
@@ -13,11 +16,14 @@ CHEAPER = 0.95
 
 
 def recommended(study: Study) -> tuple[str, ...]:
-    """Sentences on what to use, the recommendation first; none where nothing decides."""
+    """Sentences on what to use, or on what was predicted and obtained; none without either."""
     if study.scaling is not None:
         return _size(study.scaling)
     if study.sweep is not None:
         return _configuration(study.sweep)
+    if study.compare is not None:
+        told = sorted(study.compare.comparisons, key=lambda row: -abs(math.log(row.ratio or 1)))
+        return tuple(filter(None, map(predicted, told[:1])))  # of the largest change
     return ()
 
 

@@ -27,7 +27,7 @@ def _context(study: Study) -> Context:
     made = [(row, row.prediction) for row in found.comparisons if row.prediction]
     return {
         "changes": changes(found),
-        "takeaway": " ".join([_takeaway(found.finding_changes), *predictions(found)[:1]]).strip(),
+        "takeaway": _takeaway(found.finding_changes),
         "reason": found.finding_changes_reason,
         "predictions": [_prediction(place, *one) for place, one in enumerate(made, start=1)],
     }
@@ -47,19 +47,22 @@ def changes(found: Compare) -> Table:
 
 def predictions(found: Compare) -> list[str]:
     """What was predicted and what obtained, in a sentence for each side of which both are known."""
-    told = (_sentence(row, row.prediction) for row in found.comparisons if row.prediction)
-    return [sentence for sentence in told if sentence]
+    return [told for row in found.comparisons if (told := predicted(row))]
+
+
+def predicted(row: Comparison) -> str:
+    """What was predicted for a side and what it obtained; "" where one of them is not known."""
+    return _sentence(row, row.prediction) if row.prediction else ""
 
 
 def _takeaway(found: Sequence[FindingChange]) -> str:
     """How many findings went, stayed and came."""
     counts = Counter(row.change for row in found)
-    told = ", ".join(
+    return ", ".join(
         f"{counts[change]} {word.word.lower()}"
         for change, word in CHANGES.items()
         if counts[change]
     )
-    return f"{told}." if told else ""
 
 
 def _columns(sides: list[str]) -> tuple[Column, ...]:

@@ -2,6 +2,7 @@
 
 from rich.console import Console
 
+from perfscope.report.studies.recommended import recommended
 from perfscope.report.studies.sections import (
     compare_answer,
     compare_differences,
@@ -96,7 +97,8 @@ def _print_findings(study: Study, console: Console) -> None:
     for title, word, *_ in changes.cells:
         line(console, f"{word.text}: {title.text}", indent=2)
     for sentence in compare_findings.predictions(found):
-        line(console, sentence, indent=2)
+        if sentence not in recommended(study):  # said above
+            line(console, sentence, indent=2)
 
 
 def _short(label: str) -> str:
