@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from perfscope.replay.model import Edit
-from perfscope.replay.producers import Feed
+from perfscope.replay.producers import PrefetchQueue
 from perfscope.units import format_seconds
 
 ALWAYS = "Work that is not edited keeps its measured duration, and each call its transfer time."
@@ -57,23 +57,23 @@ def assumptions_of(edits: Sequence[Edit]) -> tuple[str, ...]:
     return tuple(sentence for sentence, counts in told.items() if counts)
 
 
-def about_feeds(feeds: Sequence[Feed], ranks: int) -> tuple[str, ...]:
+def about_queues(queues: Sequence[PrefetchQueue], ranks: int) -> tuple[str, ...]:
     """What is known about the input queues that are replayed."""
     found = []
-    if measured := [feed for feed in feeds if feed.is_measured]:
+    if measured := [queue for queue in queues if queue.is_measured]:
         found.append(
             f"The input queues of {len(measured)} of {ranks} ranks are replayed: each batch takes "
             "as long to make as it did."
         )
-    if learned := [feed for feed in feeds if not feed.is_measured]:
-        mean_ns = sum(feed.mean_service_ns for feed in learned) / len(learned)
-        depths = sorted({feed.depth for feed in learned})
+    if learned := [queue for queue in queues if not queue.is_measured]:
+        mean_ns = sum(queue.mean_service_ns for queue in learned) / len(learned)
+        depths = sorted({queue.depth for queue in learned})
         deep = f"{depths[0]}" if len(depths) == 1 else f"{depths[0]} to {depths[-1]}"
         found.append(
             f"Of the input queues of {len(learned)} of {ranks} ranks only the mean time to make a "
             f"batch is known, {format_seconds(mean_ns * 1e-9)}, from batches that were waited for; "
             f"they are taken to hold {deep}."
         )
-    if len(feeds) < ranks:
+    if len(queues) < ranks:
         found.append("Nothing is known about the input queues of the other ranks.")
     return tuple(found)

@@ -12,7 +12,7 @@ from math import inf
 
 import numpy as np
 
-from perfscope.replay.producers import Feed, Queue
+from perfscope.replay.producers import PrefetchQueue, ReplayedQueue
 from perfscope.replay.program import Floats, Needs, Program, Small, Work, segment_lengths
 from perfscope.structures import dataclass
 
@@ -27,7 +27,7 @@ Takes = dict[int, list[float]]
 class Fed:
     """A rank with its queue and the number of producers in the edited run; None: as recorded."""
 
-    feed: Feed
+    queue: PrefetchQueue
     producers: int | None = None
 
 
@@ -53,7 +53,7 @@ def is_small_enough(program: Program, fed: Sequence[Fed]) -> bool:
     rows = np.diff(program.cut_rows, axis=0).sum(axis=1)
     hit = np.zeros(program.segment_count, np.bool_)
     for item in fed:
-        hit[program.row_segment[program.work.row[item.feed.first_piece]]] = True
+        hit[program.row_segment[program.work.row[item.queue.first_piece]]] = True
     return int(rows[hit & (rows > len(program.ranks))].sum()) <= MOST_ROWS
 
 
@@ -62,10 +62,10 @@ def _split(program: Program, work: Work, fed: Sequence[Fed]) -> tuple[Work, list
     ns = work.ns.copy()
     takes: list[Takes] = []
     for item in fed:
-        own = item.feed.is_get(len(program.work.ns))
+        own = item.queue.is_get(len(program.work.ns))
         ns[: len(own)][own] = 0.0
     for item in fed:
-        first, behind = item.feed.first_piece, item.feed.last_piece + 1
+        first, behind = item.queue.first_piece, item.queue.last_piece + 1
         row = program.work.row
         begin = np.searchsorted(row, row[first], side="left")  # rows of work are in order
         base, until = int(begin[0]), int(behind[-1])
@@ -93,12 +93,14 @@ class _Sweep:
         fed: Sequence[Fed],
     ) -> None:
         self._program, self._gap, self._transfer = program, gap, transfer
-        self._queue_of = {item.feed.position: Queue(item.feed, item.producers) for item in fed}
+        self._queue_of = {
+            item.queue.position: ReplayedQueue(item.queue, item.producers) for item in fed
+        }
         self._takes: Takes = {row: leads for found in takes for row, leads in found.items()}
         self.places: dict[int, list[int]] = defaultdict(list)  # segment -> positions that take
         for item, found in zip(fed, takes, strict=True):
             for segment in sorted({int(program.row_segment[row]) for row in found}):
-                self.places[segment].append(item.feed.position)
+                self.places[segment].append(item.queue.position)
         cuts = program.cut_rows
         self._is_plain = np.all(np.diff(cuts, axis=0) == 1, axis=1)
         alone = transfer[cuts[:-1]] + gap[cuts[1:]]

@@ -34,7 +34,7 @@ FEWEST_BATCHES = 4  # from which the mean time to make one is taken
 
 
 @dataclass(frozen=True)
-class Feed:
+class PrefetchQueue:
     """The input queue of one rank; times in nanoseconds from the start of the run.
 
     Batches are numbered as they were put, `taken` of them were taken before the run began, at
@@ -71,29 +71,29 @@ class Feed:
         return np.asarray(np.cumsum(begins - ends)[:pieces] > 0)
 
 
-class Queue:
-    """One feed while it is replayed: batches are taken in order."""
+class ReplayedQueue:
+    """One queue while it is replayed: batches are taken in order."""
 
-    def __init__(self, feed: Feed, producers: int | None = None) -> None:
-        if not feed.is_measured and producers not in (None, feed.producers):
+    def __init__(self, queue: PrefetchQueue, producers: int | None = None) -> None:
+        if not queue.is_measured and producers not in (None, queue.producers):
             # learned was the interval at which all producers together come with a batch
             assert producers
-            feed = replace(feed, service_ns=feed.service_ns * (feed.producers / producers))
+            queue = replace(queue, service_ns=queue.service_ns * (queue.producers / producers))
             producers = None
-        self._feed = feed
-        self._fixed, self._service = feed.fixed_ns.tolist(), feed.service_ns.tolist()
-        self._hold, self._room = feed.hold_ns.tolist(), feed.room_ns.tolist()
-        self._take, self._wake = feed.take_ns.tolist(), feed.wake_ns.tolist()
-        self._taken: list[float] = feed.taken_at.tolist()
+        self._queue = queue
+        self._fixed, self._service = queue.fixed_ns.tolist(), queue.service_ns.tolist()
+        self._hold, self._room = queue.hold_ns.tolist(), queue.room_ns.tolist()
+        self._take, self._wake = queue.take_ns.tolist(), queue.wake_ns.tolist()
+        self._taken: list[float] = queue.taken_at.tolist()
         self._before = len(self._taken)
         self._last_put: float = -inf
         self._puts = 0
-        self._is_as_recorded = producers in (None, feed.producers)
-        self._maker = feed.maker.tolist() if self._is_as_recorded else []
-        self._free = [0.0] * (producers or max(1, feed.producers))
+        self._is_as_recorded = producers in (None, queue.producers)
+        self._maker = queue.maker.tolist() if self._is_as_recorded else []
+        self._free = [0.0] * (producers or max(1, queue.producers))
         if not self._is_as_recorded and self._fixed:
             first = self._fixed[0]
-            start = (0.0 if isnan(first) else first) - feed.mean_service_ns
+            start = (0.0 if isnan(first) else first) - queue.mean_service_ns
             self._free = [start] * len(self._free)
             heapify(self._free)
         while self._puts < min(self._before, len(self._service)):
@@ -116,10 +116,10 @@ class Queue:
             ready = self._free[self._maker[number]] + service if isnan(fixed) else fixed
         else:
             # the producer that is done first makes the next one; a first batch took the usual time
-            ready = self._free[0] + (service if isnan(fixed) else self._feed.mean_service_ns)
+            ready = self._free[0] + (service if isnan(fixed) else self._queue.mean_service_ns)
         put: float = ready + self._hold[number]
-        if number >= self._feed.depth:
-            put = max(put, self._taken[number - self._feed.depth] + self._room[number])
+        if number >= self._queue.depth:
+            put = max(put, self._taken[number - self._queue.depth] + self._room[number])
         if self._is_as_recorded:
             self._free[self._maker[number]] = put
         else:
@@ -140,10 +140,10 @@ class Gets:
     last_piece: Ints
 
 
-def recorded_feed(
+def recorded_queue(
     position: int, puts: Sequence[Ints], *, depth: int, gets: Gets, taken_at: Floats
-) -> Feed:
-    """The feed of a queue whose puts were recorded.
+) -> PrefetchQueue:
+    """The queue whose puts were recorded.
 
     Args:
         position: of the rank.
@@ -169,7 +169,7 @@ def recorded_feed(
     took = np.arange(len(taken_at), len(all_taken))
     put_of_get = np.where(took < len(put), put[np.minimum(took, len(put) - 1)], -inf)
     waited = put_of_get > gets.enter
-    return Feed(
+    return PrefetchQueue(
         position=position,
         depth=depth,
         producers=len(threads),
@@ -194,10 +194,10 @@ def _usual(values: Floats, known: npt.NDArray[np.bool_]) -> Floats:
     return result
 
 
-def learned_feed(
+def learned_queue(
     position: int, *, depth: int, producers: int, gets: Gets, service_ns: float
-) -> Feed:
-    """The feed of a queue of which only the mean time from batch to batch is known.
+) -> PrefetchQueue:
+    """The queue of which only the mean time from batch to batch is known.
 
     All producers together stand in it as one chain. A batch that was waited for was put when it was
     taken. Another one takes the mean time, or less if it would not have been there when it was
@@ -217,7 +217,7 @@ def learned_feed(
             service[number] = max(0.0, done - put)
         put = done
     length = gets.leave - gets.enter
-    return Feed(
+    return PrefetchQueue(
         position=position,
         depth=depth,
         producers=producers,

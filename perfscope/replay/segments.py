@@ -21,7 +21,7 @@ from perfscope.replay.assumptions import (
     QUEUES,
     SINGLE_TIMES,
     TOO_MANY_CALLS,
-    about_feeds,
+    about_queues,
     assumptions_of,
 )
 from perfscope.replay.bootstrap import gain_interval
@@ -31,12 +31,12 @@ from perfscope.replay.charges import Charges, charges
 from perfscope.replay.coupled import Fed, coupled_lengths, is_small_enough
 from perfscope.replay.edits import apply_edits, are_times_unknown, background_end_ns, by_segment
 from perfscope.replay.extract import NotReplayableError, extract
-from perfscope.replay.feeds import feeds
 from perfscope.replay.measured import MeasuredWaits, measured_waits
 from perfscope.replay.model import Causes, Edit, Persistence, Prediction, RefusedEditError
 from perfscope.replay.network_edits import fused, network_after
 from perfscope.replay.persistence import persistence
-from perfscope.replay.producers import Feed
+from perfscope.replay.prefetch_queues import prefetch_queues
+from perfscope.replay.producers import PrefetchQueue
 from perfscope.replay.program import Floats, Ints, Program, Work, segment_lengths
 from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
@@ -194,12 +194,12 @@ class SegmentReplay:
         return float(spent.max(initial=0.0)) > CREATION_SHARE * self._focus_ns
 
     @cached_property
-    def _feeds(self) -> tuple[Feed, ...]:
+    def _queues(self) -> tuple[PrefetchQueue, ...]:
         """Input queues that can be replayed: with them, too, the unedited run is the measured."""
         assert self._program is not None
         program = self._program
-        found = feeds(self._results, program)
-        fed = [Fed(feed) for feed in found]
+        found = prefetch_queues(self._results, program)
+        fed = [Fed(queue) for queue in found]
         if not is_small_enough(program, fed):
             return ()
         again = coupled_lengths(program, program.work, program.transfer_ns, fed)
@@ -240,31 +240,31 @@ class SegmentReplay:
     def _fed(self, program: Program, edits: Sequence[Edit], work: Work) -> list[Fed]:
         """The queues of ranks whose waiting for input no edit changes."""
         producers = _producers(edits)
-        if producers and not self._feeds:
+        if producers and not self._queues:
             raise RefusedEditError(NO_PRODUCERS)
-        known = [feed for feed in self._feeds if not _is_changed(feed, program, work)]
+        known = [queue for queue in self._queues if not _is_changed(queue, program, work)]
         places = {number: place for place, number in enumerate(program.ranks)}
         # where the waiting itself is edited the queue is left alone, and so is who fills it
-        feed_of = {feed.position: feed for feed in self._feeds}
+        queue_of = {queue.position: queue for queue in self._queues}
         for number in sorted(producers):
-            feed = feed_of.get(places[number])
-            if feed is None:
+            queue = queue_of.get(places[number])
+            if queue is None:
                 raise RefusedEditError(f"nothing is known about the input queue of rank {number}")
-            if not feed.producers:
+            if not queue.producers:
                 raise RefusedEditError(
                     f"it is not known how many producers fill the input queue of rank {number}: "
                     "only queue.Queue and the DataLoader of PyTorch tell"
                 )
-        return [Fed(feed, producers.get(program.ranks[feed.position])) for feed in known]
+        return [Fed(queue, producers.get(program.ranks[queue.position])) for queue in known]
 
     def _about_queues(self, edits: Sequence[Edit], edited: _Edited) -> tuple[str, ...]:
         """What is assumed about input queues."""
         if edited.drops_queues:
             return (QUEUES,)
-        if not edits or not self._feeds:
+        if not edits or not self._queues:
             least = 0.0 if edits else INPUT_WAIT_SHARE
             return (QUEUES,) if self._input_share > least else ()
-        return about_feeds(self._feeds, len(self._results.trace.ranks))
+        return about_queues(self._queues, len(self._results.trace.ranks))
 
 
 @dataclass(frozen=True)
@@ -300,7 +300,7 @@ def _producers(edits: Sequence[Edit]) -> dict[int, int]:
     }
 
 
-def _is_changed(feed: Feed, program: Program, work: Work) -> bool:
+def _is_changed(queue: PrefetchQueue, program: Program, work: Work) -> bool:
     """Whether an edit changed the rank's waiting for input itself."""
     changed = work.ns[: len(program.work.ns)] != program.work.ns
-    return bool(np.any(changed & feed.is_get(len(changed))))
+    return bool(np.any(changed & queue.is_get(len(changed))))

@@ -139,7 +139,7 @@ def test_without_the_coupling_refill_is_mistaken_for_gain() -> None:
     true = length_of(plan) - length_of(replace(plan, evaluate_s=0.0))
     found = replayed(plan)
     blind = SegmentReplay(compute(recorded(plan), Options()))
-    blind.__dict__["_feeds"] = ()
+    blind.__dict__["_queues"] = ()
     told = blind.predict([EVALUATION])
     assert told is not None
     assert (told.gain_s - true) / (length_of(plan) - true) > 0.07  # of the predicted run
@@ -216,7 +216,7 @@ def test_the_mean_service_time_is_used_where_nothing_else_is_known() -> None:
     assert told is not None
     assert told.gain_s == pytest.approx(true, abs=0.022 * length_of(plan))
     blind = SegmentReplay(compute(recorded(plan), Options()))
-    blind.__dict__["_feeds"] = ()
+    blind.__dict__["_queues"] = ()
     unaware = blind.predict([EVALUATION])
     assert unaware is not None
     assert abs(told.gain_s - true) < 0.5 * abs(unaware.gain_s - true)

@@ -7,13 +7,13 @@ import numpy as np
 from perfscope.attribution.ledger import INDEX
 from perfscope.metrics.results import Results
 from perfscope.replay.producers import (
-    Feed,
     Gets,
+    PrefetchQueue,
     is_queue,
     learned_depth,
-    learned_feed,
+    learned_queue,
     mean_service_ns,
-    recorded_feed,
+    recorded_queue,
 )
 from perfscope.replay.program import Ints, Program
 from perfscope.schema.enums import Account, PhaseKind
@@ -26,7 +26,7 @@ MOST_WORKERS = 9999
 INPUT = INDEX[Account.INPUT_WAIT]
 
 
-def feeds(results: Results, program: Program) -> tuple[Feed, ...]:
+def prefetch_queues(results: Results, program: Program) -> tuple[PrefetchQueue, ...]:
     """The queue of each rank of which something is known."""
     if program.begin_ns is None:
         return ()
@@ -38,16 +38,16 @@ def feeds(results: Results, program: Program) -> tuple[Feed, ...]:
     for position, rank in enumerate(results.trace.ranks):
         pieces = np.arange(bounds[position], bounds[position + 1])
         pieces = pieces[program.work.account[pieces] == INPUT]
-        feed = _recorded(rank, position, program, pieces, focus.start_ns)
-        feed = feed or _learned(rank, position, program, pieces, focus.start_ns)
-        if feed is not None:
-            found.append(feed)
+        queue = _recorded(rank, position, program, pieces, focus.start_ns)
+        queue = queue or _learned(rank, position, program, pieces, focus.start_ns)
+        if queue is not None:
+            found.append(queue)
     return tuple(found)
 
 
 def _recorded(
     rank: Rank, position: int, program: Program, pieces: Ints, origin_ns: int
-) -> Feed | None:
+) -> PrefetchQueue | None:
     """From recorded puts and gets of the queue that the rank takes most from."""
     if not len(rank.queues) or not len(pieces):
         return None
@@ -65,7 +65,7 @@ def _recorded(
     if known < 1 or np.any(puts["t0"][len(earlier) : len(earlier) + known] > inside["t1"][:known]):
         return None  # some records were lost: a batch is taken before it is there
     columns = (puts["t0"] - origin_ns, puts["t1"] - origin_ns, puts["tid"].astype(np.int64))
-    return recorded_feed(
+    return recorded_queue(
         position,
         columns,
         depth=int(queue["depth"][0]),
@@ -113,7 +113,7 @@ def _pieces_of(
 
 def _learned(
     rank: Rank, position: int, program: Program, pieces: Ints, origin_ns: int
-) -> Feed | None:
+) -> PrefetchQueue | None:
     """From the batches that the rank waited for, unless it makes them itself."""
     loader = _loader(rank)
     if loader is not None and loader[0] == 0:
@@ -133,7 +133,7 @@ def _learned(
     if gets is None or service_ns is None or not is_queue(gets, service_ns):
         return None
     workers, depth = loader or (0, learned_depth(gets, service_ns))
-    return learned_feed(position, depth=depth, producers=workers, gets=gets, service_ns=service_ns)
+    return learned_queue(position, depth=depth, producers=workers, gets=gets, service_ns=service_ns)
 
 
 def _loader(rank: Rank) -> tuple[int, int] | None:
