@@ -205,11 +205,13 @@ def _healthy(
                 break
             said += f" {reason}"
         return said
+    not_made = sum(finding.status in OPEN for finding in findings)
+    rest = f" {not_made} of {len(findings)} diagnoses could not be made." if not_made else ""
+    if why_spoiled(results.damage, Need.EVERY_RANK):
+        return f"The recorded ranks alone give no finding.{rest} {how_to_be_whole(results)}"
     leading = headline(results)
     ranks = len(results.trace.ranks)
     number = "" if leading.value is None else f", {leading.label} {format_ratio(leading.value)}"
-    not_made = sum(finding.status in OPEN for finding in findings)
-    rest = f" {not_made} of {len(findings)} diagnoses could not be made." if not_made else ""
     subject = f"{ranks} {'rank' if ranks == 1 else 'ranks'}{number}"
     lost = _lost(losses)
     if _is_inefficient(results):
@@ -250,8 +252,6 @@ def _unknown_efficiency(results: Results) -> str | None:
 
 
 def _found_nothing(results: Results) -> str:
-    if why_spoiled(results.damage, Need.EVERY_RANK):
-        return "Nothing to fix was found on the recorded ranks alone"
     if any(damage.id == "endings" for damage in results.damage):
         return "Up to that point nothing to fix was found"
     return "Nothing to fix was found"

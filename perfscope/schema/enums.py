@@ -243,7 +243,7 @@ class LossKind(Named):
     TRANSFER = "transfer", "Transfer", "In a call after everybody had come."
     COMMUNICATION = (
         "communication",
-        "Communication, not told apart",
+        "Communication, waiting or transfer",
         "In calls whose partners are not known, so that waiting and transfer are one.",
     )
     OTHER_WORK = (

@@ -158,7 +158,9 @@ def _takeaway(found: Collectives) -> str:
     first = next(iter(found.late_arrivals), None)
     if first is None or first.waiting_s < LEAST_SHARE * waiting_s:
         transfer = seconds(sum(found.transfer_s_by_rank))
-        return f"{seconds(waiting_s)} of waiting and {transfer} of transfer, of all ranks"
+        other_s = sum(found.other_s_by_rank)
+        rest = f", {seconds(other_s)} of either" if other_s > 0 else ""
+        return f"{seconds(waiting_s)} of waiting, {transfer} of transfer{rest}, of all ranks"
     waited = (
         f"In collectives, the others waited longest for rank {first.rank}: "
         f"{seconds(first.waiting_s)} in all"

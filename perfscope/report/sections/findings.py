@@ -24,6 +24,8 @@ FOLDED_TITLES = {
 }
 """What is said of the findings that the page folds, by their status."""
 
+UNMADE = {Status.NOT_MEASURED, Status.NOT_APPLICABLE, Status.ERROR}
+
 MOST_PLACES = 8
 ANCHOR = re.compile("[a-z][a-z0-9_]*")
 MOST_LINES = 40
@@ -179,6 +181,7 @@ def all_findings(rows: Sequence[Outcome], of: Wholes) -> Context:
         "titles": {row.id: row.title or row.id for row in rows},
         "anchors": {row.id: _anchor(row, n) for n, row in enumerate(rows)},
         "count": len(found),
+        "unmade": sum(status in UNMADE for status, _ in found),
     }
 
 

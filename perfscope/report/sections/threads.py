@@ -100,7 +100,11 @@ def _takeaway(nodes: Sequence[ThreadsOfNode]) -> str:
     if not loads:
         return ""
     _, runnable, cpus = max(loads)
-    return f"Busiest node: {decimal(runnable)} runnable threads on {decimal(cpus)} CPUs"
+    threads, on = decimal(runnable), decimal(cpus)
+    return (
+        f"Busiest node: {threads} runnable {'thread' if threads == '1' else 'threads'} on {on} "
+        f"{'CPU' if on == '1' else 'CPUs'}"
+    )
 
 
 SECTION = Section("threads", "Threads and CPU", "threads.html", _context, is_folded=True)
