@@ -240,8 +240,7 @@ def _rank(
         ),
         metadata={"frameworks": {"torch": {}} if is_of_torch(contents) else {}},
     )
-    rank.steps = host.steps
-    rank.phases = host.phases
+    rank.steps, rank.phases = host.steps, host.phases
     rank.phases["name"] = labels[rank.phases["name"]]
     rank.phases["tid"] = tid
     rank.operations = _operations(contents, host, groups, tid)
