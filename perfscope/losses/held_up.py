@@ -1,4 +1,4 @@
-"""Training work in which a rank was ready to work and could not: by CPUs, lock or page faults."""
+"""Training work that takes longer than it need: by CPUs, a slowed GPU, lock or page faults."""
 
 from collections.abc import Iterator
 
@@ -15,12 +15,13 @@ from perfscope.schema.enums import LossKind
 
 Ints = npt.NDArray[np.int64]
 
-Seconds = tuple[float, float, float, float]
+Seconds = tuple[float, ...]
 """By what a rank was held up, in the order of `HELD_UP`."""
 
 HELD_UP = (
     LossKind.THROTTLED,
     LossKind.CPU_WAIT,
+    LossKind.SLOWED_GPU,
     LossKind.INTERPRETER_LOCK,
     LossKind.PAGE_FAULTS,
 )
@@ -35,8 +36,20 @@ def held_up_s(results: Results) -> list[Seconds]:
     queued = {one.rank: _without_cpu_s(one, length_s) for one in results.resources.cpu_waits}
     locked = {one.rank: one.waited_s for one in results.lock_waits}
     faults = {one.rank: one.fault_s for one in results.fault_times if one.least_s > 0}
-    numbers = [rank.number for rank in results.trace.ranks]
-    return [(*queued.get(n, (0.0, 0.0)), locked.get(n, 0.0), faults.get(n, 0.0)) for n in numbers]
+    return [
+        (
+            *queued.get(rank.number, (0.0, 0.0)),
+            _slowed_s(results, rank.number),
+            locked.get(rank.number, 0.0),
+            faults.get(rank.number, 0.0),
+        )
+        for rank in results.trace.ranks
+    ]
+
+
+def _slowed_s(results: Results, rank: int) -> float:
+    """What a rank's GPUs worked longer for heat or power; of several, which work at a time, one."""
+    return max((use.slowed_s for use in results.gpus.used if rank in use.ranks), default=0.0)
 
 
 def _without_cpu_s(waits: CpuWait, length_s: float) -> tuple[float, float]:
@@ -54,8 +67,8 @@ def held_up(
     """Nanoseconds of a rank's training work in which it was held up, by what.
 
     They exclude each other: without a CPU a thread runs nothing, a thread that waits for the
-    lock wants no CPU, and one that has a page fault runs in the kernel. They are known of all work
-    between calls; training work has its part of them.
+    lock wants no CPU, one that has a page fault runs in the kernel, and for a GPU its host waits.
+    They are known of all work between calls; training work has its part of them.
 
     Args:
         results: the run.

@@ -261,6 +261,11 @@ class LossKind(Named):
         "CPU limit",
         "In training work: ready to run, and the CPU limit of the control group withheld the CPU.",
     )
+    SLOWED_GPU = (
+        "slowed_gpu",
+        "Slowed GPU",
+        "In training work: the GPU had a lower clock than usual, for heat or a power brake.",
+    )
     INTERPRETER_LOCK = (
         "interpreter_lock",
         "Waiting for the interpreter lock",

@@ -27,7 +27,7 @@ class LossEntry:
     Attributes:
         kind: `waiting` is for training work of others, `communication` not told apart, `other_work`
             no training, `outside` before and after the focus; `throttled` (a CPU limit),
-            `cpu_wait`, `interpreter_lock` and `page_faults` held training work up.
+            `cpu_wait`, `slowed_gpu`, `interpreter_lock`, `page_faults` held training work up.
         ns, own_ns, waiting_ns: rank-nanoseconds lost to it: spent on it, and spent by others who
             waited for it, directly and through a third.
         ranks, ranks_left_out: who did it, those that cost most first, and how many more there are.

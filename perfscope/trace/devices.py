@@ -96,6 +96,11 @@ class Throttling(IntFlag):
     DISPLAY_CLOCKS = 0x100
 
 
+HEAT = Throttling.SOFTWARE_THERMAL | Throttling.HARDWARE_THERMAL
+POWER = Throttling.POWER_BRAKE | Throttling.HARDWARE_SLOWDOWN
+FAULTS = HEAT | POWER
+"""A GPU at its own power limit (POWER_CAP) works as it is built to: no fault."""
+
 REASONS_UNKNOWN = 1 << 62
 """Instead of Throttling bits: the driver does not tell them."""
 

@@ -8,6 +8,7 @@ from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.segments import SegmentReplay
 from perfscope.schema.enums import Activity, LossKind, LossPattern, PhaseKind
+from perfscope.trace.devices import Gpu, Throttling
 from perfscope.trace.model import Trace
 from tests.support.trace_builder import TraceBuilder
 
@@ -160,3 +161,26 @@ def test_waiting_for_the_interpreter_lock_is_no_training_work(ran: float) -> Non
     assert free.training_ns - held.training_ns == entry.own_ns
     assert isinstance(entry.saving, Saving)
     assert entry.saving.seconds == pytest.approx(0.0, abs=1e-6), "rank 0 works as long without it"
+
+
+def test_a_gpu_that_heat_slows_down_is_a_loss() -> None:
+    """From second 6 on, of 0.9 s in each second a third: 900 of 1,350 MHz."""
+    builder = TraceBuilder(2, end_s=12.0).set(
+        gpus=[Gpu("node0", f"GPU-{n}", n, "A GPU", sm_mhz=1980.0) for n in (0, 1)]
+    )
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(11.0)
+        for step in range(STEPS):
+            at = 1.0 + step
+            rank.phase(PhaseKind.TRAIN, at, at + 0.8)
+            rank.op("MPI_Allreduce", at + 0.8, at + 1.0, comm=0, seq=step)
+        for second in range(1, 12):
+            is_hot = number == 1 and second >= 6
+            hot = {"sm_mhz": 900.0, "throttling": int(Throttling.HARDWARE_THERMAL)}
+            values = hot if is_hot else {"sm_mhz": 1350.0}
+            rank.gpu_sample(second, number, busy=0.9, **values)
+            rank.gpu_process(second, number, 1000 + number)
+    found = account_of(builder.build())
+    (entry,) = of_kind(found, LossKind.SLOWED_GPU)
+    assert entry.ranks == (1,)
+    assert entry.own_ns == pytest.approx(0.3e9 * 4, rel=1e-6)

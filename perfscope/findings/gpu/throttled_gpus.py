@@ -8,14 +8,11 @@ from perfscope.findings.facts.gpu_facts import has_gpus, named, not_sampled
 from perfscope.metrics.devices.gpus import GpuUse
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
-from perfscope.trace.devices import Throttling
+from perfscope.trace.devices import HEAT, POWER, Throttling
 from perfscope.units import format_share
 
 THROTTLED_WARN = 0.1  # of the busy samples, slowed for heat or for power that is not there
 THROTTLED_FAIL = 0.5
-_HEAT = (Throttling.SOFTWARE_THERMAL, Throttling.HARDWARE_THERMAL)
-_POWER = (Throttling.POWER_BRAKE, Throttling.HARDWARE_SLOWDOWN)
-"""A GPU at its own power limit (POWER_CAP) works as it is built to: no fault."""
 MOST_GPUS = 4
 
 
@@ -39,8 +36,8 @@ def judge(run: Facts) -> Outcome:
             f"At most {format_share(share)} of a GPU's busy samples were slowed by heat or power.",
             Confidence.MEDIUM,
         )
-    heat = _share(worst, _HEAT)
-    cause = "heat" if heat >= _share(worst, _POWER) else "a power brake"
+    heat = _share(worst, HEAT)
+    cause = "heat" if heat >= _share(worst, POWER) else "a power brake"
     return Finding(
         status=Status.FAIL if share >= THROTTLED_FAIL else Status.WARN,
         title=f"{named(worst)} is slowed down by {cause} {format_share(share)} of its busy time",
@@ -61,11 +58,11 @@ def judge(run: Facts) -> Outcome:
 
 def slowed(use: GpuUse) -> float:
     """Share of the busy samples with a reason that is a fault; reasons may come together."""
-    return max(_share(use, _HEAT), _share(use, _POWER))
+    return max(_share(use, HEAT), _share(use, POWER))
 
 
-def _share(use: GpuUse, reasons: tuple[Throttling, ...]) -> float:
-    return max((use.throttled.get(reason, 0.0) for reason in reasons), default=0.0)
+def _share(use: GpuUse, reasons: Throttling) -> float:
+    return max((share for reason, share in use.throttled.items() if reason & reasons), default=0.0)
 
 
 def _clocks(use: GpuUse) -> str:

@@ -9,7 +9,7 @@ from perfscope.attribution.preparation import Prepared
 from perfscope.metrics.devices.gpu_users import Source, may_use, unknown, users
 from perfscope.schema.common import Series
 from perfscope.structures import dataclass
-from perfscope.trace.devices import REASONS_UNKNOWN, Gpu, Throttling
+from perfscope.trace.devices import FAULTS, REASONS_UNKNOWN, Gpu, Throttling
 from perfscope.trace.model import Table, Trace
 
 MAX_POINTS = 300
@@ -35,6 +35,7 @@ class GpuUse:
         power_w: mean.
         celsius: highest.
         throttled: share of the busy samples with each reason to clock lower.
+        slowed_s: by how much longer it worked for heat or a power brake than at its usual clock.
         judged_samples: busy ones in which the driver told these reasons.
         may_be_used: whether a rank of its node may use it.
         series: busy, memory_bytes, power_w and sm_mhz over time.
@@ -54,6 +55,7 @@ class GpuUse:
     power_w: float | None
     celsius: float | None
     throttled: Mapping[Throttling, float]
+    slowed_s: float
     judged_samples: int
     may_be_used: bool
     series: Mapping[str, Series]
@@ -148,6 +150,7 @@ def _use(
         power_w=_mean(rows["power_w"]),
         celsius=_most(rows["celsius"]),
         throttled=_throttled(judged),
+        slowed_s=_slowed_s(rows, gpu.sm_mhz),
         judged_samples=len(judged),
         may_be_used=may_be_used,
         series={
@@ -187,6 +190,22 @@ def _throttled(rows: Table) -> dict[Throttling, float]:
         for reason in Throttling
     }
     return {reason: share for reason, share in shares.items() if share > 0}
+
+
+def _slowed_s(rows: Table, most_mhz: float | None) -> float:
+    """Seconds of work beyond what it had taken at the clock of samples that nothing slows down.
+
+    Where there are none, at the highest clock of the GPU. A sample stands for the time until the
+    next one.
+    """
+    busy = np.nan_to_num(rows["busy"][:-1].astype(np.float64))
+    clock, reasons = rows["sm_mhz"][:-1].astype(np.float64), rows["throttling"][:-1]
+    known = (busy > 0) & (clock > 0) & (reasons != REASONS_UNKNOWN)
+    slowed = known & ((reasons & int(FAULTS)) != 0)
+    free = known & ~slowed
+    usual = float(np.median(clock[free])) if free.any() else most_mhz or 0.0
+    worked_s = busy[slowed] * np.diff(rows["t"])[slowed] / NS_PER_S
+    return float((worked_s * np.maximum(0.0, 1.0 - clock[slowed] / max(usual, 1.0))).sum())
 
 
 def _memory_by_rank(prepared: Prepared, number: int, ranks: Mapping[int, Source]) -> dict[int, int]:

@@ -16,8 +16,10 @@ SAMPLES = 8
 def cpu_work_s(results: Results) -> Floats | None:
     """Seconds by stretch and rank, shape (stretches, ranks): work less the waiting for a CPU.
 
-    Stretches are equally long; between two samples the waiting is dealt out evenly. None where a
-    rank was not sampled often enough.
+    Of it no more than the clock of the thread ran, which a thread that sleeps, reads a file or is
+    not let run by the host of its virtual machine leaves standing. Stretches are equally long;
+    between two samples the waiting is dealt out evenly. None where a rank was not sampled often
+    enough.
     """
     ranks, focus = results.trace.ranks, results.focus
     inside = [_in_focus(rank.main_samples["t"], focus.start_ns, focus.end_ns) for rank in ranks]
@@ -33,7 +35,8 @@ def cpu_work_s(results: Results) -> Floats | None:
         worked, length = np.diff(np.interp(times, timeline.boundaries, spent)), np.diff(times)
         share = np.divide(worked, length, out=np.zeros(len(length)), where=length > 0)
         waited = np.minimum(np.diff(rank.main_samples["queue_delay_ns"]) * share, worked)
-        cpu = np.concatenate([[0.0], np.cumsum(worked - waited)])
+        ran = np.minimum(worked - waited, np.diff(rank.main_samples["cpu_ns"]))
+        cpu = np.concatenate([[0.0], np.cumsum(ran)])
         columns.append(np.diff(np.interp(edges, times, cpu)))
     return np.stack(columns, axis=1) * 1e-9
 
