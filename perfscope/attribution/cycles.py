@@ -3,13 +3,12 @@
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.judging import MAIN
 from perfscope.matching.pool import Bools, dense
 
 MIN_PERIODS = 5
 """Fewer repetitions are no pattern."""
 
-FREQUENT_SHARE = 0.5
-"""The step's mark occurs at least half as often as the most frequent run of collectives."""
 
 BETWEEN_SHARE = 0.2
 """Equal calls in a row are steps if the work between them has this share of that before them."""
@@ -82,7 +81,7 @@ def heaviest_marks(token: Ints, sent: Ints, work: Ints) -> Ints:
     counts = np.bincount(run)
     carried = np.zeros(len(counts), np.int64)
     carried[run] = sent[ends] * lengths
-    frequent = counts >= max(MIN_PERIODS, FREQUENT_SHARE * counts.max())
+    frequent = counts >= max(MIN_PERIODS, MAIN * counts.max())
     if not np.any(frequent) or by_chance(token):
         return NONE
     marked = run == int(np.argmax(np.where(frequent, carried, -1)))

@@ -9,6 +9,7 @@ from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.stack_rules import NATIVE_FILES
 from perfscope.attribution.timeline import Timeline
+from perfscope.judging import MAIN
 from perfscope.schema.enums import Account, Activity
 from perfscope.trace.model import Rank, Trace
 
@@ -29,11 +30,6 @@ TRAINING_ACTIVITIES = frozenset(
     {Activity.NUMERIC, Activity.COMMUNICATION, Activity.DEVICE_WAIT, Activity.UNKNOWN}
 )
 
-STANDS_IN = 0.5
-"""Of training work: a program that sleeps longer simulates its work, and sleeping is that work.
-
-One that waits longer for its own workers has its work done by them.
-"""
 
 IS_TRAINING = np.isin(np.arange(len(INDEX)), [INDEX[account] for account in TRAINING_ACCOUNTS])
 """Which indices of accounts are training work."""
@@ -49,11 +45,12 @@ def not_training(trace: Trace, timelines: Sequence[Timeline]) -> Ints:
     if not any(frame.file in NATIVE_FILES for frame in trace.frames):
         # what a line of the user's had called is not recorded: it may all be numeric work
         training.add(Activity.INTERPRETER)
+    # who sleeps most of the time simulates its work; who waits for its own workers has it done
     spent = _spent(activity, timelines)
-    if spent[ACTIVITIES.index(Activity.SLEEP)] > STANDS_IN * spent.sum():
+    if spent[ACTIVITIES.index(Activity.SLEEP)] > MAIN * spent.sum():
         training.add(Activity.SLEEP)
     waited = int(spent[ACTIVITIES.index(Activity.LOCK)])
-    if waited > STANDS_IN * spent.sum() and _has_workers(trace):
+    if waited > MAIN * spent.sum() and _has_workers(trace):
         training.add(Activity.LOCK)
     is_training = np.isin(activity, [ACTIVITIES.index(one) for one in training])
     return np.where(is_training | _in_numeric_functions(trace, activity), -1, activity)

@@ -17,6 +17,7 @@ from perfscope.attribution.cycles import (
 )
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.stack_rules import is_user_file
+from perfscope.judging import FEWEST_SAMPLES
 from perfscope.matching.intervals import Times
 from perfscope.matching.pool import dense
 from perfscope.structures import dataclass
@@ -32,8 +33,6 @@ NEARLY = 0.1
 LEAST_SHARE = 0.25
 """Of the window: what repeats for less of it is not what the program does."""
 
-STEP_SAMPLES = 3
-"""Samples in a period, at the median: of shorter ones some are not seen at all."""
 
 _MESSAGES = codes_mask(
     [
@@ -138,7 +137,7 @@ def _turns(trace: Trace, rank: Rank, focus: Focus, user: np.ndarray) -> Ints:
     """When the turns of the loop ended that is a rank's step, as far as samples show it."""
     rows = rank.stacks[(rank.stacks["tid"] == rank.main_tid) & (rank.stacks["stack"] >= 0)]
     rows = rows[(rows["t"] >= focus.start_ns) & (rows["t"] <= focus.end_ns)]
-    if len(rows) < STEP_SAMPLES * MIN_PERIODS:
+    if len(rows) < FEWEST_SAMPLES * MIN_PERIODS:
         return NONE
     times = rows["t"].astype(np.int64)
     stacks = [trace.stacks[index] for index in rows["stack"].tolist()]
@@ -175,4 +174,4 @@ def _is_seen(at: Ints, ends: Ints) -> bool:
     """Whether turns are long enough for the samples, and alike."""
     if len(at) <= MIN_PERIODS:
         return False
-    return bool(np.median(np.diff(at)) >= STEP_SAMPLES) and is_steady(np.diff(ends))
+    return bool(np.median(np.diff(at)) >= FEWEST_SAMPLES) and is_steady(np.diff(ends))

@@ -5,17 +5,12 @@ import numpy.typing as npt
 
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.stack_rules import is_user_file
+from perfscope.judging import ALONE, MAIN
 from perfscope.matching.intervals import Times
 from perfscope.trace.model import Frame, Rank, Trace
 
 Weights = npt.NDArray[np.float64]
 """Samples by stack of the trace."""
-
-ALONE = 0.8
-"""Of a function's samples: what it does nearly always, it does alone. Some fall beside an end."""
-
-MOSTLY = 0.5
-"""Of the samples looked for: a function with fewer of them does not stand for it."""
 
 
 def samples_by_stack(
@@ -62,7 +57,7 @@ def outermost_own(
                 sums[:, function] += wanted[stack], allowed[stack], total[stack]
                 if wanted[stack]:
                     depth[function] = min(depth[function], level)
-    own = (sums[1] >= ALONE * sums[2]) & (sums[0] > 0) & (sums[0] >= MOSTLY * wanted.sum())
+    own = (sums[1] >= ALONE * sums[2]) & (sums[0] > 0) & (sums[0] >= MAIN * wanted.sum())
     if not np.any(own):
         return None
     candidates = np.flatnonzero(own)

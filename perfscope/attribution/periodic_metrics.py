@@ -12,17 +12,13 @@ import numpy.typing as npt
 from perfscope.attribution.focus import focus_of_analysis
 from perfscope.attribution.patterns import find_periods
 from perfscope.attribution.stack_rules import Function, computes_figure
+from perfscope.judging import ALONE, FEWEST_SAMPLES
 from perfscope.matching.waits import Waits
 from perfscope.trace.model import Rank, Trace
-
-STEP_SAMPLES = 3
-"""Samples in one step, on average: of what takes so long each single time is seen."""
 
 RARE_SHARE = 0.25
 """Of the steps that were sampled: what is done in more of them may belong to the step."""
 
-ALONE_SHARE = 0.8
-"""Of the samples, on one rank."""
 
 NONE = -1
 
@@ -53,9 +49,9 @@ def rare_figures(trace: Trace, ends: Sequence[Ints]) -> frozenset[Function]:
         both = np.unique(np.stack([found[is_figure], step[is_figure]]), axis=1)
         steps += np.bincount(both[0], minlength=len(names))
     total = samples.sum(axis=0)
-    is_rare = (steps > 0) & (total >= STEP_SAMPLES * steps) & (steps <= RARE_SHARE * seen)
+    is_rare = (steps > 0) & (total >= FEWEST_SAMPLES * steps) & (steps <= RARE_SHARE * seen)
     if len(trace.ranks) > 1:  # what one rank does alone is told by that
-        is_rare &= samples.max(axis=0) < ALONE_SHARE * total
+        is_rare &= samples.max(axis=0) < ALONE * total
     return frozenset(name for name, rare in zip(names, is_rare, strict=True) if rare)
 
 

@@ -20,6 +20,7 @@ from perfscope.attribution.stack_rules import (
     is_user_file,
     most_seen_line,
 )
+from perfscope.judging import FEWEST_SAMPLES
 from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Trace
@@ -34,8 +35,6 @@ LEAST_EVERY = 4
 LITTLE = 0.1
 """Of the bytes that a step exchanges: what has more added up over the ranks trains by that."""
 
-STEP_SAMPLES = 3
-"""Samples of one occurrence, on average: what takes so long is seen each time."""
 
 LEAST_SPAN = 0.4
 """Of the steps, from the first occurrence to the last: what is done for a while is no rhythm."""
@@ -242,7 +241,7 @@ def _by_function(
 
 def _recurs(steps: Ints, counts: Ints, known: int, exchange: _Exchange) -> bool:
     """Whether a function comes back after about as many steps, for long each time."""
-    if len(steps) < LEAST_TIMES or counts.sum() < STEP_SAMPLES * len(steps):
+    if len(steps) < LEAST_TIMES or counts.sum() < FEWEST_SAMPLES * len(steps):
         return False
     apart = np.diff(steps)
     if steps[-1] - steps[0] < LEAST_SPAN * known or not is_steady(apart):

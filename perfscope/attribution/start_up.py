@@ -9,6 +9,7 @@ import numpy.typing as npt
 from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import TRAINING_KINDS, Timeline
+from perfscope.judging import MAIN
 from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank
@@ -20,8 +21,6 @@ WHOLE_LIFE = ("communication_lifetime", "whole_trace")
 FEWEST_MEETINGS = 5
 """Where nothing tells when training begins: a run that meets less often is one piece of work."""
 
-MOST_SHARE = 0.5
-"""The same for what passes before the first meeting, of the focus."""
 
 WAITING = [INDEX[Account.INPUT_WAIT], INDEX[Account.DEVICE_WAIT]]
 _INIT = codes_mask([OperationClass.INIT])
@@ -160,7 +159,7 @@ def _until(prepared: Prepared) -> tuple[int, ...]:
     if len(meetings) < FEWEST_MEETINGS:
         return nothing
     first = meetings[np.argmin(meetings.max(axis=1))]
-    if int(first.max()) - focus.start_ns > MOST_SHARE * focus.length_ns:
+    if int(first.max()) - focus.start_ns > MAIN * focus.length_ns:
         return nothing
     return tuple(max(int(moment), focus.start_ns) for moment in first)
 

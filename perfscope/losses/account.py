@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.ledger import INDEX
+from perfscope.judging import MAIN
 from perfscope.losses.cause import OUTSIDE, UNEXPLAINED, LossCause
 from perfscope.losses.entry import Entry, LossAccount
 from perfscope.losses.held_up import HELD_UP, without
@@ -39,12 +40,6 @@ SMALL = 0.002
 
 TAKES_PART = 0.1
 """Of what the rank causes that causes most: one that causes less is not named."""
-
-IN_TURN = 0.5
-"""Of the waiting for ranks, the part in steps of their own, from which on it is no chance."""
-
-BY_QUEUE = 0.5
-"""Of the waiting for ranks: what they had no CPU in, from which on that is its pattern."""
 
 
 def loss_account(results: Results, replay: Replay) -> LossAccount:
@@ -132,10 +127,10 @@ class _Making:
     def _pattern(
         self, kind: LossKind, table: Floats, queued: tuple[float, float] | None
     ) -> LossPattern | None:
-        if kind is LossKind.WAITING and in_turn(table) >= IN_TURN:
+        if kind is LossKind.WAITING and in_turn(table) >= MAIN:
             return LossPattern.ALTERNATING
         found = pattern_of(table, self._turns)
-        is_of_system = found is not None and queued is not None and queued[0] >= BY_QUEUE
+        is_of_system = found is not None and queued is not None and queued[0] >= MAIN
         return LossPattern.SYSTEM if is_of_system else found
 
     def _queued(self, cause: LossCause, table: Floats | None) -> tuple[float, float] | None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from perfscope.judging import SURE
 from perfscope.losses.cause import UNEXPLAINED
 from perfscope.losses.entry import Entry, NoSaving, Saving
 from perfscope.losses.turns import Turns
@@ -18,8 +19,6 @@ from perfscope.schema.enums import Basis, LossKind, LossPattern
 from perfscope.trace.operations import code_of
 
 NS = 1e-9
-SURE = 1.96
-"""Standard errors on each side of an interval of 95 %."""
 
 PASSING = (LossPattern.WINDOW, LossPattern.BURSTS, LossPattern.ONCE)
 """Patterns of what slows a rank down for a time: without it, it is as fast as the others."""

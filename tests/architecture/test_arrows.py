@@ -16,6 +16,7 @@ COMMON = {
     "errors",
     "files",
     "foreign",
+    "judging",
     "output",
     "progress",
     "parallel",

@@ -18,6 +18,7 @@ from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measure
 from perfscope.findings.core.gain import NS, bound_s, predicted_gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.serial_work import PROGRESS, own_seconds
+from perfscope.judging import ALONE, MAIN
 from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
@@ -27,7 +28,6 @@ from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
 from perfscope.units import format_seconds
 
-OUTPUT_SHARE = 0.05  # of the run: what progress output may take
 EVALUATION_SHARE = 0.10  # the same of evaluation, which tells whether the training is any good
 VALIDATION_SHARE = 0.20  # of evaluation once an epoch: what a fifth of the data held back costs
 PASSED = "Evaluation and progress output cost little"
@@ -102,7 +102,7 @@ def _habits(results: Results) -> list[_Habit]:
         if not (is_output or is_like or (phase.kind in EVALUATES and is_training)):
             continue
         work = own_seconds(phase)
-        alone = max(work) >= thresholds.SERIAL_SHARE * sum(work)
+        alone = max(work) >= ALONE * sum(work)
         if not sum(work) or (ranks > 1 and alone):
             continue  # one rank does it while the others wait: another diagnosis
         times = round(phase.count / max(1, len(phase.entering_ranks)))
@@ -129,7 +129,7 @@ def _may_share(results: Results, phase: PhaseResult, times: int) -> float:
     """
     figures = [frame for frame in phase.where if computes_figure(frame)]
     if phase.id == PROGRESS and not figures:
-        return OUTPUT_SHARE
+        return thresholds.FAIL_SHARE_UPPER_BOUND
     epochs = max((_epochs(rank, results.focus) for rank in results.trace.ranks), default=0)
     is_usual = epochs > 0 and times <= epochs + 1  # and once more at the end
     return VALIDATION_SHARE if is_usual else EVALUATION_SHARE
@@ -158,7 +158,7 @@ def _is_part_of_steps(results: Results, phase: PhaseResult, times: int) -> bool:
     if phase.kind is not PhaseKind.PREDICT:
         return False
     steps = results.steps.count if results.steps.source in {"framework", "marker"} else 0
-    return times > thresholds.OCCASIONAL_SHARE * steps
+    return times > MAIN * steps
 
 
 def _nothing(results: Results) -> Outcome:
@@ -176,7 +176,7 @@ def _rarer(results: Results, habit: _Habit) -> int:
     for every in RARER:
         left_s = habit.seconds / every
         rest_s = results.focus.length_ns * NS - habit.seconds + left_s
-        if every >= habit.times or left_s <= OUTPUT_SHARE * rest_s:
+        if every >= habit.times or left_s <= thresholds.FAIL_SHARE_UPPER_BOUND * rest_s:
             return min(every, habit.times)
     return min(RARER[-1], habit.times)
 
@@ -273,10 +273,11 @@ DIAGNOSIS = Diagnosis(
     evidence="times, seconds each, function and line",
     priced_by=(
         f"replay with every k-th time only: the smallest k of {', '.join(map(str, RARER))} "
-        f"that leaves at most {100 * OUTPUT_SHARE:g} % of the rest"
+        f"that leaves at most {100 * thresholds.FAIL_SHARE_UPPER_BOUND:g} % of the rest"
     ),
     counts_from=(
-        f"twice, and progress output of more than {100 * OUTPUT_SHARE:g} % of the run, "
+        "twice, and progress output of more than "
+        f"{100 * thresholds.FAIL_SHARE_UPPER_BOUND:g} % of the run, "
         f"evaluation of more than {100 * EVALUATION_SHARE:g} % ({100 * VALIDATION_SHARE:g} % "
         "where it comes once an epoch, and once more at the end), of sampled phases less the "
         "standard error of n samples (n^-1/2); evaluation in a program that never trains and "

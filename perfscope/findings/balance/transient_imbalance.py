@@ -3,11 +3,11 @@
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, passed
+from perfscope.findings.core.thresholds import FAIL_SHARE_UPPER_BOUND
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import Pattern
 from perfscope.findings.facts.imbalance_judgment import (
     REFERENCES,
-    SPREAD_SHARE,
     SPREAD_WARN_SHARE,
     Judgment,
     unable,
@@ -131,7 +131,7 @@ DIAGNOSIS = Diagnosis(
         f"{thresholds.PERSISTENT:g} and two standard errors), nothing is claimed"
     ),
     counts_from=(
-        f"these are reported (info) from {100 * SPREAD_SHARE:g} % on and warned of from "
+        f"these are reported (info) from {100 * FAIL_SHARE_UPPER_BOUND:g} % on and warned of from "
         f"{100 * SPREAD_WARN_SHARE:g} % on"
     ),
     rank=60,

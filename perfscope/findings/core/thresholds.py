@@ -9,16 +9,13 @@ FAIL_SHARE_UPPER_BOUND = 0.05  # the same where only an upper bound of the gain 
 CHANCE_S = 0.2  # given back: in a recording of seconds, a bad moment of the machine costs as much,
 CHANCE_SHARE = 0.1  # unless it is so much of the recording
 
-SERIAL_SHARE = 0.8  # of all ranks' time in a phase or function, on one rank: it works alone there
 SERIAL_LEAST_SHARE = 0.005  # of the focus of analysis, below which such work is not looked at
-OCCASIONAL_SHARE = 0.5  # of the steps: unlabeled work in more of them is imbalance
 
 SINGLE_LEAST_S = 1.0  # given back: what happened once and cost less, and less than CHANCE_SHARE,
 # is told, not warned of
 PERSISTENT = 0.25  # autocorrelation of being late from step to step: it lasts for several steps
 # (a virtual machine without a fault: 0.4 to 0.65)
 
-INPUT_LEAST_SHARE = 0.03  # of the focus: what getting a batch that is ready may take
 
 OVERSUBSCRIBED_WARN = 1.2  # runnable threads per CPU
 OVERSUBSCRIBED_LEAST_SAMPLES = 20  # of all ranks of a node: fewer are the start of a run

@@ -8,13 +8,13 @@ from perfscope.findings.core.finding import Evidence, Finding, not_measured, pas
 from perfscope.findings.core.sweep_command import doubled, sweep_command
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.thread_pools import INTEROP, Pool, busiest_rank, holders, pools
+from perfscope.judging import MAIN
 from perfscope.metrics.host.resources import NodeThreads, busy_cpus, queue_share
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.model import Rank
 from perfscope.units import format_share
 
-IDLE_CPUS_SHARE = 0.5  # of the CPUs allowed to the ranks of a node, idle: worth a word
 WAITING = "No CPU is idle for the ranks: they wait for CPUs"
 
 
@@ -29,7 +29,7 @@ def judge(run: Facts) -> Outcome:
     if _waits(results, node):
         text = f"The ranks of {node.host} wait for CPUs: what they do not use is not theirs."
         return Finding(Status.PASS, WAITING, text)
-    if share < IDLE_CPUS_SHARE:
+    if share < MAIN:
         return passed(f"{format_share(1.0 - share)} of the CPUs of {node.host} are busy.")
     return Finding(
         status=Status.INFO,
@@ -112,7 +112,7 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     passed="The ranks use the CPUs that they may use",
     evidence="CPU time, masks",
-    counts_from=f"{100 * IDLE_CPUS_SHARE:g} % of the CPUs idle is reported (info)",
+    counts_from=f"{100 * MAIN:g} % of the CPUs idle is reported (info)",
     rank=240,
     references=(
         "OpenMP, OMP_NUM_THREADS: https://www.openmp.org/spec-html/5.2/openmpse62.html",

@@ -12,7 +12,6 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_ratio, format_seconds, format_share
 
-IDLE_THREADS_WARN = 0.05  # of the time that ranks are outside MPI, in which threads do not compute
 IDLE_THREADS_FAIL = 0.2
 ACTIONS = (
     (
@@ -75,7 +74,7 @@ def _efficiency_of_ranks(results: Results, work: ThreadWork) -> float:
 
 
 def _status(lost: float, share: float) -> Status:
-    if lost < IDLE_THREADS_WARN or share < thresholds.WARN_SHARE:
+    if lost < thresholds.FAIL_SHARE_UPPER_BOUND or share < thresholds.WARN_SHARE:
         return Status.PASS
     return Status.FAIL if lost >= IDLE_THREADS_FAIL else Status.WARN
 
@@ -125,7 +124,7 @@ DIAGNOSIS = Diagnosis(
         "the run less the longest of the ranks' work spread evenly over its threads: an upper bound"
     ),
     counts_from=(
-        f"{100 * IDLE_THREADS_WARN:g} % of the time outside MPI warns, "
+        f"{100 * thresholds.FAIL_SHARE_UPPER_BOUND:g} % of the time outside MPI warns, "
         f"{100 * IDLE_THREADS_FAIL:g} % fails"
     ),
     rank=230,

@@ -74,7 +74,7 @@ def other_cause(
     taken_ns = counts["ready_ns"] + counts["late_ns"]
     if counts["asked"] >= BATCHES_LEAST and taken_ns > 0:
         late_s = gain_s * counts["late_ns"] / taken_ns
-        least_s = thresholds.INPUT_LEAST_SHARE * results.focus.length_ns * NS
+        least_s = thresholds.FAIL_SHARE * results.focus.length_ns * NS
         if late_s >= least_s:
             return None
         return READY if waited_longer(results, rank.number, gain_s) else TAKEN_OVER

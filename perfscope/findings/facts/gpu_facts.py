@@ -11,6 +11,10 @@ FRAMEWORKS = {"torch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}
 
 WORKED = 0.02
 """Of the time with a kernel, from which on a GPU was used by somebody."""
+
+MOST_GPUS = 4
+"""That are shown one by one."""
+
 WHAT_TELLS = (
     "Set CUDA_VISIBLE_DEVICES to one GPU for each rank, or let containers see the processes of "
     "the node (--pid=host)."

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.facts.tracing import Traced, traced_often
+from perfscope.judging import MAIN
 from perfscope.metrics.host.framework_calls import FrameworkCalls
 from perfscope.metrics.host.memory_growth import MemoryGrowth
 from perfscope.metrics.host.memory_kinds import MemoryKind
@@ -15,7 +16,6 @@ from perfscope.units import format_bytes
 
 KEPT_FAIL_BYTES = 50 << 10  # per call, steady: retracing, compiling anew and new models keep more
 KEPT_WARN_BYTES = 5 << 10
-KEPT_SHARE = 0.5  # of the growth of the process from call to call, inside the calls: they keep it
 WARM_UP_BYTES = 128 << 10  # per call: predict fills its caches by less, more is no warm-up
 BYTES_PER_BLOCK = 64 << 20  # of growth per block of Python's: more cannot hang on Python's objects
 BYTES_OF_BLOCK = 4 << 10  # of growth per block of Python's: more is held by objects, or beside them
@@ -45,7 +45,6 @@ EITHER = (
     "or arrays and tensors that Python keeps: perfscope run --memory-detail tells which by the "
     "lines that allocate it."
 )
-MOSTLY = 0.5  # of all growth: then it is the kind that tells
 BLOCK_BYTES = 512  # a block of Python's own allocator at most; larger ones are of malloc
 BY_KIND = {
     MemoryKind.FREED: (
@@ -124,7 +123,7 @@ def keeping(results: Results, rank: int) -> FrameworkCalls | None:
         if one.rank == rank
         and one.kept_bytes
         and one.growth_bytes
-        and one.kept_bytes >= KEPT_SHARE * one.growth_bytes > 0
+        and one.kept_bytes >= MAIN * one.growth_bytes > 0
     ]
     return max(found, key=lambda one: (one.kept_bytes or 0.0) * one.steady_calls, default=None)
 
@@ -221,7 +220,7 @@ def _by_objects(growth: MemoryGrowth | None) -> Cause:
         return Cause("", (BETWEEN,))
     blocks = growth.python_blocks_per_s
     kind = growth.kind
-    if kind is not None and kind.share >= MOSTLY:
+    if kind is not None and kind.share >= MAIN:
         if kind.kind in BY_KIND:
             what, action = BY_KIND[kind.kind]
             return Cause(what, (action,))

@@ -19,14 +19,13 @@ from perfscope.findings.facts.uneven_work import (
     slow_host,
     uneven_work,
 )
+from perfscope.judging import MAIN, SURE
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level, Persistence, Prediction
 from perfscope.replay.replay import Replay
 from perfscope.structures import dataclass
 
-CONSTANT_SHARE = 0.5  # of the gain, explained by always the same ranks: constant imbalance
 JITTER_SHARE = 0.06  # of the focus: ordinary jitter, when another rank is late each time
-CERTAIN_ERRORS = 2.0  # standard errors beyond which it is no chance
 RECURRING_SHARE = 0.25  # of the time: what makes ranks late more rarely is a disturbance
 SHARED = Edit(level=Level.SHARED)
 EVEN = Edit(level=Level.EVEN)
@@ -107,7 +106,7 @@ def imbalance_facts(
     work = uneven_work(results, alone, start_up)
     serial = (*edits_of(alone), *(begun.explained if begun else ()))
     ideal = replay.predict([SHARED], after=serial)
-    constant = ideal is None or work.constant_s >= CONSTANT_SHARE * ideal.gain_s
+    constant = ideal is None or work.constant_s >= MAIN * ideal.gain_s
     equal = equal_samples(results)
     kind = _constant(results, work, start_up, equal) if constant else _Kind(Pattern.ALTERNATING)
     is_even = work.is_most and constant
@@ -180,7 +179,7 @@ def persists(persistence: Persistence | None) -> bool:
     """Whether ranks that are late in one step are so in the next ones, too, beyond chance."""
     if persistence is None:
         return False
-    return persistence.value >= max(thresholds.PERSISTENT, CERTAIN_ERRORS * persistence.error)
+    return persistence.value >= max(thresholds.PERSISTENT, SURE * persistence.error)
 
 
 def _is_more(one: Prediction | None, other: Prediction | None) -> bool:

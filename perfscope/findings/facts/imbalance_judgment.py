@@ -21,6 +21,7 @@ from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts.cpu_contention import least_waited_s, waited_by_turns
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern, persists
 from perfscope.findings.facts.uneven_work import Excess
+from perfscope.judging import MAIN, SURE
 from perfscope.metrics.host.cpu_work import cpu_work_s
 from perfscope.metrics.results import Results
 from perfscope.savings import Wholes
@@ -28,13 +29,9 @@ from perfscope.schema.enums import Confidence, Status
 from perfscope.structures import dataclass
 from perfscope.units import format_seconds
 
-SPREAD_SHARE = 0.05  # the same where nobody is late by more than step times vary anyway
 STEADY_REACH = 0.8  # of the time, better without it: no chance (runs without a fault: 0.73)
 CHANCE_PART = 1 / 3  # of what every rank waits for CPUs: always the same one may lose so much
-QUEUED_SHARE = 0.5  # of what a rank works longer, spent waiting for CPUs: that is the cause
-MOSTLY = 0.5  # of the excess in elapsed time, that CPU time has to have for sure: it is no chance
-SURE = 1.96  # standard errors on each side of an interval of 95 %
-SPREAD_WARN_SHARE = 0.25  # the same, from when on it is warned of although nobody can take it away
+SPREAD_WARN_SHARE = 0.25  # from when on it is warned of although nobody can take it away
 REFERENCES = (
     (
         "POP Centre of Excellence, load balance and serialization efficiency: "
@@ -187,7 +184,7 @@ def _more_cpu_time(results: Results, facts: ImbalanceFacts) -> bool:
     works_s = [facts.work_s[place] for place in overloaded]
     usual_s = median(facts.work_s[place] for place in rest)
     elapsed = (mean(works_s) - usual_s) / max(mean(works_s), 1e-9)
-    return bool(least >= MOSTLY * elapsed > 0)
+    return bool(least >= MAIN * elapsed > 0)
 
 
 def _doubt(results: Results, facts: ImbalanceFacts, gain: Gain, *, is_sure: bool) -> Doubt | None:
@@ -226,7 +223,7 @@ def _status(facts: ImbalanceFacts, gain: Gain, *, is_explained: bool) -> Status:
         # chance: no change takes it away, and step times of a busy machine vary by themselves
         if share >= SPREAD_WARN_SHARE:
             return Status.WARN
-        return Status.INFO if share >= SPREAD_SHARE else Status.PASS
+        return Status.INFO if share >= thresholds.FAIL_SHARE_UPPER_BOUND else Status.PASS
     # ranks that wait for CPUs are late by chance: the cause is another finding's
     return Status.WARN if is_explained and status is Status.FAIL else status
 
@@ -234,7 +231,7 @@ def _status(facts: ImbalanceFacts, gain: Gain, *, is_explained: bool) -> Status:
 def _waits_explain(results: Results, facts: ImbalanceFacts, queued_share: float | None) -> bool:
     """Whether waiting for CPUs makes ranks late: another each time, or those that wait more."""
     if facts.pattern is Pattern.ALTERNATING:
-        return queued_share is None or queued_share >= QUEUED_SHARE
+        return queued_share is None or queued_share >= MAIN
     queued = {rank.rank: rank.queue_delay_s for rank in results.resources.threads}
     work = dict(zip(facts.ranks, facts.work_s, strict=True))
     rest = [rank for rank in facts.ranks if rank not in facts.overloaded]
@@ -243,7 +240,7 @@ def _waits_explain(results: Results, facts: ImbalanceFacts, queued_share: float 
         usual = median(seconds.get(rank, 0.0) for rank in rest)
         return mean(seconds.get(rank, 0.0) for rank in facts.overloaded) - usual
 
-    return bool(rest) and more(queued) >= QUEUED_SHARE * more(work)
+    return bool(rest) and more(queued) >= MAIN * more(work)
 
 
 def others(facts: ImbalanceFacts) -> str:

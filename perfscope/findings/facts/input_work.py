@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 
 from perfscope.findings.core.finding import Evidence
+from perfscope.judging import MAIN
 from perfscope.metrics.host.input_parts import InputPart, InputParts
 from perfscope.metrics.results import Results
 from perfscope.trace.model import Frame
 from perfscope.units import format_share
 
 PARTS_LEAST_SAMPLES = 5  # of getting batches ready: fewer do not tell reading from decoding
-PARTS_MAIN_SHARE = 0.5  # of that work, in one part: it is what to change
 _ACTIONS = {
     InputPart.READ: (
         "Most of it is reading: keep the data in memory or on a disk of the node, in few large "
@@ -53,7 +53,7 @@ def work_action(results: Results, rank: int) -> str:
         return ""
     whole = sum(work.values())
     main = max(work, key=lambda part: work[part])
-    is_most = work[main] > PARTS_MAIN_SHARE * whole
+    is_most = work[main] > MAIN * whole
     return _ACTIONS.get(main, "") if is_most else ""
 
 

@@ -20,6 +20,7 @@ from perfscope.findings.core.gain import (
 from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts.cpu_contention import is_disturbed, waited_as_long
 from perfscope.findings.facts.transport_settings import Setting, fabric_bytes_per_s, slow_settings
+from perfscope.judging import MAIN
 from perfscope.metrics.communication.unhindered import unhindered_transfer_s
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
@@ -30,12 +31,9 @@ from perfscope.structures import dataclass
 from perfscope.trace.operations import BY_NAME, IS_COLLECTIVE
 from perfscope.units import format_seconds
 
-TRANSFER_WARN_SHARE = 0.05  # of the focus, given back by a network that needs no time
 TRANSFER_FAIL_SHARE = 0.10  # which no real one is
 SMALL_BYTES = 64 << 10  # collectives below it are made of latency and not of bandwidth
 SMALL_PER_STEP = 4  # small collectives in each step, of which several can be one
-SMALL_SHARE = 0.5  # of all transfer, in small collectives: they are to be fused
-MAIN_CAUSE_SHARE = 0.5  # of the transfer: what makes up so much of it is its cause
 LARGE_BYTES = 1 << 20  # collectives from here on are made of bandwidth
 FAIR_BYTES_PER_S = 1e9  # on the bus of large collectives: what an ordinary network carries
 FABRIC_LEAST_SHARE = 0.1  # of its rate; sockets over a fabric reach about as much
@@ -148,11 +146,11 @@ class NetworkFacts:
         share = min(part, self.usual_share) if self.is_contended or self.is_disturbed else part
         if self.is_contended and min(part, self.certain_share) >= TRANSFER_FAIL_SHARE:
             return Status.WARN
-        if self.is_explained and share >= TRANSFER_WARN_SHARE:
+        if self.is_explained and share >= thresholds.FAIL_SHARE_UPPER_BOUND:
             return Status.INFO
         if share >= TRANSFER_FAIL_SHARE:
             return Status.WARN if self.is_contended else Status.FAIL
-        if share >= TRANSFER_WARN_SHARE:
+        if share >= thresholds.FAIL_SHARE_UPPER_BOUND:
             return Status.INFO if self.is_contended else Status.WARN
         return Status.PASS
 
@@ -184,7 +182,7 @@ def network_facts(results: Results, replay: Replay, *, is_contended: bool) -> Ne
     whole = predicted_gain(
         results, replay, [IDEAL], bound_s=transfer_bound_s(results), is_planned=True
     )
-    is_large = whole.share >= TRANSFER_WARN_SHARE
+    is_large = whole.share >= thresholds.FAIL_SHARE_UPPER_BOUND
     gains = {edit: gain_of(replay, edit) for edit in ASKED} if is_large else {}
     length_s = results.focus.length_ns * NS
     small, settings, slow = _small(results), slow_settings(results), _slow_fabric(results)
@@ -253,7 +251,7 @@ def without_data(results: Results) -> tuple[str, ...]:
     empty = [row for row in empty if row.name in BY_NAME and IS_COLLECTIVE[BY_NAME[row.name].code]]
     empty.sort(key=lambda row: -(row.transfer_s or 0.0))
     spent_s = sum(row.transfer_s or 0.0 for row in empty)
-    return tuple(r.name for r in empty) if spent_s > MAIN_CAUSE_SHARE * moved_s(results) else ()
+    return tuple(r.name for r in empty) if spent_s > MAIN * moved_s(results) else ()
 
 
 def told_steps(results: Results) -> int:
@@ -318,7 +316,7 @@ def _is_exchange(results: Results) -> bool:
     """Whether most of the transfer is what a framework could not hide."""
     spent = {row.name: row.transfer_s or 0.0 for row in results.communication.operations}
     exposed_s = sum(spent.get(name, 0.0) for name in EXCHANGES)
-    return exposed_s > 0 and exposed_s >= MAIN_CAUSE_SHARE * moved_s(results)
+    return exposed_s > 0 and exposed_s >= MAIN * moved_s(results)
 
 
 def exchanges_on_hosts(results: Results) -> bool:
@@ -338,13 +336,13 @@ def control_s(results: Results) -> float:
 def _is_control(results: Results, facts: NetworkFacts) -> bool:
     """Whether Horovod's agreeing takes most of the transfer, not its moving of tensors."""
     spent_s = facts.control_s * len(results.trace.ranks)
-    is_most = spent_s > 0 and spent_s >= MAIN_CAUSE_SHARE * moved_s(results)
+    is_most = spent_s > 0 and spent_s >= MAIN * moved_s(results)
     return is_most and is_worth(facts, Cause.CONTROL)
 
 
 def _is_small(results: Results, facts: NetworkFacts) -> bool:
     """Whether most of the transfer goes into small collectives, and fewer of them would pay."""
-    is_most = facts.small.share >= SMALL_SHARE and _can_be_fused(results, facts)
+    is_most = facts.small.share >= MAIN and _can_be_fused(results, facts)
     return is_most and is_worth(facts, Cause.SMALL)
 
 

@@ -11,6 +11,7 @@ from perfscope.findings.facts.thread_pools import (
     holders,
     pools,
 )
+from perfscope.judging import MAIN
 from perfscope.metrics.host.resources import NodeThreads, queue_share
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
@@ -19,7 +20,6 @@ from perfscope.structures import dataclass
 from perfscope.trace.metadata import noted_environment
 
 OVERSUBSCRIBED_FAIL = 1.5
-OWN_PART = 0.5  # of the waiting for CPUs, by which too many threads of the ranks explain it
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
@@ -56,7 +56,7 @@ class NodeLoad:
         """
         waited = self.queue_share / (1.0 + self.queue_share)
         own = 1.0 - 1.0 / self.threads_per_cpu if self.threads_per_cpu > 1.0 else 0.0
-        return own < OWN_PART * waited
+        return own < MAIN * waited
 
     @property
     def threads_per_rank(self) -> int:

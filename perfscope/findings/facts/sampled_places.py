@@ -4,23 +4,21 @@ from collections.abc import Sequence
 
 from perfscope.findings.core import wording
 from perfscope.findings.core.finding import Evidence
+from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.metrics.communication.call_sites import Places
 from perfscope.metrics.results import Results
 from perfscope.trace.model import Frame
 
-PLACE_LEAST_SAMPLES = 3  # in a function that communicates or reads files: fewer are chance
-PLACE_MAIN_SHARE = 0.5  # of such samples, in one function: it is the place
-
 
 def frames(places: Places) -> tuple[Frame, ...]:
     """The places with enough samples."""
-    least = PLACE_LEAST_SAMPLES
+    least = FEWEST_SAMPLES
     return tuple(place.frame for place in places.most if place.samples >= least)
 
 
 def main_place(places: Places) -> tuple[Frame, ...]:
     """The place of most of the samples, alone; none where they are few or spread."""
-    is_most = places.most and places.most[0].samples >= (PLACE_MAIN_SHARE * places.samples)
+    is_most = places.most and places.most[0].samples >= (MAIN * places.samples)
     return frames(places)[:1] if is_most else ()
 
 

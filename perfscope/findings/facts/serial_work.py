@@ -6,6 +6,7 @@ from statistics import median
 from perfscope.attribution.stack_rules import EVALUATION_LIKE
 from perfscope.findings.core import thresholds
 from perfscope.findings.facts.usual_activity import usual_activity
+from perfscope.judging import ALONE, MAIN
 from perfscope.metrics.communication.operations import LateArrival
 from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.results import Results
@@ -102,7 +103,7 @@ def own_seconds(phase: PhaseResult) -> list[float]:
 def _alone(values: list[float]) -> int | None:
     """Position of the rank that does nearly all of it."""
     total = sum(values)
-    if total <= 0 or max(values) < thresholds.SERIAL_SHARE * total:
+    if total <= 0 or max(values) < ALONE * total:
         return None
     return values.index(max(values))
 
@@ -198,7 +199,7 @@ def _is_in(arrival: LateArrival, share: FunctionShare) -> bool:
 def _is_occasional(results: Results, arrival: LateArrival) -> bool:
     """Whether it happens now and then; a rank late at nearly every step is an imbalance."""
     steps = results.steps.count or results.communication.matched_calls
-    return arrival.instances < thresholds.OCCASIONAL_SHARE * steps
+    return arrival.instances < MAIN * steps
 
 
 def _is_set_up(results: Results, arrival: LateArrival) -> bool:

@@ -4,7 +4,9 @@ from collections.abc import Collection, Sequence
 from statistics import mean, median
 
 from perfscope.attribution.start_up import StartUp
+from perfscope.findings.core.thresholds import FAIL_SHARE
 from perfscope.findings.facts.serial_work import SerialWork, own_seconds
+from perfscope.judging import MAIN
 from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.host.samples import samples_by_rank
 from perfscope.metrics.results import Results
@@ -15,10 +17,8 @@ from perfscope.trace.model import Frame
 OVERLOADED_SHARE = 0.02  # above the median rank's work: a rank that works more than the others
 OVERLOADED_PART = 0.2  # of what the first works beyond the median: less does not count beside it
 EQUAL_SAMPLES_SHARE = 0.02  # ranks whose sample counts differ by less have the same load
-SINGLE_SHARE = 0.5  # of the waiting for a rank, in one single wait: it happened once
 LAST_SHARE = 0.6  # of the collectives at which ranks waited, for the same ranks: these are late
 SAME_RATIO_SPREAD = 0.3  # phases slowed alike, relative to the mean excess: slow in everything
-PHASE_LEAST_SHARE = 0.03  # of a rank's work, below which a phase says nothing about its speed
 SERIAL_KINDS = {PhaseKind.EVALUATE, PhaseKind.PREDICT, PhaseKind.CHECKPOINT, PhaseKind.IO}
 
 
@@ -226,12 +226,12 @@ def is_single(results: Results, overloaded: tuple[int, ...]) -> bool:
     single = max((arrival.stall_s for arrival in late if arrival.instances == 1), default=0.0)
     every = sum(arrival.stall_s for arrival in results.communication.late_arrivals)
     for_messages = max(0.0, max(results.communication.wait_s_by_rank, default=0.0) - every)
-    return single > SINGLE_SHARE * (sum(arrival.stall_s for arrival in late) + for_messages)
+    return single > MAIN * (sum(arrival.stall_s for arrival in late) + for_messages)
 
 
 def is_everywhere(excess: tuple[Excess, ...], work_s: tuple[float, ...]) -> bool:
     """Whether several phases are slowed alike, and no phase of weight or overloaded rank is not."""
-    least = PHASE_LEAST_SHARE * max(work_s)
+    least = FAIL_SHARE * max(work_s)
     slowed = [
         (e.ratio - 1.0, e.least_ratio - 1.0)
         for e in excess

@@ -4,12 +4,10 @@ import numpy as np
 
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.not_training import IS_TRAINING
+from perfscope.judging import MAIN
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity
 from perfscope.trace.model import Frame
-
-MOSTLY = 0.5
-"""Of the time in the function."""
 
 
 def usual_activity(results: Results, number: int, function: tuple[str, str]) -> Activity | None:
@@ -31,7 +29,7 @@ def usual_activity(results: Results, number: int, function: tuple[str, str]) -> 
     told = stack_activities(trace)[timeline.stacks[here]]
     spent = np.bincount(told, timeline.lengths[here], len(ACTIVITIES))
     most = int(spent.argmax())
-    return ACTIVITIES[most] if spent[most] > MOSTLY * spent.sum() else None
+    return ACTIVITIES[most] if spent[most] > MAIN * spent.sum() else None
 
 
 def _name(frame: Frame) -> tuple[str, str]:

@@ -10,13 +10,13 @@ from perfscope.findings.facts.device_facts import (
     variable,
 )
 from perfscope.findings.facts.facts import Facts
+from perfscope.judging import MAIN
 from perfscope.metrics.devices.device_collectives import DeviceCommunication
 from perfscope.metrics.devices.devices import DevicesResult
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds, format_share
 
-WAITING_PART = 0.5  # of communication kernels, waiting: the late rank is the cause, not the network
 NS = 1e-9
 SLOW_SETTINGS = ("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE")
 """Variables that, set to 1, keep NCCL from its fast ways."""
@@ -88,7 +88,7 @@ def _actions(
         for name in SLOW_SETTINGS
         if variable(results, name) == "1"
     ]
-    if waiting is not None and waiting >= WAITING_PART:
+    if waiting is not None and waiting >= MAIN:
         last = communication.last.index(max(communication.last))
         late = wording.ranks((results.trace.ranks[last].number,))
         times = f"{communication.last[last]:,} of {communication.matched:,} collectives"

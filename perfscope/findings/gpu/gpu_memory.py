@@ -5,7 +5,7 @@ from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured
 from perfscope.findings.facts.device_facts import frameworks, is_of_torch, torch_devices, variable
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.gpu_facts import has_gpus, named, not_sampled
+from perfscope.findings.facts.gpu_facts import MOST_GPUS, has_gpus, named, not_sampled
 from perfscope.foreign import mentions
 from perfscope.metrics.devices.gpus import GpuUse
 from perfscope.metrics.results import Results
@@ -14,7 +14,6 @@ from perfscope.trace.model import Frame, Rank
 from perfscope.units import format_bytes, format_share
 
 GPU_MEMORY_SCARCE = 0.05  # left at the peak: the next larger batch, or a longer sample, fails
-MOST_GPUS = 4
 _OUT_OF_MEMORY = ("CUDA out of memory", "HIP out of memory", "CUDA_ERROR_OUT_OF_MEMORY")
 _TYPES = ("OutOfMemoryError", "ResourceExhaustedError")
 

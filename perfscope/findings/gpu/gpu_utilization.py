@@ -7,6 +7,7 @@ from perfscope.findings.core.finding import Evidence, Finding, not_applicable, n
 from perfscope.findings.facts.device_facts import NS, how_to_watch
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.gpu_facts import (
+    MOST_GPUS,
     has_gpus,
     loaded_frameworks,
     named,
@@ -21,7 +22,6 @@ from perfscope.units import counted, format_seconds, format_share
 GPU_BUSY_WARN = 0.5  # of the time with a kernel: at least half of the accelerator is not used
 GPU_BUSY_FAIL = 0.3  # well-fed training is above 0.8; this is a fault and no matter of taste
 GPU_WATCHED_LEAST_S = 10.0  # the driver's own intervals last up to 1 s: less is a few numbers
-MOST_GPUS = 4
 _HINTS = {
     Account.INPUT_WAIT: "their ranks wait for input",
     Account.COMMUNICATION_WAIT: "their ranks wait for other ranks",

@@ -13,6 +13,7 @@ from perfscope.findings.facts.device_facts import (
 )
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.idle_causes import WORDS
+from perfscope.judging import MAIN
 from perfscope.metrics.devices.devices import DeviceUse
 from perfscope.schema.enums import Confidence, IdleCause, Status
 from perfscope.units import format_seconds, format_share
@@ -20,7 +21,6 @@ from perfscope.units import format_seconds, format_share
 IDLE_DEVICES_SHARE = 0.1  # of the time: below it nobody would look for a reason
 NS = 1e-9
 MOST_CAUSES = 6
-MOST_OF_IT = 0.5
 EDGES = (IdleCause.BEFORE_FIRST, IdleCause.AFTER_LAST)
 """What is before and after all work of a device: start-up and end have findings of their own."""
 
@@ -95,7 +95,7 @@ def _untold(devices: Sequence[DeviceUse]) -> str:
 def _confidence(cause: IdleCause, part: float) -> Confidence:
     if cause is IdleCause.UNKNOWN:
         return Confidence.LOW
-    return Confidence.HIGH if part > MOST_OF_IT else Confidence.MEDIUM
+    return Confidence.HIGH if part > MAIN else Confidence.MEDIUM
 
 
 def _second(causes: Sequence[tuple[IdleCause, float]], first: IdleCause, idle_s: float) -> str:

@@ -3,11 +3,10 @@
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.gpu_facts import MOST_GPUS
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.devices import Gpu
-
-MOST_GPUS = 4
 
 
 def judge(run: Facts) -> Outcome:

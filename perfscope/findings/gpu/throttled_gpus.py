@@ -4,7 +4,7 @@ from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.gpu_facts import has_gpus, named, not_sampled
+from perfscope.findings.facts.gpu_facts import MOST_GPUS, has_gpus, named, not_sampled
 from perfscope.metrics.devices.gpus import GpuUse
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
@@ -13,7 +13,6 @@ from perfscope.units import format_share
 
 THROTTLED_WARN = 0.1  # of the busy samples, slowed for heat or for power that is not there
 THROTTLED_FAIL = 0.5
-MOST_GPUS = 4
 
 
 def judge(run: Facts) -> Outcome:

@@ -7,6 +7,7 @@ from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measure
 from perfscope.findings.core.gain import NS, bound_s, predicted_gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.serial_work import own_seconds
+from perfscope.judging import ALONE, MAIN
 from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
@@ -16,8 +17,6 @@ from perfscope.units import format_bytes, format_seconds, format_share
 
 PASSED = "Checkpoints cost little"
 EDIT = Edit(Account.CHECKPOINT, background=True)
-SAME_TIME = 0.5
-"""Ranks whose time in checkpoints is at least this share of the longest write as much as it."""
 
 
 def judge(run: Facts) -> Outcome:
@@ -29,7 +28,7 @@ def judge(run: Facts) -> Outcome:
         return _nothing(results)
     phase = phases[0]
     work = own_seconds(phase)
-    if len(work) > 1 and max(work) >= thresholds.SERIAL_SHARE * sum(work):
+    if len(work) > 1 and max(work) >= ALONE * sum(work):
         return passed(
             "One rank writes the checkpoints; what the others wait for it is judged apart."
         )
@@ -38,9 +37,7 @@ def judge(run: Facts) -> Outcome:
     )
     is_fault = thresholds.deserved(found).is_fault
     writers = tuple(
-        rank
-        for rank, seconds in zip(phase.ranks, work, strict=True)
-        if seconds >= SAME_TIME * max(work)
+        rank for rank, seconds in zip(phase.ranks, work, strict=True) if seconds >= MAIN * max(work)
     )
     return Finding(
         status=thresholds.deserved(found),

@@ -36,7 +36,7 @@ def judge(run: Facts) -> Outcome:
     if not any(waits_s):
         return _nothing_seen(results)
     found = predicted_gain(results, replay, [EDIT], bound_s=bound_s(results, waits_s))
-    is_fault = thresholds.deserved(found).is_fault and found.share >= thresholds.INPUT_LEAST_SHARE
+    is_fault = thresholds.deserved(found).is_fault and found.share >= thresholds.FAIL_SHARE
     worst = waits_s.index(max(waits_s))
     rank = results.trace.ranks[worst]
     if is_fault and (
@@ -265,7 +265,7 @@ DIAGNOSIS = Diagnosis(
     ),
     priced_by="replay with every batch there in time",
     counts_from=(
-        f"{100 * thresholds.INPUT_LEAST_SHARE:g} %; where it was waited less than that for "
+        f"{100 * thresholds.FAIL_SHARE:g} %; where it was waited less than that for "
         "batches, the rest is taking batches over: reported (info), from "
         f"{100 * TAKING_OVER_SHARE:g} % on warned of"
     ),

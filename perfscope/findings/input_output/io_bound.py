@@ -16,7 +16,6 @@ from perfscope.replay.model import Edit
 from perfscope.schema.enums import Account, Confidence, Status
 from perfscope.units import format_bytes, format_seconds, format_share
 
-IO_WARN_SHARE = 0.05  # of the focus, standing still for files; as of other upper bounds
 IO_FAIL_SHARE = 0.15  # what no cache and no faster disk takes away completely
 FAULTS_PER_STALLED_S = 50.0  # pages waited for, in a second of it: each takes 20 ms at most
 BYTES_PER_FAULT = 64 << 10  # the kernel brings up to as much with a page; reading brings more
@@ -50,7 +49,7 @@ def judge(run: Facts) -> Outcome:
     )
     length_s = results.focus.length_ns * NS
     known = [one for one in files if one.stalled_s is not None]
-    if not known and (marked is None or marked.share < IO_WARN_SHARE):
+    if not known and (marked is None or marked.share < thresholds.FAIL_SHARE_UPPER_BOUND):
         return not_measured(
             wording.not_recorded(
                 results.trace,
@@ -62,11 +61,10 @@ def judge(run: Facts) -> Outcome:
     share = (
         max((one.stalled_s or 0.0 for one in known), default=0.0) / length_s if length_s else 0.0
     )
-    if marked is not None and marked.share >= IO_WARN_SHARE:
+    if marked is not None and marked.share >= thresholds.FAIL_SHARE_UPPER_BOUND:
         return _marked(results, marked, spent_s)
-    long = [
-        one for one in known if (one.stalled_s or 0.0) >= max(IO_LEAST_S, IO_WARN_SHARE * length_s)
-    ]
+    least_s = max(IO_LEAST_S, thresholds.FAIL_SHARE_UPPER_BOUND * length_s)
+    long = [one for one in known if (one.stalled_s or 0.0) >= least_s]
     if not long:
         return passed(
             f"No rank stalls on I/O for more than {format_share(share)} of the analyzed window; "
@@ -253,7 +251,8 @@ DIAGNOSIS = Diagnosis(
     ),
     priced_by="replay without file calls: an upper bound; no seconds where only samples tell",
     counts_from=(
-        f"{100 * IO_WARN_SHARE:g} % warns, {100 * IO_FAIL_SHARE:g} % fails; less than "
+        f"{100 * thresholds.FAIL_SHARE_UPPER_BOUND:g} % warns, {100 * IO_FAIL_SHARE:g} % fails; "
+        "less than "
         f"{thresholds.START_UP_LEAST_S:g} s, outside phases and in the beginning of the whole "
         f"run ({IO_START_S:g} s, but at least {100 * IO_START_SHARES[0]:g} % and at most "
         f"{100 * IO_START_SHARES[1]:g} %), are reported (info)"

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from perfscope.findings.core.finding import Finding
+from perfscope.findings.core.thresholds import FAIL_SHARE
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses import words
 from perfscope.findings.losses.groups import Group, groups
-from perfscope.findings.losses.unclaimed import LEFT, WORTH, unclaimed
+from perfscope.findings.losses.unclaimed import unclaimed
+from perfscope.judging import MAIN
 from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import Savings
 from perfscope.replay.model import Edit
@@ -28,7 +30,7 @@ def told_by_their_cause(run: Facts, findings: Sequence[Finding]) -> tuple[Findin
     if not run.replay.available:
         return tuple(findings)
     savings = Savings(run.replay, run.losses.steps)
-    worth_s = WORTH * run.results.focus.length_ns * 1e-9
+    worth_s = FAIL_SHARE * run.results.focus.length_ns * 1e-9
     entries = [one for one in run.losses.entries if _rules_out(one)]
     causes = [one for one in groups(entries, savings) if one.saving.seconds >= worth_s]
     quiet = [_with_cause(one, causes, savings) for one in findings]
@@ -64,7 +66,7 @@ def _without(cause: Group) -> tuple[Edit, ...]:
 def _is_left(finding: Finding, after: Sequence[Edit], savings: Savings) -> bool:
     """Whether most of what a finding is worth is still there after a change."""
     left = savings.replayed(finding.edits, after=after)
-    return not isinstance(left, Saving) or left.seconds > LEFT * (finding.gain_s or 0.0)
+    return not isinstance(left, Saving) or left.seconds > MAIN * (finding.gain_s or 0.0)
 
 
 def told_once(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -13,6 +13,7 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import JITTER_SHARE
 from perfscope.findings.losses import words
 from perfscope.findings.losses.groups import Group, groups
+from perfscope.judging import MAIN
 from perfscope.losses.cause import LossCause
 from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import Savings, edits_of
@@ -20,12 +21,6 @@ from perfscope.replay.model import Edit
 from perfscope.schema.enums import Activity, Confidence, LossKind, LossPattern, Status
 from perfscope.trace.model import Frame
 from perfscope.units import format_seconds
-
-WORTH = 0.03
-"""Of the focus, saved beyond what the diagnoses' own changes save: a finding of its own."""
-
-LEFT = 0.5
-"""Of what a loss costs: where less is left after a diagnosis' change, it explains the loss."""
 
 JUDGED = (
     "lost_to_static_waiting",
@@ -48,7 +43,7 @@ def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     lasting = [one for one in run.losses.entries if not _is_once(one)]
     found = [one for one in groups(lasting, savings, after) if one.id not in JUDGED]
     length_s = run.results.focus.length_ns * 1e-9
-    worth = [group for group in found if group.saving.seconds >= WORTH * length_s]
+    worth = [group for group in found if group.saving.seconds >= thresholds.FAIL_SHARE * length_s]
     if not savings.can_replay:
         worth = [group for group in worth if not _is_told(group, findings)]
     made = [_finding(run, group) for group in worth if not _is_chance(run, group, savings)]
@@ -89,10 +84,10 @@ def _is_chance(run: Facts, group: Group, savings: Savings) -> bool:
     if not _is_waiting(group):
         return False
     length_s = run.results.focus.length_ns * 1e-9
-    pattern, least = group.entries[0].pattern, WORTH
+    pattern, least = group.entries[0].pattern, thresholds.FAIL_SHARE
     if pattern in (LossPattern.ALTERNATING, LossPattern.CHAINED):
         return False
-    if pattern is LossPattern.SERIAL and savings.usual_turns_s() >= WORTH * length_s:
+    if pattern is LossPattern.SERIAL and savings.usual_turns_s() >= least * length_s:
         return False
     if pattern is LossPattern.VARYING:
         least = JITTER_SHARE
@@ -197,7 +192,7 @@ def claims(run: Facts, findings: Sequence[Finding]) -> dict[LossCause, tuple[str
             one.id
             for one in faults
             if (group and one.id == group.id)
-            or _left_s(entry, savings, _edits(one)) <= LEFT * whole_s
+            or _left_s(entry, savings, _edits(one)) <= MAIN * whole_s
         ]
         result[entry.cause] = tuple(ids)
     return result

@@ -3,6 +3,7 @@
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding
 from perfscope.findings.core.gain import NS, as_bound
+from perfscope.findings.core.thresholds import FAIL_SHARE_UPPER_BOUND
 from perfscope.findings.core.wording import capitalized, of_window
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
@@ -13,7 +14,6 @@ from perfscope.findings.facts.network_facts import (
     HALVED,
     HIDDEN,
     TRANSFER_FAIL_SHARE,
-    TRANSFER_WARN_SHARE,
     TWICE,
     Cause,
     NetworkFacts,
@@ -161,7 +161,7 @@ DIAGNOSIS = Diagnosis(
     ),
     priced_by="replay on a network that needs no time: an upper bound",
     counts_from=(
-        f"{100 * TRANSFER_WARN_SHARE:g} % warns, {100 * TRANSFER_FAIL_SHARE:g} % fails; where "
+        f"{100 * FAIL_SHARE_UPPER_BOUND:g} % warns, {100 * TRANSFER_FAIL_SHARE:g} % fails; where "
         f"ranks wait for CPUs it warns from {100 * TRANSFER_FAIL_SHARE:g} % on of what even "
         "the fastest calls of a kind take, against the run without that waiting"
     ),

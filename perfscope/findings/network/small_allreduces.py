@@ -10,7 +10,6 @@ from perfscope.findings.facts.network_facts import (
     CONTENDED,
     FUSED,
     SMALL_BYTES,
-    SMALL_SHARE,
     Cause,
     NetworkFacts,
     classes,
@@ -19,6 +18,7 @@ from perfscope.findings.facts.network_facts import (
     transfer_rows,
     unknown,
 )
+from perfscope.judging import MAIN
 from perfscope.metrics.results import Results
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Basis, Confidence, Status
@@ -137,7 +137,7 @@ DIAGNOSIS = Diagnosis(
     evidence="calls, sizes, calls in each step, latency of groups, the functions that move data",
     priced_by="replay with allreduces in quick succession fused; else their time as a bound",
     counts_from=(
-        f"what this gives back as `network_bound` at most, and {100 * SMALL_SHARE:g} % of all "
+        f"what this gives back as `network_bound` at most, and {100 * MAIN:g} % of all "
         f"transfer in collectives below {format_bytes(SMALL_BYTES)}"
     ),
     rank=140,

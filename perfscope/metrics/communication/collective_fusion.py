@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.judging import MAIN
 from perfscope.matching.codes import NONBLOCKING_CODES
 from perfscope.matching.collectives import Instances
 from perfscope.matching.pool import Pool
@@ -19,9 +20,6 @@ CLOSE_NS = 1_000_000
 
 DEFAULT_BYTES = 64 << 20
 """What Horovod fuses at most, unless HOROVOD_FUSION_THRESHOLD says otherwise."""
-
-DOMINANT_SHARE = 0.5
-"""From which on latency is most of what calls take."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +106,6 @@ def fusion(groups: Groups, moved: Floats, curve: Curve, most_bytes: int) -> Fusi
         most_bytes=most_bytes,
         seconds=seconds,
         latency_s=latency_s,
-        is_dominant=latency_s >= DOMINANT_SHARE * seconds,
+        is_dominant=latency_s >= MAIN * seconds,
         saved_s=float(np.maximum(saved, 0.0).sum()),
     )

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import Timeline
+from perfscope.judging import MAIN
 from perfscope.matching.intervals import distinct
 from perfscope.trace.model import Frame
 
@@ -20,9 +21,6 @@ MOST_LINES = 40
 
 ROUNDS = 60
 """Of the fit: by then, rates that differ by a tenth have come apart."""
-
-MAIN_SHARE = 0.5
-"""Of a rank's page faults, in one function: it is the place."""
 
 
 def fault_place(prepared: Prepared, position: int, times: Ints, faults: Floats) -> Frame | None:
@@ -109,4 +107,4 @@ def _main(frames: Sequence[Frame], lines: list[int], touched: Floats) -> tuple[s
     for line, count in zip(lines, touched.tolist(), strict=False):
         by_function[frames[line].function, frames[line].file] += count
     function, most = by_function.most_common(1)[0]
-    return function if most > MAIN_SHARE * float(touched.sum()) else None
+    return function if most > MAIN * float(touched.sum()) else None

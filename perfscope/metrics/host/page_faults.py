@@ -6,6 +6,7 @@ import numpy.typing as npt
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import Timeline
+from perfscope.judging import SURE
 from perfscope.metrics.host.fault_places import fault_place
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank, Table
@@ -25,9 +26,6 @@ PAGE_BYTES = 4096
 
 LEAST_WINDOWS = 20
 """Between samples: fewer tell nothing of what the kernel's time goes with."""
-
-SURE = 2.0
-"""Standard errors around an estimate that hold it in 95 % of cases."""
 
 
 @dataclass(frozen=True)
