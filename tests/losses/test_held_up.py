@@ -176,9 +176,8 @@ def test_a_gpu_that_heat_slows_down_is_a_loss() -> None:
             rank.op("MPI_Allreduce", at + 0.8, at + 1.0, comm=0, seq=step)
         for second in range(1, 12):
             is_hot = number == 1 and second >= 6
-            hot = {"sm_mhz": 900.0, "throttling": int(Throttling.HARDWARE_THERMAL)}
-            values = hot if is_hot else {"sm_mhz": 1350.0}
-            rank.gpu_sample(second, number, busy=0.9, **values)
+            clock, why = (900.0, int(Throttling.HARDWARE_THERMAL)) if is_hot else (1350.0, 0)
+            rank.gpu_sample(second, number, busy=0.9, sm_mhz=clock, throttling=why)
             rank.gpu_process(second, number, 1000 + number)
     found = account_of(builder.build())
     (entry,) = of_kind(found, LossKind.SLOWED_GPU)
