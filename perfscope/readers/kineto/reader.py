@@ -131,16 +131,14 @@ def joined(
     groups = Groups(world)
     origin = min(contents.start_ns for contents in ranked.values())
     names: dict[str, int] = {"": 0}
-    ranks = []
-    rules = options.phase_rules
+    ranks, parts = [], sorted(ranked.items())
     hosts = each(
-        lambda contents: host_tables(contents, (*rules, *own_rules(contents))),
-        list(ranked.values()),
+        lambda one: host_tables(one[1], (*options.phase_rules, *own_rules(one[1]))),
+        parts,
         rows=sum(len(contents.host) for contents in ranked.values()),
     )
-    told = dict(zip(ranked, hosts, strict=True))
-    for number, contents in sorted(ranked.items()):
-        rank, said = _rank(number, contents, told[number], groups, names)
+    for (number, contents), host in zip(parts, hosts, strict=True):
+        rank, said = _rank(number, contents, host, groups, names)
         ranks.append(rank)
         notes += said
     _clock_domains(ranks, ranked)
