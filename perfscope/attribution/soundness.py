@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from perfscope.attribution.focus import Focus
+from perfscope.attribution.implausible import implausible_times
 from perfscope.matching.clock_check import impossible
 from perfscope.matching.codes import IGNORED_CODES
 from perfscope.matching.waits import Waits
 from perfscope.structures import dataclass
-from perfscope.trace.damage import Damage, Need
+from perfscope.trace.damage import SPOILS_COMPARISON, SPOILS_WHOLE, Damage, Need
 from perfscope.trace.model import Format, Rank, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, name_of
 from perfscope.trace.worlds import apart, separate_worlds
@@ -24,9 +25,6 @@ NS = 1e-9
 MOST_NAMED = 8
 DISAGREEING_SHARE = 0.1
 """MPI lets no call of a complete job go without its partners; readers may miss a few."""
-
-SPOILS_COMPARISON = frozenset({Need.EVERY_RANK, Need.TO_THE_END})
-SPOILS_WHOLE = frozenset({Need.TO_THE_END})
 
 
 @dataclass(frozen=True)
@@ -208,7 +206,12 @@ def _clocks(run: _Run) -> Damage | None:
     return Damage("clocks", f"Times of different hosts cannot be compared: {reason}.")
 
 
+def _times(run: _Run) -> Damage | None:
+    return implausible_times(run.trace)
+
+
 _LOOKS = (
+    _times,
     _separate,
     _missing,
     _apart,

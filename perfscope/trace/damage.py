@@ -12,6 +12,10 @@ class Need(Enum):
     TO_THE_END = "to_the_end"  # the run until it ended by itself: shares of the whole run
 
 
+SPOILS_COMPARISON = frozenset({Need.EVERY_RANK, Need.TO_THE_END})
+SPOILS_WHOLE = frozenset({Need.TO_THE_END})
+
+
 @dataclass(frozen=True)
 class Damage:
     """One thing that is wrong with a recording.

@@ -27,6 +27,7 @@ static nb::dict facts(const ParaverTrace &trace)
     result["unmatched_leaves"] = trace.unmatched_leaves;
     result["unclosed_calls"] = trace.unclosed_calls;
     result["backwards"] = trace.backwards;
+    result["below_zero"] = trace.below_zero;
     result["open_at_end"] = trace.open_at_end;
     result["disordered"] = trace.disordered;
     result["out_of_turn"] = trace.out_of_turn;

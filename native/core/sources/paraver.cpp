@@ -192,6 +192,7 @@ int32_t ParaverTrace::location(Fields &fields)
 
 void ParaverTrace::touch(ParaverLocation &of, int64_t begin, int64_t end)
 {
+    below_zero += begin < 0;
     disordered += of.seen && begin < of.reached;
     of.reached = of.seen ? std::max(of.reached, begin) : begin;
     out_of_turn += begin < reached_ns;

@@ -104,7 +104,7 @@ public:
     std::vector<ParaverStateRow> file_states; // Input and output
     std::vector<int64_t> counter_types;       // what counters[].type is an index of
     Tally<61> event_types;                        // how many events of each type
-    uint64_t records = 0, unknown_records = 0, unmatched_leaves = 0, unclosed_calls = 0, backwards = 0;
+    uint64_t records = 0, unknown_records = 0, unmatched_leaves = 0, unclosed_calls = 0, backwards = 0, below_zero = 0;
     uint64_t open_at_end = 0; // calls that the end of the file leaves open
     uint64_t disordered = 0;  // records that begin before the one before them on the same thread
     uint64_t out_of_turn = 0; // records that begin before one of any thread above them

@@ -99,10 +99,11 @@ class Database:
         told, where = f"DISTINCT {term}", _where(known, needed)
         return {value for (value,) in self._select(table, known, told, where, needed)}
 
-    def lost(self, table: str, whole: Sequence[str]) -> int:
-        """How many rows of a table lack one of these whole numbers."""
+    def lost(self, table: str, whole: Sequence[str], mine: str = "1") -> int:
+        """How many rows of a table lack one of these whole numbers, of those of a condition."""
         known = self.columns(table)
-        where = f"NOT ({_where(known, whole)})" if known.issuperset(whole) else "1"
+        lacks = f"NOT ({_where(known, whole)})" if known.issuperset(whole) else "1"
+        where = f"{lacks} AND ({mine})"
         return next((count for (count,) in self._select(table, known, "count(*)", where)), 0)
 
     def _select(

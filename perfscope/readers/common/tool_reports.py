@@ -46,6 +46,7 @@ def reporting_trace(  # noqa: PLR0913 - what little is known of the run, each by
     *,
     why: str,
     ranks: Sequence[int] = (0,),
+    world_size: int = 0,
     wall_ns: int = 0,
     origin_unix_ns: int = 0,
     command: Sequence[str] = (),
@@ -59,6 +60,7 @@ def reporting_trace(  # noqa: PLR0913 - what little is known of the run, each by
         told: what it says.
         why: why there are no other figures.
         ranks: the numbers of the ranks that it knows.
+        world_size: how many ranks the job had, where that is told.
         wall_ns: how long the run took, 0 unknown.
         origin_unix_ns: when it began, 0 unknown.
         command: the program, where the file tells.
@@ -66,13 +68,14 @@ def reporting_trace(  # noqa: PLR0913 - what little is known of the run, each by
     """
     ending = Ending(EndKind.EXITED, source="the end of the file; how the rank ended is not known")
     numbers = sorted(set(ranks))[:MOST_RANKS] or [0]
+    size = max(numbers[-1] + 1, min(world_size, MOST_RANKS))
     return Trace(
         command=tuple(command),
         origin_unix_ns=origin_unix_ns,
         wall_ns=wall_ns,
-        world_size=numbers[-1] + 1,
+        world_size=size,
         ranks=[Rank(number, "", 0, 0, 0, 0, ending) for number in numbers],
-        communicators=[Communicator(0, tuple(range(numbers[-1] + 1)), -1)],
+        communicators=[Communicator(0, tuple(range(size)), -1)],
         notes=list(notes),
         source=as_text(path),
         format=form,

@@ -61,6 +61,17 @@ class Dump:
     entries: tuple[Entry, ...]
     status: Mapping[str, tuple[int | None, int | None, int | None]]
 
+    @property
+    def extent_ns(self) -> tuple[int, int] | None:
+        """From when to when its operations were queued; None where no usable time is told."""
+        moments = [entry.created_ns for entry in self.entries if entry.created_ns]
+        return (min(moments), max(moments)) if moments else None
+
+    @property
+    def without_time(self) -> int:
+        """How many of its operations tell no time that can be."""
+        return sum(not entry.created_ns for entry in self.entries)
+
 
 def read_dump(path: Path) -> Dump:
     """The dump in a file, a pickle or JSON.

@@ -7,20 +7,26 @@ follows. Pickles are read without executing them.
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
+from perfscope.errors import UnreadableInputError
 from perfscope.readers.common.tool_reports import report, reporting_trace, table
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.flight.dump import PROTO, Dump, Entry, read_dump
 from perfscope.readers.kineto.reader import read_each
 from perfscope.schema.enums import Quantity
 from perfscope.schema.other_tools import Cell, ToolTable
+from perfscope.trace.damage import SPOILS_COMPARISON, Damage
 from perfscope.trace.model import Format, Trace
 from perfscope.units import counted
 
 _SIGNS = re.compile(rb'"(?:collective_seq_id|last_enqueued_collective)"\s*:')
 _IN_PICKLE = (b"collective_seq_id", b"last_enqueued_collective", b"pg_status")
 MOST_SAID = 4
+DAY_NS = 86400 * 10**9
+APART_NS = DAY_NS
+"""A job that hangs is ended within hours, and all of its ranks write their dumps then."""
 MEETING = re.compile(r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|barrier", re.IGNORECASE)
 """Collectives that no rank leaves before the last one has come."""
 WHY = "a dump of the flight recorder tells when operations were queued, and not how long they took"
@@ -42,9 +48,17 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
         UnreadableInputError: none of them can be read.
     """
     dumps, notes = read_each(paths, read_dump)
+    _refuse_several_runs(dumps)
     ranks = _by_rank(dumps)
+    damage = []
     if len(ranks) < len(dumps):
-        notes.append("Several dumps are of one rank by their names: the last one of each counts.")
+        text = "Several dumps are of one rank by their names: the last one of each counts."
+        damage.append(Damage("doubled_rank", text, SPOILS_COMPARISON))
+    notes += [
+        f"{dump.path.name}: {counted(dump.without_time, 'operation')} without a usable time."
+        for dump in ranks.values()
+        if dump.without_time
+    ]
     moments = [e.created_ns for dump in ranks.values() for e in dump.entries if e.created_ns]
     told = report(
         f"PyTorch's flight recorder {dumps[0].release}".strip(),
@@ -52,7 +66,7 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
         _sentences(ranks),
         [_unfinished(ranks), _progress(ranks), _operations(ranks)],
     )
-    return reporting_trace(
+    trace = reporting_trace(
         dumps[0].path,
         Format.FLIGHT,
         told,
@@ -62,13 +76,36 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
         wall_ns=max(moments, default=0) - min(moments, default=0),
         notes=notes,
     )
+    trace.damage += damage
+    return trace
+
+
+def _refuse_several_runs(dumps: Sequence[Dump]) -> None:
+    """Lets dumps pass whose operations were queued within some hours of each other.
+
+    Raises:
+        UnreadableInputError: they are of runs at other times, or count in other units.
+    """
+    told = [(extent, dump) for dump in dumps if (extent := dump.extent_ns) is not None]
+    told.sort(key=lambda one: one[0])
+    for (before, first), (after, second) in pairwise(told):
+        if after[0] - before[1] > APART_NS:
+            days = (after[0] - before[1]) / DAY_NS
+            raise UnreadableInputError(
+                "These dumps are of several runs, or count their times in other units.",
+                why=f"The operations in {second.path.name} were queued {days:,.1f} days after "
+                f"those in {first.path.name}.",
+                action="Give the dumps of one run alone, by their names or in a folder of their "
+                "own.",
+            )
 
 
 def _by_rank(dumps: Sequence[Dump]) -> dict[int, Dump]:
     """The dumps by the number at the end of their names, else in their order."""
     if any(dump.rank is None for dump in dumps):
         return dict(enumerate(dumps))
-    return {dump.rank or 0: dump for dump in sorted(dumps, key=lambda one: one.rank or 0)}
+    by_time = sorted(dumps, key=lambda one: one.extent_ns or (0, 0))
+    return {dump.rank or 0: dump for dump in sorted(by_time, key=lambda one: one.rank or 0)}
 
 
 def _collectives(ranks: Mapping[int, Dump]) -> dict[Key, dict[int, Entry]]:

@@ -18,6 +18,7 @@ from perfscope.readers.inspector.records import Group, Log, Records, read_log
 from perfscope.readers.kineto.reader import read_each
 from perfscope.schema.enums import Quantity
 from perfscope.schema.other_tools import Cell, ToolTable
+from perfscope.trace.damage import SPOILS_COMPARISON, Damage
 from perfscope.trace.model import Format, Trace
 from perfscope.units import counted, format_seconds, format_share
 
@@ -43,6 +44,7 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
     """
     logs, notes = read_each(paths, read_log)
     notes += [note for log in logs for note in log.notes]
+    doubled = _doubled(logs)
     records, groups, names = _joined(logs)
     waits = _waits(records, groups, names)
     sources = sorted({source for log in logs for source in log.sources})
@@ -58,7 +60,46 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
     )
     world = max(range(len(groups)), key=lambda place: groups[place].ranks)
     ranks = np.unique(records["rank"][records["group"] == world]).tolist()
-    return reporting_trace(first, Format.INSPECTOR, told, why=WHY, ranks=ranks, notes=notes)
+    trace = reporting_trace(
+        first,
+        Format.INSPECTOR,
+        told,
+        why=WHY,
+        ranks=ranks,
+        world_size=groups[world].ranks,
+        notes=notes,
+    )
+    trace.damage += [*_sizes_disagree(groups), *doubled]
+    return trace
+
+
+def _sizes_disagree(groups: Sequence[Group]) -> list[Damage]:
+    """That files say of one communicator that it has other numbers of ranks."""
+    sizes: dict[str, int] = {}
+    for group in groups:
+        if group.id and sizes.setdefault(group.id, group.ranks) != group.ranks:
+            text = (
+                f"The files do not agree on how many ranks {_called(group)} has: one says "
+                f"{sizes[group.id]:,}, another one {group.ranks:,}."
+            )
+            return [Damage("world_size", text, SPOILS_COMPARISON)]
+    return []
+
+
+def _doubled(logs: Sequence[Log]) -> list[Damage]:
+    """That two files hold the same rank of a communicator: each of its operations counts twice."""
+    seen: dict[tuple[Group, int], Path] = {}
+    for log in logs:
+        pairs = np.unique(log.records[["group", "rank"]])
+        for place, rank in pairs.tolist():
+            other = seen.setdefault((log.groups[place], rank), log.path)
+            if other != log.path:
+                text = (
+                    f"Two files are of one rank: {other.name} and {log.path.name} are both of rank "
+                    f"{rank} of {_called(log.groups[place])}."
+                )
+                return [Damage("doubled_rank", text, SPOILS_COMPARISON)]
+    return []
 
 
 def _joined(logs: Sequence[Log]) -> tuple[Records, list[Group], list[str]]:

@@ -50,7 +50,12 @@ def interval(
 
 
 def contents_from(
-    path: Path, events: Iterable[Event], members: Mapping[str, Any], part: Part
+    path: Path,
+    events: Iterable[Event],
+    members: Mapping[str, Any],
+    part: Part,
+    *,
+    without_time: int = 0,
 ) -> KinetoContents:
     """One process of a file of another tool.
 
@@ -59,6 +64,7 @@ def contents_from(
         events: what the process did.
         members: what stands beside the events.
         part: which process it is.
+        without_time: of how many events more nobody knows when they were.
 
     Raises:
         UnreadableInputError: nothing has a time, or the times make no sense.
@@ -89,7 +95,9 @@ def ended(path: Path, file: engine.KinetoFile, part: Part) -> KinetoContents:
     """
     file.feed(b"]}")
     file.finish()
-    return replace(contents_of(path, file), part=part)
+    found = contents_of(path, file)
+    counts = {**found.counts, "without_time": found.counts["without_time"] + without_time}
+    return replace(found, part=part, counts=counts)
 
 
 def _nothing(_: object) -> None:

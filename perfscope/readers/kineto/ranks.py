@@ -10,6 +10,7 @@ import numpy as np
 
 from perfscope.readers.kineto.file import KinetoContents
 from perfscope.structures import dataclass
+from perfscope.trace.damage import SPOILS_COMPARISON, Damage
 from perfscope.units import counted
 
 MOST_RANKS = 1_000_000
@@ -31,8 +32,10 @@ class Process:
         return f"process {self.pid}" + (f" on {self.host}" if self.host else "")
 
 
-def number_ranks(files: Sequence[KinetoContents]) -> tuple[dict[int, KinetoContents], list[str]]:
-    """The profile to be analyzed of each rank, and how the ranks are known."""
+def number_ranks(
+    files: Sequence[KinetoContents],
+) -> tuple[dict[int, KinetoContents], list[str], list[Damage]]:
+    """The profile to be analyzed of each rank, how the ranks are known, and which are doubtful."""
     files = sorted(files, key=lambda file: (file.start_ns, str(file.path)))
     folder = Path(os.path.commonpath([file.path.absolute().parent for file in files]))
     known: dict[int, list[KinetoContents]] = {}
@@ -55,10 +58,28 @@ def number_ranks(files: Sequence[KinetoContents]) -> tuple[dict[int, KinetoConte
     free = (number for number in range(MOST_RANKS) if number not in known)
     parts = known | dict(zip(free, unknown, strict=False))
     ranked = {}
+    damage: list[Damage] = []
     for number, profiles in sorted(parts.items()):
         ranked[number] = _chosen(profiles, files)
         notes += _left_aside(number, ranked[number], profiles)
-    return ranked, notes
+        if not damage:
+            damage += _doubled(number, ranked[number], profiles)
+    return ranked, notes, damage
+
+
+def _doubled(
+    number: int, chosen: KinetoContents, profiles: Sequence[KinetoContents]
+) -> list[Damage]:
+    """That other processes say at the same time that they are this rank: one is not, or no run."""
+    others = [one for one in profiles if one is not chosen and _is_of_another(one, [chosen])]
+    if not others:
+        return []
+    count = counted(len(others) + 1, "process", "processes")
+    text = (
+        f"{count} say at the same time that they are rank {number} ({chosen.path.name}, "
+        f"{others[0].path.name}{', ...' if others[1:] else ''}): which of them it is, is not known."
+    )
+    return [Damage("doubled_rank", text, SPOILS_COMPARISON)]
 
 
 def rank_told(contents: KinetoContents) -> int | None:

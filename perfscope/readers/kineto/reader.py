@@ -122,7 +122,7 @@ def joined(
         UnreadableInputError: they are of several runs.
     """
     refuse_several_runs(files)
-    ranked, rank_notes = number_ranks(files)
+    ranked, rank_notes, doubles = number_ranks(files)
     ranked = {
         number: as_exported(number, named_by_user(contents, options.communication))
         for number, contents in ranked.items()
@@ -161,7 +161,7 @@ def joined(
         source=str(paths[0] if len(paths) == 1 else paths[0].parent),
         format=form.format,
         not_recorded=_not_recorded(ranks, form, list(ranked.values())),
-        damage=_without_times(ranked),
+        damage=[*_without_times(ranked), *doubles],
         judged_from_ns=judged,
         judged_reason=reason,
     )

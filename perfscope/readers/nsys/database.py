@@ -52,6 +52,19 @@ class ExportDatabase(Database):
         known = self.columns(table)
         yield from self.rows(table, columns, whole, where if owner in known else "1")
 
+    def lost_of(self, pid: int, table: str, whole: Sequence[str], owner: str) -> int:
+        """How many rows of one process, or of none, lack one of these whole numbers.
+
+        Args:
+            pid: the process.
+            table: its name.
+            whole: the columns.
+            owner: the column of serialized ids.
+        """
+        known = self.columns(table)
+        mine = f"NOT {is_whole(owner)} OR {_process(owner)} = {pid:d}"
+        return self.lost(table, whole, mine if owner in known else "1")
+
     def processes(self, table: str, column: str, whole: Sequence[str] = ()) -> set[int]:
         """The processes that a column of serialized ids names, in rows with these whole numbers."""
         return self.different(table, column, _process(column), whole)

@@ -103,9 +103,6 @@ def _read(path: Path) -> _File:
         if len(chosen) > 1:
             count = counted(len(chosen), "process", "processes")
             notes.append(f"{path.name} holds {count}; each was read as a rank.")
-        lost = sum(database.lost(table, events.TIMES) for table in events.DEVICE_TABLES)
-        if lost:
-            notes.append(f"{path.name}: left out {counted(lost, 'event')} without a usable time.")
         called = [call for pid in chosen for call in system_calls.system_calls(export, pid)]
         return _File(found, called, notes)
 
@@ -113,7 +110,11 @@ def _read(path: Path) -> _File:
 def _contents(path: Path, export: Export, pid: int, *, is_alone: bool) -> KinetoContents:
     members = {"deviceProperties": _devices(export.database, pid)}
     part = Part("" if is_alone else str(pid), export.ranks.get(pid), export.host, str(pid))
-    return contents_from(path, events.events_of(export, pid), members, part)
+    lost = sum(
+        export.database.lost_of(pid, table, events.TIMES, "globalPid")
+        for table in events.DEVICE_TABLES
+    )
+    return contents_from(path, events.events_of(export, pid), members, part, without_time=lost)
 
 
 def _origin_ns(database: ExportDatabase) -> int:

@@ -280,7 +280,8 @@ class _Assembly:
             (facts["unknown_records"], "record", "has {} of an unknown kind"),
             (facts["unmatched_leaves"], "MPI call", "leaves {} without having entered"),
             (facts["unclosed_calls"], "MPI call", "does not leave {}"),
-            (facts["backwards"], "interval", "has {} with an end before the begin"),
+            (facts["backwards"], "interval", "has {} with an end before the begin: without length"),
+            (facts["below_zero"], "record", "has {} from before its begin, at times below 0"),
             (calls.unmatched_messages, "message", "has {} outside of all sends and receives"),
             (calls.impossible_sizes, "call", "has {} whose bytes cannot be: 0 is taken"),
         )

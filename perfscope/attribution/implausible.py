@@ -1,0 +1,101 @@
+"""Times of ranks that cannot be those of one run: in another unit, or far outside of all others.
+
+Recordings of perfscope itself have one clock and are not asked. Files of other tools may be made
+by a program that counts otherwise, put together by hand, or damaged in one number.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.structures import dataclass
+from perfscope.trace.damage import SPOILS_COMPARISON, Damage
+from perfscope.trace.model import Format, Rank, Trace
+from perfscope.units import counted, format_seconds
+
+NS = 1e-9
+MOST_TIMES = 100
+"""No rank of a job takes so many times as long as the others: units are 1,000 apart."""
+ENOUGH_MOMENTS = 10
+ALIKE = 2
+"""Ranks of one program do about as much: their events differ by less than this factor."""
+FEW_SHARE = 0.01
+FEW = 4
+GAP_SHARE = 0.9
+
+
+@dataclass(frozen=True)
+class _Life:
+    """When a rank did something: all begins and ends in their order."""
+
+    rank: Rank
+    moments: npt.NDArray[np.int64]
+
+    @property
+    def length_ns(self) -> int:
+        return int(self.moments[-1] - self.moments[0])
+
+
+def implausible_times(trace: Trace) -> Damage | None:
+    """What is wrong with the times of a rank beside those of the others; None where nothing is."""
+    if trace.format is Format.PERFSCOPE:
+        return None
+    lives = [_Life(rank, moments) for rank in trace.ranks if len(moments := _moments(rank)) > 1]
+    if len(lives) < 2:
+        return None
+    shortest = min(lives, key=lambda life: life.length_ns)
+    longest = max(lives, key=lambda life: life.length_ns)
+    middle = int(np.median([life.length_ns for life in lives]))
+    odd = longest if longest.length_ns > MOST_TIMES * middle else shortest
+    others = [life for life in lives if life is not odd]
+    if odd is longest or len(lives) == 2:
+        far = _far(longest, [life for life in lives if life is not longest])
+        if far is not None:
+            return far
+    return _unit(odd, others)
+
+
+def _moments(rank: Rank) -> npt.NDArray[np.int64]:
+    tables = [rank.operations, rank.background, rank.phases, rank.steps]
+    if rank.devices is not None:
+        tables += [rank.devices.rows, rank.devices.runtime]
+    found = [table[side] for table in tables for side in ("t0", "t1")]
+    return np.sort(np.concatenate(found))
+
+
+def _far(odd: _Life, others: Sequence[_Life]) -> Damage | None:
+    """That a few events of a rank lie far from all of its others, longer than other ranks live."""
+    usual = max(life.length_ns for life in others)
+    moments = np.sort(np.append(odd.moments, [odd.rank.start_ns, odd.rank.end_ns]))
+    gaps = np.diff(moments)
+    place = int(np.argmax(gaps))
+    length = int(moments[-1] - moments[0])
+    outside = min(place + 1, len(gaps) - place)
+    is_far = length > MOST_TIMES * usual and gaps[place] > GAP_SHARE * length
+    if not is_far or outside > max(FEW, FEW_SHARE * len(moments)):
+        return None
+    text = (
+        f"Rank {odd.rank.number} has events far outside of all others: they lie "
+        f"{format_seconds(int(gaps[place]) * NS)} apart, and no other rank takes more than "
+        f"{format_seconds(usual * NS)}."
+    )
+    return Damage("stray_events", text, SPOILS_COMPARISON)
+
+
+def _unit(odd: _Life, others: Sequence[_Life]) -> Damage | None:
+    """That a rank does as much as others in a small part, or a large multiple, of their time."""
+    usual = sorted(others, key=lambda life: life.length_ns)[len(others) // 2]
+    lengths = sorted((max(odd.length_ns, 1), max(usual.length_ns, 1)))
+    events = sorted((len(odd.moments), len(usual.moments)))
+    if lengths[1] <= MOST_TIMES * lengths[0] or events[0] < ENOUGH_MOMENTS:
+        return None
+    if events[1] > ALIKE * events[0]:
+        return None
+    one, other = (
+        f"{counted(len(life.moments) // 2, 'event')} of rank {life.rank.number} take "
+        f"{format_seconds(life.length_ns * NS)}"
+        for life in (odd, usual)
+    )
+    text = f"The ranks count their times in different units, as it seems: {one}, {other}."
+    return Damage("units_of_time", text, SPOILS_COMPARISON)
