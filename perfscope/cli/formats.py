@@ -13,6 +13,7 @@ LABELS = {
     "counters": "Counters",
     "resources": "Memory, threads, files",
     "clock": "Wall clock",
+    "known_from": "Tested on",
 }
 """What `readers.detect.Tells` holds, as people call it."""
 WIDEST = max(map(len, LABELS.values()))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from perfscope import files
 from perfscope.errors import UnreadableInputError
+from perfscope.readers.lookalikes import LIST, LookAlike, by_ending, look_alike
 from perfscope.structures import dataclass
 from perfscope.trace.model import Format, Trace
 from perfscope.units import counted
@@ -26,17 +27,6 @@ MOST_NAMED = 5
 PAGE_HEAD_BYTES = 1 << 15
 GZIP = b"\x1f\x8b"
 _SHOWN_BYTES = 24
-_KINDS = (
-    (b"SQLite format 3\0", "an SQLite database"),
-    (b"PK\x03\x04", "a zip archive"),
-    (b"\x28\xb5\x2f\xfd", "data compressed with zstd"),
-    (b"\xfd7zXZ\0", "data compressed with xz"),
-    (b"BZh", "data compressed with bzip2"),
-    (b"\x7fELF", "a program or library"),
-    (b"\x89PNG", "a picture"),
-    (b"PERFSCP1", "the records of one process; give the run directory that holds them"),
-    (b"<!DOCTYPE html", "a web page"),
-)
 
 
 @dataclass(frozen=True)
@@ -88,6 +78,17 @@ class Place:
         except zlib.error:
             return b""
 
+    @property
+    def _known(self) -> LookAlike | None:
+        return None if self.is_directory else look_alike(self.head)
+
+    def advice(self) -> str:
+        """What to do about a path that no reader knows."""
+        if self._known is not None:
+            return self._known.action
+        named = None if self.is_directory else by_ending(self.path)
+        return named[1] if named else LIST
+
     def description(self) -> str:
         """What was seen, for a person who gave a path that no reader knows."""
         if self.is_directory:
@@ -99,18 +100,14 @@ class Place:
             return "a gzip file that cannot be decompressed or holds nothing"
         if is_own_result(self):
             return "a result of perfscope analyze; give what was analyzed"
-        kind = _kind(self.head)
-        if kind:
-            return kind + packed
+        if self._known is not None:
+            return self._known.what + packed
+        if named := by_ending(self.path):
+            return f"{named[0]}, by its name"
         first = self.head[:_SHOWN_BYTES]
         if all(32 <= byte < 127 or byte in b"\t\r\n" for byte in first):
             return f"text that begins with {first.decode('ascii')!r}{packed}"
         return f"data that begins with the bytes {first[:8].hex(' ')}{packed}"
-
-
-def _kind(head: bytes) -> str:
-    """What other tools' content that begins so is called; empty where it is not known."""
-    return next((kind for magic, kind in _KINDS if head.startswith(magic)), "")
 
 
 def is_own_result(place: Place) -> bool:
@@ -122,6 +119,10 @@ def is_own_result(place: Place) -> bool:
 
 def _no_companions(_: Path) -> Sequence[Path]:
     return ()
+
+
+THE_TOOL = "files that the tool itself wrote"
+DESCRIPTION = "its description; published files of the tool were tried by hand"
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,7 @@ class Tells:
         counters: of hardware, or of the program.
         resources: memory, threads, bytes of files.
         clock: whether its times are those of a calendar.
+        known_from: what the files in the tests are, against which this is held.
     """
 
     efficiencies: str = ""
@@ -145,6 +147,7 @@ class Tells:
     counters: str = ""
     resources: str = ""
     clock: str = ""
+    known_from: str = THE_TOOL
 
 
 @dataclass(frozen=True)
@@ -338,11 +341,10 @@ class Detection:
         return next((r for r in self.readers if r.is_directory and r.recognizes(place)), None)
 
     def _unknown(self, place: Place) -> UnreadableInputError:
-        known = "; ".join(reader.description for reader in self.readers)
         return UnreadableInputError(
             f"{place.path} is not a trace that perfscope can read.",
             why=f"It is {place.description()}.",
-            action=f"Give one of these: {known}.",
+            action=place.advice(),
         )
 
 

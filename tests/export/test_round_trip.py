@@ -283,3 +283,46 @@ def check_messages(trace: Trace, back: Trace, shift_ns: int) -> None:
 def test_chrome_of_a_real_trace_is_json(tmp_path: Path) -> None:
     chrome.write(Source(open_trace(SAMPLE)), tmp_path / "out.json")
     assert json.loads((tmp_path / "out.json").read_text(encoding="ascii"))["traceEvents"]
+
+
+@pytest.mark.parametrize("name", ["rank_zero_evaluation", "daal4py_imbalance", "ddp_slow_rank"])
+@pytest.mark.parametrize(
+    ("write", "read"),
+    [(csv.write, from_csv), (parquet.write, from_parquet)],
+    ids=["csv", "parquet"],
+)
+def test_tables_alone_give_the_efficiencies(
+    name: str,
+    write: Callable[[Source, Path], list[str]],
+    read: Callable[[Path], Any],
+    tmp_path: Path,
+) -> None:
+    """By the definitions, from the operations of the ranks' own threads over the same window."""
+    trace = open_trace(SAMPLES / name)
+    write(Source(trace), tmp_path / "out")
+    tables = read(tmp_path / "out")
+    results = compute(trace)
+    start, end = results.focus.start_ns, results.focus.end_ns
+    calls = pd.DataFrame(tables["operations"])
+    calls = calls[~calls["background"].astype(bool)]
+    useful = [
+        (end - start) - union_ns(mine["t0_ns"].clip(start, end), mine["t1_ns"].clip(start, end))
+        for _, mine in calls.groupby("rank")
+    ]
+    mean, most = sum(useful) / len(useful), max(useful)
+    expected_ratios = {
+        "parallel_efficiency": mean / (end - start),
+        "load_balance": mean / most,
+        "communication_efficiency": most / (end - start),
+    }
+    for factor, ratio in expected_ratios.items():
+        assert getattr(results.efficiency, factor).value == pytest.approx(ratio, rel=1e-9), factor
+
+
+def union_ns(starts: pd.Series, ends: pd.Series) -> int:
+    """How long at least one interval was open."""
+    covered, reached = 0, -1
+    for begin, end in sorted(zip(starts.tolist(), ends.tolist(), strict=True)):
+        covered += max(0, end - max(begin, reached))
+        reached = max(reached, end)
+    return covered

@@ -12,7 +12,7 @@ import numpy as np
 
 from perfscope.readers.common.tool_reports import report, reporting_trace, table
 from perfscope.readers.cube.archive import CubeArchive, Metric
-from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
+from perfscope.readers.detect import DESCRIPTION, Place, Reader, ReadOptions, Tells
 from perfscope.schema.enums import Quantity
 from perfscope.schema.other_tools import Cell, ToolTable
 from perfscope.trace.model import Format, Trace
@@ -136,5 +136,6 @@ READER = Reader(
         waits="Scalasca's wait states and delay costs, as it has them",
         phases="regions, as sums",
         counters="its metrics, as sums",
+        known_from=DESCRIPTION,
     ),
 )

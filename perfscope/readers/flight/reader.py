@@ -272,6 +272,10 @@ READER = Reader(
     description="dumps of PyTorch's flight recorder (pickles or JSON, one for each rank)",
     recognizes=_recognizes,
     open=_open,
-    tells=Tells(waits="who never came to which collective", clock="yes"),
+    tells=Tells(
+        waits="who never came to which collective",
+        clock="yes",
+        known_from="dumps that PyTorch wrote of Gloo; those of NCCL are known from the sources",
+    ),
     joins=True,
 )

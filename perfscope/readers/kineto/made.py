@@ -71,7 +71,7 @@ def contents_from(
     """
     file = begun(members)
     feed(file, events)
-    return ended(path, file, part)
+    return ended(path, file, part, without_time=without_time)
 
 
 def begun(members: Mapping[str, Any]) -> engine.KinetoFile:
@@ -87,8 +87,16 @@ def feed(file: engine.KinetoFile, events: Iterable[Event]) -> None:
         file.feed(block)
 
 
-def ended(path: Path, file: engine.KinetoFile, part: Part) -> KinetoContents:
+def ended(
+    path: Path, file: engine.KinetoFile, part: Part, *, without_time: int = 0
+) -> KinetoContents:
     """What was told of a process.
+
+    Args:
+        path: the file.
+        file: what was told.
+        part: which process it is.
+        without_time: of how many events more nobody knows when they were.
 
     Raises:
         UnreadableInputError: nothing has a time, or the times make no sense.

@@ -158,6 +158,7 @@ def joined(
             "is_export": all(map(is_export, ranked.values())),
         },
         notes=notes,
+        choices=[note for contents in ranked.values() for note in notes_on(contents)][:1],
         source=str(paths[0] if len(paths) == 1 else paths[0].parent),
         format=form.format,
         not_recorded=_not_recorded(ranks, form, list(ranked.values())),

@@ -132,6 +132,7 @@ READER = Reader(
         devices="slices of the categories that PyTorch's profiler or rocprofv3 has",
         counters="yes",
         clock="where it has a snapshot of the wall clock",
+        known_from="exports of perfscope; those of other tools are known from the description",
     ),
     joins=True,
 )

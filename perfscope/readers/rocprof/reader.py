@@ -13,7 +13,7 @@ from pathlib import Path
 
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common.database import MAGIC
-from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
+from perfscope.readers.detect import DESCRIPTION, Place, Reader, ReadOptions, Tells
 from perfscope.readers.kineto.file import KinetoContents, Part
 from perfscope.readers.kineto.made import Event, contents_from
 from perfscope.readers.kineto.reader import Form, joined, read_each
@@ -178,6 +178,10 @@ READER = Reader(
     "database",
     recognizes=_recognizes,
     open=_open,
-    tells=Tells(devices="yes", phases="markers (roctx), by their names"),
+    tells=Tells(
+        devices="yes",
+        phases="markers (roctx), by their names",
+        known_from=DESCRIPTION,
+    ),
     joins=True,
 )
