@@ -11,7 +11,9 @@
 #include "disk.h"
 #include "guard.h"
 #include "memory.h"
+#include "reuse.h"
 #include "text.h"
+#include "thinning.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; older kernels refuse it, and pages are then made ready one by one */
@@ -21,7 +23,7 @@
 #define AHEAD_SLOTS (2 * CHUNK_SLOTS)     /* at least so many are made ready by the sampler */
 #define MOST_AHEAD_SLOTS (256 * CHUNK_SLOTS)
 #define RELEASE_SLOTS (4 * CHUNK_SLOTS) /* written records are let go in pieces of this size */
-#define SMALLEST_MAPPING (1u << 20)
+#define SMALLEST_MAPPING (1u << 19)
 #define ZERO_BYTES 65536u
 #define ADDRESS_SPACE_SHARE 32 /* of what the job may still map, the recording takes this part */
 
@@ -207,11 +209,31 @@ static void grow_to(uint64_t slots)
 static void count_drop(enum ps_priority priority)
 {
     ps_header *header = ps_recorder.header;
+    ps_thinning_lost(ps_monotonic());
     if (__atomic_fetch_add(&header->dropped, 1, __ATOMIC_RELAXED) == 0)
         header->first_drop_ns = ps_monotonic();
     if (priority == PS_DETAIL && !atomic_exchange(&buffer.is_detail_stopped, true) &&
         !atomic_load(&buffer.is_disk_full))
         ps_set_header_flag(PS_FLAG_SIZE_LIMIT);
+}
+
+void ps_buffer_end_claims(uint64_t *handed_out, uint64_t *end)
+{
+    ps_acquire(&buffer.growing);
+    grow_to(buffer.capacity);
+    *end = atomic_load(&buffer.allocated);
+    atomic_store(&buffer.detail_limit, 0);
+    atomic_store(&buffer.context_limit, 0);
+    *handed_out = __atomic_exchange_n(&ps_recorder.header->claimed, *end, __ATOMIC_SEQ_CST);
+    ps_release(&buffer.growing);
+}
+
+static ps_record *claim_again(enum ps_priority priority)
+{
+    ps_record *record = ps_reuse_claim();
+    if (!record && !atomic_load(&ps_recorder.is_closed))
+        count_drop(priority);
+    return record;
 }
 
 static ps_record *claim_beyond_limit(uint64_t index, enum ps_priority priority)
@@ -227,8 +249,7 @@ static ps_record *claim_beyond_limit(uint64_t index, enum ps_priority priority)
     ps_release(&buffer.growing);
     if (index < atomic_load(limit))
         return &ps_recorder.slots[index];
-    count_drop(priority);
-    return NULL;
+    return claim_again(priority);
 }
 
 ps_record *ps_claim(enum ps_priority priority)
@@ -241,9 +262,11 @@ ps_record *ps_claim(enum ps_priority priority)
         count_drop(priority);
         return NULL;
     }
+    ps_self.poll = NULL;
+    if (PS_UNLIKELY(atomic_load_explicit(&ps_recorder.is_reusing, memory_order_relaxed)))
+        return claim_again(priority);
     _Atomic uint64_t *limit = priority == PS_DETAIL ? &buffer.detail_limit : &buffer.context_limit;
     uint64_t index = __atomic_fetch_add(&ps_recorder.header->claimed, 1, __ATOMIC_SEQ_CST);
-    ps_self.poll = NULL;
     if (PS_UNLIKELY(index >= atomic_load(limit)))
         return claim_beyond_limit(index, priority);
     return &ps_recorder.slots[index];
@@ -275,6 +298,15 @@ void ps_buffer_maintain(void)
     keep_header();
     if (atomic_load(&buffer.is_detail_stopped))
         return;
+    if (atomic_load(&ps_recorder.is_reusing)) {
+        uint64_t filled = ps_reuse_maintain();
+        if (filled < buffer.released)
+            buffer.released = 0; /* begun anew with the first slot */
+        release_written(filled);
+        return;
+    }
+    if (claimed > buffer.detail_capacity - buffer.detail_capacity / 8 || ps_thinning_is_due())
+        ps_reuse_begin();
     ahead = ahead < AHEAD_SLOTS ? AHEAD_SLOTS : ahead > MOST_AHEAD_SLOTS ? MOST_AHEAD_SLOTS : ahead;
     while (atomic_load(&buffer.allocated) < claimed + ahead) {
         uint64_t allocated = atomic_load(&buffer.allocated);
@@ -310,7 +342,8 @@ void ps_buffer_close(void)
 uint64_t ps_buffer_resident(void)
 {
     uint64_t end = buffer.is_populated ? atomic_load(&buffer.allocated) : ps_buffer_used();
-    return ps_recorder.header ? PS_HEADER_BYTES + (end - buffer.released) * PS_RECORD_BYTES : 0;
+    uint64_t own = PS_HEADER_BYTES + ps_thinning_resident();
+    return ps_recorder.header ? own + (end - buffer.released) * PS_RECORD_BYTES : 0;
 }
 
 uint64_t ps_buffer_used(void)

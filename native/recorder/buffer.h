@@ -1,7 +1,8 @@
 /* The record buffer: a shared mapping of the .rec file whose slots are claimed one by one.
  *
  * The whole range is mapped at once, but a slot is handed out only after its disk space was obtained: a write to a
- * mapped page without a disk block would end the job by SIGBUS. */
+ * mapped page without a disk block would end the job by SIGBUS. When all slots are taken, records are thinned away
+ * (thinning.h), and their slots are handed out again. */
 #ifndef PERFSCOPE_BUFFER_H
 #define PERFSCOPE_BUFFER_H
 
@@ -20,6 +21,9 @@ ps_record *ps_claim(enum ps_priority priority);
 uint64_t ps_buffer_used(void);
 /* Leaves the records of MPI calls out, or takes them again; their totals go on. */
 void ps_buffer_pause_detail(bool is_paused);
+/* No slot is handed out any more, except by reuse.h. Tells how many were, and the slots that there are; all of these
+ * then count as claimed. */
+void ps_buffer_end_claims(uint64_t *handed_out, uint64_t *end);
 /* For the sampler thread: obtains space before it is needed, lets go of pages that are full. */
 void ps_buffer_maintain(void);
 /* Bytes of the mapping that this process holds in memory, as far as it made them so. */

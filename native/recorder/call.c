@@ -1,25 +1,15 @@
 #include "call.h"
 
+#include "cells.h"
+
 /* Between two unsuccessful tests that count as one stretch of polling. A program that works longer than this between
  * its tests is not waiting, and its work must not be swallowed. */
 #define POLL_GAP_NS 100000u
 
 void ps_call_count(const ps_call *call)
 {
-    PS_STORES;
-    ps_total *total = &ps_recorder.header->totals[call->op];
-    __atomic_fetch_add(&total->count, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&total->ns, call->t1_ns - call->t0_ns, __ATOMIC_RELAXED);
-    if (call->sent)
-        __atomic_fetch_add(&total->sent, call->sent, __ATOMIC_RELAXED);
-    if (call->received)
-        __atomic_fetch_add(&total->received, call->received, __ATOMIC_RELAXED);
-}
-
-void ps_count_received(uint16_t op, uint64_t bytes)
-{
-    PS_STORES;
-    __atomic_fetch_add(&ps_recorder.header->totals[op].received, bytes, __ATOMIC_RELAXED);
+    ps_total one = {.count = 1, .ns = call->t1_ns - call->t0_ns, .sent = call->sent, .received = call->received};
+    ps_totals_add(call->op, ps_comm_index(call->comm), &one);
 }
 
 static void fill(ps_record *record, const ps_call *call)

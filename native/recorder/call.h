@@ -49,6 +49,5 @@ void ps_call_polled(ps_call *call);
 void ps_call_write(ps_call *call);
 /* Adds a call that is over to the totals, without a record. */
 void ps_call_count(const ps_call *call);
-void ps_count_received(uint16_t op, uint64_t bytes);
 
 #endif

@@ -233,6 +233,7 @@ static ps_comm *enter(ps_word handle, uint64_t key, bool is_repeatable, uint32_t
     comm->size = members->count;
     comm->my_rank = rank;
     comm->is_inter = is_inter != 0;
+    comm->is_world = handle == ps_abi.comm_world;
     comm->members = members->ranks;
     define(comm, members, parent, ordinal);
     bind(handle, comm);

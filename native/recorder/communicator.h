@@ -5,13 +5,14 @@
 #define PERFSCOPE_COMMUNICATOR_H
 
 #include "mpi_abi.h"
+#include "thinning.h"
 
 typedef struct {
     uint64_t identity;
     uint32_t index; /* PS_NO_INDEX when it could not be defined */
     uint32_t size;
     int32_t my_rank;
-    bool is_inter;
+    bool is_inter, is_world;
     const int32_t *members; /* world ranks in rank order, -1 outside the world */
     _Atomic uint32_t collectives; /* calls so far: the next ordinal */
     _Atomic uint32_t creations;
@@ -43,7 +44,12 @@ static inline uint32_t ps_comm_index(const ps_comm *comm)
 
 static inline uint32_t ps_next_collective(ps_comm *comm)
 {
-    return comm ? atomic_fetch_add_explicit(&comm->collectives, 1, memory_order_relaxed) : PS_NO_INDEX;
+    if (!comm)
+        return PS_NO_INDEX;
+    uint32_t ordinal = atomic_fetch_add_explicit(&comm->collectives, 1, memory_order_relaxed);
+    if (PS_UNLIKELY(ordinal % PS_WINDOW_COLLECTIVES == 0) && comm->is_world)
+        ps_window_end(PS_WINDOW_COLLECTIVE, ordinal / PS_WINDOW_COLLECTIVES, ps_monotonic());
+    return ordinal;
 }
 
 static inline uint32_t ps_next_creation(ps_comm *comm)

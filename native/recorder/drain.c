@@ -52,6 +52,7 @@ static struct {
     uint64_t copied_slots;
     uint64_t copied_definitions;
     uint8_t open_chunks[MAX_CHUNKS / 8]; /* chunks with calls or phases that had not ended when they were copied */
+    uint8_t changed_chunks[MAX_CHUNKS];
     ps_lock lock;
 } drain = {.lock = ATOMIC_FLAG_INIT};
 
@@ -165,8 +166,17 @@ static void mark_chunk(uint64_t chunk, uint64_t first, uint64_t end)
 /* Whether a chunk may have changed since it was copied; polling goes on writing into the newest records. */
 static bool is_due(uint64_t chunk)
 {
+    /* Before copying: what changes meanwhile is copied again. */
+    if (chunk < MAX_CHUNKS && __atomic_exchange_n(&drain.changed_chunks[chunk], 0, __ATOMIC_SEQ_CST))
+        return true;
     bool is_new = (chunk + 2) * CHUNK_SLOTS > drain.copied_slots;
     return is_new || (chunk < MAX_CHUNKS && drain.open_chunks[chunk / 8] & 1u << chunk % 8);
+}
+
+void ps_drain_changed(uint64_t slot)
+{
+    if (PS_UNLIKELY(drain.is_on) && slot / CHUNK_SLOTS < MAX_CHUNKS)
+        __atomic_store_n(&drain.changed_chunks[slot / CHUNK_SLOTS], 1, __ATOMIC_SEQ_CST);
 }
 
 static bool copy_records(int target, uint64_t used)

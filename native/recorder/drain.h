@@ -13,6 +13,8 @@ bool ps_drain_path(char *path, size_t bytes, const char *ending);
 void ps_drain_note(void);
 /* For the sampler thread: copies what is new when it is time. */
 void ps_drain_maintain(uint64_t now_ns);
+/* A record that was copied has changed: its slot was thinned away, or filled again. */
+void ps_drain_changed(uint64_t slot);
 /* At exit, when the buffer is closed: copies the rest and removes the node-local files. */
 void ps_drain_close(void);
 /* In a forked child: the directory is the parent's. */

@@ -4,11 +4,13 @@
 #include <string.h>
 
 #include "buffer.h"
+#include "cells.h"
 #include "events.h"
 #include "intern.h"
 #include "memory.h"
 #include "process.h"
 #include "sampler.h"
+#include "thinning.h"
 
 #define TOKEN_SLOT_BITS 48u /* above them: which recording the phase is of */
 #define NO_SLOT UINT64_MAX
@@ -82,7 +84,10 @@ PS_EXPORT uint64_t ps_phase_begin(uint32_t phase, uint32_t name, uint32_t step, 
 {
     ps_record content = {.t0_ns = ps_monotonic(), .op = (uint16_t)phase, .comm = name, .seq = step, .tag = epoch};
     ps_record *record = ps_write_event(PS_KIND_PHASE, &content);
-    return record ? token_of((uint64_t)(record - ps_recorder.slots)) : 0;
+    uint64_t token = record ? token_of((uint64_t)(record - ps_recorder.slots)) : 0;
+    if (token)
+        ps_phase_enter(token, (uint16_t)phase);
+    return token;
 }
 
 PS_EXPORT void ps_phase_end(uint64_t token)
@@ -92,13 +97,25 @@ PS_EXPORT void ps_phase_end(uint64_t token)
     if (slot == NO_SLOT || !is_recording())
         return;
     ps_self.poll = NULL;
-    __atomic_store_n(&ps_recorder.slots[slot].t1_ns, ps_monotonic(), __ATOMIC_RELEASE);
+    ps_phase_leave(token);
+    ps_record *record = &ps_recorder.slots[slot];
+    uint64_t t1_ns = ps_monotonic();
+    ps_totals_phase(record->op, record->comm, t1_ns - record->t0_ns);
+    __atomic_store_n(&record->t1_ns, t1_ns, __ATOMIC_RELEASE);
+}
+
+static void count_phase(const ps_record *phase)
+{
+    PS_STORES;
+    ps_totals_phase(phase->op, phase->comm, phase->t1_ns - phase->t0_ns);
 }
 
 PS_EXPORT void ps_phase(uint32_t phase, uint32_t name, uint32_t step, int32_t epoch, uint64_t t0_ns, uint64_t t1_ns)
 {
     ps_record content = {.t0_ns = t0_ns, .t1_ns = t1_ns, .op = (uint16_t)phase, .comm = name, .seq = step,
                          .tag = epoch};
+    if (is_recording())
+        count_phase(&content);
     ps_write_event(PS_KIND_PHASE, &content);
 }
 
@@ -107,7 +124,11 @@ PS_EXPORT void ps_step(uint32_t step, int32_t epoch, uint64_t samples, uint64_t 
 {
     ps_record content = {.t0_ns = t0_ns, .t1_ns = t1_ns, .comm = PS_NO_INDEX, .seq = step, .tag = epoch,
                          .sent = samples, .received = global_batch};
-    ps_write_event(PS_KIND_STEP, &content);
+    PS_STORES;
+    if (!is_recording())
+        return;
+    ps_totals_step(&content);
+    ps_window_end_step(step, t1_ns, ps_write_event(PS_KIND_STEP, &content));
 }
 
 PS_EXPORT void ps_metric(uint32_t name, uint32_t step, int32_t epoch, double value)

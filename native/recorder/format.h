@@ -15,6 +15,8 @@
 #define PS_RECORD_BYTES 64u
 #define PS_MAX_OPERATIONS 256u
 #define PS_MAX_THREADS 256u
+#define PS_MAX_CELLS 512u  /* a power of two */
+#define PS_MAX_BLOCKS 128u /* even */
 
 enum ps_kind {
     PS_KIND_NONE = 0,       /* slot claimed, not yet written */
@@ -28,7 +30,19 @@ enum ps_kind {
     PS_KIND_READINESS = 8,  /* a control cycle of Horovod in which something changed; op = 1 when a tensor it has not
                                met before waited, sent = tensors that became ready on this rank since the last one,
                                received = tensors that all ranks had ready, request = tensors ready on this rank */
+    PS_KIND_WINDOW = 9,     /* a window that is no step: op is a ps_window, seq its number */
+    PS_KIND_THINNED = 10,   /* its record was taken out: free for another one */
 };
+
+/* What a part of the run that is kept or thinned as a whole ends with, on all ranks alike. */
+enum ps_window {
+    PS_WINDOW_NONE = 0,
+    PS_WINDOW_TIME = 1,       /* a second of CLOCK_REALTIME, in a process that has told nothing better */
+    PS_WINDOW_COLLECTIVE = 2, /* PS_WINDOW_COLLECTIVES collectives on MPI_COMM_WORLD */
+    PS_WINDOW_STEP = 3,       /* a step, with what lies between it and the one before */
+};
+#define PS_WINDOW_COLLECTIVES 32u
+#define PS_WINDOW_KINDS 4u
 
 enum ps_phase {
     PS_PHASE_TRAIN = 1, /* the training loop as a whole: fit(), an epoch of a hand-written loop */
@@ -96,7 +110,7 @@ typedef struct {
     int32_t tag;       /* operation: tag; phase, step, metric: epoch, -1 none */
     uint64_t sent;     /* operation: bytes this rank contributes; step: samples processed by this rank, 0 unknown */
     uint64_t received; /* operation: bytes this rank obtains; step: global batch size if known, else 0 */
-    uint64_t request;  /* nonblocking and completion: request id (never reused, from 1); wait on several: how many
+    uint64_t request;  /* step: when its window began, 0 none; nonblocking and completion: request id (never reused, from 1); wait on several: how many
                           requests; coalesced test or probe: how many calls; combined send and receive: tag of the
                           message received plus 1, 0 unknown; else 0 */
 } ps_record;
@@ -116,6 +130,44 @@ typedef struct {
     uint32_t last_cpu;
 } ps_thread;
 _Static_assert(sizeof(ps_thread) == 48, "a thread entry is 48 bytes");
+
+/* Totals of one operation on one communicator in one phase, or of one phase. */
+typedef struct {
+    uint64_t key; /* ps_cell_key, 0 free, atomic */
+    uint64_t count, ns, sent, received;
+} ps_cell;
+_Static_assert(sizeof(ps_cell) == 40, "a cell is 40 bytes");
+
+enum ps_cell_flag {
+    PS_CELL_USED = 1,
+    PS_CELL_MAIN = 2,  /* by the main thread */
+    PS_CELL_PHASE = 4, /* of the phase itself, not of calls in it: op is a ps_phase, comm a name id */
+};
+
+/* Neighboring steps together. When all blocks are full, each holds twice as many from then on. */
+typedef struct {
+    uint64_t t0_ns, t1_ns; /* begin of the first, end of the last one */
+    uint64_t count, ns, samples;
+    uint64_t shortest_ns, longest_ns;
+    uint32_t first, longest; /* numbers of the first one and of the longest one */
+} ps_block;
+_Static_assert(sizeof(ps_block) == 64, "a block is 64 bytes");
+
+typedef struct {
+    uint32_t level;        /* of the windows between the first and the last ones one in 2^level is kept */
+    uint32_t sample_level; /* the same of samples outside kept windows, by time */
+    uint32_t source;       /* ps_window of the last window */
+    uint32_t is_reusing;   /* slots are filled again: their order is not that of time */
+    uint64_t cursor;       /* then: behind the slot filled last */
+    uint64_t windows[PS_WINDOW_KINDS]; /* that ended, by ps_window */
+    uint64_t records;      /* taken out */
+    uint64_t broken;       /* windows without some of their records: not kept */
+    uint64_t lost_calls;   /* counted in no cell: all were taken */
+    uint32_t block_steps;  /* that a full block holds */
+    uint32_t blocks;       /* in use */
+    uint32_t merging;      /* blocks are being put together just now: they tell nothing */
+    uint32_t reserved;
+} ps_thinning;
 
 enum ps_flag {
     PS_FLAG_MPI = 1,              /* MPI was initialized */
@@ -160,8 +212,18 @@ typedef struct {
     uint64_t sampler_cpu_ns;     /* CPU the recorder's own threads have used */
     ps_total totals[PS_MAX_OPERATIONS]; /* by operation code, of all threads: never dropped */
     ps_thread threads[PS_MAX_THREADS];
+    /* Zero in recordings from before windows were thinned. */
+    ps_thinning thinning;
+    ps_cell cells[PS_MAX_CELLS];
+    ps_block blocks[PS_MAX_BLOCKS];
 } ps_header;
 _Static_assert(sizeof(ps_header) <= PS_HEADER_BYTES, "the header fits its pages");
+
+/* (communicator or name + 1) << 32 | operation << 16 | phase << 8 | ps_cell_flag */
+static inline uint64_t ps_cell_key(uint32_t comm, uint16_t op, uint8_t phase, uint8_t flags)
+{
+    return (uint64_t)(comm + 1u) << 32 | (uint64_t)op << 16 | (uint64_t)phase << 8 | flags;
+}
 
 enum ps_definition_type {
     PS_DEF_NAME = 1,         /* UTF-8 text */

@@ -33,8 +33,10 @@ static void note_thread_level(void)
     static ps_function query_thread = PS_FUNCTION(PMPI_Query_thread);
     int provided = -1;
     if (ps_ready(&query_thread) && PS_CALL(&query_thread, ps_call_1, (ps_word)&provided) == 0 &&
-        provided == ps_abi.thread_multiple)
+        provided == ps_abi.thread_multiple) {
         ps_set_header_flag(PS_FLAG_MPI_PROVIDED_MULTIPLE);
+        atomic_store(&ps_recorder.is_shared, true);
+    }
 }
 
 static void after_init(const ps_call *call)

@@ -15,12 +15,14 @@
 #include "definitions.h"
 #include "drain.h"
 #include "intern.h"
+#include "reuse.h"
 #include "sampler.h"
 #include "text.h"
+#include "thinning.h"
 #include "threads.h"
 
 #define DEFAULT_MAX_BYTES 268435456u
-#define DEFINITIONS_SHARE 4 /* the .def file may take this part of the size limit */
+#define DEFINITIONS_SHARE 8 /* the .def file may take this part of the size limit, the .rec file the rest */
 #define MAX_IMAGES 100      /* programs that one process may run after another, by exec */
 
 static ps_lock opening = ATOMIC_FLAG_INIT;
@@ -158,7 +160,7 @@ static bool open_files(void)
                                      !ps_definitions_create(path, max_bytes / DEFINITIONS_SHARE) ||
                                      !ps_drain_path(path, sizeof path, ".rec")))
         return false;
-    ps_header *header = ps_buffer_create(path, max_bytes);
+    ps_header *header = ps_buffer_create(path, max_bytes - max_bytes / DEFINITIONS_SHARE);
     if (!header) {
         note_failure("the record file cannot be made", errno);
         ps_drain_close();
@@ -199,6 +201,8 @@ bool ps_process_open_forked(void)
     ps_recorder.recordings++;
     atomic_store(&ps_recorder.is_closed, false);
     ps_buffer_forget();
+    ps_reuse_forget();
+    ps_thinning_forget();
     ps_definitions_forget();
     ps_drain_forget();
     ps_intern_forget();

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "cells.h"
+
 static _Atomic uint64_t ids;
 
 /* Such a request is never one of those that share a handle. One that is still known when its handle is given again was
@@ -44,17 +46,33 @@ static bool was_cancelled(const ps_pending *pending, ps_word status)
            PS_CALL(&test_cancelled, ps_call_2, status, (ps_word)&flag) == 0 && flag;
 }
 
+/* The record of the call that began it, unless that was thinned away and its slot holds another one. */
+static ps_record *own_record(const ps_pending *pending)
+{
+    ps_record *record = pending->record;
+    bool is_there = record && record->request == pending->id &&
+                    __atomic_load_n(&record->kind, __ATOMIC_ACQUIRE) == PS_KIND_OPERATION;
+    return is_there ? record : NULL;
+}
+
+static void count_received(const ps_pending *pending)
+{
+    ps_total bytes = {.received = pending->received};
+    ps_totals_add(pending->op, ps_comm_index(pending->comm), &bytes);
+}
+
 /* The receive's own record learns its source and size too. */
 static void complete_receive(ps_pending *pending, ps_word status)
 {
     pending->peer = ps_peer(pending->comm, ps_status_source(status));
     pending->tag = ps_status_tag(status);
     pending->received = ps_status_bytes(status);
-    ps_count_received(pending->op, pending->received);
-    if (pending->record) {
-        pending->record->peer = pending->peer;
-        pending->record->tag = pending->tag;
-        pending->record->received = pending->received;
+    count_received(pending);
+    ps_record *record = own_record(pending);
+    if (record) {
+        record->peer = pending->peer;
+        record->tag = pending->tag;
+        record->received = pending->received;
     }
 }
 
@@ -62,9 +80,10 @@ static void complete_receive(ps_pending *pending, ps_word status)
 static void complete_exchange(ps_pending *pending, ps_word status)
 {
     pending->received = ps_status_bytes(status);
-    ps_count_received(pending->op, pending->received);
-    if (pending->record)
-        pending->record->received = pending->received;
+    count_received(pending);
+    ps_record *record = own_record(pending);
+    if (record)
+        record->received = pending->received;
 }
 
 void ps_request_completed(const ps_pending *known, ps_word status, int result, uint64_t now_ns)

@@ -17,6 +17,7 @@
 #include "main_thread.h"
 #include "memory.h"
 #include "text.h"
+#include "thinning.h"
 #include "threads.h"
 
 #define DEFAULT_HZ 10u
@@ -237,6 +238,7 @@ static void take_samples(sampler_state *state)
     }
     sample_tree(state, now_ns);
     sample_heap(state, now_ns);
+    ps_window_tick(now_ns);
     ps_buffer_maintain();
     ps_drain_maintain(now_ns);
     if (state->tick == ticks_between(state, GPU_DELAY_HZ))

@@ -13,12 +13,15 @@
 #define PS_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define PS_NO_INDEX UINT32_MAX
 #define PS_PATH_BYTES 4096
+#define PS_NESTED_PHASES 8u /* innermost ones that a thread knows by kind */
 
 typedef struct {
     ps_header *header;  /* NULL until a file is open, and in forked children */
     ps_record *slots;
     atomic_bool is_mpi_recorded; /* between MPI_Init and MPI_Finalize of a recorded process */
+    atomic_bool is_reusing;      /* slots whose records were thinned away are handed out again */
     atomic_bool is_closed;       /* the process is ending: no slot may be claimed any more */
+    atomic_bool is_shared;       /* several threads may call MPI at once */
     bool is_forked_child;        /* of a process that was recording */
     bool is_mpi_inherited;       /* the parent had initialized MPI when it forked */
     uint16_t recordings;         /* that this process and those it was forked from began anew */
@@ -34,6 +37,9 @@ typedef struct {
     uint32_t tid;
     uint32_t depth;        /* of MPI calls: only the outermost is the program's own */
     ps_record *poll;       /* record that the next unsuccessful test may join, NULL none */
+    uint32_t phases;       /* open on this thread */
+    uint64_t phase_tokens[PS_NESTED_PHASES];
+    uint8_t phase_kinds[PS_NESTED_PHASES];
     uint8_t bus_mask;      /* ps_bus_mask */
     bool is_bus_lifted;    /* SIGBUS is let through for a moment, although the job blocks it */
 } ps_thread_state;

@@ -28,6 +28,7 @@ from perfscope.matching.waits import Waits, split_operations
 from perfscope.structures import dataclass
 from perfscope.trace.damage import Damage
 from perfscope.trace.model import Trace
+from perfscope.trace.splicing import spliced
 
 Ints = npt.NDArray[np.int64]
 
@@ -44,6 +45,13 @@ class Prepared:
     parts: tuple[RankParts, ...]
     timelines: tuple[Timeline, ...]
     damage: tuple[Damage, ...]  # what is wrong with the recording as a whole
+    whole: "Prepared | None" = None
+    """The whole run with its own times, where the trace was put together from pieces of it."""
+
+    @property
+    def of_samples(self) -> "Prepared":
+        """What samples are looked at in: they are of the whole run."""
+        return self.whole or self
 
     @property
     def has_training(self) -> bool:
@@ -74,6 +82,17 @@ def prepare(
     Raises:
         UsageError: the requested focus makes no sense.
     """
+    trace = spliced(trace)
+    whole = None if trace.whole is None else _digest(trace.whole, request, rules, None)
+    return replace(_digest(trace, request, rules, focus), whole=whole)
+
+
+def _digest(
+    trace: Trace,
+    request: str | None,
+    rules: Sequence[tuple[str, str]],
+    focus: Focus | None,
+) -> Prepared:
     read = trace
     trace, bare = with_bare_stacks(with_exposed_communication(trace))
     waits = split_operations(trace)

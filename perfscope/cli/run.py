@@ -145,7 +145,7 @@ perfscope run --output runs/baseline -- python train.py
     type=_Size(),
     default=DEFAULT_MAX_BYTES,
     metavar="SIZE",
-    help="Limit per process [default: 256M]; beyond it only totals are kept.",
+    help="Limit per process [default: 256M]; beyond it whole steps are left out, never totals.",
 )
 @click.option(
     "--sample-hz",

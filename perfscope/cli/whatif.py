@@ -161,7 +161,7 @@ def _prediction(
     except RefusedEditError as refusal:
         return Prediction(words, meaning, *(None,) * 6, (), str(refusal))
     assert found is not None  # the replay is available
-    wall_s = results.trace.wall_ns * 1e-9
+    wall_s = results.trace.wall_ns * 1e-9 if results.trace.whole is None else 0.0
     return Prediction(
         words,
         meaning,

@@ -22,6 +22,7 @@ from perfscope.document.quality import quality
 from perfscope.document.replayed import replayed
 from perfscope.document.timeline import timeline
 from perfscope.document.verdict import verdict
+from perfscope.document.whole_run import whole_run
 from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.files import replace_file
 from perfscope.findings.core.certainty import is_firm
@@ -69,6 +70,7 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
         findings=tuple(_finding(finding, results) for finding in ordered),
         quality=quality(results, replay),
         how_measured=how_measured(results),
+        whole_run=whole_run(results, replay),
     )
     return as_json(document)
 

@@ -1,10 +1,12 @@
 """The efficiency that leads: of the devices where they were measured, else of the hosts."""
 
+from dataclasses import replace
 from typing import Literal
 
 from perfscope.findings.facts.device_facts import has_accelerators
 from perfscope.metrics.devices.devices import BSC, DevicesResult
 from perfscope.metrics.results import Results
+from perfscope.schema.common import Metric
 from perfscope.schema.enums import Account
 from perfscope.schema.run import JudgedEfficiency
 from perfscope.structures import dataclass
@@ -43,7 +45,7 @@ def headline(results: Results) -> Headline:
     """The efficiency by which the verdict judges a run."""
     found = results.devices
     if found is None:
-        whole = results.efficiency.parallel_efficiency
+        whole = _parallel_efficiency(results)
         lost = _communication(results)
         return Headline(
             "parallel_efficiency", "parallel efficiency", whole.value, whole.reason, lost
@@ -119,3 +121,12 @@ def _clause(text: str, parts: dict[str, float], whole: float) -> str:
     ]
     detail = f" ({', '.join(told)})" if told else ""
     return text.format(format_share(sum(parts.values()) / whole)) + detail
+
+
+def _parallel_efficiency(results: Results) -> Metric:
+    """That of the whole run, where totals hold it and the rest is of some steps alone."""
+    own = results.efficiency.parallel_efficiency
+    for factor in results.whole_run.efficiencies if results.whole_run else ():
+        if factor.id == "parallel_efficiency":
+            return replace(own, value=factor.value, reason=None)
+    return own

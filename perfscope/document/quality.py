@@ -8,8 +8,8 @@ from perfscope.document.endings import (
     ending_text,
     incomplete_ranks,
     is_of_the_trace,
-    speaks_mpi,
 )
+from perfscope.document.quality_cost import overhead, thinned
 from perfscope.document.quality_devices import device_checks
 from perfscope.document.quality_phases import phase_checks
 from perfscope.document.unmeasured import unmeasured
@@ -29,9 +29,6 @@ _OF_A_RANK = re.compile(r"Rank (\d{1,9}): (.*)", re.DOTALL)
 
 LEAST_FOCUS_S = 10.0
 LEAST_STEPS = 30
-CALL_COST_NS = 100  # one MPI call: two clock readings and one record, `make bench-recorder`
-EVENT_COST_NS = 2_000  # one phase, step, stack sample or reported value, from Python
-OVERHEAD_PASS, OVERHEAD_WARN = 0.01, 0.05
 CLOCK_WARN_NS = 100_000
 LEAST_DRIFT_PPM = 0.05  # what would be shown as 0.0
 FACTOR_TOLERANCE = 1e-6
@@ -48,8 +45,9 @@ def quality(results: Results, replay: Replay) -> tuple[QualityRow, ...]:
     trace = results.trace
     return (
         _run_length(results),
-        _overhead(trace),
+        overhead(trace),
         _dropped_records(trace),
+        *thinned(results),
         _missing_ranks(trace),
         *_separate_worlds(trace),
         _endings(trace),
@@ -79,53 +77,6 @@ def _run_length(results: Results) -> QualityRow:
         f"below {least}, warm-up and noise weigh heavily."
     )
     return QualityRow("run_length", Status.WARN, "The run is short", detail + advice)
-
-
-def _overhead(trace: Trace) -> QualityRow:
-    if trace.format is not Format.PERFSCOPE:
-        detail = "These files do not say what recording them cost."
-        return QualityRow("overhead", Status.NOT_MEASURED, "Recording cost unknown", detail)
-    shares = [(_cost_ns(rank) / _life_ns(rank), rank) for rank in trace.ranks if _life_ns(rank)]
-    if not shares:
-        return QualityRow(
-            "overhead",
-            Status.NOT_MEASURED,
-            "Recording cost unknown",
-            "No rank has a known lifetime.",
-        )
-    share, rank = max(shares, key=lambda pair: pair[0])
-    status = Status.PASS if share < OVERHEAD_PASS else Status.WARN
-    if share >= OVERHEAD_WARN:
-        status = Status.FAIL
-    detail = (
-        f"Estimated {format_share(share)} of the lifetime of rank {rank.number}, the most of any "
-        f"rank: {counted(_calls(rank), _call_noun(rank))} at {CALL_COST_NS} ns, "
-        f"{counted(_events(rank), 'other record')} at {format_seconds(EVENT_COST_NS * NS)}, and "
-        f"{format_seconds(rank.sampler_cpu_ns * NS)} of CPU time of the recorder's samplers."
-    )
-    title = "Recording overhead is low" if status is Status.PASS else "Recording slowed the run"
-    return QualityRow("overhead", status, title, detail)
-
-
-def _call_noun(rank: Rank) -> str:
-    """What the recorded calls are: not every job speaks MPI."""
-    return "MPI call" if speaks_mpi(rank) else "communication call"
-
-
-def _calls(rank: Rank) -> int:
-    return sum(total[0] for total in rank.totals.values())
-
-
-def _events(rank: Rank) -> int:
-    return sum(len(table) for table in (rank.phases, rank.steps, rank.stacks, rank.metrics))
-
-
-def _cost_ns(rank: Rank) -> int:
-    return _calls(rank) * CALL_COST_NS + _events(rank) * EVENT_COST_NS + rank.sampler_cpu_ns
-
-
-def _life_ns(rank: Rank) -> int:
-    return rank.end_ns - rank.start_ns
 
 
 def _dropped_records(trace: Trace) -> QualityRow:

@@ -26,7 +26,7 @@ def run(results: Results, damage: Sequence[Damage]) -> Run:
         commit=_commit(trace),
         source=trace.source,
         start_unix_s=trace.origin_unix_ns * NS if trace.origin_unix_ns > 0 else None,
-        wall_s=trace.wall_ns * NS,
+        wall_s=(trace.whole or trace).wall_ns * NS,
         launcher=trace.launcher,
         exit_code=trace.exit_code,
         ranks=trace.world_size,

@@ -196,7 +196,8 @@ def path_parts(document: Analysis) -> Iterator[str]:
 
 def savings(document: Analysis) -> Iterator[str]:
     """Savings are shares of what they name, and together no less than the best and no more."""
-    verdict, length, run_s = document.verdict, focus_s(document), document.run.wall_s
+    verdict, length = document.verdict, focus_s(document)
+    run_s = None if document.whole_run else document.run.wall_s
     rows: list[tuple[str, FindingRow | FirstAction]] = [
         (finding.id, finding) for finding in document.findings
     ]
@@ -258,11 +259,13 @@ def device_parts(document: Analysis) -> Iterator[str]:
 
 
 def efficiency_told(document: Analysis) -> Iterator[str]:
-    """The efficiency of the verdict is the one of the metrics."""
+    """The efficiency of the verdict is the one of the metrics, or of the whole of a thinned run."""
     told, metrics = document.verdict.efficiency, document.metrics
-    whole: Metric | None = getattr(metrics, told.id, None)
-    if whole is not None and told.value != whole.value:
-        yield f"the verdict says {told.value}, the metrics {whole.value}"
+    found: Metric | None = getattr(metrics, told.id, None)
+    every = document.whole_run.efficiencies if document.whole_run else ()
+    expected = {row.id: row.value for row in every}.get(told.id, found and found.value)
+    if found is not None and told.value != expected:
+        yield f"the verdict says {told.value}, the metrics {expected}"
 
 
 def timeline_length(document: Analysis) -> Iterator[str]:

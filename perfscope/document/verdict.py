@@ -21,7 +21,7 @@ from perfscope.savings import Wholes
 from perfscope.schema.enums import Status
 from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Damage, Need
-from perfscope.units import format_ratio, format_share
+from perfscope.units import format_count, format_ratio, format_share
 
 MOST = 3
 TRAINS = 0.95
@@ -54,6 +54,7 @@ def verdict(
     told = {one.id for one in damage}
     return Verdict(
         sentence=_preface(damage)
+        + _kept(results)
         + _sentence(results, findings, top, told=told, losses=losses)
         + beside(results)
         + unwatched(results),
@@ -261,6 +262,17 @@ def _is_inefficient(results: Results) -> bool:
     """Whether the ranks lost so much that "nothing to fix" would mislead."""
     value = headline(results).value
     return value is not None and value < GOOD_EFFICIENCY
+
+
+def _kept(results: Results) -> str:
+    """That the run was thinned, which is no damage: its totals are whole."""
+    whole = results.whole_run
+    if whole is None:
+        return ""
+    return (
+        f"Details are of {format_count(whole.kept)} of {format_count(whole.ended)} "
+        f"{whole.unit.value}, efficiency is of all of them. "
+    )
 
 
 def _preface(damage: Sequence[Damage]) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from perfscope.engine import engine
 from perfscope.matching.codes import CODES
 from perfscope.matching.collectives import as_bytes, members_of
+from perfscope.matching.message_pieces import ends_by_piece
 from perfscope.matching.pool import Bools, Pool, Rows
 from perfscope.structures import dataclass
 from perfscope.trace.model import Trace
@@ -43,11 +44,22 @@ def match_messages(trace: Trace, pool: Pool, clocks_agree: Bools | None = None) 
     """Matches sends and receives by (source, destination, tag, communicator, ordinal).
 
     MPI delivers messages of one source, tag and communicator in order, to receives in the order of
-    their posting.
+    their posting. In a run that was put together from pieces the order counts within each.
 
     Args:
         trace: the trace that the pool was made from.
         pool: its operations.
         clocks_agree: by communicator, whether the times of its members can be compared; None: all.
     """
-    return Messages(*engine.match_messages(pool, CODES, *members_of(trace), as_bytes(clocks_agree)))
+
+    def matched(rows: Pool) -> Messages:
+        members = members_of(trace)
+        return Messages(*engine.match_messages(rows, CODES, *members, as_bytes(clocks_agree)))
+
+    if trace.kept is None:
+        return matched(pool)
+    ends = ends_by_piece(pool, trace.kept.starts_ns)
+    found = matched(ends.apart(pool))
+    if len(impossible := ends.impossible(pool, found.send_of)):
+        found = matched(ends.apart(pool, impossible))
+    return found

@@ -18,6 +18,7 @@ from perfscope.metrics.devices.gpus import gpus
 from perfscope.metrics.efficiency.phases import phases
 from perfscope.metrics.efficiency.pop import efficiency
 from perfscope.metrics.efficiency.steps import steps
+from perfscope.metrics.efficiency.whole_run import whole_run
 from perfscope.metrics.host.activities import activities
 from perfscope.metrics.host.framework_calls import framework_calls
 from perfscope.metrics.host.input_parts import input_parts
@@ -25,7 +26,7 @@ from perfscope.metrics.host.interpreter_lock import lock_waits
 from perfscope.metrics.host.memory_detail import memory_detail
 from perfscope.metrics.host.memory_growth import memory_growth
 from perfscope.metrics.host.page_faults import fault_times
-from perfscope.metrics.host.resource_use import resources
+from perfscope.metrics.host.pieces import resources_of_run
 from perfscope.metrics.host.stack_profile import stack_profile
 from perfscope.metrics.results import Options, Results
 from perfscope.progress import stage
@@ -62,20 +63,20 @@ def compute_prepared(prepared: Prepared, options: Options) -> Results:
         steps=steps(prepared),
         communication=communication(prepared),
         gradient_exchange=gradient_exchange(prepared),
-        resources=resources(prepared),
+        resources=resources_of_run(prepared),
         host_pairs=host_pairs(prepared),
         activities=activities(prepared),
         input_parts=input_parts(prepared),
         call_sites=call_sites(prepared),
         start_up=start_up(prepared),
-        memory_growth=memory_growth(prepared),
-        framework_calls=framework_calls(prepared),
+        memory_growth=memory_growth(prepared.of_samples),
+        framework_calls=framework_calls(prepared.of_samples),
         lock_waits=lock_waits(prepared),
         fault_times=fault_times(prepared),
-        memory_detail=memory_detail(prepared),
+        memory_detail=memory_detail(prepared.of_samples),
         stacks=stack_profile(prepared),
         devices=devices(prepared),
-        gpus=gpus(prepared),
+        gpus=gpus(prepared.of_samples),
         horovod=horovod(prepared),
         tensors=tensor_times(prepared.trace),
         timelines=prepared.timelines,
@@ -86,4 +87,5 @@ def compute_prepared(prepared: Prepared, options: Options) -> Results:
         not_training=not_training(prepared.trace, prepared.timelines),
         collective_cost=collective_cost(prepared),
         waits=prepared.waits,
+        whole_run=whole_run(prepared),
     )

@@ -34,6 +34,7 @@ from perfscope.metrics.host.stack_profile import NO_STACKS
 from perfscope.schema.communication import GradientExchange
 from perfscope.schema.horovod import Tensors
 from perfscope.schema.resources import MemoryLinesOfRank, NoStacks, Stacks
+from perfscope.schema.whole_run import WholeRun
 from perfscope.structures import dataclass
 from perfscope.trace.damage import Damage
 from perfscope.trace.model import Trace
@@ -107,5 +108,7 @@ class Results:
     """Of the ranks in which another thread was seen to run Python code."""
     memory_detail: tuple[MemoryLinesOfRank, ...] = ()
     """Of the ranks whose memory was recorded by line (`--memory-detail`)."""
+    whole_run: WholeRun | None = None
+    """Of a run of which only some steps were kept in detail."""
     stacks: Stacks | NoStacks = NO_STACKS
     """By py-spy (`--stacks`)."""

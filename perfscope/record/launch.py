@@ -63,7 +63,8 @@ class RecordingOptions:
     """What the user may ask of a recording.
 
     Attributes:
-        max_size_bytes: bound on the records of one process; behind it only totals grow.
+        max_size_bytes: bound on the records of one process; behind it whole steps are left out,
+            and totals go on.
         sample_hz: samples of memory, threads and CPU per second, 0 for none.
         stack_hz: samples of the Python stack per second at most, 0 for none.
         gpu_hz: samples of the GPUs per second, 0 for none.

@@ -20,6 +20,11 @@ from perfscope.report.sections.findings import (
 )
 from perfscope.report.sections.losses import takeaway
 from perfscope.report.sections.quality import trust_and_doubts
+from perfscope.report.sections.whole_run import (
+    efficiency_sentence,
+    kept_sentence,
+    steps_sentence,
+)
 from perfscope.schema.devices import Devices, NoProfile, SampledGpus
 from perfscope.schema.efficiency import DEVICE_FACTORS
 from perfscope.units import counted, format_ratio, format_seconds, format_share
@@ -36,6 +41,7 @@ if TYPE_CHECKING:
     from perfscope.schema.replay import CriticalPath
     from perfscope.schema.run import Run
     from perfscope.schema.time import LedgerAccount, Metrics
+    from perfscope.schema.whole_run import WholeRun
 
 STATUS_STYLES = {"fail": "bold red", "warn": "yellow", "pass": "green"}
 PLAIN = str.maketrans(
@@ -62,6 +68,7 @@ def print_summary(result: Analysis, console: Console) -> None:
     line(console, f"Can I trust this? {trust_and_doubts(result.quality)}.")
     console.print()
     _print_devices(result.devices, console)
+    _print_whole_run(result.whole_run, console)
     _print_efficiency(result.metrics, console)
     _print_causes(result, console)
     _print_other_tools(result.other_tools, console)
@@ -138,6 +145,17 @@ def _print_gpus(sampled: SampledGpus, console: Console) -> None:
     full = f", at most {format_share(max(shares))} of the memory in use" if shares else ""
     busy = format_share(sampled.value)
     line(console, f"{counted(len(used), 'GPU')}: a kernel ran {busy} of the time watched{full}")
+
+
+def _print_whole_run(whole: WholeRun | None, console: Console) -> None:
+    """What is known of all of a run of which only some parts are there in detail."""
+    if whole is None:
+        return
+    line(console, kept_sentence(whole))
+    for sentence in (steps_sentence(whole), efficiency_sentence(whole)):
+        if sentence:
+            line(console, sentence)
+    line(console, "Of the kept parts:")
 
 
 def _print_efficiency(metrics: Metrics, console: Console) -> None:
@@ -218,7 +236,7 @@ def _print_ledger(ledger: Sequence[LedgerAccount], console: Console) -> None:
 def _print_top(result: Analysis, console: Console) -> None:
     findings = {finding.id: finding for finding in result.findings}
     named = [findings[name] for name in result.verdict.top if name in findings]
-    of = wholes(result.run)
+    of = wholes(result)
     for number, finding in enumerate(named, start=1):
         console.print()
         _print_finding(finding, number, of, console)

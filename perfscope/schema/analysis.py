@@ -21,6 +21,7 @@ from perfscope.schema.time import (
     Timeline,
     Unlabeled,
 )
+from perfscope.schema.whole_run import WholeRun
 from perfscope.structures import dataclass
 
 
@@ -44,8 +45,11 @@ class Analysis:
             `unlabeled_time`, `replay_error`, `recording_notes`; `sampled_only` only when nothing
             but stack samples tells phases; `separate_worlds` only when the processes of a job never
             met because the MPI library of the program is not that of its launcher; `unmeasured`
-            only when a framework did something that a recording cannot tell.
+            only when a framework did something that a recording cannot tell; `thinned` only when
+            not
+            all of the run was kept in detail.
         how_measured: what the numbers mean for this run.
+        whole_run: null where nothing was thinned away: then all else is of the whole run.
     """
 
     schema_version: Literal["1"]
@@ -75,3 +79,4 @@ class Analysis:
     findings: tuple[FindingRow, ...]
     quality: tuple[QualityRow, ...]
     how_measured: tuple[HowMeasured, ...]
+    whole_run: WholeRun | None = None

@@ -63,6 +63,21 @@ class Basis(Enum):
     UPPER_BOUND = "upper_bound"  # it cannot be replayed, or no real change reaches it
 
 
+class Source(Enum):
+    """What a figure of a whole run rests on, where only parts of the run were kept in detail."""
+
+    TOTALS = "totals"  # sums that hold all of the run
+    KEPT = "kept"  # the parts that were kept, and chance
+
+
+class WindowUnit(Enum):
+    """What a recording that came to its bound of space keeps or leaves out as a whole."""
+
+    STEPS = "steps"
+    COLLECTIVES = "collectives"  # 32 of MPI_COMM_WORLD
+    SECONDS = "seconds"  # of the wall clock
+
+
 class PhaseKind(IntEnum):
     """What a stretch of a rank's time was for; the codes are those of the recording format."""
 

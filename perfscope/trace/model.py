@@ -17,6 +17,7 @@ from perfscope.schema.enums import EndKind
 from perfscope.schema.other_tools import ToolReport
 from perfscope.structures import dataclass
 from perfscope.trace import stack_spans
+from perfscope.trace import thinning as parts
 from perfscope.trace.counters import CounterKind
 from perfscope.trace.damage import Damage
 from perfscope.trace.devices import GPU_PROCESS_DTYPE, GPU_SAMPLE_DTYPE, DeviceActivity, Gpu
@@ -167,8 +168,8 @@ SYSTEM_SAMPLE_DTYPE = np.dtype(
         ("oom_kills", "i8"),
     ]
 )
+# a counter of a foreign trace (PAPI, a plugin's metric), as written; name in Trace.names
 COUNTER_DTYPE = np.dtype([("t", "i8"), ("tid", "u4"), ("name", "i4"), ("value", "f8")])
-"""A counter of a foreign trace (PAPI, a plugin's metric), as written; name in Trace.names."""
 PROFILE_DTYPE = np.dtype(
     [
         ("name", "i4"),  # index in Trace.names
@@ -286,8 +287,8 @@ class Rank:
     dropped_records: int = 0
     sampler_cpu_ns: int = 0  # of all that looks at the process while it runs
     operations: Table = field(default_factory=lambda: empty(OPERATION_DTYPE))
+    # of Horovod's own thread, which is a location of its own
     background: Table = field(default_factory=lambda: empty(OPERATION_DTYPE))
-    """Operations of Horovod's own thread, which is a location of its own."""
     readiness: Table = field(default_factory=lambda: empty(READINESS_DTYPE))
     """When tensors became ready for Horovod to reduce."""
     queues: Table = field(default_factory=lambda: empty(QUEUE_DTYPE))
@@ -296,6 +297,10 @@ class Rank:
     phases: Table = field(default_factory=lambda: empty(PHASE_DTYPE))
     steps: Table = field(default_factory=lambda: empty(STEP_DTYPE))
     stacks: Table = field(default_factory=lambda: empty(STACK_DTYPE))
+    thinning: parts.RankThinning | None = None  # where the recorder tells
+    windows: Table = field(default_factory=lambda: empty(parts.WINDOW_DTYPE))
+    step_blocks: Table = field(default_factory=lambda: empty(parts.BLOCK_DTYPE))
+    call_totals: Table = field(default_factory=lambda: empty(parts.CALL_TOTAL_DTYPE))
     metrics: Table = field(default_factory=lambda: empty(METRIC_DTYPE))
     process_samples: Table = field(default_factory=lambda: empty(PROCESS_SAMPLE_DTYPE))
     system_samples: Table = field(default_factory=lambda: empty(SYSTEM_SAMPLE_DTYPE))
@@ -311,8 +316,7 @@ class Rank:
     """Of the GPUs that this process sampled, which need not be those that it used."""
     gpu_processes: Table = field(default_factory=lambda: empty(GPU_PROCESS_DTYPE))
     """Processes, of any rank, that the driver showed on these GPUs."""
-    gpu_reason: str = ""
-    """Why the process sampled no GPU, where it says so."""
+    gpu_reason: str = ""  # why the process sampled no GPU, where it says so
     has_gpu_driver: bool = False  # where it sampled none: whether it saw a driver
     counters: Table = field(default_factory=lambda: empty(COUNTER_DTYPE))
     profile: Table = field(default_factory=lambda: empty(PROFILE_DTYPE))
@@ -357,11 +361,9 @@ class Trace:
     exit_code: int | None = None  # of the command; None unknown (perfscope was killed)
     names: list[str] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
-    stacks: list[tuple[int, ...]] = field(default_factory=list)
-    """Indices in frames, outermost first."""
+    stacks: list[tuple[int, ...]] = field(default_factory=list)  # of frames, outermost first
     communicators: list[Communicator] = field(default_factory=list)  # [0] is the world
-    gpus: list[Gpu] = field(default_factory=list)
-    """GPUs that were sampled, each once, by host."""
+    gpus: list[Gpu] = field(default_factory=list)  # that were sampled, each once, by host
     environment: Mapping[str, Any] = field(default_factory=dict)
     """Of the run: hosts, versions, launcher, redacted variables, topology per host."""
     notes: list[str] = field(default_factory=list)
@@ -385,6 +387,8 @@ class Trace:
     """What `--memory-detail` recorded, by rank."""
     tool_reports: list[ToolReport] = field(default_factory=list)
     """What files of other tools say in figures of their own."""
+    kept: parts.Kept | None = None  # the pieces of the run that this was put together from
+    whole: "Trace | None" = None  # then: the run with its own times, and with holes
     judged_from_ns: int | None = None
     """What came before is left out of the focus of analysis, for `judged_reason`."""
     judged_reason: str = ""

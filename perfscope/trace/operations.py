@@ -202,6 +202,9 @@ MPI_OTHER = 253
 """Of foreign traces: functions of MPI that the recorder leaves out (MPI_Comm_rank), and MPI calls
 that are too many to be kept one by one."""
 
+LEFT_OUT = 252
+"""Between the parts of a thinned run: time that is no part of it, and no work."""
+
 ALL_OPERATIONS = (
     *OPERATIONS,
     *FRAMEWORK_OPERATIONS,
@@ -209,6 +212,7 @@ ALL_OPERATIONS = (
     TORCH_WAIT,
     Operation(MPI_OTHER, "MPI_other", OperationClass.LOCAL),
     Operation(HOROVOD_EXPOSED, "Horovod_exposed", OperationClass.N_TO_N),
+    Operation(LEFT_OUT, "Left_out", OperationClass.LOCAL),
 )
 BY_CODE: dict[int, Operation] = {operation.code: operation for operation in ALL_OPERATIONS}
 BY_NAME: dict[str, Operation] = {operation.name: operation for operation in ALL_OPERATIONS}

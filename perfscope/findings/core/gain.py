@@ -24,7 +24,8 @@ def saved(
     is_planned: bool = False,
 ) -> Gain:
     """Seconds that are saved, with their shares of the run and of the analyzed window."""
-    length_s, run_s = results.focus.length_ns * NS, results.trace.wall_ns * NS
+    length_s, trace = results.focus.length_ns * NS, results.trace
+    run_s = trace.wall_ns * NS if trace.whole is None else 0.0
     return Gain(
         seconds=seconds,
         share=seconds / length_s if length_s > 0 else 0.0,

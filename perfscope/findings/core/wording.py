@@ -23,7 +23,9 @@ _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 def wholes(results: Results) -> Wholes:
     """What a saving is a share of: the run, and its part that is analyzed."""
-    return Wholes(results.trace.wall_ns * NS, results.focus.length_ns * NS)
+    trace = results.trace
+    run_s = trace.wall_ns * NS if trace.whole is None else None  # else this is a part of it
+    return Wholes(run_s, results.focus.length_ns * NS)
 
 
 def saving(results: Results, seconds: float, *, is_bound: bool = False) -> str:

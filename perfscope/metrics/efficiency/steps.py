@@ -65,7 +65,7 @@ def steps(prepared: Prepared) -> StepsResult:
     """Step times and throughput of a run."""
     found = _told_steps(prepared) or _pattern_steps(prepared)
     trace = prepared.trace
-    wall = Metric(trace.wall_ns / 1e9, "s", foa="run")
+    wall = Metric((trace.whole or trace).wall_ns / 1e9, "s", foa="run")
     series = _metric_series(trace)
     if found is None or not len(found.numbers):
         missing = Metric(None, "s", NO_STEPS)

@@ -89,13 +89,27 @@ def _growth(prepared: Prepared, position: int) -> MemoryGrowth | None:
         steady_s=seconds,
         slope_bytes_per_s=steady,
         calls=_calls(prepared, position, int(times[half])),
-        steps=int(np.count_nonzero(rank.steps["t1"] >= times[half])),
+        steps=round(_weight(rank, int(times[half])) * _steps(rank, int(times[half]))),
         warm_up_end_s=(warm_end - focus.start_ns) / 1e9,
         grown_bytes=round(steady * float(times[-1] - warm_end) / 1e9),
         phases=_by_phase(prepared, position, times[half:], rss[half:]),
         python_blocks_per_s=_python_blocks(rank, int(times[half]), int(times[-1])),
         kind=growing_kind(rank, int(times[half]), int(times[-1])) if steady > 0 else None,
     )
+
+
+def _steps(rank: Rank, from_ns: int) -> int:
+    """Steps that are there in detail and ended after a moment."""
+    return int(np.count_nonzero(rank.steps["t1"] >= from_ns))
+
+
+def _weight(rank: Rank, from_ns: int) -> float:
+    """How many steps each that is there in detail stands for, after a moment."""
+    kept = _steps(rank, from_ns)
+    if rank.thinning is None or rank.thinning.level == 0 or not kept:
+        return 1.0
+    every = rank.step_blocks
+    return max(1.0, int(every["count"][every["t1"] >= from_ns].sum()) / kept)
 
 
 def _first_work(prepared: Prepared, position: int) -> int:
@@ -144,8 +158,9 @@ def _calls(prepared: Prepared, position: int, from_ns: int) -> dict[str, int]:
     rows = rows[(rows["t0"] >= from_ns) & np.isin(rows["kind"], CALLED)]
     names, counts = np.unique(rows["name"], return_counts=True)
     known = prepared.trace.names
+    weight = _weight(prepared.parts[position].rank, from_ns)
     return {
-        known[name]: count
+        known[name]: round(weight * count)
         for name, count in zip(names.tolist(), counts.tolist(), strict=True)
         if 0 <= name < len(known)
     }

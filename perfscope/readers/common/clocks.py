@@ -1,6 +1,6 @@
 """One clock for all ranks: how far each process's clock is from that of the trace."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 
 import numpy as np
@@ -9,23 +9,12 @@ import numpy.typing as npt
 from perfscope.readers.common.clock_estimate import Estimate, TimeMap, estimate
 from perfscope.readers.common.clock_observations import Pair, observe
 from perfscope.structures import dataclass
-from perfscope.trace.devices import LAUNCH_UNKNOWN, DeviceActivity
 from perfscope.trace.model import Rank
+from perfscope.trace.moving import move
 
 """How far the wall clocks of two hosts may be apart; pessimistic, hosts with NTP do better."""
 
 WALL_CLOCK_ERROR_NS = 10**9
-_INTERVAL_TABLES = (
-    *("operations", "background", "readiness", "completions", "phases", "steps"),
-    *("spans", "memory_windows", "garbage_collections"),
-)
-_MOMENT_TABLES = (
-    *("stacks", "metrics", "counters"),
-    *("process_samples", "system_samples", "node_samples"),
-    *("tree_samples", "call_samples", "python_samples", "main_samples", "heap_samples"),
-    *("gpu_samples", "gpu_processes"),
-)
-_Moves = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
 
 
 def measure(ranks: Sequence[Rank]) -> list[str]:
@@ -113,30 +102,3 @@ def _follow(rank: Rank, road: _Road) -> None:
 def shift(rank: Rank, by_ns: int) -> None:
     """Moves all times of a rank by the same amount."""
     move(rank, lambda moments: moments + by_ns)
-
-
-def move(rank: Rank, to: _Moves) -> None:
-    """Moves all times of a rank; `to` keeps their order."""
-
-    def moved(moment_ns: int) -> int:
-        return int(to(np.array([moment_ns], np.int64))[0])
-
-    rank.start_ns, rank.end_ns = moved(rank.start_ns), moved(rank.end_ns)
-    for name in ("init_enter_ns", "init_exit_ns", "finalize_enter_ns", "detail_end_ns"):
-        if (moment := getattr(rank, name)) is not None:
-            setattr(rank, name, moved(moment))
-    for name in _INTERVAL_TABLES:
-        table = getattr(rank, name)
-        table["t0"], table["t1"] = to(table["t0"]), to(table["t1"])
-    for name in _MOMENT_TABLES:
-        table = getattr(rank, name)
-        table["t"] = to(table["t"])
-    if rank.devices is not None:
-        _move_devices(rank.devices, to)
-
-
-def _move_devices(devices: DeviceActivity, to: _Moves) -> None:
-    known = devices.rows["launch"] != LAUNCH_UNKNOWN
-    devices.rows["launch"][known] = to(devices.rows["launch"][known])
-    for table in (devices.rows, devices.runtime):
-        table["t0"], table["t1"] = to(table["t0"]), to(table["t1"])

@@ -11,6 +11,8 @@ HEADER_BYTES = 65536
 RECORD_BYTES = 64
 MAX_OPERATIONS = 256
 MAX_THREADS = 256
+MAX_CELLS = 512
+MAX_BLOCKS = 128
 KEPT_NOTHING = 1 << 40
 """What a sample of calls adds to the bytes that they kept, which may be fewer than none."""
 
@@ -30,6 +32,8 @@ class RecordKind(IntEnum):
     STACK = 6
     METRIC = 7
     READINESS = 8
+    WINDOW = 9
+    THINNED = 10
 
 
 class SampleKind(IntEnum):
@@ -60,6 +64,14 @@ class HeaderFlag(IntFlag):
     SIZE_LIMIT = 64
     AGENT = 128
     MPI_PROVIDED_MULTIPLE = 256
+
+
+class CellFlag(IntFlag):
+    """What a cell of totals is of (ps_cell_flag)."""
+
+    USED = 1
+    MAIN = 2
+    PHASE = 4
 
 
 class DefinitionType(IntEnum):
@@ -102,6 +114,45 @@ THREAD_DTYPE = np.dtype(
         ("last_cpu", "<u4"),
     ]
 )
+CELL_DTYPE = np.dtype(
+    [
+        ("key", "<u8"),
+        ("count", "<u8"),
+        ("ns", "<u8"),
+        ("sent", "<u8"),
+        ("received", "<u8"),
+    ]
+)
+BLOCK_DTYPE = np.dtype(
+    [
+        ("t0_ns", "<u8"),
+        ("t1_ns", "<u8"),
+        ("count", "<u8"),
+        ("ns", "<u8"),
+        ("samples", "<u8"),
+        ("shortest_ns", "<u8"),
+        ("longest_ns", "<u8"),
+        ("first", "<u4"),
+        ("longest", "<u4"),
+    ]
+)
+THINNING_DTYPE = np.dtype(
+    [
+        ("level", "<u4"),
+        ("sample_level", "<u4"),
+        ("source", "<u4"),
+        ("is_reusing", "<u4"),
+        ("cursor", "<u8"),
+        ("windows", "<u8", (4,)),
+        ("records", "<u8"),
+        ("broken", "<u8"),
+        ("lost_calls", "<u8"),
+        ("block_steps", "<u4"),
+        ("blocks", "<u4"),
+        ("merging", "<u4"),
+        ("reserved", "<u4"),
+    ]
+)
 HEADER_DTYPE = np.dtype(
     [
         ("magic", "S8"),
@@ -137,6 +188,9 @@ HEADER_DTYPE = np.dtype(
         ("sampler_cpu_ns", "<u8"),
         ("totals", TOTAL_DTYPE, (MAX_OPERATIONS,)),
         ("threads", THREAD_DTYPE, (MAX_THREADS,)),
+        ("thinning", THINNING_DTYPE),
+        ("cells", CELL_DTYPE, (MAX_CELLS,)),
+        ("blocks", BLOCK_DTYPE, (MAX_BLOCKS,)),
     ],
     align=True,
 )

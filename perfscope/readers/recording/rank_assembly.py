@@ -13,6 +13,7 @@ from perfscope.readers.recording.interning import Interning
 from perfscope.readers.recording.layout import HeaderFlag
 from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.readers.recording.record_tables import Tables, read_tables
+from perfscope.readers.recording.thinned import call_totals_of, thinning_of
 from perfscope.readers.recording.totals import totals_of
 from perfscope.readers.recording.wall_clocks import Clock
 from perfscope.structures import dataclass
@@ -22,7 +23,7 @@ from perfscope.units import counted, were
 
 INTERVALS = (
     *("operations", "background", "readiness", "completions", "phases", "steps"),
-    "garbage_collections",
+    *("garbage_collections", "windows", "step_blocks"),
 )
 MOMENTS = (
     *("stacks", "metrics", "process_samples", "system_samples", "node_samples"),
@@ -80,9 +81,10 @@ def assemble_rank(process: ProcessFile, context: RankContext, interning: Interni
         threads=_threads(header),
         metadata=process.metadata,
         workers=[_worker(worker) for worker in context.workers],
+        thinning=thinning_of(process),
     )
     _attach(rank, tables, offset)
-    rank.totals = totals_of(process, rank)
+    rank.totals, rank.call_totals = totals_of(process, rank), call_totals_of(process, numbering)
     _note_quality(process, context.number, tables)
     return rank
 

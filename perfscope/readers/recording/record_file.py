@@ -109,6 +109,10 @@ def _written(file: BinaryIO, slots: int) -> tuple[Table, int]:
             kinds = np.flatnonzero(block["kind"] != RecordKind.NONE)
             if len(kinds):
                 used = start + int(kinds[-1]) + 1
+            if np.any(is_free := block["kind"] == RecordKind.THINNED):
+                kept = block[~is_free]
+                got = len(kept)
+                block[:got] = kept
             if len(kinds) or np.any(block["t0_ns"]):
                 count += got
     found: Table = records[:count]
@@ -121,14 +125,14 @@ def _recent(file: BinaryIO, header: np.void, slots: int, recent_ns: int) -> Tabl
     A rank that has hung for long has written samples alone since its last call, which is open.
     """
     threads = (int(header["main_tid"]), int(header["pid"]))
-    behind = position = min(int(header["claimed"]), int(header["capacity"]), slots)
+    end = min(int(header["claimed"]), int(header["capacity"]), slots)
     kept: list[Table] = []
     since_ns, is_place_known = 0, False
-    while position > max(0, behind - _MOST_RECENT_SLOTS):
-        first = max(0, position - _RECENT_SLOTS)
+    for first, behind in _backwards(header, end):
         file.seek(HEADER_BYTES + first * RECORD_BYTES)
-        content = file.read((position - first) * RECORD_BYTES)
+        content = file.read((behind - first) * RECORD_BYTES)
         block = np.frombuffer(content, RECORD_DTYPE, count=len(content) // RECORD_BYTES)
+        block = block[block["kind"] != RecordKind.THINNED]
         moments = np.maximum(block["t0_ns"], block["t1_ns"])
         latest_ns = int(moments.max(initial=0))
         since_ns = since_ns or max(latest_ns, int(header["alive_ns"])) - recent_ns
@@ -139,9 +143,22 @@ def _recent(file: BinaryIO, header: np.void, slots: int, recent_ns: int) -> Tabl
         kept.append(block)
         is_own = np.isin(block["tid"], threads) & np.isin(block["kind"], _OF_A_THREAD)
         is_place_known = is_place_known or bool(np.any(is_own))
-        position = first
     found: Table = np.concatenate(kept[::-1]) if kept else np.empty(0, RECORD_DTYPE)
     return found
+
+
+def _backwards(header: np.void, end: int) -> Iterator[tuple[int, int]]:
+    """First slot and end of parts of a file, the one that was filled last first."""
+    is_reusing = bool(header["thinning"]["is_reusing"])
+    cursor = min(int(header["thinning"]["cursor"]), end) if is_reusing else end
+    left = _MOST_RECENT_SLOTS
+    for behind, first in ((cursor, 0), (end, cursor)):
+        position = behind
+        while position > first and left > 0:
+            start = max(first, position - _RECENT_SLOTS)
+            yield start, position
+            left -= position - start
+            position = start
 
 
 def _extents(descriptor: int, slots: int) -> Iterator[tuple[int, int]]:

@@ -20,6 +20,7 @@ from perfscope.readers.recording.memory_tables import (
 from perfscope.readers.recording.numbering import Numbering, translated
 from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.readers.recording.recorded_calls import RecordedCalls, add_counts
+from perfscope.readers.recording.thinned import blocks_of, windows_of
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
 from perfscope.trace import model
@@ -54,6 +55,8 @@ class Tables:
     main_samples: Table
     heap_samples: Table
     garbage_collections: Table
+    windows: Table
+    step_blocks: Table
     left_out: dict[str, int] = field(default_factory=dict)
     """Reason -> rows that are not among the tables."""
     incomplete: dict[str, int] = field(default_factory=dict)
@@ -112,6 +115,8 @@ class _Reading:
             garbage_collections=garbage_collections(
                 samples[samples["op"] == SampleKind.COLLECTION]
             ),
+            windows=windows_of(self._process, raw),
+            step_blocks=blocks_of(self._process),
             left_out=self.left_out,
             incomplete=self.incomplete,
         )

@@ -2,6 +2,7 @@
 
 from perfscope.report.formats import percent, ratio
 from perfscope.report.labels import band, focus_words, formula_words, useful_words
+from perfscope.report.sections import whole_run
 from perfscope.report.sections.section import Context, Section
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import Metric
@@ -27,6 +28,7 @@ def _context(result: Analysis) -> Context:
         "focus": focus_words(headline.foa or ""),
         "formula": formula_words(headline.formula or ""),
         "takeaway": _takeaway(metrics),
+        "whole": whole_run.context(result.whole_run),
         "split": [
             f"{SPLIT.get(name, name)} {percent(share)}"
             for name, share in metrics.productive_split.items()

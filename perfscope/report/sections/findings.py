@@ -14,7 +14,7 @@ from perfscope.savings import Wholes
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Basis, Status
 from perfscope.schema.findings import FindingRow, FirstAction, Outcome, PlannedRun
-from perfscope.schema.run import Run, Verdict
+from perfscope.schema.run import Verdict
 
 FOLDED_TITLES = {
     Status.NOT_MEASURED: "not measured",
@@ -42,10 +42,10 @@ EVIDENCE = (
 )
 
 
-def wholes(run: Run) -> Wholes:
+def wholes(result: Analysis) -> Wholes:
     """The lengths of which savings are shares: the run, and its analyzed window."""
-    start, end = run.focus_of_analysis_s
-    return Wholes(run.wall_s, end - start)
+    start, end = result.run.focus_of_analysis_s
+    return Wholes(None if result.whole_run else result.run.wall_s, end - start)
 
 
 def saving_text(row: Outcome, of: Wholes) -> str:
@@ -191,7 +191,7 @@ def _sharing(row: Outcome, told: Collection[str]) -> Outcome:
 
 
 def _context(result: Analysis) -> Context:
-    return all_findings(result.findings, wholes(result.run))
+    return all_findings(result.findings, wholes(result))
 
 
 SECTION = Section("findings", "All findings", "findings.html", _context)

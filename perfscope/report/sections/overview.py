@@ -46,7 +46,7 @@ ACCOUNTS = (
 
 def _context(result: Analysis) -> Context:
     verdict, command = result.verdict, result.run.command
-    named, of, segments = _named(result), wholes(result.run), _segments(result.ledger)
+    named, of, segments = _named(result), wholes(result), _segments(result.ledger)
     top = [finding_view(*one, of) for one in named]
     return {
         "command": [shlex.quote(part) for part in command[:MOST_ARGUMENTS]],

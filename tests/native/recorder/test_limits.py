@@ -44,7 +44,7 @@ def test_the_size_limit_stops_detail_and_keeps_totals(mpi: Mpi, start: Start) ->
     for recording in job.recordings:
         check_detail_stopped(recording, SIZE_LIMIT)
         assert recording.path.stat().st_size <= limit
-        capacity = (limit - 65536) // 64
+        capacity = (limit - limit // 8 - 65536) // 64  # the rest is for definitions
         assert recording.header["capacity"] == capacity
         detail = [r for r in recording.records if r.kind == OPERATION]
         assert len(detail) <= capacity - capacity // 8
@@ -164,7 +164,7 @@ def test_memory_of_the_job_beside_a_full_buffer_is_left_alone(
     assert int(recording.header["claimed"]) > 100_000 > int(recording.header["capacity"])
     # Names stop before the file of definitions is full: what else must be told still is.
     definitions = recording.path.with_suffix(".def").stat().st_size
-    assert MIB // 4 * 3 // 4 < definitions < MIB // 4 * 15 // 16
+    assert MIB // 8 * 3 // 4 < definitions < MIB // 8 * 15 // 16
 
 
 def test_a_program_that_replaces_the_process_has_files_of_its_own(

@@ -11,8 +11,9 @@ import pytest
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Results
 from perfscope.readers import open_recording
-from perfscope.readers.common.clocks import WALL_CLOCK_ERROR_NS, measure, move
+from perfscope.readers.common.clocks import WALL_CLOCK_ERROR_NS, measure
 from perfscope.trace.model import Rank, Trace
+from perfscope.trace.moving import move
 from tests.support.trace_builder import TraceBuilder
 from tests.support.trace_invariants import check_trace
 from tests.support.write_recording import REAL_START_NS, ProcessWriter, write_run

@@ -11,13 +11,16 @@ import pytest
 
 from perfscope.readers.recording import layout
 from perfscope.schema import enums
-from perfscope.trace import model
+from perfscope.trace import model, thinning
 
 HEADER = Path(__file__).parents[3] / "native" / "recorder" / "format.h"
 STRUCTS: dict[str, Any] = {
     "ps_record": layout.RECORD_DTYPE,
     "ps_total": layout.TOTAL_DTYPE,
     "ps_thread": layout.THREAD_DTYPE,
+    "ps_cell": layout.CELL_DTYPE,
+    "ps_block": layout.BLOCK_DTYPE,
+    "ps_thinning": layout.THINNING_DTYPE,
     "ps_header": layout.HEADER_DTYPE,
     "ps_definition": layout.DEFINITION_DTYPE,
     "ps_communicator": layout.COMMUNICATOR_DTYPE,
@@ -28,6 +31,8 @@ ENUMS: dict[str, Any] = {
     "PS_FLAG_": layout.HeaderFlag,
     "PS_DEF_": layout.DefinitionType,
     "PS_PHASE_": enums.PhaseKind,
+    "PS_WINDOW_": thinning.WindowSource,
+    "PS_CELL_": layout.CellFlag,
 }
 
 
@@ -78,6 +83,8 @@ def test_numbers_of_the_enums_and_constants() -> None:
     assert int(constants["PS_HEADER_BYTES"].rstrip("u")) == layout.HEADER_BYTES
     assert int(constants["PS_MAX_OPERATIONS"].rstrip("u")) == layout.MAX_OPERATIONS
     assert int(constants["PS_MAX_THREADS"].rstrip("u")) == layout.MAX_THREADS
+    assert int(constants["PS_MAX_CELLS"].rstrip("u")) == layout.MAX_CELLS
+    assert int(constants["PS_MAX_BLOCKS"].rstrip("u")) == layout.MAX_BLOCKS
     assert int(constants["PS_PEER_UNKNOWN"]) == model.PEER_UNKNOWN
     assert int(constants["PS_PEER_PROC_NULL"]) == model.PEER_PROC_NULL
 

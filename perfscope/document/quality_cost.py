@@ -1,0 +1,88 @@
+"""What recording cost: time, and steps that were left out for want of space."""
+
+from perfscope.document.endings import speaks_mpi
+from perfscope.metrics.results import Results
+from perfscope.schema.enums import Status, WindowUnit
+from perfscope.schema.findings import QualityRow
+from perfscope.trace.model import Format, Rank, Trace
+from perfscope.units import counted, format_count, format_seconds, format_share
+
+NS = 1e-9
+CALL_COST_NS = 100  # one MPI call: two clock readings and one record, `make bench-recorder`
+EVENT_COST_NS = 2_000  # one phase, step, stack sample or reported value, from Python
+OVERHEAD_PASS, OVERHEAD_WARN = 0.01, 0.05
+RESIDUE_WARN = 0.02  # of the window
+
+
+def overhead(trace: Trace) -> QualityRow:
+    """What recording cost the ranks, by how much they recorded."""
+    if trace.format is not Format.PERFSCOPE:
+        detail = "These files do not say what recording them cost."
+        return QualityRow("overhead", Status.NOT_MEASURED, "Recording cost unknown", detail)
+    ranks = (trace.whole or trace).ranks
+    shares = [(_cost_ns(rank) / _life_ns(rank), rank) for rank in ranks if _life_ns(rank)]
+    if not shares:
+        return QualityRow(
+            "overhead",
+            Status.NOT_MEASURED,
+            "Recording cost unknown",
+            "No rank has a known lifetime.",
+        )
+    share, rank = max(shares, key=lambda pair: pair[0])
+    status = Status.PASS if share < OVERHEAD_PASS else Status.WARN
+    if share >= OVERHEAD_WARN:
+        status = Status.FAIL
+    detail = (
+        f"Estimated {format_share(share)} of the lifetime of rank {rank.number}, the most of any "
+        f"rank: {counted(_calls(rank), _call_noun(rank))} at {CALL_COST_NS} ns, "
+        f"{counted(_events(rank), 'other record')} at {format_seconds(EVENT_COST_NS * NS)}, and "
+        f"{format_seconds(rank.sampler_cpu_ns * NS)} of CPU time of the recorder's samplers."
+    )
+    title = "Recording overhead is low" if status is Status.PASS else "Recording slowed the run"
+    return QualityRow("overhead", status, title, detail)
+
+
+def _call_noun(rank: Rank) -> str:
+    """What the recorded calls are: not every job speaks MPI."""
+    return "MPI call" if speaks_mpi(rank) else "communication call"
+
+
+def _calls(rank: Rank) -> int:
+    return sum(total[0] for total in rank.totals.values())
+
+
+def _events(rank: Rank) -> int:
+    count = sum(len(table) for table in (rank.phases, rank.steps, rank.stacks, rank.metrics))
+    thinning = rank.thinning
+    if thinning is None or thinning.level == 0 or not len(rank.windows):
+        return count
+    return round(count * max(1.0, sum(thinning.windows.values()) / len(rank.windows)))
+
+
+def _cost_ns(rank: Rank) -> int:
+    return _calls(rank) * CALL_COST_NS + _events(rank) * EVENT_COST_NS + rank.sampler_cpu_ns
+
+
+def _life_ns(rank: Rank) -> int:
+    return rank.end_ns - rank.start_ns
+
+
+def thinned(results: Results) -> list[QualityRow]:
+    """That only some parts of the run were kept in detail, and how well these fit together."""
+    whole = results.whole_run
+    if whole is None:
+        return []
+    parts = "steps" if whole.unit is WindowUnit.STEPS else "parts"
+    shown = f"{format_count(whole.kept)} of {format_count(whole.ended)} {parts}"
+    share = whole.residue_share
+    detail = (
+        f"At the bound of space (--max-size) {parts} were left out, the same on all ranks; "
+        "totals hold all of "
+        f"them. {format_share(share)} of the analyzed window stands between the {parts}, because "
+        "ranks "
+        "reach their ends at different moments; it is counted as communication."
+    )
+    status = Status.INFO if share < RESIDUE_WARN else Status.WARN
+    if status is Status.WARN:
+        detail += " Go by the efficiencies of the whole run, or give --max-size more room."
+    return [QualityRow("thinned", status, f"{shown} are analyzed in detail", detail)]

@@ -1,0 +1,146 @@
+"""The whole of a run of which only some steps are there in detail (docs/metrics.md, section 9)."""
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.attribution.ledger import ACCOUNTS
+from perfscope.attribution.preparation import Prepared
+from perfscope.schema.enums import PhaseKind, Source, WindowUnit
+from perfscope.schema.whole_run import StepSums, WholeAccount, WholeFactor, WholeRun
+from perfscope.trace.model import Rank, Trace
+from perfscope.trace.operations import OperationClass, codes_mask
+from perfscope.trace.thinning import Kept, WindowSource
+
+Floats = npt.NDArray[np.float64]
+
+UNITS = {
+    WindowSource.STEP: WindowUnit.STEPS,
+    WindowSource.COLLECTIVE: WindowUnit.COLLECTIVES,
+    WindowSource.TIME: WindowUnit.SECONDS,
+}
+NO_COMMUNICATION = codes_mask(
+    {
+        OperationClass.INIT,
+        OperationClass.FINALIZE,
+        OperationClass.ABORT,
+        OperationClass.FILE,
+    }
+)
+
+
+def whole_run(prepared: Prepared) -> WholeRun | None:
+    """What totals and kept steps tell of all of a run; None where all of it is there."""
+    kept, whole = prepared.trace.kept, prepared.whole
+    if kept is None or whole is None:
+        return None
+    analyzed_ns, run_ns = prepared.focus.length_ns, whole.focus.length_ns
+    return WholeRun(
+        unit=UNITS[kept.source],
+        kept=kept.windows,
+        ended=kept.ended,
+        run_s=run_ns / 1e9,
+        analyzed_s=analyzed_ns / 1e9,
+        residue_share=max(kept.residue_ns) / analyzed_ns if analyzed_ns else 0.0,
+        calls=sum(total[0] for rank in whole.trace.ranks for total in rank.totals.values()),
+        efficiencies=_factors(whole),
+        accounts=_accounts(prepared, kept),
+        steps=_steps(whole.trace),
+    )
+
+
+def _factors(whole: Prepared) -> tuple[WholeFactor, ...]:
+    """Parallel efficiency and its first two factors, from totals over the focus of analysis.
+
+    What a rank communicates before the focus begins, while others still start, is counted as if it
+    were
+    inside.
+    """
+    length = float(whole.focus.length_ns)
+    spent = np.array([_communication_ns(rank) for rank in whole.trace.ranks], np.float64)
+    outside = np.maximum(length - spent, 0.0)
+    longest = float(outside.max(initial=0.0))
+    if length <= 0 or longest <= 0:
+        return ()
+    balance, spread = float(outside.mean()) / longest, longest / length
+    found = {
+        "parallel_efficiency": balance * spread,
+        "load_balance": balance,
+        "communication_efficiency": spread,
+    }
+    return tuple(WholeFactor(name, v, v, v, Source.TOTALS) for name, v in found.items())
+
+
+def _communication_ns(rank: Rank) -> int:
+    """Time of the main thread inside calls that communicate, and in phases that do."""
+    rows = rank.call_totals[rank.call_totals["is_main"]]
+    phases = rows["is_phase"] & (rows["op"] == PhaseKind.COMMUNICATION)
+    calls = ~rows["is_phase"] & ~NO_COMMUNICATION[np.where(rows["is_phase"], 0, rows["op"])]
+    return int(rows["ns"][phases | calls].sum())
+
+
+def _accounts(prepared: Prepared, kept: Kept) -> tuple[WholeAccount, ...]:
+    """Time of all ranks by account: start-up, end, and the windows times their number."""
+    spent = _by_piece(prepared, kept)
+    windows, ended = kept.windows, kept.ended
+    ends = spent[0] + spent[-1]
+    inner = spent[1:-1]
+    seconds = ends + ended * inner.mean(axis=0)
+    missing = 1.0 - windows / max(ended, windows)
+    spread = inner.std(axis=0, ddof=1) * np.sqrt(missing / windows)
+    margin = _student(windows - 1) * ended * spread
+    total = float(seconds.sum())
+    return tuple(
+        WholeAccount(
+            account=account,
+            label=account.label,
+            seconds=float(seconds[place]),
+            low_s=max(0.0, float(seconds[place] - margin[place])),
+            high_s=float(seconds[place] + margin[place]),
+            share=float(seconds[place]) / total if total else 0.0,
+        )
+        for place, account in enumerate(ACCOUNTS)
+        if seconds[place] > 0
+    )
+
+
+def _by_piece(prepared: Prepared, kept: Kept) -> Floats:
+    """Seconds of all ranks by piece of the run and account."""
+    pieces = kept.starts_ns.shape[1]
+    spent = np.zeros((pieces, len(ACCOUNTS)))
+    for timeline, starts, ends in zip(
+        prepared.timelines, kept.starts_ns, kept.ends_ns, strict=True
+    ):
+        edges = np.unique(np.concatenate([timeline.boundaries, starts[1:], ends[:-1]]))
+        edges = edges[(edges >= timeline.boundaries[0]) & (edges <= timeline.boundaries[-1])]
+        segment = np.searchsorted(timeline.boundaries, edges[:-1], side="right") - 1
+        piece = np.maximum(np.searchsorted(starts, edges[:-1], side="right") - 1, 0)
+        seconds = np.where(edges[:-1] < ends[piece], np.diff(edges), 0) / 1e9
+        np.add.at(spent, (piece, timeline.accounts[segment]), seconds)
+    return spent
+
+
+def _student(freedom: int) -> float:
+    """The 97.5 % quantile of Student's t distribution (Abramowitz and Stegun 1964, 26.7.5)."""
+    z = 1.959963985
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    return z + first / freedom + second / freedom**2
+
+
+def _steps(trace: Trace) -> StepSums | None:
+    """All steps of all ranks; None where nothing told steps."""
+    ranks = [rank for rank in trace.ranks if len(rank.step_blocks)]
+    if not ranks:
+        return None
+    counts = [int(rank.step_blocks["count"].sum()) for rank in ranks]
+    spent = sum(int(rank.step_blocks["ns"].sum()) for rank in ranks)
+    slowest = max(ranks, key=lambda rank: int(rank.step_blocks["longest_ns"].max()))
+    row = slowest.step_blocks[int(np.argmax(slowest.step_blocks["longest_ns"]))]
+    return StepSums(
+        count=max(counts),
+        mean_s=spent / sum(counts) / 1e9,
+        shortest_s=min(int(rank.step_blocks["shortest_ns"].min()) for rank in ranks) / 1e9,
+        longest_s=int(row["longest_ns"]) / 1e9,
+        longest=int(row["longest"]),
+        longest_rank=slowest.number,
+    )

@@ -1,0 +1,106 @@
+"""The whole run beside its kept steps: what totals hold of all of it, and what is estimated."""
+
+from perfscope.report.formats import decimal, percent, ratio, seconds
+from perfscope.report.sections.section import Context
+from perfscope.report.table import Column, Kind, Table
+from perfscope.schema.efficiency import EFFICIENCIES
+from perfscope.schema.enums import Source, WindowUnit
+from perfscope.schema.whole_run import WholeAccount, WholeFactor, WholeRun
+from perfscope.units import format_count, format_ratio, format_seconds, format_share
+
+UNIT_WORDS = {
+    WindowUnit.STEPS: "steps",
+    WindowUnit.COLLECTIVES: "parts of 32 collectives",
+    WindowUnit.SECONDS: "seconds",
+}
+SOURCE_WORDS = {
+    Source.TOTALS: "totals, which hold every call",
+    Source.KEPT: "the kept parts, with chance",
+}
+
+
+def _between(low: str, high: str, *, is_exact: bool) -> str:
+    return "exact" if is_exact else f"{low} to {high}"
+
+
+def _of_factor(row: WholeFactor) -> str:
+    return _between(ratio(row.low), ratio(row.high), is_exact=row.source is Source.TOTALS)
+
+
+def _of_account(row: WholeAccount) -> str:
+    is_exact = row.low_s == row.high_s
+    return _between(format_seconds(row.low_s), format_seconds(row.high_s), is_exact=is_exact)
+
+
+FACTORS = (
+    Column("Efficiency of the whole run", lambda row: EFFICIENCIES[row.id].label, kind=Kind.TEXT),
+    Column("Value", "value", decimal),
+    Column("95 % interval", _of_factor, kind=Kind.TEXT),
+    Column("From", lambda row: SOURCE_WORDS[row.source], kind=Kind.TEXT),
+)
+ACCOUNTS = (
+    Column("Time of all ranks, whole run", "label", kind=Kind.TEXT),
+    Column("Time", "seconds", seconds),
+    Column("95 % interval", _of_account, kind=Kind.TEXT),
+    Column("Share", "share", percent),
+)
+
+
+def context(whole: WholeRun | None) -> Context | None:
+    """Sentence and tables; None where all of the run is there in detail."""
+    if whole is None:
+        return None
+    return {
+        "sentence": f"{kept_sentence(whole)} {steps_sentence(whole)}",
+        "factors": Table("whole-factors", "The whole run", FACTORS, whole.efficiencies),
+        "accounts": Table("whole-accounts", "Where the time went", ACCOUNTS, whole.accounts),
+    }
+
+
+def kept_sentence(whole: WholeRun) -> str:
+    """How much of the run is there in detail, and what that means for the figures."""
+    return (
+        f"{format_count(whole.kept)} of {format_count(whole.ended)} {UNIT_WORDS[whole.unit]} are "
+        "analyzed in "
+        f"detail, {format_seconds(whole.analyzed_s)} of {format_seconds(whole.run_s)}: the "
+        "others were left "
+        "out at the bound of space (--max-size), the same ones on all ranks. Unless it says "
+        "otherwise, a "
+        "figure is of the kept ones, put together; its share holds for the whole run but for "
+        "chance."
+    )
+
+
+def steps_sentence(whole: WholeRun) -> str:
+    """All steps, by their sums; "" where there are none."""
+    steps = whole.steps
+    if steps is None:
+        return ""
+    return (
+        f"All {format_count(steps.count)} steps took {format_seconds(steps.mean_s)} on average, "
+        "the longest "
+        f"{format_seconds(steps.longest_s)} (step {steps.longest} on rank {steps.longest_rank})."
+    )
+
+
+def efficiency_sentence(whole: WholeRun) -> str:
+    """The efficiencies of the whole run in one line, each with where it is from; "" without any."""
+    said = []
+    for row in whole.efficiencies:
+        label = EFFICIENCIES[row.id].label.lower().removesuffix(" efficiency")
+        chance = (
+            "totals"
+            if row.source is Source.TOTALS
+            else f"kept steps, {format_ratio(row.low)} to {format_ratio(row.high)}"
+        )
+        said.append(f"{label} {format_ratio(row.value)} ({chance})")
+    return f"Efficiency of the whole run: {', '.join(said)}" if said else ""
+
+
+def residue_sentence(whole: WholeRun) -> str:
+    """What putting the parts together costs in truth."""
+    return (
+        f"Ranks reach the ends of the kept parts at different moments: "
+        f"{format_share(whole.residue_share)} of what "
+        "is analyzed stands between the parts, counted as communication."
+    )

@@ -1,0 +1,144 @@
+"""A thinned recording as one run: the windows that all ranks kept, one behind the other.
+
+What lies between two of them is cut out of all ranks by the same time, so that calls of different
+ranks keep
+their distance. Ranks do not reach the end of a window together: where one needed longer for what
+is cut out,
+the rest of that time stays, as an operation `Left_out`, which is no work; `Kept.residue_ns` says
+how much it is.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.trace.model import OPERATION_DTYPE, PEER_NONE, Rank, Table, Trace, empty
+from perfscope.trace.moving import INTERVAL_TABLES, MOMENT_TABLES, move
+from perfscope.trace.operations import LEFT_OUT
+from perfscope.trace.thinning import Ints, Kept, WindowSource, is_selected
+
+FEWEST_WINDOWS = 8
+SPANNING = ("phases", "spans", "memory_windows")
+"""Tables whose rows may reach over windows that are cut out."""
+
+OF_THE_WHOLE_RUN = (
+    *("process_samples", "system_samples", "main_samples", "heap_samples", "node_samples"),
+    *("tree_samples", "python_samples", "gpu_samples", "gpu_processes", "garbage_collections"),
+    "call_samples",
+)
+"""Samples are of the whole run: their counts go on through what is cut out."""
+
+
+def spliced(trace: Trace) -> Trace:
+    """The trace of the windows that all ranks have; itself where nothing was thinned away."""
+    level = max((rank.thinning.level for rank in trace.ranks if rank.thinning), default=0)
+    if level == 0 or trace.kept is not None:
+        return trace
+    source = max(rank.thinning.source for rank in trace.ranks if rank.thinning)
+    numbers = _common(trace, source)
+    numbers = numbers[is_selected(numbers, level)]
+    if len(numbers) < FEWEST_WINDOWS:
+        return trace
+    begins, ends = _pieces(trace, source, numbers)
+    cuts = np.concatenate([[0], np.cumsum((begins[:, 1:] - ends[:, :-1]).min(axis=0))])
+    kept = Kept(
+        source=source,
+        level=level,
+        windows=len(numbers),
+        ended=max(rank.thinning.windows[source] for rank in trace.ranks if rank.thinning),
+        cut_ns=int(cuts[-1]),
+        residue_ns=tuple(((begins[:, 1:] - ends[:, :-1]).sum(axis=1) - cuts[-1]).tolist()),
+        starts_ns=begins - cuts,
+        ends_ns=ends - cuts,
+    )
+    ranks = [
+        _rank(rank, begin, end, cuts)
+        for rank, begin, end in zip(trace.ranks, begins, ends, strict=True)
+    ]
+    return replace(trace, ranks=ranks, wall_ns=trace.wall_ns - kept.cut_ns, kept=kept, whole=trace)
+
+
+def _of(rank: Rank, source: WindowSource) -> Table:
+    """The windows of a rank by number; one that comes twice tells nothing apart."""
+    rows = rank.windows[rank.windows["source"] == source]
+    _, first, count = np.unique(rows["number"], return_index=True, return_counts=True)
+    found: Table = rows[first[count == 1]]
+    return found
+
+
+def _common(trace: Trace, source: WindowSource) -> Ints:
+    """Numbers of the windows that are there on every rank, in the order of their time."""
+    common: Ints | None = None
+    for rank in trace.ranks:
+        own = _of(rank, source)["number"].astype(np.int64)
+        common = own if common is None else np.intersect1d(common, own)
+    if common is None:
+        return np.empty(0, np.int64)
+    for rank in trace.ranks:
+        rows = _of(rank, source)
+        times = rows["t0"][np.searchsorted(rows["number"], common)]
+        if np.any(np.diff(times) <= 0):
+            return np.empty(0, np.int64)  # numbers that are no order
+    return common
+
+
+def _pieces(trace: Trace, source: WindowSource, numbers: Ints) -> tuple[Ints, Ints]:
+    """Begin and end of each piece, shape (ranks, windows + 2): start-up, windows, the rest."""
+    begins, ends = [], []
+    for rank in trace.ranks:
+        every = _of(rank, source)
+        rows = every[np.searchsorted(every["number"], numbers)]
+        first = _work_begins(rank, every)
+        after = max(int(every["t1"].max()), int(rank.windows["t1"].max()))
+        begins.append([rank.start_ns, *np.maximum(rows["t0"], first).tolist(), after])
+        ends.append([first, *rows["t1"].tolist(), max(after, rank.end_ns)])
+    return np.array(begins, np.int64), np.array(ends, np.int64)
+
+
+def _work_begins(rank: Rank, windows: Table) -> int:
+    """When the first window begins, without the start of the program where it is a step."""
+    begin, end = int(windows["t0"].min()), int(windows["t1"].min())
+    inside = rank.steps[(rank.steps["t0"] >= begin) & (rank.steps["t1"] <= end)]
+    return int(inside["t0"].min()) if len(inside) else begin
+
+
+def _rank(rank: Rank, begins: Ints, ends: Ints, cuts: Ints) -> Rank:
+    """The rank on the clock of the pieces, without what lies in none."""
+
+    def to(times: Ints) -> Ints:
+        piece = np.maximum(np.searchsorted(begins, times, side="right") - 1, 0)
+        moved: Ints = np.minimum(times, ends[piece]) - cuts[piece]
+        return moved
+
+    def is_inside(times: Ints) -> npt.NDArray[np.bool_]:
+        piece = np.searchsorted(begins, times, side="right") - 1
+        found: npt.NDArray[np.bool_] = (piece >= 0) & (times < ends[np.maximum(piece, 0)])
+        found |= times == ends[-1]
+        return found
+
+    tables: dict[str, Any] = {name: empty(getattr(rank, name).dtype) for name in OF_THE_WHOLE_RUN}
+    for name in (*INTERVAL_TABLES, *MOMENT_TABLES):
+        table = getattr(rank, name)
+        if name in SPANNING:
+            tables[name] = table[to(table["t1"]) > to(table["t0"])]
+        elif name not in tables:
+            times = table["t0"] if name in INTERVAL_TABLES else table["t"]
+            tables[name] = table[is_inside(times.astype(np.int64))]
+    found = replace(rank, **tables, devices=None)
+    move(found, to)
+    table = np.concatenate([found.operations, _residues(rank, begins - cuts, ends - cuts)])
+    found.operations = table[np.argsort(table["t0"], kind="stable")]
+    return found
+
+
+def _residues(rank: Rank, begins: Ints, ends: Ints) -> Table:
+    """What stays between pieces, as operations."""
+    rows = np.zeros(len(begins) - 1, OPERATION_DTYPE)
+    rows["t0"], rows["t1"] = ends[:-1], begins[1:]
+    rows["op"], rows["tid"] = LEFT_OUT, rank.main_tid
+    rows["comm"] = rows["seq"] = rows["tag"] = -1
+    rows["peer"] = PEER_NONE
+    found: Table = rows[rows["t1"] > rows["t0"]]
+    return found

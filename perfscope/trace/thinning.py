@@ -1,0 +1,136 @@
+"""Of a recording that kept only some windows of its run in detail: which, and the totals of all.
+
+A window ends with a step, with every 32nd collective on the world, or with a second of the wall
+clock; all
+ranks number them alike. Where a rank came to its limit of space it kept one in two, then one in
+four, and so
+on, chosen by the number alone.
+"""
+
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.structures import dataclass
+
+Ints = npt.NDArray[np.int64]
+
+
+class WindowSource(IntEnum):
+    """What windows end with, by how well it tells parts of the run apart (ps_window)."""
+
+    NONE = 0
+    TIME = 1
+    COLLECTIVE = 2
+    STEP = 3
+
+
+WINDOW_DTYPE = np.dtype([("t0", "i8"), ("t1", "i8"), ("number", "i8"), ("source", "u1")])
+"""A window that is there in detail: its ends, its number, and what it ended with."""
+
+BLOCK_DTYPE = np.dtype(
+    [
+        ("t0", "i8"),  # begin of the first step
+        ("t1", "i8"),  # end of the last one
+        ("count", "i8"),
+        ("ns", "i8"),  # of all its steps
+        ("samples", "i8"),
+        ("shortest_ns", "i8"),
+        ("longest_ns", "i8"),
+        ("first", "i8"),  # number of the first step
+        ("longest", "i8"),  # and of the longest one
+    ]
+)
+"""Neighboring steps, kept in detail or not, as sums."""
+
+CALL_TOTAL_DTYPE = np.dtype(
+    [
+        ("op", "i4"),  # operation code, or kind of a phase
+        ("comm", "i4"),  # index of the communicator, of a phase of its name; -1 none
+        ("phase", "u1"),  # kind of the innermost phase that was open, 0 none
+        ("is_main", "?"),  # on the main thread
+        ("is_phase", "?"),  # of a phase itself, not of calls in it
+        ("count", "i8"),
+        ("ns", "i8"),
+        ("sent", "i8"),
+        ("received", "i8"),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class RankThinning:
+    """What one rank kept.
+
+    Attributes:
+        level: one window in 2^level is kept; 0: all are.
+        windows: how many ended, by what they ended with.
+        records: that were taken out.
+        broken: windows that lack records, and are not kept either.
+    """
+
+    level: int
+    windows: dict[WindowSource, int]
+    records: int
+    broken: int
+
+    @property
+    def source(self) -> WindowSource:
+        """What most of the run was cut by."""
+        return max((s for s, count in self.windows.items() if count), default=WindowSource.NONE)
+
+
+def is_selected(numbers: Ints, level: int) -> npt.NDArray[np.bool_]:
+    """Which numbers are kept at a level, as the recorder decides it (native/recorder/thinning.c).
+
+    Of each two neighbors at a level one is kept, the first or the second as if by chance: what
+    comes every so
+    many steps is kept as often as all else.
+
+    Args:
+        numbers: of windows, from 0.
+        level: one in 2^level is kept.
+    """
+    kept = np.ones(len(numbers), np.bool_)
+    values = numbers.astype(np.uint64)
+    for bit in range(level):
+        own = (values >> np.uint64(bit)) & np.uint64(1)
+        pair = (values >> np.uint64(bit)) >> np.uint64(1)
+        kept &= own == (_mixed((pair << np.uint64(5)) | np.uint64(bit)) & np.uint64(1))
+    return kept
+
+
+def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """The finalizer of SplitMix64 (Steele, Lea and Flood 2014)."""
+    with np.errstate(over="ignore"):
+        values = values + np.uint64(0x9E3779B97F4A7C15)
+        values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The pieces that a trace was put together from: start-up, windows, what came after.
+
+    Attributes:
+        source: what the windows end with.
+        level: of the rank that kept the fewest.
+        windows: that are in it.
+        ended: windows of the run.
+        cut_ns: time that is left out.
+        residue_ns: by rank, time between the pieces, because other ranks need less for what is
+            left out.
+        starts_ns: begin of each piece on the trace's clock, shape (ranks, pieces).
+        ends_ns: their ends; what lies between them is no part of the run.
+    """
+
+    source: WindowSource
+    level: int
+    windows: int
+    ended: int
+    cut_ns: int
+    residue_ns: tuple[int, ...]
+    starts_ns: Ints
+    ends_ns: Ints

@@ -1,0 +1,134 @@
+"""A run of which only some steps are there in detail, against all of it."""
+
+import numpy as np
+import pytest
+
+from perfscope.matching.waits import split_operations
+from perfscope.schema.enums import Account, PhaseKind, Source, WindowUnit
+from perfscope.schema.read import read_analysis
+from perfscope.schema.whole_run import WholeRun
+from perfscope.trace.model import Trace
+from perfscope.trace.operations import LEFT_OUT
+from perfscope.trace.splicing import spliced
+from perfscope.trace.thinning import is_selected
+from tests.findings.analyzed import analyze_trace
+from tests.support.thinned import thinned
+from tests.support.trace_builder import TraceBuilder
+
+RANKS, STEPS, SEED = 4, 1200, 5
+EVERY_EVALUATION, EVALUATION_S = 50, 0.05
+TRANSFER_S, LATENCY_S = 0.002, 0.0005
+ROUNDING = 1e-9
+
+
+def made(*, crossing: bool = False) -> Trace:
+    """Steps of uneven work, a message around the ring, a reduction, and an evaluation every so
+    often.
+
+    Args:
+        crossing: the message of a step is received in the next one.
+    """
+    random = np.random.default_rng(SEED)
+    builder = TraceBuilder(RANKS, end_s=1000.0)
+    for rank in range(RANKS):
+        builder.rank(rank).init(1.0, enter_s=0.5)
+    now, before = 1.0, [1.0] * RANKS
+    for step in range(STEPS):
+        work = random.gamma(20.0, 0.0005, RANKS) * (1.0 + 0.2 * (np.arange(RANKS) == 2))
+        starts = list(before)
+        lasts = EVALUATION_S * random.uniform(0.5, 1.5)
+        evaluated = now + lasts * (step % EVERY_EVALUATION == 0)
+        arrived = [evaluated + float(seconds) for seconds in work]
+        end = max(arrived) + LATENCY_S + TRANSFER_S
+        for rank in range(RANKS):
+            own, at = builder.rank(rank), arrived[rank]
+            if evaluated > now:
+                own.phase(PhaseKind.EVALUATE, before[rank], evaluated)
+            own.op("MPI_Send", at, at + 1e-5, peer=(rank + 1) % RANKS, tag=3, sent=64)
+            if not crossing:
+                source = (rank - 1) % RANKS
+                came = max(at, arrived[source]) + 1e-4
+                own.op("MPI_Recv", at + 1e-5, came, peer=source, tag=3, received=64)
+            own.op("MPI_Allreduce", max(arrived) + 2e-4, end, sent=1000, received=1000)
+            if crossing:
+                source = (rank - 1) % RANKS
+                own.op("MPI_Recv", end + 1e-5, end + 2e-5, peer=source, tag=3, received=64)
+            before[rank] = end + 1e-6 * rank
+            own.step(step, starts[rank], before[rank], samples=16)
+        now = max(before)
+    for rank in range(RANKS):
+        builder.rank(rank).finalize(now + 0.1, exit_s=now + 0.2)
+        builder.rank(rank).end_s = now + 0.3
+    return builder.build()
+
+
+def whole_of(trace: Trace) -> WholeRun:
+    """The `whole_run` of analysis.json."""
+    found = read_analysis(analyze_trace(trace).document()).whole_run
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("levels", [[3, 3, 3, 3], [1, 3, 0, 2]], ids=["alike", "apart"])
+def test_a_thinned_run_says_of_the_whole_what_all_of_it_says(levels: list[int]) -> None:
+    full = read_analysis(analyze_trace(made()).document())
+    whole = whole_of(thinned(made(), levels))
+    assert full.whole_run is None
+    numbers = np.arange(STEPS, dtype=np.int64)
+    kept = int(np.count_nonzero(is_selected(numbers, max(levels))))
+    assert (whole.unit, whole.kept, whole.ended) == (WindowUnit.STEPS, kept, STEPS)
+    assert kept == STEPS // 2 ** max(levels)
+    for factor in whole.efficiencies:
+        measured = getattr(full.metrics, factor.id).value
+        if factor.source is Source.TOTALS:
+            assert factor.value == pytest.approx(measured, rel=1e-9)
+            assert factor.low == factor.high == factor.value
+        else:
+            assert factor.low <= measured <= factor.high
+            assert factor.low < factor.value < factor.high
+    assert {factor.id for factor in whole.efficiencies} == {
+        *("parallel_efficiency", "load_balance", "communication_efficiency"),
+        *("serialization_efficiency", "transfer_efficiency"),
+    }
+    seconds = {row.id: row.seconds for row in full.ledger}
+    for row in whole.accounts:
+        assert row.low_s - ROUNDING <= seconds[row.account.value] <= row.high_s + ROUNDING, row
+    assert sum(row.seconds for row in whole.accounts) == pytest.approx(
+        sum(seconds.values()), rel=0.02
+    )
+    assert whole.steps is not None
+    assert whole.steps.count == STEPS
+    assert whole.run_s == pytest.approx(full.run.focus_of_analysis_s[1] - 1.0)
+
+
+def test_all_calls_of_kept_steps_match_whatever_each_rank_kept() -> None:
+    waits = split_operations(spliced(thinned(made(), [1, 3, 0, 2])))
+    assert waits.unmatched == {}
+    assert waits.messages.matched == RANKS * STEPS // 8
+
+
+def test_messages_between_kept_and_other_steps_are_not_paired_by_their_order() -> None:
+    """The message of a step is received behind its end: in kept steps its ends are strangers."""
+    trace = spliced(thinned(made(crossing=True), [2] * RANKS))
+    waits = split_operations(trace)
+    assert waits.messages.matched == 0
+    assert whole_of(thinned(made(crossing=True), [2] * RANKS)).kept == STEPS // 4
+
+
+def test_time_between_the_pieces_is_no_work() -> None:
+    trace = spliced(thinned(made(), [3] * RANKS))
+    assert trace.kept is not None
+    for rank, residue in zip(trace.ranks, trace.kept.residue_ns, strict=True):
+        between = rank.operations[rank.operations["op"] == LEFT_OUT]
+        assert int((between["t1"] - between["t0"]).sum()) == residue
+        assert np.all(np.diff(rank.operations["t0"]) >= 0)
+    spent = {row.account: row for row in whole_of(thinned(made(), [3] * RANKS)).accounts}
+    assert Account.COMMUNICATION_OTHER not in spent or (
+        spent[Account.COMMUNICATION_OTHER].seconds < 1.0
+    )
+
+
+def test_a_run_that_is_whole_is_left_alone() -> None:
+    trace = thinned(made(), [0] * RANKS)
+    assert spliced(trace) is trace
+    assert trace.kept is None

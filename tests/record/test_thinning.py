@@ -1,0 +1,176 @@
+"""A job that outlasts its bound of space: whole windows stay, and totals of all."""
+
+import json
+import os
+import random
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perfscope.readers.recording.reader import open_recording
+from perfscope.trace.model import Trace
+from perfscope.trace.operations import code_of
+from perfscope.trace.splicing import spliced
+from perfscope.trace.thinning import WindowSource, is_selected
+from tests.programs.long_day import EVERY_EVALUATION, EVERY_HALF, NUMBERS
+from tests.support.environments import Mpi
+from tests.support.processes import started
+from tests.support.recording import perfscope_command
+from tests.support.waiting import wait_for
+
+PROGRAM = Path(__file__).parents[1] / "programs" / "long_day.py"
+BOUND_BYTES = 1 << 20
+STEPS = 6000
+DAY_STEPS = 86_400
+RANKS = 2
+FIRST, LAST, STARTING = 8, 8, 3  # of the first ones some end before the first step
+TIMEOUT_S = 3000.0
+REDUCE, ALLREDUCE, SENDRECV = map(code_of, ("MPI_Reduce", "MPI_Allreduce", "MPI_Sendrecv"))
+
+
+def recorded(mpi: Mpi, place: Path, ranks: int, *arguments: str) -> Trace:
+    """What a job of so many steps left."""
+    command = mpi.python_command(ranks, PROGRAM, *arguments)
+    limit = ["--max-size", str(BOUND_BYTES)]
+    with started(
+        perfscope_command("run", *limit, "--", *command), cwd=place, variables=mpi.variables
+    ) as job:
+        _, errors = job.communicate(timeout=TIMEOUT_S)
+    assert job.returncode == 0, errors
+    return open_recording(place / "trace")
+
+
+def check_size(trace: Trace) -> None:
+    """No rank took more space than it may."""
+    for rank in trace.ranks:
+        files = Path(trace.source).glob(f"*/{rank.pid}-*.[dr]e[cf]")
+        assert sum(path.stat().st_size for path in files) <= BOUND_BYTES
+
+
+def check_totals(trace: Trace, place: Path, steps: int) -> None:
+    """Totals are what the program counted itself, whatever was thinned away."""
+    for rank in trace.ranks:
+        counted = json.loads((place / f"counted-{rank.number}.json").read_text(encoding="ascii"))
+        calls = {code: total[0] for code, total in rank.totals.items()}
+        assert calls[SENDRECV] == counted["messages"] == steps
+        assert calls[ALLREDUCE] == counted["reductions"] + counted["halves"]
+        assert calls[REDUCE] == counted["evaluations"]
+        assert rank.totals[ALLREDUCE][2] == 8 * (
+            NUMBERS * counted["reductions"] + 8 * counted["halves"]
+        )
+        cells = rank.call_totals[~rank.call_totals["is_phase"]]
+        for code, total in rank.totals.items():
+            own = cells[cells["op"] == code]
+            names = ("count", "ns", "sent", "received")
+            assert tuple(int(own[name].sum()) for name in names) == total
+        assert len(np.unique(cells["comm"][cells["op"] == ALLREDUCE])) == 2
+        assert rank.dropped_records == 0
+
+
+def check_steps(trace: Trace, steps: int) -> None:
+    """All steps are in the sums, and so is each evaluation as a phase."""
+    for rank in trace.ranks:
+        assert int(rank.step_blocks["count"].sum()) == steps
+        assert int(rank.step_blocks["samples"].sum()) == 8 * steps
+        assert rank.thinning is not None
+        assert rank.thinning.windows[WindowSource.STEP] == steps
+        known = rank.steps["t1"] - rank.steps["t0"]
+        assert int(rank.step_blocks["longest_ns"].max()) >= int(known.max())
+        evaluations = rank.call_totals[rank.call_totals["is_phase"]]
+        assert int(evaluations["count"].sum()) == -(-steps // EVERY_EVALUATION)
+
+
+def check_kept(trace: Trace, steps: int) -> int:
+    """Kept windows hold all their calls, are those of their level, and match; the highest level."""
+    levels = [rank.thinning.level for rank in trace.ranks if rank.thinning]
+    for rank, level in zip(trace.ranks, levels, strict=True):
+        windows = rank.windows[rank.windows["source"] == WindowSource.STEP]
+        chosen = set(np.flatnonzero(is_selected(np.arange(steps), level)).tolist())
+        kept = set(windows["number"].tolist())
+        assert chosen - kept == set()
+        assert set(range(FIRST - STARTING)) <= kept
+        since = min(number for number in (kept - chosen) | {steps} if number >= FIRST)
+        assert since <= steps - LAST
+        assert set(range(since, steps)) <= kept  # thinned before, and not again yet
+        table = rank.operations
+        for window in windows[1:-1]:
+            inside = table[(table["t0"] >= window["t0"]) & (table["t0"] < window["t1"])]
+            calls, number = Counter(inside["op"].tolist()), int(window["number"])
+            assert calls[SENDRECV] == 1
+            assert calls[ALLREDUCE] == 1 + (number % EVERY_HALF == 0)
+            assert calls[REDUCE] == (number % EVERY_EVALUATION == 0)
+    return max(levels)
+
+
+def check_matching(trace: Trace) -> None:
+    """Put together, all calls of all ranks find their partners."""
+    from perfscope.matching.waits import split_operations
+
+    whole = spliced(trace)
+    assert whole.kept is not None
+    waits = split_operations(whole)
+    assert waits.unmatched == {}
+    messages = sum(np.count_nonzero(rank.operations["op"] == SENDRECV) for rank in whole.ranks)
+    assert waits.messages.matched == messages
+
+
+def check(trace: Trace, place: Path, steps: int) -> None:
+    """All of this."""
+    check_size(trace)
+    check_totals(trace, place, steps)
+    check_steps(trace, steps)
+    assert check_kept(trace, steps) > 0
+    check_matching(trace)
+
+
+def test_steps_are_thinned_and_totals_are_not(mpich: Mpi, tmp_path: Path) -> None:
+    check(recorded(mpich, tmp_path, RANKS, str(STEPS)), tmp_path, STEPS)
+
+
+@pytest.mark.long
+def test_a_day_on_four_ranks(mpich: Mpi, tmp_path: Path) -> None:
+    check(recorded(mpich, tmp_path, 4, str(DAY_STEPS)), tmp_path, DAY_STEPS)
+
+
+def test_without_steps_collectives_cut_the_run(mpich: Mpi, tmp_path: Path) -> None:
+    trace = recorded(mpich, tmp_path, RANKS, str(3 * STEPS), "unmarked")
+    check_size(trace)
+    check_totals(trace, tmp_path, 3 * STEPS)
+    check_matching(trace)
+    assert {rank.thinning.source for rank in trace.ranks if rank.thinning} == {
+        WindowSource.COLLECTIVE
+    }
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_kill_loses_no_call(mpich: Mpi, tmp_path: Path, seed: int) -> None:
+    """A rank is killed while steps are thinned: kept steps are whole, totals complete."""
+    chance = random.Random(seed)
+    command = mpich.python_command(RANKS, PROGRAM, "forever")
+    recording = perfscope_command("run", "--max-size", str(BOUND_BYTES), "--", *command)
+    counts = [tmp_path / f"count-{rank}" for rank in range(RANKS)]
+
+    def returned(rank: int) -> int:
+        is_there = counts[rank].exists() and counts[rank].stat().st_size
+        return int.from_bytes(counts[rank].read_bytes(), "little") if is_there else 0
+
+    with started(recording, cwd=tmp_path, variables=mpich.variables) as job:
+        wait_for("thinning", lambda: min(map(returned, range(RANKS))) > STEPS)
+        time.sleep(chance.uniform(0, 0.5))
+        victim = int((tmp_path / f"pid-{chance.randrange(RANKS)}").read_text(encoding="ascii"))
+        os.kill(victim, signal.SIGKILL)
+        job.wait(60)
+    trace = open_recording(tmp_path / "trace")
+    for rank in trace.ranks:
+        done = returned(rank.number)
+        halves = -(-done // EVERY_HALF)
+        assert done + halves - 1 <= rank.totals[ALLREDUCE][0] <= done + halves + 1
+        assert rank.thinning is not None
+        assert rank.thinning.level > 0
+    check_size(trace)
+    check_kept(trace, min(len(np.arange(returned(rank.number))) for rank in trace.ranks))
+    check_matching(trace)
