@@ -282,6 +282,36 @@ class HorovodTimeline:
     def activities(self) -> npt.NDArray[np.uint8]:
         """Rows of TENSOR_ACTIVITY_DTYPE; can be taken once."""
 
+class InspectorLog:
+    """Lines of NCCL's inspector: fed, then finished, then taken apart."""
+
+    def __init__(self, path: str, most_records: int) -> None: ...
+    def feed(self, block: bytes) -> None:
+        """Takes the next bytes of the uncompressed text."""
+
+    def finish(self) -> None:
+        """Ends the text."""
+
+    @property
+    def odd(self) -> int:
+        """Lines that tell no operation."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are more records than the first that were taken."""
+
+    def records(self) -> Bytes:
+        """Rows of RECORD_DTYPE; can be taken once."""
+
+    def groups(self) -> list[tuple[str, str, int]]:
+        """Communicators: hash, name, ranks."""
+
+    def names(self) -> list[str]:
+        """Operations by their number."""
+
+    def sources(self) -> list[str]:
+        """What measured the times."""
+
 class KinetoFile:
     """A Chrome or Kineto trace of one process: fed or read, then finished, then taken apart."""
 
@@ -586,6 +616,25 @@ class Replay:
 
         `take` is called with what the segments from one of the `edges` to the next cost.
         """
+
+class RocprofJson:
+    """The JSON of rocprofv3: fed, then finished, then taken apart."""
+
+    def __init__(
+        self, path: str, key: str, lists: Sequence[str], kept: Sequence[str], most_rows: int
+    ) -> None: ...
+    def feed(self, block: bytes) -> None:
+        """Takes the next bytes of the uncompressed text."""
+
+    def finish(self) -> None:
+        """Ends the text."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it holds more records than may be taken."""
+
+    def processes(self) -> list[tuple[dict[str, str], Bytes, int]]:
+        """Members as JSON, rows and the number of records without a time; can be taken once."""
 
 class XPlaneFile:
     """An XSpace of protocol buffers: fed, then finished, then asked."""

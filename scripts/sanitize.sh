@@ -66,7 +66,7 @@ probe horovod-damaged tests/core/inputs/small_timeline.json
 probe paraver tests/core/inputs/small.prv
 probe paraver-damaged tests/core/inputs/small.prv
 "$python" -m tests.support.write_messages "$place"
-for format in xplane perfetto; do
+for format in xplane perfetto rocprof inspector; do
   probe "$format" "$place/$format"
   probe "$format-damaged" "$place/$format"
 done

@@ -1,5 +1,5 @@
 // Coverage-guided fuzzing of the decoders with LLVM's libFuzzer: `fuzz --format=FORMAT CORPUS` with FORMAT of
-// kineto, horovod, paraver, xplane, perfetto, recording and matching,
+// kineto, horovod, paraver, xplane, perfetto, inspector, rocprof, recording and matching,
 // and `fuzz --format=otf2 --archive=ANCHOR --replace=FILE CORPUS`, which reads the archive with FILE's content replaced.
 #include "error.h"
 #include "probe_matching.h"
@@ -79,6 +79,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         reads<XPlaneProbe>(text, 4096);
     else if (format == "perfetto")
         reads<PerfettoProbe>(text, 4096);
+    else if (format == "inspector")
+        reads<InspectorLog>(text, 4096);
+    else if (format == "rocprof")
+        reads<RocprofProbe>(text, 4096);
     else if (format == "recording")
         reads<RecordedText>(text, 4096);
     else if (format == "matching")

@@ -5,8 +5,10 @@
 #include "input.h"
 #include "probe_protobuf.h"
 #include "sources/horovod_timeline.h"
+#include "sources/inspector.h"
 #include "sources/paraver.h"
 #include "sources/recorded_calls.h"
+#include "sources/rocprof_json.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -49,6 +51,15 @@ public:
 
 private:
     std::string bytes_;
+};
+
+class RocprofProbe : public RocprofJson {
+public:
+    explicit RocprofProbe(std::string path)
+        : RocprofJson(std::move(path), "rocprofiler-sdk-tool", {"kernel_dispatch", "memory_copy", "hip_api"},
+                      {"metadata", "agents", "strings", "kernel_symbols"})
+    {
+    }
 };
 
 template <class Decoder> int read_whole(const InputFile &file)
@@ -108,6 +119,14 @@ inline TextProbe text_probe(const char *word)
         return read_whole<PerfettoProbe>;
     if (wanted == "perfetto-damaged")
         return read_damaged<PerfettoProbe>;
+    if (wanted == "inspector")
+        return read_whole<InspectorLog>;
+    if (wanted == "inspector-damaged")
+        return read_damaged<InspectorLog>;
+    if (wanted == "rocprof")
+        return read_whole<RocprofProbe>;
+    if (wanted == "rocprof-damaged")
+        return read_damaged<RocprofProbe>;
     return wanted == "paraver-damaged" ? read_damaged<ParaverTrace> : nullptr;
 }
 

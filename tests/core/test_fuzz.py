@@ -98,7 +98,7 @@ def test_no_text_breaks_a_decoder(fuzzer: Path, tmp_path: Path, name: str, seed:
 
 
 @pytest.mark.parametrize("name", list(SMALL))
-def test_no_messages_break_a_decoder(fuzzer: Path, tmp_path: Path, name: str) -> None:
+def test_no_file_breaks_a_decoder(fuzzer: Path, tmp_path: Path, name: str) -> None:
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "seed").write_bytes(SMALL[name]())
     fuzz(fuzzer, tmp_path, f"--format={name}")

@@ -5,14 +5,17 @@ import pytest
 
 from perfscope import _core
 from perfscope.matching.codes import CallTrait
+from perfscope.readers.inspector.records import RECORD_DTYPE as INSPECTOR_DTYPE
 from perfscope.readers.kineto.made import MADE_DTYPE
 from perfscope.readers.paraver import layout as paraver_layout
 from perfscope.readers.recording.layout import RECORD_DTYPE
+from perfscope.readers.rocprof.document import ROW_DTYPE as ROCPROF_DTYPE
 from perfscope.readers.xplane.planes import EVENT_DTYPE
 from perfscope.trace import devices, model, tensors
 
 TABLES = {
     "devices": devices.DEVICE_DTYPE,
+    "inspector": INSPECTOR_DTYPE,
     "made": MADE_DTYPE,
     "negotiations": tensors.NEGOTIATION_DTYPE,
     "operations": model.OPERATION_DTYPE,
@@ -22,6 +25,7 @@ TABLES = {
     "paraver_states": paraver_layout.STATE_DTYPE,
     "phases": model.PHASE_DTYPE,
     "records": RECORD_DTYPE,
+    "rocprof": ROCPROF_DTYPE,
     "steps": model.STEP_DTYPE,
     "tensor_activities": tensors.TENSOR_ACTIVITY_DTYPE,
     "ticks": tensors.TICK_DTYPE,

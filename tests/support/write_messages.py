@@ -1,12 +1,16 @@
-"""Small profiles of protocol buffers: `python -m tests.support.write_messages DIRECTORY`."""
+"""Small files of other profilers: `python -m tests.support.write_messages DIRECTORY`."""
 
+import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from perfscope.export import _perfetto_packets as proto
+from tests.readers.rocprof import profiles as rocprof
 from tests.readers.xplane.profiles import gpu, space, steps
+from tests.support.environments import REPOSITORY
 
+INSPECTOR = REPOSITORY / "tests/readers/inspector/written/vm-pid28081.log"
 NOW_NS = 1_795_000_000 * 10**9
 
 
@@ -51,6 +55,8 @@ def small_perfetto() -> bytes:
 SMALL: Mapping[str, Callable[[], bytes]] = {
     "xplane": lambda: space(steps(1), gpu(1)),
     "perfetto": small_perfetto,
+    "rocprof": lambda: json.dumps({"rocprofiler-sdk-tool": [rocprof.process()]}).encode(),
+    "inspector": INSPECTOR.read_bytes,
 }
 
 if __name__ == "__main__":

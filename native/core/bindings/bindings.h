@@ -8,6 +8,7 @@ namespace perfscope {
 void bind_devices(nanobind::module_ &module);
 void bind_errors(nanobind::module_ &module);
 void bind_horovod_timeline(nanobind::module_ &module);
+void bind_json_records(nanobind::module_ &module);
 void bind_kineto(nanobind::module_ &module);
 void bind_layers(nanobind::module_ &module);
 void bind_matching(nanobind::module_ &module);

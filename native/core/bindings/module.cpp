@@ -7,6 +7,7 @@ NB_MODULE(_core, module)
     perfscope::bind_devices(module);
     perfscope::bind_errors(module);
     perfscope::bind_horovod_timeline(module);
+    perfscope::bind_json_records(module);
     perfscope::bind_kineto(module);
     perfscope::bind_layers(module);
     perfscope::bind_matching(module);

@@ -1,8 +1,10 @@
 // The layouts of packed rows, for the test that compares them with the trace model.
 #include "bindings.h"
 #include "rows.h"
+#include "sources/inspector.h"
 #include "sources/made_events.h"
 #include "sources/recorded_calls.h"
+#include "sources/rocprof_json.h"
 #include "sources/xplane.h"
 
 #include <cstddef>
@@ -37,6 +39,14 @@ static std::map<std::string, Layout> row_layouts()
           AT(RecordedRow, tid), AT(RecordedRow, comm), AT(RecordedRow, seq), AT(RecordedRow, peer),
           AT(RecordedRow, tag), AT(RecordedRow, sent), AT(RecordedRow, received), AT(RecordedRow, request),
           {"", sizeof(RecordedRow)}}},
+        {"inspector",
+         {AT(InspectorRow, group), AT(InspectorRow, name), AT(InspectorRow, rank), AT(InspectorRow, is_message),
+          AT(InspectorRow, number), AT(InspectorRow, bytes), AT(InspectorRow, us), AT(InspectorRow, gbs),
+          {"", sizeof(InspectorRow)}}},
+        {"rocprof",
+         {AT(RocprofRow, t0), AT(RocprofRow, t1), AT(RocprofRow, call), AT(RocprofRow, thread), AT(RocprofRow, agent),
+          AT(RocprofRow, source), AT(RocprofRow, target), AT(RocprofRow, queue), AT(RocprofRow, bytes), AT(RocprofRow, kernel),
+          AT(RocprofRow, kind), AT(RocprofRow, operation), AT(RocprofRow, list), {"", sizeof(RocprofRow)}}},
         {"made",
          {AT(MadeRow, t0), AT(MadeRow, t1), AT(MadeRow, correlation), AT(MadeRow, bytes), AT(MadeRow, thread),
           AT(MadeRow, device), AT(MadeRow, stream), AT(MadeRow, name), AT(MadeRow, category), {"", sizeof(MadeRow)}}},

@@ -163,8 +163,8 @@ bool whole_number(const char *p, const char *end, int64_t &value);
 void unescape(const char *p, const char *end, std::string &out);
 
 // Calls visit(name, value) for the members of the object, the value as JSON text. The object stands in a padded
-// buffer; where it is no proper object the rest of it is left out.
-template <class Visit> void for_each_member(std::string_view object, Visit &&visit)
+// buffer; where it is no proper object, which is then told by `false`, the rest of it is left out.
+template <class Visit> bool for_each_member(std::string_view object, Visit &&visit)
 {
     const char *p = object.data() + 1, *end = object.data() + object.size();
     while ((p = skip_space(p)) < end) {
@@ -173,19 +173,20 @@ template <class Visit> void for_each_member(std::string_view object, Visit &&vis
             continue;
         }
         if (*p != '"')
-            return;
+            return *p == '}' && p + 1 == end;
         const char *quote = string_end(p + 1);
         const char *value = quote < end ? skip_space(quote + 1) : end;
         if (value >= end || *value != ':')
-            return;
+            return false;
         value = skip_space(value + 1);
         const char *behind = value_end(value, end);
         if (!behind)
-            return;
+            return false;
         visit(std::string_view(p + 1, static_cast<size_t>(quote - p - 1)),
               std::string_view(value, static_cast<size_t>(behind - value)));
         p = behind;
     }
+    return false;
 }
 
 } // namespace perfscope::json

@@ -4,16 +4,23 @@ Records name kernels, agents and operations by number; `strings` beside them has
 Times are ns of the machine's monotonic clock. Source: "JSON output schema" in its manual.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
+from perfscope.files import parse_json
 from perfscope.readers.common import texts
-from perfscope.readers.kineto.made import Event
+from perfscope.readers.common.blocks import Growth, as_text, blocks
+from perfscope.readers.common.memory import rows_that_fit
+from perfscope.readers.kineto.made import MADE_DTYPE
 from perfscope.readers.rocprof import records
 from perfscope.structures import dataclass
-from perfscope.units import counted
+from perfscope.trace.model import Table
 
 WHAT = "a profile of rocprofv3"
 ACTION = (
@@ -21,18 +28,41 @@ ACTION = (
     "rocprofv3 --runtime-trace --output-format csv"
 )
 KEY = "rocprofiler-sdk-tool"
-CALLS = ("hip_api", "hsa_api", "marker_api", "rccl_api")
+LISTS = ("kernel_dispatch", "memory_copy", "hip_api", "hsa_api", "marker_api", "rccl_api")
+KERNELS, COPIES = range(2)
+"""Places in LISTS; all others are calls."""
+KEPT = ("metadata", "agents", "strings", "kernel_symbols")
+GROWTH = Growth(ratio=100, most_bytes=1 << 40)
+ROW_BYTES = 400
+"""What each record takes at the peak (docs/engine.md), and some room."""
+ROW_DTYPE = np.dtype(
+    [
+        *((name, "i8") for name in ("t0", "t1", "call", "thread")),
+        *((name, "i8") for name in ("agent", "source", "target", "queue")),
+        ("bytes", "i8"),
+        ("kernel", "i8"),
+        ("kind", "i4"),
+        ("operation", "i4"),
+        ("list", "u4"),  # place in LISTS
+    ]
+)
+"""Records as the engine finds them; what is not told is -1. Agents are handles."""
+CATEGORIES = ("kernel", "gpu_memcpy", "cuda_runtime", "user_annotation")
+KERNEL, COPY, CALL, MARKER = range(len(CATEGORIES))
 Row = Mapping[str, Any]
+Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Told:
-    """One process: who it was, its devices, and what is known of it by number."""
+    """One process: who it was, its devices, what is known of it by number, and its records."""
 
     pid: str
     host: str
     devices: list[dict[str, Any]]
-    record: Row
+    members: Row
+    rows: Table
+    left_out: int  # records without a usable time
 
 
 def recognizes(head: bytes) -> bool:
@@ -46,104 +76,159 @@ def processes_in(path: Path) -> list[Told]:
     Raises:
         UnreadableInputError: it is no such JSON, or is too large.
     """
-    document = texts.mapping(texts.read_document(path, WHAT, ACTION))
-    found = document.get(KEY)
-    rows = texts.rows(found if isinstance(found, list) else [found])
-    if not rows:
+    cut: list[str] = []
+    most = rows_that_fit(row_bytes=ROW_BYTES)
+    file = engine.RocprofJson(as_text(path), KEY, LISTS, KEPT, most)
+    try:
+        for block in blocks(path, cut.append, GROWTH):
+            file.feed(block)
+        file.finish()
+        found = [_process(*process) for process in file.processes()]
+    except ValueError as error:  # the engine's, or that of a member
+        what = f"at byte {error.args[1]:,}: {error.args[2]}" if len(error.args) > 2 else str(error)
+        why = cut[0] if cut else f"Its JSON ends early or is damaged {what}."
+        raise UnreadableInputError(
+            f"{path} cannot be read as {WHAT}.", why=why, action=ACTION
+        ) from error
+    if file.is_full:
+        raise UnreadableInputError(
+            f"{path} has too many events to be read.",
+            why="They do not fit into half of the memory that is left.",
+            action="Record a shorter part of the run.",
+        )
+    if not found:
         why = f"`{KEY}` holds no process."
         raise UnreadableInputError(f"{path} holds no profile.", why=why, action=ACTION)
-    return [_process(row) for row in rows]
+    return found
 
 
-def _process(record: Row) -> Told:
-    about = texts.mapping(record.get("metadata"))
+def _process(written: Mapping[str, str], rows: npt.NDArray[np.uint8], left_out: int) -> Told:
+    members = {name: parse_json(text, []) for name, text in written.items()}
+    about = texts.mapping(members.get("metadata"))
     pid = texts.whole(about, "pid")
     devices = [
         {"id": _agent_number(agent), "name": texts.text(agent, "product_name")}
-        for agent in texts.rows(record.get("agents"))
+        for agent in texts.rows(members.get("agents"))
         if texts.whole(agent, "type") == 2
     ]
     host = texts.text(texts.mapping(about.get("node")), "hostname")
-    return Told("" if pid is None else str(pid), host, devices, record)
+    shown = "" if pid is None else str(pid)
+    return Told(shown, host, devices, members, rows.view(ROW_DTYPE), left_out)
 
 
-def events_of(told: Told, notes: list[str]) -> Iterator[Event]:
-    """What a process and its devices did; records without a time are counted.
-
-    Args:
-        told: the process.
-        notes: takes what is to be said of it.
-    """
-    found, strings = (texts.mapping(told.record.get(key)) for key in ("buffer_records", "strings"))
-    known = _Known(told.record, strings)
-    left_out = 0
-    for make, kinds in (
-        (known.kernel, ("kernel_dispatch",)),
-        (known.copy, ("memory_copy",)),
-        (known.call, CALLS),
+def made_of(told: Told) -> tuple[Table, list[str]]:
+    """What a process and its devices did, in order, as rows of MADE_DTYPE with their names."""
+    rows = told.rows[np.lexsort((told.rows["list"], told.rows["t0"]))]
+    made = np.zeros(len(rows), MADE_DTYPE)
+    made["t0"], made["t1"], made["correlation"] = rows["t0"], rows["t1"], rows["call"]
+    made["bytes"] = made["device"] = made["stream"] = -1
+    known, names = _Known(told.members), _Names()
+    is_kernel, is_copy = rows["list"] == KERNELS, rows["list"] == COPIES
+    for is_one, fill in (
+        (is_kernel, known.kernels),
+        (is_copy, known.copies),
+        (~is_kernel & ~is_copy, known.calls),
     ):
-        for kind in kinds:
-            for row in texts.rows(found.get(kind)):
-                when = records.span(row.get("start_timestamp"), row.get("end_timestamp"))
-                if when is None:
-                    left_out += 1
-                else:
-                    yield make(row, when)
-    if left_out:
-        notes.append(
-            f"Process {told.pid}: left out {counted(left_out, 'record')} without a usable time."
-        )
+        part = made[is_one]
+        fill(rows[is_one], part, names)
+        made[is_one] = part
+    return made, list(names.places)
+
+
+class _Names:
+    """Texts by their numbers."""
+
+    def __init__(self) -> None:
+        self.places: dict[str, int] = {}
+
+    def of(self, keys: Numbers, name_of: Callable[[int], str]) -> Numbers:
+        """The number of the text of each key, which is asked for once for each different one."""
+        every, places = np.unique(keys, return_inverse=True)
+        found = [self.places.setdefault(name_of(key), len(self.places)) for key in every.tolist()]
+        return np.array(found, np.int64)[places]
+
+
+def _each(keys: Numbers, value_of: Callable[[int], int]) -> Numbers:
+    every, places = np.unique(keys, return_inverse=True)
+    return np.array([value_of(key) for key in every.tolist()], np.int64)[places]
 
 
 class _Known:
     """Names and devices by the numbers that records have."""
 
-    def __init__(self, record: Row, strings: Row) -> None:
+    def __init__(self, members: Row) -> None:
+        strings = texts.mapping(members.get("strings"))
         self._kernels = {
             texts.whole(row, "kernel_id"): texts.text(row, "formatted_kernel_name")
             or texts.text(row, "kernel_name")
-            for row in texts.rows(record.get("kernel_symbols"))
+            for row in texts.rows(members.get("kernel_symbols"))
         }
         self._agents = {
-            _handle(row, "id"): _agent_number(row) for row in texts.rows(record.get("agents"))
+            _handle(row, "id"): _agent_number(row) for row in texts.rows(members.get("agents"))
         }
         kinds = texts.rows(strings.get("buffer_records"))
         self._kinds = [texts.text(row, "kind") for row in kinds]
         self._operations = [row.get("operations") for row in kinds]
-        self._messages = {
-            texts.whole(row, "key"): texts.text(row, "value")
+        messages = (
+            (texts.whole(row, "key"), texts.text(row, "value"))
             for row in texts.rows(strings.get("marker_api"))
-        }
+        )
+        self._messages = {key: text for key, text in messages if key is not None and text}
 
-    def kernel(self, row: Row, when: records.Span) -> Event:
-        info = texts.mapping(row.get("dispatch_info"))
-        name = self._kernels.get(texts.whole(info, "kernel_id")) or "unknown"
-        device = self._agents.get(_handle(info, "agent_id"), 0)
-        return records.kernel(name, when, device, _handle(info, "queue_id") or 0, _call(row))
+    def kernels(self, rows: Table, made: Table, names: _Names) -> None:
+        """Kernels on a queue of a device."""
+        made["name"] = names.of(
+            rows["kernel"], lambda key: records.plain(self._kernels.get(key) or "unknown")
+        )
+        made["thread"] = np.maximum(rows["queue"], 0)
+        made["stream"] = _small(made["thread"])
+        made["device"] = _small(_each(rows["agent"], self._agent))
 
-    def copy(self, row: Row, when: records.Span) -> Event:
-        direction = self._operation(row)
-        side = "src_agent_id" if records.is_to_host(direction) else "dst_agent_id"
-        device = self._agents.get(_handle(row, side), 0)
-        return records.copy(direction, when, device, _call(row), texts.whole(row, "bytes"))
+    def copies(self, rows: Table, made: Table, names: _Names) -> None:
+        """Copies from or to a device, named by their direction."""
+        keys = _operation_keys(rows)
+        made["name"] = names.of(keys, self._operation)
+        is_to_host = _each(keys, lambda key: records.is_to_host(self._operation(key)))
+        sides = np.where(is_to_host, rows["source"], rows["target"])
+        made["device"] = _small(_each(sides, self._agent))
+        made["stream"], made["bytes"], made["category"] = 0, rows["bytes"], COPY
 
-    def call(self, row: Row, when: records.Span) -> Event:
-        kind = self._kind(row)
-        call = _call(row)
-        message = self._messages.get(call, "") if records.is_marker(kind) else ""
-        name = message or self._operation(row)
-        return records.call(kind, name, when, texts.whole(row, "thread_id") or 0, call)
+    def calls(self, rows: Table, made: Table, names: _Names) -> None:
+        """Calls of the host, and ranges that the program marked by the text that it gave."""
+        made["name"] = names.of(_operation_keys(rows), self._operation)
+        made["thread"] = np.maximum(rows["thread"], 0)
+        is_marker = _each(rows["kind"], self._is_marker) != 0
+        made["category"] = np.where(is_marker, MARKER, CALL)
+        said = is_marker & np.isin(
+            rows["call"], [key for key, text in self._messages.items() if text]
+        )
+        made["name"][said] = names.of(rows["call"][said], self._messages.__getitem__)
 
-    def _kind(self, row: Row) -> str:
-        number = texts.whole(row, "kind")
-        return self._kinds[number] if number is not None and number < len(self._kinds) else ""
+    def _agent(self, handle: int) -> int:
+        return self._agents.get(handle, 0)
 
-    def _operation(self, row: Row) -> str:
-        kind, number = texts.whole(row, "kind"), texts.whole(row, "operation")
-        names = self._operations[kind] if kind is not None and kind < len(self._kinds) else None
-        if not isinstance(names, list) or number is None or number >= len(names):
+    def _is_marker(self, kind: int) -> int:
+        return 0 <= kind < len(self._kinds) and records.is_marker(self._kinds[kind])
+
+    def _operation(self, key: int) -> str:
+        kind, number = key >> 32, key & 0xFFFFFFFF
+        names = self._operations[kind] if 0 <= kind < len(self._kinds) else None
+        if not isinstance(names, list) or number >= len(names):
             return "unknown"
         return names[number] if isinstance(names[number], str) else "unknown"
+
+
+def _operation_keys(rows: Table) -> Numbers:
+    """Kind and operation as one number."""
+    keys: Numbers = (rows["kind"].astype(np.int64) << 32) | (
+        rows["operation"].astype(np.int64) & 0xFFFFFFFF
+    )
+    return keys
+
+
+def _small(numbers: Numbers) -> Numbers:
+    """What fits in a row's column, -1 for others."""
+    return np.where(numbers < 1 << 31, numbers, -1)
 
 
 def _handle(row: Row, key: str) -> int | None:
@@ -154,7 +239,3 @@ def _handle(row: Row, key: str) -> int | None:
 def _agent_number(agent: Row) -> int:
     """The number of a device among all agents, as tables have it in "Agent 4"."""
     return texts.whole(agent, "node_id") or 0
-
-
-def _call(row: Row) -> int | None:
-    return texts.whole(texts.mapping(row.get("correlation_id")), "internal")

@@ -11,18 +11,23 @@ from enum import IntEnum
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
+
+from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common.database import MAGIC
 from perfscope.readers.detect import DESCRIPTION, Place, Reader, ReadOptions, Tells
 from perfscope.readers.kineto.file import KinetoContents, Part
-from perfscope.readers.kineto.made import Event, contents_from
+from perfscope.readers.kineto.made import Event, begun, contents_from, ended
 from perfscope.readers.kineto.reader import Form, joined, read_each
 from perfscope.readers.rocprof import database, document, tables
 from perfscope.trace.model import Format, Trace
+from perfscope.units import counted
 
 _PID = re.compile(r"(\d{1,9})_")
+PROCESS = "0"
 MOST_ROWS = 3_000_000
-"""Of a process: each becomes an object of Python."""
+"""Of a process in tables or a database: each becomes an object of Python."""
 NO_COMMUNICATION = "rocprof tells what devices did, and not how long the ranks' hosts waited"
 ROCPROF = Form(
     Format.ROCPROF,
@@ -133,11 +138,21 @@ def _of_document(path: Path) -> list[KinetoContents]:
     found = []
     processes = document.processes_in(path)
     for told in processes:
-        notes: list[str] = []
         part = Part(told.pid if len(processes) > 1 else "", None, told.host, told.pid)
-        events = document.events_of(told, notes)
-        found.append(_contents(path, events, part, told.devices, notes))
+        file = begun(_members(told.devices))
+        rows, names = document.made_of(told)
+        engine.take_rows(file, rows.view(np.uint8), names, document.CATEGORIES, PROCESS)
+        contents = ended(path, file, part)
+        if told.left_out:
+            left_out = counted(told.left_out, "record")
+            contents.notes.append(f"Process {told.pid}: left out {left_out} without a usable time.")
+        found.append(contents)
     return found
+
+
+def _members(devices: Sequence[Mapping[str, object]]) -> dict[str, object]:
+    """What stands beside the events of a process."""
+    return {"deviceProperties": devices} if devices else {}
 
 
 def _of_database(path: Path) -> list[KinetoContents]:
@@ -167,7 +182,7 @@ def _contents(
             action="Record a shorter part of the run.",
         )
     kept.sort(key=lambda event: int(event["ts"]))
-    contents = contents_from(path, kept, {"deviceProperties": devices} if devices else {}, part)
+    contents = contents_from(path, kept, _members(devices), part)
     contents.notes += notes
     return contents
 

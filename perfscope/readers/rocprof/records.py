@@ -17,10 +17,15 @@ def span(begin: object, end: object) -> Span | None:
 
 def kernel(name: str, when: Span, device: int, queue: int, call: object) -> Event:
     """A kernel on a queue of a device, and the correlation of its launch."""
-    for suffix in _SUFFIXES:
-        name = name.removesuffix(suffix)
     told = _told(call, device=device, stream=queue)
-    return interval("kernel", name, *when, queue, told)
+    return interval("kernel", plain(name), *when, queue, told)
+
+
+def plain(kernel: str) -> str:
+    """The name of a kernel without what stands for its descriptor."""
+    for suffix in _SUFFIXES:
+        kernel = kernel.removesuffix(suffix)
+    return kernel
 
 
 def copy(direction: str, when: Span, device: int, call: object, size: object = None) -> Event:

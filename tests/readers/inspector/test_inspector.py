@@ -9,6 +9,8 @@ import pytest
 from perfscope.document.analysis import analysis
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.results import Options
+from perfscope.readers.common import memory
+from perfscope.readers.inspector import records
 from perfscope.readers.registry import open_traces
 from perfscope.schema.other_tools import ToolReport
 from perfscope.trace.model import Format
@@ -137,3 +139,25 @@ def test_operations_that_cannot_be_are_an_error(tmp_path: Path, told: dict[str, 
     with pytest.raises(UnreadableInputError) as raised:
         open_traces([path])
     assert all(raised.value.lines())
+
+
+def test_lines_that_do_not_end_or_nest_are_left_out(tmp_path: Path) -> None:
+    """Of a line that is longer than any operation only its end is waited for."""
+    log = tmp_path / "n0-pid1.log"
+    long = line(0, 7, 5).rstrip("\n")
+    deep = line(0, 8, 5).replace("1048576", "[" * 5000 + "]" * 5000)
+    log.write_text(line(0, 1, 5) + long + " " * (9 << 20) + "x\n" + deep + line(0, 2, 5) + long * 2)
+    trace = open_traces([log])
+    assert "It holds 2 operations" in trace.tool_reports[0].says[-1]
+    assert any("left out 3 lines" in note for note in trace.notes)
+
+
+def test_records_beyond_the_memory_are_left_out_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = logs(tmp_path)
+    left = 2 * 4 * records.RECORD_BYTES
+    monkeypatch.setattr(memory, "memory_left_bytes", lambda: left)
+    trace = open_traces(paths[:1])
+    assert "It holds 4 operations" in trace.tool_reports[0].says[-1]
+    assert any("of more than 4 operations the first were read" in note for note in trace.notes)

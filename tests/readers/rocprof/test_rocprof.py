@@ -12,8 +12,10 @@ from perfscope.attribution.preparation import prepare
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.compute import compute
 from perfscope.metrics.devices.devices import devices
+from perfscope.readers.common import memory
 from perfscope.readers.common.spread import spread_by
 from perfscope.readers.registry import open_trace, open_traces
+from perfscope.readers.rocprof import document as json_document
 from perfscope.readers.rocprof import reader
 from perfscope.schema.enums import PhaseKind
 from perfscope.trace.devices import DeviceKind
@@ -276,3 +278,45 @@ def test_a_profile_of_nothing_is_an_error(tmp_path: Path, value: object) -> None
     with pytest.raises(UnreadableInputError) as raised:
         open_trace(path)
     assert all(raised.value.lines())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ('"kind": 3', '"kind" 3', "byte"),
+        ('"agents": [', '"agents": {[', "damaged"),
+        ('"buffer_records": {', '"buffer_records": {"x": ' + "[" * 5000 + ",", "64 levels"),
+        ('"buffer_records": {', '"buffer_records": {"x": "' + "y" * 5000, "damaged"),
+    ],
+)
+def test_json_that_is_damaged_says_where(tmp_path: Path, old: str, new: str, why: str) -> None:
+    path = profiles.document(tmp_path / "7_results.json", profiles.process())
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(UnreadableInputError) as raised:
+        open_trace(path)
+    assert why in raised.value.why
+    assert all(raised.value.lines())
+
+
+def test_what_json_holds_beside_the_records_is_passed_over(tmp_path: Path) -> None:
+    """Members and lists that nobody asks for, of any size; records that are none."""
+    process = profiles.process()
+    process["buffer_records"]["scratch"] = [{"x": [[']}\\"' * 100] * 50] * 2000}]
+    process["buffer_records"]["hip_api"] += [None, 5, "x", [{}]]
+    process["code_objects"] = ["{[" * 1000] * 1000
+    trace = open_trace(profiles.document(tmp_path / "7_results.json", process))
+    check_trace(trace)
+    assert trace.ranks[0].devices is not None
+    assert len(trace.ranks[0].devices.rows) == 2
+
+
+def test_more_records_of_json_than_memory_holds_are_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = profiles.document(tmp_path / "7_results.json", profiles.process())
+    left = 2 * 2 * json_document.ROW_BYTES
+    monkeypatch.setattr(memory, "memory_left_bytes", lambda: left)
+    with pytest.raises(UnreadableInputError, match="too many events"):
+        open_trace(path)
