@@ -27,16 +27,16 @@ from perfscope.readers.kineto.clocks import measure_clocks
 from perfscope.readers.kineto.communication import look_like_communication, named_by_user
 from perfscope.readers.kineto.devices import device_activity, ordinals
 from perfscope.readers.kineto.file import EPOCH_NS, KinetoContents, Thread, read_kineto
-from perfscope.readers.kineto.foreign import NOT_TOLD, is_foreign, is_of_torch, notes_on
+from perfscope.readers.kineto.foreign import NOT_TOLD, is_foreign, is_of_torch
 from perfscope.readers.kineto.groups import Groups, ranks_named
 from perfscope.readers.kineto.host import HostTables, host_tables, step_at
 from perfscope.readers.kineto.processes import split
 from perfscope.readers.kineto.ranks import MOST_RANKS, number_ranks, process_of
 from perfscope.readers.kineto.runs import refuse_several_runs
+from perfscope.readers.kineto.unusable import left_out, losses, without_times
 from perfscope.readers.kineto.window import judged_from
 from perfscope.schema.enums import EndKind
 from perfscope.structures import dataclass
-from perfscope.trace.damage import Damage, Need
 from perfscope.trace.model import (
     COUNTER_DTYPE,
     OPERATION_DTYPE,
@@ -49,7 +49,6 @@ from perfscope.trace.model import (
 )
 from perfscope.trace.operations import BY_NAME, HOROVOD_EXPOSED
 from perfscope.trace.totals import totals_of
-from perfscope.units import counted
 
 _PHASE = re.compile(rb'"ph"\s*:')  # every event has one; notes beside a recording hold a "pid"
 _OWN = re.compile(rb'\s*\{\s*"schema(_version)?"')  # what perfscope itself leaves in a recording
@@ -79,9 +78,6 @@ KINETO = Form(
     no_devices="the profile holds no device events (ProfilerActivity.CUDA)",
     no_steps="no ProfilerStep#N: call profiler.step() after each step",
 )
-
-MOST_LEFT_OUT = 0.1
-"""Profilers write a few durations below 0; where more is no time, the file is damaged."""
 
 
 def is_kineto(place: Place) -> bool:
@@ -131,14 +127,10 @@ def joined(
     groups = Groups(world)
     origin = min(contents.start_ns for contents in ranked.values())
     names: dict[str, int] = {"": 0}
-    ranks, parts = [], sorted(ranked.items())
-    hosts = each(
-        lambda one: host_tables(one[1], (*options.phase_rules, *own_rules(one[1]))),
-        parts,
-        rows=sum(len(contents.host) for contents in ranked.values()),
-    )
-    for (number, contents), host in zip(parts, hosts, strict=True):
-        rank, said = _rank(number, contents, host, groups, names)
+    ranks = []
+    hosts = _hosts(ranked, options)
+    for number, contents in sorted(ranked.items()):
+        rank, said = _rank(number, contents, hosts[number], groups, names)
         ranks.append(rank)
         notes += said
     _clock_domains(ranks, ranked)
@@ -162,10 +154,20 @@ def joined(
         source=str(paths[0] if len(paths) == 1 else paths[0].parent),
         format=form.format,
         not_recorded=_not_recorded(ranks, form, list(ranked.values())),
-        damage=[*_without_times(ranked), *doubles],
+        damage=[*without_times(ranked), *doubles],
         judged_from_ns=judged,
         judged_reason=reason,
     )
+
+
+def _hosts(ranked: dict[int, KinetoContents], options: ReadOptions) -> dict[int, HostTables]:
+    """What the hosts did, several at once."""
+    tables = each(
+        lambda contents: host_tables(contents, (*options.phase_rules, *own_rules(contents))),
+        list(ranked.values()),
+        rows=sum(len(contents.host) for contents in ranked.values()),
+    )
+    return dict(zip(ranked, tables, strict=True))
 
 
 def _on_one_clock(ranks: Sequence[Rank], names: list[str], origin: int) -> tuple[int, list[str]]:
@@ -247,13 +249,13 @@ def _rank(
     rank.totals = totals_of(rank.operations)
     rank.devices = device_activity(contents, host, numbers, groups)
     rank.counters = _counters(contents.counters, numbers, tid)
-    rank.dropped_records = _left_out(contents)
+    rank.dropped_records = left_out(contents)
     notes = host.notes + without_readiness(contents, rank.operations)
     if rank.devices is not None and rank.devices.clock_reason:
         notes.append(
             f"{contents.path.name}: {rank.devices.clock_reason}. Why devices were idle is not told."
         )
-    return rank, [*notes, *_losses(contents)]
+    return rank, [*notes, *losses(contents)]
 
 
 def _interned(
@@ -312,60 +314,6 @@ def _clock_domains(ranks: Sequence[Rank], ranked: dict[int, KinetoContents]) -> 
         if contents.part.process:
             key = f"in {contents.path}"
         rank.clock_domain = domains.setdefault(key, len(domains))
-
-
-def _left_out(contents: KinetoContents) -> int:
-    """Events whose times are none: they did happen, but nobody knows when or for how long."""
-    return sum(contents.counts[key] for key in ("without_time", "damaged", "negative"))
-
-
-def _without_times(ranked: dict[int, KinetoContents]) -> list[Damage]:
-    """What was left out looks like idle time: of much of it nothing can be told any more."""
-    for number, contents in ranked.items():
-        lost = _left_out(contents)
-        kept = sum(len(table) for table in (contents.host, contents.device, contents.calls))
-        if lost > MOST_LEFT_OUT * (lost + kept):
-            text = (
-                f"The profile of rank {number} is damaged: {lost:,} of its "
-                f"{counted(lost + kept, 'event')} have no usable time."
-            )
-            return [Damage("dropped_records", text, frozenset({Need.EVERY_RANK}))]
-    return []
-
-
-def _losses(contents: KinetoContents) -> list[str]:
-    """What of a file could not be used."""
-    counts, name = contents.counts, contents.path.name
-    reasons = {
-        "without_time": "without a usable time",
-        "damaged": "with a duration that is no number",
-        "negative": "with a negative duration",
-        "unopened": "ending what never began",
-    }
-    notes = [
-        f"{name}: left out {counted(counts[key], 'event')} {reason}."
-        for key, reason in reasons.items()
-        if counts[key]
-    ]
-    if counts["unclosed"]:
-        notes.append(
-            f"{name}: {counted(counts['unclosed'], 'event')} without an end; its own end is taken."
-        )
-    if counts["long_names"]:
-        notes.append(
-            f"{name}: names of {counted(counts['long_names'], 'event')} were cut at 4,096 bytes."
-        )
-    if counts["without_launch"]:
-        notes.append(
-            f"{name}: the launch of {counts['without_launch']:,} of {counts['device']:,} device "
-            "events is not in the file; they count, and their idle time before is `other`."
-        )
-    notes += contents.notes + notes_on(contents)
-    if contents.cut_at is not None:
-        notes.append(f"{name} ends in the middle: events behind byte {contents.cut_at:,} are lost.")
-    if not contents.has_base and contents.start_ns < EPOCH_NS:
-        notes.append(f"{name} does not say which moment its times count from.")
-    return notes
 
 
 def _not_recorded(
