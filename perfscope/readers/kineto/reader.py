@@ -27,7 +27,7 @@ from perfscope.readers.kineto.clocks import measure_clocks
 from perfscope.readers.kineto.communication import look_like_communication, named_by_user
 from perfscope.readers.kineto.devices import device_activity, ordinals
 from perfscope.readers.kineto.file import EPOCH_NS, KinetoContents, Thread, read_kineto
-from perfscope.readers.kineto.foreign import NOT_TOLD, is_foreign, is_of_torch
+from perfscope.readers.kineto.foreign import NOT_TOLD, is_foreign, is_of_torch, notes_on
 from perfscope.readers.kineto.groups import Groups, ranks_named
 from perfscope.readers.kineto.host import HostTables, host_tables, step_at
 from perfscope.readers.kineto.processes import split
@@ -135,9 +135,8 @@ def joined(
         notes += said
     _clock_domains(ranks, ranked)
     kept, clock_notes = _on_one_clock(ranks, list(names), origin)
-    notes += rank_notes + clock_notes
+    notes += rank_notes + clock_notes + look_like_communication(ranks, list(names))
     judged, reason = judged_from(ranks, list(names))
-    notes += look_like_communication(ranks, list(names))
     return Trace(
         origin_unix_ns=kept if kept >= EPOCH_NS else 0,
         wall_ns=max(rank.end_ns for rank in ranks),
