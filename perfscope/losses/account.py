@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.attribution.ledger import INDEX
+from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
 from perfscope.judging import MAIN
 from perfscope.losses.cause import OUTSIDE, UNEXPLAINED, LossCause
 from perfscope.losses.entry import Entry, LossAccount
@@ -114,7 +114,7 @@ class _Making:
             cause=cause,
             own_ns=int(own.sum()),
             waiting_ns=waiting_ns,
-            most_ns=int(own.max(initial=0)),
+            most_ns=self._most_ns(cause.kind, own),
             ranks=self._ranks(caused),
             frame=self._places.frame(cause),
             pattern=pattern,
@@ -123,6 +123,18 @@ class _Making:
             steps=None if table is None else _reach(table, self._waits.steps),
             without=without(self._results, own) if cause.kind in HELD_UP else (),
         )
+
+    def _most_ns(self, kind: LossKind, own: Ints) -> int:
+        """What a rank spent on it that spent most.
+
+        Of calls of which it is not known for whom they wait no more than every rank communicates:
+        who works longest meanwhile is not done earlier by more.
+        """
+        most = int(own.max(initial=0))
+        if kind is not LossKind.COMMUNICATION:
+            return most
+        communicated = self._results.ledger.ns[IS_COMMUNICATION].sum(axis=0)
+        return min(most, int(communicated.min(initial=most)))
 
     def _pattern(
         self, kind: LossKind, table: Floats, queued: tuple[float, float] | None

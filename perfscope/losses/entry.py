@@ -52,7 +52,8 @@ class Entry:
         cause: what it was.
         own_ns: time of all ranks in which it was done.
         waiting_ns: time of all ranks in which others waited for it, directly and through a third.
-        most_ns: of `own_ns`, what the rank spent on it that spent most.
+        most_ns: of `own_ns`, what the rank spent on it that spent most; of calls whose waiting is
+            not known no more than every rank communicates.
         ranks: numbers of the ranks that did it, those that cost most first.
         frame: the user's function, at the line seen most often; None unknown.
         pattern: how it is spread over the steps; None where there are too few to tell.

@@ -126,6 +126,23 @@ def test_one_sided_calls_are_told_though_the_run_cannot_be_replayed() -> None:
     assert found.gain_basis is Basis.UPPER_BOUND
 
 
+def test_fences_that_wait_for_a_rank_that_works_longer_are_its_imbalance() -> None:
+    """Rank 1 works 40 ms longer in each step, in which rank 0 waits; both take 4 ms to meet."""
+    builder = TraceBuilder(2, end_s=2.0 + 0.1 * STEPS)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * STEPS)
+        for step in range(STEPS):
+            begin = 1.0 + 0.1 * step
+            worked, met = begin + 0.056 + 0.04 * number, begin + 0.098
+            rank.stack(begin + 0.02, [("main", "/job/train.py", 40), WORK])
+            rank.op("MPI_Win_fence", worked, met).op("MPI_Allreduce", met, begin + 0.1)
+            rank.step(step, begin, begin + 0.1)
+    found = analyze_trace(builder.build()).findings
+    assert found["load_imbalance"].gain_s == pytest.approx(0.02 * STEPS, rel=0.05)
+    fences = found["lost_to_one_sided_communication"]
+    assert fences.gain_s == pytest.approx(0.004 * STEPS, rel=0.05)
+
+
 def test_communicators_are_told_that_are_made_in_the_steps() -> None:
     """40 ms of each step of 100 ms, and none of the 2 s before all steps."""
     making = [("main", "/job/train.py", 40), ("group_for", "/job/train.py", 17)]
