@@ -23,8 +23,8 @@ def _replayed(found: WholeRun, replay: Replay) -> tuple[WholeFactor, ...]:
 
     The saving counts for as many steps as each kept one stands for; the length of the run is known.
     """
-    whole = {factor.id: factor.value for factor in found.efficiencies}
-    spread, length_s = whole.get("communication_efficiency"), found.run_s
+    known = (one.value for one in found.efficiencies if one.id == "communication_efficiency")
+    spread, length_s = next(known, None), found.run_s
     try:
         ideal = replay.predict([IDEAL])
     except RefusedEditError:

@@ -73,8 +73,8 @@ def look_like_communication(ranks: Sequence[Rank], names: Sequence[str]) -> list
 def _computing(rows: Table, names: int) -> npt.NDArray[np.float64]:
     """How long kernels of each name computed together, in ns; whole numbers."""
     computing = rows[rows["kind"] == DeviceKind.COMPUTE]
-    lengths = (computing["t1"] - computing["t0"]).astype(np.float64)
-    return np.bincount(computing["name"], lengths, names)
+    lengths = computing["t1"] - computing["t0"]
+    return np.bincount(computing["name"], lengths, names).astype(np.float64)
 
 
 def _function(kernel: str) -> str:
