@@ -23,7 +23,6 @@ from perfscope.attribution.timeline import (
     build_timeline,
 )
 from perfscope.matching.intervals import EMPTY_LAYER, Layer
-from perfscope.matching.pool import Pool
 from perfscope.matching.waits import Waits, split_operations
 from perfscope.structures import dataclass
 from perfscope.trace.damage import Damage
@@ -93,10 +92,8 @@ def _digest(
     rules: Sequence[tuple[str, str]],
     focus: Focus | None,
 ) -> Prepared:
-    read = trace
     trace, bare = with_bare_stacks(with_exposed_communication(trace))
     waits = split_operations(trace)
-    _share_operations(read, trace, waits.pool)
     if focus is None and request is None:
         focus = focus_of_analysis(trace)
     ends = step_ends(trace, waits) if trace.stacks else []
@@ -116,15 +113,6 @@ def _digest(
         timelines = [build_timeline(trace, part, catalog, waits, focus) for part in parts]
     found = damages(trace, focus, waits)
     return Prepared(trace, focus, waits, labels, catalog, tuple(parts), tuple(timelines), found)
-
-
-def _share_operations(read: Trace, trace: Trace, pool: Pool) -> None:
-    """Has the ranks' operations be those of the pool: a long run has room for them but once."""
-    for position, (before, rank) in enumerate(zip(read.ranks, trace.ranks, strict=True)):
-        is_as_read = before.operations is rank.operations
-        rank.operations = pool.table(position)
-        if is_as_read:
-            before.operations = rank.operations
 
 
 def _without_layers(part: RankParts) -> RankParts:

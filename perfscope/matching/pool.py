@@ -43,31 +43,30 @@ class Pool:
 
     @classmethod
     def of(cls, ranks: Sequence[Rank], tables: Sequence[Table]) -> Pool:
-        """Puts one table per rank together."""
-        lengths, none = np.array([len(table) for table in tables], np.int64), empty(OPERATION_DTYPE)
-        columns: dict[str, Any] = {
-            target: np.concatenate([np.asarray(table[source]) for table in (*tables, none)])
-            for target, source in _COLUMNS
-        }
+        """Puts one table per rank together.
+
+        Tables whose columns lie apart see them in the pool from then on: a long run has room for
+        them but once.
+        """
+        offsets = np.cumsum([0, *(len(table) for table in tables)])
+        none, columns = empty(OPERATION_DTYPE), dict[str, Any]()
+        for target, source in _COLUMNS:
+            whole = np.concatenate([np.asarray(table[source]) for table in (*tables, none)])
+            columns[target] = whole
+            for table, start, end in zip(tables, offsets[:-1], offsets[1:], strict=True):
+                if isinstance(table, Columns):
+                    table.share(source, whole[start:end])
         numbers = np.array([rank.number for rank in ranks], np.int64)
         columns["peer"] = _positions(columns["peer_number"], numbers)
         return cls(
             numbers=numbers,
-            rank=np.repeat(np.arange(len(ranks)), lengths),
-            offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+            rank=np.repeat(np.arange(len(ranks)), np.diff(offsets)),
+            offsets=offsets.astype(np.int64),
             **columns,
         )
 
     def __len__(self) -> int:
         return len(self.enter)
-
-    def table(self, position: int) -> Table:
-        """The operations of the rank at a position of `Trace.ranks`, which take no more memory."""
-        own = slice(int(self.offsets[position]), int(self.offsets[position + 1]))
-        columns = {source: getattr(self, target)[own] for target, source in _COLUMNS}
-        for column in columns.values():
-            column.flags.writeable = False
-        return Columns.table(OPERATION_DTYPE, columns)
 
     def is_of(self, *classes: OperationClass, rows: Rows | slice | None = None) -> Bools:
         """Which rows, all or these, are of one of the classes."""

@@ -15,17 +15,18 @@ class Columns:
     """Stands for a structured array where long tables are kept column by column.
 
     Whoever names a column gets that array; whoever chooses rows, or copies the table, gets a
-    structured array of them. Columns are not to be written to.
+    structured array of them.
     """
 
     def __init__(self, dtype: np.dtype[np.void], columns: Mapping[str, npt.NDArray[Any]]) -> None:
         self.dtype = dtype
-        self._columns = columns
+        self._columns = dict(columns)
 
     @classmethod
-    def table(cls, dtype: np.dtype[np.void], columns: Mapping[str, npt.NDArray[Any]]) -> Table:
-        """Columns as what they stand for."""
-        return cast("Table", cls(dtype, columns))
+    def table(cls, rows: Table) -> Table:
+        """What stands for some rows, which it copies."""
+        columns = {name: rows[name].copy() for name in rows.dtype.names or ()}
+        return cast("Table", cls(rows.dtype, columns))
 
     def __len__(self) -> int:
         return len(next(iter(self._columns.values())))
@@ -41,6 +42,15 @@ class Columns:
         for name, column in chosen.items():
             rows[name] = column
         return rows
+
+    def __setitem__(self, name: str, values: npt.NDArray[Any]) -> None:
+        """Puts other values into a column; those that somebody else sees, too, stay there."""
+        self._columns[name] = np.array(values, self.dtype[name])
+
+    def share(self, name: str, values: npt.NDArray[Any]) -> None:
+        """Has a column be seen in another array, which holds the same values."""
+        self._columns[name] = values.view()
+        self._columns[name].flags.writeable = False
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Table:
         """All rows; numpy asks for them."""

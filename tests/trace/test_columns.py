@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perfscope.attribution.preparation import prepare
+from perfscope.matching.waits import split_operations
 from perfscope.trace.columns import Columns
 from perfscope.trace.model import OPERATION_DTYPE
 from tests.support.trace_builder import TraceBuilder
@@ -10,10 +10,9 @@ from tests.support.trace_builder import TraceBuilder
 
 def test_columns_give_what_the_table_gives() -> None:
     table = np.zeros(6, OPERATION_DTYPE)
-    names = OPERATION_DTYPE.names or ()
-    for number, name in enumerate(names):
+    for number, name in enumerate(OPERATION_DTYPE.names or ()):
         table[name] = np.arange(6) + number
-    columns = Columns.table(OPERATION_DTYPE, {name: table[name] for name in names})
+    columns = Columns.table(table)
     odd = table["t0"] % 2 == 1
     assert len(columns) == len(table)
     assert columns["peer"].tolist() == table["peer"].tolist()
@@ -23,15 +22,22 @@ def test_columns_give_what_the_table_gives() -> None:
     assert columns[2] == table[2]
     assert columns.copy().tobytes() == np.asarray(columns).tobytes() == table.tobytes()
     assert np.concatenate([columns, table]).tobytes() == np.tile(table, 2).tobytes()
+    for one in (columns, table):
+        one["t0"] += 7
+        one["tag"] = one["tag"] * 2
+        one["request"][odd] = 0
+    assert columns.copy().tobytes() == table.tobytes()
 
 
-def test_a_run_that_is_prepared_has_its_operations_but_once() -> None:
+def test_a_pool_has_the_operations_but_once() -> None:
     builder = TraceBuilder(2, end_s=9.0)
     for number in range(2):
         builder.rank(number).op("MPI_Barrier", 1.0 + number, 3.0).op("MPI_Barrier", 4.0, 5.0)
     trace = builder.build()
     before = [rank.operations.copy() for rank in trace.ranks]
-    pool = prepare(trace).waits.pool
+    for rank in trace.ranks:
+        rank.operations = Columns.table(rank.operations)
+    pool = split_operations(trace).pool
     for rank, table in zip(trace.ranks, before, strict=True):
         assert np.array_equal(np.asarray(rank.operations), table)
         for column, of_all in (("t0", pool.enter), ("request", pool.request)):

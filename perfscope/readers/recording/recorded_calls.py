@@ -11,6 +11,7 @@ from perfscope.readers.recording.numbering import Numbering
 from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.structures import dataclass
 from perfscope.trace import model
+from perfscope.trace.columns import Columns
 from perfscope.trace.model import Table
 from perfscope.trace.operations import IS_COLLECTIVE, KNOWN, OperationClass, codes_mask
 
@@ -89,7 +90,7 @@ class RecordedCalls:
             fault = Fault[name]
             add_counts(incomplete if fault in _KEPT else left_out, {fault.value: number})
         return Closed(
-            self._found.operations().view(model.OPERATION_DTYPE),
+            Columns.table(self._found.operations().view(model.OPERATION_DTYPE)),
             self._found.completions().view(model.COMPLETION_DTYPE),
             left_out,
             incomplete,

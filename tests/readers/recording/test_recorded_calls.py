@@ -29,7 +29,7 @@ def _same(process: ProcessFile, communicators: dict[int, int]) -> RecordedCalls:
     assert compiled.others.tobytes() == plain.others.tobytes()
     end = max(plain.last_ns, process.start_ns) + 5
     wanted, found = plain.closed(end), compiled.closed(end)
-    assert found.operations.tobytes() == wanted.operations.tobytes()
+    assert np.asarray(found.operations).tobytes() == wanted.operations.tobytes()
     assert found.completions.tobytes() == wanted.completions.tobytes()
     assert found.left_out == wanted.left_out
     assert found.incomplete == wanted.incomplete
