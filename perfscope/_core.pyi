@@ -61,8 +61,13 @@ def medians(
 def layer_at(starts: Ints, values: Ints, moments: Ints) -> Ints:
     """The values of a layer at moments in any order."""
 
+CallColumns: TypeAlias = tuple[
+    Ints, Ints, npt.NDArray[np.uint16], npt.NDArray[np.uint32], Small, Ints, Ints
+]
+"""Enter, exit, operation, thread, communicator, bytes sent and received of the calls of a rank."""
+
 def free_time(
-    operations: Bytes, main_tid: int, start: int, end: int, phases: tuple[Ints, Ints]
+    calls: CallColumns, main_tid: int, start: int, end: int, phases: tuple[Ints, Ints]
 ) -> tuple[Ints, Ints, Ints, Bytes]:
     """Pieces of a rank's main location between its calls: start, end, kind, whether in a phase.
 

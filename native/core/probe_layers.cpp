@@ -19,7 +19,10 @@ struct RandomRank {
     std::vector<int64_t> starts, ends, values;
     std::vector<uint16_t> kinds;
     std::vector<int64_t> enter, need, leave, after;
-    std::vector<OperationRow> rows;
+    std::vector<uint16_t> op;
+    std::vector<uint32_t> tid;
+    std::vector<int32_t> comm;
+    std::vector<int64_t> sent, received;
 
     explicit RandomRank(std::mt19937 &chance)
     {
@@ -36,19 +39,21 @@ struct RandomRank {
             need.push_back(at + moment(chance) / 8);
             leave.push_back(need.back() + moment(chance) / 8);
             after.push_back(2);
-            OperationRow row{};
-            row.t0 = at;
-            row.t1 = leave.back();
-            row.op = static_cast<uint16_t>(chance() % 3);
-            row.tid = chance() % 4 ? 1 : 2;
-            row.sent = static_cast<int64_t>(static_cast<uint64_t>(chance()) << 32);
-            row.received = INT64_MAX;
-            rows.push_back(row);
+            op.push_back(static_cast<uint16_t>(chance() % 3));
+            tid.push_back(chance() % 4 ? 1 : 2);
+            comm.push_back(0);
+            sent.push_back(static_cast<int64_t>(static_cast<uint64_t>(chance()) << 32));
+            received.push_back(INT64_MAX);
             at = may_overlap ? at + moment(chance) / 9 : leave.back() + moment(chance) / 9;
         }
     }
 
     static int64_t moment(std::mt19937 &chance) { return static_cast<int64_t>(chance() % LONGEST); }
+    CallsOfRank columns() const
+    {
+        return {enter.size(), enter.data(), leave.data(), op.data(),
+                tid.data(),   comm.data(),  sent.data(),  received.data()};
+    }
     Intervals intervals() const { return {starts.data(), ends.data(), values.data(), starts.size()}; }
 };
 
@@ -108,7 +113,7 @@ void make_random_timelines(unsigned count)
                                     samples.starts.size(), life.focus_start, life.focus_end, 1}},
                                   {0, 1}, rank.enter.size() + 2)
                           .rows.size();
-        pieces += free_time(rank.rows.data(), rank.rows.size(), 1, life.start, life.end, phases).starts.size();
+        pieces += free_time(rank.columns(), 1, life.start, life.end, phases).starts.size();
     }
     std::printf("layers: %u lives of %zu segments and %zu pieces\n", count, segments, pieces);
 }

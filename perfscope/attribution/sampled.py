@@ -1,6 +1,9 @@
 """What the stack samples say of the time between communication operations: function and phase."""
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +12,10 @@ from perfscope.attribution.stack_rules import UNLABELED, StackLabels
 from perfscope.engine import engine
 from perfscope.matching.intervals import NOTHING, Layer, Times, disjoint_layer
 from perfscope.structures import dataclass
-from perfscope.trace.model import Rank
+from perfscope.trace.model import Rank, Table
+
+if TYPE_CHECKING:
+    from perfscope._core import CallColumns
 
 DEFAULT_PERIOD_NS = 100_000_000
 REACH_PERIODS = 1.5
@@ -109,10 +115,18 @@ def sample_rank(
     )
 
 
+def call_columns(operations: Table) -> CallColumns:
+    """The columns by which time between calls is told apart, as the engine takes them."""
+    names = ("t0", "t1", "op", "tid", "comm", "sent", "received")
+    enter, leave, op, tid, comm, sent, received = map(
+        np.ascontiguousarray, (operations[name] for name in names)
+    )
+    return enter, leave, op, tid, comm, sent, received
+
+
 def _gaps(rank: Rank, blocking: Layer) -> Gaps:
-    operations = np.ascontiguousarray(rank.operations).view(np.uint8)
     start, end, kind, blocked = engine.free_time(
-        operations,
+        call_columns(rank.operations),
         rank.main_tid,
         rank.start_ns,
         rank.end_ns,

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from perfscope import _core
 from perfscope.attribution.ledger import INDEX
+from perfscope.attribution.sampled import call_columns
 from perfscope.attribution.timeline import ACCOUNT_RULES
 from perfscope.matching.intervals import NOTHING, innermost_layer
 from perfscope.schema.enums import Account, PhaseKind
@@ -146,7 +147,7 @@ def test_time_between_calls_is_cut_at_phases_and_told_by_its_neighbors(
         column(list(range(len(marked)))),
     )
     start, end, kind, in_phase = _core.free_time(
-        rows.view(np.uint8), 7, 0, LATEST, (layer.starts, layer.values)
+        call_columns(rows), 7, 0, LATEST, (layer.starts, layer.values)
     )
     in_call = [any(enter <= m < leave for enter, _, leave in called) for m in range(LATEST)]
     covered = [bool(np.any((start <= m) & (m < end))) for m in range(LATEST)]

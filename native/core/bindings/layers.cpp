@@ -18,6 +18,8 @@ namespace {
 
 using Ints = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Bytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Small = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Threads = nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Kinds = nb::ndarray<const uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 Intervals intervals_of(const Ints &starts, const Ints &ends, const Ints &values)
@@ -138,22 +140,27 @@ nb::tuple timeline(const nb::dict &told, const nb::tuple &marks, const nb::tuple
                           to_numpy(std::move(found.phases)), to_numpy(std::move(found.stacks)));
 }
 
-nb::tuple between_calls(const Bytes &operations, uint32_t main_tid, int64_t start, int64_t end, const nb::tuple &phases)
+nb::tuple between_calls(const nb::tuple &told, uint32_t main_tid, int64_t start, int64_t end, const nb::tuple &phases)
 {
-    if (operations.size() % sizeof(OperationRow))
-        throw nb::value_error("these bytes are no rows of the table");
-    const auto *const rows = reinterpret_cast<const OperationRow *>(operations.data());
+    const auto enter = column_of(told, 0), leave = column_of(told, 1), sent = column_of(told, 5),
+               received = column_of(told, 6);
+    const auto op = column_of<Kinds>(told, 2);
+    const auto tid = column_of<Threads>(told, 3);
+    const auto comm = column_of<Small>(told, 4);
+    for (const size_t size : {leave.size(), sent.size(), received.size(), op.size(), tid.size(), comm.size()})
+        if (size != enter.size())
+            throw nb::value_error("the columns of the calls are not equally long");
+    const CallsOfRank calls{enter.size(), enter.data(), leave.data(), op.data(),
+                            tid.data(),   comm.data(),  sent.data(),  received.data()};
     const LayerView marked = view_of(phases);
     FreeTime found;
     {
         const nb::gil_scoped_release unlocked;
-        found = free_time(rows, operations.size() / sizeof(OperationRow), main_tid, start, end, marked);
+        found = free_time(calls, main_tid, start, end, marked);
     }
     return nb::make_tuple(to_numpy(std::move(found.starts)), to_numpy(std::move(found.ends)),
                           to_numpy(std::move(found.kinds)), to_numpy(std::move(found.in_phase)));
 }
-
-using Small = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 RankLife life_of(const nb::tuple &told, int64_t start, size_t rows)
 {
@@ -236,7 +243,7 @@ void bind_layers(nb::module_ &module)
     module.def("union", &united, nb::arg("starts"), nb::arg("ends"));
     module.def("distinct", &distinct, nb::arg("moments"));
     module.def("layer_at", &values_at, nb::arg("starts"), nb::arg("values"), nb::arg("moments"));
-    module.def("free_time", &between_calls, nb::arg("operations"), nb::arg("main_tid"), nb::arg("start"),
+    module.def("free_time", &between_calls, nb::arg("calls"), nb::arg("main_tid"), nb::arg("start"),
                nb::arg("end"), nb::arg("phases"));
     module.def("spent_by_phase", &by_phase, nb::arg("timeline"), nb::arg("start"), nb::arg("end"), nb::arg("phases"),
                nb::arg("accounts"));

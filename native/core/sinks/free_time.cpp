@@ -86,12 +86,10 @@ public:
         add_uncut(start, end, before, after);
     }
 
-    int64_t token(const OperationRow &row)
+    int64_t token(const CallsOfRank &calls, size_t call)
     {
-        const auto bytes = static_cast<uint64_t>(row.sent) + static_cast<uint64_t>(row.received);
-        const uint16_t op = row.op;
-        const int32_t comm = row.comm;
-        return neighbors_.of({op, comm, static_cast<int64_t>(bytes)});
+        const auto bytes = static_cast<uint64_t>(calls.sent[call]) + static_cast<uint64_t>(calls.received[call]);
+        return neighbors_.of({calls.op[call], calls.comm[call], static_cast<int64_t>(bytes)});
     }
 
     FreeTime take()
@@ -132,28 +130,28 @@ private:
 
 } // namespace
 
-FreeTime free_time(const OperationRow *rows, size_t count, uint32_t main_tid, int64_t start, int64_t end,
-                   LayerView phases)
+FreeTime free_time(const CallsOfRank &calls, uint32_t main_tid, int64_t start, int64_t end, LayerView phases)
 {
     Pieces pieces(phases);
     int64_t free_from = start, before = NO_NEIGHBOR;
-    const OperationRow *last = nullptr;
-    for (const OperationRow *row = rows; row != rows + count; ++row) {
-        const int64_t enter = row->t0, leave = row->t1; // rows are packed: no references into them
-        if (row->tid != main_tid || leave <= enter)
+    constexpr size_t NONE = std::numeric_limits<size_t>::max();
+    size_t last = NONE;
+    for (size_t call = 0; call < calls.count; call++) {
+        const int64_t enter = calls.enter[call], leave = calls.leave[call];
+        if (calls.tid[call] != main_tid || leave <= enter)
             continue;
-        if (!last || enter > free_from) {
-            if (last)
-                before = pieces.token(*last);
-            pieces.add(free_from, enter, before, pieces.token(*row));
+        if (last == NONE || enter > free_from) {
+            if (last != NONE)
+                before = pieces.token(calls, last);
+            pieces.add(free_from, enter, before, pieces.token(calls, call));
             free_from = leave;
         } else {
             free_from = std::max(free_from, leave);
         }
-        last = row;
+        last = call;
     }
-    if (last)
-        before = pieces.token(*last);
+    if (last != NONE)
+        before = pieces.token(calls, last);
     pieces.add(free_from, end, before, NO_NEIGHBOR);
     return pieces.take();
 }

@@ -1,7 +1,6 @@
 // Time of a rank's main location between its calls, in pieces that are alike.
 #pragma once
 
-#include "rows.h"
 #include "sinks/layers.h"
 
 namespace perfscope {
@@ -13,8 +12,17 @@ struct FreeTime {
     std::vector<uint8_t> in_phase;
 };
 
+// The calls of a rank on all its threads, column by column.
+struct CallsOfRank {
+    size_t count;
+    const int64_t *enter, *leave;
+    const uint16_t *op;
+    const uint32_t *tid;
+    const int32_t *comm;
+    const int64_t *sent, *received;
+};
+
 // Pieces are cut where the layer of marked phases changes.
-FreeTime free_time(const OperationRow *rows, size_t count, uint32_t main_tid, int64_t start, int64_t end,
-                   LayerView phases);
+FreeTime free_time(const CallsOfRank &calls, uint32_t main_tid, int64_t start, int64_t end, LayerView phases);
 
 } // namespace perfscope

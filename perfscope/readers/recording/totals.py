@@ -18,6 +18,7 @@ Total = tuple[int, int, int, int]
 MAX_THREADS_PER_RANK = 4096
 """So many threads at most can have spent time in one operation at once; more time is damage."""
 SHOWN_OPERATIONS = 5
+BLOCK_ROWS = 1 << 14
 
 _POLLING = codes_mask([OperationClass.TEST, OperationClass.PROBE, OperationClass.CONTROL])
 
@@ -77,8 +78,9 @@ def _agrees(process: ProcessFile, code: int, total: Total, seen: _Recorded) -> b
 def _recorded(tables: Sequence[Table]) -> dict[int, _Recorded]:
     sums = np.zeros((6, MAX_OPERATIONS), np.int64)
     for rows in tables:
-        packed = np.ascontiguousarray(rows).view(np.uint8)
-        sums += np.array(engine.operation_totals(packed, MAX_OPERATIONS), np.int64).T
+        for start in range(0, len(rows), BLOCK_ROWS):
+            packed = np.ascontiguousarray(rows[start : start + BLOCK_ROWS]).view(np.uint8)
+            sums += np.array(engine.operation_totals(packed, MAX_OPERATIONS), np.int64).T
     found = {}
     for code in np.flatnonzero(sums[0]).tolist():
         count, ns, sent, received, closed, closed_ns = sums[:, code].tolist()
