@@ -53,7 +53,8 @@ class Pool:
         for target, source in _COLUMNS:
             whole = np.concatenate([np.asarray(table[source]) for table in (*tables, none)])
             columns[target] = whole
-            for table, start, end in zip(tables, offsets[:-1], offsets[1:], strict=True):
+            shown: Sequence[object] = tables
+            for table, start, end in zip(shown, offsets[:-1], offsets[1:], strict=True):
                 if isinstance(table, Columns):
                     table.share(source, whole[start:end])
         numbers = np.array([rank.number for rank in ranks], np.int64)
