@@ -57,6 +57,14 @@ _KEPT = {Fault.UNKNOWN_COMMUNICATOR, Fault.UNKNOWN_PEER}
 """What costs a record a field and not its place: its time is known."""
 
 
+LONG_ROWS = 1 << 14
+"""From so many calls on their columns are kept apart; of many short ranks that costs more."""
+
+
+def _kept(rows: Table) -> Table:
+    return Columns.table(rows) if len(rows) >= LONG_ROWS else rows
+
+
 class RecordedCalls:
     """The records of a process, looked at once by the engine.
 
@@ -90,7 +98,7 @@ class RecordedCalls:
             fault = Fault[name]
             add_counts(incomplete if fault in _KEPT else left_out, {fault.value: number})
         return Closed(
-            Columns.table(self._found.operations().view(model.OPERATION_DTYPE)),
+            _kept(self._found.operations().view(model.OPERATION_DTYPE)),
             self._found.completions().view(model.COMPLETION_DTYPE),
             left_out,
             incomplete,
