@@ -317,6 +317,9 @@ class InspectorLog:
     def sources(self) -> list[str]:
         """What measured the times."""
 
+def is_communication(kernel: str) -> bool:
+    """Whether a kernel is of a library that communicates, or called after a collective."""
+
 class KinetoFile:
     """A Chrome or Kineto trace of one process: fed or read, then finished, then taken apart."""
 

@@ -2,6 +2,7 @@
 #include "bindings.h"
 #include "arrays.h"
 #include "sources/kineto.h"
+#include "sources/kineto_words.h"
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
@@ -86,6 +87,9 @@ static nb::dict counts(const KinetoFile &file)
 
 void bind_kineto(nb::module_ &module)
 {
+    module.def(
+        "is_communication", [](const std::string &kernel) { return (traits_of(kernel) & TRAIT_COMMUNICATION) != 0; },
+        nb::arg("kernel"));
     nb::class_<KinetoFile>(module, "KinetoFile")
         .def(nb::init<std::string, bool>(), nb::arg("path"), nb::arg("is_in_nanoseconds") = false)
         .def("read", &KinetoFile::read, nb::call_guard<nb::gil_scoped_release>())

@@ -37,16 +37,19 @@ MOST_EVENTS = 1 << 62
 _FINALIZE = code_of("MPI_Finalize")
 
 
-def assemble_ranks(places: Places, reduced: Reduced, *, creator: str) -> list[Rank]:
+def assemble_ranks(
+    places: Places, reduced: Reduced, *, creator: str, communication: Sequence[str] = ()
+) -> list[Rank]:
     """The ranks that recorded events, in order of their numbers.
 
     Args:
         places: all ranks.
         reduced: their events.
         creator: what wrote the archive; in an export of perfscope, threads help the main one.
+        communication: --communication: kernels that communicate, by glob.
     """
     ranks = [
-        _rank(place, reduced)
+        _rank(place, reduced, communication)
         for place in places.ranks
         if any(reduced.locations[thread.index]["events"] for thread in place.threads)
     ]
@@ -67,7 +70,7 @@ def corrected_ranks(places: Places, reduced: Reduced) -> set[int]:
     }
 
 
-def _rank(place: RankPlaces, reduced: Reduced) -> Rank:
+def _rank(place: RankPlaces, reduced: Reduced, communication: Sequence[str]) -> Rank:
     seen = [
         reduced.locations[thread.index]
         for thread in place.threads
@@ -101,7 +104,7 @@ def _rank(place: RankPlaces, reduced: Reduced) -> Rank:
         steps=_steps(phases, main_tid, reduced),
         counters=_counters([*place.threads, *place.metrics], reduced),
         profile=_profile(place.threads, reduced),
-        devices=device_activity(place, reduced),
+        devices=device_activity(place, reduced, communication),
         threads=tuple(ThreadInfo(thread.tid, thread.name, 0, 0, 0, 0) for thread in place.threads),
         totals=totals_of(operations),
     )

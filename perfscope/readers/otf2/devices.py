@@ -1,9 +1,12 @@
 """What the accelerator locations of an OTF2 archive show, as Score-P writes CUDA and HIP."""
 
 import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
 import numpy as np
 
+from perfscope.engine import engine
 from perfscope.readers.otf2.ranks import RankPlaces
 from perfscope.readers.otf2.reduced import Reduced
 from perfscope.readers.otf2.regions import ARTIFICIAL, COLLECTIVES, DATA_TRANSFER, KERNEL
@@ -26,21 +29,20 @@ STREAM_ROW = np.dtype(
     ]
 )
 NO_REGION = 0xFFFFFFFF
-_LIBRARIES = (
-    *("nccl", "pynccl", "rccl", "msccl", "hccl", "hcom_", "xccl", "oneccl", "oneapi::ccl"),
-    *("oneapi3ccl", "cross_device_reduce", "multimem_all_reduce", "multimem_all_gather"),
-    *("multimem_reduce_scatter", "one_shot_all_reduce", "two_shot_all_reduce"),
-)
-_COMMUNICATION = re.compile(
-    rf"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:{'|'.join(_LIBRARIES)})", re.ASCII
-)
-"""Words of communication libraries where a word may begin: `syncClear` holds none."""
 _COPY = re.compile("memcpy|copy", re.IGNORECASE)
 _FILL = re.compile("memset|fill", re.IGNORECASE)
 
 
-def device_activity(place: RankPlaces, reduced: Reduced) -> DeviceActivity | None:
-    """Kernels and copies of a rank's accelerators; None where no stream was recorded."""
+def device_activity(
+    place: RankPlaces, reduced: Reduced, communication: Sequence[str] = ()
+) -> DeviceActivity | None:
+    """Kernels and copies of a rank's accelerators; None where no stream was recorded.
+
+    Args:
+        place: where the rank's streams are.
+        reduced: the events.
+        communication: --communication: kernels that communicate, by glob.
+    """
     if not place.streams:
         return None
     tables = []
@@ -58,7 +60,7 @@ def device_activity(place: RankPlaces, reduced: Reduced) -> DeviceActivity | Non
             rows["name"] = np.where(
                 copies, reduced.name("memcpy"), reduced.region_names(found["region"])
             )
-            kinds = [_kind(reduced, region) for region in found["region"].tolist()]
+            kinds = [_kind(reduced, region, communication) for region in found["region"].tolist()]
             rows["kind"] = np.array(kinds, np.uint16)
         tables.append(rows)
     table = np.concatenate(tables)
@@ -69,9 +71,9 @@ def device_activity(place: RankPlaces, reduced: Reduced) -> DeviceActivity | Non
     )
 
 
-def is_communication(kernel: str) -> bool:
-    """Whether a kernel is of a communication library, by its name."""
-    return _COMMUNICATION.search(kernel) is not None
+def _communicates(kernel: str, globs: Sequence[str]) -> bool:
+    """Whether a kernel is of a communication library, by its name, or one that the user names."""
+    return engine.is_communication(kernel) or any(fnmatchcase(kernel, glob) for glob in globs)
 
 
 def _is_work(reduced: Reduced, region: int) -> bool:
@@ -80,12 +82,12 @@ def _is_work(reduced: Reduced, region: int) -> bool:
     return not (known and reduced.regions[region].role == ARTIFICIAL)
 
 
-def _kind(reduced: Reduced, region: int) -> DeviceKind:
+def _kind(reduced: Reduced, region: int, communication: Sequence[str]) -> DeviceKind:
     if region == NO_REGION:
         return DeviceKind.MEMCPY
     known = region < len(reduced.regions)
     name, role = (reduced.regions[region].name, reduced.regions[region].role) if known else ("", 0)
-    if role in COLLECTIVES or is_communication(name):
+    if role in COLLECTIVES or _communicates(name, communication):
         return DeviceKind.COMMUNICATION
     if role != KERNEL and _FILL.search(name):
         return DeviceKind.MEMSET

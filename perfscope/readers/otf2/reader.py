@@ -17,6 +17,7 @@ from perfscope.readers.common.exported import KEY
 from perfscope.readers.common.host_clocks import set_clock_domains
 from perfscope.readers.common.memory import rows_that_fit
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
+from perfscope.readers.kineto.communication import look_like_communication
 from perfscope.readers.otf2.assembly import assemble_ranks, corrected_ranks
 from perfscope.readers.otf2.communicators import (
     communicators,
@@ -41,7 +42,7 @@ def open_otf2(paths: Sequence[Path], options: ReadOptions) -> Trace:
 
     Args:
         paths: the anchor file.
-        options: the user's phase rules, applied to names of regions.
+        options: the user's rules for names of regions: phases, and kernels that communicate.
 
     Raises:
         UnreadableInputError: the archive is damaged, or of a kind that is not read.
@@ -74,7 +75,8 @@ def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> T
     groups = [LocationGroup(*row) for row in archive.location_groups()]
     world = archive.world().tolist()
     places = find_ranks(locations, groups, archive.system_nodes(), world)
-    ranks = assemble_ranks(places, reduced, creator=archive.anchor()["creator"])
+    creator = archive.anchor()["creator"]
+    ranks = assemble_ranks(places, reduced, creator=creator, communication=options.communication)
     if not ranks:
         raise UnreadableInputError(
             f"{anchor} holds no events of a process.",
@@ -94,8 +96,11 @@ def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> T
         ranks=ranks,
         names=reduced.names,
         communicators=shared,
-        environment={"recorded_with": archive.anchor()["creator"]},
-        notes=notes_on(reduced, places, ranks),
+        environment={"recorded_with": creator},
+        notes=[
+            *notes_on(reduced, places, ranks),
+            *look_like_communication(ranks, reduced.names),
+        ],
         source=str(anchor),
         format=Format.OTF2,
         counter_kinds=counter_kinds(reduced.members.values()),

@@ -134,3 +134,20 @@ def test_real_profiles_keep_their_clock_without_the_name_of_their_host(tmp_path:
         return spread_ns(np.array([rank.operations["t1"] for rank in trace.ranks]))
 
     assert spread(told) <= 1.05 * spread(same)
+
+
+@pytest.mark.parametrize("name", ["kineto/hta/trace_filter", "torch_gloo4"])
+def test_collectives_of_real_profiles_end_no_farther_apart_than_they_did(name: str) -> None:
+    """On all ranks, against their own clocks: what aligning them moved is taken back."""
+    trace = open_trace(require_reference(name))
+    aligned = []
+    for rank in trace.ranks:
+        rows = rank.operations
+        if rank.devices is not None:
+            rows = rank.devices.rows[rank.devices.rows["kind"] == DeviceKind.COMMUNICATION]
+        aligned.append(rows["t1"])
+    count = min(map(len, aligned))
+    assert count >= 10
+    ends = np.array([one[:count] for one in aligned])
+    moved = np.array([[rank.clock_offset_ns] for rank in trace.ranks])
+    assert spread_ns(ends) <= spread_ns(ends - moved)

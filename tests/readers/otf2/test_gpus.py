@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from perfscope.readers.otf2.devices import is_communication
+from perfscope.readers.detect import ReadOptions
 from perfscope.readers.otf2.ranks import Location, LocationGroup, find_ranks
 from perfscope.readers.registry import open_trace
+from perfscope.trace.devices import DeviceKind
 from tests.support.otf2_archives import ArchiveWriter
 
 MS = 1_000_000
@@ -49,22 +50,6 @@ def test_interfaces_number_their_devices_by_themselves() -> None:
     assert devices({"CUDA[0:1]": 0, "OpenCL[0:1]": 0}, {})[0] == [0, 1]
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        *(("ncclDevKernel_AllReduce_Sum_f32_RING_LL", True), ("ncclKernel_Broadcast", True)),
-        *(("void RCCL::kernel", True), ("myNcclKernel", True), ("mscclKernel_Sum_half", True)),
-        *(("oneapi::ccl::v1::allreduce", True), ("oneccl_allreduce_medium", True)),
-        *(("_ZN6oneapi3ccl2v19allreduceE", True), ("hcclAllReduce", True)),
-        *(("void vllm::cross_device_reduce_1stage<half, 8>", True),),
-        *(("multimem_all_reduce_kernel<BFloat16>", True), ("two_shot_all_reduce_kernel", True)),
-        *(("syncClear", False), ("asyncCLoop", False), ("sgemm", False), ("funccl", False)),
-    ],
-)
-def test_communication_kernels_by_name(name: str, expected: bool) -> None:
-    assert is_communication(name) is expected
-
-
 def test_kernels_of_streams_without_a_group_stand_on_their_devices(tmp_path: Path) -> None:
     writer = ArchiveWriter(tmp_path / "a")
     writer.ranks(1)
@@ -79,3 +64,33 @@ def test_kernels_of_streams_without_a_group_stand_on_their_devices(tmp_path: Pat
     assert activity.rows["device"].tolist() == [0, 1]
     assert [device.number for device in activity.devices] == [0, 1]
     assert activity.stream_names == {(0, 0): "CUDA[0:7]", (1, 0): "CUDA[1:7]"}
+
+
+KERNELS = {
+    **dict.fromkeys(("ncclDevKernel_AllReduce_Sum_f32_RING_LL", "myNcclKernel"), True),
+    **dict.fromkeys(("void RCCL::kernel", "mscclKernel_Sum_half", "hcclAllReduce"), True),
+    **dict.fromkeys(("oneapi::ccl::v1::allreduce", "_ZN6oneapi3ccl2v19allreduceE"), True),
+    **dict.fromkeys(("void vllm::cross_device_reduce_1stage<half, 8>",), True),
+    **dict.fromkeys(("void deep_ep::internode::notify_dispatch<false>(int)",), True),
+    **dict.fromkeys(("nvshmemi_barrier_all_kernel", "two_shot_all_reduce_kernel"), True),
+    **dict.fromkeys(("syncClear", "asyncCLoop", "sgemm", "funccl"), False),
+}
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_kernels_communicate_by_the_table_of_all_formats_and_by_the_users_globs(
+    tmp_path: Path, named: bool
+) -> None:
+    writer = ArchiveWriter(tmp_path / "a")
+    writer.ranks(1)
+    writer.event(0, "Enter", 0, writer.region("main"))
+    writer.location(10, "CUDA[0:7]", 0, kind=STREAM)
+    for place, name in enumerate([*KERNELS, "exchange_halo"]):
+        region = writer.region(name, paradigm=5)
+        writer.event(10, "Enter", (2 * place + 1) * MS, region)
+        writer.event(10, "Leave", (2 * place + 2) * MS, region)
+    options = ReadOptions(communication=("exchange_*",) if named else ())
+    activity = open_trace(writer.close(), options).ranks[0].devices
+    assert activity is not None
+    found = activity.rows["kind"] == DeviceKind.COMMUNICATION
+    assert found.tolist() == [*KERNELS.values(), named]
