@@ -88,6 +88,8 @@ def _study(starts: Sequence[Start]) -> Study:
         found,
         rows,
         body=found,
-        verdict=lambda _: verdict(found),
+        verdict=lambda _: verdict(
+            found, {label: start.trace.command for label, start in commands.items()}
+        ),
         how_measured=HOW_MEASURED,
     )

@@ -1,5 +1,8 @@
 """Whether a program can be recorded at all, read from its ELF header."""
 
+import contextlib
+import os
+import stat
 import struct
 from enum import Enum
 from pathlib import Path
@@ -20,6 +23,7 @@ class Loadable(Enum):
     STATIC = "it is statically linked, so no recorder can be loaded into it"
     WRONG_WORD_SIZE = "it is not a 64-bit program, and the recorder is"
     NO_GLIBC = "its C library is not glibc, for which the recorder is built"
+    PRIVILEGED = "it runs as another user or with capabilities, so the loader takes no recorder"
 
 
 def loadable(program: Path) -> Loadable:
@@ -33,10 +37,24 @@ def loadable(program: Path) -> Loadable:
                 return Loadable.WRONG_WORD_SIZE
             (table_offset,) = struct.unpack_from("<Q", head, 32)
             entry_bytes, entries = struct.unpack_from("<HH", head, 54)
+            if _is_privileged(file.fileno()):
+                return Loadable.PRIVILEGED
             file.seek(table_offset)
             return _judge(file.read(entry_bytes * entries), entry_bytes, program)
     except (OSError, struct.error):
         return Loadable.YES
+
+
+def _is_privileged(file: int) -> bool:
+    """Whether starting a program changes its user, its group or its capabilities."""
+    found = os.fstat(file)
+    if found.st_mode & stat.S_ISUID and found.st_uid != os.getuid():
+        return True
+    if found.st_mode & stat.S_ISGID and found.st_gid != os.getgid():
+        return True
+    with contextlib.suppress(OSError):  # none, or a file system that has none
+        return os.getuid() != 0 and bool(os.getxattr(file, "security.capability"))
+    return False
 
 
 def _judge(table: bytes, entry_bytes: int, program: Path) -> Loadable:

@@ -1,5 +1,6 @@
 """Programs and machines on which the recorder cannot be loaded: the job runs, told why."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from perfscope.record.elf import Loadable, loadable
 from perfscope.record.places import load_problem, recorder_library
 from tests.support.recording import Recorder, job_variables
-from tests.support.requirements import require_tool
+from tests.support.requirements import require_root, require_tool
 
 PROGRAM = '#include <stdio.h>\nint main(void) { puts("ran"); return 4; }\n'
 
@@ -35,6 +36,23 @@ def test_a_static_program_runs_unrecorded_and_is_told_about(
     assert (recorded.exit_code, recorded.stdout) == (4, "ran\n")
     assert f"perfscope: {program} runs unrecorded: it is statically linked" in recorded.stderr
     assert recorded.run_file["notes"][0].startswith(str(program))
+
+
+def test_a_setuid_program_runs_unrecorded_and_is_told_about(
+    record: Recorder, tmp_path: Path
+) -> None:
+    require_root("give a program to another user")
+    tmp_path.chmod(0o755)
+    program = compiled(tmp_path)
+    os.chown(program, 65534, -1)
+    program.chmod(0o4755)
+    assert loadable(program) is Loadable.PRIVILEGED
+    recorded = record([program])
+    assert (recorded.exit_code, recorded.stdout) == (4, "ran\n")
+    assert f"perfscope: {program} runs unrecorded: it runs as another user" in recorded.stderr
+    assert recorded.record_files == []
+    program.chmod(0o755)
+    assert loadable(program) is Loadable.YES
 
 
 @pytest.mark.parametrize("content", [b"", b"#!/bin/sh\n", b"\x7fELF", b"\x7fELF\x02" + b"\0" * 80])

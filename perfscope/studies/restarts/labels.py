@@ -1,5 +1,9 @@
 """What the study of restarts says in words."""
 
+import shlex
+from collections.abc import Mapping, Sequence
+
+from perfscope.output import beginning
 from perfscope.schema.restarts import Restarts
 from perfscope.units import counted, format_seconds, format_share
 
@@ -7,8 +11,16 @@ WORTH_A_WARNING = 0.1
 """Share of the time that was not kept."""
 
 
-def verdict(found: Restarts) -> tuple[str, str]:
-    """Status and sentence of the first screen."""
+LONGEST_COMMAND = 80
+
+
+def verdict(found: Restarts, commands: Mapping[str, Sequence[str]]) -> tuple[str, str]:
+    """Status and sentence of the first screen.
+
+    Args:
+        found: what became of the time.
+        commands: by label of the attempt, what was started.
+    """
     total = found.elapsed_s
     if total <= 0:
         return "info", "The recordings have no length."
@@ -34,7 +46,22 @@ def verdict(found: Restarts) -> tuple[str, str]:
     )
     more = f" Of the rest, {', '.join(told)}." if told else ""
     status = "pass" if kept >= 1 - WORTH_A_WARNING else "warn"
-    return status, sentence + more
+    return status, sentence + more + _unlike(commands)
+
+
+def _unlike(commands: Mapping[str, Sequence[str]]) -> str:
+    """That attempts were started by different commands; "" where all are alike."""
+    first: dict[str, str] = {}
+    for label, words in commands.items():
+        first.setdefault(shlex.join(words), label)
+    if len(first) < 2:
+        return ""
+    (one, label), (other, later) = list(first.items())[:2]
+    return (
+        f" The attempts were started by {len(first)} different commands, {label} by "
+        f"{beginning(one, LONGEST_COMMAND)} and {later} by {beginning(other, LONGEST_COMMAND)}: "
+        "that they are one job is assumed."
+    )
 
 
 _LOST = (

@@ -68,6 +68,14 @@ def found_in(*directories: Path) -> Restarts:
     return restarts(starts)
 
 
+def test_attempts_of_different_commands_are_said_to_be(tmp_path: Path) -> None:
+    found = found_in(attempt(tmp_path / "a", at_s=0.0, ranks=1))
+    alike = {"a": ["python", "train.py"], "b": ["python", "train.py"]}
+    assert "command" not in verdict(found, alike)[1]
+    told = verdict(found, alike | {"c": ["python", "other.py"]})[1]
+    assert "2 different commands, a by python train.py and c by python other.py" in told
+
+
 def test_seconds_between_checkpoint_and_end_are_lost(tmp_path: Path) -> None:
     first = attempt(tmp_path / "a", at_s=0.0, ranks=3, killed_s=10.0)
     second = attempt(tmp_path / "b", at_s=30.0, ranks=2)
@@ -85,7 +93,7 @@ def test_seconds_between_checkpoint_and_end_are_lost(tmp_path: Path) -> None:
     assert found.interval.seconds == pytest.approx(3.0)
     assert found.interval.best_s == pytest.approx((2 * 0.5 * 22.0) ** 0.5)
     assert "A checkpoint every 4.69 s (now every 3.00 s) would cost least" in interval(found)
-    status, sentence = verdict(found)
+    status, sentence = verdict(found, {})
     assert (status, "2.00 s (4.8 %) was lost between" in sentence) == ("warn", True), sentence
     assert "1 did not reach the end by itself" in sentence
 
@@ -98,7 +106,7 @@ def test_without_a_checkpoint_every_step_is_lost(tmp_path: Path) -> None:
 
 
 def test_a_job_without_a_failure_is_said_to_have_ended(tmp_path: Path) -> None:
-    _, sentence = verdict(found_in(attempt(tmp_path / "a", at_s=0.0, ranks=1)))
+    _, sentence = verdict(found_in(attempt(tmp_path / "a", at_s=0.0, ranks=1)), {})
     assert "was work that was kept; the attempt reached its end." in sentence
 
 
