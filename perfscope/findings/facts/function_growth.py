@@ -42,8 +42,12 @@ def _of_rank(
     results: Results, rank: Rank, timeline: Timeline, user_frame: Ints
 ) -> StepGrowth | None:
     samples, bounds = rank.main_samples, timeline.boundaries
-    queued = np.diff(np.interp(bounds, samples["t"], samples["queue_delay_ns"]))
-    ready = np.maximum(timeline.lengths - queued, 0.0)
+    queued, ran = (
+        np.diff(np.interp(bounds, samples["t"], samples[name]))
+        for name in ("queue_delay_ns", "cpu_ns")
+    )
+    # what waits for threads of its own, or sleeps, wants no CPU and does not grow
+    ready = np.clip(timeline.lengths - queued, 0.0, ran)
     frames = np.where(timeline.stacks >= 0, user_frame[timeline.stacks], -1)
     quarter = np.searchsorted(_edges(results), bounds[:-1], side="right") - 1
     work = timeline.inside(results.focus) & ~IS_COMMUNICATION[timeline.accounts] & (quarter >= 0)

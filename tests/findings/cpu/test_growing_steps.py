@@ -118,6 +118,33 @@ def test_of_two_functions_that_grow_neither_hides_the_other() -> None:
     assert finding.gain_s == pytest.approx(lost, rel=0.15)
 
 
+def test_waiting_for_threads_of_its_own_is_no_work_that_grows() -> None:
+    """As in a pool on a machine that gets busier: the main thread neither runs nor waits for a CPU.
+
+    Steps of the others' work take 50 ms throughout.
+    """
+    builder, ran_s = TraceBuilder(2, end_s=60.0), [(0.0, 0.0)]
+    for number in range(2):
+        rank, begin = builder.rank(number).init(1.0), 1.0
+        for step in range(STEPS):
+            idle_s = 0.002 * step
+            for frame, length in ((FIXED, 0.05), (GROWING, idle_s)):
+                for tick in np.arange(0.0, length, 0.005):
+                    rank.stack(begin + tick, (FIXED, frame))
+                ran_s.append((begin + length, ran_s[-1][1] + (length if frame == FIXED else 0.0)))
+                begin += length
+            rank.op("MPI_Allreduce", begin, begin + 0.01, comm=0, seq=step)
+            begin += 0.01
+            rank.step(step, begin - 0.06 - idle_s, begin)
+        rank.finalize(begin + 0.5).set(cpu_count_allowed=2, cpus_allowed="0-1")
+        times, ran = zip(*ran_s, strict=True)
+        for at in np.arange(0.0, begin, 0.01).tolist():
+            rank.main_sample(at, cpu_s=float(np.interp(at, times, ran)))
+            rank.process_sample(at, cpu_s=at, queue_delay_s=2 * at, runnable=6)
+        ran_s = [(0.0, 0.0)]
+    assert analyze_trace(builder.build()).findings["growing_steps"].status is Status.PASS
+
+
 def test_a_busy_machine_makes_all_functions_longer() -> None:
     assert crowded(lambda _: 0.03, busier).status is Status.PASS
 
