@@ -10,26 +10,30 @@ import io
 import re
 import struct
 import tarfile
-import xml.etree.ElementTree as ET
 import zlib
-from collections.abc import Iterator
-from dataclasses import field
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+from xml.parsers.expat import ExpatError
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.errors import UnreadableInputError
+from perfscope.files import head_of, open_input
 from perfscope.readers.common import texts
 from perfscope.readers.common.amounts import MAX_AMOUNT
+from perfscope.readers.cube.anchor import Anchor, Metric
+from perfscope.readers.detect import GZIP
 from perfscope.structures import dataclass
 
 ACTION = "Copy it again from the directory of the experiment (profile.cubex, summary.cubex)."
 INDEX, DATA, PACKED = b"CUBEX.INDEX", b"CUBEX.DATA", b"ZCUBEX.DATA"
 MOST_VALUES = 1 << 25
 MOST_MEMBERS = 10_000
-MOST_DEPTH = 5000
+PIECE_BYTES = 1 << 20
+LONGEST_PART_BYTES = 256 << 20
 NUMBERS = {
     **dict.fromkeys(("DOUBLE", "FLOAT", "MINDOUBLE", "MAXDOUBLE"), "f8"),
     **{f"{sign}INT{bits}": f"{sign[:1].lower() or 'i'}{bits // 8}"
@@ -42,57 +46,25 @@ NUMBERS = {
 """How numbers of a metric are stored, by its declared type; others (histograms) are left out."""
 _OWN = re.compile(r"anchor\.xml|\d{1,6}\.(?:index|data)")
 Values = npt.NDArray[np.float64]
+Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Region:
-    """A function, or a construct of MPI or OpenMP."""
+class _Member:
+    """Where a file of the archive lies in it."""
 
-    name: str
-    paradigm: str
-    file: str
-    line: int
-
-
-@dataclass
-class Path_:  # noqa: N801 - `Path` is a file
-    """A call path: a region called from another call path, -1 none."""
-
-    region: int
-    parent: int
-    children: list[int] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Metric:
-    """What was measured: sums over subtrees of the call tree where it is inclusive."""
-
-    number: int
-    name: str
-    key: str
-    unit: str
-    kind: str
-    is_inclusive: bool
-    parent: str
-
-
-@dataclass(frozen=True)
-class Location:
-    """A thread or stream: the rank of its process, and its own number there."""
-
-    rank: int
-    number: int
-    kind: str
+    offset: int
+    size: int
 
 
 class CubeArchive:
-    """One archive, with its values on demand.
+    """One archive, with its values on demand, which are read in blocks.
 
     Attributes:
         creator: which tool made it.
         metrics: all that are declared.
         regions: by place.
-        paths: all call paths, by place; parents before children.
+        callees: the region of each call path; parents come before their children.
         locations: in the order of the values.
     """
 
@@ -103,23 +75,27 @@ class CubeArchive:
             UnreadableInputError: it is damaged.
         """
         self._path = path
-        cut: list[str] = []
-        content = texts.content_of(path, cut.append, ACTION)
+        self._unpacked: bytes | None = None
+        if head_of(path, len(GZIP)) == GZIP:
+            self._unpacked = texts.content_of(path, lambda _: None, ACTION)
         try:
-            self._members = _members_of(content)
-            root = _xml(self._members["anchor.xml"])
-            self.creator = next(
-                (one.get("value", "") for one in root.iter("attr") if one.get("key") == "Creator"),
-                "",
-            )
-            self.metrics = list(_metrics(root))
-            self.regions, self.paths = _program(root)
-            self.locations = list(_locations(root))
-            if len(self.paths) * len(self.locations) > MOST_VALUES:
+            with self._file() as file:
+                self._members = _members_of(file)
+                anchor = Anchor(_text_of(_pieces(file, self._members["anchor.xml"])))
+            self.creator, self.callees = anchor.creator, anchor.callees
+            self.metrics, self.regions = anchor.metrics(), anchor.regions
+            self.locations = anchor.locations()
+            if len(self.callees) * len(self.locations) > MOST_VALUES:
                 raise ValueError(f"a metric would have more than {MOST_VALUES:,} values")
-        except (KeyError, ValueError, ET.ParseError, tarfile.TarError, zlib.error) as error:
+        except (KeyError, ValueError, ExpatError, tarfile.TarError, zlib.error) as error:
             raise self._damaged(str(error) or type(error).__name__) from error
-        self._deep, self._wide = _orders(self.paths)
+        except OSError as error:
+            raise self._damaged(error.strerror or str(error)) from error
+        self._parents = np.array(anchor.parents, np.int64)
+        self._deep, self._wide = np.arange(len(self.callees)), _wide_order(anchor.parents)
+
+    def _file(self) -> BinaryIO:
+        return open_input(self._path) if self._unpacked is None else io.BytesIO(self._unpacked)
 
     def _damaged(self, why: str) -> UnreadableInputError:
         return UnreadableInputError(
@@ -139,20 +115,17 @@ class CubeArchive:
         kind = NUMBERS.get(metric.kind.upper())
         if index is None or data is None or kind is None or not self.locations:
             return None
+        result = np.zeros((len(self.callees), len(self.locations)))
         try:
-            order, numbers = _index(index)
-            raw = _unpacked(data, order)
-            found = np.frombuffer(raw, np.dtype(kind).newbyteorder(order))
-            width = len(self.locations)
-            if len(found) != len(numbers) * width:
-                raise ValueError(f"metric {metric.number} has {len(found):,} values")
-            if not (np.abs(found.astype(np.float64)) < MAX_AMOUNT).all():
-                raise ValueError(f"metric {metric.number} has values that cannot be true")
-            result = np.zeros((len(self.paths), width))
-            places = (self._wide if metric.is_inclusive else self._deep)[numbers]
-            result[places] = found.reshape(-1, width)
-        except (ValueError, IndexError, struct.error, zlib.error) as error:
-            raise self._damaged(str(error)) from error
+            with self._file() as file:
+                if index.size > 8 * MOST_VALUES:
+                    raise ValueError("its index is too long")
+                order, numbers = _index(b"".join(_pieces(file, index)))
+                places = (self._wide if metric.is_inclusive else self._deep)[numbers]
+                parts = _unpacked(_pieces(file, data), order)
+                _fill(result, places, parts, np.dtype(kind).newbyteorder(order))
+        except (ValueError, IndexError, struct.error, zlib.error, OSError) as error:
+            raise self._damaged(f"metric {metric.number}: {error}") from error
         return result
 
     def exclusive(self, metric: Metric) -> Values | None:
@@ -161,112 +134,91 @@ class CubeArchive:
         if found is None or not metric.is_inclusive:
             return found
         result = found.copy()
-        for place, path in enumerate(self.paths):
-            if path.parent >= 0:
-                result[path.parent] -= found[place]
+        inner = self._parents >= 0
+        np.subtract.at(result, self._parents[inner], found[inner])
         return np.maximum(result, 0.0)
 
 
-def _members_of(content: bytes) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
-    archive = tarfile.TarFile(fileobj=io.BytesIO(content))
-    for count, member in enumerate(archive):
+def _members_of(file: BinaryIO) -> dict[str, _Member]:
+    found: dict[str, _Member] = {}
+    for count, member in enumerate(tarfile.TarFile(fileobj=file)):
         if count > MOST_MEMBERS:
             raise ValueError("it holds too many files")
-        name = member.name.removeprefix("./")
         if member.issparse():
             raise ValueError("a file in it has holes")
+        name = member.name.removeprefix("./")
         if member.isreg() and _OWN.fullmatch(name):
-            file = archive.extractfile(member)
-            found[name] = file.read() if file else b""
+            found[name] = _Member(member.offset_data, member.size)
     if "anchor.xml" not in found:
         raise ValueError("anchor.xml is missing")
     return found
 
 
-def _xml(content: bytes) -> ET.Element:
-    if content.startswith(b"\x1f\x8b"):
-        content = zlib.decompressobj(wbits=31).decompress(content, 1 << 28)
-    if b"<!DOCTYPE" in content[:4096] or b"<!ENTITY" in content:
-        raise ValueError("its XML declares entities")
-    return ET.fromstring(content)
+def _pieces(file: BinaryIO, member: _Member) -> Iterator[bytes]:
+    """What a file of the archive holds, piece by piece."""
+    left = member.size
+    file.seek(member.offset)
+    while left:
+        piece = file.read(min(PIECE_BYTES, left))
+        if not piece:
+            raise ValueError("a file in it ends early")
+        left -= len(piece)
+        yield piece
 
 
-def _told(element: ET.Element, name: str) -> str:
-    return (element.findtext(name) or "").strip()[:300]
-
-
-def _metrics(root: ET.Element) -> Iterator[Metric]:
-    waiting = [(one, "") for one in reversed(root.findall("metrics/metric"))]
-    while waiting:
-        element, parent = waiting.pop()
-        key = _told(element, "uniq_name")
-        yield Metric(
-            number=int(element.get("id", "-1")),
-            name=_told(element, "disp_name"),
-            key=key,
-            unit=_told(element, "uom"),
-            kind=_told(element, "dtype"),
-            is_inclusive=element.get("type", "").upper() == "INCLUSIVE",
-            parent=parent,
-        )
-        waiting += [(one, key) for one in reversed(element.findall("metric"))]
-
-
-def _program(root: ET.Element) -> tuple[list[Region], list[Path_]]:
-    places: dict[str, int] = {}
-    regions: list[Region] = []
-    for element in root.findall("program/region"):
-        places[element.get("id", "")] = len(regions)
-        line = element.get("begin", "")
-        regions.append(
-            Region(
-                _told(element, "name"),
-                _told(element, "paradigm"),
-                element.get("mod", "")[:1000],
-                int(line) if line.isdecimal() and len(line) < 9 else 0,
-            )
-        )
-    paths: list[Path_] = []
-    waiting = [(one, -1, 0) for one in reversed(root.findall("program/cnode"))]
-    while waiting:
-        element, parent, depth = waiting.pop()
-        if depth > MOST_DEPTH:
-            raise ValueError("its call tree is too deep")
-        place = len(paths)
-        paths.append(Path_(places[element.get("calleeId", "")], parent))
-        if parent >= 0:
-            paths[parent].children.append(place)
-        waiting += [(one, place, depth + 1) for one in reversed(element.findall("cnode"))]
-    return regions, paths
-
-
-def _locations(root: ET.Element) -> Iterator[Location]:
-    """Locations in the order of the file, in releases before 4.3 called threads of processes."""
-    for group in root.iter():
-        if group.tag not in ("locationgroup", "process"):
+def _text_of(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Text that may be packed with gzip."""
+    unpacker = None
+    for count, piece in enumerate(pieces):
+        if not count and piece.startswith(GZIP):
+            unpacker = zlib.decompressobj(wbits=31)
+        if unpacker is None:
+            yield piece
             continue
-        rank = _told(group, "rank")
-        for one in (*group.findall("location"), *group.findall("thread")):
-            number = _told(one, "rank")
-            yield Location(
-                int(rank) if rank.isdecimal() and len(rank) < 8 else 0,
-                int(number) if number.isdecimal() and len(number) < 10 else 0,
-                _told(one, "type") or "thread",
-            )
+        rest = piece
+        while rest and not unpacker.eof:
+            yield unpacker.decompress(rest, PIECE_BYTES)
+            rest = unpacker.unconsumed_tail
 
 
-def _orders(paths: list[Path_]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The place of the n-th call path of exclusive and of inclusive metrics."""
+def _fill(result: Values, places: Places, parts: Iterator[bytes], kind: np.dtype[Any]) -> None:
+    """Puts values into their rows as they come.
+
+    Raises:
+        ValueError: they are not as many as the rows, or cannot be true.
+    """
+    width = result.shape[1] * kind.itemsize
+    row, rest = 0, b""
+    for part in parts:
+        rest += part
+        count = len(rest) // width
+        if not count:
+            continue
+        if row + count > len(places):
+            raise ValueError("it has more values than call paths")
+        found = np.frombuffer(rest, kind, count * result.shape[1]).astype(np.float64)
+        if not (np.abs(found) < MAX_AMOUNT).all():
+            raise ValueError("it has values that cannot be true")
+        result[places[row : row + count]] = found.reshape(count, -1)
+        row, rest = row + count, rest[count * width :]
+    if row != len(places) or rest:
+        raise ValueError(f"it has values of {row:,} call paths, not of {len(places):,}")
+
+
+def _wide_order(parents: Sequence[int]) -> Places:
+    """The place of the n-th call path of inclusive metrics."""
+    children: dict[int, list[int]] = {}
+    for place, parent in enumerate(parents):
+        children.setdefault(parent, []).append(place)
     wide: list[int] = []
-    for root in (place for place, path in enumerate(paths) if path.parent < 0):
+    for root in children.get(-1, ()):
         wide.append(root)
         waiting = [root]
         while waiting:
-            children = paths[waiting.pop()].children
-            wide += children
-            waiting += reversed(children)
-    return np.arange(len(paths)), np.array(wide, np.int64)
+            inner = children.get(waiting.pop(), [])
+            wide += inner
+            waiting += reversed(inner)
+    return np.array(wide, np.int64)
 
 
 def _index(content: bytes) -> tuple[Any, npt.NDArray[np.int64]]:
@@ -282,25 +234,52 @@ def _index(content: bytes) -> tuple[Any, npt.NDArray[np.int64]]:
     return order, np.frombuffer(content[begin:], f"{order}u4").astype(np.int64)
 
 
-def _unpacked(content: bytes, order: str) -> bytes:
+def _unpacked(pieces: Iterator[bytes], order: str) -> Iterator[bytes]:
     """Values as they are counted; packed ones are one stream of zlib for each call path."""
-    if content.startswith(DATA):
-        return content[len(DATA) :]
-    if not content.startswith(PACKED):
+    first = next(pieces, b"")
+    if first.startswith(DATA):
+        yield from chain([first[len(DATA) :]], pieces)
+        return
+    if not first.startswith(PACKED):
         raise ValueError("values have another header")
-    (count,) = struct.unpack_from(f"{order}q", content, len(PACKED))
-    if not 0 <= 24 * count <= len(content):
+    stream = _Stream(chain([first[len(PACKED) :]], pieces))
+    (count,) = struct.unpack(f"{order}q", stream.take(8))
+    if not 0 <= count <= MOST_VALUES:
         raise ValueError("there are more packed parts than the file can hold")
-    heads = struct.unpack_from(f"{order}{3 * count}q", content, len(PACKED) + 8)
-    place = len(PACKED) + 8 + 24 * count
-    parts, size = [], 0
-    for length in heads[2::3]:
-        if not 0 <= length <= len(content) - place:
+    heads = np.frombuffer(stream.take(24 * count), f"{order}i8")
+    left = 8 * MOST_VALUES
+    for length in heads[2::3].tolist():
+        if not 0 <= length <= LONGEST_PART_BYTES:
             raise ValueError("a packed part is longer than what is left")
-        unpacker = zlib.decompressobj()
-        parts.append(unpacker.decompress(content[place : place + length], 8 * MOST_VALUES - size))
-        size += len(parts[-1])
-        if size >= 8 * MOST_VALUES:
+        part = zlib.decompressobj().decompress(stream.take(length), left)
+        left -= len(part)
+        if left <= 0:
             raise ValueError("it becomes too large when it is unpacked")
-        place += length
-    return b"".join(parts)
+        yield part
+
+
+class _Stream:
+    """Bytes that come in pieces, taken in any number."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._held = b""
+        self._at = 0
+
+    def take(self, count: int) -> bytes:
+        """The next bytes.
+
+        Raises:
+            ValueError: there are not as many.
+        """
+        parts, left = [], count
+        while left:
+            if self._at == len(self._held):
+                self._held, self._at = next(self._pieces, b""), 0
+                if not self._held:
+                    raise ValueError("a packed part is longer than what is left")
+            part = self._held[self._at : self._at + left]
+            self._at += len(part)
+            left -= len(part)
+            parts.append(part)
+        return b"".join(parts)

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from perfscope.readers.common.tool_reports import report, reporting_trace, table
-from perfscope.readers.cube.archive import CubeArchive, Metric
+from perfscope.readers.cube.anchor import Metric
+from perfscope.readers.cube.archive import CubeArchive
 from perfscope.readers.detect import DESCRIPTION, Place, Reader, ReadOptions, Tells
 from perfscope.schema.enums import Quantity
 from perfscope.schema.other_tools import Cell, ToolTable
@@ -62,7 +63,7 @@ def _by_region(archive: CubeArchive, by_key: dict[str, Metric]) -> Iterator[Tool
     if spent is None:
         return
     visits = archive.exclusive(by_key[VISITS]) if VISITS in by_key else None
-    regions = np.array([path.region for path in archive.paths])
+    regions = archive.callees
     rows: list[tuple[Cell, ...]] = []
     for region in np.unique(regions).tolist():
         mine = spent[regions == region].sum(axis=0)
@@ -120,8 +121,8 @@ def _sentences(archive: CubeArchive, by_key: dict[str, Metric]) -> Iterator[str]
         return
     whole = float(spent.sum())
     by_kind: dict[str, float] = defaultdict(float)
-    for path, values in zip(archive.paths, spent.sum(axis=1).tolist(), strict=True):
-        by_kind[archive.regions[path.region].paradigm or "unknown"] += values
+    for region, values in zip(archive.callees.tolist(), spent.sum(axis=1).tolist(), strict=True):
+        by_kind[archive.regions[region].paradigm or "unknown"] += values
     parts = sorted(by_kind.items(), key=lambda one: -one[1])[:3]
     told = ", ".join(f"{format_share(value / whole)} in regions of {kind}" for kind, value in parts)
     yield f"Of {format_seconds(whole)} of all locations, {told}."

@@ -1,5 +1,6 @@
 """CUBE profiles made as the format is documented, with known sums; damaged and hostile ones."""
 
+import gzip
 import io
 import math
 import struct
@@ -14,6 +15,8 @@ import pytest
 from perfscope.document.analysis import analysis
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.results import Options
+from perfscope.readers.common import memory
+from perfscope.readers.cube import anchor as anchor_module
 from perfscope.readers.cube import archive as archive_module
 from perfscope.readers.cube.archive import CubeArchive
 from perfscope.readers.registry import open_trace
@@ -177,3 +180,33 @@ def test_more_values_than_memory_holds_are_an_error(
     with pytest.raises(UnreadableInputError, match="cannot be read as a CUBE") as raised:
         open_trace(archive(tmp_path))
     assert "more than 7 values" in raised.value.why
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_an_anchor_and_values_come_in_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_packed: bool
+) -> None:
+    """Pieces that end within a tag, a text, a value, and the whole archive packed with gzip."""
+    whole = open_trace(archive(tmp_path, is_packed=is_packed)).tool_reports[0]
+    monkeypatch.setattr(archive_module, "PIECE_BYTES", 13)
+    path = archive(tmp_path, {"anchor.xml": gzip.compress(ANCHOR)}, is_packed=is_packed)
+    assert open_trace(path).tool_reports[0] == whole
+
+
+@pytest.mark.parametrize(
+    ("anchor", "why"),
+    [
+        (ANCHOR.replace(b"</program>", b"<cnode calleeId='5'>" * 6000), "too deep"),
+        (ANCHOR.replace(b"<metrics>", b"<metrics x='" + b"y" * 10_000_000), "longer than"),
+        (ANCHOR.replace(b"</program>", b"<region id='9'/>" * 2000 + b"</program>"), "memory"),
+    ],
+)
+def test_an_anchor_that_would_fill_the_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, anchor: bytes, why: str
+) -> None:
+    left = 2 * 1000 * anchor_module.ENTRY_BYTES
+    monkeypatch.setattr(memory, "memory_left_bytes", lambda: left)
+    monkeypatch.setattr(anchor_module, "LONGEST_TOKEN_BYTES", 5_000_000)
+    with pytest.raises(UnreadableInputError, match="cannot be read as a CUBE") as raised:
+        open_trace(archive(tmp_path, {"anchor.xml": anchor}))
+    assert why in raised.value.why
