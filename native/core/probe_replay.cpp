@@ -108,12 +108,14 @@ public:
 private:
     void usual_rows(const ReplayProgram &program) const
     {
-        std::vector<int64_t> ranks, ops;
+        std::vector<int64_t> units;
+        std::vector<int32_t> ranks, ops;
         for (size_t row = 0; row < program.rows(); row++) {
-            ranks.push_back(program.rank_of(static_cast<int64_t>(row)));
-            ops.push_back(static_cast<int64_t>(gap_[row]) % 3);
+            ranks.push_back(static_cast<int32_t>(program.rank_of(static_cast<int64_t>(row))));
+            units.push_back(static_cast<int64_t>(gap_[row]) % 3);
+            ops.push_back(static_cast<int32_t>(units.back()));
         }
-        const LikeRows alike = like_rows(ranks.data(), ops.data(), ops.data(), program.rows(), 3);
+        const LikeRows alike = like_rows(ranks.data(), units.data(), ops.data(), program.rows(), 3);
         const Medians usual = medians(gap_.data(), alike.numbers.data(), program.rows(), alike.count);
         expect(std::accumulate(usual.sizes.begin(), usual.sizes.end(), 0.0), static_cast<double>(program.rows()),
                "rows that are alike are not all rows");
