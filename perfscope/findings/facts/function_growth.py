@@ -14,7 +14,7 @@ from perfscope.findings.facts.step_growth import (
     rises_again,
 )
 from perfscope.metrics.results import Results
-from perfscope.trace.model import Frame, Rank
+from perfscope.trace.model import Frame, Rank, Table
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -42,12 +42,7 @@ def _of_rank(
     results: Results, rank: Rank, timeline: Timeline, user_frame: Ints
 ) -> StepGrowth | None:
     samples, bounds = rank.main_samples, timeline.boundaries
-    queued, ran = (
-        np.diff(np.interp(bounds, samples["t"], samples[name]))
-        for name in ("queue_delay_ns", "cpu_ns")
-    )
-    # what waits for threads of its own, or sleeps, wants no CPU and does not grow
-    ready = np.clip(timeline.lengths - queued, 0.0, ran)
+    ready = _ready(timeline, samples)
     frames = np.where(timeline.stacks >= 0, user_frame[timeline.stacks], -1)
     quarter = np.searchsorted(_edges(results), bounds[:-1], side="right") - 1
     work = timeline.inside(results.focus) & ~IS_COMMUNICATION[timeline.accounts] & (quarter >= 0)
@@ -83,6 +78,19 @@ def _of_rank(
         is_of_function=True,
         levels_off=levels_off(usual[place]),
     )
+
+
+def _ready(timeline: Timeline, samples: Table) -> Floats:
+    """What of each stretch the main thread ran.
+
+    Who waits for threads of its own, or sleeps, does not, and what does not run does not grow.
+    """
+    queued, ran = (
+        np.diff(np.interp(timeline.boundaries, samples["t"], samples[name]))
+        for name in ("queue_delay_ns", "cpu_ns")
+    )
+    found: Floats = np.clip(timeline.lengths - queued, 0.0, ran)
+    return found
 
 
 def _slowed(own: Floats) -> Floats:
