@@ -1,4 +1,4 @@
--- Not tried. Lmod: copy to MODULEPATH/perfscope/0.1.0.lua and set `root`.
+-- Tried with Lmod 8.6. Copy to MODULEPATH/perfscope/0.1.0.lua and set `root`.
 help([[Where the time, memory and threads of a multi-rank training job went, and why:
 perfscope run -- srun python train.py; perfscope analyze trace/]])
 whatis("Name: perfscope")

@@ -1,4 +1,7 @@
-# Tried: syntax only, by a test. In a Spack repository: var/spack/repos/.../packages/py-perfscope-hpc/package.py
+# Tried: syntax by a test; that Spack 1's own recipes have every package in these versions, by hand. Not run in Spack.
+# In a repository of Spack: packages/py_perfscope_hpc/package.py
+from spack_repo.builtin.build_systems.python import PythonPackage
+
 from spack.package import *
 
 
