@@ -1,4 +1,4 @@
-"""The whole of a run of which only some steps are there in detail (docs/metrics.md, section 9)."""
+"""The whole of a run of which only some steps are there in detail (docs/metrics.md, section 12)."""
 
 import numpy as np
 import numpy.typing as npt
