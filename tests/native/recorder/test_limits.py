@@ -96,6 +96,33 @@ cp -r {shlex.quote(str(small / "run"))} {shlex.quote(str(kept))}
         assert any("No space left" in note for note in recording.texts[6])
 
 
+QUOTA = """
+#include <errno.h>
+#include <unistd.h>
+
+int posix_fallocate(int file, off_t offset, off_t bytes)
+{
+    return offset > 300000 ? EDQUOT : ftruncate(file, offset + bytes) ? errno : 0;
+}
+int posix_fallocate64(int, off_t, off_t) __attribute__((alias("posix_fallocate")));
+"""
+
+
+def test_a_quota_that_is_used_up_stops_detail_and_not_the_job(
+    mpich: Mpi, library: Path, tmp_path: Path
+) -> None:
+    """Stands in for a file system with quotas: space beyond the first chunk is refused."""
+    source, refusing = tmp_path / "quota.c", tmp_path / "quota.so"
+    source.write_text(QUOTA, encoding="utf-8")
+    subprocess.run([require_tool("cc"), "-shared", "-fPIC", "-o", refusing, source], check=True)
+    command = mpich.python_command(2, running.JOBS / "calls.py", str(CALLS), "0")
+    variables = {**mpich.variables, "LD_PRELOAD": f"{refusing}:{library}"}
+    job = running.run(command, library, tmp_path / "run", variables=variables).succeeded()
+    for recording in job.recordings:
+        check_detail_stopped(recording, DISK_FULL)
+        assert any("quota exceeded" in note for note in recording.texts[6])
+
+
 def test_a_file_size_limit_of_the_job_sends_no_signal(mpi: Mpi, start: Start) -> None:
     job = start(mpi, 2, "calls.py", str(CALLS), "0", str(MIB // 2)).succeeded()
     for recording in job.recordings:
