@@ -38,6 +38,10 @@ _OWN_VARIABLES = (
     "PERFSCOPE_OWNER",
 )
 NCCL_PLUGIN = "NCCL_PROFILER_PLUGIN"
+FLIGHT_RECORDER = "TORCH_FR_BUFFER_SIZE"
+_FLIGHT_RECORDER_BEFORE = "TORCH_NCCL_TRACE_BUFFER_SIZE"
+FLIGHT_RECORDER_ENTRIES = 2000
+"""How many collectives PyTorch keeps; its default from 2.13 on, of some releases before it is 0."""
 _OF_ONE_PROCESS = ("PERFSCOPE_SPY", "PERFSCOPE_OWNER")
 FORWARDED = (
     "LD_PRELOAD",
@@ -46,13 +50,9 @@ FORWARDED = (
     "PERFSCOPE_LOCAL_DIR",
     "PERFSCOPE_NVML",
     NCCL_PLUGIN,
+    FLIGHT_RECORDER,
 )
 """What a rank on another host, or in a container, needs of the environment."""
-
-FLIGHT_RECORDER = "TORCH_FR_BUFFER_SIZE"
-_FLIGHT_RECORDER_BEFORE = "TORCH_NCCL_TRACE_BUFFER_SIZE"
-FLIGHT_RECORDER_ENTRIES = 2000
-"""How many collectives PyTorch keeps; its default from 2.13 on, of some releases before it is 0."""
 
 OPENMPI_LIST = "OMPI_MCA_mca_base_env_list"
 _OPENMPI_DELIMITER = "OMPI_MCA_mca_base_env_list_delimiter"

@@ -75,6 +75,12 @@ def test_open_mpi_forwards_to_other_hosts_and_keeps_the_users_list() -> None:
     assert recorded({LIST: "A"}, DIRECT)[LIST].startswith(f"A;{OURS}")
 
 
+def test_open_mpi_forwards_the_size_of_pytorchs_flight_recorder() -> None:
+    assert recorded({}, OPEN_MPI)[LIST].split(";")[-1] == "TORCH_FR_BUFFER_SIZE"
+    base = {"TORCH_NCCL_TRACE_BUFFER_SIZE": "7"}
+    assert "TORCH_FR_BUFFER_SIZE" not in recorded(base, OPEN_MPI)[LIST]
+
+
 def test_open_mpis_own_delimiter_is_used() -> None:
     base = {LIST: "A+B", f"{LIST}_delimiter": "+"}
     assert recorded(base, OPEN_MPI)[LIST].startswith("A+B+LD_PRELOAD+PYTHONPATH")
