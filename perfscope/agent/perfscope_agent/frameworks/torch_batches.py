@@ -23,9 +23,14 @@ _ALWAYS = 4  # so many batches are looked at each, later ones
 _SOME = 64  # one in so many
 
 _original: AnyFunction | None = None
-"""What `Module.__call__` was, while it is replaced."""
+"""What `Module.__call__` was when it was replaced."""
 _replacement: AnyFunction | None = None
-"""What stands there instead, unless the program has put something else there since."""
+"""What stands there instead, unless the program has put something else there since.
+
+One for good: torch.compile keeps a table of the functions that it has seen, and where one of them
+dies below a compiled function it looks into what takes it off the table.
+"""
+_is_looking = False
 _size = 0
 _tries = 0
 _batches = 0
@@ -39,7 +44,7 @@ def size() -> int:
 def await_next() -> None:
     """A backward pass begins: the next module that is called will have the next batch."""
     global _tries, _batches
-    if _original is not None:
+    if _is_looking:
         _stop()
         _tries += 1  # nothing was called since, or only what has no first dimension
     _batches += 1
@@ -48,7 +53,7 @@ def await_next() -> None:
 
 
 def _start() -> None:
-    global _original, _replacement
+    global _original, _replacement, _is_looking
     module = sys.modules.get("torch.nn.modules.module")
     if module is None:
         return
@@ -65,8 +70,12 @@ def _start() -> None:
         return call
 
     original = owner.__call__
-    if torch_compile.replace(owner, "__call__", make):
+    if _replacement is not None and original is _original:
+        owner.__call__ = _replacement
+        _is_looking = True
+    elif torch_compile.replace(owner, "__call__", make):
         _original, _replacement = original, owner.__call__
+        _is_looking = True
 
 
 def _look(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -78,12 +87,12 @@ def _look(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
 
 
 def _stop() -> None:
-    global _original, _replacement
-    if _original is not None:
+    global _is_looking
+    if _is_looking:
         owner = sys.modules["torch.nn.modules.module"].Module
         if owner.__call__ is _replacement:
             owner.__call__ = _original
-        _original = _replacement = None
+        _is_looking = False
 
 
 def forget() -> None:
