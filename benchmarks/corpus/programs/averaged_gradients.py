@@ -8,7 +8,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.data.distributed import DistributedSampler
 
-BATCH, SAMPLES, EPOCHS = 32, 2048, 2
+BATCH, SAMPLES, EPOCHS = 32, 2048, 10
 
 
 def average_gradients(model):
@@ -20,7 +20,7 @@ def average_gradients(model):
 
 
 def main():
-    """Two epochs."""
+    """Ten epochs."""
     dist.init_process_group()
     torch.manual_seed(1234)
     torch.set_num_threads(1)
