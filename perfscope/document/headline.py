@@ -69,7 +69,13 @@ def unwatched(results: Results) -> str:
 
 
 def mostly(results: Results) -> Account | None:
-    """The account that took more than half of the ranks' time, None where no account did."""
+    """The account that took more than half of the ranks' time, None where no account did.
+
+    Of a thinned run that is not asked of the kept steps, beside which start-up stands whole.
+    """
+    if results.whole_run is not None:
+        shares = {one.account: one.share for one in results.whole_run.accounts}
+        return next((account for account, share in shares.items() if share > HALF), None)
     largest = max(Account, key=results.ledger.share)
     return largest if results.ledger.share(largest) > HALF else None
 
@@ -78,11 +84,14 @@ def beside(results: Results) -> str:
     """That most time went into what no saving in the analyzed window can give back."""
     if mostly(results) is not Account.START_UP:
         return ""
-    spent_s = int(results.ledger.ns[list(Account).index(Account.START_UP)].sum()) * NS
-    share = format_share(results.ledger.share(Account.START_UP))
+    whole = results.whole_run.accounts if results.whole_run else ()
+    known = {one.account: (one.seconds, one.share) for one in whole}
+    own_s = int(results.ledger.ns[list(Account).index(Account.START_UP)].sum()) * NS
+    own = own_s, results.ledger.share(Account.START_UP)
+    spent_s, share = known.get(Account.START_UP, own)
     return (
-        f" Start-up takes longer than everything after it: {format_seconds(spent_s)}, {share} of "
-        "the ranks' time."
+        f" Start-up takes longer than everything after it: {format_seconds(spent_s)}, "
+        f"{format_share(share)} of the ranks' time."
     )
 
 

@@ -102,3 +102,11 @@ def test_what_came_once_on_schedule_has_no_interval() -> None:
 def test_a_schedule_that_is_not_rare_is_drawn_like_all_else() -> None:
     gains = np.tile([1.0, 1.1, 0.9, 1.05], 8)
     assert gain_interval(gains, scheduled=True) == gain_interval(gains)
+
+
+def test_the_gain_itself_is_in_its_interval() -> None:
+    """Equal gains, so that each block holds one: 403 steps are no multiple of the 67 of a block."""
+    gains = np.zeros(403)
+    gains[20::67] = 0.1
+    low, high = gain_interval(gains) or (math.nan, math.nan)
+    assert low <= gains.sum() <= high

@@ -96,7 +96,7 @@ def _is_same(one: Finding, other: Finding, savings: Savings) -> bool:
 
 
 def _told_only(finding: Finding, identity: str, title: str) -> Finding:
-    said = f"Most of this time has a finding of its own: {title[:1].lower()}{title[1:]}."
+    said = f"Most of this time has a finding of its own: {title}."
     return replace(
         finding,
         status=Status.INFO,

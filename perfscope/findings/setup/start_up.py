@@ -88,8 +88,9 @@ def _begin_ns(rank: Rank) -> int:
 
 
 def _share_of_life(results: Results, seconds: float) -> float:
-    life = results.ledger.life_ns
-    life_s = float(life.mean()) * NS if len(life) else 0.0
+    trace = results.trace.whole or results.trace  # of some steps alone it would be more
+    lives = [rank.end_ns - rank.start_ns for rank in trace.ranks]
+    life_s = sum(lives) / len(lives) * NS if lives else 0.0
     return seconds / life_s if life_s > 0 else 0.0
 
 

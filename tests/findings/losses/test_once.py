@@ -65,7 +65,7 @@ def test_a_rank_that_sleeps_is_told_by_its_sleep_alone() -> None:
     assert sleep.ranks == (1,)
     assert [one.line for one in sleep.where] == [FETCHING[2]]
     assert abs((sleep.gain_s or 0.0) - LATE_S * STEPS) <= 0.05 * LATE_S * STEPS
-    quiet = [one for one in findings.values() if "a finding of its own: sleeping" in one.summary]
+    quiet = [one for one in findings.values() if "a finding of its own: Sleeping" in one.summary]
     assert [(one.status, one.gain) for one in quiet] == [(Status.INFO, None)]
 
 
