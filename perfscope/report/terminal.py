@@ -23,6 +23,7 @@ from perfscope.report.sections.quality import trust_and_doubts
 from perfscope.report.sections.whole_run import (
     efficiency_sentence,
     kept_sentence,
+    ledger_of,
     steps_sentence,
 )
 from perfscope.schema.devices import Devices, NoProfile, SampledGpus
@@ -72,7 +73,7 @@ def print_summary(result: Analysis, console: Console) -> None:
     _print_efficiency(result.metrics, console)
     _print_causes(result, console)
     _print_other_tools(result.other_tools, console)
-    _print_ledger(result.ledger, console)
+    _print_ledger(ledger_of(result), console)
 
 
 def clean(text: object) -> str:

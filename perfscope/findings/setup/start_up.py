@@ -88,8 +88,9 @@ def _begin_ns(rank: Rank) -> int:
 
 
 def _share_of_life(results: Results, seconds: float) -> float:
-    trace = results.trace.whole or results.trace  # of some steps alone it would be more
-    lives = [rank.end_ns - rank.start_ns for rank in trace.ranks]
+    whole, lives = results.trace.whole, results.ledger.life_ns.tolist()
+    if whole is not None:  # the ledger is of some of the steps
+        lives = [rank.end_ns - rank.start_ns for rank in whole.ranks]
     life_s = sum(lives) / len(lives) * NS if lives else 0.0
     return seconds / life_s if life_s > 0 else 0.0
 

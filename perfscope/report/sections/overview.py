@@ -18,6 +18,7 @@ from perfscope.report.sections.findings import (
 from perfscope.report.sections.ledger import account_views
 from perfscope.report.sections.quality import trust
 from perfscope.report.sections.section import Context, Section
+from perfscope.report.sections.whole_run import ledger_of
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Shown
 from perfscope.schema.analysis import Analysis
@@ -46,7 +47,7 @@ ACCOUNTS = (
 
 def _context(result: Analysis) -> Context:
     verdict, command = result.verdict, result.run.command
-    named, of, segments = _named(result), wholes(result), _segments(result.ledger)
+    named, of, segments = _named(result), wholes(result), _segments(ledger_of(result))
     top = [finding_view(*one, of) for one in named]
     return {
         "command": [shlex.quote(part) for part in command[:MOST_ARGUMENTS]],
@@ -65,7 +66,9 @@ def _context(result: Analysis) -> Context:
         ),
         "first": top[0] if top else None,
         "others": top[1:],
-        "total": _total(segments, result.run.recorded_ranks),
+        "total": _total(
+            segments, result.run.recorded_ranks, is_thinned=result.whole_run is not None
+        ),
         "combined": combined(verdict),
         "overlaps": overlap(verdict, result.findings),
         "gains": sum(bool(saving_text(row, of)) for row, _ in named),
@@ -230,12 +233,14 @@ def _segments(ledger: Sequence[LedgerAccount]) -> list[_Segment]:
     return out
 
 
-def _total(segments: Sequence[_Segment], ranks: int) -> str:
+def _total(segments: Sequence[_Segment], ranks: int, *, is_thinned: bool) -> str:
     """What the shares are shares of."""
     whole = f"{seconds(sum(part.seconds for part in segments))} in all"
+    rest = " Steps that were left out count as the kept ones." if is_thinned else ""
     if ranks == 1:
-        return f"{whole}: from the start of the process to its end."
-    return f"{whole}: {ranks:,} ranks added up, each from the start of its process to its end."
+        return f"{whole}: from the start of the process to its end.{rest}"
+    each = "each from the start of its process to its end"
+    return f"{whole}: {ranks:,} ranks added up, {each}.{rest}"
 
 
 def _named(result: Analysis) -> list[tuple[FindingRow, int]]:

@@ -1,12 +1,16 @@
 """The whole run beside its kept steps: what totals hold of all of it, and what is estimated."""
 
+from dataclasses import replace
+
 from perfscope.report.formats import decimal, percent, ratio, seconds
 from perfscope.report.sections.section import Context
 from perfscope.report.table import Column, Kind, Table
+from perfscope.schema.analysis import Analysis
 from perfscope.schema.efficiency import EFFICIENCIES
 from perfscope.schema.enums import Source, WindowUnit
+from perfscope.schema.time import LedgerAccount
 from perfscope.schema.whole_run import WholeAccount, WholeFactor, WholeRun
-from perfscope.units import format_count, format_ratio, format_seconds, format_share
+from perfscope.units import format_count, format_ratio, format_seconds
 
 UNIT_WORDS = {
     WindowUnit.STEPS: "steps",
@@ -61,13 +65,10 @@ def kept_sentence(whole: WholeRun) -> str:
     """How much of the run is there in detail, and what that means for the figures."""
     return (
         f"{format_count(whole.kept)} of {format_count(whole.ended)} {UNIT_WORDS[whole.unit]} are "
-        "analyzed in "
-        f"detail, {format_seconds(whole.analyzed_s)} of {format_seconds(whole.run_s)}: the "
-        "others were left "
-        "out at the bound of space (--max-size), the same ones on all ranks. Unless it says "
-        "otherwise, a "
-        "figure is of the kept ones, put together; its share holds for the whole run but for "
-        "chance."
+        f"analyzed in detail, {format_seconds(whole.analyzed_s)} of "
+        f"{format_seconds(whole.run_s)}: the others were left out at the bound of space "
+        "(--max-size), the same ones on all ranks. Unless it says otherwise, a figure is of the "
+        "kept ones, put together between start-up and end, which are there in full."
     )
 
 
@@ -97,10 +98,16 @@ def efficiency_sentence(whole: WholeRun) -> str:
     return f"Efficiency of the whole run: {', '.join(said)}" if said else ""
 
 
-def residue_sentence(whole: WholeRun) -> str:
-    """What putting the parts together costs in truth."""
-    return (
-        f"Ranks reach the ends of the kept parts at different moments: "
-        f"{format_share(whole.residue_share)} of what "
-        "is analyzed stands between the parts, counted as communication."
-    )
+def ledger_of(result: Analysis) -> list[LedgerAccount]:
+    """The accounts of the run: of a thinned one as they are estimated for all of its steps.
+
+    In its ledger start-up stands whole beside the kept steps, so that its share is too large.
+    """
+    if result.whole_run is None:
+        return list(result.ledger)
+    known = {one.account.value: one for one in result.whole_run.accounts}
+    return [
+        replace(row, seconds=whole.seconds, share=whole.share)
+        for row in result.ledger
+        if (whole := known.get(row.id)) is not None
+    ]

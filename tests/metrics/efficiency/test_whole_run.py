@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from perfscope.matching.waits import split_operations
+from perfscope.report.build import build_html
+from perfscope.report.sections.whole_run import ledger_of
 from perfscope.schema.enums import Account, PhaseKind, Source, WindowUnit
 from perfscope.schema.read import read_analysis
 from perfscope.schema.whole_run import WholeRun
@@ -132,3 +134,26 @@ def test_a_run_that_is_whole_is_left_alone() -> None:
     trace = thinned(made(), [0] * RANKS)
     assert spliced(trace) is trace
     assert trace.kept is None
+
+
+def test_the_share_of_start_up_is_that_of_the_whole_run() -> None:
+    """40 s on two ranks, beside 1,200 steps of 0.2 s of which 37 are kept."""
+    builder = TraceBuilder(2, end_s=300.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(20.0, enter_s=19.5)
+        for step in range(STEPS):
+            begin = 20.0 + 0.2 * step
+            rank.op("MPI_Allreduce", begin + 0.19, begin + 0.2, sent=1000, received=1000)
+            rank.step(step, begin, begin + 0.2)
+        rank.finalize(260.1, exit_s=260.2)
+        rank.end_s = 260.3
+    result = read_analysis(analyze_trace(thinned(builder.build(), [5, 5])).document())
+    start_up = next(row for row in result.findings if row.id == "start_up")
+    assert result.run.recorded_ranks == 2
+    assert "Start-up takes longer" not in result.verdict.sentence
+    assert "Together that is 7.7 % of its life." in start_up.summary
+    accounts = {row.id: row for row in ledger_of(result)}
+    assert accounts["start_up"].share == pytest.approx(40.0 / 520.6, rel=1e-3)
+    assert sum(row.share for row in accounts.values()) == pytest.approx(1.0)
+    page = build_html(result)
+    assert "Steps that were left out count as the kept ones." in page
