@@ -16,6 +16,7 @@ BURSTS, BURST_CALLS, BURST_PAUSE_US = 20, 500, 120_000
 FLOOD_CALLS = 100_000
 SAMPLED_S = 2.0
 REDUCTIONS = 20_000
+RECORDED_BYTES = 1 << 20  # fewer than the calls of any shape take
 SAMPLER_CPU_AT = 280  # ps_header.sampler_cpu_ns
 
 
@@ -107,6 +108,15 @@ def _build_stub(setting: Setting) -> Path:
     return program
 
 
+def _recorded_calls(setting: Setting, command: Command) -> dict[str, float]:
+    variables = _recorded(setting, "calls")
+    columns = _columns(_run(command, variables))
+    [path] = Path(variables["PERFSCOPE_DIR"]).glob("*/*.rec")
+    if path.stat().st_size < RECORDED_BYTES:
+        raise bounded.MeasurementError("the calls that were to be measured were not recorded")
+    return columns
+
+
 def calls(setting: Setting) -> list[Cost]:
     """ns of CPU time that recording adds to a call of an MPI library that does nothing."""
     program = _build_stub(setting)
@@ -115,9 +125,7 @@ def calls(setting: Setting) -> list[Cost]:
     for suffix, shape in kinds.items():
         command: Command = [program, *map(str, shape)]
         bare = [_columns(_run(command, {})) for _ in range(setting.repeats)]
-        with_it = [
-            _columns(_run(command, _recorded(setting, "calls"))) for _ in range(setting.repeats)
-        ]
+        with_it = [_recorded_calls(setting, command) for _ in range(setting.repeats)]
         for name in with_it[0]:
             without = 0.0 if name == "clock_gettime" else statistics.median(b[name] for b in bare)
             values = tuple(w[name] - without for w in with_it)

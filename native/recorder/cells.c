@@ -6,13 +6,23 @@
 
 static ps_lock blocks_lock = ATOMIC_FLAG_INIT;
 
-/* Where MPI is called by one thread at a time, an addition need not be atomic. */
-static void add(uint64_t *sum, uint64_t more)
+/* Where one thread alone adds to a sum, the addition need not be atomic. */
+static void add(uint64_t *sum, uint64_t more, bool is_alone)
 {
-    if (atomic_load_explicit(&ps_recorder.is_shared, memory_order_relaxed))
-        __atomic_fetch_add(sum, more, __ATOMIC_RELAXED);
-    else
+    if (is_alone)
         __atomic_store_n(sum, __atomic_load_n(sum, __ATOMIC_RELAXED) + more, __ATOMIC_RELAXED);
+    else
+        __atomic_fetch_add(sum, more, __ATOMIC_RELAXED);
+}
+
+static void add_all(ps_total *sums, const ps_total *more, bool is_alone)
+{
+    add(&sums->count, more->count, is_alone);
+    add(&sums->ns, more->ns, is_alone);
+    if (more->sent)
+        add(&sums->sent, more->sent, is_alone);
+    if (more->received)
+        add(&sums->received, more->received, is_alone);
 }
 
 static ps_cell *find(uint64_t key)
@@ -45,24 +55,17 @@ static uint8_t current_phase(void)
 void ps_totals_add(uint16_t op, uint32_t comm, const ps_total *more)
 {
     PS_STORES;
-    ps_total *total = &ps_recorder.header->totals[op];
-    ps_cell *cell = find(ps_cell_key(comm, op, current_phase(), thread_flags()));
-    add(&total->count, more->count);
-    add(&total->ns, more->ns);
-    if (more->sent)
-        add(&total->sent, more->sent);
-    if (more->received)
-        add(&total->received, more->received);
+    ps_header *header = ps_recorder.header;
+    uint8_t flags = thread_flags();
+    ps_cell *cell = find(ps_cell_key(comm, op, current_phase(), flags));
     if (!cell) {
-        add(&ps_recorder.header->thinning.lost_calls, more->count);
+        add_all(&header->totals[op], more, false);
+        add(&header->thinning.lost_calls, more->count, false);
         return;
     }
-    add(&cell->count, more->count);
-    add(&cell->ns, more->ns);
-    if (more->sent)
-        add(&cell->sent, more->sent);
-    if (more->received)
-        add(&cell->received, more->received);
+    /* Of several threads that call MPI at once, one is the main thread, and has cells of its own. */
+    bool is_shared = atomic_load_explicit(&ps_recorder.is_shared, memory_order_relaxed);
+    add_all(&cell->total, more, !is_shared || flags & PS_CELL_MAIN);
 }
 
 void ps_totals_phase(uint16_t phase, uint32_t name, uint64_t ns)
@@ -70,8 +73,8 @@ void ps_totals_phase(uint16_t phase, uint32_t name, uint64_t ns)
     ps_cell *cell = find(ps_cell_key(name, phase, current_phase(), thread_flags() | PS_CELL_PHASE));
     if (!cell)
         return;
-    __atomic_fetch_add(&cell->count, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&cell->ns, ns, __ATOMIC_RELAXED);
+    const ps_total one = {.count = 1, .ns = ns};
+    add_all(&cell->total, &one, false);
 }
 
 static void join(ps_block *into, const ps_block *next)
@@ -140,4 +143,9 @@ void ps_phase_leave(uint64_t token)
             ps_self.phases -= back;
             return;
         }
+}
+
+void ps_totals_forget(void)
+{
+    atomic_flag_clear(&blocks_lock);
 }

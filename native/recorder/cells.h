@@ -14,5 +14,7 @@ void ps_totals_step(const ps_record *step);
 /* A phase that the calling thread opens, and closes: by its token. */
 void ps_phase_enter(uint64_t token, uint16_t phase);
 void ps_phase_leave(uint64_t token);
+/* In a forked child that begins a file of its own. */
+void ps_totals_forget(void);
 
 #endif

@@ -110,8 +110,8 @@ typedef struct {
     int32_t tag;       /* operation: tag; phase, step, metric: epoch, -1 none */
     uint64_t sent;     /* operation: bytes this rank contributes; step: samples processed by this rank, 0 unknown */
     uint64_t received; /* operation: bytes this rank obtains; step: global batch size if known, else 0 */
-    uint64_t request;  /* step: when its window began, 0 none; nonblocking and completion: request id (never reused, from 1); wait on several: how many
-                          requests; coalesced test or probe: how many calls; combined send and receive: tag of the
+    uint64_t request;  /* step: when its window began, 0 none; nonblocking and completion: request id (never reused,
+                          from 1); wait on several: how many requests; coalesced test or probe: how many calls; combined send and receive: tag of the
                           message received plus 1, 0 unknown; else 0 */
 } ps_record;
 _Static_assert(sizeof(ps_record) == PS_RECORD_BYTES, "a record is 64 bytes");
@@ -134,7 +134,7 @@ _Static_assert(sizeof(ps_thread) == 48, "a thread entry is 48 bytes");
 /* Totals of one operation on one communicator in one phase, or of one phase. */
 typedef struct {
     uint64_t key; /* ps_cell_key, 0 free, atomic */
-    uint64_t count, ns, sent, received;
+    ps_total total;
 } ps_cell;
 _Static_assert(sizeof(ps_cell) == 40, "a cell is 40 bytes");
 
@@ -166,7 +166,7 @@ typedef struct {
     uint32_t block_steps;  /* that a full block holds */
     uint32_t blocks;       /* in use */
     uint32_t merging;      /* blocks are being put together just now: they tell nothing */
-    uint32_t reserved;
+    uint32_t is_total_in_cells; /* `totals` of the header hold only calls that are counted in no cell */
 } ps_thinning;
 
 enum ps_flag {
@@ -210,7 +210,7 @@ typedef struct {
     int64_t cgroup_cpu_quota_us; /* per 1 s of time, -1 none: 1500000 is one and a half CPUs */
     int64_t cgroup_memory_limit; /* bytes, -1 none */
     uint64_t sampler_cpu_ns;     /* CPU the recorder's own threads have used */
-    ps_total totals[PS_MAX_OPERATIONS]; /* by operation code, of all threads: never dropped */
+    ps_total totals[PS_MAX_OPERATIONS]; /* by operation code, of all threads: never dropped; see is_total_in_cells */
     ps_thread threads[PS_MAX_THREADS];
     /* Zero in recordings from before windows were thinned. */
     ps_thinning thinning;

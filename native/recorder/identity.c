@@ -60,6 +60,7 @@ void ps_fill_identity(ps_header *header)
     header->rank = -1;
     header->size = -1;
     header->main_tid = header->pid;
+    header->thinning.is_total_in_cells = 1;
     read_both_clocks(header);
     header->alive_ns = header->mono0_ns;
 }

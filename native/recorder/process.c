@@ -11,6 +11,7 @@
 
 #include "affinity.h"
 #include "buffer.h"
+#include "cells.h"
 #include "children.h"
 #include "definitions.h"
 #include "drain.h"
@@ -203,6 +204,7 @@ bool ps_process_open_forked(void)
     ps_buffer_forget();
     ps_reuse_forget();
     ps_thinning_forget();
+    ps_totals_forget();
     ps_definitions_forget();
     ps_drain_forget();
     ps_intern_forget();

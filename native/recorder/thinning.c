@@ -132,6 +132,8 @@ static bool take_out(ps_record *record, uint16_t kind)
     bool is_done = __atomic_compare_exchange_n(&record->kind, &kind, PS_KIND_THINNED, false, __ATOMIC_SEQ_CST,
                                                __ATOMIC_SEQ_CST);
     ps_recorder.header->thinning.records += is_done;
+    if (is_done)
+        ps_drain_changed((uint64_t)(record - ps_recorder.slots));
     return is_done;
 }
 
@@ -212,11 +214,13 @@ static bool is_kept(sweep *all, const ps_record *record, uint16_t kind)
 {
     uint64_t t1_ns = __atomic_load_n(&record->t1_ns, __ATOMIC_ACQUIRE);
     bool is_interval = kind == PS_KIND_OPERATION || kind == PS_KIND_PHASE;
+    bool is_of_window = kind == PS_KIND_STEP || kind == PS_KIND_WINDOW;
     if (record->t0_ns >= all->end_ns || (is_interval && (t1_ns == 0 || t1_ns >= all->end_ns)))
         return true;
+    if (is_of_window && t1_ns > all->end_ns)
+        return true; /* it is about to end its window, which is not known yet */
     if (kind == PS_KIND_OPERATION && t1_ns > all->joining_ns && is_joined(record))
         return true;
-    bool is_of_window = kind == PS_KIND_STEP || kind == PS_KIND_WINDOW;
     uint64_t at_ns = is_of_window ? t1_ns - 1 : record->t0_ns;
     all->place = window_after(at_ns, all->windows, all->place);
     if (all->place < all->windows) {
@@ -236,10 +240,8 @@ static uint64_t sweep_slots(sweep *all)
         uint16_t kind = __atomic_load_n(&record->kind, __ATOMIC_ACQUIRE);
         if (kind == PS_KIND_THINNED)
             free_slots++;
-        else if (kind != PS_KIND_NONE && !is_kept(all, record, kind) && take_out(record, kind)) {
-            ps_drain_changed(slot);
-            free_slots++;
-        }
+        else if (kind != PS_KIND_NONE && !is_kept(all, record, kind))
+            free_slots += take_out(record, kind);
     }
     return free_slots;
 }

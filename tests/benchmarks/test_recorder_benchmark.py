@@ -7,8 +7,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from benchmarks.recorder import bounded, jobs
+from benchmarks.recorder import bounded, jobs, measures
 from benchmarks.recorder.tables import jobs_table
+from perfscope.record.places import recorder_library
 
 
 def test_a_command_without_end_is_killed_with_what_it_started(tmp_path: Path) -> None:
@@ -48,3 +49,13 @@ def test_a_job_without_its_environment_says_so(monkeypatch: pytest.MonkeyPatch) 
     [job] = jobs.compare(budget_s=0.0, only="DDP")
     assert job.reason == "no environment torch"
     assert "not measured: no environment torch" in jobs_table([job])
+
+
+def test_the_calls_that_are_measured_are_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = recorder_library()
+    assert library is not None
+    monkeypatch.setattr(measures, "BURSTS", 5)
+    costs = measures.calls(measures.Setting(tmp_path, 1, Path(sys.prefix), library))
+    assert {"MPI_Barrier", "MPI_Test, flood"} <= {cost.name for cost in costs}

@@ -117,10 +117,7 @@ THREAD_DTYPE = np.dtype(
 CELL_DTYPE = np.dtype(
     [
         ("key", "<u8"),
-        ("count", "<u8"),
-        ("ns", "<u8"),
-        ("sent", "<u8"),
-        ("received", "<u8"),
+        ("total", TOTAL_DTYPE),
     ]
 )
 BLOCK_DTYPE = np.dtype(
@@ -150,7 +147,7 @@ THINNING_DTYPE = np.dtype(
         ("block_steps", "<u4"),
         ("blocks", "<u4"),
         ("merging", "<u4"),
-        ("reserved", "<u4"),
+        ("is_total_in_cells", "<u4"),
     ]
 )
 HEADER_DTYPE = np.dtype(

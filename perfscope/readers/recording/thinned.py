@@ -85,7 +85,7 @@ def call_totals_of(process: ProcessFile, numbering: Numbering) -> Table:
     communicators, _ = translated(ids, numbering.communicators)
     rows["comm"] = np.where(rows["is_phase"], names, communicators)
     for name in ("count", "ns", "sent", "received"):
-        rows[name] = np.minimum(cells[name], np.uint64(MAX_AMOUNT))
+        rows[name] = np.minimum(cells["total"][name], np.uint64(MAX_AMOUNT))
     is_call = ~rows["is_phase"] & (rows["op"] < len(KNOWN))
     known = rows["is_phase"] | (is_call & KNOWN[np.where(is_call, rows["op"], 0)])
     return rows[known]

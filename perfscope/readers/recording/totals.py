@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from perfscope.engine import engine
 from perfscope.readers.common.amounts import MAX_AMOUNT
-from perfscope.readers.recording.layout import MAX_OPERATIONS, HeaderFlag
+from perfscope.readers.recording.layout import MAX_OPERATIONS, CellFlag, HeaderFlag
 from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Table
@@ -37,10 +38,10 @@ def totals_of(process: ProcessFile, rank: Rank) -> dict[int, Total]:
     known = _recorded((rank.operations, rank.background))
     totals: dict[int, Total] = {}
     replaced = []
-    told = process.header["totals"]
-    for code in sorted({*np.flatnonzero(told != np.zeros(1, told.dtype)).tolist(), *known}):
-        count, ns, sent, received = told[code].item()
-        total, seen = (count, ns, sent, received), known.get(code)
+    told = _told(process.header)
+    for code in sorted({*told, *known}):
+        count, ns, sent, received = total = told.get(code, (0, 0, 0, 0))
+        seen = known.get(code)
         life_ns = max(1, rank.end_ns - rank.start_ns)
         possible = KNOWN[code] and ns <= life_ns * min(MAX_THREADS_PER_RANK, max(count, 1))
         possible = possible and max(count, sent, received) < MAX_AMOUNT
@@ -59,6 +60,25 @@ def totals_of(process: ProcessFile, rank: Rank) -> dict[int, Total]:
             f"{process.path.name} cannot be true; they were taken from its records."
         )
     return totals
+
+
+def _told(header: npt.NDArray[np.void]) -> dict[int, Total]:
+    """Totals as they stand; calls that are counted in a cell may be in no other total."""
+    plain, cells = header["totals"], header["cells"]
+    codes = np.flatnonzero(plain != np.zeros(1, plain.dtype))
+    told: dict[int, Total] = dict(zip(codes.tolist(), plain[codes].tolist(), strict=True))
+    if not header["thinning"]["is_total_in_cells"]:
+        return told
+    keys = cells["key"]
+    codes = ((keys >> np.uint64(16)) & np.uint64(0xFFFF)).astype(np.int64)
+    is_call = (keys & np.uint64(CellFlag.USED | CellFlag.PHASE)) == np.uint64(CellFlag.USED)
+    is_call &= codes < MAX_OPERATIONS
+    for code, (count, ns, sent, received) in zip(
+        codes[is_call].tolist(), cells["total"][is_call].tolist(), strict=True
+    ):
+        before = told.get(code, (0, 0, 0, 0))
+        told[code] = (before[0] + count, before[1] + ns, before[2] + sent, before[3] + received)
+    return told
 
 
 def _agrees(process: ProcessFile, code: int, total: Total, seen: _Recorded) -> bool:

@@ -10,7 +10,10 @@ DEFINITION = struct.Struct("<HHII")
 COMMUNICATOR = struct.Struct("<QIIII")
 TOTAL = struct.Struct("<QQQQ")
 THREAD = struct.Struct("<II16sQQII")
+CELL = struct.Struct("<5Q")
 HEADER = struct.Struct("<8s4I5Q40s64s2i2IiI8Q2I2qQ")
+CELLS_AT = HEADER.size + 256 * (TOTAL.size + THREAD.size) + 96
+CALL_CELLS = (1, 3)  # used, used by the main thread
 NONE = 0xFFFFFFFF
 OPERATION, COMPLETION, PHASE, STEP, SAMPLE, STACK, METRIC = range(1, 8)
 PEER_NONE, PEER_UNKNOWN, PEER_PROC_NULL = -1, -2, -3
@@ -172,11 +175,13 @@ def decode(path: Path) -> Recording:
     data = path.read_bytes()
     assert data[:8] == b"PERFSCP1"
     header = _read_header(data)
-    totals = {}
-    for code, name in OPERATION_NAMES.items():
-        total = Total(*TOTAL.unpack_from(data, HEADER.size + code * TOTAL.size))
-        if total.count:
-            totals[name] = total
+    sums = [list(TOTAL.unpack_from(data, HEADER.size + i * TOTAL.size)) for i in range(256)]
+    for key, *more in CELL.iter_unpack(data[CELLS_AT : CELLS_AT + 512 * CELL.size]):
+        if key & 0xFF in CALL_CELLS:
+            sums[key >> 16 & 0xFFFF] = [
+                a + b for a, b in zip(sums[key >> 16 & 0xFFFF], more, strict=True)
+            ]
+    totals = {name: Total(*sums[code]) for code, name in OPERATION_NAMES.items() if sums[code][0]}
     first_thread = HEADER.size + 256 * TOTAL.size
     threads = []
     for i in range(256):
