@@ -24,7 +24,8 @@ FOLDED_TITLES = {
 }
 """What is said of the findings that the page folds, by their status."""
 
-UNMADE = {Status.NOT_MEASURED, Status.NOT_APPLICABLE, Status.ERROR}
+UNMADE = {Status.NOT_MEASURED, Status.ERROR}
+"""As the verdict counts them: what does not apply to a run was not to be made."""
 
 MOST_PLACES = 8
 ANCHOR = re.compile("[a-z][a-z0-9_]*")
