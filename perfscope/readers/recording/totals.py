@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from perfscope.engine import engine
 from perfscope.readers.common.amounts import MAX_AMOUNT
@@ -62,7 +61,7 @@ def totals_of(process: ProcessFile, rank: Rank) -> dict[int, Total]:
     return totals
 
 
-def _told(header: npt.NDArray[np.void]) -> dict[int, Total]:
+def _told(header: np.void) -> dict[int, Total]:
     """Totals as they stand; calls that are counted in a cell may be in no other total."""
     plain, cells = header["totals"], header["cells"]
     codes = np.flatnonzero(plain != np.zeros(1, plain.dtype))

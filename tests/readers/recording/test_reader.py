@@ -8,16 +8,7 @@ import pytest
 
 from perfscope.errors import UnreadableInputError
 from perfscope.readers import open_recording, open_trace
-from perfscope.readers.recording.layout import (
-    CELL_DTYPE,
-    MAX_CELLS,
-    NO_ID,
-    THINNING_DTYPE,
-    CellFlag,
-    HeaderFlag,
-    RecordKind,
-    SampleKind,
-)
+from perfscope.readers.recording.layout import NO_ID, HeaderFlag, RecordKind, SampleKind
 from perfscope.schema.enums import EndKind, PhaseKind
 from perfscope.trace.model import RowFlag, Trace
 from tests.support.trace_invariants import check_trace
@@ -396,23 +387,3 @@ def test_environment_of_the_run(tmp_path: Path) -> None:
     assert trace.environment["versions"] == {"numpy": "2.0"}
     assert trace.environment["topology"] == {"node0": {"sockets": 1}}
     assert trace.environment["hosts"] == ["node0"]
-
-
-@pytest.mark.parametrize(("is_in_cells", "expected"), [(0, 1), (1, 3)])
-def test_totals_are_those_of_header_and_cells(
-    tmp_path: Path, is_in_cells: int, expected: int
-) -> None:
-    """Where the recorder says so, a call is counted in one of them; a phase is no call."""
-    process = one_rank(tmp_path)
-    process.op("MPI_Allreduce", 1.0, 2.0, sent=80)
-    (code,) = process.totals
-    cells = np.zeros(MAX_CELLS, CELL_DTYPE)
-    key = 1 << 32 | code << 16 | CellFlag.USED
-    cells[7] = (key, (2, 2 * SECOND, 160, 0))
-    cells[8] = (key | CellFlag.PHASE, (9, 9 * SECOND, 0, 0))
-    cells[9] = (key | 0xFFFF << 16, (9, 9 * SECOND, 0, 0))
-    told = np.zeros((), THINNING_DTYPE)
-    told["is_total_in_cells"] = is_in_cells
-    process.header |= {"cells": cells, "thinning": told}
-    process.write(tmp_path)
-    assert read(tmp_path).ranks[0].totals == {code: (expected, expected * SECOND, 80 * expected, 0)}
