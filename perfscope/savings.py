@@ -35,16 +35,19 @@ class Wholes:
     def saving(
         self, seconds: float, *, is_bound: bool = False, interval: Sequence[float] | None = None
     ) -> str:
-        """`up to 2.57 s (27.5 % of the 9.36 s run, ...), 95 % interval 2.50 s to 2.63 s`.
+        """`2.57 s (27.5 % of the 9.36 s run, ...), 95 % interval 2.50 s to 2.63 s`; `up to 2.57 s`.
 
         Args:
             seconds: that are saved.
             is_bound: whether they are an upper bound.
-            interval: of 95 %, where there is one.
+            interval: of 95 %, where there is one; that of a bound is not told: its upper end lies
+                above what was just called the most.
         """
         shares = self.shares(seconds)
         text = f"{'up to ' if is_bound else ''}{format_seconds(seconds)}"
-        return f"{text}{f' ({shares})' if shares else ''}{interval_text(interval)}"
+        return (
+            f"{text}{f' ({shares})' if shares else ''}{'' if is_bound else interval_text(interval)}"
+        )
 
 
 def interval_text(interval: Sequence[float] | None) -> str:

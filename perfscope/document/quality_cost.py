@@ -38,7 +38,11 @@ def overhead(trace: Trace) -> QualityRow:
         f"{counted(_events(rank), 'other record')} at {format_seconds(EVENT_COST_NS * NS)}, and "
         f"{format_seconds(rank.sampler_cpu_ns * NS)} of CPU time of the recorder's samplers."
     )
-    title = "Recording overhead is low" if status is Status.PASS else "Recording slowed the run"
+    title = (
+        "Recording overhead is low"
+        if status is Status.PASS
+        else f"Recording slowed the run by about {format_share(share)}"
+    )
     return QualityRow("overhead", status, title, detail)
 
 

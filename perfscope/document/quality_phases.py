@@ -9,8 +9,8 @@ from perfscope.trace.model import Format
 from perfscope.units import format_count, format_share
 
 TO_NAME_PHASES = (
-    "Without phases, training cannot be told from the rest: name them with "
-    '`with perfscope.phase("train"):`, or tell which functions are which '
+    "Without phases, the main loop cannot be told from set-up and evaluation: name them with "
+    '`with perfscope.phase("train"):`, or say which functions belong to them '
     "(perfscope analyze --phase train='*train*')."
 )
 
@@ -27,7 +27,9 @@ def _unlabeled_time(results: Results) -> QualityRow:
         f"the target is at most {format_share(UNLABELED_TARGET)}."
     )
     if share <= UNLABELED_TARGET and mostly(results) is Account.COMPUTATION:
-        title = "Time is attributed to functions, but most of it to no phase"
+        title = "Most time is in no phase"
+        told = format_share(results.ledger.share(Account.COMPUTATION))
+        detail = f"{told} of the ranks' lifetimes is in known functions, but in no phase."
         own = results.trace.format is Format.PERFSCOPE
         status = Status.WARN if own else Status.INFO  # what others recorded cannot be told now
         return QualityRow("unlabeled_time", status, title, f"{detail} {TO_NAME_PHASES}")

@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.document import tensors
 from perfscope.document.damage import spoils_comparison
-from perfscope.document.headline import beside, headline, unwatched
+from perfscope.document.headline import Headline, beside, headline, unwatched
 from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.certainty import is_firm
 from perfscope.findings.core.finding import Finding, Gain
@@ -216,8 +216,7 @@ def _healthy(
     subject = f"{ranks} {'rank' if ranks == 1 else 'ranks'}{number}"
     lost = _lost(losses)
     if _is_inefficient(results):
-        why = lost or leading.lost_to
-        return f"The efficiency is low: {subject}{why and f'; {why}'}.{rest}"
+        return _inefficient(leading, subject, lost) + rest
     if lost:
         return f"No change was found that saves {of_window(WARN_SHARE)}: {subject}; {lost}.{rest}"
     share = losses.lost_share if losses else None
@@ -239,8 +238,19 @@ def _lost(losses: LossAccount | None) -> str:
     pattern = f", {first.pattern.label}" if is_told and first.pattern else ""
     where = f" in {place(first.frame)}" if first.frame else ""
     return (
-        f"{format_share(share)} of the ranks' time is lost, the largest part to "
-        f"{label(first)}{where}, {format_share(first.ns / losses.window_ns)}{pattern}"
+        f"{format_share(share)} of the ranks' time is lost, the largest part "
+        f"({format_share(first.ns / losses.window_ns)}) to “{label(first)}”{where}{pattern}"
+    )
+
+
+def _inefficient(leading: Headline, subject: str, lost: str) -> str:
+    """That much is lost; the parallel efficiency counts less than all of it, which is said."""
+    if not lost or leading.value is None or leading.id != "parallel_efficiency":
+        why = lost or leading.lost_to
+        return f"Efficiency is low: {subject}{why and f'; {why}'}."
+    return (
+        f"Efficiency is low: {lost}. Parallel efficiency, {format_ratio(leading.value)}, counts "
+        "only what ranks lose to each other."
     )
 
 

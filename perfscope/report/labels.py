@@ -96,11 +96,12 @@ def weighed(status: object, share: float | None) -> StatusWord:
         share: of the run that it costs, None where that is not known.
     """
     word = status_word(status)
-    if word.style != "fail" or share is None or MINOR_BELOW <= share < MAJOR_FROM:
+    if word.style not in {"fail", "warn"} or share is None:
         return word
-    if share >= MAJOR_FROM:
-        return StatusWord(word.sign, "Major problem", "fail major")
-    return StatusWord(word.sign, "Minor problem", "fail minor")
+    size = "major" if share >= MAJOR_FROM else "minor" if share < MINOR_BELOW else ""
+    if word.style == "fail":
+        return StatusWord(word.sign, f"{size} problem".strip().capitalize(), f"fail {size}".strip())
+    return StatusWord(word.sign, " ".join(f"Possible {size} problem".split()), word.style)
 
 
 def band(value: float | None) -> StatusWord:

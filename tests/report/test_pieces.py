@@ -329,7 +329,7 @@ def test_a_number_keeps_its_unit() -> None:
         ("fail", 0.05, "Problem"),
         ("fail", 0.018, "Minor problem"),
         ("fail", None, "Problem"),
-        ("warn", 0.76, "Warning"),
+        ("warn", 0.76, "Possible major problem"),
     ],
 )
 def test_a_problem_weighs_what_it_costs(status: str, share: float | None, word: str) -> None:

@@ -26,7 +26,7 @@ OF_ACTIVITY: dict[Activity, tuple[str, str]] = {
     ),
     Activity.LOCK: (
         "Waiting for a thread, a lock or a queue",
-        "Look at who holds the lock or fills the queue: that thread sets the pace.",
+        "Find which thread or rank holds what is waited for there, and shorten that.",
     ),
     Activity.SLEEP: (
         "Sleeping",

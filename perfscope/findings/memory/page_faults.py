@@ -3,7 +3,7 @@
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import as_bound, predicted_gain
-from perfscope.findings.core.wording import place
+from perfscope.findings.core.wording import place, ranks
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.host.page_faults import FaultTime
 from perfscope.metrics.results import Results
@@ -38,11 +38,13 @@ def judge(run: Facts) -> Outcome:
             f"Of the CPU time of rank {worst.rank} {format_share(_in_kernel(worst))} was in the "
             "kernel; page faults account for little of it on any rank."
         )
+    touched = tuple(one.rank for one in found if _share(one) >= 0.5 * _share(worst))
     return Finding(
         status=Status.FAIL,
         title=(
-            f"Page faults take {format_share(_share(worst))} of the work of rank {worst.rank}, for "
-            f"memory that is freed and allocated again and again{_mostly(worst)}"
+            f"Page faults take {'up to ' if len(touched) > 1 else ''}"
+            f"{format_share(_share(worst))} of the work of {ranks(touched)}, for "
+            f"memory that is repeatedly freed and allocated again{_mostly(worst)}"
         ),
         summary=(
             f"Rank {worst.rank} touched {worst.faults:,} new pages. Of its "
@@ -53,11 +55,11 @@ def judge(run: Facts) -> Outcome:
         ),
         gain=gain,
         confidence=Confidence.MEDIUM,
-        ranks=tuple(one.rank for one in found if _share(one) >= 0.5 * _share(worst)),
+        ranks=touched,
         where=tuple(dict.fromkeys(one.place for one in by_share if one.place is not None)),
         evidence=tuple(_evidence(one) for one in by_share[:8]),
         actions=(
-            f"Have the C library keep freed memory, with no change to the program: {SETTINGS}.",
+            f"Have the C library keep freed memory: set {SETTINGS} before the ranks start.",
             (
                 "Or allocate large arrays once and reuse them: out= of numpy's functions, "
                 "in-place operations, buffers that live as long as the training."

@@ -129,7 +129,7 @@ def _evidence(results: Results, facts: NetworkFacts, *, is_fault: bool) -> tuple
 
 def _actions(results: Results, facts: NetworkFacts) -> tuple[str, ...]:
     half = facts.back(HALVED, TWICE)
-    actions = [f"Send half as many bytes, as gradients in 16 bits do{half}."]
+    actions = [f"Send half as many bytes, for example numbers of 16 bits{half}."]
     if empty := without_data(results):
         actions = [f"Call {empty[0]} only where ranks must meet: it moves no data."]
     if facts.gain_s(HIDDEN):
