@@ -231,8 +231,8 @@ def test_a_low_efficiency_without_a_finding_is_not_called_healthy() -> None:
     found = verdict(analyze_trace(builder.build()))
     assert found["status"] == "warn"
     assert found["sentence"].startswith(
-        "The efficiency is low: 2 ranks, parallel efficiency 0.211; 78.9 % of the ranks' "
-        "time is lost, the largest part to Unexplained waiting, 78.9 %."
+        "Efficiency is low: 78.9 % of the ranks' time is lost, the largest part (78.9 %) to "
+        "“Unexplained waiting”. Parallel efficiency, 0.211, counts only what ranks lose to each "
     )
 
 

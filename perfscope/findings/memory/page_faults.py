@@ -41,11 +41,7 @@ def judge(run: Facts) -> Outcome:
     touched = tuple(one.rank for one in found if _share(one) >= 0.5 * _share(worst))
     return Finding(
         status=Status.FAIL,
-        title=(
-            f"Page faults take {'up to ' if len(touched) > 1 else ''}"
-            f"{format_share(_share(worst))} of the work of {ranks(touched)}, for "
-            f"memory that is repeatedly freed and allocated again{_mostly(worst)}"
-        ),
+        title=_title(worst, touched),
         summary=(
             f"Rank {worst.rank} touched {worst.faults:,} new pages. Of its "
             f"{format_seconds(worst.work_s)} outside communication, the kernel took "
@@ -65,6 +61,14 @@ def judge(run: Facts) -> Outcome:
                 "in-place operations, buffers that live as long as the training."
             ),
         ),
+    )
+
+
+def _title(worst: FaultTime, touched: tuple[int, ...]) -> str:
+    most = "up to " if len(touched) > 1 else ""
+    return (
+        f"Page faults take {most}{format_share(_share(worst))} of the work of {ranks(touched)}, "
+        f"for memory that is repeatedly freed and allocated again{_mostly(worst)}"
     )
 
 

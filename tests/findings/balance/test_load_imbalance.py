@@ -26,7 +26,9 @@ def test_two_ranks_share_their_work() -> None:
     finding = judged(plan)
     assert finding.status is Status.FAIL
     assert finding.ranks == (1,)
-    assert finding.title.startswith("Rank 1 works longer than rank 0 in backward, ")
+    assert finding.title.startswith(
+        "Rank 1 works longer than rank 0 in main() (train.py:300), backward phase"
+    )
     spread = analyze(Plan(ranks=2, backward_s=0.185)).results.focus.length_ns
     truth_s = (analyze(plan).results.focus.length_ns - spread) * 1e-9
     assert finding.gain_s == pytest.approx(truth_s, rel=0.05)

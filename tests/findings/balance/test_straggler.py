@@ -82,7 +82,9 @@ def test_late_in_one_phase_with_as_many_samples() -> None:
     finding = fired(Plan(ranks=2, slow_rank=1, slow_backward_s=0.05, samples=(32, 32)))
     assert (finding.id, finding.status, finding.ranks) == ("straggler", Status.FAIL, (1,))
     assert finding.gain_s == pytest.approx(10.0, rel=0.05)
-    assert finding.title.startswith("Rank 1 is slower than rank 0 in backward")
+    assert finding.title.startswith(
+        "Rank 1 is slower than rank 0 in main() (train.py:300), backward"
+    )
     assert "the same number of samples" in finding.summary
     arrivals = finding.evidence[0]
     assert arrivals.label == "Last to come where ranks waited"
