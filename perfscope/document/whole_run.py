@@ -6,7 +6,7 @@ from perfscope.findings.facts.network_facts import IDEAL
 from perfscope.metrics.results import Results
 from perfscope.replay.model import RefusedEditError
 from perfscope.replay.replay import Replay
-from perfscope.schema.enums import Source
+from perfscope.schema.enums import FigureSource
 from perfscope.schema.whole_run import WholeFactor, WholeRun
 
 
@@ -38,7 +38,11 @@ def _replayed(found: WholeRun, replay: Replay) -> tuple[WholeFactor, ...]:
         return ()
     return (
         WholeFactor(
-            "serialization_efficiency", spread / value, spread / high, spread / low, Source.KEPT
+            "serialization_efficiency",
+            spread / value,
+            spread / high,
+            spread / low,
+            FigureSource.KEPT,
         ),
-        WholeFactor("transfer_efficiency", value, low, high, Source.KEPT),
+        WholeFactor("transfer_efficiency", value, low, high, FigureSource.KEPT),
     )

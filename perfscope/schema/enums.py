@@ -63,7 +63,7 @@ class Basis(Enum):
     UPPER_BOUND = "upper_bound"  # it cannot be replayed, or no real change reaches it
 
 
-class Source(Enum):
+class FigureSource(Enum):
     """What a figure of a whole run rests on, where only parts of the run were kept in detail."""
 
     TOTALS = "totals"  # sums that hold all of the run

@@ -1,6 +1,6 @@
 """The whole run, where only some of its steps were kept in detail."""
 
-from perfscope.schema.enums import Account, Source, WindowUnit
+from perfscope.schema.enums import Account, FigureSource, WindowUnit
 from perfscope.structures import dataclass
 
 
@@ -20,7 +20,7 @@ class WholeFactor:
     value: float
     low: float
     high: float
-    source: Source
+    source: FigureSource
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.attribution.preparation import Prepared
-from perfscope.schema.enums import PhaseKind, Source, WindowUnit
+from perfscope.schema.enums import FigureSource, PhaseKind, WindowUnit
 from perfscope.schema.whole_run import StepSums, WholeAccount, WholeFactor, WholeRun
 from perfscope.trace.model import Rank, Trace
 from perfscope.trace.operations import OperationClass, codes_mask
@@ -67,7 +67,7 @@ def _factors(whole: Prepared) -> tuple[WholeFactor, ...]:
         "load_balance": balance,
         "communication_efficiency": spread,
     }
-    return tuple(WholeFactor(name, v, v, v, Source.TOTALS) for name, v in found.items())
+    return tuple(WholeFactor(name, v, v, v, FigureSource.TOTALS) for name, v in found.items())
 
 
 def _communication_ns(rank: Rank) -> int:

@@ -7,7 +7,7 @@ from perfscope.report.sections.section import Context
 from perfscope.report.table import Column, Kind, Table
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.efficiency import EFFICIENCIES
-from perfscope.schema.enums import Source, WindowUnit
+from perfscope.schema.enums import FigureSource, WindowUnit
 from perfscope.schema.time import LedgerAccount
 from perfscope.schema.whole_run import WholeAccount, WholeFactor, WholeRun
 from perfscope.units import format_count, format_ratio, format_seconds
@@ -18,8 +18,8 @@ UNIT_WORDS = {
     WindowUnit.SECONDS: "seconds",
 }
 SOURCE_WORDS = {
-    Source.TOTALS: "totals, which hold every call",
-    Source.KEPT: "the kept parts, with chance",
+    FigureSource.TOTALS: "totals, which hold every call",
+    FigureSource.KEPT: "the kept parts, with chance",
 }
 
 
@@ -28,7 +28,7 @@ def _between(low: str, high: str, *, is_exact: bool) -> str:
 
 
 def _of_factor(row: WholeFactor) -> str:
-    return _between(ratio(row.low), ratio(row.high), is_exact=row.source is Source.TOTALS)
+    return _between(ratio(row.low), ratio(row.high), is_exact=row.source is FigureSource.TOTALS)
 
 
 def _of_account(row: WholeAccount) -> str:
@@ -91,7 +91,7 @@ def efficiency_sentence(whole: WholeRun) -> str:
         label = EFFICIENCIES[row.id].label.lower().removesuffix(" efficiency")
         chance = (
             "totals"
-            if row.source is Source.TOTALS
+            if row.source is FigureSource.TOTALS
             else f"kept steps, {format_ratio(row.low)} to {format_ratio(row.high)}"
         )
         said.append(f"{label} {format_ratio(row.value)} ({chance})")

@@ -6,7 +6,7 @@ import pytest
 from perfscope.matching.waits import split_operations
 from perfscope.report.build import build_html
 from perfscope.report.sections.whole_run import ledger_of
-from perfscope.schema.enums import Account, PhaseKind, Source, WindowUnit
+from perfscope.schema.enums import Account, FigureSource, PhaseKind, WindowUnit
 from perfscope.schema.read import read_analysis
 from perfscope.schema.whole_run import WholeRun
 from perfscope.trace.model import Trace
@@ -82,7 +82,7 @@ def test_a_thinned_run_says_of_the_whole_what_all_of_it_says(levels: list[int]) 
     assert kept == STEPS // 2 ** max(levels)
     for factor in whole.efficiencies:
         measured = getattr(full.metrics, factor.id).value
-        if factor.source is Source.TOTALS:
+        if factor.source is FigureSource.TOTALS:
             assert factor.value == pytest.approx(measured, rel=1e-9)
             assert factor.low == factor.high == factor.value
         else:

@@ -76,8 +76,8 @@ def test_an_earlier_process_with_the_same_pid_is_another(tmp_path: Path) -> None
     ends = "100 4000 9 1006000000000\n100 0 9 1001000000000\nnonsense\n99 5000 9 1006000000000\n"
     rank = rank_of(tmp_path, MPI, ends=ends)
     assert rank.ending.kind is EndKind.UNKNOWN
-    rank = rank_of(tmp_path, MPI, ends=ends + "100 0 15 1005500000000\n")
-    assert rank.ending == Ending(EndKind.KILLED, 15, "seen by its launcher")
+    rank = rank_of(tmp_path, MPI, ends=ends + "100 0 11 1005500000000\n")
+    assert rank.ending == Ending(EndKind.KILLED, 11, "seen by its launcher")
 
 
 def test_the_end_is_when_it_was_seen_unless_that_was_late(tmp_path: Path) -> None:
