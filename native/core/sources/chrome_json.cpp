@@ -102,27 +102,6 @@ const char *ChromeParser::step(const char *p, const char *end)
     throw Malformed{q, "text follows the end of the trace"};
 }
 
-static std::string_view between(const char *p, const char *end)
-{
-    return {p, static_cast<size_t>(end - p)};
-}
-
-// Where the value of the member at p begins, whose name is found; nullptr when the text ends before it.
-static const char *member_value(const char *p, const char *end, std::string_view &name, const char *nameless)
-{
-    if (*p != '"')
-        throw Malformed{p, nameless};
-    const char *quote = json::string_end(p + 1);
-    const char *colon = quote < end ? json::skip_space(quote + 1) : end;
-    if (colon >= end)
-        return nullptr;
-    if (*colon != ':')
-        throw Malformed{colon, "a name without a value"};
-    name = between(p + 1, quote);
-    const char *value = json::skip_space(colon + 1);
-    return value < end ? value : nullptr;
-}
-
 const char *ChromeParser::object_step(const char *p, const char *end)
 {
     if (*p == ',')
@@ -132,7 +111,7 @@ const char *ChromeParser::object_step(const char *p, const char *end)
         return p + 1;
     }
     std::string_view name;
-    const char *value = member_value(p, end, name, "a member of the trace has no name");
+    const char *value = json::member_value(p, end, name, "a member of the trace has no name");
     if (!value)
         return nullptr;
     if (name == "traceEvents" && *value == '[') {
@@ -194,8 +173,8 @@ const char *ChromeParser::take_member(ChromeEvent &found, std::string_view key, 
     const char *behind = json::value_end(p, end);
     if (!behind)
         return nullptr;
-    const std::string_view whole = between(p, behind);
-    const std::string_view text = *p == '"' ? between(p + 1, behind - 1) : std::string_view();
+    const std::string_view whole = json::between(p, behind);
+    const std::string_view text = *p == '"' ? json::between(p + 1, behind - 1) : std::string_view();
     if (length == 2) {
         if (is(key, "ph"))
             found.phase = text.size() == 1 ? text[0] : '\0';
@@ -229,7 +208,7 @@ const char *ChromeParser::event(const char *p, const char *end)
         if (*p == '}')
             break;
         std::string_view name;
-        const char *value = member_value(p, end, name, "a member of an event has no name");
+        const char *value = json::member_value(p, end, name, "a member of an event has no name");
         const char *behind = value ? take_member(found, name, value, end) : nullptr;
         if (!behind)
             return nullptr;

@@ -162,6 +162,26 @@ bool whole_number(const char *p, const char *end, int64_t &value);
 // Appends the text of the characters in [p, end), which stood between quotes.
 void unescape(const char *p, const char *end, std::string &out);
 
+// The text in [p, end).
+inline std::string_view between(const char *p, const char *end) { return {p, static_cast<size_t>(end - p)}; }
+
+// Where the value of the member at p begins, whose name is found; nullptr when the text ends before it. Throws
+// Malformed, with `nameless` where no name stands.
+inline const char *member_value(const char *p, const char *end, std::string_view &name, const char *nameless)
+{
+    if (*p != '"')
+        throw Malformed{p, nameless};
+    const char *quote = string_end(p + 1);
+    const char *colon = quote < end ? skip_space(quote + 1) : end;
+    if (colon >= end)
+        return nullptr;
+    if (*colon != ':')
+        throw Malformed{colon, "a name without a value"};
+    name = between(p + 1, quote);
+    const char *value = skip_space(colon + 1);
+    return value < end ? value : nullptr;
+}
+
 // Calls visit(name, value) for the members of the object, the value as JSON text. The object stands in a padded
 // buffer; where it is no proper object, which is then told by `false`, the rest of it is left out.
 template <class Visit> bool for_each_member(std::string_view object, Visit &&visit)

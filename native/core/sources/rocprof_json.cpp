@@ -14,8 +14,6 @@ namespace {
 constexpr std::string_view RECORDS = "buffer_records";
 constexpr int64_t LATEST_NS = INT64_C(1) << 62;
 
-std::string_view between(const char *p, const char *end) { return {p, static_cast<size_t>(end - p)}; }
-
 int64_t told(std::string_view value)
 {
     int64_t number;
@@ -130,16 +128,9 @@ const char *RocprofJson::inside(const char *p, const char *end)
     }
     if (open.is_list)
         return value({}, p, end);
-    if (*p != '"')
-        throw Malformed{p, "a member has no name"};
-    const char *quote = json::string_end(p + 1);
-    const char *colon = quote < end ? json::skip_space(quote + 1) : end;
-    if (colon >= end)
-        return nullptr;
-    if (*colon != ':')
-        throw Malformed{colon, "a name without a value"};
-    const char *begin = json::skip_space(colon + 1);
-    return begin < end ? value(between(p + 1, quote), begin, end) : nullptr;
+    std::string_view name;
+    const char *begin = json::member_value(p, end, name, "a member has no name");
+    return begin ? value(name, begin, end) : nullptr;
 }
 
 // Takes a value that is a member of this name, or one of a list.
@@ -166,9 +157,9 @@ const char *RocprofJson::value(std::string_view name, const char *p, const char 
     if (!behind)
         return nullptr;
     if (is_row)
-        row(between(p, behind), open.list);
+        row(json::between(p, behind), open.list);
     else if (is_kept)
-        processes.back().members[std::string(name)] = between(p, behind);
+        processes.back().members[std::string(name)] = json::between(p, behind);
     return behind;
 }
 
