@@ -25,6 +25,7 @@ COMMON = {
     "savings",
     "search",
     "structures",
+    "student_t",
 }
 # Each part may import itself, COMMON and what stands here.
 ARROWS = {

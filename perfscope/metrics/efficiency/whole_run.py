@@ -7,6 +7,7 @@ from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.attribution.preparation import Prepared
 from perfscope.schema.enums import FigureSource, PhaseKind, WindowUnit
 from perfscope.schema.whole_run import StepSums, WholeAccount, WholeFactor, WholeRun
+from perfscope.student_t import student_95
 from perfscope.trace.model import Rank, Trace
 from perfscope.trace.operations import OperationClass, codes_mask
 from perfscope.trace.thinning import Kept, WindowSource
@@ -52,8 +53,7 @@ def _factors(whole: Prepared) -> tuple[WholeFactor, ...]:
     """Parallel efficiency and its first two factors, from totals over the focus of analysis.
 
     What a rank communicates before the focus begins, while others still start, is counted as if it
-    were
-    inside.
+    were inside.
     """
     length = float(whole.focus.length_ns)
     spent = np.array([_communication_ns(rank) for rank in whole.trace.ranks], np.float64)
@@ -87,7 +87,7 @@ def _accounts(prepared: Prepared, kept: Kept) -> tuple[WholeAccount, ...]:
     seconds = ends + ended * inner.mean(axis=0)
     missing = 1.0 - windows / max(ended, windows)
     spread = inner.std(axis=0, ddof=1) * np.sqrt(missing / windows)
-    margin = _student(windows - 1) * ended * spread
+    margin = student_95(windows - 1) * ended * spread
     total = float(seconds.sum())
     return tuple(
         WholeAccount(
@@ -117,14 +117,6 @@ def _by_piece(prepared: Prepared, kept: Kept) -> Floats:
         seconds = np.where(edges[:-1] < ends[piece], np.diff(edges), 0) / 1e9
         np.add.at(spent, (piece, timeline.accounts[segment]), seconds)
     return spent
-
-
-def _student(freedom: int) -> float:
-    """The 97.5 % quantile of Student's t distribution (Abramowitz and Stegun 1964, 26.7.5)."""
-    z = 1.959963985
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    return z + first / freedom + second / freedom**2
 
 
 def _steps(trace: Trace) -> StepSums | None:

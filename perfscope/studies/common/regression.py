@@ -4,13 +4,12 @@ Errors of run times grow with the times, so every residual counts relative to wh
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.structures import dataclass
-from perfscope.studies.common.student_t import student_quantile
+from perfscope.student_t import student_95
 
 Floats = npt.NDArray[np.float64]
 ROUNDING = 1e-9  # share of the values below which a coefficient is rounding
@@ -89,12 +88,6 @@ def fit(
     used = max(sum(value > 0 for value in coefficients[:columns]), 1)
     error = _error(x, y, coefficients, len(y) - used)
     return Fit(*coefficients, basis or _zero, free, covariance, error, freedom, errors)
-
-
-@cache
-def student_95(freedom: int) -> float:
-    """Half the width of a 95 % interval in standard errors."""
-    return student_quantile(0.975, freedom)
 
 
 def _zero(_: float) -> float:

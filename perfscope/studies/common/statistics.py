@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.structures import dataclass
-from perfscope.studies.common.student_t import student_quantile, student_two_sided
+from perfscope.student_t import student_quantile, student_two_sided
 
 Array = npt.NDArray[np.float64]
 LEVEL = 0.05  # of a test; intervals hold the truth with 1 - LEVEL

@@ -19,6 +19,7 @@ from perfscope.schema.compare import (
 )
 from perfscope.schema.efficiency import EFFICIENCIES
 from perfscope.structures import dataclass
+from perfscope.student_t import student_quantile
 from perfscope.studies.common.measures import SHOWN, Measure, choose
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.common.statistics import (
@@ -29,7 +30,6 @@ from perfscope.studies.common.statistics import (
     holm,
     usable,
 )
-from perfscope.studies.common.student_t import student_quantile
 from perfscope.studies.compare.differences import differences, different_programs, unlike
 from perfscope.studies.compare.prediction_check import (
     changes_reason,

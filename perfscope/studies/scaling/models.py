@@ -13,7 +13,8 @@ from fractions import Fraction
 
 from perfscope.schema.scaling import Amdahl, FittedModel, Forecast, NotFitted
 from perfscope.structures import dataclass
-from perfscope.studies.common.regression import ROUNDING, Fit, fit, student_95
+from perfscope.student_t import student_95
+from perfscope.studies.common.regression import ROUNDING, Fit, fit
 
 AMDAHL_SIZES = 3
 MODEL_SIZES = 5  # what Extra-P asks for

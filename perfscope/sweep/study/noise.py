@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 
 from perfscope.structures import dataclass
+from perfscope.student_t import student_quantile
 from perfscope.studies.common.statistics import LEVEL
-from perfscope.studies.common.student_t import student_quantile
 
 MOST_REPEATS_ADVISED = 50
 

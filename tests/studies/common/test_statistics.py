@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.compare.noise import QUIET, run_values
+from perfscope.student_t import student_quantile, student_two_sided
 from perfscope.studies.common import statistics
 from perfscope.studies.common.statistics import (
     Method,
@@ -17,7 +18,6 @@ from perfscope.studies.common.statistics import (
     holm,
     rank_test,
 )
-from perfscope.studies.common.student_t import student_quantile, student_two_sided
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfscope.schema.scaling import Amdahl
-from perfscope.studies.common.regression import fit, student_95
+from perfscope.student_t import student_95
+from perfscope.studies.common.regression import fit
 from perfscope.studies.scaling.models import EXPONENTS, Law, Model, amdahl, model
 
 SIZES = (1, 2, 4, 8, 16, 32)

@@ -1,6 +1,7 @@
 """Student's t distribution, from the incomplete beta function: one formula needs no scipy."""
 
 import math
+from functools import cache
 
 _TINY = 1e-300
 
@@ -22,6 +23,12 @@ def student_quantile(share: float, degrees: float) -> float:
         else:
             high = middle
     return (low + high) / 2
+
+
+@cache
+def student_95(degrees: int) -> float:
+    """Half the width of a 95 % interval in standard errors."""
+    return student_quantile(0.975, degrees)
 
 
 def _incomplete_beta(x: float, a: float, b: float) -> float:
