@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Literal
 
+from perfscope.attribution.ledger import INDEX
 from perfscope.findings.facts.device_facts import has_accelerators
 from perfscope.metrics.devices.devices import BSC, DevicesResult
 from perfscope.metrics.results import Results
@@ -69,26 +70,27 @@ def unwatched(results: Results) -> str:
 
 
 def mostly(results: Results) -> Account | None:
-    """The account that took more than half of the ranks' time, None where no account did.
+    """The account that took more than half of the ranks' time, None where no account did."""
+    return next((one for one in Account if spent(results, one)[1] > HALF), None)
+
+
+def spent(results: Results, account: Account) -> tuple[float, float]:
+    """Seconds of all ranks in an account, and their share of the ranks' time.
 
     Of a thinned run that is not asked of the kept steps, beside which start-up stands whole.
     """
     if results.whole_run is not None:
-        shares = {one.account: one.share for one in results.whole_run.accounts}
-        return next((account for account, share in shares.items() if share > HALF), None)
-    largest = max(Account, key=results.ledger.share)
-    return largest if results.ledger.share(largest) > HALF else None
+        found = {one.account: (one.seconds, one.share) for one in results.whole_run.accounts}
+        return found.get(account, (0.0, 0.0))
+    seconds = int(results.ledger.ns[INDEX[account]].sum()) * NS
+    return seconds, results.ledger.share(account)
 
 
 def beside(results: Results) -> str:
     """That most time went into what no saving in the analyzed window can give back."""
     if mostly(results) is not Account.START_UP:
         return ""
-    whole = results.whole_run.accounts if results.whole_run else ()
-    known = {one.account: (one.seconds, one.share) for one in whole}
-    own_s = int(results.ledger.ns[list(Account).index(Account.START_UP)].sum()) * NS
-    own = own_s, results.ledger.share(Account.START_UP)
-    spent_s, share = known.get(Account.START_UP, own)
+    spent_s, share = spent(results, Account.START_UP)
     return (
         f" Start-up takes longer than everything after it: {format_seconds(spent_s)}, "
         f"{format_share(share)} of the ranks' time."

@@ -2,7 +2,7 @@
 
 from perfscope.document.endings import speaks_mpi
 from perfscope.metrics.results import Results
-from perfscope.schema.enums import Status, WindowUnit
+from perfscope.schema.enums import Status
 from perfscope.schema.findings import QualityRow
 from perfscope.trace.model import Format, Rank, Trace
 from perfscope.units import counted, format_count, format_seconds, format_share
@@ -76,15 +76,14 @@ def thinned(results: Results) -> list[QualityRow]:
     whole = results.whole_run
     if whole is None:
         return []
-    parts = "steps" if whole.unit is WindowUnit.STEPS else "parts"
+    parts = whole.unit.label
     shown = f"{format_count(whole.kept)} of {format_count(whole.ended)} {parts}"
     share = whole.residue_share
     detail = (
         f"At the bound of space (--max-size) {parts} were left out, the same on all ranks; "
-        "totals hold all of "
-        f"them. {format_share(share)} of the analyzed window stands between the {parts}, because "
-        "ranks "
-        "reach their ends at different moments; it is counted as communication."
+        f"totals hold all of them. {format_share(share)} of the analyzed window stands between the "
+        f"{parts}, because ranks reach their ends at different moments; it is counted as "
+        "communication."
     )
     status = Status.INFO if share < RESIDUE_WARN else Status.WARN
     if status is Status.WARN:

@@ -1,6 +1,6 @@
 """Checks of whether the time of a run has names: the part of `quality` on functions and phases."""
 
-from perfscope.document.headline import mostly
+from perfscope.document.headline import mostly, spent
 from perfscope.document.measures import UNLABELED_TARGET
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Account, Status
@@ -28,8 +28,8 @@ def _unlabeled_time(results: Results) -> QualityRow:
     )
     if share <= UNLABELED_TARGET and mostly(results) is Account.COMPUTATION:
         title = "Most time is in no phase"
-        told = format_share(results.ledger.share(Account.COMPUTATION))
-        detail = f"{told} of the ranks' lifetimes is in known functions, but in no phase."
+        share = spent(results, Account.COMPUTATION)[1]
+        detail = f"{format_share(share)} of the ranks' lifetimes is computation outside phases."
         own = results.trace.format is Format.PERFSCOPE
         status = Status.WARN if own else Status.INFO  # what others recorded cannot be told now
         return QualityRow("unlabeled_time", status, title, f"{detail} {TO_NAME_PHASES}")

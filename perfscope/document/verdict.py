@@ -281,7 +281,7 @@ def _kept(results: Results) -> str:
         return ""
     return (
         f"Details are of {format_count(whole.kept)} of {format_count(whole.ended)} "
-        f"{whole.unit.value}, efficiency is of all of them. "
+        f"{whole.unit.label}, efficiency is of all of them. "
     )
 
 

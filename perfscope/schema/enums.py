@@ -70,12 +70,12 @@ class FigureSource(Enum):
     KEPT = "kept"  # the parts that were kept, and chance
 
 
-class WindowUnit(Enum):
+class WindowUnit(Named):
     """What a recording that came to its bound of space keeps or leaves out as a whole."""
 
-    STEPS = "steps"
-    COLLECTIVES = "collectives"  # 32 of MPI_COMM_WORLD
-    SECONDS = "seconds"  # of the wall clock
+    STEPS = "steps", "steps"
+    COLLECTIVES = "collectives", "parts of 32 collectives", "On MPI_COMM_WORLD."
+    SECONDS = "seconds", "seconds", "Of the wall clock."
 
 
 class PhaseKind(IntEnum):

@@ -163,7 +163,7 @@ def test_functions_alone_do_not_tell_training_from_the_rest() -> None:
     own = rows(builder.build())["unlabeled_time"]
     assert own.status.value == "warn"
     assert own.title == "Most time is in no phase"
-    assert own.detail.startswith("90.0 % of the ranks' lifetimes is in known functions")
+    assert own.detail.startswith("90.0 % of the ranks' lifetimes is computation outside phases")
     assert "perfscope.phase" in own.detail
     assert rows(training_run(Plan(steps=50)))["unlabeled_time"].status.value == "pass"
 

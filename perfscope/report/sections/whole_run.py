@@ -7,16 +7,11 @@ from perfscope.report.sections.section import Context
 from perfscope.report.table import Column, Kind, Table
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.efficiency import EFFICIENCIES
-from perfscope.schema.enums import FigureSource, WindowUnit
+from perfscope.schema.enums import FigureSource
 from perfscope.schema.time import LedgerAccount
 from perfscope.schema.whole_run import WholeAccount, WholeFactor, WholeRun
 from perfscope.units import format_count, format_ratio, format_seconds
 
-UNIT_WORDS = {
-    WindowUnit.STEPS: "steps",
-    WindowUnit.COLLECTIVES: "parts of 32 collectives",
-    WindowUnit.SECONDS: "seconds",
-}
 SOURCE_WORDS = {
     FigureSource.TOTALS: "totals, which hold every call",
     FigureSource.KEPT: "the kept parts, with chance",
@@ -64,7 +59,7 @@ def context(whole: WholeRun | None) -> Context | None:
 def kept_sentence(whole: WholeRun) -> str:
     """How much of the run is there in detail, and what that means for the figures."""
     return (
-        f"{format_count(whole.kept)} of {format_count(whole.ended)} {UNIT_WORDS[whole.unit]} are "
+        f"{format_count(whole.kept)} of {format_count(whole.ended)} {whole.unit.label} are "
         f"analyzed in detail, {format_seconds(whole.analyzed_s)} of "
         f"{format_seconds(whole.run_s)}: the others were left out at the bound of space "
         "(--max-size), the same ones on all ranks. Unless it says otherwise, a figure is of the "
@@ -79,8 +74,8 @@ def steps_sentence(whole: WholeRun) -> str:
         return ""
     return (
         f"All {format_count(steps.count)} steps took {format_seconds(steps.mean_s)} on average, "
-        "the longest "
-        f"{format_seconds(steps.longest_s)} (step {steps.longest} on rank {steps.longest_rank})."
+        f"the longest {format_seconds(steps.longest_s)} (step {steps.longest} on rank "
+        f"{steps.longest_rank})."
     )
 
 
