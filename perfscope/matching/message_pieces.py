@@ -31,9 +31,8 @@ class MessageEnds:
         """The operations with other tags: those of messages in different pieces differ.
 
         What was sent in one piece and received in another cannot be counted off where parts
-        between them
-        are missing. Where a channel has more of one end than of the other, none of these is
-        matched.
+        between them are missing. Where a channel has more of one end than of the other, none of
+        these is matched.
 
         Args:
             pool: the operations.

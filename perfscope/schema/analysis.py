@@ -46,8 +46,7 @@ class Analysis:
             but stack samples tells phases; `separate_worlds` only when the processes of a job never
             met because the MPI library of the program is not that of its launcher; `unmeasured`
             only when a framework did something that a recording cannot tell; `thinned` only when
-            not
-            all of the run was kept in detail.
+            not all of the run was kept in detail.
         how_measured: what the numbers mean for this run.
         whole_run: null where nothing was thinned away: then all else is of the whole run.
     """

@@ -74,8 +74,7 @@ class WholeRun:
         run_s: length of the focus of analysis, with what was thinned away.
         analyzed_s: length of what is analyzed.
         residue_share: of what is analyzed: time that ranks did not spend there, because they reach
-            the ends
-            of steps at different moments; the most of any rank.
+            the ends of steps at different moments; the most of any rank.
         calls: communication calls of all ranks.
         efficiencies: of the whole run.
         accounts: of the whole run, each estimated from the kept steps.

@@ -1,11 +1,9 @@
 """A thinned recording as one run: the windows that all ranks kept, one behind the other.
 
 What lies between two of them is cut out of all ranks by the same time, so that calls of different
-ranks keep
-their distance. Ranks do not reach the end of a window together: where one needed longer for what
-is cut out,
-the rest of that time stays, as an operation `Left_out`, which is no work; `Kept.residue_ns` says
-how much it is.
+ranks keep their distance. Ranks do not reach the end of a window together: where one needed longer
+for what is cut out, the rest of that time stays, as an operation `Left_out`, which is no work;
+`Kept.residue_ns` says how much it is.
 """
 
 from dataclasses import replace

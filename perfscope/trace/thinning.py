@@ -1,10 +1,8 @@
 """Of a recording that kept only some windows of its run in detail: which, and the totals of all.
 
 A window ends with a step, with every 32nd collective on the world, or with a second of the wall
-clock; all
-ranks number them alike. Where a rank came to its limit of space it kept one in two, then one in
-four, and so
-on, chosen by the number alone.
+clock; all ranks number them alike. Where a rank came to its limit of space it kept one in two, then
+one in four, and so on, chosen by the number alone.
 """
 
 from enum import IntEnum
@@ -85,8 +83,7 @@ def is_selected(numbers: Ints, level: int) -> npt.NDArray[np.bool_]:
     """Which numbers are kept at a level, as the recorder decides it (native/recorder/thinning.c).
 
     Of each two neighbors at a level one is kept, the first or the second as if by chance: what
-    comes every so
-    many steps is kept as often as all else.
+    comes every so many steps is kept as often as all else.
 
     Args:
         numbers: of windows, from 0.
