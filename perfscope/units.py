@@ -4,6 +4,12 @@ import re
 from collections.abc import Sequence
 from math import isnan
 
+NS = 1e-9
+"""A nanosecond in seconds."""
+
+NS_PER_S = 1e9
+"""Nanoseconds in a second."""
+
 MISSING = "–"
 _BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _BYTE_FACTORS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}

@@ -12,9 +12,8 @@ import numpy.typing as npt
 from perfscope.structures import dataclass
 from perfscope.trace.damage import SPOILS_COMPARISON, Damage
 from perfscope.trace.model import Format, Rank, Trace
-from perfscope.units import counted, format_seconds
+from perfscope.units import NS, counted, format_seconds
 
-NS = 1e-9
 MOST_TIMES = 100
 """No rank of a job takes so many times as long as the others: units are 1,000 apart."""
 ENOUGH_MOMENTS = 10

@@ -19,9 +19,8 @@ from perfscope.trace.damage import SPOILS_COMPARISON, SPOILS_WHOLE, Damage, Need
 from perfscope.trace.model import Format, Rank, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, name_of
 from perfscope.trace.worlds import apart, separate_worlds
-from perfscope.units import format_count, format_seconds, format_share
+from perfscope.units import NS, format_count, format_seconds, format_share
 
-NS = 1e-9
 MOST_NAMED = 8
 DISAGREEING_SHARE = 0.1
 """MPI lets no call of a complete job go without its partners; readers may miss a few."""

@@ -16,8 +16,8 @@ from perfscope.schema.devices import (
     Matrices,
     NoProfile,
 )
+from perfscope.units import NS_PER_S
 
-NS_PER_S = 1e9
 NO_DEVICES = "accelerators are not recorded; host time that waits for one counts as computation"
 
 

@@ -11,9 +11,8 @@ from perfscope.schema import run as schema
 from perfscope.schema.enums import EndKind
 from perfscope.trace.model import Ending, Format, Rank, RowFlag, Trace
 from perfscope.trace.operations import name_of
-from perfscope.units import format_seconds
+from perfscope.units import NS, format_seconds
 
-NS = 1e-9
 STOPPING = {"SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"}
 LAUNCHERS_OWN = {"SIGKILL", *STOPPING}
 """Signals by which launchers end the ranks that are left when one has failed."""

@@ -9,8 +9,7 @@ from perfscope.replay.dimemas import dimemas_runtime
 from perfscope.schema.common import Metric
 from perfscope.schema.devices import Hardware, PopFactors
 from perfscope.schema.efficiency import POP_FACTORS
-
-NS = 1e-9
+from perfscope.units import NS
 
 
 def hardware(results: Results) -> Hardware | None:

@@ -11,9 +11,8 @@ from perfscope.schema.common import Metric
 from perfscope.schema.enums import Account
 from perfscope.schema.run import JudgedEfficiency
 from perfscope.structures import dataclass
-from perfscope.units import format_seconds, format_share
+from perfscope.units import NS, format_seconds, format_share
 
-NS = 1e-9
 HALF = 0.5
 LEAST_SHARE = 0.001
 """A smaller part of the lost time is not named."""

@@ -2,9 +2,8 @@
 
 from perfscope.metrics.results import Results
 from perfscope.schema.findings import HowMeasured
-from perfscope.units import format_seconds
+from perfscope.units import NS, format_seconds
 
-NS = 1e-9
 TERMS = (
     (
         "Useful time",

@@ -14,8 +14,8 @@ from perfscope.schema.efficiency import METRICS
 from perfscope.schema.enums import Account
 from perfscope.schema.time import LedgerAccount, Metrics, Phase, Steps, Unlabeled
 from perfscope.trace.model import Frame
+from perfscope.units import NS
 
-NS = 1e-9
 UNLABELED_TARGET = 0.05
 
 

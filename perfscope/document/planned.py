@@ -2,9 +2,7 @@
 
 from perfscope.metrics.results import Results
 from perfscope.schema.findings import PlannedRun
-
-NS = 1e-9
-
+from perfscope.units import NS
 
 ONCE = "it happens once per run, whatever its length"
 

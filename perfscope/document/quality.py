@@ -21,9 +21,8 @@ from perfscope.schema.findings import QualityRow
 from perfscope.trace.clocks import UNMEASURED, UNSTATED
 from perfscope.trace.model import Format, Rank, Trace
 from perfscope.trace.worlds import mpi_library, separate_worlds
-from perfscope.units import counted, format_count, format_seconds, format_share
+from perfscope.units import NS, counted, format_count, format_seconds, format_share
 
-NS = 1e-9
 MOST_NOTES = 12
 _OF_A_RANK = re.compile(r"Rank (\d{1,9}): (.*)", re.DOTALL)
 

@@ -5,9 +5,8 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
 from perfscope.schema.findings import QualityRow
 from perfscope.trace.model import Format, Rank, Trace
-from perfscope.units import counted, format_count, format_seconds, format_share
+from perfscope.units import NS, counted, format_count, format_seconds, format_share
 
-NS = 1e-9
 CALL_COST_NS = 100  # one MPI call: two clock readings and one record, `make bench-recorder`
 EVENT_COST_NS = 2_000  # one phase, step, stack sample or reported value, from Python
 OVERHEAD_PASS, OVERHEAD_WARN = 0.01, 0.05

@@ -11,9 +11,9 @@ from perfscope.schema.run import Commit, Host, Run, Throughput
 from perfscope.trace.damage import Damage
 from perfscope.trace.model import Trace
 from perfscope.trace.worlds import library_text
+from perfscope.units import NS
 
 Json = dict[str, Any]
-NS = 1e-9
 MOST_PROGRAMS = 5
 
 

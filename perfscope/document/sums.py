@@ -13,8 +13,8 @@ from perfscope.schema.common import Metric
 from perfscope.schema.devices import Devices
 from perfscope.schema.enums import Account, LossKind
 from perfscope.schema.findings import FindingRow, FirstAction
+from perfscope.units import NS
 
-NS = 1e-9
 RELATIVE, ABSOLUTE = 1e-6, 2e-9
 """Sums of floating-point seconds agree to this; times are whole nanoseconds."""
 

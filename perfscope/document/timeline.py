@@ -15,8 +15,8 @@ from perfscope.schema.time import (
     TimelineSpot,
     TimelineSpots,
 )
+from perfscope.units import NS_PER_S
 
-NS_PER_S = 1e9
 MOST_STEPS = 1000
 LETTERS = "abcdefghijklmn"
 """Of the accounts, in the order of the ledger."""

@@ -35,7 +35,6 @@ FIRST = "singleton_worlds"  # makes the meaning of all others another
 OPEN = {Status.NOT_MEASURED, Status.ERROR}
 MOST_CHARACTERS = 300  # of the reasons why nothing can be said: a terminal shows a sentence whole
 UNKNOWN = {Status.NOT_MEASURED, Status.NOT_APPLICABLE, Status.ERROR}
-NS = 1e-9
 
 
 def verdict(

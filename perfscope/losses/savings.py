@@ -17,8 +17,7 @@ from perfscope.replay.replay import Replay
 from perfscope.replay.steps import Steps
 from perfscope.schema.enums import Basis, LossKind, LossPattern
 from perfscope.trace.operations import code_of
-
-NS = 1e-9
+from perfscope.units import NS
 
 PASSING = (LossPattern.WINDOW, LossPattern.BURSTS, LossPattern.ONCE)
 """Patterns of what slows a rank down for a time: without it, it is as fast as the others."""

@@ -18,9 +18,8 @@ from perfscope.readers.detect import Source
 from perfscope.structures import dataclass
 from perfscope.trace.devices import DeviceActivity
 from perfscope.trace.model import Format, Rank, Table, Trace
-from perfscope.units import format_seconds
+from perfscope.units import NS, format_seconds
 
-NS = 1e-9
 Numbers = npt.NDArray[np.int32]
 TABLES = ("phases", "steps", "counters")
 OF_A_WHOLE_RUN = ("phases", "steps")

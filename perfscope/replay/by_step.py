@@ -10,8 +10,8 @@ from perfscope.replay.measured import MeasuredWaits
 from perfscope.replay.program import Floats, Ints, Program
 from perfscope.replay.work_tags import PhaseTags, resolved
 from perfscope.schema.replay import ReplayedSteps
+from perfscope.units import NS
 
-NS = 1e-9
 MOST_ROWS = 200
 """Of a longer run neighboring steps are told together."""
 

@@ -19,8 +19,8 @@ from perfscope.schema.replay import (
     WaitPair,
 )
 from perfscope.trace.operations import name_of
+from perfscope.units import NS
 
-NS = 1e-9
 MOST_BLOCKS = 16
 MOST_LINES = 50
 LEAST_NS = 0.5  # less is what sums of floating-point numbers leave

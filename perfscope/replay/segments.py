@@ -41,13 +41,13 @@ from perfscope.replay.program import Floats, Ints, Program, Work, segment_length
 from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
 from perfscope.trace.operations import OperationClass
+from perfscope.units import NS
 
 MOST_RELATIVE_ERROR = 1e-3  # beyond it the replay is not this run, and predicts nothing
 INPUT_WAIT_SHARE = 0.01
 CREATION_SHARE = 0.01  # of the focus, in creating communicators on one rank: worth a sentence
 
 SCHEDULED = (Account.EVALUATION, Account.CHECKPOINT)  # a program does these when it chooses to
-NS = 1e-9
 
 _Question = tuple[tuple[Edit, ...], tuple[Edit, ...]]
 

@@ -7,8 +7,8 @@ import numpy as np
 from perfscope.metrics.results import Results
 from perfscope.replay.program import Floats, Ints, Program
 from perfscope.schema.common import DelayCause
+from perfscope.units import NS
 
-NS = 1e-9
 LEAST_S = 1e-9
 
 

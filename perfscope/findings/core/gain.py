@@ -9,8 +9,8 @@ from perfscope.replay.model import Edit, Prediction, RefusedEditError
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Basis
 from perfscope.trace.operations import BY_NAME, COLLECTIVE_CLASSES, OperationClass
+from perfscope.units import NS
 
-NS = 1e-9
 NOT_MOVING = {OperationClass.INIT, OperationClass.FINALIZE}
 
 

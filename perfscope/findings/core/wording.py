@@ -7,7 +7,7 @@ from pathlib import PurePath
 from perfscope.metrics.results import Results
 from perfscope.savings import Wholes
 from perfscope.trace.model import Format, Frame, Trace
-from perfscope.units import counted, format_share
+from perfscope.units import NS, counted, format_share
 
 IN_TENSORBOARD = (
     "record a window with perfscope run --tf-profiler 20:30, install tensorboard-plugin-profile "
@@ -15,7 +15,6 @@ IN_TENSORBOARD = (
 )
 """How to see what TensorFlow's profiler saw: its files are kept beside the records, not read."""
 
-NS = 1e-9
 _LOCALS = re.compile(r"\.<locals>\.")
 _UNNAMED = re.compile(r"<(?:listcomp|setcomp|dictcomp|genexpr|lambda)>(?:\.<\w+>)*")
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}

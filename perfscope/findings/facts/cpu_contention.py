@@ -8,8 +8,7 @@ from perfscope.metrics.host.resources import queue_share
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
 from perfscope.schema.resources import ThreadsOfRank
-
-NS = 1e-9
+from perfscope.units import NS
 
 
 def waited_as_long(results: Results, seconds: float) -> bool:

@@ -14,9 +14,8 @@ from perfscope.schema.enums import Status
 from perfscope.structures import dataclass
 from perfscope.trace.damage import Need
 from perfscope.trace.metadata import noted_environment, noted_frameworks
-from perfscope.units import format_seconds
+from perfscope.units import NS, format_seconds
 
-NS = 1e-9
 NO_COMMON_MOMENT = (
     "What profilers watched has no moment in common with all these ranks and with the analyzed "
     "time: record the same steps on all ranks, inside of it."

@@ -10,10 +10,9 @@ from perfscope.findings.facts.queue_evidence import queue_pace
 from perfscope.metrics.results import Results
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
-from perfscope.units import format_seconds
+from perfscope.units import NS, format_seconds
 
 BATCHES_LEAST = 10  # asked for: fewer do not tell whether the workers keep up
-NS = 1e-9
 
 
 @dataclass(frozen=True)

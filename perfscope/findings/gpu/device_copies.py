@@ -14,9 +14,7 @@ from perfscope.metrics.devices.devices import DeviceUse
 from perfscope.metrics.results import Results
 from perfscope.schema.devices import HostCopies
 from perfscope.schema.enums import Confidence, Direction, Status
-from perfscope.units import format_bytes, format_seconds, format_share
-
-NS = 1e-9
+from perfscope.units import NS, format_bytes, format_seconds, format_share
 
 
 def judge(run: Facts) -> Outcome:

@@ -15,9 +15,8 @@ from perfscope.metrics.devices.device_collectives import DeviceCommunication
 from perfscope.metrics.devices.devices import DevicesResult
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
-from perfscope.units import format_seconds, format_share
+from perfscope.units import NS, format_seconds, format_share
 
-NS = 1e-9
 SLOW_SETTINGS = ("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE")
 """Variables that, set to 1, keep NCCL from its fast ways."""
 

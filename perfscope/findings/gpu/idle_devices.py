@@ -16,10 +16,9 @@ from perfscope.findings.facts.idle_causes import WORDS
 from perfscope.judging import MAIN
 from perfscope.metrics.devices.devices import DeviceUse
 from perfscope.schema.enums import Confidence, IdleCause, Status
-from perfscope.units import format_seconds, format_share
+from perfscope.units import NS, format_seconds, format_share
 
 IDLE_DEVICES_SHARE = 0.1  # of the time: below it nobody would look for a reason
-NS = 1e-9
 MOST_CAUSES = 6
 EDGES = (IdleCause.BEFORE_FIRST, IdleCause.AFTER_LAST)
 """What is before and after all work of a device: start-up and end have findings of their own."""

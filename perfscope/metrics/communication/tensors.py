@@ -18,9 +18,9 @@ from perfscope.schema.horovod import (
 )
 from perfscope.trace.model import RowFlag, Trace
 from perfscope.trace.tensors import Table, TensorTimeline
+from perfscope.units import NS
 
 Ints = npt.NDArray[np.int64]
-NS = 1e-9
 MOST_TENSORS = 50
 NO_TICKS = (
     "no negotiation names the ranks: with Horovod's response cache only the first of each tensor "

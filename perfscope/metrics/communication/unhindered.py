@@ -5,14 +5,13 @@ import numpy as np
 from perfscope.attribution.focus import Focus
 from perfscope.matching.pool import dense
 from perfscope.matching.waits import Waits
+from perfscope.units import NS
 
 FASTEST = 0.02
 """Of the calls like each other: in the others a rank may have lost its CPU."""
 
 FEWEST = 50
 """Calls like each other, of which one is the fastest fiftieth: of fewer nothing is known."""
-
-NS = 1e-9
 
 
 def unhindered_transfer_s(waits: Waits, focus: Focus) -> float:

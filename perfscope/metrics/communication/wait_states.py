@@ -14,8 +14,8 @@ from perfscope.schema.communication import WaitedFor, WaitState
 from perfscope.schema.enums import Account, WaitKind
 from perfscope.trace.model import Trace
 from perfscope.trace.operations import ALL_OPERATIONS, OperationClass, codes_mask
+from perfscope.units import NS
 
-NS = 1e-9
 KINDS = tuple(WaitKind)
 MOST_CAUSES = 64
 _INDEX = {kind: place for place, kind in enumerate(KINDS)}

@@ -13,8 +13,8 @@ from perfscope.structures import dataclass
 from perfscope.trace.devices import DeviceKind, no_activity
 from perfscope.trace.meeting_kernels import meeting_rows
 from perfscope.trace.model import Communicator, Rank, Table
+from perfscope.units import NS_PER_S
 
-NS_PER_S = 1e9
 MOST_SPREAD = 0.25
 """Of a mean kernel: by so much ends may be apart; beyond it nobody knows who came last.
 

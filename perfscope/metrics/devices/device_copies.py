@@ -10,6 +10,7 @@ from perfscope.schema.devices import HostCopies
 from perfscope.schema.enums import Direction
 from perfscope.trace.devices import DeviceKind
 from perfscope.trace.model import Table
+from perfscope.units import NS_PER_S
 
 _DIRECTIONS = (
     (Direction.TO_DEVICE, re.compile(r"HtoD|HostToDevice|h2d", re.IGNORECASE)),
@@ -17,7 +18,6 @@ _DIRECTIONS = (
 )
 _BETWEEN_DEVICES = re.compile(r"DtoD|PtoP|DeviceToDevice|PeerToPeer|d2d|p2p|HtoH", re.IGNORECASE)
 _PAGEABLE, _PINNED = re.compile("pageable", re.IGNORECASE), re.compile("pinned", re.IGNORECASE)
-NS_PER_S = 1e9
 
 
 def copies(rows: Table, names: Sequence[str], window: tuple[int, int]) -> tuple[HostCopies, ...]:

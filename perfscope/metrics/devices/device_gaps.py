@@ -12,6 +12,7 @@ from perfscope.matching.intervals import Cumulative, Times, union
 from perfscope.schema.enums import Account, IdleCause, PhaseKind
 from perfscope.trace.devices import LAUNCH_UNKNOWN
 from perfscope.trace.model import Rank, Table
+from perfscope.units import NS_PER_S
 
 KERNEL_WAIT_NS = 30_000
 """A gap below this before what was launched in time is the cost of starting it.
@@ -22,7 +23,6 @@ breakdown_analysis.py): its figures come from 30 us.
 LAUNCH_GAP_NS = 100_000
 """A framework spends 5 to 50 us on the host for each kernel: a gap below twice that is launching;
 in a longer one the host did something else."""
-NS_PER_S = 1e9
 IN_BETWEEN, FIRST, LAST = 0, 1, 2
 """Where a gap is: between work of the device, before all of it, or after it."""
 GAP = [("start", "i8"), ("end", "i8"), ("launch", "i8"), ("edge", "i1")]

@@ -9,8 +9,7 @@ from perfscope.attribution.timeline import Timeline
 from perfscope.matching.intervals import Cumulative, Times
 from perfscope.schema.enums import Account
 from perfscope.trace.devices import LAUNCH_UNKNOWN, DeviceActivity
-
-NS_PER_S = 1e9
+from perfscope.units import NS_PER_S
 
 
 def idle_by_account(

@@ -25,6 +25,7 @@ from perfscope.structures import dataclass
 from perfscope.trace.damage import Need
 from perfscope.trace.devices import DeviceActivity, DeviceKind
 from perfscope.trace.model import Rank, Table
+from perfscope.units import NS_PER_S
 
 KINDS: tuple[KernelKind, ...] = ("compute", "communication", "memcpy", "memset")
 """By DeviceKind."""
@@ -33,7 +34,6 @@ MOST_KERNELS = 100
 ENOUGH_STEPS = 3
 BSC: Final = "bsc"
 TALP: Final = "talp"
-NS_PER_S = 1e9
 
 _COMPUTE, _COMMUNICATION = 1 << DeviceKind.COMPUTE, 1 << DeviceKind.COMMUNICATION
 _MEMCPY, _MEMSET = 1 << DeviceKind.MEMCPY, 1 << DeviceKind.MEMSET

@@ -11,9 +11,9 @@ from perfscope.schema.common import Series
 from perfscope.structures import dataclass
 from perfscope.trace.devices import FAULTS, REASONS_UNKNOWN, Gpu, Throttling
 from perfscope.trace.model import Table, Trace
+from perfscope.units import NS_PER_S
 
 MAX_POINTS = 300
-NS_PER_S = 1e9
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from perfscope.schema.common import Metric
 from perfscope.structures import dataclass
 from perfscope.trace.hardware import ComputeTotals
 from perfscope.trace.model import Trace
+from perfscope.units import NS
 
 USEFUL_RUNNING = "running_on_all_threads"
 FORMULA = "hybrid"
-NS = 1e-9
 NO_REPLAY = (
     "threads work beside the ranks, and the replay holds the first thread of each rank alone"
 )

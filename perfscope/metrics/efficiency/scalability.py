@@ -11,11 +11,11 @@ from enum import Enum
 from perfscope.schema.common import Metric
 from perfscope.structures import dataclass
 from perfscope.trace.model import Trace
+from perfscope.units import NS
 
 WEAK_SHARE = 0.9
 """Total work that grows by more than this share of the growth in ranks is weak scaling."""
 
-NS = 1e-9
 FOCUS = "whole_trace"
 USEFUL = "running"
 NO_COUNTERS = "the trace does not count instructions and cycles on every rank"

@@ -7,8 +7,7 @@ from perfscope.attribution.ledger import ACCOUNTS, IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.metrics.host.resources import RankFiles
 from perfscope.trace.model import Rank, Table
-
-NS = 1e-9
+from perfscope.units import NS
 
 
 def files(prepared: Prepared) -> tuple[RankFiles, ...]:

@@ -6,11 +6,11 @@ from datetime import datetime, timezone
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.kineto.file import EPOCH_NS, KinetoContents
 from perfscope.readers.kineto.ranks import process_of, rank_told
+from perfscope.units import NS_PER_S
 
 NEAR_NS = 10 * 10**9
 """Profiles of one run lie at most so far apart: clocks of hosts differ by less, by far."""
 SHOWN_FILES = 3
-NS_PER_S = 1e9
 Files = Sequence[KinetoContents]
 
 

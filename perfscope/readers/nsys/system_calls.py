@@ -13,10 +13,9 @@ from perfscope.schema.enums import Quantity
 from perfscope.schema.other_tools import Cell, ToolReport
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Trace
-from perfscope.units import format_seconds, format_share
+from perfscope.units import NS, format_seconds, format_share
 
 TABLE = "OSRT_API"
-NS = 1e-9
 NOTICEABLE_SHARE = 0.05
 """Of the time of a rank's main thread: what is less is told in the table alone."""
 COLUMNS = {

@@ -32,10 +32,9 @@ from perfscope.trace.counters import CounterKind
 from perfscope.trace.model import Format, Rank, RowFlag, Trace
 from perfscope.trace.operations import code_of
 from perfscope.trace.totals import totals_of
-from perfscope.units import counted, format_seconds
+from perfscope.units import NS, counted, format_seconds
 
 MOST_RANKS = 100_000
-NS = 1e-9
 _FINALIZE = code_of("MPI_Finalize")
 _WHY = "a Paraver trace does not hold it"
 NOT_RECORDED = {

@@ -10,9 +10,8 @@ from perfscope.report.views import Place, place_of
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Account, Basis, LossKind, LossPattern
 from perfscope.schema.losses import LossEntry, Losses
-from perfscope.units import counted
+from perfscope.units import NS, counted
 
-NS = 1e-9
 MOST_SHOWN, MOST_ROWS = 6, 40
 MOST_RANKS = 4
 MOST_TOLD = 3
