@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from perfscope.document import sums
-from perfscope.document.sums import ABSOLUTE, NS, RELATIVE, at_most, focus_s, same
+from perfscope.document.sums import ABSOLUTE, RELATIVE, at_most, focus_s, same
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.check import problems
 from perfscope.schema.common import Efficiencies, Metric
@@ -19,6 +19,7 @@ from perfscope.schema.enums import Status
 from perfscope.schema.read import read_analysis
 from perfscope.schema.time import Metrics
 from perfscope.structures import dataclass
+from perfscope.units import NS
 
 Json = dict[str, Any]
 SIGNED = ("gain_interval_s", "interval_s", "start_unix_s", "slope_bytes_per_s")

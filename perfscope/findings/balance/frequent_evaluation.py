@@ -15,7 +15,7 @@ from perfscope.attribution.stack_rules import (
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
-from perfscope.findings.core.gain import NS, bound_s, predicted_gain
+from perfscope.findings.core.gain import bound_s, predicted_gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.serial_work import PROGRESS, own_seconds
 from perfscope.judging import ALONE, MAIN
@@ -26,7 +26,7 @@ from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Confidence, PhaseKind, Status
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
-from perfscope.units import format_seconds
+from perfscope.units import NS, format_seconds
 
 EVALUATION_SHARE = 0.10  # the same of evaluation, which tells whether the training is any good
 VALIDATION_SHARE = 0.20  # of evaluation once an epoch: what a fifth of the data held back costs

@@ -7,14 +7,14 @@ from statistics import median_high
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured
-from perfscope.findings.core.gain import NS, saved
+from perfscope.findings.core.gain import saved
 from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.start_up_facts import StartUpFacts, beyond
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Basis, Confidence, Status
 from perfscope.trace.model import Frame
-from perfscope.units import format_seconds, format_share
+from perfscope.units import NS, format_seconds, format_share
 
 SKEW_LEAST_S = 1.0  # once, at the start: imports on a busy machine differ by as much
 SKEW_WARN_S = 3.0

@@ -3,7 +3,7 @@
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
-from perfscope.findings.core.gain import NS, replayed, saved
+from perfscope.findings.core.gain import replayed, saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern
 from perfscope.findings.facts.imbalance_judgment import (
@@ -23,7 +23,7 @@ from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Account, Confidence, Status
-from perfscope.units import format_seconds
+from perfscope.units import NS, format_seconds
 
 
 def judge(run: Facts) -> Outcome:

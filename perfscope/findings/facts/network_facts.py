@@ -10,7 +10,6 @@ import numpy as np
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.finding import Evidence, Gain, Quiet, not_measured, passed
 from perfscope.findings.core.gain import (
-    NS,
     gain_of,
     moved_otherwise_s,
     moved_s,
@@ -29,7 +28,7 @@ from perfscope.schema.communication import CollectiveClass
 from perfscope.schema.enums import Confidence, Status
 from perfscope.structures import dataclass
 from perfscope.trace.operations import BY_NAME, IS_COLLECTIVE
-from perfscope.units import format_seconds
+from perfscope.units import NS, format_seconds
 
 TRANSFER_FAIL_SHARE = 0.10  # which no real one is
 SMALL_BYTES = 64 << 10  # collectives below it are made of latency and not of bandwidth

@@ -4,10 +4,10 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.findings.core.finding import Evidence
-from perfscope.findings.core.gain import NS
 from perfscope.metrics.host.input_parts import main_queue
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Table
+from perfscope.units import NS
 
 KEEPS_UP_SHARE = 0.5  # of the training's time for a batch: who makes one so fast is not too slow
 Seconds = npt.NDArray[np.float64]

@@ -4,7 +4,7 @@ from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_applicable, not_measured, passed
-from perfscope.findings.facts.device_facts import NS, how_to_watch
+from perfscope.findings.facts.device_facts import how_to_watch
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.gpu_facts import (
     MOST_GPUS,
@@ -17,7 +17,7 @@ from perfscope.findings.facts.gpu_facts import (
 from perfscope.metrics.devices.gpus import GpuUse
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Account, Confidence, Status
-from perfscope.units import counted, format_seconds, format_share
+from perfscope.units import NS, counted, format_seconds, format_share
 
 GPU_BUSY_WARN = 0.5  # of the time with a kernel: at least half of the accelerator is not used
 GPU_BUSY_FAIL = 0.3  # well-fed training is above 0.8; this is a fault and no matter of taste

@@ -4,7 +4,7 @@ from perfscope.attribution.ledger import INDEX
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
-from perfscope.findings.core.gain import NS, bound_s, predicted_gain
+from perfscope.findings.core.gain import bound_s, predicted_gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.serial_work import own_seconds
 from perfscope.judging import ALONE, MAIN
@@ -13,7 +13,7 @@ from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Account, Confidence, PhaseKind
-from perfscope.units import format_bytes, format_seconds, format_share
+from perfscope.units import NS, format_bytes, format_seconds, format_share
 
 PASSED = "Checkpoints cost little"
 EDIT = Edit(Account.CHECKPOINT, background=True)

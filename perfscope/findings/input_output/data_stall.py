@@ -8,7 +8,7 @@ from perfscope.attribution.ledger import INDEX
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
-from perfscope.findings.core.gain import NS, as_bound, bound_s, gain_of, predicted_gain
+from perfscope.findings.core.gain import as_bound, bound_s, gain_of, predicted_gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.fast_input import OtherCause, other_cause, ready_evidence
 from perfscope.findings.facts.input_work import producers_place, work_action, work_evidence
@@ -20,7 +20,7 @@ from perfscope.replay.model import Edit
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Account, Confidence, PhaseKind, Status
 from perfscope.trace.model import Frame
-from perfscope.units import format_seconds
+from perfscope.units import NS, format_seconds
 
 TAKING_OVER_SHARE = 0.1  # of the focus, for batches that are there: a loss of its own
 PASSED = "No rank waits for input for long"

@@ -6,7 +6,7 @@ from perfscope.attribution.ledger import INDEX
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
-from perfscope.findings.core.gain import NS, as_bound, bound_s, predicted_gain
+from perfscope.findings.core.gain import as_bound, bound_s, predicted_gain
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.communication.call_sites import Places
@@ -14,7 +14,7 @@ from perfscope.metrics.host.resources import RankFiles
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import Account, Confidence, Status
-from perfscope.units import format_bytes, format_seconds, format_share
+from perfscope.units import NS, format_bytes, format_seconds, format_share
 
 IO_FAIL_SHARE = 0.15  # what no cache and no faster disk takes away completely
 FAULTS_PER_STALLED_S = 50.0  # pages waited for, in a second of it: each takes 20 ms at most

@@ -2,7 +2,7 @@
 
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding
-from perfscope.findings.core.gain import NS, as_bound
+from perfscope.findings.core.gain import as_bound
 from perfscope.findings.core.thresholds import FAIL_SHARE_UPPER_BOUND
 from perfscope.findings.core.wording import capitalized, of_window
 from perfscope.findings.facts import sampled_places
@@ -26,7 +26,7 @@ from perfscope.findings.facts.network_facts import (
 )
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
-from perfscope.units import counted, format_bytes, format_seconds
+from perfscope.units import NS, counted, format_bytes, format_seconds
 
 PASSED = "Moving data between ranks takes little time"
 CHANGES = {

@@ -5,13 +5,13 @@ from dataclasses import replace
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
-from perfscope.findings.core.gain import NS, saved
+from perfscope.findings.core.gain import saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.communication.host_pairs import FEWEST, FEWEST_PAIRS, HostPair, HostPairs
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.structures import dataclass
-from perfscope.units import format_bytes, format_seconds
+from perfscope.units import NS, format_bytes, format_seconds
 
 PAIR_MOST_SHARE = 0.25  # of the pairs of hosts: where more are slow, the network is like that
 PAIR_RATIO = 2.0  # times the usual pair's time: hops and switches differ by less

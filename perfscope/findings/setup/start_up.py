@@ -5,7 +5,6 @@ from statistics import median
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured
-from perfscope.findings.core.gain import NS
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.keras_loops import loops_of_calls
 from perfscope.findings.facts.tracing import TRACED_OFTEN, Traced, traced_often
@@ -13,7 +12,7 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.damage import Need
 from perfscope.trace.model import Rank
-from perfscope.units import format_seconds, format_share
+from perfscope.units import NS, format_seconds, format_share
 
 START_UP_SHARE = 0.2  # of the life of a rank, before ordinary steps
 TRACED_PER_STEP = 0.02  # in fewer of the steps new shapes turn up and do not come again and again
