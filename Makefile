@@ -117,6 +117,10 @@ golden: developer-environment ## keep what perfscope prints and writes today as 
 studies: environments ## the studies in reports/studies/, from real runs (half an hour)
 	@$(PYTHON) scripts/make_studies.py
 
+.PHONY: study-pages
+study-pages: developer-environment ## tell the studies anew from what they measured, without running anything
+	@$(BIN)/python scripts/make_study_pages.py
+
 .PHONY: wheels
 wheels: ## a wheel for this Python and glibc 2.17 or newer, checked, and a wheelhouse for machines offline, in dist/
 	@$(PYTHON) scripts/make_wheels.py --wheelhouse

@@ -96,7 +96,7 @@ def format_change(ratio: float | None) -> str:
 def format_changes(bounds: Sequence[float]) -> str:
     """An interval of ratios as changes, both its ends in one form: `0.91 to 2.5 times`."""
     if max(bounds) < TIMES_FROM:
-        return " to ".join(map(format_change, bounds))
+        return " to ".join(map(format_change, bounds)).replace(" %", "", len(bounds) - 1)
     return f"{' to '.join(f'{bound:.3g}' for bound in bounds)} times"
 
 

@@ -2,7 +2,8 @@
 """Makes the studies in reports/studies/ anew: `make studies` (about half an hour).
 
 Each study is made from runs of examples/; scripts/neutral.py says what keeps it from telling of the
-machine that it was made on. The runs themselves are not kept.
+machine that it was made on. The recordings are not kept; the analysis of every run is, in
+measured.tar.xz, of which `make study-pages` tells a study anew without running anything.
 """
 
 import os
@@ -15,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from scripts import neutral  # noqa: E402, the path above finds it
+from scripts import measured, neutral  # noqa: E402, the path above finds it
 from scripts.neutral import NeutralError  # noqa: E402
 from scripts.study_runs import OUT, STUDIES, Study  # noqa: E402
 
@@ -79,6 +80,7 @@ def make(study: Study, destination: Path) -> None:
             shutil.copy2(place / OUT / name, target / name)
     (target / "README.md").write_text(_readme(study), encoding="utf-8")
     neutral.refuse_private_words(target)
+    measured.keep(place, target, neutral.refuse_private_words)
 
 
 def _readme(study: Study) -> str:
@@ -101,7 +103,7 @@ Made on {os.cpu_count()} cores, everything on one node, with the programs of exa
 
 {commands}
 {files}{packages}
-Made by `python3 scripts/make_studies.py {study.name}`; nothing was changed afterwards.
+Measured by `python3 scripts/make_studies.py {study.name}`, told by `make study-pages`.
 """
 
 
@@ -121,7 +123,8 @@ def _write_index(destination: Path) -> None:
         for study in STUDIES
         if (destination / study.name / "study.html").exists()
     ]
-    text = "\n".join(["# Studies", "", *rows, "", "`make studies` makes them anew.", ""])
+    made = "`make studies` measures them anew, `make study-pages` only tells them anew."
+    text = "\n".join(["# Studies", "", *rows, "", made, ""])
     (destination / "README.md").write_text(text, encoding="utf-8")
 
 

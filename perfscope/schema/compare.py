@@ -59,9 +59,15 @@ class SideDifference:
 
 @dataclass(frozen=True)
 class Repeats:
-    """Values of the repeats, and their median, lowest and highest; null where no run has any."""
+    """Values of the repeats, and their median, lowest and highest; null where no run has any.
+
+    Attributes:
+        typical: what changes are told against: the geometric mean where Student's t compares the
+            sides, whose ratios are of these, else the median.
+    """
 
     values: tuple[float | None, ...]
+    typical: float | None
     median: float | None
     lowest: float | None
     highest: float | None

@@ -43,6 +43,8 @@ class ScalingPoint:
     Attributes:
         runs: their labels.
         representative: the label of the run of median length, which the factors are of.
+        cores: that it keeps: one for each thread with which its ranks compute, at most the CPUs
+            that there are; null where an older release left it out.
         shared_cpus: how many threads shared how few CPUs; null where they did not.
         step_samples_per_s: samples of a step of all ranks over its median time.
         samples_per_s: null with `samples_per_s_reason`.
@@ -52,6 +54,7 @@ class ScalingPoint:
     ranks: int
     runs: tuple[str, ...]
     representative: str
+    cores: int | None
     ideal_speedup: float
     shared_cpus: str | None
     time_s: Spread | None

@@ -85,6 +85,16 @@ class StartedConfiguration:
     ranks: int | None
     threads: int | None
 
+    @property
+    def title(self) -> str:
+        """Its label; where nothing is varied that is empty."""
+        return self.label or "the command as it is"
+
+    @property
+    def named(self) -> str:
+        """The same inside a sentence: `threads=4`, or the name of a set in quotes."""
+        return self.title if not self.label or "=" in self.label else f"“{self.label}”"
+
 
 @dataclass(frozen=True)
 class ConfigurationResult(StartedConfiguration):
@@ -94,6 +104,8 @@ class ConfigurationResult(StartedConfiguration):
         status: `measured`, `failed`, `refused`, `missing`.
         speeds: by repeat.
         speed: median.
+        speed_interval: from the noise pooled over all configurations; one that does not reach that
+            of the best is of a slower configuration. null where the noise is not known.
     """
 
     status: str
@@ -108,11 +120,6 @@ class ConfigurationResult(StartedConfiguration):
     may_be_best: bool
     quality: float | None
     factors: SpeedFactors | None
-
-    @property
-    def title(self) -> str:
-        """Its label; where nothing is varied that is empty."""
-        return self.label or "the command as it is"
 
     @property
     def is_near(self) -> bool:

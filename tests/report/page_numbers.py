@@ -55,6 +55,7 @@ KEYS: tuple[tuple[str, float, tuple[Writer, ...]], ...] = (
     (r"bytes", 1.0, BYTES),
     (r"(^|_)ns(_|$)", 1e-9, SECONDS),
     (r"queue_share", 1e3, ("{:.0f} ms".format,)),
+    (r"speed_interval", 1.0, COUNTS),
     (r"interval|bounds", 1.0, (*SHARES, *SECONDS)),
     (r"(^|_)(s|seconds|delay)(_by_\w+)?$|_s_", 1.0, SECONDS),
     (r"share|efficien|balance|ratio|relative|error|speedup|chance|^p$", 1.0, SHARES),

@@ -2,17 +2,18 @@
 
 import math
 
-from perfscope.report.formats import decimal, seconds
+from perfscope.report.formats import decimal
 from perfscope.report.studies.sections.compare_findings import predicted
 from perfscope.schema.scaling import ScalingPoint, ScalingResult
 from perfscope.schema.study import Study
 from perfscope.schema.sweep_result import ConfigurationResult, SweepResult
 
-SAME_SPEEDUP = 1.15
-"""Speed-ups of steps and of the run that differ by less are told as one."""
-
 CHEAPER = 0.95
 """Of two that may be the fastest, one is cheaper from this share of the other's cost on."""
+
+
+SECONDS = {"s": 1, "h": 3600}
+COUNTS = ("one", "thousand", "million", "billion")
 
 
 def recommended(study: Study) -> tuple[str, ...]:
@@ -34,37 +35,44 @@ def _size(found: ScalingResult) -> tuple[str, ...]:
         return ()
     knee = max(points, key=lambda one: (one.speedup or 0.0) * (one.efficiency or 0.0))
     first, last = points[0], points[-1]
-    told = f"Recommended: {found.size_label(knee.size)}"
-    if knee is not first:
-        told += f", {_cost(found, knee, first)}"
+    told = f"Recommended: {found.size_label(knee.size)}, "
+    if knee is first:
+        told += f"at {_cost(found, first, first)}"
+    else:
+        told += f"{_pace(found, knee, first)}, at {_cost(found, knee, first)} instead of "
+        told += f"{decimal(_spent(found, first, first))} for the same work"
     if knee is not last:
-        told += f". {found.size_label(last.size).capitalize()}: {_cost(found, last, first)}"
-    return (f"{told}.", *_two_speeds(found, last))
+        told += f". {found.size_label(last.size).capitalize()}: {_pace(found, last, first)}, at "
+        told += _cost(found, last, first)
+    return (f"{told}.",)
+
+
+def _pace(found: ScalingResult, point: ScalingPoint, first: ScalingPoint) -> str:
+    """How fast a size is, against the smallest one."""
+    assert point.speedup
+    if point.speedup >= 1:
+        return f"{decimal(point.speedup)} times as fast as {found.size_label(first.size)}"
+    slower = f"slower than {found.size_label(first.size)}"
+    return f"{slower} ({decimal(1 / point.speedup)} times the time for the same work)"
 
 
 def _cost(found: ScalingResult, point: ScalingPoint, first: ScalingPoint) -> str:
-    """Speed and cost of a size for the same work, against the smallest one."""
-    assert point.efficiency
+    """What a size takes for the work of the smallest one."""
+    unit = "core" if _has_cores(found) else found.axis_one
+    spent = decimal(_spent(found, point, first))
+    return f"{spent} {unit}-second{'' if spent == '1' else 's'}"
+
+
+def _spent(found: ScalingResult, point: ScalingPoint, first: ScalingPoint) -> float:
+    assert point.speedup
     assert first.time_s
-    own = first.time_s.median * first.size
-    return (
-        f"{decimal(point.speedup)} times as fast as {found.size_label(first.size)} for "
-        f"{decimal(1 / point.efficiency)} times the {found.axis_one}-seconds "
-        f"({decimal(own / point.efficiency)} instead of {decimal(own)})"
-    )
+    kept = point.cores if _has_cores(found) and point.cores else point.size
+    return kept * first.time_s.median / point.speedup
 
 
-def _two_speeds(found: ScalingResult, last: ScalingPoint) -> tuple[str, ...]:
-    """That the steps scale otherwise than the run, where they do."""
-    step, run = last.step_speedup, last.speedup
-    if step is None or run is None or step < SAME_SPEEDUP * run:
-        return ()
-    size = found.size_label(last.size)
-    told = (
-        f"With {size} the steps run {decimal(step)} times as fast, the whole run "
-        f"{decimal(run)} times: the rest is lost outside the steps."
-    )
-    return (told,)
+def _has_cores(found: ScalingResult) -> bool:
+    """Whether cores are what is paid for, and their number is known; else it is the axis."""
+    return found.axis in {"ranks", "cores", "threads"} and all(one.cores for one in found.points)
 
 
 def _configuration(sweep: SweepResult) -> tuple[str, ...]:
@@ -73,22 +81,33 @@ def _configuration(sweep: SweepResult) -> tuple[str, ...]:
     if best is None or sweep.best_reason:
         return ()
     tied = [row for row in sweep.configurations if row.is_best or row.may_be_best]
-    priced = [(cost, row) for row in tied if (cost := _cpu_s(row)) is not None]
-    own = _cpu_s(best)
+    priced = [(cost, row) for row in tied if (cost := _core_s(sweep, row)) is not None]
+    own = _core_s(sweep, best)
     if own is None:
         return ()
     cost, cheapest = min(priced, key=lambda pair: pair[0])
-    unit = sweep.objective.unit.removesuffix("/s").removesuffix("s")
     if cost > CHEAPER * own:
-        return (f"Recommended: {best.title}, at {seconds(own)} of CPU time per {unit}.",)
+        return (f"Recommended: {best.named}, at {_price(sweep, own)}.",)
     told = (
-        f"Recommended: {cheapest.title}, the cheapest of the {len(tied)} that may be the fastest, "
-        f"at {seconds(cost)} of CPU time per {unit}; {best.title} takes {seconds(own)}."
+        f"Recommended: {cheapest.named}, the cheapest of the {len(tied)} that may be the fastest, "
+        f"at {_price(sweep, cost)}; {best.named} takes {_price(sweep, own)}."
     )
     return (told,)
 
 
-def _cpu_s(row: ConfigurationResult) -> float | None:
-    """Seconds of CPU time for one unit of work."""
-    busy = row.factors.cpus_busy if row.factors else None
-    return busy / row.speed if busy is not None and row.speed else None
+def _core_s(sweep: SweepResult, row: ConfigurationResult) -> float | None:
+    """Core-seconds for one unit of work: cores that are kept over the speed."""
+    ranks = row.ranks or (row.factors.ranks if row.factors else None)
+    _, _, time = sweep.objective.unit.partition("/")
+    if not ranks or not row.speed or time not in SECONDS:  # a job may print anything
+        return None
+    per_s = row.speed / SECONDS[time]
+    return min(ranks * (row.threads or 1), sweep.cpus or math.inf) / per_s
+
+
+def _price(sweep: SweepResult, core_s: float) -> str:
+    """Core-seconds for so much work that they are more than one: `13.4 core-seconds per 1,000`."""
+    noun = sweep.objective.unit.partition("/")[0].removesuffix("s")
+    power = min(max(0, math.ceil(-math.log(core_s, 1000))), len(COUNTS) - 1)
+    work = f"{COUNTS[power]} {noun}s" if power else noun
+    return f"{decimal(core_s * 1000**power)} core-seconds per {work}"

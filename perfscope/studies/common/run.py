@@ -160,6 +160,15 @@ class StudyRun:
         seen = len((hardware and hardware.useful_s_by_thread) or ())
         return max(pools, default=0) or seen // self.ranks or self.threads_told
 
+    @cached_property
+    def reserved_cores(self) -> int:
+        """Cores that it keeps: one a thread with which its ranks compute, as far as there are."""
+        threads = self.threads_per_rank or 1
+        nodes = [(len(node.ranks), node.cpus) for node in self.result.threads.nodes]
+        if sum(ranks for ranks, _ in nodes) != self.ranks:
+            return self.ranks * threads
+        return sum(int(min(ranks * threads, cpus or ranks * threads)) for ranks, cpus in nodes)
+
     @property
     def mpi_library(self) -> str:
         """Name and version of the MPI library, "" without one."""

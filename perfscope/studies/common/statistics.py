@@ -8,7 +8,6 @@ The interface that other studies use:
 
     compare_runs(before, after)     ratio, interval and p of two sides of runs -> Difference
     holm(ps)                        p values of several questions asked at once
-    bootstrap_interval(values)      interval of the median of repeats
     effective_count(series)         as how many independent values autocorrelated ones count
 
 Everything is a pure function of its arguments; random numbers have fixed seeds.
@@ -204,19 +203,6 @@ def holm(ps: Sequence[float | None]) -> list[float | None]:
     return raised
 
 
-def bootstrap_interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """Interval of the median of independent repeats, by resampling; None below three values.
-
-    With few values it is narrow: it lies inside the values. A difference is never judged by it.
-    """
-    kept = usable(values)
-    if len(kept) < 3:
-        return None
-    random = np.random.default_rng(_SEED)
-    drawn = random.integers(0, len(kept), (RESAMPLES, len(kept)))
-    return _quantiles(np.median(kept[drawn], axis=1))
-
-
 def effective_count(series: Sequence[float]) -> float:
     """As how many independent values the values of a series count, given how alike neighbors are.
 
@@ -259,8 +245,3 @@ def block_medians(series: Sequence[float], *, seed: int = _SEED) -> Array:
         drawn = (starts[:, None] + offsets).ravel()[:count] % count
         resampled[number] = np.median(values[drawn])
     return resampled
-
-
-def _quantiles(values: Array) -> tuple[float, float]:
-    low, high = np.quantile(values, [LEVEL / 2, 1 - LEVEL / 2])
-    return float(low), float(high)

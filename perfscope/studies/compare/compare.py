@@ -1,7 +1,7 @@
 """Did it become slower or faster, is that more than noise, and where did the time go?"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from perfscope.studies.common.run import StudyRun
 from perfscope.studies.common.statistics import (
     LEVEL,
     Difference,
+    Method,
     block_medians,
     compare_runs,
     holm,
@@ -150,8 +151,8 @@ def _comparison(before: Side, after: Side, found: Judged, measure: Measure) -> C
         side=after.label,
         against=before.label,
         answer=found.answer,
-        before=_spread(measure.values(before.runs)),
-        after=_spread(measure.values(after.runs)),
+        before=spread(measure.values(before.runs), {difference.method}),
+        after=spread(measure.values(after.runs), {difference.method}),
         ratio=difference.ratio,
         interval=difference.interval,
         p=difference.p,
@@ -165,11 +166,15 @@ def _comparison(before: Side, after: Side, found: Judged, measure: Measure) -> C
     )
 
 
-def _spread(values: Sequence[float | None]) -> Repeats:
+def spread(values: Sequence[float | None], methods: Collection[Method]) -> Repeats:
+    """Values of a side, which `methods` compare with those of others."""
     known = usable(values)
+    middle = float(np.median(known)) if len(known) else None
+    is_mean = len(known) and Method.STUDENT in methods
     return Repeats(
         tuple(values),
-        float(np.median(known)) if len(known) else None,
+        math.exp(float(np.log(known).mean())) if is_mean else middle,
+        middle,
         float(known.min()) if len(known) else None,
         float(known.max()) if len(known) else None,
     )
@@ -215,7 +220,10 @@ def _measure(sides: Sequence[Side], measure: Measure) -> ComparedMeasure:
         label=measure.label,
         unit=measure.unit,
         is_lower_better=measure.is_lower_better,
-        sides=tuple(_spread(measure.values(side.runs)) for side in sides),
+        sides=tuple(
+            spread(measure.values(side.runs), {change.method for change in changes})
+            for side in sides
+        ),
         ratios=tuple(change.ratio for change in changes),
         intervals=tuple(change.interval for change in changes),
         reason=measure.reason([run for side in sides for run in side.runs]) or None,

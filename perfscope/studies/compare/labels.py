@@ -44,9 +44,11 @@ def _briefly(row: Comparison) -> str:
 def sentence_of(row: Comparison, found: Compare) -> str:
     """What one comparison says."""
     side, against = row.side, row.against
-    if row.before.median is None or row.after.median is None:
+    if row.before.typical is None or row.after.typical is None:
         return f"{side} cannot be compared with {against}: {row.reason}."
-    before, after = (written(one.median or 0.0, found.unit.unit) for one in (row.before, row.after))
+    before, after = (
+        written(one.typical or 0.0, found.unit.unit) for one in (row.before, row.after)
+    )
     values = f"{found.unit.label} {after} instead of {before}"
     change = format_change(row.ratio)
     if row.answer is Answer.UNKNOWN or row.interval is None:
@@ -56,7 +58,8 @@ def sentence_of(row: Comparison, found: Compare) -> str:
         )
     interval = format_changes(row.interval)
     runs = "{} and {} runs".format(*row.counts)
-    told = f"{values} (estimated change {change}, 95 % interval {interval}, {runs})."
+    estimated = "estimated change " if row.method == "ranks" else ""
+    told = f"{values} ({estimated}{change}, 95 % interval {interval}, {runs})."
     if row.answer in (Answer.SLOWER, Answer.FASTER):
         return f"{side} is {row.answer.value} than {against}: {told}"
     if row.answer is Answer.SAME:
@@ -110,7 +113,8 @@ _AS_FAST = (
 )
 _REPEATS = (
     "One number a run is compared. The steps of a run share its nodes, neighbors and memory, so "
-    "they are no repeats, and a single run on a side cannot tell."
+    "they are no repeats, and a single run on a side cannot tell. A side is shown by the geometric "
+    "mean of its runs where Student's t compares, and by their median where ranks do."
 )
 _RANKS = (
     "Mann-Whitney's rank test, exact, two-sided; the difference is Hodges-Lehmann's estimate with "

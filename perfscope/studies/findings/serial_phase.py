@@ -104,10 +104,10 @@ def _finding(study: Scaling, worst: _Serial | None, share: float) -> StudyFindin
     summary = f"{what} takes {format_share(share)} of the run with {size}"
     if worst:
         first = study.axis.count(study.points[0].size)
-        summary += (
-            f", {format_seconds(worst.seconds)}, and is {worst.gained:.2f} times as fast as with "
-            f"{first}"
-        )
+        pace = f"{worst.gained:.2f} times as fast as"
+        if worst.gained < 1:
+            pace = f"{1 / worst.gained:.2f} times as long as"
+        summary += f", {format_seconds(worst.seconds)}, {pace} with {first}"
     evidence = [Evidence(f"Share of the run with {size}", share, "share")]
     if worst:
         ideal = study.ratio(study.fitting[-1])

@@ -1,11 +1,12 @@
 """A scaling study as the part `scaling` of study.json, and its verdict."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TypeVar
 
 from perfscope.findings.core.finding import Finding
 from perfscope.schema.compare import NotCounted
 from perfscope.schema.efficiency import ACCEPTABLE_FROM, GOOD_FROM
+from perfscope.schema.enums import Status
 from perfscope.schema.scaling import (
     Amdahl,
     ExternalSeries,
@@ -21,7 +22,7 @@ from perfscope.schema.scaling import (
 from perfscope.studies.common.external import External
 from perfscope.studies.common.programs import are_different, programs
 from perfscope.studies.scaling import models
-from perfscope.studies.scaling.growth import SAME_WORK, UNEVEN, trained_samples
+from perfscope.studies.scaling.growth import SAME_WORK, STRONG, UNEVEN, trained_samples
 from perfscope.studies.scaling.pop_table import COUNTER_ROWS, ROWS
 from perfscope.studies.scaling.scaling import Part, Scaling
 from perfscope.studies.scaling.series import Axis
@@ -76,9 +77,10 @@ HOW = (
     (
         "Performance models",
         (
-            "t(p) = c0 + c1 p^i log2(p)^j with c0, c1 not below zero, from five sizes on. The "
-            "law is chosen by leave-one-out cross-validation; intervals of an extrapolation "
-            "span all laws that predict the left-out sizes as well within the standard error."
+            "t(p) = c0 + c1 p^i log2(p)^j with c0, c1 not below zero, from five sizes on; of three "
+            "or four sizes c0 alone, or with c1 / p, c1 log2(p) or c1 p. The law is chosen by "
+            "leave-one-out cross-validation; intervals of an extrapolation span all laws that "
+            "predict the left-out sizes as well within the standard error."
         ),
     ),
 )
@@ -128,6 +130,7 @@ def _point(study: Scaling, place: int) -> ScalingPoint:
         ranks=point.ranks,
         runs=tuple(run.label for run in point.runs),
         representative=point.representative.label,
+        cores=point.representative.reserved_cores,
         ideal_speedup=study.ratio(place),
         shared_cpus=study.oversubscribed[place] or None,
         time_s=whole.time_s,
@@ -150,13 +153,14 @@ def _part(part: Part) -> ScalingPart:
         time_s=tuple(value.time_s for value in part.values),
         speedup=tuple(value.speedup for value in part.values),
         efficiency=tuple(value.efficiency for value in part.values),
-        amdahl=_or_reason(part.amdahl),
+        amdahl=or_reason(part.amdahl),
         model=models.fitted(part.model),
-        extra_p=_or_reason(part.extra_p),
+        extra_p=or_reason(part.extra_p),
     )
 
 
-def _or_reason(found: Law | str) -> Law | NotFitted:
+def or_reason(found: Law | str) -> Law | NotFitted:
+    """A law, or why there is none, as a document holds it."""
     return NotFitted(None, found) if isinstance(found, str) else found
 
 
@@ -182,7 +186,7 @@ def _pop(study: Scaling) -> PopTable:
 
 def verdict(study: Scaling, findings: Sequence[Finding]) -> tuple[str, str]:
     """Status and sentence: how far the series scales, and what limits it most."""
-    status, sentence = _scaled(study, findings)
+    status, sentence = scaled(body(study), [finding.status for finding in findings])
     unlike = [are_different(programs(study.counted)), _different_threads(study)]
     if not any(unlike):
         return status, sentence
@@ -202,57 +206,55 @@ def _different_threads(study: Scaling) -> str:
     return f"The ranks compute with different numbers of threads: {', '.join(parts)}."
 
 
-def _scaled(study: Scaling, findings: Sequence[Finding]) -> tuple[str, str]:
-    """The verdict on runs of one program."""
-    sizes = study.axis.count(study.points[-1].size)
-    if len(study.points) < 2:
-        return "info", f"All runs have {sizes}: scaling needs runs of at least two sizes."
-    whole, ratio = study.whole.values[-1], study.ratio(len(study.points) - 1)
-    first = study.axis.count(study.points[0].size)
-    assert whole.speedup is not None
-    assert whole.efficiency is not None
-    grown = study.growth
-    kind = "Scaling" if grown.word == UNEVEN else f"{grown.word.capitalize()} scaling"
-    sentence = f"{kind} from {first} to {sizes}: "
-    if not grown.is_strong:
-        times = [value.time_s for value in (study.whole.values[0], whole)]
-        assert times[0] is not None
-        assert times[1] is not None
-        sentence += (
-            f"{grown.factors[-1]:.3g} times the work takes {format_seconds(times[1].median)} "
-            f"instead of {format_seconds(times[0].median)}, efficiency "
-            f"{format_ratio(whole.efficiency)}."
-        )
+def scaled(found: ScalingResult, statuses: Collection[Status]) -> tuple[str, str]:
+    """The verdict on runs of one program.
+
+    Args:
+        found: what was measured of them.
+        statuses: of the findings.
+    """
+    first, last = found.points[0], found.points[-1]
+    size, before = found.size_label(last.size), found.size_label(first.size)
+    if len(found.points) < 2:
+        return "info", f"All runs have {size}: scaling needs runs of at least two sizes."
+    assert last.speedup is not None
+    assert last.efficiency is not None
+    assert first.time_s is not None
+    assert last.time_s is not None
+    kind = found.growth.kind
+    head = "Scaling" if kind == UNEVEN else f"{kind.capitalize()} scaling"
+    efficiency = f"efficiency {format_ratio(last.efficiency)}."
+    if kind == STRONG:
+        told = f"{last.speedup:.2f} times as fast where {last.ideal_speedup:.3g} is ideal"
     else:
-        sentence += (
-            f"{whole.speedup:.2f} times as fast where {ratio:.3g} is ideal, efficiency "
-            f"{format_ratio(whole.efficiency)}."
+        work = last.speedup * last.time_s.median / first.time_s.median
+        told = (
+            f"{work:.3g} times the work takes {format_seconds(last.time_s.median)} instead of "
+            f"{format_seconds(first.time_s.median)}"
         )
-    sentence += _limit(study)
-    return _status(whole.efficiency, findings), sentence
+    sentence = f"{head} from {before} to {size}: {told}, {efficiency}{_limit(found)}"
+    return _status(last.efficiency, statuses), sentence
 
 
-def _limit(study: Scaling) -> str:
+def _limit(found: ScalingResult) -> str:
     """The lowest factor at the largest size, where it is below the band of good ones."""
-    column = study.table.columns[-1]
-    known = {name: getattr(column, name).value for name in LIMITS}
-    if column.serialization_efficiency.value is not None:
-        del known["communication_efficiency"]  # it is the product of two others
+    known = {row.id: row.values[-1].value for row in found.pop.rows if row.id in LIMITS}
+    if known.get("serialization_efficiency") is not None:
+        known.pop("communication_efficiency", None)  # it is the product of two others
     values = {name: value for name, value in known.items() if value is not None}
     if not values:
         return ""
     name = min(values, key=lambda key: values[key])
     if values[name] >= 0.95:
         return ""
-    size = study.axis.count(study.points[-1].size)
+    size = found.size_label(found.points[-1].size)
     return f" Main limit at {size}: {LIMITS[name]}, {format_ratio(values[name])}."
 
 
-def _status(efficiency: float, findings: Sequence[Finding]) -> str:
-    if any(finding.status.value == "fail" for finding in findings) or efficiency < ACCEPTABLE_FROM:
+def _status(efficiency: float, statuses: Collection[Status]) -> str:
+    if Status.FAIL in statuses or efficiency < ACCEPTABLE_FROM:
         return "fail"
-    has_warning = any(finding.status.value == "warn" for finding in findings)
-    return "warn" if has_warning or efficiency < GOOD_FROM else "pass"
+    return "warn" if Status.WARN in statuses or efficiency < GOOD_FROM else "pass"
 
 
 def notes(study: Scaling) -> list[str]:

@@ -8,7 +8,7 @@ from perfscope.schema.scaling import Amdahl, ExtraP
 from perfscope.structures import dataclass
 from perfscope.studies.scaling import models
 from perfscope.studies.scaling.extra_p import extra_p
-from perfscope.studies.scaling.growth import UNEVEN, Growth
+from perfscope.studies.scaling.growth import STRONG, UNEVEN, Growth
 from perfscope.studies.scaling.oversubscription import oversubscribed
 from perfscope.studies.scaling.series import Point
 
@@ -19,86 +19,98 @@ Law = TypeVar("Law", Amdahl, models.Model)
 
 
 @dataclass(frozen=True)
+class Sizes:
+    """The sizes of a study, smallest first, as far as laws are about them.
+
+    Attributes:
+        sizes: on the axis.
+        shared: of each, whether threads share CPUs.
+        kind: how the work grew: `strong`, `weak` or `uneven`.
+    """
+
+    sizes: Sequence[int]
+    shared: Sequence[bool]
+    kind: str
+
+
+def sizes_of(points: Sequence[Point], grown: Growth) -> Sizes:
+    """What laws have to know of the sizes of a study."""
+    shared = [bool(oversubscribed(point)) for point in points]
+    return Sizes([point.size for point in points], shared, grown.word)
+
+
+@dataclass(frozen=True)
 class _Series:
     """What a law is fitted to: a size and a time for each run that counts."""
 
     sizes: list[int]
     times: list[float]
-    points: Sequence[Point]
-    shared: list[bool]  # by point, whether threads share CPUs
+    of: Sizes
 
     @property
     def largest(self) -> int:
-        return self.points[-1].size
+        return self.of.sizes[-1]
 
 
 def laws_of(
-    points: Sequence[Point],
-    values: Sequence[Sequence[float | None]],
-    grown: Growth,
-    counted: Sequence[bool],
+    of: Sizes, values: Sequence[Sequence[float | None]], counted: Sequence[bool]
 ) -> tuple[Amdahl | str, models.Model | str, ExtraP | str]:
     """The laws of a part: Amdahl's, the model and Extra-P's, or why there is none.
 
     Args:
-        points: smallest first.
-        values: seconds in the part, by point and repeat.
-        grown: how the work grew.
-        counted: which points are of the part at all; those with shared CPUs are left out of these.
+        of: which sizes.
+        values: seconds in the part, by size and repeat.
+        counted: which sizes are of the part at all; those with shared CPUs are left out of these.
     """
-    series = _series(points, values, grown, counted)
+    series = _series(of, values, counted)
     if isinstance(series, str):
         return series, series, series
     law: Amdahl | str = "Amdahl's law is about strong scaling"
-    if grown.is_strong:
+    if of.kind == STRONG:
         fitted = models.amdahl(series.sizes, series.times, largest=series.largest)
-        law = _told_why(fitted, series.shared)
+        law = _told_why(fitted, of.shared)
     found = _model(series)
     if isinstance(found, str):
         return law, found, found
     beyond = [forecast.size for forecast in found.forecasts]
-    return law, found, extra_p(series.sizes, series.times, beyond, falls=grown.is_strong)
+    if why := models.too_few(series.sizes, models.ALL_LAWS_SIZES, "Extra-P"):
+        return law, found, why
+    return law, found, extra_p(series.sizes, series.times, beyond, falls=of.kind == STRONG)
 
 
-def model_of(
-    points: Sequence[Point], values: Sequence[Sequence[float]], grown: Growth
-) -> models.Model | str:
-    """The model of a part that all points are of, alone; see `laws_of`."""
-    series = _series(points, values, grown, [True] * len(points))
+def model_of(of: Sizes, values: Sequence[Sequence[float]]) -> models.Model | str:
+    """The model of a part that all sizes are of, alone; see `laws_of`."""
+    series = _series(of, values, [True] * len(of.sizes))
     return series if isinstance(series, str) else _model(series)
 
 
 def _series(
-    points: Sequence[Point],
-    values: Sequence[Sequence[float | None]],
-    grown: Growth,
-    counted: Sequence[bool],
+    of: Sizes, values: Sequence[Sequence[float | None]], counted: Sequence[bool]
 ) -> _Series | str:
     """The runs that can follow a law, or why there is none."""
-    shared = [bool(oversubscribed(point)) for point in points]
-    if grown.word == UNEVEN:
+    if of.kind == UNEVEN:
         return UNEVEN_WORK
-    if shared[0]:
+    if of.shared[0]:
         return SHARED_FIRST
     pairs = [
-        (point.size, value)
-        for place, point in enumerate(points)
+        (size, value)
+        for place, size in enumerate(of.sizes)
         for value in values[place]
-        if counted[place] and not shared[place]
+        if counted[place] and not of.shared[place]
     ]
     known = [value for _, value in pairs if value is not None and value > 0]
     if len(known) < len(pairs):
         return "not every run has a time of it above zero"
-    return _Series([size for size, _ in pairs], known, points, shared)
+    return _Series([size for size, _ in pairs], known, of)
 
 
 def _model(series: _Series) -> models.Model | str:
     found = _told_why(
-        models.model(series.sizes, series.times, largest=series.largest), series.shared
+        models.model(series.sizes, series.times, largest=series.largest), series.of.shared
     )
     if isinstance(found, str):
         return found
-    return replace(found, fitted=tuple(found.at(point.size) for point in series.points))
+    return replace(found, fitted=tuple(found.at(size) for size in series.of.sizes))
 
 
 def _told_why(law: Law | str, shared: Sequence[bool]) -> Law | str:

@@ -9,7 +9,7 @@ from perfscope.studies.common import spent
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.common.spent import LEAST_SHARE, MOST_LOSSES
 from perfscope.studies.scaling.growth import Growth
-from perfscope.studies.scaling.laws import model_of
+from perfscope.studies.scaling.laws import model_of, sizes_of
 from perfscope.studies.scaling.models import fitted
 from perfscope.studies.scaling.series import Point
 
@@ -63,5 +63,5 @@ def _row(
         label,
         seconds=tuple(median(group) for group in values),
         shares=tuple(median(piece.share for piece in runs) for runs in found),
-        model=fitted(model_of(points, values, grown)),
+        model=fitted(model_of(sizes_of(points, grown), values)),
     )

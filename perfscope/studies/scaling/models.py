@@ -4,7 +4,8 @@ A performance model is t(p) = c0 + c1 p^i log2(p)^j, the normal form of A. Calot
 automated performance modeling to find scalability bugs in complex codes", SC13, which Extra-P uses,
 with negative i for strong scaling. The law is chosen by leave-one-out cross-validation over sizes:
 of those that predict the left-out size as well as the best one does, within the standard error of
-its errors, the simplest is taken.
+its errors, the simplest is taken. Three or four sizes tell no more than a few plain laws apart, so
+only those are tried on them.
 """
 
 import math
@@ -16,8 +17,8 @@ from perfscope.structures import dataclass
 from perfscope.student_t import student_95
 from perfscope.studies.common.regression import ROUNDING, Fit, fit
 
-AMDAHL_SIZES = 3
-MODEL_SIZES = 5  # what Extra-P asks for
+LEAST_SIZES = 3
+ALL_LAWS_SIZES = 5  # what Extra-P asks for
 EXPONENTS = tuple(
     Fraction(text)
     for text in "-2 -3/2 -4/3 -5/4 -1 -3/4 -2/3 -1/2 -1/3 -1/4 0 1/4 1/3 1/2 2/3 3/4 1 5/4 4/3 3/2 "
@@ -65,6 +66,13 @@ class Law:
         if self.log:
             parts.append("log2(p)" if self.log == 1 else f"log2(p)^{self.log}")
         return " ".join(parts)
+
+
+PLAIN = tuple(Law(Fraction(power), log) for power, log in ((0, 0), (-1, 0), (0, 1), (1, 0)))
+"""Constant, 1/p, log2(p) and p."""
+ALL = tuple(
+    Law(power, log) for power in EXPONENTS for log in (LOG_EXPONENTS if power >= 0 else (0,))
+)
 
 
 @dataclass(frozen=True)
@@ -141,7 +149,7 @@ def amdahl(
         values: run times in seconds.
         largest: the size beyond which to extrapolate, if not the largest of these.
     """
-    if reason := too_few(sizes, AMDAHL_SIZES, "Amdahl's law"):
+    if reason := too_few(sizes, LEAST_SIZES, "Amdahl's law"):
         return reason
     first = min(sizes)
     found = fit(sizes, values, lambda size: first / size)
@@ -171,24 +179,25 @@ def model(
     sizes: Sequence[int], values: Sequence[float], *, largest: int | None = None
 ) -> Model | str:
     """The performance model of a quantity, or why there is none; arguments as of `amdahl`."""
-    if reason := too_few(sizes, MODEL_SIZES, "a performance model"):
+    if reason := too_few(sizes, LEAST_SIZES, "a performance model"):
         return reason
     candidates = _candidates(sizes, values)
     if not candidates:
         return "the values are no positive numbers"
     scored = {law: sum(found.loo_errors) / len(found.loo_errors) for law, found in candidates}
     fits = dict(candidates)
-    best = min(scored, key=lambda law: (scored[law], law.complexity))
+    best = min(scored, key=lambda law: (round(scored[law] / NEGLIGIBLE), law.complexity))
     bound = scored[best] + _standard_error(fits[best].loo_errors) + NEGLIGIBLE
     equal = sorted((law for law in scored if scored[law] <= bound), key=lambda law: law.complexity)
-    law = equal[0]
+    # the errors of few sizes are too few for their standard error to prefer the simpler law
+    law = equal[0] if len(set(sizes)) >= ALL_LAWS_SIZES else best
     chosen = fits[law]
     return Model(
         law=law,
         constant=chosen.constant,
         slope=chosen.slope,
         cross_validation_error=scored[law],
-        alternatives=tuple(equal[1:]),
+        alternatives=tuple(other for other in equal if other != law),
         forecasts=tuple(
             _forecast(size, chosen, [fits[other] for other in equal])
             for size in _beyond(sizes, largest)
@@ -200,12 +209,10 @@ def model(
 def _candidates(sizes: Sequence[int], values: Sequence[float]) -> list[tuple[Law, Fit]]:
     """Every law that grows or falls as the runs do; a slope of zero is the constant law."""
     out = []
-    for power in EXPONENTS:
-        for log in LOG_EXPONENTS if power >= 0 else (0,):
-            law = Law(power, log)
-            found = fit(sizes, values, None if law.is_constant else law.at)
-            if found is not None and (law.is_constant or found.slope > 0):
-                out.append((law, found))
+    for law in ALL if len(set(sizes)) >= ALL_LAWS_SIZES else PLAIN:
+        found = fit(sizes, values, None if law.is_constant else law.at)
+        if found is not None and (law.is_constant or found.slope > 0):
+            out.append((law, found))
     return out
 
 

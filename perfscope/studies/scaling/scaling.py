@@ -14,7 +14,7 @@ from perfscope.studies.common.run import StudyRun
 from perfscope.studies.common.spent import ONCE
 from perfscope.studies.scaling import models
 from perfscope.studies.scaling.growth import Growth, growth, trained_samples, whole_rate
-from perfscope.studies.scaling.laws import laws_of
+from perfscope.studies.scaling.laws import laws_of, sizes_of
 from perfscope.studies.scaling.losses import scaled_losses
 from perfscope.studies.scaling.oversubscription import oversubscribed
 from perfscope.studies.scaling.pop_table import PopTable, pop_table, totals_of
@@ -262,7 +262,7 @@ def _part(
         found.append(Speedup(time, speedup, speedup / ratio if speedup is not None else None))
     # a rank alone exchanges nothing, which is no point of a law of exchanging
     counted = [not (identity == EXCHANGE and point.ranks == 1) for point in points]
-    laws = laws_of(points, values, grown, counted)
+    laws = laws_of(sizes_of(points, grown), values, counted)
     if identity == EXCHANGE:
         laws = (NOT_DIVIDED, *laws[1:])
     return Part(identity, label, ranks, tuple(found), *laws)

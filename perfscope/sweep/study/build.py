@@ -96,7 +96,7 @@ def _configuration(sweep: Sweep, result: Result) -> ConfigurationResult:
         failed_runs=sum(bool(run.failure) for run in result.runs),
         speeds=result.speeds,
         speed=result.speed,
-        speed_interval=result.interval,
+        speed_interval=sweep.noise.intervals.get(result.number),
         is_best=best is not None and result.number == best.number,
         may_be_best=result.number in sweep.noise.numbers and not sweep.noise.reason,
         quality=result.quality,
@@ -129,7 +129,7 @@ def _verdict(sweep: Sweep) -> tuple[str, str]:
             return "info", f"None of the {count} configurations has been run yet."
         return "fail", f"No configuration was measured: {rest}."
     unit = sweep.objective.unit
-    said = f"{_written(best.speed)} {unit} with {_named(best.configuration.label)}"
+    said = f"{_written(best.speed)} {unit} with {best.configuration.named}"
     if measured < 2:
         sentence = f"{said}, the only configuration that was measured"
     else:
@@ -140,13 +140,6 @@ def _verdict(sweep: Sweep) -> tuple[str, str]:
         return "warn", f"{sentence}. Careful: {sweep.caution}."
     is_told = len(sweep.noise.numbers) < measured or measured < 2
     return ("info" if rest else "pass") if is_told else "warn", f"{sentence}."
-
-
-def _named(label: str) -> str:
-    """A configuration inside a sentence: `threads=4`, or its own name in quotes."""
-    if not label:
-        return "the command as it is"
-    return label if "=" in label else f"“{label}”"
 
 
 def _lead(sweep: Sweep) -> str:
@@ -170,11 +163,14 @@ def _written(value: float) -> str:
 
 _METHODS = (
     (
-        "Within the noise",
+        "Interval, and within the noise",
         (
-            "Hsu's multiple comparisons with the best: a configuration is slower when the fastest "
-            "of the others leads by more than the noise between repeats explains (5 %, shared "
-            "between the comparisons). The noise is pooled over all configurations."
+            "One noise for both: the standard deviation of a run around its configuration, of "
+            "logarithms, pooled over all configurations. By Hsu’s multiple comparisons with the "
+            "best a configuration is slower when the fastest leads by more than this noise "
+            "explains (5 % for all comparisons together, by Bonferroni’s rule). The intervals are "
+            "drawn so that those of the fastest and of another overlap exactly where it does not. "
+            "Of a single configuration it is the 95 % interval of the median."
         ),
     ),
     (
@@ -185,10 +181,6 @@ _METHODS = (
             "these three ratios."
         ),
     ),
-)
-_SPREAD = (
-    "95 % interval of the median over the repeats, by resampling; of two repeats both values. One "
-    "repeat has no spread."
 )
 _IN_ROUNDS = (
     "Round by round: each configuration once a round, shuffled anew in every round with a fixed "
@@ -205,7 +197,6 @@ def _how_measured(sweep: Sweep) -> list[tuple[str, str]]:
     why = f" It is used because {sweep.objective_reason}." if sweep.objective_reason else ""
     found = [
         (objective.label, f"{objective.meaning} The median of a configuration’s runs counts.{why}"),
-        ("Spread", _SPREAD),
         ("Order of the runs", _IN_ROUNDS if plan.search is None else _SEARCHED),
         *_METHODS,
     ]

@@ -6,7 +6,6 @@ from statistics import median
 
 from perfscope.schema.sweep_result import SpeedFactors
 from perfscope.structures import dataclass
-from perfscope.studies.common.statistics import bootstrap_interval
 from perfscope.sweep.study.factors import factors_of
 from perfscope.sweep.study.noise import Contenders, contenders
 from perfscope.sweep.study.objective import Objective, caution, choose, no_best, speed
@@ -47,13 +46,6 @@ class Result:
     def speed(self) -> float | None:
         """The median over its runs; None when none was measured."""
         return median(self.speeds) if self.speeds else None
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """95 % interval of the median; the extremes of two runs; None of one."""
-        if len(self.speeds) < 2:
-            return None
-        return bootstrap_interval(self.speeds) or (min(self.speeds), max(self.speeds))
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,13 @@ import pytest
 from benchmarks.browser import Browser, browser
 from tests.report.studies.test_scaling_page import document
 from tests.report.test_page_in_browser import LOW_CONTRAST, OPEN_ALL, WIDE_ELEMENTS
+from tests.support.environments import REPOSITORY
 from tests.support.requirements import require_browser
 from tests.support.study_pages import page_of
+
+SCROLLED = """[...document.querySelectorAll(".scroll")]
+  .filter(box => box.scrollWidth > box.clientWidth + 1)
+  .map(box => (box.querySelector("table") || box).id)"""
 
 
 @pytest.fixture(scope="module")
@@ -50,3 +55,10 @@ def test_every_text_has_enough_contrast(window: Browser, page: Path, dark: bool)
     found = window.run(LOW_CONTRAST)
     assert found["failures"] == []
     assert found["seen"] > 150
+
+
+def test_no_table_of_a_kept_study_has_to_be_scrolled_on_a_desktop(window: Browser) -> None:
+    for kept in sorted(REPOSITORY.glob("reports/studies/*/study.html")):
+        window.open(kept, width=1280)
+        window.run(OPEN_ALL)
+        assert window.run(SCROLLED) == [], kept.parent.name

@@ -12,7 +12,6 @@ from perfscope.studies.common import statistics
 from perfscope.studies.common.statistics import (
     Method,
     block_medians,
-    bootstrap_interval,
     compare_runs,
     effective_count,
     holm,
@@ -142,15 +141,6 @@ def test_the_interval_of_correlated_steps_is_wider_than_that_of_shuffled_ones() 
         np.quantile(block_medians(one.tolist()), (0.025, 0.975)) for one in (series, shuffled)
     )
     assert correlated[1] - correlated[0] > 2 * (independent[1] - independent[0])
-
-
-def test_a_bootstrap_interval_holds_the_median_and_is_the_same_each_time() -> None:
-    values = [1.0, 1.1, 1.3, 0.9, 1.2]
-    found = bootstrap_interval(values)
-    assert found == bootstrap_interval(values)
-    assert found is not None
-    assert 0.9 <= found[0] <= 1.1 <= found[1] <= 1.3
-    assert bootstrap_interval([1.0, 2.0]) is None
 
 
 @pytest.mark.parametrize("repeats", [(2, 2), (3, 3), (2, 5), (5, 5)])

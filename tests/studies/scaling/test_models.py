@@ -131,8 +131,31 @@ def test_too_few_sizes_give_the_reason() -> None:
         "Amdahl's law needs runs of 3 sizes, and 2 are there"
     )
     assert model([1] * 9, [4.0] * 9) == (
-        "a performance model needs runs of 5 sizes, and 1 is there"
+        "a performance model needs runs of 3 sizes, and 1 is there"
     )
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([23.0, 13.0, 8.0], "3 + 20 p^(-1)"),
+        ([3.0, 5.0, 7.0], "3 + 2 log2(p)"),
+        ([5.0, 7.0, 11.0], "3 + 2 p"),
+        ([4.0, 4.0, 4.0], "4"),
+    ],
+)
+def test_three_sizes_are_enough_for_plain_laws(values: list[float], text: str) -> None:
+    """The exact values of a law at 1, 2 and 4, with its interval at the sizes beyond."""
+    found = modeled([1, 2, 4], values)
+    assert found.text == text
+    assert [forecast.size for forecast in found.forecasts] == [8, 16]
+    assert all(forecast.interval for forecast in found.forecasts)
+
+
+def test_of_three_sizes_the_law_that_predicts_best_is_taken_and_the_others_named() -> None:
+    found = modeled([1, 2, 4], [2.01, 2.45, 5.53])
+    assert found.text.endswith(" p")
+    assert found.law not in found.alternatives
 
 
 def test_an_interval_needs_freedom() -> None:

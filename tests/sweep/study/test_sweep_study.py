@@ -27,17 +27,12 @@ THREADS = Axis("threads", "variable", ("1", "2", "4"))
 RANKS = Axis("ranks", "variable", ("1", "2"))
 
 
-def test_the_best_and_its_spread_are_those_of_the_medians() -> None:
+def test_the_best_is_that_of_the_medians() -> None:
     sweep = made_sweep([THREADS], {("1",): [10, 11, 12], ("2",): [20, 30, 21], ("4",): [5, 6, 50]})
     assert [result.number for result in sweep.measured] == [2, 1, 3]
     assert [result.speed for result in sweep.results] == [11, 21, 6]
-    spread = sweep.results[1].interval
-    assert spread is not None
-    assert spread[0] >= 20
-    assert spread[1] <= 30
-    two = made_sweep([THREADS], {("1",): [10, 11]})
-    assert list(two.results[0].interval or ()) == [10, 11]
-    assert two.results[1].status == "missing"
+    one = made_sweep([THREADS], {("1",): [10, 11]})
+    assert one.results[1].status == "missing"
 
 
 def test_what_is_compared_is_what_every_run_measured() -> None:
@@ -112,6 +107,21 @@ def test_configurations_within_the_noise_may_be_the_best() -> None:
     assert contenders({}).numbers == ()
     assert contenders({7: [1.0, 2.0]}).numbers == (7,)
     assert contenders({1: [2.0, 2.0], 2: [1.0, 1.0]}).noise == 0.0
+
+
+def test_intervals_reach_that_of_the_best_exactly_where_noise_explains_the_difference() -> None:
+    """The repeats of 2 and 3 are as near to each other as can be; it is 1 that is noisy."""
+    speeds = {1: [100.0, 140.0, 75.0], 2: [70.0, 70.1], 3: [36.0, 36.1], 4: [90.0]}
+    found = contenders(speeds)
+    low, high = found.intervals[1]
+    assert low < 100 < high
+    reached = {n for n, (_, top) in found.intervals.items() if top >= low}
+    assert reached == set(found.numbers) == {1, 2, 4}
+    alone = contenders({1: [9.0, 10.0, 11.0]})
+    low, high = alone.intervals[1]
+    assert low < 9.0
+    assert high > 11.0
+    assert contenders({1: [100], 2: [50]}).intervals == {}
 
 
 def test_one_bad_repeat_does_not_take_the_fastest_out() -> None:

@@ -21,6 +21,8 @@ ANSWERS = {
 }
 
 LEAST_P = 1e-4
+SCALED = {"s", "B"}
+"""Units that numbers choose a multiple of: ms, MiB."""
 
 
 def change(ratio: float | None) -> str:
@@ -98,8 +100,8 @@ def measures(found: Compare) -> Table:
     """What was measured of every side, and the changes from the first one."""
     sides = side_labels(found)
     titles = [f"Change, {side}" for side in sides[1:]] if len(sides) > 2 else ["Change"]
-    medians = (
-        Column(side, partial(_median, place), note=Note(partial(_range, place)))
+    values = (
+        Column(side, partial(_typical, place), note=Note(partial(_range, place)))
         for place, side in enumerate(sides)
     )
     changes = (
@@ -111,8 +113,8 @@ def measures(found: Compare) -> Table:
     better = Note(lambda row: f"{'lower' if row.is_lower_better else 'higher'} is better")
     return Table(
         "compared-measures",
-        "Medians over the runs of each side",
-        (Column("Measure", "label", kind=Kind.TEXT, note=better), *medians, *changes),
+        "What the runs of each side measured",
+        (Column("Measure", _label, kind=Kind.TEXT, note=better), *values, *changes),
         [row for row in found.measures if _is_measured(row)],
         file="study.json",
         has_caption=False,
@@ -120,11 +122,20 @@ def measures(found: Compare) -> Table:
 
 
 def _is_measured(row: ComparedMeasure) -> bool:
-    return any(side.median is not None for side in row.sides) or not row.reason
+    return any(side.typical is not None for side in row.sides) or not row.reason
 
 
-def _median(place: int, row: ComparedMeasure) -> str:
-    return quantity(row.sides[place].median, row.unit)
+def _label(row: ComparedMeasure) -> str:
+    """A measure with its unit, unless each number has one of its own."""
+    return row.label if row.unit in SCALED else f"{row.label}, {row.unit}"
+
+
+def _written(value: float | None, unit: str) -> str:
+    return quantity(value, unit if unit in SCALED else "")
+
+
+def _typical(place: int, row: ComparedMeasure) -> str:
+    return _written(row.sides[place].typical, row.unit)
 
 
 def _range(place: int, row: ComparedMeasure) -> str:
@@ -132,9 +143,9 @@ def _range(place: int, row: ComparedMeasure) -> str:
     low, high = row.sides[place].lowest, row.sides[place].highest
     if low == high:
         return ""
-    first, last = quantity(low, row.unit), quantity(high, row.unit)
+    first, last = _written(low, row.unit), _written(high, row.unit)
     unit = last.removeprefix(last.split()[0])
-    return f"{first.removesuffix(unit)} to {last}"
+    return "" if first == last else f"{first.removesuffix(unit)} to {last}"
 
 
 def _change(place: int, row: ComparedMeasure) -> str:

@@ -93,9 +93,11 @@ def _chart(found: ScalingResult, sizes: Sequence[float]) -> str:
     """Seconds of the parts that take most at any size, each with the law that was fitted to it."""
     drawn: list[tuple[Curve, ScalingPart]] = []
     for part in found.parts:
-        medians = [time.median if time and time.median > 0 else None for time in part.time_s]
+        known = [time if time and time.median > 0 else None for time in part.time_s]
         label = part.label.split(" (")[0]
-        drawn += [(one, part) for one in curve(label, "ink", sizes, medians)]
+        medians = curve(label, "ink", sizes, [time.median if time else None for time in known])
+        spread = [(time.low, time.high) for time in known if time]
+        drawn += [(replace(one, spread=spread), part) for one in medians]
     drawn.sort(key=lambda pair: -max(pair[0].y))
     if not drawn:
         return ""

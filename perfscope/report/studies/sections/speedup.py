@@ -6,7 +6,6 @@ from perfscope.report.charts import Plot
 from perfscope.report.formats import decimal, ratio, seconds
 from perfscope.report.palette import SERIES_ROLES
 from perfscope.report.studies.curves import Curve, curves
-from perfscope.report.studies.recommended import SAME_SPEEDUP
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.schema.scaling import ScalingPoint, ScalingResult, Spread
@@ -14,6 +13,8 @@ from perfscope.schema.study import Study
 from perfscope.units import counted
 
 MOST_EXTERNAL = 5
+SAME_SPEEDUP = 1.05
+"""Speed-ups that differ by less are told and drawn as one."""
 
 
 def _context(study: Study) -> Context:
@@ -25,6 +26,7 @@ def _context(study: Study) -> Context:
         "axis_reason": found.axis_reason,
         "growth": found.growth.sentence,
         "chart": _chart(found),
+        "has_steps": _has_steps(found),
         "table": _table(found),
         "no_throughput": next(reasons, ""),
         "superlinear": [row.sentence for row in found.superlinear],
@@ -40,19 +42,26 @@ def scaled(study: Study) -> ScalingResult:
 
 
 def _table(found: ScalingResult) -> Table:
+    rates = (
+        Column("Speed-up of samples/s", "throughput_speedup", decimal),
+        Column("Its efficiency", "throughput_efficiency", ratio, Kind.BAND),
+    )
     columns = (
         Column("Size", lambda one: found.size_label(one.size), kind=Kind.TEXT, note=Note(_runs)),
         _spread("Run time", "time_s", seconds),
         Column("Speed-up", "speedup", decimal),
         Column("Ideal", "ideal_speedup", decimal),
         Column("Efficiency", "efficiency", ratio, Kind.BAND),
-        _spread("Samples/s", "samples_per_s", decimal),
-        Column("Its speed-up", "throughput_speedup", decimal),
-        Column("Its efficiency", "throughput_efficiency", ratio, Kind.BAND),
-        Column("Speed-up of the steps", "step_speedup", decimal),
+        *([_spread("Samples/s", "samples_per_s", decimal)] if _has(found, "samples_per_s") else []),
+        *(rates if _has_rates(found) else ()),
+        *([Column("Speed-up of steps", "step_speedup", decimal)] if _has_steps(found) else []),
     )
     caption = "Run time and throughput by size"
     return Table("speedup-table", caption, columns, found.points, has_caption=False)
+
+
+def _has(found: ScalingResult, name: str) -> bool:
+    return any(getattr(point, name) is not None for point in found.points)
 
 
 def _runs(point: ScalingPoint) -> str:
@@ -73,10 +82,21 @@ def _spread(title: str, name: str, write: Callable[[float | None], str]) -> Colu
     return Column(title, median, write, note=Note(told))
 
 
-def _differ(point: ScalingPoint) -> bool:
-    """Whether the steps scale otherwise than the samples of the whole run."""
-    steps, run = point.step_speedup, point.throughput_speedup
-    return steps is not None and run is not None and steps > SAME_SPEEDUP * run
+def _differ(one: float | None, other: float | None) -> bool:
+    """Whether two speed-ups are told apart."""
+    return one is not None and (
+        other is None or max(one, other) > SAME_SPEEDUP * max(min(one, other), 0.0)
+    )
+
+
+def _has_rates(found: ScalingResult) -> bool:
+    """Whether samples per second scale otherwise than the run time, in weak scaling for example."""
+    return any(_differ(point.throughput_speedup, point.speedup) for point in found.points)
+
+
+def _has_steps(found: ScalingResult) -> bool:
+    """Whether the steps scale otherwise than the run."""
+    return any(_differ(point.step_speedup, point.speedup) for point in found.points)
 
 
 def _chart(found: ScalingResult) -> str:
@@ -89,9 +109,9 @@ def _chart(found: ScalingResult) -> str:
     speedups = [point.speedup for point in points]
     rates = [point.throughput_speedup for point in points]
     drawn += curve("run time", "series-1", sizes, speedups)
-    # dashes let a line be seen through another one on it
-    drawn += curve("samples/s", "series-2", sizes, rates, dashes="11 11")
-    if any(map(_differ, points)):
+    if _has_rates(found):
+        drawn += curve("samples/s", "series-2", sizes, rates)
+    if _has_steps(found):
         drawn += curve("steps", "series-3", sizes, [point.step_speedup for point in points])
     for position, row in enumerate(found.external[:MOST_EXTERNAL]):
         # dots too, because somebody measured them
@@ -106,14 +126,12 @@ def _chart(found: ScalingResult) -> str:
     return curves(plot, drawn, sizes=sizes)
 
 
-def curve(
-    label: str, role: str, x: Sequence[float], y: Sequence[float | None], *, dashes: str = ""
-) -> list[Curve]:
+def curve(label: str, role: str, x: Sequence[float], y: Sequence[float | None]) -> list[Curve]:
     """The line through what is known; none where nothing is."""
     known = [(own, value) for own, value in zip(x, y, strict=True) if value is not None]
     if not known:
         return []
-    return [Curve(label, role, [x for x, _ in known], [y for _, y in known], dashes=dashes)]
+    return [Curve(label, role, [x for x, _ in known], [y for _, y in known])]
 
 
 SECTION = StudySection(

@@ -9,7 +9,6 @@ from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.schema.study import Study, SweepRunRow
 from perfscope.schema.sweep_result import ConfigurationResult
 from perfscope.structures import dataclass
-from perfscope.units import MISSING
 
 MOST_ROWS = 200
 VERDICTS = {
@@ -25,6 +24,8 @@ def _context(study: Study) -> Context:
     for run in study.runs:
         if isinstance(run, SweepRunRow) and run.transport:
             runs.setdefault(run.configuration, run)
+    rows = [_conditions(row, runs.get(row.number)) for row in sweep.configurations]
+    told = [one for one in COLUMNS if any(not one.cell(row).is_absent for row in rows)]
     return {
         "status": VERDICTS[sweep.fabric.comparable],
         "takeaway": sweep.fabric.sentence,
@@ -32,8 +33,8 @@ def _context(study: Study) -> Context:
         "table": Table(
             "conditions-table",
             "Transport, pinning and settings by configuration",
-            COLUMNS,
-            [_conditions(row, runs.get(row.number)) for row in sweep.configurations],
+            told,
+            rows,
             MOST_ROWS,
             "configurations",
             file="study.json",
@@ -50,9 +51,9 @@ class _Conditions:
     command: str
     library: str | None
     hosts: str | None
-    settings: tuple[str, ...]
-    pinning: tuple[str, ...]
-    environment: tuple[str, ...]
+    settings: tuple[str, ...] | None
+    pinning: tuple[str, ...] | None
+    environment: tuple[str, ...] | None
 
 
 HOSTS, MPI = "hosts", "MPI"
@@ -82,9 +83,9 @@ def _conditions(row: ConfigurationResult, run: SweepRunRow | None) -> _Condition
         shlex.join(row.command),
         (transport.get(MPI) or "").partition(" (")[0] or None,
         transport.get(HOSTS) or None,
-        settings or (MISSING,),
-        (*asked, *_grouped(places)) or (MISSING,),
-        environment,
+        settings or None,
+        (*asked, *_grouped(places)) or None,
+        environment or None,
     )
 
 

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Mapping, Sequence
 
-from perfscope.report.formats import Scale, decimal
+from perfscope.report.formats import Scale, decimal, percent
 from perfscope.report.studies.points import Point, Titles, measured_points
 from perfscope.report.studies.section import Context, StudySection, to_report
 from perfscope.schema.study import Study, SweepRunRow
@@ -71,6 +71,7 @@ def _context(study: Study) -> Context:
         "panel_axis": names[0] if len(names) == 3 else "",
         "is_table_only": not has_maps and len(varied) != 1,
         "repeat": sweep.repeat,
+        "noise": percent(sweep.noise.relative) if sweep.noise.relative else "",
         "search": sweep.search,
     }
 

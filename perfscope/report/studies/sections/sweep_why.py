@@ -61,17 +61,22 @@ def _columns(unit: str, quality: str | None, links: Mapping[int, str]) -> tuple[
             longest=70,
             note=Note(_standing),
         ),
-        Column(unit, "speed", decimal),
-        Column("Spread", lambda row: spread(row.speed_interval) or None),
+        Column(unit, "speed", decimal, note=Note(lambda row: spread(row.speed_interval))),
         *((Column(quality, "quality", decimal),) if quality else ()),
         _factor("Parallel efficiency", lambda own: own.parallel_efficiency, ratio),
         _factor("Load balance", lambda own: own.load_balance, ratio),
         _factor("Communication efficiency", lambda own: own.communication_efficiency, ratio),
         _factor("CPUs busy", lambda own: own.cpus_busy, _two, note=_of),
         _factor("Runnable threads per CPU", lambda own: own.runnable_per_cpu, _two),
-        _factor("Run-queue wait per second", lambda own: own.queue_share, _milliseconds),
-        _factor("Threads of a rank", lambda own: own.threads, count),
-        _factor("Peak memory of a rank", lambda own: own.peak_bytes, bytes_, note=_memory),
+        _factor("Run-queue wait per s", lambda own: own.queue_share, _milliseconds),
+        _factor("Threads per rank", lambda own: own.threads, count),
+        _factor(
+            "Peak memory per rank",
+            lambda own: own.peak_bytes,
+            bytes_,
+            note=_memory,
+            is_below=True,
+        ),
     )
 
 
@@ -89,12 +94,13 @@ def _factor(
     write: Callable[[float | None], str],
     *,
     note: Callable[[SpeedFactors], str] = lambda _: "",
+    is_below: bool = False,
 ) -> Column:
     return Column(
         title,
         lambda row: get(row.factors) if row.factors else None,
         write,
-        note=Note(lambda row: note(row.factors) if row.factors else "", is_below=False),
+        note=Note(lambda row: note(row.factors) if row.factors else "", is_below),
     )
 
 
@@ -112,7 +118,7 @@ def _milliseconds(share: float | None) -> str:
 
 def _memory(factors: SpeedFactors) -> str:
     share = factors.memory_share
-    return "" if share is None else f"({percent(share)} of the node)"
+    return "" if share is None else f"{percent(share)} of the node"
 
 
 SECTION = StudySection("why", "Why", "sweep_why.html", _context, place=20, kinds=("sweep",))

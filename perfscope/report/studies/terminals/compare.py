@@ -51,7 +51,7 @@ def _print_differences(study: Study, console: Console) -> None:
 def _print_measures(study: Study, console: Console) -> None:
     found = compared(study)
     console.print()
-    line(console, "What was measured (medians of the runs)", style="bold")
+    line(console, "What was measured", style="bold")
     print_table(compare_answer.measures(found), console)
     line(console, f"Judged by the {found.unit.label}: {found.unit.why}", indent=2)
     for reason in compare_answer.left_out(study):

@@ -48,7 +48,7 @@ def _table(sweep: SweepResult, measured: list[ConfigurationResult]) -> Table:
     columns = (
         Column("configuration", _marked, kind=Kind.TEXT),
         Column(sweep.objective.unit, "speed", decimal),
-        Column("spread", lambda row: spread(row.speed_interval, between="..") or None),
+        Column("interval", lambda row: spread(row.speed_interval, between="..") or None),
         *([Column(shortened(quality, 20), "quality", decimal)] if quality else []),
         Column("par.eff.", _factor("parallel_efficiency"), ratio),
         Column("CPUs busy", _factor("cpus_busy"), "{:.2f}".format),
