@@ -238,10 +238,10 @@ def scaled(found: ScalingResult, statuses: Collection[Status]) -> tuple[str, str
 
 def _limit(found: ScalingResult) -> str:
     """The lowest factor at the largest size, where it is below the band of good ones."""
-    known = {row.id: row.values[-1].value for row in found.pop.rows if row.id in LIMITS}
-    if known.get("serialization_efficiency") is not None:
-        known.pop("communication_efficiency", None)  # it is the product of two others
-    values = {name: value for name, value in known.items() if value is not None}
+    last = {row.id: row.values[-1].value for row in found.pop.rows if row.id in LIMITS}
+    values = {name: value for name, value in last.items() if value is not None}
+    if "serialization_efficiency" in values:
+        values.pop("communication_efficiency", None)  # it is the product of two others
     if not values:
         return ""
     name = min(values, key=lambda key: values[key])
