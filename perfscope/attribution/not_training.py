@@ -9,7 +9,7 @@ from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.stack_rules import NATIVE_FILES
 from perfscope.attribution.timeline import Timeline
-from perfscope.judging import MAIN
+from perfscope.judging import ALONE, MAIN
 from perfscope.schema.enums import Account, Activity
 from perfscope.trace.model import Rank, Trace
 
@@ -45,10 +45,13 @@ def not_training(trace: Trace, timelines: Sequence[Timeline]) -> Ints:
     if not any(frame.file in NATIVE_FILES for frame in trace.frames):
         # what a line of the user's had called is not recorded: it may all be numeric work
         training.add(Activity.INTERPRETER)
-    # who sleeps most of the time simulates its work; who waits for its own workers has it done
-    spent = _spent(activity, timelines)
-    if spent[ACTIVITIES.index(Activity.SLEEP)] > MAIN * spent.sum():
+    # ranks that all sleep most of the time simulate their work; who waits for its own workers has
+    # it done
+    by_rank = _spent(activity, timelines)
+    asleep = by_rank[:, ACTIVITIES.index(Activity.SLEEP)]
+    if by_rank.any() and np.all(asleep >= ALONE * by_rank.sum(axis=1)):
         training.add(Activity.SLEEP)
+    spent = by_rank.sum(axis=0)
     waited = int(spent[ACTIVITIES.index(Activity.LOCK)])
     if waited > MAIN * spent.sum() and _has_workers(trace):
         training.add(Activity.LOCK)
@@ -95,9 +98,12 @@ def _in_numeric_functions(trace: Trace, activity: Ints) -> npt.NDArray[np.bool_]
 
 
 def _spent(activity: Ints, timelines: Sequence[Timeline]) -> Ints:
-    """Nanoseconds of training work by activity, as far as stacks tell; shape (activities,)."""
-    result = np.zeros(len(ACTIVITIES), np.int64)
-    for timeline in timelines:
+    """Nanoseconds of training work by rank and activity, as far as stacks tell.
+
+    Shape (ranks, activities).
+    """
+    result = np.zeros((len(timelines), len(ACTIVITIES)), np.int64)
+    for mine, timeline in zip(result, timelines, strict=True):
         known = IS_TRAINING[timeline.accounts] & (timeline.stacks >= 0)
-        np.add.at(result, activity[timeline.stacks[known]], timeline.lengths[known])
+        np.add.at(mine, activity[timeline.stacks[known]], timeline.lengths[known])
     return result

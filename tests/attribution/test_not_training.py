@@ -10,6 +10,7 @@ DIFFUSE = ("diffuse", "/home/me/train.py", 24)
 NEXT_LINE = ("diffuse", "/home/me/train.py", 25)
 TOKENIZE = ("tokenize", "/home/me/train.py", 40)
 TENSOR = ("numpy.ndarray.dot", "<built-in>", 0)
+SLEEP = ("time.sleep", "<built-in>", 0)
 WAIT = ("_thread.lock.acquire", "<built-in>", 0)
 COLLECT = ("gc.collect", "<built-in>", 0)
 
@@ -52,3 +53,21 @@ def test_who_waits_for_own_workers_most_of_the_time_has_its_work_done_by_them() 
     assert waits_for(0.3, workers=2), "the rank works itself"
     assert not waits_for(0.8, workers=2)
     assert not waits_for(0.8, threads=2)
+
+
+def is_told(*asleep: float) -> bool:
+    """Whether sleep is a loss to ranks that sleep for these shares of their 10 s."""
+    builder = TraceBuilder(len(asleep), end_s=10.0)
+    for number, share in enumerate(asleep):
+        rank = builder.rank(number)
+        for tick in range(100):
+            rank.stack(0.1 * tick + 0.05, [DIFFUSE, SLEEP if tick < 100 * share else TENSOR])
+    results = compute(builder.build())
+    assert results.not_training is not None
+    return bool(results.not_training[0] >= 0)
+
+
+def test_ranks_simulate_their_work_where_all_of_them_do_little_but_sleep() -> None:
+    assert not is_told(0.95, 0.9)
+    assert is_told(0.95, 0.3), "one rank alone sleeps: the others wait for it"
+    assert is_told(0.6, 0.6), "much of the work is real: pauses are none of it"

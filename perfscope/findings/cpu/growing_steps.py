@@ -101,9 +101,9 @@ DIAGNOSIS = Diagnosis(
     title="Steps take longer the longer the run lasts",
     description=(
         "Compares the median step of each quarter of the run, and, where that says nothing or "
-        "ranks wait for CPUs, what each function needs without that. What rises again and falls "
-        "in no quarter, by more than chance and than all other work, grows with the steps: a list "
-        "that is searched, a history that is summed up anew, a log that is written again."
+        "ranks wait for CPUs, what each function needs without that. What rises little by "
+        "little and falls in no quarter, by more than chance and than all other work, grows: a "
+        "list that is searched, a history that is summed up anew, a log that is written again."
     ),
     judge=judge,
     applies=is_sampled,

@@ -6,12 +6,15 @@ import numpy.typing as npt
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.timeline import Timeline
 from perfscope.findings.facts.step_growth import (
+    FINER,
     LEAST_STEPS,
     PARTS,
     SURE,
     StepGrowth,
+    finer_parts,
+    is_change,
     levels_off,
-    rises_again,
+    never_falls,
 )
 from perfscope.metrics.results import Results
 from perfscope.trace.model import Frame, Rank, Table
@@ -41,26 +44,26 @@ def function_growth(results: Results) -> StepGrowth | None:
 def _of_rank(
     results: Results, rank: Rank, timeline: Timeline, user_frame: Ints
 ) -> StepGrowth | None:
-    samples, bounds = rank.main_samples, timeline.boundaries
-    ready = _ready(timeline, samples)
-    frames = np.where(timeline.stacks >= 0, user_frame[timeline.stacks], -1)
-    quarter = np.searchsorted(_edges(results), bounds[:-1], side="right") - 1
-    work = timeline.inside(results.focus) & ~IS_COMMUNICATION[timeline.accounts] & (quarter >= 0)
-    tables = np.zeros((2, len(results.trace.frames) + 1, PARTS))
-    for table, lengths in zip(tables, (timeline.lengths, ready), strict=True):
-        np.add.at(table, (frames[work], quarter[work]), lengths[work])
+    tables = _tables(results, rank, timeline, user_frame)
     lines = _functions(results.trace.frames, tables[0])
-    wall, own = (np.array([table[places].sum(axis=0) for places in lines]) for table in tables)
-    if not len(lines):
+    if not lines:
         return None
+    finer = np.array([tables[1, places].sum(axis=0) for places in lines])
+    wall, own = (
+        np.array([table[places].sum(axis=0) for places in lines]).reshape(-1, PARTS, FINER).sum(2)
+        for table in tables
+    )
     period = results.focus.length_ns / max(1, _samples(results, rank))
     error = own * np.sqrt(period / np.maximum(wall, period))
     slowed = _slowed(own)
     usual = own / slowed
+    sizes = [len(part) for part in finer_parts(np.asarray(results.steps.starts_ns))]
+    finer /= np.repeat(slowed, FINER, axis=1) * sizes
     grows = [
-        rises_again(mine, float(wrong.max()))
+        never_falls(mine, float(wrong.max()))
         and mine[-1] - mine[0] > SURE * np.hypot(wrong[0], wrong[-1])
-        for mine, wrong in zip(usual, error, strict=True)
+        and not is_change(parts)
+        for mine, wrong, parts in zip(usual, error, finer, strict=True)
     ]
     lost = ((usual - usual[:, :1]) * slowed).sum(axis=1)
     place = int(np.argmax(np.where(grows, lost, -1.0)))
@@ -78,6 +81,21 @@ def _of_rank(
         is_of_function=True,
         levels_off=levels_off(usual[place]),
     )
+
+
+def _tables(results: Results, rank: Rank, timeline: Timeline, user_frame: Ints) -> Floats:
+    """What each frame took, and ran of it, in each part of the steps.
+
+    Shape (2, frames and one for none, parts).
+    """
+    frames = np.where(timeline.stacks >= 0, user_frame[timeline.stacks], -1)
+    part = np.searchsorted(_edges(results), timeline.boundaries[:-1], side="right") - 1
+    work = timeline.inside(results.focus) & ~IS_COMMUNICATION[timeline.accounts] & (part >= 0)
+    tables = np.zeros((2, len(results.trace.frames) + 1, FINER * PARTS))
+    ready = _ready(timeline, rank.main_samples)
+    for table, lengths in zip(tables, (timeline.lengths, ready), strict=True):
+        np.add.at(table, (frames[work], part[work]), lengths[work])
+    return tables
 
 
 def _ready(timeline: Timeline, samples: Table) -> Floats:
@@ -133,6 +151,6 @@ def _samples(results: Results, rank: Rank) -> int:
 
 
 def _edges(results: Results) -> Ints:
-    """Where quarters of the steps begin, in nanoseconds."""
+    """Where parts of quarters of the steps begin, in nanoseconds."""
     starts = np.asarray(results.steps.starts_ns)
-    return np.array([part[0] for part in np.array_split(starts, PARTS)])
+    return np.array([part[0] for part in finer_parts(starts)])

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from statistics import median
 
+import numpy as np
+
 from perfscope.attribution.stack_rules import EVALUATION_LIKE
 from perfscope.findings.core import thresholds
 from perfscope.findings.facts.usual_activity import usual_activity
@@ -14,7 +16,7 @@ from perfscope.replay.model import Edit, Level
 from perfscope.schema.enums import Account, Activity, PhaseKind
 from perfscope.schema.time import FunctionShare
 from perfscope.structures import dataclass
-from perfscope.trace.model import Frame
+from perfscope.trace.model import Frame, Rank
 
 SERIAL_FUNCTION_LEAST_S = 0.3  # three samples: in a function that names no phase, fewer are chance
 LABELED = {
@@ -146,10 +148,12 @@ def _from_function(results: Results, share: FunctionShare) -> SerialWork | None:
     if position is None or share.seconds_by_rank[position] < SERIAL_FUNCTION_LEAST_S:
         return None
     rank = results.ledger.ranks[position]
+    seen_in_steps = _steps_with(results, results.trace.ranks[position], share)
     late = [
         arrival
         for arrival in results.communication.late_arrivals
-        if arrival.rank == rank and _is_in(arrival, share) and _is_occasional(results, arrival)
+        if arrival.rank == rank and _is_in(arrival, share)
+        if _is_occasional(results, max(arrival.instances, seen_in_steps))
         if not _is_set_up(results, arrival)
     ]
     if not late:
@@ -196,10 +200,28 @@ def _is_in(arrival: LateArrival, share: FunctionShare) -> bool:
     )
 
 
-def _is_occasional(results: Results, arrival: LateArrival) -> bool:
-    """Whether it happens now and then; a rank late at nearly every step is an imbalance."""
+def _is_occasional(results: Results, times: int) -> bool:
+    """Whether it happens now and then; what is done at nearly every step is an imbalance."""
     steps = results.steps.count or results.communication.matched_calls
-    return arrival.instances < MAIN * steps
+    return times < MAIN * steps
+
+
+def _steps_with(results: Results, rank: Rank, share: FunctionShare) -> int:
+    """In how many steps a rank was seen in a function: it may be late in fewer, or seen in fewer.
+
+    Of a rank that comes last now and then, samples tell what it does in all of its steps.
+    """
+    labels, starts = results.labels, np.asarray(results.steps.starts_ns)
+    rows = rank.stacks[rank.stacks["tid"] == rank.main_tid]
+    if labels is None or not len(starts) or not len(rows):
+        return 0
+    named = [
+        (one.function, one.file) == (share.function, share.file) for one in results.trace.frames
+    ]
+    frame = labels.user_frame[rows["stack"].astype(np.int64)]
+    seen = np.array([*named, False])[frame] & (rows["t"] >= starts[0])
+    steps = np.searchsorted(starts, rows["t"][seen], side="right")
+    return len(np.unique(steps)) * results.steps.count // len(starts)
 
 
 def _is_set_up(results: Results, arrival: LateArrival) -> bool:

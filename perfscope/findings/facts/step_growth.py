@@ -1,18 +1,20 @@
 """Steps that take longer the longer the run lasts, and the function that grows with them."""
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.ledger import IS_COMMUNICATION
+from perfscope.judging import MAIN
 from perfscope.metrics.results import Results
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 
 PARTS = 4
+FINER = 3  # parts of a quarter, in which growth is told from a change
 LEAST_STEPS = 40
-LEAST_RISES = 2  # from quarter to quarter: a single one is a change, no growth
 LEVEL = 2.5  # times the rise: between what grows evenly and what jumps
 SURE = 4.0  # standard errors that the last part is above the first
 
@@ -41,9 +43,9 @@ class StepGrowth:
 def step_growth(results: Results) -> StepGrowth | None:
     """The growth of the steps; None where their median does not rise over the quarters of the run.
 
-    It may stay for one quarter and falls in none, as far as chance lets that be seen. What differs
-    from step to step by chance leaves the medians level, and so do a few long steps and a part of
-    the run in which a rank was slower.
+    It may stay for a while and falls in none, as far as chance lets that be seen, and does not rise
+    at once. What differs from step to step by chance leaves the medians level, and so do a few long
+    steps and a part of the run in which a rank was slower.
     """
     seconds = np.asarray(results.steps.max_seconds)
     if len(seconds) < LEAST_STEPS:
@@ -52,7 +54,9 @@ def step_growth(results: Results) -> StepGrowth | None:
     medians = np.array([np.median(part) for part in parts])
     spread = np.median([np.median(np.abs(part - np.median(part))) for part in parts])
     error = 1.2533 * 1.4826 * float(spread) / np.sqrt(len(parts[0]))
-    if not rises_again(medians, error) or medians[-1] - medians[0] <= SURE * np.sqrt(2) * error:
+    finer = np.array([np.median(part) for part in finer_parts(seconds)])
+    is_rise = never_falls(medians, error) and not is_change(finer)
+    if not is_rise or medians[-1] - medians[0] <= SURE * np.sqrt(2) * error:
         return None
     scale = results.steps.count / PARTS
     return StepGrowth(
@@ -74,10 +78,23 @@ def levels_off(parts: npt.NDArray[np.float64]) -> bool:
     return bool((parts - parts[0]).sum() >= LEVEL * (parts[-1] - parts[0]))
 
 
-def rises_again(values: npt.NDArray[np.float64], error: float) -> bool:
-    """Whether values rise more than once and never fall, as far as their error lets one see."""
-    rises = np.diff(values)
-    return bool(np.all(rises > -2.0 * error) and np.count_nonzero(rises > error) >= LEAST_RISES)
+def finer_parts(values: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    """The quarters of the steps, each in parts."""
+    quarters = np.array_split(values, PARTS)
+    return [part for quarter in quarters for part in np.array_split(quarter, FINER)]
+
+
+def never_falls(values: npt.NDArray[np.float64], error: float) -> bool:
+    """Whether values never fall, as far as their error lets one see."""
+    return bool(np.all(np.diff(values) > -2.0 * error))
+
+
+def is_change(finer: npt.NDArray[np.float64]) -> bool:
+    """Whether most of the rise comes at once: another part of the program begins, nothing grows.
+
+    Of a rise that takes a quarter of the run, no more than a third lies between two of the parts.
+    """
+    return bool(np.diff(finer).max() > MAIN * (finer[-FINER:].mean() - finer[:FINER].mean()))
 
 
 def _frame(results: Results) -> Frame | None:

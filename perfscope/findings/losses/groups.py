@@ -1,9 +1,10 @@
 """Entries of the loss account that one change would take away together."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
+from perfscope.losses.account import TAKES_PART
 from perfscope.losses.entry import Entry, NoSaving, Saving
 from perfscope.losses.savings import BY_TURNS, Savings, by_time, edits_of
 from perfscope.replay.model import Edit, Level
@@ -37,7 +38,12 @@ class Group:
     @property
     def ranks(self) -> tuple[int, ...]:
         """The ranks that cause most of it, those that cause most first."""
-        return tuple(dict.fromkeys(rank for entry in self.entries for rank in entry.ranks))
+        caused: Counter[int] = Counter()
+        for entry in self.entries:
+            caused.update(dict.fromkeys(entry.ranks, entry.ns))
+        least = TAKES_PART * max(caused.values(), default=0)
+        ranks = dict.fromkeys(rank for entry in self.entries for rank in entry.ranks)
+        return tuple(rank for rank in ranks if caused[rank] >= least)
 
 
 def groups(

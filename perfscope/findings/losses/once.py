@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from perfscope.findings.core.finding import Finding
-from perfscope.findings.core.thresholds import FAIL_SHARE
+from perfscope.findings.core.finding import Evidence, Finding
+from perfscope.findings.core.thresholds import CHANCE_SHARE, FAIL_SHARE
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses import words
 from perfscope.findings.losses.groups import Group, groups
@@ -13,7 +13,7 @@ from perfscope.judging import MAIN
 from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import Savings
 from perfscope.replay.model import Edit
-from perfscope.schema.enums import Activity, LossPattern, Status
+from perfscope.schema.enums import Activity, Basis, LossPattern, Status
 
 NOTHING_DONE = (Activity.SLEEP, Activity.LOCK, Activity.NETWORK, Activity.SUBPROCESS)
 """What no other rank can take over a part of, and no faster CPU shortens."""
@@ -24,14 +24,15 @@ def told_by_their_cause(run: Facts, findings: Sequence[Finding]) -> tuple[Findin
 
     A rank that sleeps, or waits for a lock, a service or a process, is late, and others wait for
     it: dealing its work out, or making it as fast as the others, is no remedy. What others need
-    before they go on is no evaluation, and none of it can be left to them meanwhile. The loss
-    account has a finding of its own for that time, with all that it costs.
+    before they go on is no evaluation, and none of it can be left to them meanwhile. And where
+    work that is no training can go as a whole, to deal it out saves less. The loss account has a
+    finding of its own for that time, with all that it costs.
     """
     if not run.replay.available:
         return tuple(findings)
     savings = Savings(run.replay, run.losses.steps)
     worth_s = FAIL_SHARE * run.results.focus.length_ns * 1e-9
-    entries = [one for one in run.losses.entries if _rules_out(one)]
+    entries = [one for one in run.losses.entries if _rules_out(one) or one.cause.activity]
     causes = [one for one in groups(entries, savings) if one.saving.seconds >= worth_s]
     quiet = [_with_cause(one, causes, savings) for one in findings]
     if all(one is before for one, before in zip(quiet, findings, strict=True)):
@@ -52,10 +53,20 @@ def _with_cause(finding: Finding, causes: Sequence[Group], savings: Savings) -> 
     if not finding.status.is_fault or not finding.edits:
         return finding
     for cause in causes:
+        if not _rules_out(cause.entries[0]) and not _is_levelled_for_less(finding, cause):
+            continue
         if _is_left(finding, _without(cause), savings):
             continue
         return _told_only(finding, cause.id, words.named(cause))
     return finding
+
+
+def _is_levelled_for_less(finding: Finding, cause: Group) -> bool:
+    """Whether a finding's change only deals out what can go, and surely saves less."""
+    if any(edit.level is None for edit in finding.edits) or cause.saving.basis is not Basis.REPLAY:
+        return False
+    _, most_s = finding.gain_interval_s or (0.0, finding.gain_s or 0.0)
+    return cause.saving.seconds > most_s
 
 
 def _without(cause: Group) -> tuple[Edit, ...]:
@@ -70,29 +81,61 @@ def _is_left(finding: Finding, after: Sequence[Edit], savings: Savings) -> bool:
 
 
 def told_once(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The findings; of two that are about the same seconds the one that is worth less is quiet.
+    """The findings; of two that are about the same seconds one alone claims them.
 
-    They are where the change of either leaves less than half of what the other is worth. Where it
-    does so one way only, one is a part of the other, and both are told.
+    They are where the change of either leaves less than half of what the other is worth. What was
+    replayed claims before what is a bound, and of two of a kind the one that is worth more. Where
+    one change leaves less than half of the other only one way, one is a part of the other, and
+    both are told. What a finding that is told shares with one that claims before it is split off
+    in its evidence.
     """
     if not run.replay.available:
         return tuple(findings)
     savings = Savings(run.replay, run.losses.steps)
-    loud = [one for one in findings if one.status.is_fault and one.edits]
-    loud.sort(key=lambda one: -(one.gain_s or 0.0))
+    loud = [one for one in findings if one.status.is_fault and one.gain and one.edits]
+    loud.sort(key=_claims_after)
     kept: list[Finding] = []
-    quiet: dict[str, Finding] = {}
+    told: dict[str, Finding] = {}
     for one in loud:
         same = next((other for other in kept if _is_same(one, other, savings)), None)
         if same is None:
+            told[one.id] = _split(one, kept, savings)
             kept.append(one)
         else:
-            quiet[one.id] = _told_only(one, same.id, same.title)
-    return tuple(quiet.get(one.id, one) for one in findings)
+            told[one.id] = _told_only(one, same.id, same.title)
+    return tuple(told.get(one.id, one) for one in findings)
+
+
+def _claims_after(finding: Finding) -> tuple[bool, float]:
+    """What findings that claim seconds are sorted by."""
+    is_bound = finding.gain is None or finding.gain.is_bound
+    return is_bound, -(finding.gain_s or 0.0)
 
 
 def _is_same(one: Finding, other: Finding, savings: Savings) -> bool:
     return not _is_left(one, other.edits, savings) and not _is_left(other, one.edits, savings)
+
+
+def _split(finding: Finding, before: Sequence[Finding], savings: Savings) -> Finding:
+    """A finding with what it shares with those that claim before it, most first."""
+    shared = [(_shared_s(finding, other, savings), other) for other in before]
+    worth = [(s, other) for s, other in shared if s >= CHANCE_SHARE * (finding.gain_s or 0.0)]
+    worth.sort(key=lambda pair: -pair[0])
+    rows = tuple(
+        Evidence(f"Of its saving also that of “{other.title}”", seconds, "s")
+        for seconds, other in worth
+    )
+    ids = [other.id for _, other in worth if other.id not in finding.overlaps]
+    if not rows:
+        return finding
+    return replace(finding, evidence=(*finding.evidence, *rows), overlaps=(*finding.overlaps, *ids))
+
+
+def _shared_s(finding: Finding, other: Finding, savings: Savings) -> float:
+    """Seconds that a finding would save no more once the change of another one is made."""
+    left = savings.replayed(finding.edits, after=other.edits)
+    whole_s = finding.gain_s or 0.0
+    return whole_s - min(left.seconds, whole_s) if isinstance(left, Saving) else 0.0
 
 
 def _told_only(finding: Finding, identity: str, title: str) -> Finding:

@@ -37,7 +37,11 @@ MOST_PLACES = 3
 
 
 def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Findings made from what is lost beyond all that the diagnoses found, most first."""
+    """Findings made from what is lost beyond all that the diagnoses found, most first.
+
+    Each tells what its own change saves alone, as every finding does: `told_once` says what of it
+    others claim as well.
+    """
     savings = Savings(run.replay, run.losses.steps)
     after = [edit for one in findings if _is_sure(one) for edit in _edits(one)]
     lasting = [one for one in run.losses.entries if not _is_once(one)]
@@ -46,7 +50,12 @@ def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     worth = [group for group in found if group.saving.seconds >= thresholds.FAIL_SHARE * length_s]
     if not savings.can_replay:
         worth = [group for group in worth if not _is_told(group, findings)]
-    made = [_finding(run, group) for group in worth if not _is_chance(run, group, savings)]
+    alone = {group.id: group for group in groups(lasting, savings)} if after else {}
+    made = [
+        _finding(run, alone.get(group.id, group))
+        for group in worth
+        if not _is_chance(run, group, savings)
+    ]
     return tuple(sorted(made, key=lambda one: -(one.gain_s or 0.0)))
 
 

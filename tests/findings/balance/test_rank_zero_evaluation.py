@@ -238,3 +238,23 @@ def test_what_a_rank_waits_for_is_not_called_its_work(below: FrameLike, told: st
         builder.rank(number).init(1.0).finalize(clock)
     finding = analyze_trace(builder.build()).findings["rank_zero_evaluation"]
     assert finding.title == f"Rank 1 {told} finish() (train.py:49) while rank 0 waits"
+
+
+def test_what_a_rank_does_in_each_step_is_not_serial_work_where_it_is_late_in_a_few() -> None:
+    """Rank 1 does so for 80 ms in all of 100 steps; rank 0 has as much else to do in 75 of them."""
+    builder, clock = TraceBuilder(2, end_s=30.0), 1.0
+    finish = ("finish", "/job/train.py", 49)
+    ranks = [builder.rank(number).init(1.0) for number in (0, 1)]
+    for step in range(100):
+        own_s = (0.0 if step % 4 == 0 else 0.081, 0.08)
+        for rank, first_s, doing in zip(ranks, own_s, ((), (finish,)), strict=True):
+            for tick in range(round(first_s / 0.02)):
+                rank.stack(clock + 0.02 * tick + 0.01, [training_runs.TRAINER, *doing])
+            for part in (0.01, 0.03):
+                rank.stack(clock + first_s + part, [training_runs.TRAINER])
+            rank.op("MPI_Allreduce", clock + first_s + 0.04, clock + 0.122, seq=step)
+        clock += 0.122
+    for rank in ranks:
+        rank.finalize(clock)
+    finding = analyze_trace(builder.build()).findings["rank_zero_evaluation"]
+    assert finding.status is Status.PASS

@@ -149,6 +149,11 @@ def test_a_busy_machine_makes_all_functions_longer() -> None:
     assert crowded(lambda _: 0.03, busier).status is Status.PASS
 
 
+def test_another_part_of_the_program_that_begins_is_no_growth() -> None:
+    """As where first a head is trained and then all of a network, on a machine that gets busier."""
+    assert crowded(lambda step: 0.01 if step < 37 else 0.06, busier).status is Status.PASS
+
+
 def test_a_function_that_takes_longer_only_for_a_time() -> None:
     window = crowded(lambda step: 0.06 if 20 <= step < 40 else 0.01, busier)
     assert window.status is Status.PASS

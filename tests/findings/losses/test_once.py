@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import pytest
+
 from perfscope.attribution.stack_rules import BUILT_IN
 from perfscope.findings.core.finding import Finding
-from perfscope.findings.core.gain import predicted_gain
+from perfscope.findings.core.gain import as_bound, predicted_gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.once import told_once
 from perfscope.metrics.compute import compute
@@ -75,6 +77,15 @@ def test_a_rank_that_works_is_told_as_one_that_works_longer() -> None:
     assert faults(findings) & {"load_imbalance", "straggler", "rank_zero_evaluation"}
 
 
+def test_work_that_can_go_as_a_whole_is_told_rather_than_its_uneven_part() -> None:
+    """Dealt out, half of the 40 ms would stay: without it all of them come back."""
+    findings = found(("parse", "/job/train.py", 9))
+    assert faults(findings) == {"lost_to_interpreter"}
+    whole = findings["lost_to_interpreter"]
+    assert whole.ranks == (1,)
+    assert whole.gain_s == pytest.approx(LATE_S * STEPS, rel=0.05)
+
+
 def test_a_sleep_that_comes_once_leaves_the_finding_about_the_rank() -> None:
     """The account makes no finding of what comes once: somebody has to tell it."""
     findings = found(("time.sleep", BUILT_IN, 0), once_s=6.0)
@@ -92,6 +103,33 @@ def test_of_findings_about_the_same_seconds_the_smaller_one_is_quiet() -> None:
     assert {name for name, one in told.items() if one.status.is_fault} == {"most", "part"}
     assert told["same"].overlaps == ("most",)
     assert told["same"].gain is None
+
+
+def test_a_replayed_gain_claims_the_seconds_before_a_larger_bound() -> None:
+    run = Facts(results := compute(late(("numpy.linalg.svd", BUILT_IN, 0))), SegmentReplay(results))
+    late_work = Edit(function=FETCHING[:2], ranks=(1,))
+    bound = finding_of(run, "bound", late_work)
+    assert bound.gain is not None
+    bound = replace(bound, gain=as_bound(bound.gain))
+    sure = finding_of(run, "sure", replace(late_work, factor=0.2))
+    told = {one.id: one for one in told_once(run, [bound, sure])}
+    assert faults(told) == {"sure"}
+    assert told["bound"].overlaps == ("sure",)
+
+
+def test_what_a_finding_shares_with_one_that_claims_before_it_is_split_off() -> None:
+    """The whole takes away 40 ms of each step, and with them the 12 ms of the part."""
+    run = Facts(results := compute(late(("numpy.linalg.svd", BUILT_IN, 0))), SegmentReplay(results))
+    late_work = Edit(function=FETCHING[:2], ranks=(1,))
+    whole = finding_of(run, "whole", late_work)
+    part = finding_of(run, "part", replace(late_work, factor=0.7))
+    told = {one.id: one for one in told_once(run, [part, whole])}
+    assert faults(told) == {"whole", "part"}
+    assert told["whole"].evidence == ()
+    (row,) = told["part"].evidence
+    assert isinstance(row.value, float)
+    assert row.value == pytest.approx(0.3 * LATE_S * STEPS, rel=0.05)
+    assert told["part"].overlaps == ("whole",)
 
 
 def finding_of(run: Facts, name: str, edit: Edit) -> Finding:
