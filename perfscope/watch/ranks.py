@@ -1,11 +1,11 @@
 """Where each rank is, when it last got on, and in which collectives ranks wait for others."""
 
 from collections.abc import Sequence
-from pathlib import PurePath
 
 import numpy as np
 import numpy.typing as npt
 
+from perfscope import places
 from perfscope.matching.codes import NONBLOCKING_CODES
 from perfscope.schema.enums import EndKind
 from perfscope.trace.model import Communicator, Ending, Frame, Rank, RowFlag, Table, Trace
@@ -130,10 +130,8 @@ def communicator_name(communicators: Sequence[Communicator], index: int) -> str:
 
 
 def place_of(frame: Frame) -> str:
-    """A frame as `function (file:line)`."""
-    file = PurePath(frame.file).name
-    where = f"{file}:{frame.line}" if frame.line else file
-    return f"{frame.function} ({where})" if where else frame.function
+    """A frame as `function() (file:line)`."""
+    return places.place(frame.function, frame.file, frame.line)
 
 
 def _told(trace: Trace, call: np.void) -> str:

@@ -20,6 +20,7 @@ COMMON = {
     "output",
     "progress",
     "parallel",
+    "places",
     "units",
     "registry",
     "savings",

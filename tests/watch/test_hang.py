@@ -97,9 +97,9 @@ def test_a_hang_is_explained_from_another_shell_and_kept(tmp_path: Path, mpich: 
     # rank 1 came to 20 allreduces; in the one with ordinal 20 the others wait
     for text in (kept, seen.stdout):
         assert "MPI_Allreduce #20 on MPI_COMM_WORLD: ranks 0, 2 wait for rank 1" in text
-        assert "forget_the_others (job.py:" in text
+        assert "forget_the_others() (job.py:" in text
         assert "The last step of all was 19." in text
-    assert "train (job.py:" in kept.partition("Python stacks")[2]
+    assert "train() (job.py:" in kept.partition("Python stacks")[2]
     assert seen.returncode == 1
     assert "no rank has made progress" in told
     over = watch(tmp_path / "trace")

@@ -51,7 +51,7 @@ def test_rates_are_those_of_the_window(tmp_path: Path) -> None:
     assert picture.steps.per_s == pytest.approx(1.0, abs=2 / 60)
     assert picture.steps.samples_per_s == pytest.approx(8.0, abs=16 / 60)
     # rank 1, half a second late to the second, is waited for as long
-    assert [(late.rank, late.place) for late in picture.late] == [(1, "train (train.py:7)")]
+    assert [(late.rank, late.place) for late in picture.late] == [(1, "train() (train.py:7)")]
     assert picture.late[0].waiting_s == pytest.approx(30, abs=1)
     assert not picture.is_over
 
@@ -108,7 +108,7 @@ def test_the_line_of_a_rank_that_lets_no_sampler_run_is_the_last_one_seen(tmp_pa
         header["alive_ns"] += 120 * 10**9
         path.write_bytes(bytes(content))
     picture = look(tmp_path)
-    assert [rank.place for rank in picture.ranks] == ["train (train.py:7)"] * 2
+    assert [rank.place for rank in picture.ranks] == ["train() (train.py:7)"] * 2
     assert picture.stalled_s > 100
     assert min(rank.sampled_s or 0 for rank in picture.ranks) > 100
 

@@ -193,9 +193,9 @@ def _actions(work: SerialWork, milder: _Milder) -> tuple[str, ...]:
                 f"{milder.text(milder.shared_s)}."
             ),
         )
-    place = work.where[0].function if work.where else work.label
+    place = wording.called(work.where[0]) if work.where else f"{work.label}()"
     ways = WAYS if work.source != EVALUATION_LIKE else {}
-    what, doing = ways.get(work.account, (f"the work in {place}()", f"Run {place}()"))
+    what, doing = ways.get(work.account, (f"the work in {place}", f"Run {place}"))
     return (
         (
             f"Distribute {what} over all ranks, each with its part of the data, then one "

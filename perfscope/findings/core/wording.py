@@ -1,9 +1,8 @@
 """How findings put places and ranks into words."""
 
-import re
 from collections.abc import Sequence
-from pathlib import PurePath
 
+from perfscope import places
 from perfscope.metrics.results import Results
 from perfscope.savings import Wholes
 from perfscope.trace.model import Format, Frame, Trace
@@ -15,8 +14,6 @@ IN_TENSORBOARD = (
 )
 """How to see what TensorFlow's profiler saw: its files are kept beside the records, not read."""
 
-_LOCALS = re.compile(r"\.<locals>\.")
-_UNNAMED = re.compile(r"<(?:listcomp|setcomp|dictcomp|genexpr|lambda)>(?:\.<\w+>)*")
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 
@@ -41,21 +38,12 @@ def place(frame: Frame | None) -> str:
     """A function with its file and line: `evaluate() (train.py:212)`; "" when it is not known."""
     if frame is None or not frame.function:
         return ""
-    name = plain(frame.function)
-    function = name if name.startswith("<") else f"{name}()"
-    if not frame.file:
-        return function
-    file = PurePath(frame.file).name
-    return f"{function} ({file}:{frame.line})" if frame.line else f"{function} ({file})"
+    return places.place(frame.function, frame.file, frame.line)
 
 
-def plain(function: str) -> str:
-    """The innermost function with a name: `shrink` of `main.<locals>.shrink.<locals>.<listcomp>`.
-
-    A comprehension, a lambda or a generator has no name of its own; the line beside it tells it.
-    """
-    parts = [part for part in _LOCALS.split(function) if not _UNNAMED.fullmatch(part)]
-    return parts[-1] if parts else function
+def called(frame: Frame) -> str:
+    """A function inside a sentence: `evaluate()`; of code in none its line, `train.py:212`."""
+    return places.called(frame.function, frame.file, frame.line)
 
 
 def ranks(numbers: Sequence[int]) -> str:

@@ -53,7 +53,7 @@ def _summary(found: StepGrowth) -> str:
 
 
 def _actions(found: StepGrowth) -> tuple[str, ...]:
-    name = f"{wording.plain(found.frame.function)}()" if found.frame else "a step"
+    name = wording.called(found.frame) if found.frame else "a step"
     if found.levels_off:
         return (
             (
@@ -75,10 +75,10 @@ def _title(found: StepGrowth) -> str:
     lengths = f"from {format_seconds(found.first_s)} to {format_seconds(found.last_s)}"
     if found.frame is None:
         return f"Steps grow {lengths} over the run"
-    function = wording.plain(found.frame.function)
+    function = wording.called(found.frame)
     if found.is_of_function:
-        return f"{function}() takes longer per step as the run goes on, {lengths}"
-    return f"Steps grow {lengths} over the run, mostly in {function}()"
+        return f"{function} takes longer per step as the run goes on, {lengths}"
+    return f"Steps grow {lengths} over the run, mostly in {function}"
 
 
 def _who(found: StepGrowth) -> str:

@@ -47,7 +47,7 @@ def judge(run: Facts) -> Outcome:
 
 def _title(worst: LockWait) -> str:
     who = f'Thread "{worst.thread}"' if worst.thread else "A thread"
-    doing = f" in {wording.plain(worst.frame.function)}()" if worst.frame else ""
+    doing = f" in {wording.called(worst.frame)}" if worst.frame else ""
     return (
         f"{who} of rank {worst.rank} runs Python code{doing}, and the main thread waits for the "
         "interpreter lock"
@@ -76,11 +76,7 @@ def _evidence(waits: list[LockWait]) -> tuple[Evidence, ...]:
 
 
 def _actions(worst: LockWait) -> tuple[str, ...]:
-    where = (
-        f"what {wording.plain(worst.frame.function)}() does"
-        if worst.frame
-        else "what that thread does"
-    )
+    where = f"what {wording.called(worst.frame)} does" if worst.frame else "what that thread does"
     return (
         (
             f"Move {where} to a process of its own (multiprocessing, concurrent.futures."

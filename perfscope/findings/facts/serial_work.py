@@ -6,7 +6,7 @@ from statistics import median
 import numpy as np
 
 from perfscope.attribution.stack_rules import EVALUATION_LIKE
-from perfscope.findings.core import thresholds
+from perfscope.findings.core import thresholds, wording
 from perfscope.findings.facts.usual_activity import usual_activity
 from perfscope.judging import ALONE, MAIN
 from perfscope.metrics.communication.operations import LateArrival
@@ -166,7 +166,7 @@ def _from_function(results: Results, share: FunctionShare) -> SerialWork | None:
     return SerialWork(
         rank=rank,
         verb=DOES.get(activity, WORKS) if activity else WORKS,
-        label=share.function,
+        label=wording.called(own),
         seconds=share.seconds_by_rank[position],
         waiting_s=sum(a.waiting_s for a in late),
         stall_s=sum(a.stall_s for a in late),

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from statistics import mean, median
 
 from perfscope.attribution.start_up import StartUp
+from perfscope.findings.core import wording
 from perfscope.findings.core.thresholds import FAIL_SHARE
 from perfscope.findings.facts.serial_work import SerialWork, own_seconds
 from perfscope.judging import MAIN
@@ -167,7 +168,7 @@ def excess_of(results: Results, ranks: tuple[int, ...], start_up: StartUp) -> tu
             frame = Frame(share.function, share.file, share.line)
             key, ranks_of = (share.function, share.file), results.ledger.ranks
             seconds = _later(start_up, key, ranks_of, share.seconds_by_rank)
-            rows.append((f"{share.function}()", "", (frame,), seconds))
+            rows.append((wording.called(frame), "", (frame,), seconds))
     found = []
     for label, phase, where, seconds in rows:
         others = [seconds.get(r, 0.0) for r in results.efficiency.ranks if r not in overloaded]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from perfscope import files
+from perfscope import files, places
 from perfscope.readers.recording.layout import (
     COMMUNICATOR_DTYPE,
     DEFINITION_DTYPE,
@@ -137,7 +137,12 @@ def _members(content: bytes) -> tuple[int, ...]:
 
 
 def frame_of(text: str) -> Frame:
-    """The frame that a name of the form function, file, line (separated by 0x1f) describes."""
+    """The frame that a name of the form function, file, line (separated by 0x1f) describes.
+
+    Comprehensions and lambdas are part of the function that they stand in, as they are to people.
+    """
     function, _, rest = text.partition("\x1f")
     file, _, line = rest.partition("\x1f")
-    return Frame(function, file, int(line) if line.isascii() and line.isdigit() else 0)
+    return Frame(
+        places.named_function(function), file, int(line) if line.isascii() and line.isdigit() else 0
+    )

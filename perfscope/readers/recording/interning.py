@@ -1,5 +1,6 @@
 """One numbering of names, frames, stacks and communicators for all ranks."""
 
+from perfscope.places import INLINE
 from perfscope.readers.recording.definitions import CommunicatorDefinition, Definitions, frame_of
 from perfscope.readers.recording.numbering import Numbering
 from perfscope.schema.enums import PhaseKind
@@ -55,18 +56,15 @@ class Interning:
         )
 
     def _number_stacks(self, definitions: Definitions) -> dict[int, int]:
-        frames: dict[int, int] = {}
+        known: dict[tuple[str, str], Frame] = {}
         stacks: dict[int, int] = {}
         for number, levels in definitions.stacks.items():
             if not levels or len(levels) > MAX_FRAMES:
                 continue
             if any(level not in definitions.names for level in levels):
                 continue
-            for level in levels:
-                if level not in frames:
-                    frame = frame_of(definitions.names[level])
-                    frames[level] = self._frames.setdefault(frame, len(self._frames))
-            key = tuple(frames[level] for level in levels)
+            found = _frames(tuple(definitions.names[level] for level in levels), known)
+            key = tuple(self._frames.setdefault(frame, len(self._frames)) for frame in found)
             stacks[number] = self._stacks.setdefault(key, len(self._stacks))
         return stacks
 
@@ -105,3 +103,21 @@ class Interning:
             self.communicators.append(Communicator(definition.identity, members, parent))
         self._by_identity[definition.identity] = index
         return index
+
+
+def _frames(levels: tuple[str, ...], known: dict[tuple[str, str], Frame]) -> list[Frame]:
+    """The frames of a stack, outermost first.
+
+    Code that only the function around it calls is a part of it, also where Python does not say so.
+    """
+    found: list[Frame] = []
+    for level in levels:
+        above = found[-1].function if found and level.partition("\x1f")[0] in INLINE else ""
+        frame = known.get((level, above))
+        if frame is None:
+            frame = frame_of(level)
+            if above and found[-1].file == frame.file:
+                frame = Frame(above, frame.file, frame.line)
+            known[level, above] = frame
+        found.append(frame)
+    return found

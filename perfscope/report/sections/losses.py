@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from perfscope import places
 from perfscope.report.formats import percent, seconds
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
@@ -117,8 +118,10 @@ def _extent(found: Losses) -> str:
 def _told_apart(entry: LossEntry, shown: Sequence[LossEntry]) -> str:
     """The label of a cause, with its function where another one is called the same."""
     is_alone = sum(one.label == entry.label for one in shown) == 1
-    function = entry.where.function if entry.where else ""
-    return entry.label if is_alone or not function else f"{entry.label} in {function}()"
+    where = entry.where
+    if is_alone or where is None:
+        return entry.label
+    return f"{entry.label} in {places.called(where.function, where.file, where.line)}"
 
 
 def _sentence(found: Losses) -> str:

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from perfscope import places
 from perfscope.report.formats import Scale, seconds, time_scale
 from perfscope.report.labels import phase_words
 from perfscope.report.palette import ACCOUNT_ROLES
@@ -12,8 +13,9 @@ from perfscope.report.sections.causes import phase_labels
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.text import shortened
 from perfscope.report.timeline import Axis, Row, timeline_picture
-from perfscope.report.views import Place, Shown, place_of
+from perfscope.report.views import Shown
 from perfscope.schema.analysis import Analysis
+from perfscope.schema.common import Place
 from perfscope.schema.time import Timeline, TimelineLevel, TimelineRow, TimelineSpot, TimelineSpots
 
 NOBODY = "."
@@ -104,7 +106,7 @@ def _words(spot: TimelineSpot, labels: Mapping[str, str]) -> str:
     """`forward, train() (train.py:151), MPI_Allreduce, waits for rank 1`."""
     parts = [
         phase_words(spot.phase, labels) if spot.phase else "",
-        _line(place_of(spot.where)) if spot.where else "",
+        _line(spot.where) if spot.where else "",
         spot.operation or "",
         "" if spot.awaited_rank is None else f"waits for rank {spot.awaited_rank}",
     ]
@@ -113,10 +115,7 @@ def _words(spot: TimelineSpot, labels: Mapping[str, str]) -> str:
 
 def _line(found: Place) -> str:
     """`train() (train.py:151)`, the function without those around it."""
-    function = found.function.rpartition("<locals>.")[2]
-    name = function if not function or function.startswith("<") else f"{function}()"
-    file = found.location.rpartition("/")[2]
-    return " ".join(filter(None, [shortened(name, 60), file and f"({shortened(file, 48)})"]))
+    return shortened(places.place(found.function, found.file, found.line), 110)
 
 
 def _shares(cells: str) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from perfscope import places
 from perfscope.schema.enums import LossKind
 from perfscope.schema.losses import LossEntry
 from perfscope.schema.read import read_losses
@@ -61,5 +62,5 @@ def _loss(entry: LossEntry) -> Spent:
         return Spent(f"small:{kind}", f"Smaller ones: {entry.kind.label.lower()}", seconds, is_once)
     name = entry.label
     if entry.where and entry.where.function:
-        name = f"{name} in {entry.where.function}()"
+        name = f"{name} in {places.called(entry.where.function, entry.where.file, None)}"
     return Spent(f"{kind}:{name}", name, seconds, is_once)
