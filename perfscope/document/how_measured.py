@@ -72,12 +72,17 @@ TERMS = (
         ),
     ),
 )
+_FROM_END = (
+    "from the end of one to the end of the next. When the first began does not show: a loop of N "
+    "iterations has N - 1 steps."
+)
 STEPS = {
     "marker": "A step is what the program marked with perfscope.step().",
     "framework": "A step is one iteration of the training loop as the framework reports it.",
-    "collectives": "A step is one period of the repeating pattern of collectives.",
-    "communication": "A step is one period of the repeating pattern of each rank's own calls.",
-    "samples": "A step is one iteration of the loop that the stack samples show.",
+    "collectives": f"A step is one period of the repeating pattern of collectives, {_FROM_END}",
+    "communication": "A step is one period of the repeating pattern of each rank's own calls, "
+    f"{_FROM_END}",
+    "samples": f"A step is one iteration of the loop that the stack samples show, {_FROM_END}",
     None: "No steps were found in this run.",
 }
 

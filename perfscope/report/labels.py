@@ -56,14 +56,16 @@ USEFUL = {
     "running_on_all_threads": "computing counts as work, on all threads of all ranks",
     "training_work": "time in training steps counts as work",
 }
+_FIRST = "when the first began does not show, so that N turns of a loop count as N - 1"
 STEP_SOURCES = {
     "marker": "steps marked in the program with perfscope.step",
     "framework": "steps reported by the training framework",
     "collectives": "one period of the repeating pattern of collective operations, because neither "
-    "a framework nor a marker named the steps",
+    f"a framework nor a marker named the steps; {_FIRST}",
     "communication": "one period of the repeating pattern of each rank's own calls, because ranks "
-    "communicate in parts, and neither a framework nor a marker named the steps",
-    "samples": "one turn of the loop that stack samples show, because nothing else told the steps",
+    f"communicate in parts, and neither a framework nor a marker named the steps; {_FIRST}",
+    "samples": "one turn of the loop that stack samples show, because nothing else told the steps; "
+    f"{_FIRST}",
 }
 PHASE_SOURCES = {"marker": "marker", "framework": "framework", "sampled": "stack sampler"}
 
