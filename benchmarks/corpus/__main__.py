@@ -40,6 +40,13 @@ PROGRAMS = (
     Program("horovod_tape", "tensorflow2_mnist of Horovod", "horovod", MPIEXEC, 2),
     Program("horovod_callbacks", "tensorflow2_keras_mnist of Horovod", "horovod", MPIEXEC, 2),
     Program("tape_loop", "a training loop from scratch of keras-io", "tensorflow"),
+    Program(
+        "mirrored_workers",
+        "the multi-worker loop of TensorFlow's tutorials",
+        "tensorflow",
+        ranks=2,
+        shell=NUMBERED,
+    ),
     Program("mandelbrot_rows", "mandelbrot of mpi4py", "mpich", MPIEXEC, 2),
     Program("digits_forest", "a grid search of scikit-learn", "daal4py"),
     Program("heat_equation", "two-dimensional heat equations with mpi4py", "mpich", MPIEXEC, 2),

@@ -9,7 +9,7 @@ from benchmarks.corpus.runs import PROGRAMS as FOLDER
 from benchmarks.corpus.runs import TIMED, Outcome, Program, Ran, measure
 from tests.support.environments import Environment
 
-TRAINERS = [program for program in PROGRAMS if program.environment == "ecosystem"]
+TRAINERS = [one for one in PROGRAMS if one.environment == "ecosystem" or one.shell]
 """Those of which no other test is."""
 
 

@@ -202,7 +202,7 @@ def of_training(rank: int = -1, size: int = -1) -> Recorder | None:
     """The recording of a process that has a part of the training: a worker that does is a rank."""
     if current is None and becomes_rank is not None:
         becomes_rank(rank, size)
-    return current
+    return activate()
 
 
 def functions() -> Recorder | None:

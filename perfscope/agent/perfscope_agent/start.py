@@ -146,13 +146,10 @@ def _await_mpi() -> None:
 
     hooks.on_import("mpi4py.MPI", _promote)
     if not roles.signature():
-        from .frameworks import hook_of
+        from .frameworks import await_joining
 
         recorder.becomes_rank = _promote_to
-        hooks.on_import(
-            "torch.distributed.distributed_c10d", hook_of("torch_distributed", "install")
-        )
-        hooks.on_import("torch.autograd", hook_of("torch", "install_backward"))
+        await_joining()
 
 
 def _promote_to(rank: int, size: int) -> None:
@@ -168,7 +165,7 @@ def _become_rank(rank: int, size: int) -> None:
         return
     if _is_forked:
         _forget_parent()
-    done = "initialized a process group" if rank >= 0 else "trains a model itself"
+    done = "joined a job of several processes" if rank >= 0 else "trains a model itself"
     _record_as_rank("another Python started it: it " + done)
     util = sys.modules.get("multiprocessing.util")
     if util is not None:

@@ -117,6 +117,12 @@ class Cycle:
             is_same = len(_runs(pending)) == 1
             window.running(last_number + 1 + (len(pending) if is_same else 0), slack=1)
 
+    def goes_on_until(self, now_ns: int) -> bool:
+        """Lengthens the last call, whose work goes on behind it; False where none is kept."""
+        for unit in self._pending[-1:]:
+            unit.end_ns = now_ns
+        return bool(self._pending)
+
     def cut(self) -> None:
         """Ends the running step with its last call: something that is no training follows."""
         if self._pending:

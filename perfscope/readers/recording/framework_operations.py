@@ -21,13 +21,17 @@ from perfscope.trace.operations import (
     FIRST_FRAMEWORK_CODE,
     GRADIENT_EXCHANGE,
     TORCH_WAIT,
+    OperationClass,
     code_of,
+    codes_mask,
 )
 from perfscope.trace.totals import totals_of
 
 PACKAGE = "torch.distributed"
 SEPARATOR = "\x1e"
 _FINALIZE = code_of("MPI_Finalize")
+_SPEAKS = ~codes_mask((OperationClass.INIT, OperationClass.FINALIZE, OperationClass.ABORT))
+"""Which operations are more than the beginning and the end of communication."""
 _INIT, _DESTROY = "init_process_group", "destroy_process_group"
 
 
@@ -75,6 +79,18 @@ def adopt(
             "example); its collectives are not matched across ranks."
         )
     return notes
+
+
+def unseen_communication(ranks: Sequence[Rank]) -> str:
+    """Why nothing is known of what several ranks say to each other; "" where something is.
+
+    A framework that exchanges out of the recorder's sight says so; ranks of which no call is
+    recorded beside would else seem never to wait for each other.
+    """
+    if len(ranks) < 2 or any(_SPEAKS[rank.operations["op"]].any() for rank in ranks):
+        return ""
+    told = (facts.get("exposed_reason") for rank in ranks for facts in rank.frameworks.values())
+    return next((reason for reason in told if isinstance(reason, str) and reason), "")
 
 
 def parsed(name: str, package: str) -> Call | None:

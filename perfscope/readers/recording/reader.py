@@ -10,7 +10,7 @@ from perfscope.readers.detect import Reader, ReadOptions
 from perfscope.readers.recording import TELLS, agent_metadata, unseen_collectives
 from perfscope.readers.recording.definitions import frame_of
 from perfscope.readers.recording.endings import ObservedEnds, ended_by_its_job, stopped_on_request
-from perfscope.readers.recording.framework_operations import adopt
+from perfscope.readers.recording.framework_operations import adopt, unseen_communication
 from perfscope.readers.recording.gpu_samples import GpuNumbering, adopt_gpus
 from perfscope.readers.recording.input_queues import adopt_queues
 from perfscope.readers.recording.interning import Interning
@@ -108,6 +108,7 @@ class _Assembly:
         clock_notes = measure(ranks)
         reports = unseen_collectives.take(ranks, interning.names, self._path)
         origin, wall = self._span(ranks)
+        unseen = unseen_communication(ranks)
         for rank in ranks:
             shift(rank, self._provisional_ns - origin)
             adopt_queues(rank, interning.names)
@@ -130,6 +131,7 @@ class _Assembly:
             tool_reports=reports,
             stack_sampling=self._sampling,
             memory_recordings=self._memory,
+            not_recorded={"communication": unseen} if unseen else {},
             other_processes=[_brief(*other) for other in self._arrangement.others],
         )
 

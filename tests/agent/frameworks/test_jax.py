@@ -40,6 +40,7 @@ for epoch in range(3):
     for turn in range(5):
         value, gradients = gradient(params, x, jnp.ones((6, 1)))
         params = apply(params, gradients, rate=0.1)
+    jax.block_until_ready(params)
     print(float(value), float(error(params, x, jnp.ones((6, 1)))))
 """
 
@@ -115,6 +116,10 @@ def test_gradients_and_their_use_are_one_step_and_what_looks_on_evaluates(
     evaluations = rank.phase_records("error")
     assert [record.op for record in evaluations] == [recorder.Phase.EVALUATE] * 3
     assert not any(s.t0 < e.t1 and e.t0 < s.t1 for s in found for e in evaluations)
+    waits = rank.phase_records("block_until_ready")
+    ends = {step.t1 for step in found}
+    assert [wait.op for wait in waits] == [recorder.Phase.TRAIN] * 3
+    assert {wait.t1 for wait in waits} <= ends
 
 
 def test_a_compiled_function_is_as_without(

@@ -10,7 +10,17 @@ if TYPE_CHECKING:
     from typing import Callable
 
 
+_JOINING = (
+    ("torch.distributed.distributed_c10d", "torch_distributed", "install"),
+    ("torch.autograd", "torch", "install_backward"),
+    ("jax._src.distributed", "members", "install"),
+    ("tensorflow.python.eager.context", "members", "install"),
+    ("tensorflow.python.training.server_lib", "members", "install"),
+    ("xgboost.collective", "members", "install"),
+)
+"""Where a process turns out to have a part in a job: what a worker waits for as well."""
 _HOOKS = (
+    *_JOINING,
     ("keras.src.backend.tensorflow.trainer", "keras", "install"),
     ("keras.src.engine.training", "keras", "install"),
     ("keras.src.backend.jax.trainer", "keras", "install"),
@@ -33,15 +43,12 @@ _HOOKS = (
     ("tensorflow", "tensorflow", "loaded"),
     ("torch.utils.data.dataloader", "torch", "install_loader"),
     ("torch.optim.optimizer", "torch", "install_optimizer"),
-    ("torch.autograd", "torch", "install_backward"),
     ("torch.nn.modules.module", "torch", "install_module"),
     *((module, "checkpoints", "install") for module in SAVING),
-    ("torch.distributed.distributed_c10d", "torch_distributed", "install"),
     ("torch.distributed._functional_collectives", "torch_async", "install_functional"),
     ("torch.nn.parallel.distributed", "torch_ddp", "install_ddp"),
     ("deepspeed.runtime.engine", "torch_ddp", "note_deepspeed"),
     ("torch", "torch", "loaded"),
-    ("jax._src.distributed", "jax", "install_distributed"),
     ("jax", "jax", "install"),
     ("xgboost.core", "trees", "install"),
     ("lightgbm.basic", "trees", "install"),
@@ -72,13 +79,22 @@ _FINISHING = (
 
 def install() -> None:
     """Waits for the frameworks to be imported; imports none of them, nor their hooks."""
+    _await(_HOOKS)
+
+
+def await_joining() -> None:
+    """Waits for what may show that this process is a rank."""
+    _await(_JOINING)
+
+
+def _await(hooked: tuple[tuple[str, str, str], ...]) -> None:
     from .. import hooks
 
-    for module, hook, function in _HOOKS:
-        hooks.on_import(module, hook_of(hook, function))
+    for module, hook, function in hooked:
+        hooks.on_import(module, _hook_of(hook, function))
 
 
-def hook_of(hook: str, function: str) -> Callable[[ModuleType], None]:
+def _hook_of(hook: str, function: str) -> Callable[[ModuleType], None]:
     """What calls a function in a file of this package, which is imported only then."""
 
     def callback(module: ModuleType) -> None:

@@ -1,4 +1,4 @@
-"""JAX: the processes of a job, and steps and evaluations from the compiled functions it calls.
+"""JAX: steps and evaluations from the compiled functions that the program calls.
 
 JAX calls a compiled function without any Python of its own, so the functions are seen as they are
 made: `jax.jit` and `jax.pmap` return one that also records, and is else what they returned.
@@ -21,38 +21,10 @@ if TYPE_CHECKING:
     AnyFunction = Callable[..., Any]
 
 _SOURCE = "jax"
-_COMMUNICATION = (
-    "its collectives run inside compiled functions; only a profile of JAX can tell them apart"
-)
 
 _order = Order(steps.Cycle(sums_samples=False))
 _running: list[Uses] = []
 """The compiled function that the program called, while it runs."""
-
-
-def install_distributed(module: ModuleType) -> None:
-    """Processes that jax.distributed has numbered are ranks."""
-
-    def make(original: AnyFunction) -> AnyFunction:
-        def initialize(self: Any, *args: Any, **kwargs: Any) -> Any:
-            result = original(self, *args, **kwargs)
-            try:
-                _note_processes(int(self.process_id), int(self.num_processes))
-            except (AttributeError, TypeError, ValueError):
-                metadata.framework(_SOURCE, processes=None)
-            return result
-
-        return initialize
-
-    wrap.replace(module.State, "initialize", make)
-
-
-def _note_processes(rank: int, size: int) -> None:
-    rec = recorder.of_training(rank, size)
-    if rec is not None:
-        rec.set_rank(rank, size)
-        metadata.framework(_SOURCE, rank=rank, size=size, exposed_reason=_COMMUNICATION)
-        metadata.write()
 
 
 def install(module: ModuleType) -> None:
@@ -63,6 +35,7 @@ def install(module: ModuleType) -> None:
         wrap.replace(module, name, _making_gradient)
     for name in ("vjp", "linearize"):
         wrap.replace(module, name, _computing_gradient)
+    wrap.replace(module, "block_until_ready", _waiting)
     metadata.framework(_SOURCE, version=str(getattr(module, "__version__", "")))
     metadata.collect_versions()
     metadata.write()
@@ -94,6 +67,21 @@ def _computing_gradient(original: AnyFunction) -> AnyFunction:
         return original(*args, **kwargs)
 
     return compute
+
+
+def _waiting(original: AnyFunction) -> AnyFunction:
+    def block(*args: Any, **kwargs: Any) -> Any:
+        rec = recorder.current
+        if rec is None or _thread.get_ident() != recorder.main_thread:
+            return original(*args, **kwargs)
+        start_ns = rec.now()
+        result = original(*args, **kwargs)
+        end_ns = rec.now()
+        if rec is recorder.current and _order.goes_on_until(end_ns):
+            _emit(rec, recorder.Phase.TRAIN, "block_until_ready", start_ns, end_ns)
+        return result
+
+    return block
 
 
 class Compiled:

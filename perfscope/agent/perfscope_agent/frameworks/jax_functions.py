@@ -108,6 +108,17 @@ class Order:
                 break
             self._give(*self._waiting.pop(0))
 
+    def goes_on_until(self, now_ns: int) -> bool:
+        """The program waited for what it has called; whether the last call trained.
+
+        A call returns before its computation is over: what it has begun is part of its step.
+        """
+        if self._waiting:
+            uses, unit, _ = self._waiting[-1]
+            unit.end_ns = now_ns
+            return bool(uses.trains)
+        return self._cycle.goes_on_until(now_ns)
+
     def finish(self) -> None:
         """What is not known by now trains nothing."""
         for uses, unit, is_apart in self._waiting:

@@ -90,12 +90,42 @@ def _is_array(x: Any) -> bool:
     return getattr(x, "shape", None) is not None
 
 
+class IteratorBatch:
+    """The batch size of the iterator that a loop gives its compiled functions.
+
+    It draws the batches inside: no batch is seen outside. What was last found is kept.
+    """
+
+    def __init__(self) -> None:
+        self._iterator: Any = None  # a weak reference
+        self._size = 0
+
+    def samples(self, arguments: tuple[Any, ...]) -> int:
+        """Samples of a batch of the first iterator among arguments, 0 without one."""
+        for given in arguments:
+            # one that is distributed over workers has an iterator a worker
+            inner = getattr(given, "_iterators", None) or [given]
+            dataset = getattr(inner[0], "_dataset", None)
+            if dataset is not None:
+                return self._of(given, dataset)
+        return 0
+
+    def _of(self, iterator: Any, dataset: Any) -> int:
+        import weakref
+
+        if self._iterator is None or self._iterator() is not iterator:
+            self._iterator, self._size = weakref.ref(iterator), _dataset_batch(dataset)
+        return self._size
+
+
 def _dataset_batch(dataset: Any) -> int:
     """The batch size of a tf.data.Dataset, PyDataset or DataLoader, 0 unknown."""
     for _ in range(20):
-        for name in ("batch_size", "_batch_size"):
+        # the first are those of the replicas of this worker
+        for name in ("_batch_sizes", "batch_size", "_batch_size"):
             size: Any = getattr(dataset, name, None)
-            known = _positive(size.numpy() if hasattr(size, "numpy") else size)
+            size = size.numpy() if hasattr(size, "numpy") else size
+            known = _positive(size.sum() if hasattr(size, "sum") else size)
             if known:
                 return known
         dataset = getattr(dataset, "_input_dataset", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from .. import metadata, recorder, steps
-from . import calls, tf_profiler, wrap
+from . import calls, keras_data, tf_profiler, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ _KINDS = (
     (("predict", "infer", "generate"), recorder.Phase.PREDICT),
     (("train", "step", "fit", "update"), recorder.Phase.TRAIN),
 )
+
+_iterator = keras_data.IteratorBatch()
 
 cycle = steps.Cycle(sums_samples=False)
 """Groups compiled train functions and Keras's on_batch calls alike: one loop may use both."""
@@ -70,7 +72,7 @@ def install_function(module: ModuleType) -> None:
             with calls.Counted(rec, name, kind=kind):
                 result = original(self, *args, **kwargs)
             if kind == recorder.Phase.TRAIN:
-                samples = wrap.batch_length(args) or wrap.batch_length(kwargs)
+                samples = _samples(args, kwargs)
                 unit = steps.Unit(
                     _SOURCE, id(self), start_ns=start_ns, end_ns=rec.now(), samples=samples
                 )
@@ -82,6 +84,15 @@ def install_function(module: ModuleType) -> None:
         return call
 
     wrap.replace(module.Function, "__call__", make)
+
+
+def _samples(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+    """Samples of what a compiled function is given, a batch or an iterator; 0 unknown."""
+    known = wrap.batch_length(args) or wrap.batch_length(kwargs)
+    try:
+        return known or _iterator.samples((*args, *kwargs.values()))
+    except Exception:  # another version's iterators
+        return 0
 
 
 def _kind(name: str) -> int:
