@@ -260,10 +260,11 @@ def _hand_on(
     """Writes what other programs read of the result, where that is asked for."""
     write_junit(junit, "perfscope analyze", cases)
     if sarif is not None:
+        from perfscope.findings.core.catalog import diagnoses
         from perfscope.integrations.sarif import sarif as findings
 
-        text = findings(result.findings, version=result.tool.version, root=Path.cwd())
-        write_text(sarif, text)
+        described = {diagnosis.id: diagnosis.description for diagnosis in diagnoses()}
+        write_text(sarif, findings(result, described, root=Path.cwd()))
     if trackers:
         from perfscope.integrations.trackers import log
 

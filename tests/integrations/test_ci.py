@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -12,6 +13,10 @@ import pytest
 import yaml
 
 from perfscope.integrations.junit import Case, junit
+from perfscope.integrations.sarif import sarif
+from perfscope.schema.enums import Status
+from perfscope.schema.read import read_known
+from tests.report.sample_document import two_ranks_evaluation
 from tests.support.environments import REPOSITORY
 from tests.support.recording import analyze, job_variables
 
@@ -38,6 +43,29 @@ def test_gates_and_findings_of_an_analysis(tmp_path: Path) -> None:
     assert {row["level"] for row in run["results"]} <= {"error", "warning"}
     rules = {rule["id"] for rule in run["tool"]["driver"]["rules"]}
     assert {row["ruleId"] for row in run["results"]} == rules
+
+
+def test_a_code_host_gets_what_it_demands_of_findings(tmp_path: Path) -> None:
+    """A finding without a line stands at the program; a checkout elsewhere is the same checkout."""
+    document = read_known(two_ranks_evaluation())
+    placed = next(row for row in document.findings if row.where)
+    here = replace(placed.where[0], file="/cluster/me/job/src/train.py")
+    other = replace(here, file="/usr/lib/other.py")
+    inside = replace(placed, status=Status.FAIL, where=(here, other))
+    nowhere = replace(inside, id="somewhere_else", where=())
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "train.py").touch()
+    run = replace(document.run, command=("mpirun", "-n", "2", "python", "src/train.py"))
+    result = replace(document, findings=(nowhere, inside), run=run)
+    told = json.loads(sarif(result, {placed.id: "What is looked for."}, root=tmp_path))["runs"][0]
+    uris = [
+        [place["physicalLocation"]["artifactLocation"]["uri"] for place in row["locations"]]
+        for row in told["results"]
+    ]
+    assert uris == [["src/train.py"], ["src/train.py", "file:///usr/lib/other.py"]]
+    rules = {rule["id"]: rule for rule in told["tool"]["driver"]["rules"]}
+    assert rules[placed.id]["fullDescription"]["text"] == "What is looked for."
+    assert all(rule["help"]["text"] and rule["fullDescription"]["text"] for rule in rules.values())
 
 
 def test_texts_of_the_job_cannot_break_the_report() -> None:
