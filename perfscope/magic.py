@@ -7,9 +7,13 @@
     ...
 
 The cell runs in processes of its own, as `perfscope run` starts them: the kernel itself cannot be
-recorded after its start, and has one rank. What the cell needs stands in it or in files.
+recorded after its start, and has one rank. What the cell needs stands in it or in files, and
+modules beside the notebook can be imported as in its other cells.
 """
 
+import os
+import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -83,44 +87,71 @@ def record_cell(line: str, cell: str) -> Recorded:
     """Records the code of a cell.
 
     Args:
-        line: `-n RANKS` for mpirun, and options of `perfscope run`.
+        line: `-n RANKS` for mpirun, and options of `perfscope run`, as a shell would split it.
         cell: the code.
 
     Raises:
         UsageError: the line cannot be understood.
         PerfscopeError: the cell failed or could not be analyzed.
     """
-    ranks, options = _options(line.split())
+    number, options = _taken(_words(line), "-n")
+    ranks = 1 if number is None else _ranks(number)
+    chosen, options = _taken(options, "-o", "--output")
     place = Path(tempfile.mkdtemp(prefix="perfscope-cell-"))
     (place / CELL).write_text(cell, encoding="utf-8")
-    directory = place / "trace"
-    launcher = ["mpirun", "-n", str(ranks)] if ranks > 1 else []
+    directory = place / "trace" if chosen is None else Path(chosen).absolute()
+    launcher = [_mpirun(), "-n", str(ranks)] if ranks > 1 else []
     _run(
-        ["run", "-o", str(directory), *options, "--", *launcher, sys.executable, str(place / CELL)]
+        ["run", *options, "-o", str(directory), "--", *launcher, sys.executable, str(place / CELL)]
     )
     _run(["analyze", str(directory), "--no-strict", "--json"], is_told=False)
     return Recorded(directory, read_json(directory / "analysis.json"))
 
 
-def _options(words: list[str]) -> tuple[int, list[str]]:
-    """Number of ranks, and the options that `perfscope run` gets."""
-    if "-n" not in words:
-        return 1, words
-    place = words.index("-n")
-    number = words[place + 1] if place + 1 < len(words) else ""
+def _words(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise UsageError(
+            f"The line {line!r} cannot be read.",
+            why=f"{error}.",
+            action="Close the quotes, as in a shell.",
+        ) from error
+
+
+def _mpirun() -> str:
+    """That of the environment of this Python, which a kernel need not have in its PATH."""
+    beside = Path(sys.executable).parent
+    return (
+        shutil.which("mpirun", path=f"{beside}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
+        or "mpirun"
+    )
+
+
+def _taken(words: list[str], *names: str) -> tuple[str | None, list[str]]:
+    """The value of an option, None without it, and the words without the option."""
+    place = next((place for place, word in enumerate(words) if word in names), None)
+    if place is None:
+        return None, words
+    return " ".join(words[place + 1 : place + 2]), words[:place] + words[place + 2 :]
+
+
+def _ranks(number: str) -> int:
     if not (number.isascii() and number.isdigit() and 0 < int(number[:6]) < 100_000):
         raise UsageError(
             f"-n {number!r} is no number of ranks.",
             why="It says how many processes mpirun starts.",
             action="Write it as %%perfscope -n 2",
         )
-    return int(number), words[:place] + words[place + 2 :]
+    return int(number)
 
 
 def _run(words: list[str], *, is_told: bool = True) -> None:
     """Runs perfscope; what it and the program print goes to the notebook."""
+    found = [str(Path.cwd()), *filter(None, [os.environ.get("PYTHONPATH")])]
     done = subprocess.run(
         [sys.executable, "-m", "perfscope", *words],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(found)},
         capture_output=True,
         text=True,
         errors="backslashreplace",

@@ -15,6 +15,7 @@ from tests.support.environments import REPOSITORY, Environment
 from tests.support.recording import job_variables, perfscope_command
 
 NOTEBOOK = """
+from pathlib import Path
 from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
 shell.run_line_magic('load_ext', 'perfscope.magic')
@@ -26,6 +27,10 @@ print("in the cell")
 '''
 found = shell.run_cell_magic('perfscope', '', cell)
 print('HTML', found._repr_html_()[:3], len(found.open_trace().ranks))
+beside = 'import beside; from mpi4py import MPI; print(beside.TOLD, MPI.COMM_WORLD.size)'
+found = shell.run_cell_magic('perfscope', "-n 2 -o 'a place'", beside)
+assert found.report == Path('a place/report.html').absolute()
+assert shell.run_cell_magic('perfscope', "-n '2", 'pass') is None
 assert shell.run_cell_magic('perfscope', '', 'raise SystemExit(7)') is None
 assert shell.run_cell_magic('perfscope', '-n none', 'pass') is None
 """
@@ -39,12 +44,15 @@ def test_two(): assert False
 
 
 def test_a_cell_is_recorded(tmp_path: Path, environment: Callable[[str], Environment]) -> None:
+    (tmp_path / "beside.py").write_text("TOLD = 'told beside'", encoding="utf-8")
     packages = next(environment("integrations").prefix.glob("lib/python3*/site-packages"))
     path = f"{REPOSITORY}{os.pathsep}{packages}"
     done = subprocess.run(
         [sys.executable, "-c", NOTEBOOK],
         cwd=tmp_path,
-        env=job_variables({"PYTHONPATH": path, "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}),
+        env=job_variables(
+            {"PYTHONPATH": path, "HOME": str(tmp_path), "TMPDIR": str(tmp_path), "PATH": os.defpath}
+        ),  # as of a kernel that a server starts
         capture_output=True,
         text=True,
         timeout=250,
@@ -53,6 +61,8 @@ def test_a_cell_is_recorded(tmp_path: Path, environment: Callable[[str], Environ
     assert done.returncode == 0, done.stderr
     assert "HTML <p> 1" in done.stdout
     assert "in the cell" in done.stderr
+    assert done.stderr.count("told beside 2") == 2
+    assert "Close the quotes" in done.stderr
     assert "perfscope run ended with exit code 7." in done.stderr
     assert "Write it as %%perfscope -n 2" in done.stderr
 
