@@ -13,7 +13,7 @@ import numpy as np
 from perfscope.record import redact
 from perfscope.schema.other_tools import Cell, ToolReport
 from perfscope.trace import stack_spans
-from perfscope.trace.model import Frame, Rank, Trace
+from perfscope.trace.model import Format, Frame, Rank, Trace
 
 MANGLED = "_Z"
 SCOPE = "::"
@@ -29,8 +29,9 @@ redact_variable = lru_cache(KEPT)(redact.redact_variable)
 
 
 @lru_cache(KEPT)
-def _arguments(words: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(redact.redact_arguments(words))
+def _arguments(words: tuple[str, ...], *, is_own: bool) -> tuple[str, ...]:
+    """The words of a command; what only its program can judge was judged where it was recorded."""
+    return tuple(redact.redact_arguments(words, is_choice=(lambda _: True) if is_own else None))
 
 
 def without_secrets(trace: Trace) -> None:
@@ -39,7 +40,8 @@ def without_secrets(trace: Trace) -> None:
     Names that compilers make look as random as keys: of these only what is certainly a secret is
     taken out.
     """
-    trace.command = _arguments(tuple(trace.command))
+    is_own = trace.format is Format.PERFSCOPE
+    trace.command = _arguments(tuple(trace.command), is_own=is_own)
     of_devices = _names_of_devices(trace)
     trace.names = [
         redact_tokens(name) if number in of_devices else _name(name)
@@ -51,7 +53,7 @@ def without_secrets(trace: Trace) -> None:
     ]
     trace.notes = [redact_value(note) for note in trace.notes]
     trace.environment = _facts(trace.environment)
-    trace.other_processes = [_process(facts) for facts in trace.other_processes]
+    trace.other_processes = [_process(facts, is_own=is_own) for facts in trace.other_processes]
     if trace.tensors is not None:
         trace.tensors.tensors = [redact_tokens(name) for name in trace.tensors.tensors]
         trace.tensors.names = [redact_tokens(name) for name in trace.tensors.names]
@@ -63,7 +65,7 @@ def without_secrets(trace: Trace) -> None:
     hosts = _hosts(trace)
     trace.gpus = [replace(gpu, host=hosts.get(gpu.host, gpu.host)) for gpu in trace.gpus]
     for rank in trace.ranks:
-        _clean(rank)
+        _clean(rank, is_own=is_own)
         rank.host = hosts.get(rank.host, rank.host)
 
 
@@ -89,12 +91,12 @@ def _facts(value: Any, name: str = "") -> Any:
     return value
 
 
-def _process(facts: Mapping[str, Any]) -> dict[str, Any]:
+def _process(facts: Mapping[str, Any], *, is_own: bool) -> dict[str, Any]:
     """What a process told of itself: its command line is read as one."""
     words = facts.get("argv")
     cleaned: dict[str, Any] = _facts(facts)
     if isinstance(words, list) and all(isinstance(word, str) for word in words):
-        cleaned["argv"] = list(_arguments(tuple(words)))
+        cleaned["argv"] = list(_arguments(tuple(words), is_own=is_own))
     return cleaned
 
 
@@ -127,10 +129,10 @@ def _cell(value: Cell) -> Cell:
     return _function(value) if isinstance(value, str) else value
 
 
-def _clean(rank: Rank) -> None:
+def _clean(rank: Rank, *, is_own: bool) -> None:
     rank.threads = [replace(thread, name=redact_value(thread.name)) for thread in rank.threads]
-    rank.metadata = _process(rank.metadata)
-    rank.workers = [_process(facts) for facts in rank.workers]
+    rank.metadata = _process(rank.metadata, is_own=is_own)
+    rank.workers = [_process(facts, is_own=is_own) for facts in rank.workers]
     rank.mpi_library = redact_path(rank.mpi_library)
     if (raised := rank.ending.raised) is not None:
         safe = replace(raised, message=redact_value(raised.message), file=redact_path(raised.file))

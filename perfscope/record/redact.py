@@ -10,12 +10,14 @@ from perfscope.agent.perfscope_agent.redact import (
     redact_value,
     redact_variable,
 )
+from perfscope.agent.perfscope_agent.secret_programs import redact_command
 
 __all__ = [
     "REDACTED",
     "is_sensitive_name",
     "performance_environment",
     "redact_arguments",
+    "redact_command",
     "redact_path",
     "redact_tokens",
     "redact_value",

@@ -23,7 +23,7 @@ from perfscope.record.memory_kills import KillCounter, kill_counter
 from perfscope.record.process import Ending
 from perfscope.record.redact import (
     performance_environment,
-    redact_arguments,
+    redact_command,
     redact_path,
     redact_value,
 )
@@ -88,7 +88,7 @@ class RunFile:
         document = {
             "schema": SCHEMA,
             "perfscope": perfscope.__version__,
-            "command": redact_arguments(list(self.command)),
+            "command": redact_command(list(self.command)),
             "cwd": redact_path(_working_directory()),
             "host": socket.gethostname(),
             "boot_id": _boot_id(),

@@ -8,7 +8,7 @@ from dataclasses import field
 from enum import Enum
 
 from perfscope.errors import UsageError
-from perfscope.record.redact import redact_arguments, redact_variable
+from perfscope.record.redact import redact_command, redact_variable
 from perfscope.structures import dataclass
 from perfscope.sweep import placeholders
 
@@ -100,7 +100,7 @@ def shown_values(values: Mapping[str, str]) -> dict[str, str]:
 
 def shown_command(command: Sequence[str]) -> list[str]:
     """The words of a command without secrets."""
-    return redact_arguments(list(command))
+    return redact_command(list(command))
 
 
 def shown_environment(environment: Mapping[str, str | None]) -> dict[str, str | None]:

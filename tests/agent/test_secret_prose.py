@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from perfscope.agent.perfscope_agent.redact import redact_arguments, redact_value, redact_variable
+from perfscope.agent.perfscope_agent.redact import (
+    redact_arguments,
+    redact_value,
+    redact_variable,
+)
+from perfscope.agent.perfscope_agent.secret_programs import redact_command
 
 REPOSITORY = Path(__file__).parents[2]
 TELLING = """
@@ -78,6 +83,21 @@ def test_what_is_said_of_a_secret_stays(text: str) -> None:
 )
 def test_no_argument_of_a_command_tells_a_plain_word(command: list[str]) -> None:
     assert "hunter" not in " ".join(redact_arguments(command))
+
+
+def test_what_the_program_itself_names_is_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    program = "parser.add_argument('--value', choices=['relu', 'gelu'])  # not hunter"
+    Path("train.py").write_text(program, encoding="utf-8")
+    for words in (["--value", "relu"], ["--value=gelu"]):
+        command = ["mpirun", "-n", "2", "python", "train.py", *words]
+        assert redact_command(command) == command
+        assert "[redacted]" in redact_arguments(command)[-1]  # of a command that ran elsewhere
+    for words in (["--value", "hunter"], ["--value=hunter"], ["--password", "relu"]):
+        command = redact_command(["python", "train.py", *words])
+        assert command[-1] in ("[redacted]", "--value=[redacted]")
 
 
 @pytest.mark.parametrize("name", ["MPICH_AUTH", "SLURM_KEY", "OMPI_MCA_sec_key"])

@@ -7,7 +7,8 @@ import os
 import sys
 
 from . import environment, notes, recorder, roles
-from .redact import redact_arguments, redact_path, redact_value
+from .redact import redact_path, redact_value
+from .secret_programs import redact_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def start_ticks() -> int:
 
 def short_arguments(arguments: Sequence[str]) -> list[str]:
     """A command line fit to be written: redacted, then shortened."""
-    safe = redact_arguments(arguments)
+    safe = redact_command(arguments)
     return [argument[:_LONGEST_ARGUMENT] for argument in safe[:_MOST_ARGUMENTS]]
 
 

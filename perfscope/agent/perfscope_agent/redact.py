@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from . import secret_brackets, secret_lists, secret_logins, secret_names, secret_prose, secret_tools
+from . import (
+    secret_brackets,
+    secret_lists,
+    secret_logins,
+    secret_names,
+    secret_prose,
+    secret_tools,
+)
 from .secret_tokens import BEGINNINGS, is_long_enough, is_suspicious, looks_random
 
 REDACTED = "[redacted]"
@@ -20,7 +27,7 @@ _SCHEMES = frozenset("bearer basic token apikey api-key digest negotiate key aws
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
-    from typing import Sequence
+    from typing import Callable, Sequence
 
 _patterns: dict[str, re.Pattern[str]] = {}
 
@@ -295,13 +302,26 @@ def _option_value(option: str, value: str, evidence: int = secret_logins.NOTHING
     return REDACTED if secret_names.hides(name, value) else None
 
 
-def redact_arguments(arguments: Sequence[str]) -> list[str]:
-    """A command line as it may be written: `--token X` and `--token=X` lose their value."""
+def redact_arguments(
+    arguments: Sequence[str], *, is_choice: Callable[[str], bool] | None = None
+) -> list[str]:
+    """A command line as it may be written: `--token X` and `--token=X` lose their value.
+
+    Args:
+        arguments: its words.
+        is_choice: whether the value of an option that tells nothing of it is known to be harmless.
+    """
     result: list[str] = []
     option = ""
     evidence = secret_logins.evidence(arguments)
     for argument in _without_told(arguments):
         is_option = argument.startswith("-") and len(argument) > 1 and " " not in argument
+        name, equals, value = argument.partition("=")
+        name, value = (name, value) if equals else (option, argument)
+        if is_choice and secret_names.is_bare_option(name.lstrip("-")) and is_choice(value):
+            result.append(argument)
+            option = ""
+            continue
         if option and not (is_option and argument.startswith("--")):
             safe = _argument_behind(option, argument, evidence)
             was_scheme = option.endswith(":") and argument.lower() in _SCHEMES
