@@ -9,6 +9,7 @@
 #define SPARE_WINDOWS 1024u /* for those that end while others are taken out */
 #define FIRST_WINDOWS 8u
 #define LAST_WINDOWS 8u
+#define UNUSUAL_WINDOWS 16u /* the longest ones, kept beside those of chance */
 #define FEWEST_WINDOWS 32u
 #define HIGHEST_LEVEL 30u
 #define WANTED_PART 4u /* of all slots, that are free afterwards */
@@ -137,16 +138,55 @@ static bool take_out(ps_record *record, uint16_t kind)
     return is_done;
 }
 
-/* Takes windows out that are not kept at the level. Their own records go first: whenever the process is killed, a
- * window that has one is whole. */
+/* Lengths, the longest first; one more than are kept, so that equal ones never are too many. */
+typedef struct {
+    uint64_t ns[UNUSUAL_WINDOWS + 1];
+} lengths;
+
+/* What a window is unusual by: its step, and what passed before that. A second of the clock is never. */
+typedef struct {
+    uint64_t step_ns, before_ns;
+} extent;
+
+static extent extent_of(const window *at)
+{
+    const ps_record *record = &ps_recorder.slots[at->slot];
+    uint64_t all_ns = at->t1_ns - at->t0_ns;
+    if (record->kind != PS_KIND_STEP)
+        return (extent){record->op == PS_WINDOW_TIME ? 0 : all_ns, 0};
+    uint64_t step_ns = record->t1_ns - record->t0_ns;
+    return (extent){step_ns, all_ns > step_ns ? all_ns - step_ns : 0};
+}
+
+static void note_length(lengths *known, uint64_t ns)
+{
+    uint32_t at = UNUSUAL_WINDOWS;
+    if (ns <= known->ns[at])
+        return;
+    for (; at > 0 && known->ns[at - 1] < ns; at--)
+        known->ns[at] = known->ns[at - 1];
+    known->ns[at] = ns;
+}
+
+/* Takes windows out that are not kept at the level. The longest of the run are among those that are there: what was kept
+ * as such stays until longer ones come. Their own records go first: whenever the process is killed, a window that has one is
+ * whole. */
 static void choose_windows(uint32_t level)
 {
     ps_acquire(&thinning.lock);
     uint32_t last = thinning.count > LAST_WINDOWS ? thinning.count - LAST_WINDOWS : 0;
+    lengths steps = {{0}}, before = {{0}};
+    for (uint32_t i = FIRST_WINDOWS; i < thinning.count; i++) {
+        extent length = extent_of(&thinning.windows[i]);
+        note_length(&steps, length.step_ns);
+        note_length(&before, length.before_ns);
+    }
     uint32_t kept = 0;
     for (uint32_t i = 0; i < thinning.count; i++) {
         window *at = &thinning.windows[i];
-        if (i < FIRST_WINDOWS || i >= last || ps_is_selected(at->number, level))
+        extent length = extent_of(at);
+        bool is_unusual = length.step_ns > steps.ns[UNUSUAL_WINDOWS] || length.before_ns > before.ns[UNUSUAL_WINDOWS];
+        if (i < FIRST_WINDOWS || i >= last || is_unusual || ps_is_selected(at->number, level))
             thinning.windows[kept++] = *at;
         else if (!take_out(&ps_recorder.slots[at->slot], PS_KIND_STEP))
             take_out(&ps_recorder.slots[at->slot], PS_KIND_WINDOW);

@@ -140,10 +140,10 @@ def _document(
         )
     sets = [[edit] for edit in edits] + ([list(edits)] if len(edits) > 1 else [])
     return Predictions(
-        run_s=results.trace.wall_ns * 1e-9,
-        focus_of_analysis_s=results.focus.length_ns * 1e-9,
+        run_s=results.run_s,
+        focus_of_analysis_s=results.window_s,
         replay_relative_error=replay.relative_error,
-        steps=results.steps.count,
+        steps=results.steps_of_run,
         predictions=tuple(_prediction(results, replay, chosen, planned) for chosen in sets),
     )
 
@@ -152,6 +152,8 @@ def _prediction(
     results: Results, replay: SegmentReplay, edits: Sequence[NamedEdit], planned: int | None
 ) -> Prediction:
     from perfscope.document.planned import planned_run
+    from perfscope.findings.core.gain import replayed
+    from perfscope.findings.core.of_whole_run import gain_of_run
     from perfscope.replay.model import RefusedEditError
 
     words = tuple(named.text for named in edits)
@@ -161,16 +163,16 @@ def _prediction(
     except RefusedEditError as refusal:
         return Prediction(words, meaning, *(None,) * 6, (), str(refusal))
     assert found is not None  # the replay is available
-    wall_s = results.trace.wall_ns * 1e-9 if results.trace.whole is None else 0.0
+    gain = gain_of_run(replayed(results, found, ()), results)
     return Prediction(
         words,
         meaning,
-        gain_s=found.gain_s,
-        gain_interval_s=found.interval_s,
-        gain_share=found.gain_share,
-        gain_run_share=found.gain_s / wall_s if wall_s else None,
-        runtime_s=results.focus.length_ns * 1e-9 - found.gain_s,
-        planned=planned_run(results, found.gain_s, planned),
+        gain_s=gain.seconds,
+        gain_interval_s=gain.interval_s,
+        gain_share=gain.share,
+        gain_run_share=gain.run_share,
+        runtime_s=results.window_s - gain.seconds,
+        planned=planned_run(results, gain.seconds, planned),
         assumptions=tuple(found.assumptions),
         reason=None,
     )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from perfscope.document import sums
-from perfscope.document.sums import ABSOLUTE, RELATIVE, at_most, focus_s, same
+from perfscope.document.sums import ABSOLUTE, RELATIVE, at_most, focus_s, same, window_s
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.check import problems
 from perfscope.schema.common import Efficiencies, Metric
@@ -188,7 +188,7 @@ def _ranks(document: Analysis) -> Iterator[str]:
 
 
 def _gains(document: Analysis) -> Iterator[str]:
-    length = focus_s(document)
+    length = window_s(document)
     for finding in document.findings:
         gain, interval, name = finding.gain_s, finding.gain_interval_s, finding.id
         if gain is None:

@@ -1,15 +1,20 @@
 """The loss account in the document."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.unclaimed import claims
-from perfscope.losses.entry import Entry, LossAccount, told
+from perfscope.losses.entry import Entry, LossAccount, NoSaving, Saving, told
 from perfscope.losses.words import label
 from perfscope.schema.common import Place
 from perfscope.schema.enums import LossKind
 from perfscope.schema.losses import LossEntry, Losses
+from perfscope.schema.whole_run import WholeRun
+from perfscope.student_t import student_95
+from perfscope.trace.operations import LEFT_OUT, name_of
+from perfscope.units import NS
 
 MOST_RANKS = 16
 
@@ -17,6 +22,7 @@ MOST_RANKS = 16
 def losses(run: Facts, findings: Sequence[Finding]) -> Losses:
     """The `losses` object of analysis.json."""
     account, explained = run.losses, claims(run, findings)
+    whole = run.results.whole_run
     return Losses(
         life_ns=account.life_ns,
         window_ns=account.window_ns,
@@ -25,13 +31,48 @@ def losses(run: Facts, findings: Sequence[Finding]) -> Losses:
         lost_share=account.lost_share,
         unknown_share=account.unknown_share,
         entries=tuple(
-            _entry(entry, account, explained.get(entry.cause, ())) for entry in account.entries
+            _entry(entry, account, explained.get(entry.cause, ()), whole)
+            for entry in account.entries
         ),
     )
 
 
-def _entry(entry: Entry, account: LossAccount, findings: tuple[str, ...]) -> LossEntry:
+def _saving(entry: Entry, run_s: float | None) -> Saving | NoSaving:
+    """What the run would be shorter by: as many times more as it lost in all of its steps."""
+    saving = entry.saving
+    if run_s is None or not entry.ns or not isinstance(saving, Saving):
+        return saving
+    more, interval = run_s / (entry.ns * NS), saving.interval_s
+    return replace(
+        saving,
+        seconds=more * saving.seconds,
+        interval_s=interval and (more * interval[0], more * interval[1]),
+    )
+
+
+def _in_run(
+    entry: Entry, whole: WholeRun | None
+) -> tuple[float | None, tuple[float, float] | None]:
+    """What was lost in all of a thinned run, with its interval; what lies outside is all there."""
+    if whole is None:
+        return None, None
+    if entry.cause.operation == name_of(LEFT_OUT):
+        return 0.0, None  # it stands between kept steps, and for none that were left out
+    is_outside = entry.cause.kind is LossKind.OUTSIDE
+    once_s = NS * (entry.ns if is_outside else min(entry.once_ns, entry.ns))
+    steps_s = whole.stands_for * (NS * entry.ns - once_s)
+    error = 0.0 if is_outside else entry.error
+    if error is None:
+        return once_s + steps_s, None
+    margin = steps_s * student_95(whole.kept - 1) * error
+    return once_s + steps_s, (once_s + max(0.0, steps_s - margin), once_s + steps_s + margin)
+
+
+def _entry(
+    entry: Entry, account: LossAccount, findings: tuple[str, ...], whole: WholeRun | None
+) -> LossEntry:
     cause, frame = entry.cause, entry.frame
+    run_s, run_interval_s = _in_run(entry, whole)
     is_inside = cause.kind is not LossKind.OUTSIDE and account.window_ns > 0
     return LossEntry(
         label=label(entry),
@@ -51,6 +92,8 @@ def _entry(entry: Entry, account: LossAccount, findings: tuple[str, ...]) -> Los
         is_certain=entry.is_certain,
         steps=entry.steps,
         causes=entry.causes,
-        saving=told(entry.saving),
+        saving=told(_saving(entry, run_s)),
         findings=findings,
+        run_s=run_s,
+        run_interval_s=run_interval_s,
     )

@@ -2,7 +2,6 @@
 
 from perfscope.metrics.results import Results
 from perfscope.schema.findings import PlannedRun
-from perfscope.units import NS
 
 ONCE = "it happens once per run, whatever its length"
 
@@ -24,10 +23,10 @@ def planned_run(
         return None
     if is_once:
         return PlannedRun(steps, None, None, ONCE)
-    count = results.steps.count
+    count = results.steps_of_run
     if not count:
         reason = results.steps.step_s_median.reason or "no steps were found"
         return PlannedRun(steps, None, None, reason)
     scale = steps / count
-    whole = results.focus.length_ns * NS * scale
+    whole = results.window_s * scale
     return PlannedRun(steps, gain_s * scale, whole - gain_s * scale, None)

@@ -65,7 +65,7 @@ def _little(share: float) -> str:
 
 
 def _run_length(results: Results) -> QualityRow:
-    length_s, steps = results.focus.length_ns * NS, results.steps.count
+    length_s, steps = results.window_s, results.steps_of_run
     made = f", {counted(steps, 'step')}" if steps else ""
     detail = f"The analyzed window is {format_seconds(length_s)} long{made}."
     if length_s >= LEAST_FOCUS_S and (steps == 0 or steps >= LEAST_STEPS):

@@ -84,6 +84,12 @@ def thinned(results: Results) -> list[QualityRow]:
         f"{parts}, because ranks reach their ends at different moments; it is counted as "
         "communication."
     )
+    if whole.calls_not_sorted:
+        detail += (
+            f" {counted(whole.calls_not_sorted, 'call')} of {format_count(whole.calls)} are in the "
+            "totals by operation alone: they were made on too many communicators in too many "
+            "phases."
+        )
     status = Status.INFO if share < RESIDUE_WARN else Status.WARN
     if status is Status.WARN:
         detail += " Go by the efficiencies of the whole run, or give --max-size more room."

@@ -35,6 +35,11 @@ def focus_s(document: Analysis) -> float:
     return float(end - start)
 
 
+def window_s(document: Analysis) -> float:
+    """The same in the run, with the steps that were left out of it."""
+    return document.whole_run.run_s if document.whole_run else focus_s(document)
+
+
 def _adds_up(what: str, whole: float, parts: Iterable[float]) -> Iterator[str]:
     if not same(whole, found := sum(parts)):
         yield f"{what} is {whole} s and its parts {found} s"
@@ -196,8 +201,8 @@ def path_parts(document: Analysis) -> Iterator[str]:
 
 def savings(document: Analysis) -> Iterator[str]:
     """Savings are shares of what they name, and together no less than the best and no more."""
-    verdict, length = document.verdict, focus_s(document)
-    run_s = None if document.whole_run else document.run.wall_s
+    verdict, length = document.verdict, window_s(document)
+    run_s = document.run.wall_s
     rows: list[tuple[str, FindingRow | FirstAction]] = [
         (finding.id, finding) for finding in document.findings
     ]
@@ -234,9 +239,10 @@ def _no_more_than_lost(
     """
     devices = document.devices.devices if isinstance(document.devices, Devices) else ()
     idle = (row.idle_s + row.exposed_communication_s + row.exposed_memory_s for row in devices)
-    lost_s = document.losses.lost_ns * NS + sum(idle)
+    stands_for = document.whole_run.stands_for if document.whole_run else 1.0
+    lost_s = stands_for * (document.losses.lost_ns * NS + sum(idle))
     if document.metrics.parallel_efficiency.formula == HYBRID:
-        lost_s = max(lost_s, focus_s(document))
+        lost_s = max(lost_s, window_s(document))
     told = [(name, row.gain_s) for name, row in rows]
     for name, gain_s in (*told, ("all together", document.verdict.combined_gain_s)):
         if gain_s is not None and not at_most(gain_s, lost_s):

@@ -10,8 +10,10 @@ from perfscope.document.headline import Headline, beside, headline, unwatched
 from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.certainty import is_firm
 from perfscope.findings.core.finding import Finding, Gain
+from perfscope.findings.core.gain import replayed
+from perfscope.findings.core.of_whole_run import gain_of_run
 from perfscope.findings.core.thresholds import WARN_SHARE
-from perfscope.findings.core.wording import of_window, place, wholes
+from perfscope.findings.core.wording import of_window, place, wholes_of_run
 from perfscope.losses.entry import NO_LOSS, LossAccount
 from perfscope.losses.words import label
 from perfscope.metrics.results import Results
@@ -47,9 +49,9 @@ def verdict(
     """The `verdict` object of analysis.json, from findings in the order of the document."""
     faults = [finding for finding in findings if finding.status.is_fault]
     top = _worth_most(faults)
-    gain_s = combined_gain(replay, top)
+    gain_s = combined_gain(replay, top, results=results)
     counted = _counted(top) if gain_s is not None else []
-    of = wholes(results)
+    of = wholes_of_run(results)
     told = {one.id for one in damage}
     return Verdict(
         sentence=_preface(damage)
@@ -91,7 +93,7 @@ def _weight(finding: Finding) -> tuple[bool, bool, bool, float]:
     return finding.id != FIRST, not is_failed, not is_firm(finding), -share
 
 
-def combined_gain(replay: Replay, top: Sequence[Finding]) -> float | None:
+def combined_gain(replay: Replay, top: Sequence[Finding], *, results: Results) -> float | None:
     """Seconds that the first actions of the findings save when all are taken; gains do not add.
 
     Together they give no less than the best of them alone, and no more than their sum is claimed.
@@ -105,7 +107,8 @@ def combined_gain(replay: Replay, top: Sequence[Finding]) -> float | None:
     if prediction is None:
         return None
     single = [saving.seconds for saving in counted]
-    return min(max(prediction.gain_s, *single), sum(single))
+    together_s = gain_of_run(replayed(results, prediction, ()), results).seconds
+    return min(max(together_s, *single), sum(single))
 
 
 def _counted(top: Sequence[Finding]) -> list[Finding]:
@@ -156,7 +159,7 @@ def _sentence(
     if not top:
         return _healthy(results, findings, losses)
     others = {1: "", 2: " There is 1 more finding."}.get(len(top), " There are 2 more findings.")
-    first = "" if top[0].damage in told else _about(top[0], wholes(results))
+    first = "" if top[0].damage in told else _about(top[0], wholes_of_run(results))
     return (first + others).strip()
 
 
@@ -280,7 +283,7 @@ def _kept(results: Results) -> str:
         return ""
     return (
         f"Details are of {format_count(whole.kept)} of {format_count(whole.ended)} "
-        f"{whole.unit.label}, efficiency is of all of them. "
+        f"{whole.unit.label}, efficiency and savings are of all of them. "
     )
 
 

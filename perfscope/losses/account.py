@@ -16,6 +16,7 @@ from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
 from perfscope.judging import MAIN
 from perfscope.losses.cause import OUTSIDE, UNEXPLAINED, LossCause
 from perfscope.losses.entry import Entry, LossAccount
+from perfscope.losses.extrapolation import Extrapolation
 from perfscope.losses.held_up import HELD_UP, without
 from perfscope.losses.no_cpu import queue_of
 from perfscope.losses.own_time import own_times, work_cells
@@ -88,6 +89,7 @@ class _Making:
         self._waiting = _by_cause(waits, len(self._numbers))
         self._work: dict[LossCause, Cells] = {}
         self._turns: Floats = np.empty(0)
+        self._extrapolation = Extrapolation(results)
         self._queue = queue_of(results, waits.steps) if waits.steps is not None else None
         program = replay.program
         if waits.steps is not None and program is not None:
@@ -107,6 +109,7 @@ class _Making:
         table = self._table(cause)
         queued = self._queued(cause, table)
         pattern = None if table is None else self._pattern(cause.kind, table, queued)
+        extrapolated = self._extrapolation.of(cause, int(own.sum()) + waiting_ns, table)
         certain = None
         if table is not None and pattern is not None:
             certain = is_certain(table, self._turns, pattern)
@@ -122,6 +125,8 @@ class _Making:
             queued=queued,
             steps=None if table is None else _reach(table, self._waits.steps),
             without=without(self._results, own) if cause.kind in HELD_UP else (),
+            once_ns=extrapolated.once_ns,
+            error=extrapolated.error,
         )
 
     def _most_ns(self, kind: LossKind, own: Ints) -> int:

@@ -65,6 +65,9 @@ class Entry:
         causes: how many causes are told together in it.
         without: edits that take its cause away, where these do not follow from the cause.
         saving: what the run would be shorter by without it, or why that is not known.
+        once_ns: of a thinned run, what lies before or behind its steps, and so comes once.
+        error: of a thinned run, the relative standard error of what it costs in all steps; None
+            where steps do not tell.
     """
 
     cause: LossCause
@@ -80,6 +83,8 @@ class Entry:
     causes: int = 1
     without: tuple[Edit, ...] = ()
     saving: Saving | NoSaving = TOO_SMALL
+    once_ns: float = 0.0
+    error: float | None = None
 
     @property
     def ns(self) -> int:

@@ -112,3 +112,19 @@ class Results:
     """Of a run of which only some steps were kept in detail."""
     stacks: Stacks | NoStacks = NO_STACKS
     """By py-spy (`--stacks`)."""
+
+    @property
+    def window_s(self) -> float:
+        """Length of the focus of analysis in the run, with the steps that were left out of it."""
+        return self.whole_run.run_s if self.whole_run else self.focus.length_ns * 1e-9
+
+    @property
+    def run_s(self) -> float:
+        """Length of the run, with the steps that were left out."""
+        return (self.trace.whole or self.trace).wall_ns * 1e-9
+
+    @property
+    def steps_of_run(self) -> int:
+        """Steps in the focus of analysis, with those that were left out; 0 where none are known."""
+        whole = self.whole_run
+        return whole.steps.count if whole and whole.steps else self.steps.count

@@ -72,6 +72,9 @@ class Prediction:
 
     `reach` is the share of the time of the edited run that lies in segments which became shorter:
     near 1 the edits matter in every step, near 0 only now and then.
+
+    `once_s` are those of the seconds that lie before the first and behind the last step by which a
+    thinned run is known: they come once, and all else as often as kept steps stand for others.
     """
 
     gain_s: float
@@ -79,6 +82,7 @@ class Prediction:
     gain_share: float
     reach: float
     assumptions: tuple[str, ...]
+    once_s: float = 0.0
 
 
 @dataclass(frozen=True)

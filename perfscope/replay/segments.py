@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from perfscope.metrics.results import Results
 from perfscope.replay.assumptions import (
@@ -175,7 +176,18 @@ class SegmentReplay:
             gain_share=gain_s / (NS * self._focus_ns),
             reach=float(lengths[gains > 0].sum() / max(1.0, lengths.sum())),
             assumptions=assumptions,
+            once_s=NS * float(gains[self._comes_once[shared]].sum()),
         )
+
+    @cached_property
+    def _comes_once(self) -> npt.NDArray[np.bool_]:
+        """Which segments lie outside the steps that a thinned run is known by."""
+        kept, lengths = self._results.trace.kept, self._base
+        if kept is None:
+            return np.zeros(len(lengths), np.bool_)
+        middle = self._results.focus.start_ns + np.cumsum(lengths) - lengths / 2
+        first, last = kept.starts_ns[:, 1].min(), kept.ends_ns[:, -2].max()
+        return np.asarray((middle < first) | (middle > last))
 
     @property
     def _base(self) -> Floats:

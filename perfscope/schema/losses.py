@@ -39,6 +39,9 @@ class LossEntry:
         is_certain: whether halves of the steps, drawn at random, tell the same pattern; null where
             that is not asked.
         findings: ids of those whose change takes at least half of it away.
+        run_s: seconds of all ranks in the whole run, where some of its steps were left out; else
+            null, and `ns` is of all of it.
+        run_interval_s: of 95 %, by chance of which steps were kept; null where steps do not tell.
     """
 
     label: str
@@ -60,6 +63,8 @@ class LossEntry:
     causes: int
     saving: LossSaving
     findings: tuple[str, ...]
+    run_s: float | None = None
+    run_interval_s: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)

@@ -63,8 +63,38 @@ class StepSums:
 
 
 @dataclass(frozen=True)
+class SlowStep:
+    """One of the longest steps of a run, which is kept for that and is in no estimate.
+
+    Attributes:
+        number: of the step, or of what else was kept or thinned away as a whole.
+        at_s: its begin after that of the run, of the first process.
+        seconds: its length with what passed before it, of the rank on which that is longest.
+        usual_s: mean of those that chance kept, each of the rank on which it is longest.
+        account: in which a rank spent most beyond what it usually does, waiting left aside.
+        label: of the account.
+        more_s: how much more that was.
+        rank: which one.
+        phase: marked phase that was open longest on that rank in such time, "" unknown.
+    """
+
+    number: int
+    at_s: float
+    seconds: float
+    usual_s: float
+    account: Account
+    label: str
+    more_s: float
+    rank: int
+    phase: str
+
+
+@dataclass(frozen=True)
 class WholeRun:
-    """What totals and kept steps tell of all of a run; all else in the document is of the latter.
+    """What totals and kept steps tell of all of a run.
+
+    Savings, of findings, losses and the verdict, are of all of it as well; all else in the document
+    is of the kept steps.
 
     Attributes:
         unit: what was kept or thinned away as a whole.
@@ -75,10 +105,14 @@ class WholeRun:
         analyzed_s: length of what is analyzed.
         residue_share: of what is analyzed: time that ranks did not spend there, because they reach
             the ends of steps at different moments; the most of any rank.
+        stands_for: seconds of the run for each one of the kept steps.
         calls: communication calls of all ranks.
+        calls_not_sorted: of these, how many totals tell by operation alone, as they were made on
+            too many communicators in too many phases.
         efficiencies: of the whole run.
         accounts: of the whole run, each estimated from the kept steps.
         steps: null where nothing told steps.
+        slowest: the longest ones, of those that all ranks kept, longest first.
     """
 
     unit: WindowUnit
@@ -87,7 +121,10 @@ class WholeRun:
     run_s: float
     analyzed_s: float
     residue_share: float
+    stands_for: float
     calls: int
+    calls_not_sorted: int
     efficiencies: tuple[WholeFactor, ...]
     accounts: tuple[WholeAccount, ...]
     steps: StepSums | None
+    slowest: tuple[SlowStep, ...]

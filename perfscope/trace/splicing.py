@@ -82,6 +82,20 @@ def _common(trace: Trace, source: WindowSource) -> Ints:
     return common
 
 
+def common_windows(trace: Trace, source: WindowSource) -> tuple[Ints, Ints, Ints]:
+    """Windows that are there on every rank: numbers, begins and ends, the latter (ranks, windows).
+
+    The longest ones are among them, which are kept for their length and not by chance.
+    """
+    numbers = _common(trace, source)
+    rows = [
+        every[np.searchsorted(every["number"], numbers)]
+        for every in (_of(rank, source) for rank in trace.ranks)
+    ]
+    begins, ends = (np.array([one[name] for one in rows], np.int64) for name in ("t0", "t1"))
+    return numbers, begins, ends
+
+
 def _pieces(trace: Trace, source: WindowSource, numbers: Ints) -> tuple[Ints, Ints]:
     """Begin and end of each piece, shape (ranks, windows + 2): start-up, windows, the rest."""
     begins, ends = [], []

@@ -66,12 +66,14 @@ class RankThinning:
         windows: how many ended, by what they ended with.
         records: that were taken out.
         broken: windows that lack records, and are not kept either.
+        calls_not_sorted: that totals tell by operation alone, without communicator and phase.
     """
 
     level: int
     windows: dict[WindowSource, int]
     records: int
     broken: int
+    calls_not_sorted: int = 0
 
     @property
     def source(self) -> WindowSource:

@@ -27,6 +27,7 @@ BOUND_BYTES = 1 << 20
 STEPS = 6000
 DAY_STEPS = 86_400
 RANKS = 2
+UNUSUAL = 16  # the longest steps, and the longest stretches before one
 FIRST, LAST, STARTING = 8, 8, 3  # of the first ones some end before the first step
 TIMEOUT_S = 3000.0
 REDUCE, ALLREDUCE, SENDRECV = map(code_of, ("MPI_Reduce", "MPI_Allreduce", "MPI_Sendrecv"))
@@ -93,9 +94,12 @@ def check_kept(trace: Trace, steps: int) -> int:
         kept = set(windows["number"].tolist())
         assert chosen - kept == set()
         assert set(range(FIRST - STARTING)) <= kept
-        since = min(number for number in (kept - chosen) | {steps} if number >= FIRST)
-        assert since <= steps - LAST
-        assert set(range(since, steps)) <= kept  # thinned before, and not again yet
+        since = 1 + max(number for number in range(steps) if number not in kept)
+        assert since <= steps - LAST  # what came after was not thinned yet
+        unusual = {number for number in kept - chosen if FIRST <= number < since}
+        assert 0 < len(unusual) <= 2 * UNUSUAL
+        longest = rank.step_blocks[np.argmax(rank.step_blocks["longest_ns"])]
+        assert int(longest["longest"]) in kept
         table = rank.operations
         for window in windows[1:-1]:
             inside = table[(table["t0"] >= window["t0"]) & (table["t0"] < window["t1"])]
@@ -106,8 +110,8 @@ def check_kept(trace: Trace, steps: int) -> int:
     return max(levels)
 
 
-def check_matching(trace: Trace) -> None:
-    """Put together, all calls of all ranks find their partners."""
+def check_matching(trace: Trace, *, cut_off: int = 0) -> None:
+    """Put together, all calls of all ranks find their partners, but those that a kill cut off."""
     from perfscope.matching.waits import split_operations
 
     whole = spliced(trace)
@@ -115,7 +119,7 @@ def check_matching(trace: Trace) -> None:
     waits = split_operations(whole)
     assert waits.unmatched == {}
     messages = sum(np.count_nonzero(rank.operations["op"] == SENDRECV) for rank in whole.ranks)
-    assert waits.messages.matched == messages
+    assert messages - cut_off <= waits.messages.matched <= messages
 
 
 def check(trace: Trace, place: Path, steps: int) -> None:
@@ -168,9 +172,9 @@ def test_a_kill_loses_no_call(mpich: Mpi, tmp_path: Path, seed: int) -> None:
     for rank in trace.ranks:
         done = returned(rank.number)
         halves = -(-done // EVERY_HALF)
-        assert done + halves - 1 <= rank.totals[ALLREDUCE][0] <= done + halves + 1
+        assert done + halves - 1 <= rank.totals[ALLREDUCE][0] <= done + halves + 2
         assert rank.thinning is not None
         assert rank.thinning.level > 0
     check_size(trace)
     check_kept(trace, min(len(np.arange(returned(rank.number))) for rank in trace.ranks))
-    check_matching(trace)
+    check_matching(trace, cut_off=RANKS)

@@ -18,6 +18,7 @@ from perfscope.trace.thinning import (
 )
 
 ALWAYS = 8
+LONGEST = 16
 OPERATION_TABLES = ("operations", "steps", "phases")
 
 
@@ -36,6 +37,9 @@ def _rank(rank: Rank, level: int) -> Rank:
     place = np.arange(len(steps))
     kept = is_selected(steps["number"].astype(np.int64), level)
     kept |= (place < ALWAYS) | (place >= len(steps) - ALWAYS)
+    own = steps["t1"] - steps["t0"]
+    for lengths in (own, windows["t1"] - windows["t0"] - own):
+        kept |= lengths > np.sort(lengths[ALWAYS:])[-LONGEST - 1]
     tables: dict[str, Any] = {
         name: _inside(getattr(rank, name), windows, kept) for name in OPERATION_TABLES
     }

@@ -14,7 +14,7 @@ from perfscope.findings.facts.start_up_facts import StartUpFacts, beyond
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Basis, Confidence, Status
 from perfscope.trace.model import Frame
-from perfscope.units import NS, format_seconds, format_share
+from perfscope.units import format_seconds, format_share
 
 SKEW_LEAST_S = 1.0  # once, at the start: imports on a busy machine differ by as much
 SKEW_WARN_S = 3.0
@@ -53,7 +53,7 @@ def judge(run: Facts) -> Outcome:
 
 def _length_s(results: Results, facts: StartUpFacts) -> float:
     """Seconds that the loss is judged by: the focus, and what is lost before it."""
-    return results.focus.length_ns * NS + facts.before_s
+    return results.window_s + facts.before_s
 
 
 def _status(gain_s: float, share: float) -> Status:
@@ -70,7 +70,7 @@ def _gain(results: Results, facts: StartUpFacts, share: float) -> Gain:
     is_replayed = facts.is_replayed and not facts.before_s
     basis = Basis.REPLAY if is_replayed else Basis.UPPER_BOUND
     edits = () if facts.before_s else facts.explained
-    gain = saved(results, facts.worth_s, basis=basis, edits=edits)
+    gain = saved(results, facts.worth_s, basis=basis, edits=edits, is_of_run=True)
     return replace(gain, share=share, is_once=True)
 
 

@@ -8,6 +8,7 @@ from perfscope.attribution.soundness import why_spoiled
 from perfscope.findings.core.certainty import NOTHING_S, as_sure_as_its_interval
 from perfscope.findings.core.diagnosis import Diagnosis
 from perfscope.findings.core.finding import Finding, broken, settled
+from perfscope.findings.core.of_whole_run import of_whole_run
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.once import told_by_their_cause, told_once
 from perfscope.findings.losses.unclaimed import unclaimed
@@ -40,7 +41,7 @@ def run_all(run: Facts, *, catalog: Sequence[Diagnosis] | None = None) -> tuple[
         found = list(told_by_their_cause(run, found))
         found += [_with_assumptions(one, run.replay) for one in unclaimed(run, found)]
         found = list(told_once(run, found))
-    return tuple(found)
+    return tuple(of_whole_run(one, run.results) for one in found)
 
 
 def _run(diagnosis: Diagnosis, run: Facts) -> Finding:

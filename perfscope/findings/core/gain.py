@@ -22,10 +22,14 @@ def saved(
     basis: Basis = Basis.UPPER_BOUND,
     edits: Sequence[Edit] = (),
     is_planned: bool = False,
+    is_of_run: bool = False,
 ) -> Gain:
-    """Seconds that are saved, with their shares of the run and of the analyzed window."""
-    length_s, trace = results.focus.length_ns * NS, results.trace
-    run_s = trace.wall_ns * NS if trace.whole is None else 0.0
+    """Seconds that are saved, with their shares of the run and of the analyzed window.
+
+    Of a thinned run they are of its kept steps, unless they are told to be of all of it.
+    """
+    length_s = results.window_s if is_of_run else results.focus.length_ns * NS
+    run_s = results.run_s if is_of_run or results.whole_run is None else 0.0
     return Gain(
         seconds=seconds,
         share=seconds / length_s if length_s > 0 else 0.0,
@@ -34,6 +38,7 @@ def saved(
         interval_s=interval_s,
         edits=tuple(edits),
         is_planned=is_planned,
+        is_of_run=is_of_run,
     )
 
 
@@ -41,7 +46,7 @@ def replayed(
     results: Results, prediction: Prediction, edits: Sequence[Edit], *, is_planned: bool = False
 ) -> Gain:
     """What a replay with these edits saves."""
-    return saved(
+    gain = saved(
         results,
         prediction.gain_s,
         interval_s=prediction.interval_s,
@@ -49,6 +54,7 @@ def replayed(
         edits=edits,
         is_planned=is_planned,
     )
+    return replace(gain, once_s=prediction.once_s)
 
 
 def predicted_gain(

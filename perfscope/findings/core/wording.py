@@ -18,10 +18,17 @@ _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 
 def wholes(results: Results) -> Wholes:
-    """What a saving is a share of: the run, and its part that is analyzed."""
-    trace = results.trace
-    run_s = trace.wall_ns * NS if trace.whole is None else None  # else this is a part of it
+    """What a saving is a share of: the run, and its part that is analyzed.
+
+    Findings are of the kept steps of a thinned run, of which the run is no whole.
+    """
+    run_s = results.run_s if results.whole_run is None else None
     return Wholes(run_s, results.focus.length_ns * NS)
+
+
+def wholes_of_run(results: Results) -> Wholes:
+    """The same of what is said of the whole run, with the steps that were left out."""
+    return Wholes(results.run_s, results.window_s)
 
 
 def saving(results: Results, seconds: float, *, is_bound: bool = False) -> str:

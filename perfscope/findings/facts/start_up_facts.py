@@ -70,7 +70,7 @@ def start_up_facts(
         prediction = replay.predict([edit], after=edits_of(alone))
         setup_s = prediction.gain_s if prediction else beyond(start_up.setup_s)
         is_replayed = prediction is not None
-    if setup_s < thresholds.WARN_SHARE * results.focus.length_ns * 1e-9:
+    if setup_s < thresholds.WARN_SHARE * results.window_s:
         setup_s, is_replayed = 0.0, False
     waited = start_up.waiting_s
     before_s = median_high(waited) - min(waited)

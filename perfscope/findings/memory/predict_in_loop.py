@@ -110,7 +110,7 @@ def _price(results: Results, replay: Replay, loops: list[Loop], worst: Loop) -> 
     if edits and worst.cure is not None:
         found = predicted_gain(results, replay, edits, bound_s=bound, is_planned=True)
         return replace(found, edits=()) if found.is_bound else found
-    return saved(results, min(bound, results.focus.length_ns * 1e-9))
+    return saved(results, min(bound, results.window_s), is_of_run=True)
 
 
 def _title(results: Results, loop: Loop) -> str:

@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.attribution.preparation import Prepared
+from perfscope.metrics.efficiency.slow_steps import slowest
 from perfscope.schema.enums import FigureSource, PhaseKind, WindowUnit
 from perfscope.schema.whole_run import StepSums, WholeAccount, WholeFactor, WholeRun
 from perfscope.student_t import student_95
@@ -42,11 +43,29 @@ def whole_run(prepared: Prepared) -> WholeRun | None:
         run_s=run_ns / 1e9,
         analyzed_s=analyzed_ns / 1e9,
         residue_share=max(kept.residue_ns) / analyzed_ns if analyzed_ns else 0.0,
+        stands_for=_stands_for(prepared, kept, run_ns),
         calls=sum(total[0] for rank in whole.trace.ranks for total in rank.totals.values()),
+        calls_not_sorted=sum(
+            rank.thinning.calls_not_sorted for rank in whole.trace.ranks if rank.thinning
+        ),
         efficiencies=_factors(whole),
         accounts=_accounts(prepared, kept),
         steps=_steps(whole.trace),
+        slowest=slowest(whole, kept),
     )
+
+
+def _stands_for(prepared: Prepared, kept: Kept, run_ns: int) -> float:
+    """Time of the run for that of the kept windows; start-up and end are there once, in full.
+
+    What stands between the windows for want of the others is no part of the run.
+    """
+    focus = prepared.focus
+    starts, ends = kept.starts_ns[:, [0, -1]], kept.ends_ns[:, [0, -1]]
+    inside = np.minimum(ends, focus.end_ns) - np.maximum(starts, focus.start_ns)
+    once_ns = float(np.maximum(inside, 0).sum(axis=1).mean())
+    windows_ns = focus.length_ns - once_ns - float(np.mean(kept.residue_ns))
+    return max(1.0, (run_ns - once_ns) / windows_ns) if windows_ns > 0 else 1.0
 
 
 def _factors(whole: Prepared) -> tuple[WholeFactor, ...]:
@@ -71,11 +90,22 @@ def _factors(whole: Prepared) -> tuple[WholeFactor, ...]:
 
 
 def _communication_ns(rank: Rank) -> int:
-    """Time of the main thread inside calls that communicate, and in phases that do."""
+    """Time of the main thread inside calls that communicate, and in phases that do.
+
+    Calls that are told by operation alone count as the main thread's.
+    """
+    every = rank.call_totals[~rank.call_totals["is_phase"]]
+    sorted_ns = np.zeros(len(NO_COMMUNICATION), np.int64)
+    np.add.at(sorted_ns, every["op"], every["ns"])
+    not_sorted_ns = sum(
+        total[1] - int(sorted_ns[code])
+        for code, total in rank.totals.items()
+        if not NO_COMMUNICATION[code]
+    )
     rows = rank.call_totals[rank.call_totals["is_main"]]
     phases = rows["is_phase"] & (rows["op"] == PhaseKind.COMMUNICATION)
     calls = ~rows["is_phase"] & ~NO_COMMUNICATION[np.where(rows["is_phase"], 0, rows["op"])]
-    return int(rows["ns"][phases | calls].sum())
+    return int(rows["ns"][phases | calls].sum()) + max(0, not_sorted_ns)
 
 
 def _accounts(prepared: Prepared, kept: Kept) -> tuple[WholeAccount, ...]:

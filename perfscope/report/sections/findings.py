@@ -46,7 +46,8 @@ EVIDENCE = (
 def wholes(result: Analysis) -> Wholes:
     """The lengths of which savings are shares: the run, and its analyzed window."""
     start, end = result.run.focus_of_analysis_s
-    return Wholes(None if result.whole_run else result.run.wall_s, end - start)
+    whole = result.whole_run
+    return Wholes(result.run.wall_s, whole.run_s if whole else end - start)
 
 
 def saving_text(row: Outcome, of: Wholes) -> str:

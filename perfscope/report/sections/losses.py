@@ -11,7 +11,7 @@ from perfscope.report.views import Place, place_of
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Account, Basis, LossKind, LossPattern
 from perfscope.schema.losses import LossEntry, Losses
-from perfscope.units import NS, counted
+from perfscope.units import NS, counted, format_seconds
 
 MOST_SHOWN, MOST_ROWS = 6, 40
 MOST_RANKS = 4
@@ -51,6 +51,14 @@ def when(entry: LossEntry) -> str:
     return ", ".join(parts)
 
 
+def _interval(entry: LossEntry) -> str:
+    """Between what is lost in the whole run, "" where steps do not tell."""
+    if entry.run_interval_s is None:
+        return ""
+    low, high = entry.run_interval_s
+    return "exact" if low == high else f"{format_seconds(low)} to {format_seconds(high)}"
+
+
 COLUMNS = (
     Column("Cause", "label", kind=Kind.TEXT),
     Column("Lost", lambda entry: entry.ns * NS, seconds),
@@ -62,6 +70,14 @@ COLUMNS = (
     Column("Where", _place, kind=Kind.PLACE, absent=""),
     Column("When", when, kind=Kind.TEXT),
 )
+OF_WHOLE_RUN = (
+    COLUMNS[0],
+    Column("Lost in the run", "run_s", seconds),
+    Column("95 % interval", _interval, kind=Kind.TEXT),
+    Column("In the kept steps", lambda entry: entry.ns * NS, seconds),
+    *COLUMNS[2:],
+)
+"""Of a thinned run; what ranks spent and waited stays that of the kept steps."""
 
 
 def _context(result: Analysis) -> Context:
@@ -69,7 +85,10 @@ def _context(result: Analysis) -> Context:
     if not found.entries:
         return {"table": None, "life": seconds(found.life_ns * NS) if found.life_ns else ""}
     caption = "Lost time of all ranks by cause"
-    whole = Table("losses-all", caption, COLUMNS, found.entries, MOST_ROWS, "causes")
+    columns: Sequence[Column] = COLUMNS
+    if result.whole_run:
+        caption, columns = f"{caption}, own time and waiting in the kept steps", OF_WHOLE_RUN
+    whole = Table("losses-all", caption, columns, found.entries, MOST_ROWS, "causes")
     is_all = len(found.entries) <= MOST_SHOWN
     return {
         "takeaway": _sentence(found),

@@ -9,7 +9,7 @@ from perfscope.schema.analysis import Analysis
 from perfscope.schema.efficiency import EFFICIENCIES
 from perfscope.schema.enums import FigureSource
 from perfscope.schema.time import LedgerAccount
-from perfscope.schema.whole_run import WholeAccount, WholeFactor, WholeRun
+from perfscope.schema.whole_run import SlowStep, WholeAccount, WholeFactor, WholeRun
 from perfscope.units import format_count, format_ratio, format_seconds
 
 SOURCE_WORDS = {
@@ -31,6 +31,12 @@ def _of_account(row: WholeAccount) -> str:
     return _between(format_seconds(row.low_s), format_seconds(row.high_s), is_exact=is_exact)
 
 
+def _unusual(row: SlowStep) -> str:
+    """What a rank did longer in a slow step than in usual ones."""
+    phase = f" (phase {row.phase})" if row.phase else ""
+    return f"{row.label}{phase}, {format_seconds(row.more_s)}" if row.more_s else "waiting alone"
+
+
 FACTORS = (
     Column("Efficiency of the whole run", lambda row: EFFICIENCIES[row.id].label, kind=Kind.TEXT),
     Column("Value", "value", decimal),
@@ -43,6 +49,14 @@ ACCOUNTS = (
     Column("95 % interval", _of_account, kind=Kind.TEXT),
     Column("Share", "share", percent),
 )
+SLOWEST = (
+    Column("Number", "number"),
+    Column("Begins at", "at_s", seconds),
+    Column("Took", "seconds", seconds),
+    Column("Usual", "usual_s", seconds),
+    Column("Rank", "rank"),
+    Column("Spent most more on", _unusual, kind=Kind.TEXT),
+)
 
 
 def context(whole: WholeRun | None) -> Context | None:
@@ -53,7 +67,16 @@ def context(whole: WholeRun | None) -> Context | None:
         "sentence": f"{kept_sentence(whole)} {steps_sentence(whole)}",
         "factors": Table("whole-factors", "The whole run", FACTORS, whole.efficiencies),
         "accounts": Table("whole-accounts", "Where the time went", ACCOUNTS, whole.accounts),
+        "slowest": _slowest(whole),
     }
+
+
+def _slowest(whole: WholeRun) -> Table | None:
+    """The longest steps, which were kept for that; None where there is none."""
+    if not whole.slowest:
+        return None
+    caption = f"The longest {whole.unit.label} of the run, with what passed before each"
+    return Table("whole-slowest", caption, SLOWEST, whole.slowest)
 
 
 def kept_sentence(whole: WholeRun) -> str:
@@ -62,7 +85,8 @@ def kept_sentence(whole: WholeRun) -> str:
         f"{format_count(whole.kept)} of {format_count(whole.ended)} {whole.unit.label} are "
         f"analyzed in detail, {format_seconds(whole.analyzed_s)} of "
         f"{format_seconds(whole.run_s)}: the others were left out at the bound of space "
-        "(--max-size), the same ones on all ranks. Unless it says otherwise, a figure is of the "
+        "(--max-size), the same ones on all ranks. Efficiencies, savings and the time lost to each "
+        "cause are told of the whole run. Unless it says otherwise, any other figure is of the "
         "kept ones, put together between start-up and end, which are there in full."
     )
 

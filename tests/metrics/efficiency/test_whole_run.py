@@ -10,7 +10,7 @@ from perfscope.schema.enums import Account, FigureSource, PhaseKind, WindowUnit
 from perfscope.schema.read import read_analysis
 from perfscope.schema.whole_run import WholeRun
 from perfscope.trace.model import Trace
-from perfscope.trace.operations import LEFT_OUT
+from perfscope.trace.operations import LEFT_OUT, name_of
 from perfscope.trace.splicing import spliced
 from perfscope.trace.thinning import is_selected
 from tests.findings.analyzed import analyze_trace
@@ -21,14 +21,16 @@ RANKS, STEPS, SEED = 4, 1200, 5
 EVERY_EVALUATION, EVALUATION_S = 50, 0.05
 TRANSFER_S, LATENCY_S = 0.002, 0.0005
 ROUNDING = 1e-9
+RARE_S = 1.0
 
 
-def made(*, crossing: bool = False) -> Trace:
+def made(*, crossing: bool = False, rare: int | None = None) -> Trace:
     """Steps of uneven work, a message around the ring, a reduction, and an evaluation every so
     often.
 
     Args:
         crossing: the message of a step is received in the next one.
+        rare: a step in which rank 1 reads for a second.
     """
     random = np.random.default_rng(SEED)
     builder = TraceBuilder(RANKS, end_s=1000.0)
@@ -40,12 +42,15 @@ def made(*, crossing: bool = False) -> Trace:
         starts = list(before)
         lasts = EVALUATION_S * random.uniform(0.5, 1.5)
         evaluated = now + lasts * (step % EVERY_EVALUATION == 0)
+        work[1] += RARE_S * (step == rare)
         arrived = [evaluated + float(seconds) for seconds in work]
         end = max(arrived) + LATENCY_S + TRANSFER_S
         for rank in range(RANKS):
             own, at = builder.rank(rank), arrived[rank]
             if evaluated > now:
                 own.phase(PhaseKind.EVALUATE, before[rank], evaluated)
+            if step == rare and rank == 1:
+                own.phase(PhaseKind.IO, at - RARE_S, at)
             own.op("MPI_Send", at, at + 1e-5, peer=(rank + 1) % RANKS, tag=3, sent=64)
             if not crossing:
                 source = (rank - 1) % RANKS
@@ -101,6 +106,54 @@ def test_a_thinned_run_says_of_the_whole_what_all_of_it_says(levels: list[int]) 
     assert whole.steps is not None
     assert whole.steps.count == STEPS
     assert whole.run_s == pytest.approx(full.run.focus_of_analysis_s[1] - 1.0)
+
+
+def test_losses_and_savings_are_of_the_whole_run() -> None:
+    """Each within its interval of what all of the run tells, and gates judge the same shares."""
+    full = read_analysis(analyze_trace(made()).document())
+    part = read_analysis(analyze_trace(thinned(made(), [2] * RANKS)).document())
+    assert part.whole_run is not None
+    length = full.run.focus_of_analysis_s[1] - full.run.focus_of_analysis_s[0]
+    known = {row.label: row for row in full.losses.entries}
+    told = 0
+    for row in part.losses.entries:
+        expected = known[row.label].ns / 1e9 if row.operation != name_of(LEFT_OUT) else 0.0
+        if row.run_interval_s is not None:
+            low, high = row.run_interval_s
+            assert low - ROUNDING <= expected <= high + ROUNDING, row
+            told += low < high
+        assert row.run_s == pytest.approx(expected, rel=0.2)
+    assert told
+    gains = {row.id: row for row in full.findings if row.gain_s}
+    assert {row.id for row in part.findings if row.gain_s} == set(gains)
+    for finding in part.findings:
+        if finding.gain_s is None:
+            continue
+        whole = gains[finding.id]
+        assert whole.gain_s is not None
+        assert finding.gain_s == pytest.approx(whole.gain_s, rel=0.15), finding.id
+        assert finding.gain_share == pytest.approx(finding.gain_s / length, rel=0.01)
+        assert finding.gain_run_share == pytest.approx(finding.gain_s / full.run.wall_s)
+        assert "kept steps" in finding.summary
+    saved = part.verdict.combined_gain_s
+    assert saved is not None
+    assert full.verdict.combined_gain_s == pytest.approx(saved, rel=0.15)
+    assert f"{length:.1f} s analyzed window" in part.verdict.sentence
+    lengths = [row for row in part.quality if row.id == "run_length"]
+    assert f"{STEPS:,} steps" in lengths[0].detail
+
+
+def test_a_rare_step_is_seen_and_is_in_no_estimate() -> None:
+    """A step that chance leaves out is told with what it did, and not multiplied."""
+    numbers = np.arange(STEPS, dtype=np.int64)
+    rare = int(np.flatnonzero(~is_selected(numbers, 3))[STEPS // 2])
+    whole = whole_of(thinned(made(rare=rare), [3] * RANKS))
+    first = whole.slowest[0]
+    assert (first.number, first.rank, first.account) == (rare, 1, Account.IO)
+    assert first.more_s == pytest.approx(RARE_S, rel=0.01)
+    assert first.seconds > RARE_S > 10 * first.usual_s
+    assert all(row.account is Account.EVALUATION for row in whole.slowest[1:])
+    assert Account.IO not in {row.account for row in whole.accounts}
 
 
 def test_all_calls_of_kept_steps_match_whatever_each_rank_kept() -> None:

@@ -1,0 +1,56 @@
+"""Findings of a thinned run: what is saved of all of it, from what is saved of the kept steps."""
+
+from dataclasses import replace
+
+from perfscope.findings.core.finding import Finding, Gain
+from perfscope.metrics.results import Results
+from perfscope.schema.whole_run import WholeRun
+from perfscope.units import format_count
+
+
+def of_whole_run(finding: Finding, results: Results) -> Finding:
+    """The finding, whose gains are of the whole run; itself where nothing was left out.
+
+    What a diagnosis says of seconds in its own words is of the kept steps, and the summary says so.
+    """
+    whole = results.whole_run
+    gains = (finding.gain, finding.first)
+    if whole is None or not any(gain and not gain.is_of_run for gain in gains):
+        return finding
+    gain, first = (one and gain_of_run(one, results) for one in gains)
+    note = f" {_note(whole)}"
+    return replace(finding, gain=gain, first=first, summary=finding.summary + note)
+
+
+def gain_of_run(gain: Gain, results: Results) -> Gain:
+    """A gain in the kept steps as that of the whole run, with what the choice of steps may change.
+
+    The interval is that of a bootstrap over the kept steps, which are drawn by chance: it scales
+    with them.
+    """
+    whole = results.whole_run
+    if whole is None or gain.is_of_run:
+        return gain
+    once_s = min(max(gain.once_s, 0.0), max(gain.seconds, 0.0))
+
+    def in_run(seconds: float) -> float:
+        return once_s + (seconds - once_s) * whole.stands_for
+
+    interval, seconds = gain.interval_s, in_run(gain.seconds)
+    more = seconds / gain.seconds if gain.seconds > 0 else whole.stands_for
+    return replace(
+        gain,
+        seconds=seconds,
+        share=gain.share * more * whole.analyzed_s / whole.run_s if whole.run_s > 0 else 0.0,
+        run_share=seconds / results.run_s if results.run_s else None,
+        interval_s=interval and (in_run(interval[0]), in_run(interval[1])),
+        is_of_run=True,
+    )
+
+
+def _note(whole: WholeRun) -> str:
+    return (
+        f"Seconds in this text are of the {format_count(whole.kept)} kept {whole.unit.label}; the "
+        f"estimated saving is of the whole run, of which each second of them stands for "
+        f"{whole.stands_for:.3g}."
+    )

@@ -1,0 +1,70 @@
+"""What a cause costs in all steps of a thinned run, by what it costs in those that were kept."""
+
+from math import sqrt
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.attribution.ledger import INDEX
+from perfscope.losses.cause import LossCause
+from perfscope.metrics.results import Results
+from perfscope.schema.enums import Account, LossKind
+from perfscope.structures import dataclass
+from perfscope.units import NS
+
+Floats = npt.NDArray[np.float64]
+
+FEWEST_STEPS = 4
+
+
+@dataclass(frozen=True)
+class Extrapolated:
+    """What comes once, before or behind the steps, and the relative standard error of the rest."""
+
+    once_ns: float = 0.0
+    error: float | None = None
+
+
+class Extrapolation:
+    """Tells what of a cause comes with every step, so that kept ones stand for the others."""
+
+    def __init__(self, results: Results) -> None:
+        self._whole, ledger = results.whole_run, results.ledger
+        self._kept_s = {
+            account: int(ledger.ns[place].sum()) * NS for account, place in INDEX.items()
+        }
+
+    def of(self, cause: LossCause, ns: int, table: Floats | None) -> Extrapolated:
+        """What can be told of a cause.
+
+        Args:
+            cause: what it is.
+            ns: what it costs in start-up, kept steps and end.
+            table: the same by step and rank, as far as it is known.
+        """
+        if self._whole is None:
+            return Extrapolated()
+        account = Account.UNTRACED if cause.kind is LossKind.UNKNOWN else cause.account
+        if cause.kind in (LossKind.OTHER_WORK, LossKind.UNKNOWN) and account is not None:
+            return Extrapolated(once_ns=self._once_share(account) * ns)
+        if table is None or len(table) < FEWEST_STEPS:
+            return Extrapolated()
+        return self._of_steps(table.sum(axis=1))
+
+    def _once_share(self, account: Account) -> float:
+        """Of the time in an account, what lies outside the steps, by the estimate for all."""
+        assert self._whole is not None
+        stands_for, kept_s = self._whole.stands_for, self._kept_s[account]
+        run_s = sum(one.seconds for one in self._whole.accounts if one.account is account)
+        if stands_for <= 1.0 or kept_s <= 0:
+            return 0.0
+        return min(1.0, max(0.0, (stands_for - run_s / kept_s) / (stands_for - 1.0)))
+
+    def _of_steps(self, by_step: Floats) -> Extrapolated:
+        """The first and the last step hold what lies before and behind all of them."""
+        assert self._whole is not None
+        inner, ends = by_step[1:-1], float(by_step[0] + by_step[-1])
+        mean = float(inner.mean())
+        missing = 1.0 - self._whole.kept / max(self._whole.ended, self._whole.kept)
+        error = float(inner.std(ddof=1)) / mean * sqrt(missing / len(inner)) if mean > 0 else None
+        return Extrapolated(max(0.0, ends - 2.0 * mean), error)
