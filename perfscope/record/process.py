@@ -136,9 +136,10 @@ def _spawn(
 def _start(
     program: Path, arguments: list[str], environment: Mapping[str, str], mask: Iterable[int]
 ) -> subprocess.Popen[bytes]:
+    # a Path drops the "./" of a name, without which the file would be looked for in PATH
     return subprocess.Popen(
         arguments,
-        executable=program,
+        executable=program if program.is_absolute() else f"./{program}",
         env=environment,
         close_fds=False,
         preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, mask),  # noqa: PLW1509

@@ -101,6 +101,14 @@ def test_script_without_an_interpreter_line_is_run_by_the_shell(
     assert record([script, "word"]).stdout == "word\n"
 
 
+def test_a_program_of_this_directory_is_not_looked_for_in_the_path(
+    record: Recorder, tmp_path: Path
+) -> None:
+    (tmp_path / "true").write_text("#!/bin/sh\necho mine\n", encoding="utf-8")
+    (tmp_path / "true").chmod(0o755)
+    assert record(["./true"]).stdout == "mine\n"
+
+
 def test_options_of_the_command_are_not_perfscopes(tmp_path: Path) -> None:
     done = subprocess.run(
         perfscope_command("run", "--quiet", "echo", "--output", "-q", "--", "x"),
