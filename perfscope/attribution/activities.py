@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.attribution.activity_rules import Told, claims, told_by, told_last
+from perfscope.attribution.activity_rules import Told, claims, told_by, told_last, waited_for
 from perfscope.attribution.stack_rules import BUILT_IN, is_user_file
 from perfscope.schema.enums import Activity
 from perfscope.trace.model import Frame, Trace
@@ -15,6 +15,9 @@ _INDEX = {activity: place for place, activity in enumerate(ACTIVITIES)}
 _BEYOND_USER = frozenset({Activity.DATA_PREPARATION, Activity.COMPILING})
 """What stays the purpose when a library calls back a function of the user's: a data set that a
 loader asks for an item, a model that is traced."""
+
+_IN_LOCKS = frozenset({Activity.LOCK, Activity.SLEEP})
+"""By which libraries wait for whatever they wait for."""
 
 
 def stack_activities(trace: Trace) -> npt.NDArray[np.int8]:
@@ -40,6 +43,8 @@ def _of_stack(
     beyond = False
     for place in reversed(stack):
         beyond = beyond or is_user[place]
+        if found in _IN_LOCKS and not beyond:
+            found = waited_for(frames[place]) or found
         outer = told[place]
         if outer is None or not claims(outer, found):
             continue

@@ -135,6 +135,15 @@ RULES: dict[Activity, str] = {
 }
 """Modules, classes and functions by activity; `*`: what they have others do belongs to it, too."""
 
+WAITED_FOR = {
+    Activity.SUBPROCESS: """
+        multiprocessing.pool multiprocessing.connection torch.multiprocessing.spawn joblib loky
+        concurrent.futures.process dask distributed ray
+    """,
+    Activity.COMMUNICATION: "mpi4py.futures mpi4py.util.pool torch.distributed.rpc",
+}
+"""Modules that wait, in a lock or a sleep of the standard library, for what is no thread."""
+
 NEUTRAL = frozenset(
     "collections contextlib functools itertools operator types typing enum dataclasses abc _abc "
     "_collections_abc _functools _collections _operator builtins runpy time datetime sys numbers "

@@ -15,6 +15,7 @@ from perfscope.attribution.activity_names import (
     RULES,
     SYSTEM_CALLS,
     UNDECIDED_CALLS,
+    WAITED_FOR,
 )
 from perfscope.attribution.stack_rules import BUILT_IN, SYSTEM_CALL
 from perfscope.schema.enums import Activity
@@ -81,6 +82,7 @@ def _declared(table: dict[Activity, str]) -> dict[str, Told]:
 
 _OF_NAMES = _declared(RULES)
 _OF_METHODS = _declared(METHODS)
+_OF_WAITING = {module: one for one, modules in WAITED_FOR.items() for module in modules.split()}
 _OF_CALLS = _declared(SYSTEM_CALLS)
 
 NOT_BEGUN = ("<module>", 0)
@@ -132,6 +134,15 @@ def told_by(frame: Frame) -> Told | None:
     if module in NEUTRAL:
         return None
     return told_by_name(f"{module}.{frame.function}") or Told(Activity.UNKNOWN)
+
+
+def waited_for(frame: Frame) -> Activity | None:
+    """Whom the code of a library waits for where it waits in a lock; None where it may be a thread.
+
+    What holds a lock is told by who waits in it: all that wait have the same ones in the end.
+    """
+    known = (_OF_WAITING.get(part) for part in _parts(module_of(frame.file)))
+    return next((activity for activity in known if activity is not None), None)
 
 
 def told_last(frame: Frame) -> Activity | None:

@@ -125,6 +125,23 @@ def test_a_system_call_tells_what_no_name_does() -> None:
     assert activity(LOOP, OWN, call("flock")) is Activity.LOCK
 
 
+@pytest.mark.parametrize(
+    ("waiting", "expected"),
+    [
+        (package("mpi4py/futures/pool.py", "result_iterator"), Activity.COMMUNICATION),
+        (library("multiprocessing/pool.py", "ApplyResult.get"), Activity.SUBPROCESS),
+        (library("concurrent/futures/thread.py", "shutdown"), Activity.LOCK),
+    ],
+)
+def test_who_waits_in_a_lock_tells_what_is_waited_for(
+    waiting: tuple[str, str, int], expected: Activity
+) -> None:
+    lock = library("threading.py", "Condition.wait")
+    assert activity(LOOP, waiting, lock, native("_thread.lock.acquire")) is expected
+    assert activity(LOOP, waiting, OWN, lock) is Activity.LOCK
+    assert activity(LOOP, waiting, native("numpy.add")) is Activity.NUMERIC
+
+
 def test_a_library_that_waits_for_its_own_threads_still_computes() -> None:
     assert activity(LOOP, OWN, native("torch.matmul"), call("futex")) is Activity.NUMERIC
 

@@ -16,6 +16,7 @@ _JOINING = (
     ("jax._src.distributed", "members", "install"),
     ("tensorflow.python.eager.context", "members", "install"),
     ("tensorflow.python.training.server_lib", "members", "install"),
+    ("torch.distributed.rpc", "members", "install"),
     ("xgboost.collective", "members", "install"),
 )
 """Where a process turns out to have a part in a job: what a worker waits for as well."""

@@ -67,6 +67,12 @@ def _of_trees(*_args: Any, **_kwargs: Any) -> Place:
     return int(collective.get_rank()), int(collective.get_world_size())
 
 
+def _of_rpc(*_args: Any, **_kwargs: Any) -> Place:
+    rpc = sys.modules["torch.distributed.rpc"]
+    workers = rpc.api._get_current_rpc_agent().get_worker_infos()
+    return int(rpc.get_worker_info().id), len(workers)
+
+
 _TENSORFLOW = _INSIDE.format("TensorFlow")
 DECLARED = {
     "jax._src.distributed": [
@@ -79,6 +85,7 @@ DECLARED = {
     "tensorflow.python.training.server_lib": [
         Declared("tensorflow", "Server.__init__", _of_server, unmeasured=_TENSORFLOW)
     ],
+    "torch.distributed.rpc": [Declared("torch", "init_rpc", _of_rpc, unmeasured=_OWN_CONNECTIONS)],
     "xgboost.collective": [Declared("xgboost", "init", _of_trees, unmeasured=_OWN_CONNECTIONS)],
 }
 """Module to wait for, and what it declares. PyTorch's own is in `torch_distributed`."""
