@@ -215,8 +215,8 @@ SYSTEM_CALLS: dict[Activity, str] = {
     """,
     Activity.LOCK: """
         futex poll ppoll select pselect6 epoll_wait epoll_pwait semop semtimedop msgrcv msgsnd
-        mq_timedreceive rt_sigtimedwait pause rt_sigsuspend flock read(pipe) readv(pipe) write(pipe)
-        writev(pipe)
+        mq_timedreceive rt_sigtimedwait pause rt_sigsuspend flock fcntl read(pipe) readv(pipe)
+        write(pipe) writev(pipe)
     """,
     Activity.SLEEP: "nanosleep clock_nanosleep",
     Activity.SUBPROCESS: "wait4 waitid vfork execve clone clone3",

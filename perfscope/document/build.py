@@ -88,6 +88,7 @@ def _finding(finding: Finding, results: Results) -> FindingRow:
             steps,
             is_once=bool(saving and saving.is_once),
         ),
+        holder=finding.holder,
     )
 
 

@@ -23,6 +23,7 @@ from perfscope.metrics.host.activities import activities
 from perfscope.metrics.host.framework_calls import framework_calls
 from perfscope.metrics.host.input_parts import input_parts
 from perfscope.metrics.host.interpreter_lock import lock_waits
+from perfscope.metrics.host.lock_holders import lock_holders
 from perfscope.metrics.host.memory_detail import memory_detail
 from perfscope.metrics.host.memory_growth import memory_growth
 from perfscope.metrics.host.page_faults import fault_times
@@ -72,6 +73,7 @@ def compute_prepared(prepared: Prepared, options: Options) -> Results:
         memory_growth=memory_growth(prepared.of_samples),
         framework_calls=framework_calls(prepared.of_samples),
         lock_waits=lock_waits(prepared),
+        lock_holders=lock_holders(prepared),
         fault_times=fault_times(prepared),
         memory_detail=memory_detail(prepared.of_samples),
         stacks=stack_profile(prepared),

@@ -27,6 +27,7 @@ from perfscope.metrics.host.activities import Activities
 from perfscope.metrics.host.framework_calls import FrameworkCalls
 from perfscope.metrics.host.input_parts import InputParts
 from perfscope.metrics.host.interpreter_lock import LockWait
+from perfscope.metrics.host.lock_holders import LockHolder
 from perfscope.metrics.host.memory_growth import MemoryGrowth
 from perfscope.metrics.host.page_faults import FaultTime
 from perfscope.metrics.host.resources import Resources
@@ -106,6 +107,8 @@ class Results:
     """Of the ranks whose main thread was sampled."""
     lock_waits: tuple[LockWait, ...] = ()
     """Of the ranks in which another thread was seen to run Python code."""
+    lock_holders: tuple[LockHolder, ...] = ()
+    """Of what ranks wait for in a lock or queue, where somebody was seen at work meanwhile."""
     memory_detail: tuple[MemoryLinesOfRank, ...] = ()
     """Of the ranks whose memory was recorded by line (`--memory-detail`)."""
     whole_run: WholeRun | None = None

@@ -313,6 +313,15 @@ class LossPattern(Named):
     SYSTEM = "system", "while those who are late have no CPU"
 
 
+class AwaitedThing(Named):
+    """What a rank waits for that another thread or rank has, or brings."""
+
+    LOCK = "lock", "a lock"
+    FILE_LOCK = "file_lock", "a lock on a file"
+    QUEUE = "queue", "a queue"
+    INTERPRETER = "interpreter", "the interpreter lock"
+
+
 class Direction(Enum):
     """Which way a copy between host and device went."""
 

@@ -1,7 +1,7 @@
 """Findings and checks of quality."""
 
 from perfscope.schema.common import Place
-from perfscope.schema.enums import Basis, Confidence, Status
+from perfscope.schema.enums import AwaitedThing, Basis, Confidence, Status
 from perfscope.structures import dataclass
 
 
@@ -13,6 +13,26 @@ class FindingEvidence:
     value: str | float
     unit: str
     expected: str
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who was at work while ranks waited for a lock or a queue: who holds the one, fills the other.
+
+    Attributes:
+        rank: whose thread it is.
+        thread: its name, or null: unknown, or the main thread of another rank than that which
+            waits.
+        where: the user's function in which it was seen most meanwhile, or null.
+        share: of the samples of the wait, those in which it was seen at work; null where it was
+            told by CPU time.
+    """
+
+    kind: AwaitedThing
+    rank: int
+    thread: str | None
+    where: Place | None
+    share: float | None
 
 
 @dataclass(frozen=True)
@@ -91,11 +111,13 @@ class FindingRow(Outcome):
         first_action: the first of `actions`, null when no seconds are claimed; it differs from the
             gain of the finding where the first action takes away a part of what the fault costs.
         planned: null without `--planned-steps` or a gain.
+        holder: of what ranks wait for, where that is a lock or a queue and it was seen; else null.
     """
 
     gain_run_share: float | None
     first_action: FirstAction | None
     planned: PlannedRun | None
+    holder: Holder | None
 
 
 @dataclass(frozen=True)

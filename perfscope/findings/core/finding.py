@@ -21,6 +21,11 @@ class Evidence:
     expected: str = ""
 
 
+def place_of(frame: Frame | None) -> Place | None:
+    """A place as documents hold it."""
+    return Place(frame.file, frame.line, frame.function) if frame else None
+
+
 @dataclass(frozen=True)
 class Gain:
     """What a change saves of the job as a whole.
@@ -114,6 +119,8 @@ class Finding:
     references: tuple[str, ...] = ()
     overlaps: tuple[str, ...] = ()
     first: Gain | None = None
+    holder: schema.Holder | None = None
+    """Of a lock or queue that ranks wait for; what it does is part of the JSON of runs alone."""
     id: str = ""
     damage: str = ""
     """Id of the damage that it is about, which the verdict names first; not part of the JSON."""

@@ -2,14 +2,15 @@
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, passed
+from perfscope.findings.core.finding import Evidence, Finding, passed, place_of
 from perfscope.findings.core.gain import predicted_gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.helper_threads import UNEVEN
 from perfscope.metrics.host.interpreter_lock import LockWait
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
-from perfscope.schema.enums import Confidence
+from perfscope.schema.enums import AwaitedThing, Confidence
+from perfscope.schema.findings import Holder
 from perfscope.units import format_seconds, format_share
 
 
@@ -42,6 +43,13 @@ def judge(run: Facts) -> Outcome:
         evidence=_evidence(waits),
         actions=_actions(worst),
         overlaps=UNEVEN,
+        holder=Holder(
+            kind=AwaitedThing.INTERPRETER,
+            rank=worst.rank,
+            thread=worst.thread or None,
+            where=place_of(worst.frame),
+            share=None,
+        ),
     )
 
 

@@ -1,8 +1,10 @@
 """Who works more than the others by the work added up over the run, and in what."""
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from statistics import mean, median
 
+from perfscope.attribution.not_training import TRAINING_ACCOUNTS
 from perfscope.attribution.start_up import StartUp
 from perfscope.findings.core import wording
 from perfscope.findings.core.thresholds import FAIL_SHARE
@@ -156,20 +158,51 @@ def equal_samples(results: Results) -> bool | None:
 
 
 def excess_of(results: Results, ranks: tuple[int, ...], start_up: StartUp) -> tuple[Excess, ...]:
-    """In which phases and functions these ranks work longer than the others, most seconds first."""
-    overloaded = set(ranks)
-    rows = [
+    """In which phases and functions these ranks work longer than the others, most seconds first.
+
+    Functions are told outside of phases, unless most of what is more lies in none of these: then of
+    all training work, as steps may be known whose parts are not.
+    """
+    phases = [
         (_name(p), p.id, p.where, _later(start_up, p.id, p.ranks, own_seconds(p)))
         for p in results.phases
         if p.kind not in SERIAL_KINDS and p.kind is not PhaseKind.INPUT
     ]
-    for share in results.ledger.functions:
-        if share.account is Account.COMPUTATION:
-            frame = Frame(share.function, share.file, share.line)
-            key, ranks_of = (share.function, share.file), results.ledger.ranks
-            seconds = _later(start_up, key, ranks_of, share.seconds_by_rank)
-            rows.append((wording.called(frame), "", (frame,), seconds))
-    found = []
+    outside = _functions(results, start_up, (Account.COMPUTATION,))
+    found = _excess(results, ranks, [*phases, *outside])
+    work_s = dict(zip(results.efficiency.ranks, results.efficiency.outside_s, strict=True))
+    (whole,) = _excess(results, ranks, [("", "", (), work_s)])
+    if sum(max(0.0, one.seconds) for one in found) >= MAIN * whole.seconds:
+        return found
+    training = _functions(results, start_up, TRAINING_ACCOUNTS)
+    return _excess(results, ranks, [*phases, *training])
+
+
+_Row = tuple[str, str, tuple[Frame, ...], dict[int, float]]
+"""What ranks do: its name, the id of its phase or "", where it is, and seconds by rank."""
+
+
+def _functions(
+    results: Results, start_up: StartUp, accounts: Collection[Account]
+) -> Iterator[_Row]:
+    """The user's functions, as far as their time belongs to some accounts."""
+    spent: defaultdict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+    lines: dict[tuple[str, str], int] = {}
+    for share in results.ledger.functions:  # most seconds first
+        if share.account in accounts:
+            key = share.function, share.file
+            lines.setdefault(key, share.line)
+            pairs = zip(results.ledger.ranks, share.seconds_by_rank, strict=True)
+            for rank, seconds in pairs:
+                spent[key][rank] = spent[key].get(rank, 0.0) + seconds
+    for key, by_rank in spent.items():
+        later = _later(start_up, key, list(by_rank), list(by_rank.values()))
+        frame = Frame(*key, lines[key])
+        yield wording.called(frame), "", (frame,), later
+
+
+def _excess(results: Results, ranks: Collection[int], rows: Sequence[_Row]) -> tuple[Excess, ...]:
+    overloaded, found = set(ranks), []
     for label, phase, where, seconds in rows:
         others = [seconds.get(r, 0.0) for r in results.efficiency.ranks if r not in overloaded]
         usual = median(others) if others else 0.0

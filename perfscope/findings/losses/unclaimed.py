@@ -8,7 +8,7 @@ from perfscope.findings.core.certainty import as_sure_as_its_interval
 from perfscope.findings.core.finding import Evidence, Finding, Gain
 from perfscope.findings.core.gain import saved
 from perfscope.findings.core.wording import place
-from perfscope.findings.facts import sampled_places
+from perfscope.findings.facts import lock_holder, sampled_places
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import JITTER_SHARE
 from perfscope.findings.losses import words
@@ -128,6 +128,9 @@ def _finding(run: Facts, group: Group) -> Finding:
     meeting = _meeting(run, group)
     seen = sampled_places.rows(run.results.call_sites.waiting, meeting)
     worked = [one.frame for one in entries if one.frame is not None]
+    holder = None
+    if group.entries[0].cause.activity is Activity.LOCK:
+        holder = lock_holder.holder_for(run.results, group.ranks)
     found = Finding(
         id=group.id,
         status=status,
@@ -137,8 +140,14 @@ def _finding(run: Facts, group: Group) -> Finding:
         confidence=Confidence.MEDIUM,
         ranks=group.ranks,
         where=(*meeting, *worked),
-        evidence=(*map(_evidence, entries), *seen, *_cpus(group)),
-        actions=(words.action(group),),
+        evidence=(
+            *map(_evidence, entries),
+            *seen,
+            *_cpus(group),
+            *((lock_holder.evidence(holder),) if holder else ()),
+        ),
+        actions=(lock_holder.action(holder) if holder else words.action(group),),
+        holder=lock_holder.typed(holder),
     )
     return as_sure_as_its_interval(found) if status is not Status.INFO else found
 

@@ -147,7 +147,7 @@ def _of_rank(
         waited_s=min(waited / 1e9, wanted_s),
         work_s=float(windows.work.sum()) / 1e9,
         cpu_s=cpu_s,
-        thread=_name(rank, int(np.bincount(others["tid"]).argmax())),
+        thread=thread_name(rank, int(np.bincount(others["tid"]).argmax())),
         frame=usual_place(stacks, trace.frames),
     )
 
@@ -167,7 +167,8 @@ def _threads(rank: Rank, rows: Table) -> list[ThreadInfo]:
     return [thread for thread in rank.threads if thread.tid in known]
 
 
-def _name(rank: Rank, thread: int) -> str:
+def thread_name(rank: Rank, thread: int) -> str:
+    """What `threading` calls a thread of a rank; "" unknown."""
     names = rank.metadata.get("python_threads")
     name = names.get(str(thread)) if isinstance(names, dict) else None
     return name[:60] if isinstance(name, str) else ""

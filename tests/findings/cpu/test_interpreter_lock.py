@@ -3,7 +3,9 @@
 import pytest
 
 from perfscope.findings.core.finding import Finding
-from perfscope.schema.enums import Status
+from perfscope.schema.common import Place
+from perfscope.schema.enums import AwaitedThing, Status
+from perfscope.schema.findings import Holder
 from perfscope.trace.model import Frame
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import FrameLike, TraceBuilder
@@ -57,6 +59,8 @@ def test_the_thread_its_line_and_the_seconds() -> None:
     assert finding.ranks == (1,)
     assert finding.where == (Frame("tally", "/home/me/train.py", 9),)
     assert 'Thread "tally thread" of rank 1' in finding.title
+    place = Place("/home/me/train.py", 9, "tally")
+    assert finding.holder == Holder(AwaitedThing.INTERPRETER, 1, "tally thread", place, None)
 
 
 def test_a_thread_cannot_keep_it_for_longer_than_it_wants_to_run() -> None:

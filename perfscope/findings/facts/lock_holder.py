@@ -1,0 +1,54 @@
+"""Who holds or fills what ranks wait for in a lock or a queue, in typed form and in words."""
+
+from collections.abc import Collection
+
+from perfscope.findings.core.finding import Evidence, place_of
+from perfscope.findings.core.wording import capitalized, place
+from perfscope.metrics.host.lock_holders import LockHolder
+from perfscope.metrics.results import Results
+from perfscope.schema.enums import AwaitedThing
+from perfscope.schema.findings import Holder
+from perfscope.units import format_share
+
+
+def holder_for(results: Results, ranks: Collection[int]) -> LockHolder | None:
+    """Of what these ranks wait for, the one that was seen in most of the wait; None unknown."""
+    found = [one for one in results.lock_holders if one.waiting_rank in ranks]
+    return max(found, key=lambda one: one.share, default=None)
+
+
+def typed(found: LockHolder | None) -> Holder | None:
+    """As documents hold it."""
+    if found is None:
+        return None
+    thread = found.thread or None
+    return Holder(found.kind, found.rank, thread, place_of(found.frame), found.share)
+
+
+def who(found: LockHolder) -> str:
+    """Which thread or rank it is."""
+    if found.rank != found.waiting_rank:
+        return f"rank {found.rank}"
+    named = f'thread "{found.thread}"' if found.thread else "another thread"
+    return f"{named} of rank {found.rank}"
+
+
+def evidence(found: LockHolder) -> Evidence:
+    """In how much of the wait it was seen at work, and where."""
+    where = place(found.frame)
+    inside = f" in {where}" if where else ""
+    label = f"Seen at work meanwhile: {who(found)}{inside}"
+    return Evidence(label, f"{format_share(found.share)} of the samples of the wait")
+
+
+def action(found: LockHolder) -> str:
+    """What to shorten, and where."""
+    where = place(found.frame)
+    if found.kind is AwaitedThing.QUEUE:
+        doing = f"what {who(found)} does in {where}" if where else f"what {who(found)} does"
+        return f"Make {doing} faster, or let several threads or processes fill the queue."
+    doing = f" in {where}" if where else ""
+    return (
+        f"{capitalized(who(found))} works{doing} while {found.kind.label} is waited for: do that "
+        "work before it is taken, and hold it only to read or change what is shared."
+    )

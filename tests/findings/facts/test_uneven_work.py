@@ -1,0 +1,31 @@
+"""Where ranks that have more to do spend it."""
+
+from dataclasses import replace
+
+from perfscope.findings.facts.uneven_work import excess_of
+from perfscope.metrics.compute import compute
+from perfscope.schema.enums import Account, PhaseKind
+from tests.support.trace_builder import TraceBuilder
+
+
+def test_steps_whose_parts_are_not_known_name_the_function_as_well() -> None:
+    """Rank 1 examines for 60 ms in each step; its backward pass takes 2 ms more, too."""
+    builder, train = TraceBuilder(2, end_s=30.0), ("main", "/job/train.py", 40)
+    ranks = [builder.rank(number).init(1.0) for number in (0, 1)]
+    for step in range(80):
+        begin = 1.0 + 0.2 * step
+        for number, rank in enumerate(ranks):
+            at = begin + 0.05 + 0.06 * number
+            for tick in range(round((at - begin) / 0.01)):
+                doing = ("examine", "/job/train.py", 18) if tick >= 5 else train
+                rank.stack(begin + 0.01 * tick + 0.005, [train, doing])
+            rank.phase(PhaseKind.BACKWARD, at, at + 0.04 + 0.002 * number)
+            rank.op("MPI_Allreduce", at + 0.04 + 0.002 * number, begin + 0.2, seq=step)
+    for rank in ranks:
+        rank.finalize(17.0)
+    results = compute(builder.build())
+    shares = [replace(one, account=Account.TRAINING) for one in results.ledger.functions]
+    results = replace(results, ledger=replace(results.ledger, functions=tuple(shares)))
+    excess = excess_of(results, (1,), results.start_up)
+    assert [(one.function, one.line) for one in excess[0].where] == [("examine", 18)]
+    assert excess[0].seconds > 0.06 * 80

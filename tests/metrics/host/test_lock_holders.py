@@ -1,0 +1,66 @@
+"""Who is at work while a main thread waits for a lock or a queue."""
+
+import pytest
+
+from perfscope.metrics.compute import compute
+from perfscope.metrics.host.lock_holders import LockHolder
+from perfscope.schema.enums import AwaitedThing
+from perfscope.trace.model import Frame
+from tests.support.trace_builder import FrameLike, TraceBuilder
+
+OTHER = 77
+MAIN = ("main", "/job/train.py", 40)
+WAITS = ("rows", "/job/train.py", 33)
+LOCK = ("_thread.lock.acquire", "<built-in>", 0)
+GET = ("Queue.get", "/usr/lib/python3.12/queue.py", 171)
+FILE_LOCK = ("fcntl.lockf", "<built-in>", 0)
+WORK: tuple[FrameLike, ...] = (MAIN, ("renewed", "/job/train.py", 19))
+SORTS = ("numpy.ndarray.sort", "<built-in>", 0)
+
+
+def of_thread(*below: FrameLike, busy: float = 1.0) -> tuple[LockHolder, ...]:
+    """A rank waits in half of its 100 samples; a thread is at work in a part of that time."""
+    builder = TraceBuilder(1, end_s=10.0)
+    rank = builder.rank(0).set(metadata={"python_threads": {str(OTHER): "renewing"}})
+    for tick in range(100):
+        at = 0.1 * tick + 0.05
+        rank.stack(at, (MAIN, WAITS, *below) if tick % 2 else (MAIN, SORTS))
+        is_busy = tick % 2 and tick < 100 * busy
+        rank.stack(at, (*WORK, SORTS) if is_busy else (*WORK, LOCK), tid=OTHER)
+    return compute(builder.build()).lock_holders
+
+
+@pytest.mark.parametrize(
+    ("below", "kind"),
+    [
+        ((LOCK,), AwaitedThing.LOCK),
+        ((GET, LOCK), AwaitedThing.QUEUE),
+        ((FILE_LOCK,), AwaitedThing.FILE_LOCK),
+    ],
+)
+def test_the_thread_that_works_meanwhile_and_where(
+    below: tuple[FrameLike, ...], kind: AwaitedThing
+) -> None:
+    (found,) = of_thread(*below)
+    assert found == LockHolder(0, kind, 0, "renewing", Frame("renewed", "/job/train.py", 19), 1.0)
+
+
+def test_who_works_in_less_than_half_of_the_wait_is_not_named() -> None:
+    assert of_thread(LOCK, busy=0.7)[0].share == pytest.approx(0.7)
+    assert of_thread(LOCK, busy=0.4) == ()
+
+
+def test_without_a_thread_it_is_the_rank_that_is_in_the_same_function() -> None:
+    """Two ranks hold the lock of a file in turn, and write while they do."""
+    builder = TraceBuilder(2, end_s=10.0)
+    for number in range(2):
+        for tick in range(100):
+            waits = tick % 2 == number
+            doing = FILE_LOCK if waits else ("_json.c_make_encoder", "<built-in>", 0)
+            builder.rank(number).stack(0.1 * tick + 0.05, (MAIN, WAITS, doing))
+    found = compute(builder.build()).lock_holders
+    assert [(one.waiting_rank, one.rank, one.kind) for one in found] == [
+        (0, 1, AwaitedThing.FILE_LOCK),
+        (1, 0, AwaitedThing.FILE_LOCK),
+    ]
+    assert {one.frame for one in found} == {Frame(*(WAITS[0], WAITS[1], WAITS[2]))}
