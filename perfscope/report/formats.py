@@ -93,7 +93,7 @@ def signed(value: float | None) -> str:
     """A change of seconds with its sign."""
     if value is None:
         return seconds(value)
-    return f"+{seconds(value)}" if value > 0 else seconds(value).replace("-", "−")
+    return f"+{seconds(value)}" if value > 0 else seconds(value)
 
 
 UNITS = {seconds: "s", signed: "s", bytes_: "B", bytes_rate: "B/s"}

@@ -78,7 +78,7 @@ def _has_cores(found: ScalingResult) -> bool:
 def _configuration(sweep: SweepResult) -> tuple[str, ...]:
     """The cheapest of those that may be the fastest."""
     best = next((row for row in sweep.configurations if row.is_best), None)
-    if best is None or sweep.best_reason:
+    if best is None or sweep.best_reason or _is_alone(sweep):
         return ()
     tied = [row for row in sweep.configurations if row.is_best or row.may_be_best]
     priced = [(cost, row) for row in tied if (cost := _core_s(sweep, row)) is not None]
@@ -93,6 +93,10 @@ def _configuration(sweep: SweepResult) -> tuple[str, ...]:
         f"at {_price(sweep, cost)}; {best.named} takes {_price(sweep, own)}."
     )
     return (told,)
+
+
+def _is_alone(sweep: SweepResult) -> bool:
+    return sum(row.speed is not None for row in sweep.configurations) < 2
 
 
 def _core_s(sweep: SweepResult, row: ConfigurationResult) -> float | None:

@@ -55,8 +55,8 @@ def _print_answer(study: Study, console: Console) -> None:
 def print_table(table: Table, console: Console, *, indent: int = 2) -> None:
     """Prints a table in columns: texts to the left, numbers to the right.
 
-    Columns that do not fit follow below, behind the first one again; rows beyond `most` are
-    counted.
+    Columns that do not fit follow below, behind the first one again; where not even two fit, each
+    row is told in lines. Rows beyond `most` are counted.
     """
     if not table:
         return
@@ -66,7 +66,13 @@ def print_table(table: Table, console: Console, *, indent: int = 2) -> None:
         for row in (head, *([cell.told for cell in row] for row in table.cells))
     ]
     widths = [max(len(row[n]) for row in cells) for n in range(len(head))]
-    for place, columns in enumerate(_blocks(widths, console.width - indent)):
+    room = console.width - indent
+    if len(head) > 1 and widths[0] + 2 + max(widths[1:]) > room:
+        _print_rows(cells, console, indent)
+        blocks = []
+    else:
+        blocks = _blocks(widths, room)
+    for place, columns in enumerate(blocks):
         if place:
             console.print()
         for row in cells:
@@ -78,6 +84,15 @@ def print_table(table: Table, console: Console, *, indent: int = 2) -> None:
             console.print(shown, highlight=False, markup=False, no_wrap=True, overflow="crop")
     if table.left_out:
         line(console, f"{table.left_out:,} more {table.noun} are in {table.file}", indent=indent)
+
+
+def _print_rows(cells: Sequence[Sequence[str]], console: Console, indent: int) -> None:
+    """A table on a line that is too narrow for it: a row by its heading, and each value below."""
+    titles, *rows = cells
+    for heading, *values in rows:
+        line(console, heading.strip(), indent=indent)
+        for title, value in zip(titles[1:], values, strict=True):
+            line(console, f"{title}: {value}", indent=indent + 2)
 
 
 def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:

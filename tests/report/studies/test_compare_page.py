@@ -69,7 +69,7 @@ def test_answer_waterfall_efficiency_and_promise_are_shown(shown: Any) -> None:
         "-20.0 %",  # of the focus of analysis
         "-18.2 %",  # of the wall time, a second longer
         "Input is slow",
-        "Predicted for what is gone: 1.90 s",
+        "Predicted saving 1.90 s",
         "2.00 s",
         "-5.0 %",
     ):

@@ -16,7 +16,7 @@ from perfscope.schema.write import as_json
 from perfscope.studies.common.document import build
 from perfscope.studies.history.labels import how_measured, verdict
 from perfscope.units import format_change, format_ratio
-from tests.report.page_numbers import said, unknown
+from tests.report.page_numbers import numbers, said, unknown
 from tests.report.studies import test_compare_page, test_scaling_page, test_sweep_page
 from tests.report.test_consistency import BRITISH, DUST, NO_FACTS, ONE_OF_MANY, texts_of
 from tests.studies.history import test_history
@@ -95,6 +95,13 @@ def test_every_number_of_page_and_terminal_is_one_of_the_document(name: str) -> 
     texts = [*said(page_of(document)), *shown.splitlines()]
     worked_out = recommended(known(document, Study))
     assert unknown(texts, document, *NO_FACTS, "0.0001", *worked_out) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_narrow_terminal_says_every_number(name: str) -> None:
+    narrow = printed(study(name), 40)
+    assert max(map(len, narrow.splitlines())) <= 40
+    assert {*numbers(words(printed(study(name), 2000)))} <= {*numbers(words(narrow))}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,6 +9,7 @@ from perfscope.report.labels import StatusWord
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.compare_answer import compared, side_labels
 from perfscope.report.table import Column, Kind, Note, Table
+from perfscope.report.text import shortened
 from perfscope.schema.compare import Change, Compare, Comparison, FindingChange, PredictedGains
 from perfscope.schema.enums import Basis
 from perfscope.schema.study import Study
@@ -19,6 +20,7 @@ CHANGES: dict[Change, StatusWord] = {
     "stayed": StatusWord("!", "Stayed", "warn"),
     "between": StatusWord("i", "Between", "info"),
 }
+LONGEST_TITLE = 140
 BASES = {Basis.REPLAY: "replayed", Basis.UPPER_BOUND: "upper bound"}
 
 
@@ -67,7 +69,7 @@ def _takeaway(found: Sequence[FindingChange]) -> str:
 
 def _columns(sides: list[str]) -> tuple[Column, ...]:
     return (
-        Column("Finding", lambda row: row.title or row.id, None, Kind.TEXT, 140),
+        Column("Finding", lambda row: row.title or row.id, None, Kind.TEXT, LONGEST_TITLE),
         Column("Change", lambda row: CHANGES[row.change], kind=Kind.SIGN),
         *(Column(side, partial(_count, place)) for place, side in enumerate(sides)),
     )
@@ -101,15 +103,17 @@ def _prediction(place: int, row: Comparison, found: PredictedGains) -> Context:
 
 def _sentence(row: Comparison, found: PredictedGains) -> str:
     """What was predicted for the findings that are gone, else for the only one, which stayed."""
-    predicted, bounds, of = found.predicted_s, found.predicted_interval_s, "what is gone"
+    predicted, bounds = found.predicted_s, found.predicted_interval_s
+    of = "what is gone"
     if predicted is None and len(found.rows) == 1 and not found.rows[0].gone:
         [one] = found.rows
-        predicted, bounds, of = one.predicted_s, one.interval_s, "a finding that is still there"
+        predicted, bounds = one.predicted_s, one.interval_s
+        of = f"“{shortened(one.title, LONGEST_TITLE)}”, which is still found"
     if predicted is None:
         return ""
     interval = f" ({told})" if (told := _interval(bounds)) else ""
     reach = _interval(found.obtained_range_s)
-    told = f"Predicted for {of}: {seconds(predicted)}{interval}; measured in {row.side}: "
+    told = f"Predicted saving {seconds(predicted)}{interval} for {of}; measured in {row.side}: "
     told += seconds(found.obtained_s) + (f" ({reach} over all pairs of runs)" if reach else "")
     error = found.relative_error
     if error is None:
@@ -122,10 +126,10 @@ def _interval(bounds: tuple[float, float] | None) -> str:
 
 
 PROMISES = (
-    Column("Finding", "title", kind=Kind.TEXT, longest=140),
+    Column("Finding", "title", kind=Kind.TEXT, longest=LONGEST_TITLE),
     Column("State", lambda row: CHANGES["gone" if row.gone else "stayed"], kind=Kind.SIGN),
     Column(
-        "Predicted gain",
+        "Predicted saving",
         "predicted_s",
         seconds,
         note=Note(lambda row: _interval(row.interval_s)),

@@ -83,7 +83,7 @@ def losses(group: HistoryGroup, identity: str = "losses") -> Table | None:
             return "no change"
         told = row.changes[-1]
         more = told.after - told.before
-        return f"{'+' if more > 0 else '−'}{seconds(abs(more))} since {group.points[told.at].label}"
+        return f"{'+' if more > 0 else '-'}{seconds(abs(more))} since {group.points[told.at].label}"
 
     columns = (
         Column("Training work, and lost to", "label", kind=Kind.TEXT, longest=60),

@@ -26,7 +26,7 @@ def _context(study: Study) -> Context:
         "axis_reason": found.axis_reason,
         "growth": found.growth.sentence,
         "chart": _chart(found),
-        "has_steps": _has_steps(found),
+        "has_steps": has_steps(found),
         "table": _table(found),
         "no_throughput": next(reasons, ""),
         "superlinear": [row.sentence for row in found.superlinear],
@@ -53,8 +53,8 @@ def _table(found: ScalingResult) -> Table:
         Column("Ideal", "ideal_speedup", decimal),
         Column("Efficiency", "efficiency", ratio, Kind.BAND),
         *([_spread("Samples/s", "samples_per_s", decimal)] if _has(found, "samples_per_s") else []),
-        *(rates if _has_rates(found) else ()),
-        *([Column("Speed-up of steps", "step_speedup", decimal)] if _has_steps(found) else []),
+        *(rates if has_rates(found) else ()),
+        *([Column("Speed-up of steps", "step_speedup", decimal)] if has_steps(found) else []),
     )
     caption = "Run time and throughput by size"
     return Table("speedup-table", caption, columns, found.points, has_caption=False)
@@ -89,12 +89,12 @@ def _differ(one: float | None, other: float | None) -> bool:
     )
 
 
-def _has_rates(found: ScalingResult) -> bool:
+def has_rates(found: ScalingResult) -> bool:
     """Whether samples per second scale otherwise than the run time, in weak scaling for example."""
     return any(_differ(point.throughput_speedup, point.speedup) for point in found.points)
 
 
-def _has_steps(found: ScalingResult) -> bool:
+def has_steps(found: ScalingResult) -> bool:
     """Whether the steps scale otherwise than the run."""
     return any(_differ(point.step_speedup, point.speedup) for point in found.points)
 
@@ -109,9 +109,9 @@ def _chart(found: ScalingResult) -> str:
     speedups = [point.speedup for point in points]
     rates = [point.throughput_speedup for point in points]
     drawn += curve("run time", "series-1", sizes, speedups)
-    if _has_rates(found):
+    if has_rates(found):
         drawn += curve("samples/s", "series-2", sizes, rates)
-    if _has_steps(found):
+    if has_steps(found):
         drawn += curve("steps", "series-3", sizes, [point.step_speedup for point in points])
     for position, row in enumerate(found.external[:MOST_EXTERNAL]):
         # dots too, because somebody measured them

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from perfscope.report.formats import decimal, percent, ratio, seconds
 from perfscope.report.labels import band, formula_words
-from perfscope.report.studies.sections.speedup import scaled
+from perfscope.report.studies.sections.speedup import has_rates, has_steps, scaled
 from perfscope.report.studies.terminal import StudyTerminal, print_table
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.terminal import line
@@ -58,8 +58,9 @@ def _times(found: ScalingResult) -> Table:
     ]
     if any(point.samples_per_s for point in points):
         lines.append(["samples/s", *(_median(point.samples_per_s, decimal) for point in points)])
+    if has_rates(found):
         lines.append(["its speed-up", *(decimal(point.throughput_speedup) for point in points)])
-    if any(point.step_speedup for point in points):
+    if has_steps(found):
         lines.append(["steps' speed-up", *(decimal(point.step_speedup) for point in points)])
     for part in found.parts[1:]:
         times = (_median(time, seconds) for time in part.time_s)
