@@ -47,14 +47,14 @@ def union(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
 def distinct(moments: Ints) -> Ints:
     """The moments in order, each once."""
 
-def like_rows(ranks: Small, units: Ints, ops: Small, unit_count: int) -> tuple[Ints, int]:
+def like_rows(ranks: Small, units: Small, ops: Small, unit_count: int) -> tuple[Small, int]:
     """A number for each row, the same where its rank does the same at the same place of a unit.
 
     Rows of a rank lie together; `units` are steps, say. Also returns how many numbers there are.
     """
 
 def medians(
-    values: npt.NDArray[np.float64], numbers: Ints, count: int
+    values: npt.NDArray[np.float64], numbers: Small, count: int
 ) -> tuple[Ints, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """By number: how many values, their lower median, and the median distance from that."""
 
@@ -187,7 +187,7 @@ def rescaled(
     """Pieces of work, the chosen ones times what `factor` has for their segment and rank."""
 
 def sums_by_unit(
-    one: Floats, other: Floats, unit: Ints, rank: Small, units: int, ranks: int
+    one: Floats, other: Floats, unit: Small, rank: Small, units: int, ranks: int
 ) -> Floats:
     """What stands at rows, both added, by unit of time and rank, flattened (units, ranks)."""
 
@@ -572,7 +572,7 @@ class Replay:
         self,
         gap: npt.NDArray[np.float64],
         transfer: npt.NDArray[np.float64],
-        units: Ints,
+        units: Small,
         count: int,
     ) -> npt.NDArray[np.float64]:
         """When the last row of each unit of time is arrived at, from the start; 0 without rows."""
@@ -593,7 +593,7 @@ class Replay:
         tags: int,
         waits_at_end: npt.NDArray[np.uint8],
         waits: npt.NDArray[np.float64] | None = None,
-        units: npt.NDArray[np.int64] | None = None,
+        units: Small | None = None,
     ) -> dict[str, Any]:
         """Delay costs, and who waited for whom.
 

@@ -95,7 +95,7 @@ public:
         expect(explained, cost.waiting, "delay costs do not add up to the waiting");
         usual_rows(program);
         const Times times = replay_times(program, costs, THREADS);
-        const std::vector<int64_t> one_unit(program.rows());
+        const std::vector<int32_t> one_unit(program.rows());
         const double last = last_arrivals(program, costs, one_unit.data(), 1, THREADS)[0];
         if (last != *std::max_element(times.arrival.begin(), times.arrival.end()))
             throw ReplayError("the last arrival is not the last one");
@@ -108,12 +108,11 @@ public:
 private:
     void usual_rows(const ReplayProgram &program) const
     {
-        std::vector<int64_t> units;
-        std::vector<int32_t> ranks, ops;
+        std::vector<int32_t> units, ranks, ops;
         for (size_t row = 0; row < program.rows(); row++) {
             ranks.push_back(static_cast<int32_t>(program.rank_of(static_cast<int64_t>(row))));
-            units.push_back(static_cast<int64_t>(gap_[row]) % 3);
-            ops.push_back(static_cast<int32_t>(units.back()));
+            units.push_back(static_cast<int32_t>(static_cast<int64_t>(gap_[row]) % 3));
+            ops.push_back(units.back());
         }
         const LikeRows alike = like_rows(ranks.data(), units.data(), ops.data(), program.rows(), 3);
         const Medians usual = medians(gap_.data(), alike.numbers.data(), program.rows(), alike.count);

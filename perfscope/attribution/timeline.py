@@ -1,6 +1,8 @@
 """Every moment of a rank's main location gets one account: the ledger as a timeline."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +50,9 @@ UNDECIDED_KINDS = (PhaseKind.TRAIN, PhaseKind.USER)
 
 _ALWAYS = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
 
+MOST_AT_ONCE = 1 << 18
+"""Segments of a timeline that are looked at together where more of each would take much memory."""
+
 
 @dataclass(frozen=True)
 class Timeline:
@@ -92,6 +97,17 @@ class Timeline:
             np.ascontiguousarray(self.accounts, np.uint8),
             np.ascontiguousarray(self.phases, np.int32),
         )
+
+    def parts(self) -> Iterator[Timeline]:
+        """Itself piece by piece, so that what is made of it for a moment stays small."""
+        for first in range(0, len(self.accounts), MOST_AT_ONCE):
+            here = slice(first, first + MOST_AT_ONCE)
+            yield Timeline(
+                self.boundaries[first : first + MOST_AT_ONCE + 1],
+                self.accounts[here],
+                self.phases[here],
+                self.stacks[here],
+            )
 
     def outside_communication(self, focus: Focus) -> Cumulative:
         """W of the rank as a function of time: nanoseconds in the focus without communication."""

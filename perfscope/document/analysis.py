@@ -6,6 +6,7 @@ from perfscope.document.build import build
 from perfscope.findings.core.catalog import run_all
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.compute import compute
+from perfscope.metrics.forgetting import without_causes, without_partners
 from perfscope.metrics.results import Options
 from perfscope.progress import stage
 from perfscope.replay.segments import SegmentReplay
@@ -13,14 +14,17 @@ from perfscope.trace.model import Trace
 
 
 def analysis(trace: Trace, options: Options) -> dict[str, Any]:
-    """The result document of a trace.
+    """The result document of a trace, which is used up: a long one forgets calls on the way.
 
     Raises:
         UsageError: the options ask for what is not in the run.
     """
-    results = compute(trace, options)
+    results = without_causes(compute(trace, options))
     stage("replaying the run")
-    run = Facts(results, SegmentReplay(results))
+    replay = SegmentReplay(results)
+    results = without_partners(results)
+    replay.rest_on(results)
+    run = Facts(results, replay)
     findings = run_all(run)
     stage("writing down what was found")
     return build(run, findings)

@@ -42,14 +42,17 @@ def own_times(results: Results, places: Places) -> dict[LossCause, Ints]:
     in_calls = _InCalls.of(results)
     ranks_held = zip(results.trace.ranks, results.timelines, held_up_s(results), strict=True)
     for position, (rank, timeline, held_s) in enumerate(ranks_held):
-        moments = _Moments.of(rank, timeline, places, told)
-        training_ns = moments.training_ns(results.focus)
-        parts = chain(
-            _other_work(results, places, moments),
+        training_ns = 0
+        for part in timeline.parts():
+            moments = _Moments.of(rank, part, places, told)
+            training_ns += moments.training_ns(results.focus)
+            for cause, ns in _other_work(results, places, moments):
+                found[cause][position] += ns
+        others = chain(
             held_up(results, position, training_ns, held_s),
             _by_account(in_calls, position, timeline),
         )
-        for cause, ns in parts:
+        for cause, ns in others:
             found[cause][position] += ns
     return dict(found)
 
@@ -202,7 +205,8 @@ def work_cells(
         places.functions_of(program.stack[here].astype(np.int64)),
         activity[here],
     )
-    step, rank = steps.of_piece[here], program.row_rank[program.work.row[here]].astype(np.int64)
+    step = steps.of_piece[here].astype(np.int64)
+    rank = program.row_rank[program.work.row[here]].astype(np.int64)
     ns = program.work.ns[here]
     return {
         cause: Cells(step[mine], rank[mine], np.zeros(len(mine), np.int64), ns[mine])

@@ -69,7 +69,7 @@ class Places:
         if not seen:
             return None
         functions: Counter[Function] = Counter()
-        for place, ns in seen.items():
+        for place, ns in sorted(seen.items()):
             functions[self._frames[place].function, self._frames[place].file] += ns
         function = functions.most_common(1)[0][0]
         lines = {

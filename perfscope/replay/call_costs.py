@@ -11,7 +11,7 @@ from perfscope.metrics.communication.collective_cost import CollectiveCost, bus_
 from perfscope.metrics.communication.collective_fit import Curve
 from perfscope.metrics.results import Results
 from perfscope.replay.model import RefusedEditError
-from perfscope.replay.program import Floats, Ints, Program
+from perfscope.replay.program import Floats, Ints, Program, Small
 from perfscope.structures import dataclass
 from perfscope.trace.operations import OperationClass, code_of, codes_mask, name_of
 
@@ -25,10 +25,9 @@ UNIMPORTANT_SHARE = 0.01
 class CallCosts:
     """Of each row of a program: what the collective carried; arrays have shape (rows,)."""
 
-    op: Ints  # operation code, -1 none
+    op: Small  # operation code, -1 none
     size: Ints  # bytes, 0 unknown or no collective
-    ranks: Ints  # of its communicator
-    comm: Ints
+    ranks: Small  # of its communicator
     curves: Mapping[tuple[str, int], Curve]  # by operation and number of ranks
 
     @classmethod
@@ -41,7 +40,7 @@ class CallCosts:
         if program.pool_row is None:
             raise RefusedEditError("it is not known which calls the program is made of")
         pool, instances = results.waits.pool, results.waits.instances
-        size, ranks = np.zeros(len(pool), np.int64), np.zeros(len(pool), np.int64)
+        size, ranks = np.zeros(len(pool), np.int64), np.zeros(len(pool), np.int32)
         if len(instances):
             counts = np.diff(instances.starts)
             members = instances.members
@@ -51,10 +50,9 @@ class CallCosts:
         row = program.pool_row
         known = row >= 0
         return cls(
-            op=program.row_op.astype(np.int64),
+            op=program.row_op,
             size=np.where(known, size[row], 0),
-            ranks=np.where(known, ranks[row], 0),
-            comm=np.where(known, pool.comm[row], -1).astype(np.int64),
+            ranks=np.where(known, ranks[row], np.int32(0)),
             curves=_curves(results.collective_cost),
         )
 
@@ -80,7 +78,7 @@ class CallCosts:
                 "that wait for it"
             )
         result, unknown = transfer.copy(), np.zeros(len(transfer), np.bool_)
-        kinds = np.unique((self.op[chosen] << 32) | self.ranks[chosen])
+        kinds = np.unique((self.op[chosen].astype(np.int64) << 32) | self.ranks[chosen])
         for code, ranks in zip((kinds >> 32).tolist(), (kinds & 0xFFFFFFFF).tolist(), strict=True):
             rows = chosen & (self.op == code) & (self.ranks == ranks)
             curve = self.curves.get((name_of(code), ranks))

@@ -72,13 +72,14 @@ class Dependencies:
     def laid_out(self, row_count: int) -> Needs:
         """The same, row after row."""
         order = np.argsort(self.row, kind="stable")
-        counts = np.bincount(self.row, minlength=row_count)
+        starts = np.zeros(row_count + 1, np.int64)
+        np.cumsum(np.bincount(self.row, minlength=row_count), out=starts[1:])
         return Needs(
             self.hub_starts,
             self.hub_rows,
             self.hub_parent,
-            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-            self.on[order].astype(np.int64),
+            starts,
+            self.on[order].astype(np.int64, copy=False),
         )
 
 

@@ -85,13 +85,13 @@ def extract(results: Results) -> Program:
     if spoiled := why_spoiled(results.damage, Need.EVERY_RANK):
         raise NotReplayableError(spoiled)
     _refuse_gaps(trace, focus)
-    selection = _select(focus, results.waits)
-    _refuse_others(trace, focus, selection)
-    _refuse_polling(trace, focus, selection)
     try:
-        return lay_out(results, _run(trace, focus, selection))
+        program = lay_out(results, _replayed(trace, focus, results.waits))
+        if not program.has_only_cuts:
+            program.engine  # noqa: B018 - brings the rows into an order, or says that there is none
     except ValueError as error:
         raise NotReplayableError(str(error)) from error
+    return program
 
 
 def _refuse_gaps(trace: Trace, focus: Focus) -> None:
@@ -110,6 +110,14 @@ def _refuse_gaps(trace: Trace, focus: Focus) -> None:
             raise NotReplayableError(
                 f"rank {rank.number} communicates outside the MPI calls of its main thread"
             )
+
+
+def _replayed(trace: Trace, focus: Focus, waits: Waits) -> Run:
+    """The calls that are replayed; what chooses them goes with this function's end."""
+    selection = _select(focus, waits)
+    _refuse_others(trace, focus, selection)
+    _refuse_polling(trace, focus, selection)
+    return _run(trace, focus, selection)
 
 
 def _inside(pool: Pool, focus: Focus) -> Bools:
@@ -208,8 +216,8 @@ def _run(trace: Trace, focus: Focus, selection: _Selection) -> Run:
     return Run(
         calls=calls,
         rank=pool.rank[rows],
-        op=pool.op[rows].astype(np.int64),
-        kind=call_kinds(pool, rows),
+        op=pool.op[rows],
+        kind=call_kinds(pool, rows[: calls.starts[1]]),
         end=np.array(ends, dtype=np.int64),
         meetings=_meetings(trace, selection),
         finish_of=finish_of,

@@ -1,6 +1,7 @@
 """Lays out the rows of a program: per rank its start, its calls, its end, and the work between."""
 
 import numpy as np
+import numpy.typing as npt
 
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.engine import engine
@@ -23,9 +24,9 @@ class Run:
     """The calls that are replayed, rank after rank in program order, and for whom each waits."""
 
     calls: Calls
-    rank: Ints  # position of the rank, of each call
-    op: Ints
-    kind: Ints  # equal where operation, communicator and size are alike
+    rank: npt.NDArray[np.integer]  # position of the rank, of each call
+    op: npt.NDArray[np.uint16]
+    kind: Ints  # of calls of the first rank: equal where operation, communicator, size are alike
     end: Ints  # when each rank's own work ends, shape (ranks,)
     meetings: Meetings  # of the calls
     finish_of: Ints  # of each call the one in which what it started completes, -1 not known
@@ -49,16 +50,16 @@ def lay_out(results: Results, run: Run) -> Program:
     row_of_call = np.arange(len(run.rank)) + 2 * run.rank + 1
     marks = Marks.of(results)
     pieces = _pieces(results, run, starts, marks)
-    need = Dependencies.of(run.meetings, run.finish_of, *run.messages).needs(calls.enter)
+    transfer_ns = _transfer_ns(run, row_of_call, row_count)
     meetings = run.meetings.renumbered(row_of_call)
     cut_rows = cut_table(meetings, starts)
     enter = _cut_times(results, run, cut_rows)
     step_starts = np.sort(trace.ranks[0].steps["t0"].astype(np.int64))
-    program = Program(
+    return Program(
         ranks=tuple(rank.number for rank in trace.ranks),
         row_rank=np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
         row_segment=_row_segments(cut_rows, starts),
-        row_op=_scattered(run.op, row_of_call, row_count, fill=-1).astype(np.int32),
+        row_op=_scattered(run.op, row_of_call, row_count, fill=-1),
         segment_kind=segment_kinds(
             _cut_kinds(run, cut_rows),
             enter,
@@ -68,20 +69,17 @@ def lay_out(results: Results, run: Run) -> Program:
         phase=pieces.phase,
         stack=pieces.stack,
         fixed_ns=pieces.fixed_ns,
-        transfer_ns=_scattered(calls.exit - need, row_of_call, row_count).astype(np.float64),
+        transfer_ns=transfer_ns,
         cut_rows=cut_rows,
         needs=_needs(run, row_of_call, row_count),
         waits_at_end=_waits_at_end(results, run),
         phase_ids=results.phase_ids,
         begin_ns=pieces.begin_ns,
-        pool_row=_scattered(calls.pool_row, row_of_call, row_count, fill=-1).astype(np.int32),
+        pool_row=_scattered(calls.pool_row, row_of_call, row_count, fill=-1),
         segment_step=segment_steps(enter, step_starts),
         marks=marks,
         functions=Functions.of(results, pieces.stack, pieces.work.account),
     )
-    if not program.has_only_cuts:
-        program.engine  # noqa: B018 - brings the rows into an order now, or says that there is none
-    return program
 
 
 def _counted(rows: int) -> int:
@@ -91,9 +89,18 @@ def _counted(rows: int) -> int:
     return rows
 
 
-def _scattered(values: Ints, places: Ints, count: int, *, fill: int = 0) -> Ints:
-    result = np.full(count, fill, np.int64)
+def _scattered(values: npt.NDArray[np.integer], places: Ints, count: int, *, fill: int) -> Small:
+    result = np.full(count, fill, np.int32)
     result[places] = values
+    return result
+
+
+def _transfer_ns(run: Run, places: Ints, count: int) -> Floats:
+    """What each call took once all that it waits for had come."""
+    calls = run.calls
+    need = Dependencies.of(run.meetings, run.finish_of, *run.messages).needs(calls.enter)
+    result = np.zeros(count)
+    result[places] = calls.exit - need
     return result
 
 
@@ -149,7 +156,7 @@ def _pieces(results: Results, run: Run, starts: Ints, marks: Marks) -> _Pieces:
 
 def _cut_kinds(run: Run, cut_rows: Ints) -> Ints:
     """The kind of the collective at each cut, as the first rank saw it."""
-    kinds: Ints = np.concatenate([[-1], run.kind[run.of_rank(0)], [-2]])[cut_rows[:, 0]]
+    kinds: Ints = np.concatenate([[-1], run.kind, [-2]])[cut_rows[:, 0]]
     return kinds
 
 

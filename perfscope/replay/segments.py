@@ -77,6 +77,10 @@ class SegmentReplay:
                 f"the replay of the unchanged run differs from the measured one by {error:.1%}"
             )
 
+    def rest_on(self, results: Results) -> None:
+        """Asks these results of the same run from now on, of whose calls less is kept."""
+        self._results = results
+
     @property
     def available(self) -> bool:
         """Whether the run can be replayed at all."""

@@ -32,8 +32,8 @@ class Steps:
         size: steps or segments to a unit.
     """
 
-    of_row: Ints
-    of_piece: Ints
+    of_row: Small
+    of_piece: Small
     count: int
     numbers: Ints
     size: int
@@ -43,7 +43,7 @@ class Steps:
         """Those of a run."""
         starts, numbers = _reference(results)
         if program.pool_row is None or not len(starts):
-            of_row: Ints = program.row_segment.astype(np.int64)
+            of_row = program.row_segment
             numbers = np.empty(0, np.int64)
             of_piece, whole = of_row[program.work.row], program.segment_count
         else:
@@ -53,7 +53,9 @@ class Steps:
             of_row, of_piece = _places(results, program, clocks)
             whole = len(starts)
         size = max(1, -(-whole * len(program.ranks) // MOST_CELLS))
-        return cls(of_row // size, of_piece // size, -(-whole // size), numbers[::size], size)
+        if size > 1:
+            of_row, of_piece = of_row // np.int32(size), of_piece // np.int32(size)
+        return cls(of_row, of_piece, -(-whole // size), numbers[::size], size)
 
 
 @dataclass(frozen=True)
@@ -93,22 +95,22 @@ def _reference(results: Results) -> tuple[Ints, Ints]:
     return most["t0"].astype(np.int64), step_numbers(most)
 
 
-def _places(results: Results, program: Program, clocks: list[_Clock]) -> tuple[Ints, Ints]:
+def _places(results: Results, program: Program, clocks: list[_Clock]) -> tuple[Small, Small]:
     """The place of the step of each row, and of each piece of work."""
     begin = np.full(program.row_count, results.focus.start_ns, np.int64)
     begin[program.cut_rows[-1]] = results.focus.end_ns
     assert program.pool_row is not None
     called = np.flatnonzero(program.pool_row >= 0)
     begin[called] = results.waits.pool.enter[program.pool_row[called]]
-    cuts = np.maximum.accumulate(clocks[0].at(begin[program.cut_rows[:, 0]]))
+    cuts = np.maximum.accumulate(clocks[0].at(begin[program.cut_rows[:, 0]])).astype(np.int32)
 
-    def own(moments: Ints, starts: Ints, segment: Small) -> Ints:
-        place = np.empty(len(moments), np.int64)
+    def own(moments: Ints, starts: Ints, segment: Small) -> Small:
+        place = np.empty(len(moments), np.int32)
         for clock, first, end in zip(
             clocks, starts[:-1].tolist(), starts[1:].tolist(), strict=True
         ):
             place[first:end] = clock.at(moments[first:end])
-        return np.clip(place, cuts[segment], cuts[segment + 1])
+        return np.clip(place, cuts[segment], cuts[segment + 1], out=place)
 
     starts = np.append(program.cut_rows[0], program.row_count)  # rows of a rank lie together
     of_row = own(begin, starts, program.row_segment)

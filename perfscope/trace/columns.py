@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -38,7 +38,8 @@ class Columns:
         if isinstance(key, int | np.integer):
             return self[int(key) : int(key) + 1 or None][0]
         chosen = {name: column[key] for name, column in self._columns.items()}
-        rows = np.empty(len(next(iter(chosen.values()))), self.dtype)
+        kept = np.dtype([(name, self.dtype[name]) for name in chosen])
+        rows = np.empty(len(next(iter(chosen.values()))), kept)
         for name, column in chosen.items():
             rows[name] = column
         return rows
@@ -51,6 +52,11 @@ class Columns:
         """Has a column be seen in another array, which holds the same values."""
         self._columns[name] = values.view()
         self._columns[name].flags.writeable = False
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Lets go of columns: nobody may ask for them any more, nor for them of a row."""
+        for name in names:
+            self._columns.pop(name, None)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Table:
         """All rows; numpy asks for them."""

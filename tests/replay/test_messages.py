@@ -65,7 +65,7 @@ def test_engine_agrees_with_plain_python(spec: Spec) -> None:
         arrival, need, _ = program.engine.times(program.gaps_ns(program.work), transfer)
         assert lengths.sum() == plain.length
         assert arrival.tolist() == plain.arrival
-        units = np.arange(program.row_count) % 3
+        units = np.arange(program.row_count, dtype=np.int32) % np.int32(3)
         last = program.engine.last_arrivals(program.gaps_ns(program.work), transfer, units, 4)
         own = [plain.arrival[unit::3] for unit in range(3)]
         assert last.tolist() == [*(max(found, default=0.0) for found in own), 0.0]

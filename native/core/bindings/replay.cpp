@@ -18,6 +18,7 @@ namespace perfscope {
 
 template <class T> using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Ints = Column<int64_t>;
+using Small = Column<int32_t>;
 using Floats = Column<double>;
 template <class T> using Numpy = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
@@ -58,10 +59,10 @@ public:
                 to_numpy(std::move(result.cause))};
     }
 
-    Numpy<double> last(const Floats &gap, const Floats &transfer, const Ints &units, size_t count) const
+    Numpy<double> last(const Floats &gap, const Floats &transfer, const Small &units, size_t count) const
     {
-        const int64_t *const unit = units.data();
-        const auto is_known = [&](int64_t one) { return one >= 0 && static_cast<size_t>(one) < count; };
+        const int32_t *const unit = units.data();
+        const auto is_known = [&](int32_t one) { return one >= 0 && static_cast<size_t>(one) < count; };
         if (units.size() != program_.rows() || !std::all_of(unit, unit + units.size(), is_known))
             throw ReplayError("the units of time do not fit the rows");
         return to_numpy(computed(gap, transfer, [&](const Costs &costs) {
@@ -79,7 +80,7 @@ public:
 
     nb::dict delays(const Floats &gap, const Floats &transfer, const Ints &piece_starts, const Ints &tag,
                     const Floats &ns, size_t tags, const Column<uint8_t> &waits_at_end,
-                    const std::optional<Floats> &waits, const std::optional<Ints> &units) const
+                    const std::optional<Floats> &waits, const std::optional<Small> &units) const
     {
         const Pieces pieces = checked_pieces(piece_starts, tag, ns, tags);
         const Waiting waiting = checked_waiting(waits_at_end, waits, units);
@@ -129,12 +130,12 @@ private:
     }
 
     Waiting checked_waiting(const Column<uint8_t> &at_end, const std::optional<Floats> &waits,
-                            const std::optional<Ints> &units) const
+                            const std::optional<Small> &units) const
     {
         if (waits && waits->size() != program_.rows())
             throw ReplayError("the waits do not fit the rows");
         if (units && (units->size() != program_.rows() ||
-                      std::any_of(units->data(), units->data() + units->size(), [](int64_t unit) { return unit < 0; })))
+                      std::any_of(units->data(), units->data() + units->size(), [](int32_t unit) { return unit < 0; })))
             throw ReplayError("the units of time do not fit the rows");
         return {{at_end.data(), at_end.data() + at_end.size()},
                 waits ? waits->data() : nullptr,

@@ -97,7 +97,7 @@ auto times_factor(const Small &row, const Floats &ns, const Bytes &choice, const
     return to_numpy(std::move(found));
 }
 
-auto by_unit(const Floats &one, const Floats &other, const Column<int64_t> &unit, const Small &rank, size_t units,
+auto by_unit(const Floats &one, const Floats &other, const Small &unit, const Small &rank, size_t units,
              size_t ranks)
 {
     check(one.size() == rank.size() && other.size() == rank.size() && unit.size() == rank.size() &&

@@ -24,13 +24,13 @@ static auto places(const Moments &ordered, const Moments &moments, bool behind_e
 using Small = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Values = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-static bool are_below(const Moments &numbers, size_t count)
+static bool are_below(const Small &numbers, size_t count)
 {
     return std::all_of(numbers.data(), numbers.data() + numbers.size(),
-                       [count](int64_t one) { return one >= 0 && static_cast<size_t>(one) < count; });
+                       [count](int32_t one) { return one >= 0 && static_cast<size_t>(one) < count; });
 }
 
-static nb::tuple rows_alike(const Small &ranks, const Moments &units, const Small &ops, size_t unit_count)
+static nb::tuple rows_alike(const Small &ranks, const Small &units, const Small &ops, size_t unit_count)
 {
     if (units.size() != ranks.size() || ops.size() != ranks.size() || !are_below(units, unit_count))
         throw nb::value_error("the units of time do not fit the rows");
@@ -42,7 +42,7 @@ static nb::tuple rows_alike(const Small &ranks, const Moments &units, const Smal
     return nb::make_tuple(to_numpy(std::move(found.numbers)), found.count);
 }
 
-static nb::tuple medians_by(const Values &values, const Moments &numbers, size_t count)
+static nb::tuple medians_by(const Values &values, const Small &numbers, size_t count)
 {
     if (values.size() != numbers.size() || !are_below(numbers, count))
         throw nb::value_error("the numbers do not fit the values");

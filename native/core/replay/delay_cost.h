@@ -37,7 +37,7 @@ struct DelayCost {
 struct Waiting {
     std::vector<uint8_t> at_end; // ranks that wait at the end of the program for the last one
     const double *measured;      // how long each row waited, null: as the replay has it; who waits for nobody is not charged
-    const int64_t *units;        // the unit of time of each row, as a step is one, not below 0; null: its segment
+    const int32_t *units;        // the unit of time of each row, as a step is one, not below 0; null: its segment
 };
 
 // Waits are explained by what happened since the ranks met last, and all meet at cuts: so the segments are taken one by

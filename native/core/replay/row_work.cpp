@@ -43,7 +43,7 @@ std::vector<double> rescaled(const PiecesOfWork &work, const uint8_t *chosen, co
     return ns;
 }
 
-std::vector<double> sums_by_unit(const double *one, const double *other, const int64_t *unit, const RowPlaces &places,
+std::vector<double> sums_by_unit(const double *one, const double *other, const int32_t *unit, const RowPlaces &places,
                                  size_t units)
 {
     std::vector<double> sums(units * places.ranks);

@@ -49,7 +49,7 @@ std::vector<double> rescaled(const PiecesOfWork &work, const uint8_t *chosen, co
                              const double *factor);
 
 // What stands at rows, one and the other, by unit of time and rank: unit * ranks + rank.
-std::vector<double> sums_by_unit(const double *one, const double *other, const int64_t *unit, const RowPlaces &places,
+std::vector<double> sums_by_unit(const double *one, const double *other, const int32_t *unit, const RowPlaces &places,
                                  size_t units);
 
 } // namespace perfscope

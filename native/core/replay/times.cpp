@@ -71,7 +71,7 @@ void check_order(const ReplayProgram &program, unsigned threads)
     segment_lengths(program, {nothing.data(), nothing.data()}, threads);
 }
 
-std::vector<double> last_arrivals(const ReplayProgram &program, const Costs &costs, const int64_t *units, size_t count,
+std::vector<double> last_arrivals(const ReplayProgram &program, const Costs &costs, const int32_t *units, size_t count,
                                   unsigned threads)
 {
     Arrivals arrivals(program);

@@ -24,7 +24,7 @@ struct Times {
 
 // When the last row of each unit of time is arrived at, in ns from the start of the program; 0 without rows. `units` has
 // one for each row, below `count`.
-std::vector<double> last_arrivals(const ReplayProgram &program, const Costs &costs, const int64_t *units, size_t count,
+std::vector<double> last_arrivals(const ReplayProgram &program, const Costs &costs, const int32_t *units, size_t count,
                                   unsigned threads);
 
 Times replay_times(const ReplayProgram &program, const Costs &costs, unsigned threads);

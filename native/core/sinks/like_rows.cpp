@@ -23,12 +23,12 @@ double lower_median(double *first, double *end)
 
 } // namespace
 
-LikeRows like_rows(const int32_t *ranks, const int64_t *units, const int32_t *ops, size_t rows, size_t unit_count)
+LikeRows like_rows(const int32_t *ranks, const int32_t *units, const int32_t *ops, size_t rows, size_t unit_count)
 {
     LikeRows found;
     found.numbers.resize(rows);
     std::vector<Passed> passed(unit_count);
-    std::vector<std::vector<std::pair<int64_t, int64_t>>> known; // of the rank: operations and numbers, by place
+    std::vector<std::vector<std::pair<int32_t, int32_t>>> known; // of the rank: operations and numbers, by place
     for (size_t row = 0; row < rows; row++) {
         if (row && ranks[row] != ranks[row - 1])
             known.clear();
@@ -39,16 +39,16 @@ LikeRows like_rows(const int32_t *ranks, const int64_t *units, const int32_t *op
         if (place >= known.size())
             known.resize(place + 1);
         auto &own = known[place];
-        const int64_t op = ops[row];
+        const int32_t op = ops[row];
         auto same = std::find_if(own.begin(), own.end(), [op](const auto &one) { return one.first == op; });
         if (same == own.end())
-            same = own.insert(own.end(), {op, static_cast<int64_t>(found.count++)});
+            same = own.insert(own.end(), {op, static_cast<int32_t>(found.count++)});
         found.numbers[row] = same->second;
     }
     return found;
 }
 
-Medians medians(const double *values, const int64_t *numbers, size_t rows, size_t count)
+Medians medians(const double *values, const int32_t *numbers, size_t rows, size_t count)
 {
     Medians found{std::vector<int64_t>(count), std::vector<double>(count), std::vector<double>(count)};
     for (size_t row = 0; row < rows; row++)
