@@ -1,7 +1,10 @@
 """Seconds by activity, phase and place in the program, inside and outside training steps."""
 
+from __future__ import annotations
+
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
@@ -84,52 +87,88 @@ def activities(prepared: Prepared) -> Activities:
     rows: list[ActivityRow] = []
     garbage = []
     untold_ns = 0
-    leaves = _leaves(trace.frames, trace.stacks)
+    leaves = _Leaves.of(trace.frames, trace.stacks)
     for rank, timeline in zip(trace.ranks, prepared.timelines, strict=True):
-        found = activity_timeline(rank, timeline, told)
-        own, untold = _rows_of(prepared, rank, timeline, found, leaves)
-        rows += own
-        untold_ns += untold
-        if (spent := _garbage(prepared, rank)) is not None:
-            garbage.append(spent)
+        spent = _Spent()
+        for part in timeline.parts():
+            spent.add(prepared, rank, part, activity_timeline(rank, part, told), leaves)
+        rows += spent.rows(prepared, rank)
+        untold_ns += spent.untold_ns
+        if (collected := _garbage(prepared, rank)) is not None:
+            garbage.append(collected)
     return Activities(tuple(rows), tuple(garbage), untold_ns)
 
 
-def _rows_of(
-    prepared: Prepared,
-    rank: Rank,
-    timeline: Timeline,
-    found: ActivityTimeline,
-    leaves: Sequence[str],
-) -> tuple[list[ActivityRow], int]:
-    """The rows of a rank, and the time that none has."""
-    at, focus = found.boundaries[:-1], prepared.focus
-    free = ~IS_COMMUNICATION[timeline.accounts[found.segments]]
-    free &= (at >= focus.start_ns) & (at < focus.end_ns)
-    untold = int(found.lengths[free & (found.activities == NOTHING)].sum())
-    here = np.flatnonzero(free & (found.activities != NOTHING))
-    stacks = found.stacks[here]
-    frame = _looked_up(prepared.labels.user_frame, stacks)
-    in_step = _in_steps(rank, timeline, found)[here]
-    phase = timeline.phases[found.segments[here]].astype(np.int64)
-    kind = dense(found.activities[here], phase, frame, in_step.astype(np.int64))
-    spent = np.zeros(int(kind.max(initial=-1)) + 1, np.int64)
-    np.add.at(spent, kind, found.lengths[here])
-    first = np.unique(kind, return_index=True)[1] if len(kind) else kind
-    calls = _most_called(kind, stacks, found.lengths[here], leaves)
-    rows = [
-        ActivityRow(
-            rank=rank.number,
-            activity=ACTIVITIES[int(found.activities[here[place]])],
-            phase=prepared.catalog.ids[int(phase[place])] if phase[place] >= 0 else "",
-            where=prepared.trace.frames[int(frame[place])] if frame[place] >= 0 else None,
-            calls=calls.get(number, ""),
-            is_in_step=bool(in_step[place]),
-            ns=int(spent[number]),
+_Kind = tuple[int, int, int, bool]
+"""Activity, phase, frame, and whether it was in a step; -1 none."""
+
+
+@dataclass
+class _Spent:
+    """What a rank spent, as far as its timeline was looked at."""
+
+    ns: Counter[_Kind] = field(default_factory=Counter)
+    calls: dict[_Kind, Counter[str]] = field(default_factory=dict)
+    untold_ns: int = 0
+
+    def add(
+        self,
+        prepared: Prepared,
+        rank: Rank,
+        timeline: Timeline,
+        found: ActivityTimeline,
+        leaves: _Leaves,
+    ) -> None:
+        """Adds a part of the timeline, of which these activities were found."""
+        at, focus = found.boundaries[:-1], prepared.focus
+        free = ~IS_COMMUNICATION[timeline.accounts[found.segments]]
+        free &= (at >= focus.start_ns) & (at < focus.end_ns)
+        self.untold_ns += int(found.lengths[free & (found.activities == NOTHING)].sum())
+        here = np.flatnonzero(free & (found.activities != NOTHING))
+        if not len(here):
+            return
+        stacks, lengths = found.stacks[here], found.lengths[here]
+        columns = (
+            found.activities[here],
+            timeline.phases[found.segments[here]].astype(np.int64),
+            _looked_up(prepared.labels.user_frame, stacks),
+            _in_steps(rank, timeline, found)[here].astype(np.int64),
         )
-        for number, place in enumerate(first.tolist())
-    ]
-    return sorted(rows, key=lambda row: -row.ns), untold
+        kind = dense(*columns)
+        spent = np.zeros(int(kind.max()) + 1, np.int64)
+        np.add.at(spent, kind, lengths)
+        first = np.unique(kind, return_index=True)[1]
+        kinds = [
+            (activity, phase, frame, bool(in_step))
+            for activity, phase, frame, in_step in zip(
+                *(column[first].tolist() for column in columns), strict=True
+            )
+        ]
+        for number, ns in enumerate(spent.tolist()):
+            self.ns[kinds[number]] += ns
+        for number, name, ns in leaves.seen(kind, stacks, lengths):
+            self.calls.setdefault(kinds[number], Counter())[name] += ns
+
+    def rows(self, prepared: Prepared, rank: Rank) -> list[ActivityRow]:
+        """One row of each kind, most time first."""
+        frames, ids = prepared.trace.frames, prepared.catalog.ids
+        rows = [
+            ActivityRow(
+                rank=rank.number,
+                activity=ACTIVITIES[activity],
+                phase=ids[phase] if phase >= 0 else "",
+                where=frames[frame] if frame >= 0 else None,
+                calls=_most(self.calls.get((activity, phase, frame, in_step))),
+                is_in_step=in_step,
+                ns=ns,
+            )
+            for (activity, phase, frame, in_step), ns in sorted(self.ns.items())
+        ]
+        return sorted(rows, key=lambda row: -row.ns)
+
+
+def _most(called: Counter[str] | None) -> str:
+    return max(called.items(), key=lambda item: (item[1], item[0]))[0] if called else ""
 
 
 def _in_steps(rank: Rank, timeline: Timeline, found: ActivityTimeline) -> npt.NDArray[np.bool_]:
@@ -149,25 +188,33 @@ def _looked_up(table: Ints, stacks: Ints) -> Ints:
     return np.where(stacks >= 0, table[np.maximum(stacks, 0)], NOTHING)
 
 
-def _leaves(frames: Sequence[Frame], stacks: Sequence[Sequence[int]]) -> list[str]:
-    """The innermost function of each stack, "" where that is the user's own."""
-    innermost = (frames[stack[-1]] if stack else None for stack in stacks)
-    return [
-        frame.function if frame is not None and not is_user_file(frame.file) else ""
-        for frame in innermost
-    ]
+@dataclass(frozen=True)
+class _Leaves:
+    """The innermost function of each stack; the user's own have no place among the names."""
 
+    names: tuple[str, ...]
+    place: Ints  # of each stack, -1 the user's own
 
-def _most_called(kind: Ints, stacks: Ints, ns: Ints, leaves: Sequence[str]) -> dict[int, str]:
-    """The leaf with most time of each kind of row."""
-    counts: dict[int, Counter[str]] = {}
-    for number, stack, spent in zip(kind.tolist(), stacks.tolist(), ns.tolist(), strict=True):
-        if stack >= 0 and leaves[stack]:
-            counts.setdefault(number, Counter())[leaves[stack]] += spent
-    return {
-        number: max(counter.items(), key=lambda item: (item[1], item[0]))[0]
-        for number, counter in counts.items()
-    }
+    @classmethod
+    def of(cls, frames: Sequence[Frame], stacks: Sequence[Sequence[int]]) -> _Leaves:
+        """Those of some stacks."""
+        known: dict[str, int] = {}
+        place = np.full(len(stacks), -1, np.int64)
+        for number, stack in enumerate(stacks):
+            frame = frames[stack[-1]] if stack else None
+            if frame is not None and frame.function and not is_user_file(frame.file):
+                place[number] = known.setdefault(frame.function, len(known))
+        return cls(tuple(known), place)
+
+    def seen(self, kind: Ints, stacks: Ints, ns: Ints) -> Iterator[tuple[int, str, int]]:
+        """By kind of row and leaf, how long it was seen there."""
+        chosen = np.flatnonzero(_looked_up(self.place, stacks) >= 0)
+        cell = kind[chosen] * len(self.names) + self.place[stacks[chosen]]
+        cells, place = np.unique(cell, return_inverse=True)
+        spent = np.zeros(len(cells), np.int64)
+        np.add.at(spent, place, ns[chosen])
+        for one, total in zip(cells.tolist(), spent.tolist(), strict=True):
+            yield one // len(self.names), self.names[one % len(self.names)], total
 
 
 def _garbage(prepared: Prepared, rank: Rank) -> GarbageTime | None:
