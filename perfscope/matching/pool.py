@@ -24,7 +24,7 @@ Small = npt.NDArray[np.int32]
 class Pool:
     """One row per operation, rank after rank; `rank` is a position in `Trace.ranks`."""
 
-    rank: Small
+    rank: npt.NDArray[np.int64]
     enter: Times
     exit: Times
     op: npt.NDArray[np.uint16]
@@ -61,7 +61,7 @@ class Pool:
         columns["peer"] = _positions(columns["peer_number"], numbers)
         return cls(
             numbers=numbers,
-            rank=np.repeat(np.arange(len(ranks), dtype=np.int32), np.diff(offsets)),
+            rank=np.repeat(np.arange(len(ranks)), np.diff(offsets)),
             offsets=offsets.astype(np.int64),
             **columns,
         )

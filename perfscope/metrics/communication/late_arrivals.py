@@ -85,8 +85,7 @@ def _late_at_collectives(prepared: Prepared) -> _Late:
     cause[instances.instance_of_member[longest]] = instances.cause[longest]
     chosen = (waiting > 0) & ~NONBLOCKING_CODES[instances.op]
     row = cause[chosen]
-    rank = pool.rank[row].astype(np.int64)
-    return _Late(rank, pool.enter[row], waiting[chosen], stall[chosen])
+    return _Late(pool.rank[row], pool.enter[row], waiting[chosen], stall[chosen])
 
 
 def _late_at_finalize(prepared: Prepared) -> _Late:
@@ -99,8 +98,9 @@ def _late_at_finalize(prepared: Prepared) -> _Late:
     last = rows[int(np.argmax(pool.enter[rows]))]
     if not wait.any():
         return _nobody()
-    rank = pool.rank[[last]].astype(np.int64)
-    return _Late(rank, pool.enter[[last]], wait.sum(keepdims=True), wait.max(keepdims=True))
+    return _Late(
+        pool.rank[[last]], pool.enter[[last]], wait.sum(keepdims=True), wait.max(keepdims=True)
+    )
 
 
 def _waiting_ns(prepared: Prepared, rows: Ints, need: Times) -> Times:
