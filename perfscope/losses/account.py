@@ -120,6 +120,7 @@ class _Making:
             most_ns=self._most_ns(cause.kind, own),
             ranks=self._ranks(caused),
             frame=self._places.frame(cause),
+            waited_for=self._places.waited_for(cause),
             pattern=pattern,
             is_certain=certain,
             queued=queued,

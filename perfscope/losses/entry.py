@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from perfscope.attribution.waited_for import WaitedFor
 from perfscope.losses.cause import LossCause
 from perfscope.replay.model import Edit
 from perfscope.replay.steps import Steps
@@ -63,6 +64,7 @@ class Entry:
         queued: of waiting, the share that is due to late ranks that had no CPU: at least and at
             most; None unknown.
         causes: how many causes are told together in it.
+        waited_for: what threads and locks are waited for; None of other causes.
         without: edits that take its cause away, where these do not follow from the cause.
         saving: what the run would be shorter by without it, or why that is not known.
         once_ns: of a thinned run, what lies before or behind its steps, and so comes once.
@@ -81,6 +83,7 @@ class Entry:
     steps: tuple[int, int] | None = None
     queued: tuple[float, float] | None = None
     causes: int = 1
+    waited_for: WaitedFor | None = None
     without: tuple[Edit, ...] = ()
     saving: Saving | NoSaving = TOO_SMALL
     once_ns: float = 0.0

@@ -9,6 +9,8 @@ def label(entry: Entry) -> str:
     cause = entry.cause
     if entry.causes > 1:
         return f"{entry.causes} smaller causes: {cause.kind.label.lower()}"
+    if entry.waited_for is not None:
+        return f"Waiting for {entry.waited_for.value}"
     if cause.activity is not None:
         return cause.activity.label
     if cause.kind is LossKind.TRANSFER:

@@ -134,7 +134,7 @@ def _finding(run: Facts, group: Group) -> Finding:
     found = Finding(
         id=group.id,
         status=status,
-        title=words.title(group, run.losses.window_ns, meeting[0] if meeting else None),
+        title=words.title(group, meeting[0] if meeting else None),
         summary=_summary(group, gain),
         gain=gain,
         confidence=Confidence.MEDIUM,

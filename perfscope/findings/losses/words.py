@@ -1,12 +1,13 @@
 """What is said of losses that no diagnosis explains: titles, what to look at, what to change."""
 
 from perfscope.findings.core.wording import capitalized, place, ranks
+from perfscope.findings.losses import lock_words
 from perfscope.findings.losses.groups import Group, class_of
 from perfscope.losses.entry import Entry
+from perfscope.losses.words import label
 from perfscope.schema.enums import Activity, LossKind, LossPattern
 from perfscope.trace.model import Frame
 from perfscope.trace.operations import OperationClass
-from perfscope.units import format_share
 
 OF_ACTIVITY: dict[Activity, tuple[str, str]] = {
     Activity.DATA_PREPARATION: (
@@ -23,10 +24,6 @@ OF_ACTIVITY: dict[Activity, tuple[str, str]] = {
     Activity.NETWORK: (
         "Talking to remote services inside the steps",
         "Fetch what is needed before the steps, and send results in the background.",
-    ),
-    Activity.LOCK: (
-        "Waiting for a thread, a lock or a queue",
-        "Find which thread or rank holds what is waited for there, and shorten that.",
     ),
     Activity.SLEEP: (
         "Sleeping",
@@ -158,37 +155,37 @@ TRANSFER_ACTION = (
 )
 
 
-def title(group: Group, window_ns: int, meeting: Frame | None = None) -> str:
-    """What is lost, how much of the ranks' time, and where.
+def title(group: Group, meeting: Frame | None = None) -> str:
+    """What is lost and where: how much, the breakdown of the run and the saving tell.
 
     Args:
         group: what is lost.
-        window_ns: the ranks' time.
         meeting: where ranks that take turns wait for each other, or communicate; None unknown.
     """
-    share = format_share(group.ns / window_ns)
     first = group.entries[0]
     where = place(first.frame)
     seen = f", mostly in {where}" if where else ""
     if first.cause.activity is not None:
         who = f" on {ranks(group.ranks)}" if len(group.ranks) == 1 else ""
-        return f"{named(group)} takes {share} of the analyzed window{who}{seen}"
+        return f"{named(group)}{who} slows the run{seen}"
     if first.cause.kind is LossKind.COMMUNICATION:
         inside = f" in {place(meeting)}" if place(meeting) else ""
         told = f", mostly {first.cause.operation}{inside}"
-        return f"{named(group)} takes {share} of the analyzed window{told}"
+        return f"{named(group)} slows the run{told}"
     if first.cause.kind is LossKind.TRANSFER:
         operation = next((one.cause.operation for one in group.entries if one.cause.operation), "")
         inside = f", mostly in {operation}" if operation else ""
-        return f"Moving data takes {share} of the analyzed window{inside}"
+        return f"Moving data slows the run{inside}"
     if met := place(meeting):
         seen = f", mostly in {met}{f', for {where}' if where else ''}"
-    return f"{named(group)} for {share} of the analyzed window{seen}"
+    return f"{named(group)}{seen}"
 
 
 def named(group: Group) -> str:
     """What is lost, in a few words."""
     first = group.entries[0]
+    if first.cause.activity is Activity.LOCK:
+        return label(first)
     if first.cause.activity is not None:
         return OF_ACTIVITY[first.cause.activity][0]
     if first.cause.kind is LossKind.COMMUNICATION:
@@ -214,6 +211,8 @@ def _of_ranks(told: str, causing: tuple[int, ...]) -> str:
 def action(group: Group) -> str:
     """What to change."""
     first = group.entries[0]
+    if first.cause.activity is Activity.LOCK:
+        return lock_words.unseen(first)
     if first.cause.activity is not None:
         return OF_ACTIVITY[first.cause.activity][1]
     if first.cause.kind is LossKind.COMMUNICATION:

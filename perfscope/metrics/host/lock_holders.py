@@ -12,7 +12,7 @@ from perfscope.attribution.sampled import period_ns
 from perfscope.attribution.stack_rules import BUILT_IN, SYSTEM_CALL
 from perfscope.attribution.usual_place import usual_place
 from perfscope.judging import FEWEST_SAMPLES, MAIN
-from perfscope.metrics.host.interpreter_lock import RESTING, thread_name
+from perfscope.metrics.host.interpreter_lock import thread_name
 from perfscope.schema.enums import Activity, AwaitedThing
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank, Table, Trace
@@ -25,6 +25,10 @@ QUEUE_MODULES = frozenset({"queue", "_queue", "multiprocessing.queues"})
 
 FILE_LOCKS = ("fcntl", "flock", "os.lockf")
 """System calls that lock files, and the functions that make them."""
+
+
+IDLE = (Activity.LOCK, Activity.SLEEP, Activity.COMMUNICATION, Activity.DEVICE_WAIT)
+"""What a thread does that keeps nobody waiting; a file may well be written under a lock."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +55,14 @@ class LockHolder:
 def lock_holders(prepared: Prepared) -> tuple[LockHolder, ...]:
     """Of the ranks that were seen to wait, where the same one was at work most of that time.
 
-    The threads of a rank are looked at in the same moment. Where none of them was at work, it may
+    The threads of a rank are looked at together, the main one up to a moment before. Where none of them was at work, it may
     be another rank of the host that is in the same function of the user's: a file is locked there.
     """
     trace, focus = prepared.trace, prepared.focus
     if not any(len(rank.stacks) for rank in trace.ranks):
         return ()
     activity = stack_activities(trace)
-    resting = np.isin(activity, [ACTIVITIES.index(one) for one in RESTING])
+    idle = np.isin(activity, [ACTIVITIES.index(one) for one in IDLE])
     locked = activity == ACTIVITIES.index(Activity.LOCK)
     found = []
     for rank in trace.ranks:
@@ -67,41 +71,41 @@ def lock_holders(prepared: Prepared) -> tuple[LockHolder, ...]:
         waits = rows[is_main & locked[rows["stack"]]]
         if len(waits) < FEWEST_SAMPLES:
             continue
-        others = rows[~is_main & ~resting[rows["stack"]]]
-        holder = _thread(trace, rank, waits, others) or _rank(trace, rank, waits, activity, resting)
+        holder = _thread(trace, rank, waits, ~idle) or _rank(trace, rank, waits, ~idle)
         if holder is not None and holder.share >= MAIN:
             found.append(holder)
     return tuple(found)
 
 
-def _thread(trace: Trace, rank: Rank, waits: Table, others: Table) -> LockHolder | None:
+def _thread(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHolder | None:
     """The thread of a rank that was at work most often while the main thread waited."""
-    meanwhile = others[np.isin(others["t"], waits["t"])]
-    if not len(meanwhile):
-        return None
-    tids, counts = np.unique(meanwhile["tid"], return_counts=True)
-    mine = meanwhile[meanwhile["tid"] == tids[np.argmax(counts)]]
-    return LockHolder(
-        waiting_rank=rank.number,
-        kind=_kind(trace, waits),
-        rank=rank.number,
-        thread=thread_name(rank, int(mine["tid"][0])),
-        frame=_place(trace, mine),
-        share=len(np.unique(mine["t"])) / len(np.unique(waits["t"])),
-    )
+    found = []
+    for tid in np.unique(rank.stacks["tid"]).tolist():
+        rows = rank.stacks[rank.stacks["tid"] == tid]
+        if tid == rank.main_tid or len(rows) < FEWEST_SAMPLES:
+            continue
+        near = _nearest(rows["t"].astype(np.int64), waits["t"].astype(np.int64))
+        seen = near[(near >= 0) & works[rows["stack"][near]]]
+        frame, share = _place(trace, rows[seen]), len(seen) / len(waits)
+        name = thread_name(rank, tid)
+        kind = _kind(trace, waits)
+        found.append(LockHolder(rank.number, kind, rank.number, name, frame, share))
+    return max((one for one in found if one.share), key=lambda one: one.share, default=None)
 
 
-def _rank(
-    trace: Trace, rank: Rank, waits: Table, activity: npt.NDArray[np.int8], resting: Bools
-) -> LockHolder | None:
-    """The rank of the host that was at work in the same function while the main thread waited."""
+def _rank(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHolder | None:
+    """The rank of the host that was at work while the main thread waited.
+
+    Unless it waits for a file, which may be locked anywhere, it is one in the same function.
+    """
+    kind = _kind(trace, waits)
     where = _place(trace, waits)
     if where is None:
         return None
     same = (where.function, where.file)
     named = [(one.function, one.file) == same for one in trace.frames]
     inside = np.array([any(named[frame] for frame in stack) for stack in trace.stacks])
-    works = inside & ~resting & (activity != ACTIVITIES.index(Activity.COMMUNICATION))
+    works = works if kind is AwaitedThing.FILE_LOCK else works & inside
     found = []
     for other in trace.ranks:
         if other is rank or other.host != rank.host:
@@ -113,7 +117,6 @@ def _rank(
         seen = near[(near >= 0) & works[rows["stack"][near]]]
         share = len(seen) / len(waits)
         frame = _place(trace, rows[seen])
-        kind = _kind(trace, waits)
         found.append(LockHolder(rank.number, kind, other.number, "", frame, share))
     return max(found, key=lambda one: one.share, default=None)
 

@@ -13,7 +13,7 @@ def title(pattern: LossPattern, ranks: tuple[int, ...]) -> str:
     """Of waiting for these ranks, with this pattern over the steps."""
     cause = LossCause(LossKind.WAITING, Account.COMPUTATION)
     entry = Entry(cause=cause, own_ns=0, waiting_ns=10, ranks=ranks, pattern=pattern)
-    return words.title(Group("lost", (entry,), Saving(1.0, None, Basis.REPLAY)), 100)
+    return words.title(Group("lost", (entry,), Saving(1.0, None, Basis.REPLAY)))
 
 
 @pytest.mark.parametrize(

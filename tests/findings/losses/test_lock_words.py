@@ -1,0 +1,96 @@
+"""What is waited for is told apart, and who was at work meanwhile is named."""
+
+import pytest
+
+from perfscope.attribution.stack_rules import BUILT_IN, SYSTEM_CALL
+from perfscope.attribution.waited_for import WaitedFor, waited_for
+from perfscope.findings.core.finding import Finding
+from perfscope.trace.model import Frame
+from tests.findings.analyzed import analyze_trace
+from tests.support.trace_builder import TraceBuilder
+
+Place = tuple[str, str, int]
+
+STEPS, STEP_S = 60, 0.1
+OTHER = 77
+MAIN = ("main", "/job/train.py", 40)
+LIBRARY = "/usr/lib/python3.11"
+ACQUIRE: Place = ("_thread.lock.acquire", BUILT_IN, 0)
+FUTEX: Place = ("futex", SYSTEM_CALL, 0)
+FLOCK: Place = ("fcntl.flock", BUILT_IN, 0)
+WRITE = ("write", "/job/journal.py", 28)
+
+
+def library(file: str, function: str) -> Place:
+    return (function, f"{LIBRARY}/{file}", 3)
+
+
+@pytest.mark.parametrize(
+    ("frames", "expected"),
+    [
+        ([(".__enter__", BUILT_IN, 0), FUTEX], WaitedFor.LOCK),
+        ([ACQUIRE], WaitedFor.LOCK),
+        (
+            [library("queue.py", "Queue.get"), library("threading.py", "Condition.wait"), ACQUIRE],
+            WaitedFor.QUEUE,
+        ),
+        (
+            [library("threading.py", "Event.wait"), library("threading.py", "Condition.wait")],
+            WaitedFor.EVENT,
+        ),
+        ([library("threading.py", "Thread.join"), ACQUIRE], WaitedFor.THREAD),
+        ([library("concurrent/futures/_base.py", "Future.result"), ACQUIRE], WaitedFor.TASK),
+        ([FLOCK], WaitedFor.FILE_LOCK),
+        ([FUTEX], WaitedFor.UNKNOWN),
+    ],
+)
+def test_what_the_program_asked_for_tells(frames: list[Place], expected: WaitedFor) -> None:
+    stack = [Frame(name, file, line) for name, file, line in (MAIN, *frames)]
+    assert waited_for(stack, range(len(stack))) is expected
+
+
+def waiting(*leaves: Place, worker: Place | None) -> Finding:
+    """Both ranks wait for the first four tenths of each step; a thread of theirs works meanwhile.
+
+    Where they wait for a file, it is the other rank that works, the ranks in steps by turns.
+    """
+    builder = TraceBuilder(2, end_s=2.0 + STEP_S * STEPS)
+    ranks = [builder.rank(number).init(1.0) for number in (0, 1)]
+    is_file = FLOCK in leaves
+    for step in range(STEPS):
+        begin = 1.0 + STEP_S * step
+        for number, rank in enumerate(ranks):
+            for tenth in range(9):
+                at = begin + (tenth + 0.5) * STEP_S / 10
+                is_held = tenth < 4 and (not is_file or step % 2 == number)
+                work = [MAIN, ("numpy.dot", BUILT_IN, 0)]
+                rank.stack(at, [MAIN, *leaves] if is_held else work)
+                if worker is not None and not is_file:
+                    rank.stack(at, [worker], tid=OTHER)
+            rank.op("MPI_Allreduce", begin + 0.09, begin + STEP_S, seq=step)
+            rank.step(step, begin, begin + STEP_S)
+    for rank in ranks:
+        rank.finalize(1.0 + STEP_S * STEPS)
+        rank.set(metadata={"python_threads": {str(OTHER): "journal"}})
+    return analyze_trace(builder.build()).findings["lost_to_lock"]
+
+
+def test_the_thread_that_works_meanwhile_is_named() -> None:
+    found = waiting((".__enter__", BUILT_IN, 0), FUTEX, worker=WRITE)
+    assert found.title.startswith("Waiting for a lock slows the run, mostly in main()")
+    who = 'Thread "journal" of rank 0 works in write() (journal.py:28) while a lock is waited for: '
+    assert found.actions[0].startswith(who)
+
+
+def test_of_a_lock_on_a_file_the_other_rank_is_named() -> None:
+    found = waiting(FLOCK, worker=WRITE)
+    assert found.title.startswith("Waiting for a lock on a file slows the run")
+    assert found.actions[0].startswith("Rank 1 works in main() (train.py:40) while a lock on a ")
+
+
+def test_where_nobody_was_seen_that_is_said() -> None:
+    found = waiting((".__enter__", BUILT_IN, 0), FUTEX, worker=None)
+    assert found.actions[0].startswith(
+        "Hold that lock only where it is needed: main() (train.py:40)"
+    )
+    assert "waits for a lock; who keeps it waiting was not seen: " in found.actions[0]
