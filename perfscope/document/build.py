@@ -11,6 +11,7 @@ from typing import Final
 import perfscope
 from perfscope.document import measures, resources, run_facts
 from perfscope.document.activities import activities
+from perfscope.document.breakdown import breakdown
 from perfscope.document.damage import run_damage
 from perfscope.document.devices import devices
 from perfscope.document.hardware import hardware
@@ -21,7 +22,7 @@ from perfscope.document.planned import planned_run
 from perfscope.document.quality import quality
 from perfscope.document.replayed import replayed
 from perfscope.document.timeline import timeline
-from perfscope.document.verdict import verdict
+from perfscope.document.verdict import much_is_lost, verdict
 from perfscope.document.whole_run import whole_run
 from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.files import replace_file
@@ -42,16 +43,18 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
     results, replay = facts.results, facts.replay
     ordered = sort_findings(findings)
     damage = run_damage(results, replay)
+    answer = verdict(results, replay, ordered, damage, facts.losses)
+    lost = losses(facts, ordered)
     document = Analysis(
         schema_version=SCHEMA_VERSION,
         tool=Tool("perfscope", perfscope.__version__),
         run=run_facts.run(results, damage),
-        verdict=verdict(results, replay, ordered, damage, facts.losses),
+        verdict=answer,
         ledger=measures.ledger(results),
         ledger_functions=results.ledger.functions,
         unlabeled=measures.unlabeled(results),
         metrics=measures.run_metrics(results, replay),
-        losses=losses(facts, ordered),
+        losses=lost,
         phases=measures.phases(results),
         steps=measures.steps(results),
         timeline=timeline(results),
@@ -71,6 +74,9 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
         quality=quality(results, replay),
         how_measured=how_measured(results),
         whole_run=whole_run(results, replay),
+        breakdown=breakdown(
+            results, lost, next(iter(answer.top), None), is_lost=much_is_lost(facts.losses)
+        ),
     )
     return as_json(document)
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Literal
 
 from perfscope.attribution.ledger import INDEX
+from perfscope.findings.core import wording
 from perfscope.findings.facts.device_facts import has_accelerators
 from perfscope.metrics.devices.devices import BSC, DevicesResult
 from perfscope.metrics.results import Results
@@ -14,6 +15,9 @@ from perfscope.structures import dataclass
 from perfscope.units import NS, format_seconds, format_share
 
 HALF = 0.5
+LEAST_TOLD = 0.01
+"""Of the run: a smaller part of what passes outside of the analyzed window is not named."""
+
 LEAST_SHARE = 0.001
 """A smaller part of the lost time is not named."""
 
@@ -85,14 +89,32 @@ def spent(results: Results, account: Account) -> tuple[float, float]:
     return seconds, results.ledger.share(account)
 
 
-def beside(results: Results) -> str:
-    """That most time went into what no saving in the analyzed window can give back."""
-    if mostly(results) is not Account.START_UP:
+def outside(results: Results, worth_s: float) -> str:
+    """That most of the run passes before and after what is analyzed, and more than a fix is worth.
+
+    Args:
+        results: the run.
+        worth_s: what the best fix of the analyzed window saves; 0 without any.
+
+    Returns:
+        A sentence with its parts, and where the program was meanwhile; "" where it is not so.
+    """
+    run_s, ranks = results.run_s, len(results.trace.ranks)
+    if run_s <= 0 or not ranks:
         return ""
-    spent_s, share = spent(results, Account.START_UP)
+    means = {one: spent(results, one)[0] / ranks for one in Account}
+    parts = {one.label.lower(): means[one] for one in (Account.START_UP, Account.SHUTDOWN)}
+    parts["launcher"] = max(0.0, run_s - sum(means.values()))
+    whole_s = sum(parts.values())
+    if whole_s <= max(HALF * run_s, worth_s):
+        return ""
+    told = [f"{name} {format_seconds(s)}" for name, s in parts.items() if s >= LEAST_TOLD * run_s]
+    frames = [one for one in results.start_up.before if one is not None]
+    place = wording.place(frames[0]) if frames else ""
     return (
-        f" Start-up takes longer than everything after it: {format_seconds(spent_s)}, "
-        f"{format_share(share)} of the ranks' time."
+        f"Most of the run, {format_seconds(whole_s)} ({format_share(whole_s / run_s)} of the "
+        f"{format_seconds(run_s)} run), passes before and after the analyzed window: "
+        f"{', '.join(told)}{f'; until communication begins mostly in {place}' if place else ''}. "
     )
 
 

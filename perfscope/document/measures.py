@@ -110,6 +110,7 @@ def steps(results: Results) -> Steps:
         max_seconds=found.max_seconds,
         min_seconds=found.min_seconds,
         series={name: tuple(series) for name, series in found.metric_series.items()},
+        spent_s=found.spent_s,
     )
 
 

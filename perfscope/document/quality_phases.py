@@ -9,7 +9,7 @@ from perfscope.trace.model import Format
 from perfscope.units import format_count, format_share
 
 TO_NAME_PHASES = (
-    "Without phases, the main loop cannot be told from set-up and evaluation: name them with "
+    "Without phases, the main loop cannot be told from set-up and evaluation: name them by "
     '`with perfscope.phase("train"):`, or say which functions belong to them '
     "(perfscope analyze --phase train='*train*')."
 )

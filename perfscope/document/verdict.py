@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.document import tensors
 from perfscope.document.damage import spoils_comparison
-from perfscope.document.headline import Headline, beside, headline, unwatched
+from perfscope.document.headline import Headline, headline, outside, unwatched
 from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.certainty import is_firm
 from perfscope.findings.core.finding import Finding, Gain
@@ -23,7 +23,7 @@ from perfscope.savings import Wholes
 from perfscope.schema.enums import Status
 from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Damage, Need
-from perfscope.units import format_count, format_ratio, format_share
+from perfscope.units import NS, format_count, format_ratio, format_seconds, format_share
 
 MOST = 3
 TRAINS = 0.95
@@ -56,8 +56,8 @@ def verdict(
     return Verdict(
         sentence=_preface(damage)
         + _kept(results)
+        + _outside(results, top)
         + _sentence(results, findings, top, told=told, losses=losses)
-        + beside(results)
         + unwatched(results),
         status=_status(results, findings, faults, damage),
         efficiency=headline(results).judged,
@@ -68,6 +68,13 @@ def verdict(
         combined_text=combined_text(top, gain_s, of),
         top=tuple(finding.id for finding in top),
     )
+
+
+def _outside(results: Results, top: Sequence[Finding]) -> str:
+    """What the seconds went to where that is not the analyzed window, which is told of next."""
+    saving = top[0].recommended if top else None
+    told = outside(results, saving.seconds if saving else 0.0)
+    return f"{told}In the analyzed window: " if told else ""
 
 
 def _worth_most(faults: Sequence[Finding]) -> list[Finding]:
@@ -216,7 +223,7 @@ def _healthy(
     ranks = len(results.trace.ranks)
     number = "" if leading.value is None else f", {leading.label} {format_ratio(leading.value)}"
     subject = f"{ranks} {'rank' if ranks == 1 else 'ranks'}{number}"
-    lost = _lost(losses)
+    lost = _lost(losses, ranks)
     if _is_inefficient(results):
         return _inefficient(leading, subject, lost) + rest
     if lost:
@@ -229,19 +236,26 @@ def _healthy(
     )
 
 
-def _lost(losses: LossAccount | None) -> str:
+def much_is_lost(losses: LossAccount) -> bool:
+    """Whether too much is lost to a known cause to say that nothing is to be fixed.
+
+    What is not known may all be training work: a check of the result's quality tells of it.
+    """
+    return losses.lost_share is not None and losses.lost_share > 1 - TRAINS
+
+
+def _lost(losses: LossAccount | None, ranks: int) -> str:
     """What most time was lost to, where too much is lost to say that nothing is to be fixed."""
-    # what is not known may all be training work: a check of the result's quality tells of it
-    share = losses.lost_share if losses else None
-    if losses is None or share is None or share <= 1 - TRAINS:
+    if losses is None or not much_is_lost(losses):
         return ""
     first = next(one for one in losses.entries if one.cause.kind not in NO_LOSS)
     is_told = first.pattern is not None and first.is_certain is not False
     pattern = f", {first.pattern.label}" if is_told and first.pattern else ""
     where = f" in {place(first.frame)}" if first.frame else ""
+    each = f"{format_seconds(first.ns * NS / ranks)}{' per rank' if ranks > 1 else ''}"
     return (
-        f"{format_share(share)} of the ranks' time is lost, the largest part "
-        f"({format_share(first.ns / losses.window_ns)}) to “{label(first)}”{where}{pattern}"
+        f"{format_share(losses.lost_share)} of the ranks' time in the analyzed window is lost, the "
+        f"largest part, {each}, to “{label(first)}”{where}{pattern}"
     )
 
 

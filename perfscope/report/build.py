@@ -20,6 +20,7 @@ from perfscope.report.sections.findings import verdict_word
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.text import (
     bound,
+    coded,
     sentence,
     sentences,
     shortened,
@@ -220,6 +221,7 @@ def environment_of(*folders: Path) -> Environment:
         "sentences": sentences,
         "bound": bound,
         "stopped": stopped,
+        "coded": coded,
         "seconds": formats.seconds,
         "percent": formats.percent,
     }

@@ -164,6 +164,7 @@ class Table:
         more: rows beyond these that the document itself leaves out.
         file: holds all rows.
         has_caption: whether the page shows the caption; else it is for screen readers alone.
+        is_fixed: whether its rows mean something in this order alone, as with a sum of those above.
     """
 
     id: str
@@ -175,6 +176,7 @@ class Table:
     more: int = 0
     file: str = "analysis.json"
     has_caption: bool = True
+    is_fixed: bool = False
 
     def __bool__(self) -> bool:
         """Whether there is anything to show."""

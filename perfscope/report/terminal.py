@@ -9,9 +9,11 @@ from rich.text import Text
 
 from perfscope.output import beginning, visible
 from perfscope.report.labels import formula_words, phase_words
+from perfscope.report.sections import breakdown
 from perfscope.report.sections.causes import phase_labels, waiting_sentence
 from perfscope.report.sections.efficiency import metric_of
 from perfscope.report.sections.findings import (
+    UNMADE,
     combined,
     planned_text,
     saving_text,
@@ -19,11 +21,11 @@ from perfscope.report.sections.findings import (
     wholes,
 )
 from perfscope.report.sections.losses import takeaway
+from perfscope.report.sections.overview import on_hosts
 from perfscope.report.sections.quality import trust_and_doubts
 from perfscope.report.sections.whole_run import (
     efficiency_sentence,
     kept_sentence,
-    ledger_of,
     steps_sentence,
 )
 from perfscope.schema.devices import Devices, NoProfile, SampledGpus
@@ -41,12 +43,22 @@ if TYPE_CHECKING:
     from perfscope.schema.other_tools import ToolReport
     from perfscope.schema.replay import CriticalPath
     from perfscope.schema.run import Run
-    from perfscope.schema.time import LedgerAccount, Metrics
+    from perfscope.schema.time import Metrics
     from perfscope.schema.whole_run import WholeRun
 
 STATUS_STYLES = {"fail": "bold red", "warn": "yellow", "pass": "green"}
 PLAIN = str.maketrans(
-    {"µ": "u", "–": "-", "→": "->", "’": "'", "\u00a0": " ", "…": "...", "×": "x"}
+    {
+        "µ": "u",
+        "–": "-",
+        "→": "->",
+        "’": "'",
+        "“": '"',
+        "”": '"',
+        "\u00a0": " ",
+        "…": "...",
+        "×": "x",
+    }
 )
 LONGEST_TEXT = 400
 LONGEST_VERDICT = 1000  # as on the page: a verdict is told in full
@@ -56,6 +68,7 @@ LEAST_BESIDE = 24  # the share and the seconds beside a label
 MOST_PARTS = 3  # phases of the critical path that are named
 LEAST_PART = 0.001
 MOST_REPORTS, MOST_SAID = 4, 3
+MOST_UNMADE = 3
 
 
 def print_summary(result: Analysis, console: Console) -> None:
@@ -65,6 +78,7 @@ def print_summary(result: Analysis, console: Console) -> None:
     style = STATUS_STYLES.get(result.verdict.status.value, "")
     line(console, f"Verdict: {result.verdict.sentence}", style=style, longest=LONGEST_VERDICT)
     _print_top(result, console)
+    _print_unmade(result, console)
     console.print()
     line(console, f"Can I trust this? {trust_and_doubts(result.quality)}.")
     console.print()
@@ -73,7 +87,14 @@ def print_summary(result: Analysis, console: Console) -> None:
     _print_efficiency(result.metrics, console)
     _print_causes(result, console)
     _print_other_tools(result.other_tools, console)
-    _print_ledger(ledger_of(result), console)
+    _print_breakdown(result, console)
+
+
+def _print_unmade(result: Analysis, console: Console) -> None:
+    """Which diagnoses could not be made, and why, where no finding stands for them."""
+    rows = [row for row in result.findings if row.status in UNMADE]
+    for row in rows[:MOST_UNMADE] if not result.verdict.top else []:
+        line(console, f"Not made: {clean(row.title)}. {clean(row.summary)}")
 
 
 def clean(text: object) -> str:
@@ -103,8 +124,9 @@ def line(
 
 def _print_run(run: Run, console: Console) -> None:
     line(console, shlex.join(clean(word) for word in run.command) or run.source, style="bold")
+    ranks = counted(run.ranks, "rank")
     parts = [
-        f"{counted(run.ranks, 'rank')} on {counted(len(run.hosts), 'host')}",
+        f"{ranks} on {on_hosts(run)}" if run.hosts else ranks,
         format_seconds(run.wall_s),
         run.launcher or "unknown launcher",
     ]
@@ -215,23 +237,27 @@ def _composition(path: CriticalPath, labels: Mapping[str, str]) -> str:
     return ", ".join(f"{clean(n)} {format_share(s)}" for n, s in told if s >= LEAST_PART)
 
 
-def _print_ledger(ledger: Sequence[LedgerAccount], console: Console) -> None:
-    rows = [row for row in ledger if row.seconds > 0]
+def _print_breakdown(result: Analysis, console: Console) -> None:
+    """Where the run went, as the page has it: a bar for each part of it."""
+    rows = breakdown.rows(result)
     if not rows:
         return
     console.print()
-    line(console, "Time of all ranks", style="bold")
+    what = breakdown.heads(result.run.recorded_ranks)[0].lower()
+    line(console, f"Where the time went ({what})", style="bold")
     width = min(LABEL_WIDTH, console.width - LEAST_BESIDE)
     room = min(MOST_BAR_WIDTH, console.width - width - LEAST_BESIDE)
     for row in rows:
         label = clean(row.label)
         label = label if len(label) < width else f"{beginning(label, width - 4)}..."
         label = label.ljust(width)
-        bar = "#" * max(1, round(room * row.share)) if room > 4 else ""
+        is_drawn = room > 4 and row.label != breakdown.TOTAL
+        bar = "#" * max(1, round(room * row.share)) if is_drawn else ""
         numbers = f"{format_share(row.share):>8}  {format_seconds(row.seconds):>10}"
         # one printed row is one line: the width was planned, so it is not wrapped
         text = Text(f"  {label}{bar.ljust(max(room, 0))}{numbers}".translate(PLAIN))
         console.print(text, highlight=False, no_wrap=True, overflow="crop")
+    line(console, breakdown.explained(result), longest=LONGEST_VERDICT)
 
 
 def _print_top(result: Analysis, console: Console) -> None:

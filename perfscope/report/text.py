@@ -4,11 +4,14 @@ import re
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from markupsafe import Markup, escape
+
 from perfscope.output import LONGEST_TEXT, shortened, shortened_apart, visible, whole_sentences
 
 __all__ = [
     "LONGEST_TEXT",
     "bound",
+    "coded",
     "sentence",
     "sentences",
     "shortened",
@@ -54,6 +57,17 @@ def sentences(text: str) -> list[str]:
 def bound(text: str) -> str:
     """The text with numbers and their units on one line."""
     return _UNIT.sub("\u00a0", text)
+
+
+def coded(text: str) -> Markup:
+    """The text with what stands between two backticks as code, to be typed as it is."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # one of them has no partner
+        return escape(text)
+    code = Markup("<code>{}</code>")
+    return Markup("").join(
+        code.format(one) if place % 2 else escape(one) for place, one in enumerate(parts)
+    )
 
 
 def sentence(text: str) -> str:

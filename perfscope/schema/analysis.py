@@ -19,6 +19,7 @@ from perfscope.schema.time import (
     Phase,
     Steps,
     Timeline,
+    TimePart,
     Unlabeled,
 )
 from perfscope.schema.whole_run import WholeRun
@@ -49,6 +50,7 @@ class Analysis:
             not all of the run was kept in detail.
         how_measured: what the numbers mean for this run.
         whole_run: null where nothing was thinned away: then all else is of the whole run.
+        breakdown: where the run went, so that accounts and `outside` add up to `run.wall_s`.
     """
 
     schema_version: Literal["1"]
@@ -79,3 +81,4 @@ class Analysis:
     quality: tuple[QualityRow, ...]
     how_measured: tuple[HowMeasured, ...]
     whole_run: WholeRun | None = None
+    breakdown: tuple[TimePart, ...] = ()

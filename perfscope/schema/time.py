@@ -24,6 +24,27 @@ class LedgerAccount:
 
 
 @dataclass(frozen=True)
+class TimePart:
+    """A part of the run in seconds of its wall clock: the mean over the recorded ranks.
+
+    Attributes:
+        id: of an account, or `outside` (no process of the rank is there: before it starts, after it
+            ends, and while the launcher works), or `others` (those below 1 % together), or
+            `of_verdict`: what is lost to a cause that the verdict is about, a part of the others.
+        seconds: mean over the ranks.
+        share: of the whole run.
+        waiting_s: of `of_verdict` the part in which other ranks waited for those held up.
+    """
+
+    id: str
+    label: str
+    meaning: str
+    seconds: float
+    share: float
+    waiting_s: float = 0.0
+
+
+@dataclass(frozen=True)
 class FunctionShare:
     """Computation outside phases in one function, as stack samples saw it.
 
@@ -110,6 +131,7 @@ class Steps:
         max_seconds, min_seconds: of the slowest and the fastest rank, by step; long runs are
             thinned.
         series: what the program reported (`loss`, ...): seconds and value.
+        spent_s: all steps together, mean of the ranks; null without steps.
     """
 
     source: str | None
@@ -118,6 +140,7 @@ class Steps:
     max_seconds: tuple[float, ...]
     min_seconds: tuple[float, ...]
     series: dict[str, tuple[tuple[float, float], ...]]
+    spent_s: float | None = None
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ def test_the_growth_is_named_with_its_cause(faulty: Analyzed) -> None:
 def test_the_ranks_that_fit_before_and_after_the_cure(faulty: Analyzed) -> None:
     """Three of 56 GB in 200 GB; without the growth of 51 GB the eight that are wanted, and more."""
     summary = faulty.findings["memory_growth"].summary
-    assert "3 ranks like it fit the memory of node0" in summary
+    assert "3 ranks like it fit the memory of host node0" in summary
     after = int(summary.rpartition("node0; ")[2].split()[0])
     assert 8 <= after <= (NODE_BYTES - 4 * GB) // WARM_BYTES
     headroom = faulty.findings["memory_headroom"]

@@ -87,7 +87,7 @@ def test_idle_gpus_are_told_with_what_their_hosts_do(busy: float, status: Status
     assert finding.status is status
     assert finding.gain_s is None
     assert "their ranks wait for input for 50.0 %" in finding.summary.replace("\xa0", " ")
-    assert "GPU 0 of node0" in finding.summary
+    assert "GPU 0 of host node0" in finding.summary
     assert "--torch-profiler" in finding.actions[0]
     assert "data_stall" in finding.overlaps
 
@@ -146,7 +146,9 @@ def test_ranks_that_crowd_on_one_gpu_are_named() -> None:
     found = judged(lambda gpu, _: {"busy": 0.0 if gpu else 0.99}, on=(0, 0))["shared_gpus"]
     assert found.status is Status.FAIL
     assert found.ranks == (0, 1)
-    assert "Ranks 0 and 1 share GPU 0 of node0 while GPU 1 of node0 is idle" in found.title
+    assert (
+        "Ranks 0 and 1 share GPU 0 of host node0 while GPU 1 of host node0 is idle" in found.title
+    )
     assert "LOCAL_RANK" in found.actions[0]
 
 
@@ -172,7 +174,7 @@ def test_scarce_memory_names_gpu_and_phase() -> None:
         prepare=evaluating,
     )["gpu_memory"]
     assert (found.status, found.ranks) == (Status.WARN, (1,))
-    assert "GPU 1 of node0" in found.title
+    assert "GPU 1 of host node0" in found.title
     assert "in the phase evaluate" in found.summary
 
 
@@ -257,7 +259,7 @@ def test_a_stray_context_is_told_and_is_no_sharing() -> None:
 
     found = judged(prepare=also_on_the_first)["shared_gpus"]
     assert (found.status, found.ranks) == (Status.INFO, (1,))
-    assert "Rank 1 also took memory on GPU 0 of node0" in found.title
+    assert "Rank 1 also took memory on GPU 0 of host node0" in found.title
 
 
 def test_assumed_and_unknown_ranks_are_not_passed() -> None:
@@ -269,7 +271,7 @@ def test_assumed_and_unknown_ranks_are_not_passed() -> None:
 def test_a_lost_gpu_fails() -> None:
     found = judged(lost=1)["lost_gpus"]
     assert (found.status, found.ranks) == (Status.FAIL, (1,))
-    assert "GPU 1 of node0 fell out" in found.title
+    assert "GPU 1 of host node0 fell out" in found.title
     assert "lost_gpus" not in judged()
 
 

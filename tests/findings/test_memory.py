@@ -330,7 +330,7 @@ def test_killed_for_memory_as_the_launchers_host_counted(code: int, status: Stat
             "node0"
         )
         rows = {row.label: row.value for row in finding.evidence}
-        label = "Processes that the kernel ended on node0, of other jobs included"
+        label = "Processes that the kernel ended on host node0, of other jobs included"
         assert (rows["Processes killed for memory meanwhile"], rows[label]) == (0, 1)
 
 
@@ -360,7 +360,7 @@ def test_ranks_share_the_limit_of_their_control_group() -> None:
     trace = limited(ranks=8, base=7.8 * GIB, growth=0.0, limit=64 * GIB)
     finding = headroom_of(trace)
     assert finding.status is Status.FAIL
-    assert "of the 64.0 GiB limit of the control group on node0 is left" in finding.title
+    assert "of the 64.0 GiB limit of the control group on host node0 is left" in finding.title
     assert "8 ranks like it would fit; 8 ran there" in finding.summary
 
 

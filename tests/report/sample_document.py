@@ -87,6 +87,7 @@ def document(shape: Shape) -> Json:
             "findings": findings,
             "quality": _quality(),
             "how_measured": _how_measured(),
+            "breakdown": parts.breakdown(seconds, shape.wall_s),
         }
     )
     return made

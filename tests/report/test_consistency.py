@@ -222,10 +222,13 @@ def test_a_figure_with_a_name_has_one_value(trace: Shown) -> None:
         )
         told = {found for text in texts for found in named.findall(text)}
         assert told <= values or document["devices"].get("value") is not None, word.label
-    for row in document["ledger"]:
-        both = rf"{re.escape(row['label'])} +#* +([\d.]+ %) +([\d.]+ (?:min|s|ms|us|ns))\b"
+    own = [row for row in document["breakdown"] if row["id"] != "of_verdict"]
+    for row in own:
+        both = rf"^ +{re.escape(row['label'])} +#* +([\d.]+ %) +([\d.]+ (?:min|s|ms|us|ns))\b"
         known = (format_share(row["share"]), format_seconds(row["seconds"]).replace("µ", "u"))
-        assert {*re.findall(both, trace.terminal)} <= {known}
+        assert {*re.findall(both, trace.terminal, re.MULTILINE)} <= {known}
+    spent, whole_s = sum(row["seconds"] for row in own), document["run"]["wall_s"]
+    assert spent == pytest.approx(whole_s, rel=0.001) or document["run"]["damage"]
 
 
 def test_no_finding_is_surer_than_its_interval(trace: Shown) -> None:

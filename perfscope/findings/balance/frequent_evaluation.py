@@ -86,7 +86,7 @@ def judge(run: Facts) -> Outcome:
         window_s=_window(main),
         where=main.phase.where,
         evidence=_evidence(results, replay, habits, every),
-        actions=_actions(main, every, found) if is_fault else (),
+        actions=_actions(main, every) if is_fault else (),
         overlaps=("rank_zero_evaluation", "load_imbalance"),
     )
 
@@ -243,13 +243,12 @@ def _evidence(
     return tuple(rows)
 
 
-def _actions(habit: _Habit, every: int, found: Gain) -> tuple[str, ...]:
+def _actions(habit: _Habit, every: int) -> tuple[str, ...]:
     place = wording.place(habit.phase.where[0]) if habit.phase.where else f"{habit.phase.label}"
-    back = f"that saves {found.at_most}{format_seconds(found.seconds)}"
     doing = "Compute and print it" if habit.is_output else "Evaluate"
     if habit.phase.id == EVALUATION_LIKE:
         doing = "If training does not need it, do it"
-    actions = [f"{doing} {_rarely(habit, every)}: call {place} more rarely; {back}."]
+    actions = [f"{doing} {_rarely(habit, every)}: call {place} more rarely."]
     if habit.is_output:
         actions.append(
             "Keep the figure as a running sum on each rank, without copying data again, and add it "

@@ -37,10 +37,6 @@ class _Milder:
     is_bound: bool  # not replayed
     first: Gain  # of them: what the action named first saves
 
-    def text(self, seconds: float) -> str:
-        """What one of them saves, in words."""
-        return f"that saves {'up to ' if self.is_bound else ''}{format_seconds(seconds)}"
-
     def evidence(self) -> tuple[Evidence, ...]:
         """The two milder ones, as rows."""
         most = ", at most" if self.is_bound else ""
@@ -81,7 +77,7 @@ def judge(run: Facts) -> Outcome:
         window_s=main.window_s,
         where=main.where,
         evidence=(*_evidence(works, length_s), *milder.evidence()),
-        actions=_actions(main, milder) if status.is_fault else (),
+        actions=_actions(results, main, milder) if status.is_fault else (),
         overlaps=OVERLAPS,
         first=milder.first if status.is_fault else None,
     )
@@ -180,31 +176,26 @@ def _milder(work: SerialWork, results: Results, replay: Replay, bound_s: float) 
     return _Milder(whole_s, shared_s, rarer_s, is_bound=alone is None, first=first)
 
 
-def _actions(work: SerialWork, milder: _Milder) -> tuple[str, ...]:
+def _actions(results: Results, work: SerialWork, milder: _Milder) -> tuple[str, ...]:
+    saves = partial(wording.saves, results, is_bound=milder.is_bound)
     if work.account is Account.CHECKPOINT:
         return (
+            "Hand a copy to a background thread and train on, so that no rank waits for the file.",
+            f"Save every {RARER}nd time only{saves(milder.rarer_s)}.",
             (
-                "Hand a copy to a background thread and train on, so that no rank waits for the "
-                f"file: {milder.text(milder.whole_s)}."
-            ),
-            f"Save every {RARER}nd time only: {milder.text(milder.rarer_s)}.",
-            (
-                "Let every rank write its own part of the model (sharded checkpoint): "
-                f"{milder.text(milder.shared_s)}."
+                "Let every rank write its own part of the model (sharded checkpoint)"
+                f"{saves(milder.shared_s)}."
             ),
         )
     place = wording.called(work.where[0]) if work.where else f"{work.label}()"
     ways = WAYS if work.source != EVALUATION_LIKE else {}
     what, doing = ways.get(work.account, (f"the work in {place}", f"Run {place}"))
     return (
-        (
-            f"Distribute {what} over all ranks, each with its part of the data, then one "
-            f"allreduce: {milder.text(milder.shared_s)}."
-        ),
-        f"{doing} every {RARER}nd time only: {milder.text(milder.rarer_s)}.",
+        (f"Distribute {what} over all ranks, each with its part of the data, then one allreduce."),
+        f"{doing} every {RARER}nd time only{saves(milder.rarer_s)}.",
         (
             f"Move {what} to a separate process with CPUs of its own that reads the checkpoints, "
-            f"so that no rank waits: {milder.text(milder.whole_s)}."
+            f"so that no rank waits{saves(milder.whole_s)}."
         ),
     )
 

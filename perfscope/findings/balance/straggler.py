@@ -23,8 +23,9 @@ from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds
 
 ABOUT_THE_HOST = (
-    "Compare the clock, temperature, memory and other processes of {host} with those of another "
-    "host (perfscope doctor on both), or leave it out (srun --exclude={host}) and run once more."
+    "Compare the clock, temperature, memory and other processes of host {host} with those of "
+    "another one (perfscope doctor on both), or leave it out (srun --exclude={host}) and run once "
+    "more."
 )
 
 
@@ -47,7 +48,7 @@ def judge(run: Facts) -> Outcome:
 def _who(facts: ImbalanceFacts) -> str:
     """The slow ranks: `rank 1`, `ranks 2 and 3, all those of node1,`."""
     who = wording.ranks(facts.overloaded)
-    return f"{who}, all those of {facts.slow_host}," if _is_host(facts) else who
+    return f"{who}, all those of host {facts.slow_host}," if _is_host(facts) else who
 
 
 def _is_host(facts: ImbalanceFacts) -> bool:

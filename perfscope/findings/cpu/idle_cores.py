@@ -27,13 +27,13 @@ def judge(run: Facts) -> Outcome:
     node = max(nodes, key=lambda node: (not _waits(results, node), _idle_share(results, node)))
     share = _idle_share(results, node)
     if _waits(results, node):
-        text = f"The ranks of {node.host} wait for CPUs: what they do not use is not theirs."
+        text = f"The ranks of host {node.host} wait for CPUs: what they do not use is not theirs."
         return Finding(Status.PASS, WAITING, text)
     if share < MAIN:
-        return passed(f"{format_share(1.0 - share)} of the CPUs of {node.host} are busy.")
+        return passed(f"{format_share(1.0 - share)} of the CPUs of host {node.host} are busy.")
     return Finding(
         status=Status.INFO,
-        title=f"{format_share(share)} of the CPUs of {node.host} are idle",
+        title=f"{format_share(share)} of the CPUs of host {node.host} are idle",
         summary=(
             f"The ranks may use {node.cpus:g} CPUs together; "
             f"{(1 - share) * node.cpus:.1f} of them are busy. Whether more threads or ranks would "
@@ -80,7 +80,7 @@ def _actions(results: Results, node: NodeThreads) -> tuple[str, ...]:
         values = doubled(least, room)
         actions.append(
             f"Try up to {room} threads in each rank: "
-            f"{sweep_command(results.trace, {variable: values})}"
+            f"`{sweep_command(results.trace, {variable: values})}`"
         )
     elif pool is not None:
         whose = holders(ranks, [pool])[pool].text
@@ -91,7 +91,7 @@ def _actions(results: Results, node: NodeThreads) -> tuple[str, ...]:
             "batches, more input workers)."
         )
     actions.append(
-        f"Or start more ranks on {node.host}, or ask the batch system for fewer CPUs (Slurm: "
+        f"Or start more ranks on host {node.host}, or ask the batch system for fewer CPUs (Slurm: "
         f"--cpus-per-task)."
     )
     return tuple(actions)

@@ -10,6 +10,15 @@ from perfscope.metrics.host.resources import NodeThreads, node_cpus, queue_share
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.schema.resources import ThreadsOfRank
+from perfscope.trace.model import Trace
+
+BINDING = {
+    "Open MPI": "mpirun --map-by core --bind-to core",
+    "MPICH": "mpirun -bind-to core",
+    "Intel MPI": "export I_MPI_PIN_DOMAIN=auto",
+    "srun": "srun --cpu-bind=cores",
+}
+"""By what starts the ranks: how it is told to bind them, to be typed."""
 
 SHOWN_MASKS = 3  # in the title, of a node on which many ranks share CPUs
 
@@ -38,6 +47,12 @@ def _sharing(results: Results, node: NodeThreads) -> list[ThreadsOfRank]:
     return [rank for rank in ranks if rank.rank in node.ranks_sharing_a_cpu]
 
 
+def _binding(trace: Trace) -> str:
+    """How the launcher of the run is told to bind; how each is, where it is not known."""
+    own = [f"`{words}`" for name, words in BINDING.items() if name in trace.launcher]
+    return own[0] if own else ", ".join(f"`{words}` ({name})" for name, words in BINDING.items())
+
+
 def _shared(run: Facts, node: NodeThreads) -> Finding:
     results = run.results
     gain = run.cpu_wait_gain
@@ -54,7 +69,7 @@ def _shared(run: Facts, node: NodeThreads) -> Finding:
     return Finding(
         # all ranks on the same CPUs may be all that the batch system gave to the job
         status=_status(gain, is_everybody=everybody),
-        title=f"Ranks of {node.host} are bound to the same CPUs and take turns: {turns}",
+        title=f"Ranks of host {node.host} are bound to the same CPUs and take turns: {turns}",
         summary=(
             f"They are more ranks than CPUs that they are bound to; {node.host} has {cpus:g} CPUs. "
             f"They waited {sum(rank.queue_delay_s for rank in ranks):.1f} s for a CPU and used "
@@ -66,10 +81,8 @@ def _shared(run: Facts, node: NodeThreads) -> Finding:
         evidence=_evidence(results, node),
         actions=(
             (
-                "Bind each rank to cores of its own: mpirun --map-by core --bind-to core (Open "
-                "MPI), mpirun -bind-to core (MPICH), I_MPI_PIN_DOMAIN=auto (Intel MPI), srun "
-                "--cpus-per-task=N --cpu-bind=cores. Ask the batch system for as many CPUs as "
-                "ranks, at least."
+                f"Bind each rank to cores of its own: {_binding(results.trace)}. Ask the batch "
+                "system for as many CPUs as ranks, at least."
             ),
             (
                 "Or do not bind at all (--bind-to none) where several mpirun share a node: each "

@@ -86,18 +86,18 @@ def _title(node: NodeLoad, status: Status, throttled_s: float) -> str:
     if status is Status.INFO and _is_of_others(node):
         if throttled_s >= THROTTLED_SHARE * sum(rank.queue_delay_s for rank in node.ranks):
             return (
-                f"The CPU limit of their control group withholds CPUs on {node.node.host} from the "
-                f"ranks, for {format_seconds(throttled_s)}"
+                "The CPU limit of their control group withholds CPUs on host "
+                f"{node.node.host} from the ranks, for {format_seconds(throttled_s)}"
             )
         who = "their own workers, or others," if node.has_workers else "other processes"
-        return f"The ranks wait for CPUs on {node.node.host} that {who} use"
+        return f"The ranks wait for CPUs on host {node.node.host} that {who} use"
     if status is Status.PASS:
         return f"The threads fit the CPUs: {where}"
     pool = node.pools[0] if node.pools else None
     whose = ""
     if pool is not None and pool.threads > node.threads_per_rank:
         whose = f"; {pool.name} has {pool.threads} in {node.holders[pool].text}"
-    return f"CPU oversubscription on {node.node.host}: {where}{whose}"
+    return f"CPU oversubscription on host {node.node.host}: {where}{whose}"
 
 
 def _cpus(node: NodeLoad) -> str:
@@ -109,10 +109,10 @@ def _summary(node: NodeLoad) -> str:
     delay_s = sum(rank.queue_delay_s for rank in node.ranks)
     cpu_s = sum(rank.cpu_s for rank in node.ranks)
     text = (
-        f"{ranks} {'rank' if ranks == 1 else 'ranks'} on {node.node.host} may use {_cpus(node)} "
-        f"and have {node.node.runnable_mean:.1f} runnable threads on average while computing "
-        f"({node.threads_per_cpu:.1f} per CPU); they used {format_seconds(cpu_s)} of CPU time and "
-        f"spent {format_seconds(delay_s)} in the run queue."
+        f"{ranks} {'rank' if ranks == 1 else 'ranks'} on host {node.node.host} may use "
+        f"{_cpus(node)} and have {node.node.runnable_mean:.1f} runnable threads on average while "
+        f"computing ({node.threads_per_cpu:.1f} per CPU); they used {format_seconds(cpu_s)} of CPU "
+        f"time and spent {format_seconds(delay_s)} in the run queue."
     )
     is_oversubscribed = node.threads_per_cpu >= thresholds.OVERSUBSCRIBED_WARN
     if is_oversubscribed and node.node.samples < thresholds.OVERSUBSCRIBED_LEAST_SAMPLES:
@@ -195,7 +195,7 @@ def _settings(results: Results, node: NodeLoad, who: str) -> list[str]:
     actions = []
     if names:
         setting = " ".join(f"{name}={limit}" for name in names)
-        actions.append(f"Set {setting} {who}.")
+        actions.append(f"Start with `export {setting}` {who}.")
     if calls:
         actions.append(f"In the program: {', '.join(calls)}, before anything is computed.")
     actions += [
@@ -212,7 +212,7 @@ def _settings(results: Results, node: NodeLoad, who: str) -> list[str]:
         )
     if names:
         command = sweep_command(results.trace, _axes(node, names, limit), oversubscribe=True)
-        actions.append(f"To measure the gain and compare step times: {command}")
+        actions.append(f"To measure the gain and compare step times: `{command}`")
     else:
         actions.append("To measure the gain, record the run once more: perfscope compare.")
     return [*actions, *helping]

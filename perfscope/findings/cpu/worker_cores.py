@@ -206,8 +206,8 @@ def _actions(results: Results, one: _Helpers) -> tuple[str, ...]:
     if one.horovod_cpus >= HELPERS_LEAST_CPUS and len(free) >= len(node.ranks):
         each = ",".join(map(str, free[: len(node.ranks)]))
         actions.append(
-            f"Horovod: HOROVOD_THREAD_AFFINITY={each} puts the thread of each rank of {node.host} "
-            "on a CPU that no rank is bound to."
+            f"Horovod: HOROVOD_THREAD_AFFINITY={each} puts the thread of each rank of host "
+            f"{node.host} on a CPU that no rank is bound to."
         )
     return tuple(actions)
 

@@ -64,4 +64,4 @@ def _held_up_s(rank: ThreadsOfRank) -> float:
 
 def told_only(finding: Finding) -> Finding:
     """The finding, which claims no seconds where it is only told of (info)."""
-    return replace(finding, gain=None) if finding.status is Status.INFO else finding
+    return replace(finding, gain=None, first=None) if finding.status is Status.INFO else finding

@@ -51,7 +51,7 @@ def named(use: GpuUse) -> str:
     """How a GPU is called in sentences."""
     number = f"GPU {use.gpu.index}" if use.gpu.index >= 0 else "GPU"
     part = f", instance {use.gpu.uuid[:12]}" if use.gpu.board else ""
-    return f"{number} of {use.gpu.host}{part}"
+    return f"{number} of host {use.gpu.host}{part}"
 
 
 def ranks_of(uses: tuple[GpuUse, ...] | list[GpuUse]) -> tuple[int, ...]:

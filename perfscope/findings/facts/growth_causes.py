@@ -50,9 +50,9 @@ BY_KIND = {
     MemoryKind.FREED: (
         "memory that the program has freed stays with malloc (fragmentation)",
         (
-            "Set MALLOC_ARENA_MAX=1 or MALLOC_TRIM_THRESHOLD_=131072, or allocate buffers of "
-            "changing sizes once and use them again; another "
-            "allocator (jemalloc, tcmalloc) may do better."
+            "Before the job starts, `export MALLOC_ARENA_MAX=1` or `export "
+            "MALLOC_TRIM_THRESHOLD_=131072`; or allocate buffers of changing sizes once and use "
+            "them again; another allocator (jemalloc, tcmalloc) may do better."
         ),
     ),
     MemoryKind.SHARED: (

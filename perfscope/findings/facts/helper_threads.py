@@ -54,7 +54,7 @@ def more_cpus(trace: Trace, node: NodeThreads, needed: int) -> str:
     fewer = len(ranks) - whole // needed
     if fewer >= len(ranks) or len(trace.ranks) - fewer < 2:
         return asks  # one rank alone would be no distributed training
-    return f"{asks}, or start {fewer} {'rank' if fewer == 1 else 'ranks'} fewer on {node.host}"
+    return f"{asks}, or start {fewer} {'rank' if fewer == 1 else 'ranks'} fewer on host {node.host}"
 
 
 def input_workers(rank: Rank) -> int:

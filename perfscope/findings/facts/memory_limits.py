@@ -34,8 +34,9 @@ class Room:
     def name(self) -> str:
         """What it is called in a sentence."""
         if self.is_group:
-            return f"the {format_bytes(self.total_bytes)} limit of the control group on {self.host}"
-        return f"the memory of {self.host}"
+            limit = format_bytes(self.total_bytes)
+            return f"the {limit} limit of the control group on host {self.host}"
+        return f"the memory of host {self.host}"
 
 
 def rooms(results: Results) -> list[Room]:

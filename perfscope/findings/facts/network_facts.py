@@ -28,7 +28,7 @@ from perfscope.schema.communication import CollectiveClass
 from perfscope.schema.enums import Confidence, Status
 from perfscope.structures import dataclass
 from perfscope.trace.operations import BY_NAME, IS_COLLECTIVE
-from perfscope.units import NS, format_seconds
+from perfscope.units import NS
 
 TRANSFER_FAIL_SHARE = 0.10  # which no real one is
 SMALL_BYTES = 64 << 10  # collectives below it are made of latency and not of bandwidth
@@ -121,11 +121,6 @@ class NetworkFacts:
         """Seconds of a change, 0.0 where it is not known or not worth telling."""
         found = self.gains.get(edit) or 0.0
         return found if found >= self.least_s else 0.0
-
-    def back(self, *edits: Edit) -> str:
-        """What the first of some changes saves that this run tells, in words."""
-        found = [self.gain_s(edit) for edit in edits if self.gain_s(edit)]
-        return f": that saves up to {format_seconds(found[0])}" if found else ""
 
     def cost(self, results: Results) -> str:
         """What a network that needs no time saves, in words."""

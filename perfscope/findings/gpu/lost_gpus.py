@@ -23,7 +23,7 @@ def judge(run: Facts) -> Outcome:
         summary="The driver says that it is lost or must be reset; work on it cannot go on.",
         confidence=Confidence.HIGH,
         ranks=tuple(sorted(ranks)),
-        evidence=tuple(Evidence(f"Lost, on {gpu.host}", gpu.uuid) for gpu in lost[:MOST_GPUS]),
+        evidence=tuple(Evidence(f"Lost, on host {gpu.host}", gpu.uuid) for gpu in lost[:MOST_GPUS]),
         actions=(
             "Look for Xid errors, which name the cause, in the kernel's log: dmesg | grep -i xid.",
             "Reset the GPU or restart the node, and leave the node out of jobs until then.",

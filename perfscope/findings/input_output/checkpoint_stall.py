@@ -48,7 +48,7 @@ def judge(run: Facts) -> Outcome:
         ranks=writers if is_fault else (),
         where=phase.where,
         evidence=_evidence(results, phase, spent_s, writers),
-        actions=_actions(replay, phase, writers, found) if is_fault else (),
+        actions=_actions(results, replay, phase, writers) if is_fault else (),
         overlaps=("load_imbalance",),
     )
 
@@ -98,15 +98,10 @@ def _evidence(
 
 
 def _actions(
-    replay: Replay, phase: PhaseResult, writers: tuple[int, ...], found: Gain
+    results: Results, replay: Replay, phase: PhaseResult, writers: tuple[int, ...]
 ) -> tuple[str, ...]:
     ranks, times = len(phase.ranks), _times(phase)
-    actions = [
-        (
-            "Hand a copy of the state to a background thread or process and train on: that gives "
-            f"back {found.at_most}{format_seconds(found.seconds)}."
-        )
-    ]
+    actions = ["Hand a copy of the state to a background thread or process and train on."]
     if len(writers) == ranks > 1:
         actions.append(
             "If the ranks hold the same model, let rank 0 write it; if not, let each write its own "
@@ -114,7 +109,7 @@ def _actions(
         )
     if times > 1:
         rarer = replay.predict([Edit(Account.CHECKPOINT, keep_every=2)])
-        back = f": that saves {format_seconds(rarer.gain_s)}" if rarer else ""
+        back = wording.saves(results, rarer.gain_s) if rarer else ""
         actions.append(f"Save every 2nd time only{back}.")
     return tuple(actions)
 

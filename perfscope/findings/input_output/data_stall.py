@@ -217,10 +217,8 @@ def _room(results: Results, rank: int) -> str:
         if rank in node.ranks and here and node.cpus > 0:
             idle = int(node.cpus - busy_cpus(here))
             if idle < 1:
-                return (
-                    f" (all CPUs of {node.host} are busy: additional workers need additional CPUs)"
-                )
-            return f" ({idle} {'CPU' if idle == 1 else 'CPUs'} of {node.host} idle)"
+                return f" (all CPUs of host {node.host} are busy: additional workers need more)"
+            return f" ({idle} {'CPU' if idle == 1 else 'CPUs'} of host {node.host} idle)"
     return ""
 
 

@@ -236,7 +236,7 @@ def _evidence(results: Results, worst: _Grown, full_s: float | None) -> tuple[Ev
     )
     if node and node.least_available_bytes is not None:
         left = format_bytes(node.least_available_bytes)
-        rows.append(Evidence(f"Least memory available on {node.host}", left))
+        rows.append(Evidence(f"Least memory available on host {node.host}", left))
     if full_s is not None:
         rows.append(Evidence("Time until it is used up at this pace", full_s, "s"))
     return tuple(rows)

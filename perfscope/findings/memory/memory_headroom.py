@@ -136,7 +136,7 @@ def _title(results: Results, room: Room, status: Status, *, killed: bool) -> str
         if count := _counted(results, room):
             verb = "was" if len(_killed(results, room)) == 1 else "were"
             meanwhile = f"the kernel ended {wording.processes(count)} for want of memory"
-            return f"{ranks} {verb} killed by signal 9 while {meanwhile} on {room.host}"
+            return f"{ranks} {verb} killed by signal 9 while {meanwhile} on host {room.host}"
         return f"{ranks} ended when {room.host} was out of memory"
     if status is Status.PASS:
         return PASSED
@@ -178,7 +178,7 @@ def _evidence(results: Results, room: Room) -> tuple[Evidence, ...]:
     kills = [n.oom_kills for n in results.resources.node_memory if n.host == room.host]
     rows.append(Evidence("Processes killed for memory meanwhile", max(kills, default=0), "", "0"))
     if count := _counted(results, room):
-        label = f"Processes that the kernel ended on {room.host}, of other jobs included"
+        label = f"Processes that the kernel ended on host {room.host}, of other jobs included"
         rows.append(Evidence(label, count, "", "0"))
     largest = sorted(_ranks(results, room), key=lambda memory: -memory.needed_bytes)
     for memory in largest[:4]:
@@ -196,7 +196,7 @@ def _actions(results: Results, room: Room) -> tuple[str, ...]:
     if len(room.ranks) > 1:
         actions.append(
             f"Start {fewer} {'rank' if fewer == 1 else 'ranks'} instead of {len(room.ranks)} on "
-            f"{room.host}, or ask for more memory."
+            f"host {room.host}, or ask for more memory."
         )
     largest = _largest(results, room)
     phase = _peak_phase(results, largest) if largest else ""

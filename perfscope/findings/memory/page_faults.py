@@ -55,7 +55,7 @@ def judge(run: Facts) -> Outcome:
         where=tuple(dict.fromkeys(one.place for one in by_share if one.place is not None)),
         evidence=tuple(_evidence(one) for one in by_share[:8]),
         actions=(
-            f"Have the C library keep freed memory: set {SETTINGS} before the ranks start.",
+            f"Have the C library keep freed memory: before the job starts, `export {SETTINGS}`.",
             (
                 "Or allocate large arrays once and reuse them: out= of numpy's functions, "
                 "in-place operations, buffers that live as long as the training."

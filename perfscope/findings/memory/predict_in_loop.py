@@ -48,7 +48,7 @@ def judge(run: Facts) -> Outcome:
         ranks=tuple(loop.calls.rank for loop in same) if is_fault else (),
         where=_where(results, worst),
         evidence=_evidence(worst),
-        actions=(_action(worst, found),) if is_fault else (),
+        actions=(_action(worst),) if is_fault else (),
         overlaps=("memory_growth", "frequent_evaluation", "rank_zero_evaluation", "start_up"),
     )
 
@@ -163,11 +163,10 @@ def _evidence(loop: Loop) -> tuple[Evidence, ...]:
     return tuple(rows)
 
 
-def _action(loop: Loop, found: Gain) -> str:
+def _action(loop: Loop) -> str:
     return (
-        f"Use {INSTEAD[loop.calls.name]} for single batches in a loop: that saves "
-        f"{found.at_most}{format_seconds(found.seconds)}. Where predictions can wait, collect them "
-        "and predict many at once."
+        f"Use {INSTEAD[loop.calls.name]} for single batches in a loop. Where predictions can wait, "
+        "collect them and predict many at once."
     )
 
 

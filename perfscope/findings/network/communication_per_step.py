@@ -57,7 +57,7 @@ def judge(run: Facts) -> Outcome:
         confidence=confidence(facts),
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results, facts, gain_s),
-        actions=_actions(batch, gain_s),
+        actions=_actions(batch),
         overlaps=(Cause.BANDWIDTH.value,),
     )
     return told_only(result)
@@ -111,12 +111,11 @@ def _evidence(results: Results, facts: NetworkFacts, gain_s: float) -> tuple[Evi
     return (*rows, *transfer_rows(results))
 
 
-def _actions(batch: float, gain_s: float) -> tuple[str, ...]:
+def _actions(batch: float) -> tuple[str, ...]:
     return (
         (
             f"Give each rank more samples in a step, {2 * batch:.0f} instead of {batch:.0f}, as "
-            "far as memory and convergence allow: that saves "
-            f"{format_seconds(gain_s)} for as many samples. The learning rate goes with the batch."
+            "far as memory and convergence allow. The learning rate goes with the batch."
         ),
         (
             "Where the batch must stay: add up the gradients of several batches before they are "

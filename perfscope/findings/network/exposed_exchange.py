@@ -3,7 +3,7 @@
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Quiet, not_measured, passed
 from perfscope.findings.core.gain import as_bound
-from perfscope.findings.core.wording import capitalized, of_window
+from perfscope.findings.core.wording import of_window
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.facts import Facts
@@ -38,8 +38,7 @@ def judge(run: Facts) -> Outcome:
         return passed(text, confidence(facts))
     result = Finding(
         status=status,
-        title=f"{capitalized(facts.whole.at_most)}{of_window(facts.whole.share)} is "
-        f"exchange of gradients that {_framework(results)} cannot hide",
+        title=f"Exchange of gradients that {_framework(results)} cannot hide slows the run",
         summary=(
             "When their last gradient is ready the ranks still need "
             f"{facts.whole.at_most}{format_seconds(facts.whole.seconds)} in all until the exchange "

@@ -1,10 +1,10 @@
 """Time that goes into moving data between ranks, and not into waiting for them."""
 
+from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding
-from perfscope.findings.core.gain import as_bound
+from perfscope.findings.core.finding import Evidence, Finding, Gain
+from perfscope.findings.core.gain import as_bound, saved
 from perfscope.findings.core.thresholds import FAIL_SHARE_UPPER_BOUND
-from perfscope.findings.core.wording import capitalized, of_window
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.facts import Facts
@@ -56,39 +56,46 @@ def judge(run: Facts) -> Outcome:
         return _named_elsewhere(results, facts)
     result = Finding(
         status=status,
-        title=_title(results, facts) if is_fault else PASSED,
+        title=_title(results) if is_fault else PASSED,
         summary=f"{_summary(results, facts)}{CONTENDED if facts.is_contended and is_fault else ''}",
         gain=as_bound(whole),  # no network needs no time
         confidence=confidence(facts),
         where=sampled_places.frames(results.call_sites.transfer) if is_fault else (),
         evidence=_evidence(results, facts, is_fault=is_fault),
-        actions=_actions(results, facts) if is_fault else (),
+        actions=_actions(results, facts, is_told=True) if is_fault else (),
+        first=_first(results, facts) if is_fault else None,
     )
     return told_only(result)
+
+
+def _first(results: Results, facts: NetworkFacts) -> Gain | None:
+    """What the first action saves; None where that is as much as the transfer, or not known."""
+    edit = next((one for one in (HALVED, TWICE) if facts.gain_s(one)), None)
+    if edit is None or without_data(results):
+        return None
+    return saved(results, facts.gain_s(edit), edits=(edit,), is_planned=True)
 
 
 def _named_elsewhere(results: Results, facts: NetworkFacts) -> Finding:
     """The same lost time has its cause in another finding; what else would help is told."""
     return Finding(
         status=Status.INFO,
-        title=_title(results, facts),
+        title=_title(results),
         summary=f"{_summary(results, facts)} Most of it is due to {NAMES[facts.cause]}, which a "
         "finding of its own prices.",
         confidence=confidence(facts),
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results, facts, is_fault=True),
-        actions=_actions(results, facts),
+        actions=_actions(results, facts, is_told=False),
         overlaps=(facts.cause.value,),
     )
 
 
-def _title(results: Results, facts: NetworkFacts) -> str:
-    most = capitalized(facts.whole.at_most)
+def _title(results: Results) -> str:
     place = sampled_places.calls(results, ", mostly in")
-    share = of_window(facts.whole.share)
     if empty := without_data(results):
-        return f"{most}{share} is spent in calls that move no data ({empty[0]}){place}"
-    return f"{most}{share} is spent moving data between ranks{place}"
+        return f"Calls that move no data ({empty[0]}) slow the run{place}"
+    return f"Moving data between ranks slows the run{place}"
 
 
 def _summary(results: Results, facts: NetworkFacts) -> str:
@@ -127,15 +134,17 @@ def _evidence(results: Results, facts: NetworkFacts, *, is_fault: bool) -> tuple
     )
 
 
-def _actions(results: Results, facts: NetworkFacts) -> tuple[str, ...]:
-    half = facts.back(HALVED, TWICE)
+def _actions(results: Results, facts: NetworkFacts, *, is_told: bool) -> tuple[str, ...]:
+    """What to do; the finding itself says what the first saves where its seconds are told."""
+    half_s = 0.0 if is_told else facts.gain_s(HALVED) or facts.gain_s(TWICE)
+    half = wording.saves(results, half_s, is_bound=True) if half_s else ""
     actions = [f"Send half as many bytes, for example numbers of 16 bits{half}."]
     if empty := without_data(results):
         actions = [f"Call {empty[0]} only where ranks must meet: it moves no data."]
-    if facts.gain_s(HIDDEN):
+    if hidden_s := facts.gain_s(HIDDEN):
         actions.append(
             "Exchange gradients while the backward pass still runs, as DistributedDataParallel and "
-            f"Horovod do{facts.back(HIDDEN)}."
+            f"Horovod do{wording.saves(results, hidden_s, is_bound=True)}."
         )
     if steps := told_steps(results):
         actions.append(

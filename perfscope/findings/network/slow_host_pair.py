@@ -89,7 +89,7 @@ def _names(slow: _Slow) -> str:
 
 def _title(slow: _Slow) -> str:
     if slow.host:
-        return f"Messages from and to {slow.host} take longer than between other hosts"
+        return f"Messages from and to host {slow.host} take longer than between other hosts"
     more = f" and {len(slow.pairs) - 1} more pairs" if len(slow.pairs) > 1 else ""
     return f"Messages between {_names(slow)}{more} take longer than between other hosts"
 

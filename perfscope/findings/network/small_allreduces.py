@@ -114,9 +114,8 @@ def _actions(facts: NetworkFacts) -> tuple[str, ...]:
         (
             f"Combine small collectives into one: {found.calls:,} calls of about "
             f"{format_bytes(found.size_bytes)} take {format_share(found.share)} of all "
-            "transfer. One buffer for all gradients"
-            f"{facts.back(FUSED)}. Horovod does it by HOROVOD_FUSION_THRESHOLD and "
-            "HOROVOD_CYCLE_TIME, DistributedDataParallel by bucket_cap_mb."
+            "transfer. Horovod does it by HOROVOD_FUSION_THRESHOLD and HOROVOD_CYCLE_TIME, "
+            "DistributedDataParallel by bucket_cap_mb."
         ),
         "Add up values that are only printed, and exchange them once in many steps.",
     )

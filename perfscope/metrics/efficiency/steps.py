@@ -42,6 +42,8 @@ class StepsResult:
     """When the steps of the first rank began, all of them and in order."""
     start_numbers: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     """Their numbers."""
+    spent_s: float | None = None
+    """All steps together, mean of the ranks; None without any."""
 
 
 MAX_SERIES = 2000
@@ -94,6 +96,7 @@ def steps(prepared: Prepared) -> StepsResult:
         metric_series=series,
         starts_ns=found.starts_ns,
         start_numbers=found.start_numbers,
+        spent_s=float(np.nansum(found.seconds, axis=0).mean()),
     )
 
 

@@ -55,8 +55,8 @@ class LockHolder:
 def lock_holders(prepared: Prepared) -> tuple[LockHolder, ...]:
     """Of the ranks that were seen to wait, where the same one was at work most of that time.
 
-    The threads of a rank are looked at together, the main one up to a moment before. Where none of them was at work, it may
-    be another rank of the host that is in the same function of the user's: a file is locked there.
+    The threads of a rank are looked at together, the main one up to a moment before. Where none
+    of them was at work, it may be another rank of the host: files are locked among them.
     """
     trace, focus = prepared.trace, prepared.focus
     if not any(len(rank.stacks) for rank in trace.ranks):

@@ -48,19 +48,30 @@
     return navigator.clipboard ? navigator.clipboard.writeText(text).catch(old) : old();
   }
 
+  function copier(label, text) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = label;
+    button.addEventListener("click", () => copy(text()).then(
+      () => { button.textContent = "Copied"; },
+      () => { button.textContent = "Not copied"; },
+    ).then(() => setTimeout(() => { button.textContent = label; }, 2000)));
+    return button;
+  }
+
+  // What is to be typed is copied as it stands.
+  function offerCode(code) {
+    const button = copier("Copy", () => code.textContent);
+    button.className = "copy-code";
+    button.setAttribute("aria-label", `Copy ${code.textContent}`);
+    code.after(" ", button);
+  }
+
   function offerCopies(table) {
     const tools = document.createElement("p");
     tools.className = "table-tools";
-    for (const [name, form] of [["CSV", asCsv], ["Markdown", asMarkdown]]) {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.textContent = `Copy ${name}`;
-      button.addEventListener("click", () => copy(form(table)).then(
-        () => { button.textContent = "Copied"; },
-        () => { button.textContent = "Not copied"; },
-      ).then(() => setTimeout(() => { button.textContent = `Copy ${name}`; }, 2000)));
-      tools.append(button);
-    }
+    tools.append(copier("Copy CSV", () => asCsv(table)));
+    tools.append(copier("Copy Markdown", () => asMarkdown(table)));
     (table.closest(".scroll") || table).after(tools);
   }
 
@@ -80,7 +91,7 @@
   // Numbers first rise from the press on that shows the most; a third press is the page's own order.
   function offerOrder(table) {
     const rows = rowsOf(table), heads = [...table.querySelectorAll("thead th")];
-    if (rows.length < 3 || table.querySelector("[class^=depth-], [rowspan], [colspan]")) return;
+    if (rows.length < 3 || "fixed" in table.dataset || table.querySelector("[class^=depth-], [rowspan], [colspan]")) return;
     heads.forEach((head, column) => {
       const isNumber = head.classList.contains("n");
       if (isNumber && !rows.some(row => row.cells[column].dataset.value)) return;
@@ -99,6 +110,7 @@
     });
   }
 
+  document.querySelectorAll(".line bdi > code, .finding-body ol bdi > code").forEach(offerCode);
   for (const table of document.querySelectorAll("table:not(.heat)")) {
     if (!table.tHead || !table.tBodies.length || !table.rows.length) continue;
     offerOrder(table);

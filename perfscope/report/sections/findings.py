@@ -27,6 +27,9 @@ FOLDED_TITLES = {
 UNMADE = {Status.NOT_MEASURED, Status.ERROR}
 """As the verdict counts them: what does not apply to a run was not to be made."""
 
+NOT_MADE = "findings-not-made"
+"""Where a page tells which diagnoses could not be made."""
+
 MOST_PLACES = 8
 ANCHOR = re.compile("[a-z][a-z0-9_]*")
 MOST_LINES = 40
@@ -173,10 +176,11 @@ def all_findings(rows: Sequence[Outcome], of: Wholes) -> Context:
     # what was not found, or not looked for, shares its seconds with nothing
     told = {row.id for row in rows if row.status not in FOLDED_TITLES}
     found = [(row.status, finding_view(_sharing(row, told), n, of)) for n, row in enumerate(rows)]
+    unmade = next((one for one in FOLDED_TITLES if one in UNMADE and one in dict(found)), None)
     return {
         "open": [view for status, view in found if status not in FOLDED_TITLES],
         "folded": [
-            {"title": title, "findings": views}
+            {"title": title, "findings": views, "anchor": NOT_MADE if folded is unmade else ""}
             for folded, title in FOLDED_TITLES.items()
             if (views := [view for status, view in found if status is folded])
         ],

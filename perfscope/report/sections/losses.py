@@ -13,7 +13,7 @@ from perfscope.schema.enums import Account, Basis, LossKind, LossPattern
 from perfscope.schema.losses import LossEntry, Losses
 from perfscope.units import NS, counted, format_seconds
 
-MOST_SHOWN, MOST_ROWS = 6, 40
+MOST_SHOWN, MOST_ROWS = 4, 40
 MOST_RANKS = 4
 MOST_TOLD = 3
 LEAST_ELSEWHERE = 0.01  # of the window: less is no contradiction between two figures

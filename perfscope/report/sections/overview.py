@@ -4,10 +4,12 @@ import shlex
 from collections.abc import Sequence
 from datetime import datetime, timezone
 
-from perfscope.report.formats import decimal, percent, ratio, seconds, whole_percent
-from perfscope.report.labels import band, formula_words, status_word
+from perfscope.report.formats import decimal, ratio, seconds, whole_percent
+from perfscope.report.labels import STEP_SOURCES, TOLD, band, formula_words, status_word
+from perfscope.report.sections import breakdown
 from perfscope.report.sections.efficiency import metric_of
 from perfscope.report.sections.findings import (
+    UNMADE,
     combined,
     finding_view,
     overlap,
@@ -15,39 +17,24 @@ from perfscope.report.sections.findings import (
     verdict_word,
     wholes,
 )
-from perfscope.report.sections.ledger import account_views
 from perfscope.report.sections.quality import trust
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.sections.whole_run import ledger_of
-from perfscope.report.table import Column, Kind, Table
-from perfscope.report.views import Shown
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.devices import Devices
 from perfscope.schema.efficiency import DEVICE_FACTORS, EFFICIENCIES
 from perfscope.schema.findings import FindingRow
 from perfscope.schema.run import Run, Throughput
-from perfscope.schema.time import LedgerAccount, Metrics, Steps
+from perfscope.schema.time import Metrics, Steps
 from perfscope.structures import dataclass
 from perfscope.units import counted
 
 LABELED_FROM = 0.09  # a narrower part of the bar has no room for its share
 MOST_ARGUMENTS = 40
-ACCOUNTS = (
-    Column(
-        "Category",
-        lambda part: Shown(part.role, part.label),
-        kind=Kind.KEYED,
-        longest=40,
-        hint=lambda part: part.meaning,
-    ),
-    Column("Time", "seconds", seconds),
-    Column("Share", "share", percent),
-)
 
 
 def _context(result: Analysis) -> Context:
     verdict, command = result.verdict, result.run.command
-    named, of, segments = _named(result), wholes(result), _segments(ledger_of(result))
+    named, of, spent = _named(result), wholes(result), breakdown.rows(result)
     top = [finding_view(*one, of) for one in named]
     return {
         "command": [shlex.quote(part) for part in command[:MOST_ARGUMENTS]],
@@ -56,19 +43,13 @@ def _context(result: Analysis) -> Context:
         "verdict": verdict.sentence or "There is no verdict on this run.",
         "status": verdict_word(result),
         "tiles": _tiles(result),
-        "segments": segments,
-        "accounts": Table(
-            "overview-ledger",
-            "Time of all ranks by category",
-            ACCOUNTS,
-            segments,
-            has_caption=False,
-        ),
+        "segments": _segments(spent),
+        "accounts": breakdown.table(spent, result.run.recorded_ranks),
         "first": top[0] if top else None,
         "others": top[1:],
-        "total": _total(
-            segments, result.run.recorded_ranks, is_thinned=result.whole_run is not None
-        ),
+        "explained": breakdown.explained(result),
+        "unmade": sum(row.status in UNMADE for row in result.findings),
+        "diagnoses": len(result.findings),
         "combined": combined(verdict),
         "overlaps": overlap(verdict, result.findings),
         "gains": sum(bool(saving_text(row, of)) for row, _ in named),
@@ -84,7 +65,7 @@ def _context(result: Analysis) -> Context:
 def _facts(run: Run) -> list[str]:
     facts = [counted(run.ranks, "rank")]
     if run.hosts:
-        facts.append(counted(len(run.hosts), "host"))
+        facts.append(on_hosts(run))
     if run.launcher:
         facts.append(run.launcher)
     facts.append(f"ran for {seconds(run.wall_s)}")
@@ -97,6 +78,11 @@ def _facts(run: Run) -> list[str]:
     if run.missing_ranks:
         facts.append(f"{counted(len(run.missing_ranks), 'rank')} without a recording")
     return facts
+
+
+def on_hosts(run: Run) -> str:
+    """The host by name, or how many there are."""
+    return f"host {run.hosts[0].name}" if len(run.hosts) == 1 else f"{len(run.hosts):,} hosts"
 
 
 def started_at(run: Run) -> str:
@@ -150,7 +136,15 @@ def _step_note(throughput: Throughput, steps: Steps) -> str:
     is_whole = len(steps.max_seconds) == steps.count == throughput.steps  # long runs are thinned
     longest = max(steps.max_seconds, default=0.0) if is_whole else 0.0
     beyond = f", the longest {seconds(longest)}" if longest > p95 else ""
-    return f"95 % of {of} took at most {seconds(p95)}{beyond}."
+    together = f"; all take {seconds(steps.spent_s)} together" if is_whole and steps.spent_s else ""
+    return f"95 % of {of} took at most {seconds(p95)}{beyond}{together}.{_left_out(throughput)}"
+
+
+def _left_out(throughput: Throughput) -> str:
+    """Why a step of the program is not among those of a repeating pattern."""
+    if throughput.step_source not in STEP_SOURCES or throughput.step_source in TOLD:
+        return ""
+    return " Steps are told by what repeats, from one end to the next: the first is not among them."
 
 
 def _efficiency_tile(metrics: Metrics, identity: str) -> Context:
@@ -197,12 +191,10 @@ def _device_tile(found: Devices) -> Context:
 
 @dataclass(frozen=True)
 class _Segment:
-    """An account as a part of the bar, `x`, `width` and `middle` in percent of its width."""
+    """A part of the bar, `x`, `width` and `middle` in percent of its width."""
 
     role: str
     label: str
-    meaning: str
-    seconds: float
     share: float
     x: float
     width: float
@@ -219,28 +211,17 @@ class _Segment:
         return self.share >= LABELED_FROM
 
 
-def _segments(ledger: Sequence[LedgerAccount]) -> list[_Segment]:
-    """The accounts as parts of one bar."""
+def _segments(rows: Sequence[breakdown.Row]) -> list[_Segment]:
+    """The rows that add up to the run as parts of one bar."""
     start = 0.0
     out = []
-    for account in account_views(ledger):
-        width = account.share * 100
+    for row in rows:
+        width = row.share * 100 if row.role else 0.0
         if width > 0:
-            own = (account.role, account.label, account.meaning, account.seconds, account.share)
-            middle = round(start + width / 2, 2)
-            out.append(_Segment(*own, round(start, 3), round(width, 3), middle))
+            sizes = (round(start, 3), round(width, 3), round(start + width / 2, 2))
+            out.append(_Segment(row.role, row.label, row.share, *sizes))
         start += width
     return out
-
-
-def _total(segments: Sequence[_Segment], ranks: int, *, is_thinned: bool) -> str:
-    """What the shares are shares of."""
-    whole = f"{seconds(sum(part.seconds for part in segments))} in all"
-    rest = " Steps that were left out count as the kept ones." if is_thinned else ""
-    if ranks == 1:
-        return f"{whole}: from the start of the process to its end.{rest}"
-    each = "each from the start of its process to its end"
-    return f"{whole}: {ranks:,} ranks added up, {each}.{rest}"
 
 
 def _named(result: Analysis) -> list[tuple[FindingRow, int]]:

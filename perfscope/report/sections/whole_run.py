@@ -1,14 +1,10 @@
 """The whole run beside its kept steps: what totals hold of all of it, and what is estimated."""
 
-from dataclasses import replace
-
 from perfscope.report.formats import decimal, percent, ratio, seconds
 from perfscope.report.sections.section import Context
 from perfscope.report.table import Column, Kind, Table
-from perfscope.schema.analysis import Analysis
 from perfscope.schema.efficiency import EFFICIENCIES
 from perfscope.schema.enums import FigureSource
-from perfscope.schema.time import LedgerAccount
 from perfscope.schema.whole_run import SlowStep, WholeAccount, WholeFactor, WholeRun
 from perfscope.units import format_count, format_ratio, format_seconds
 
@@ -115,18 +111,3 @@ def efficiency_sentence(whole: WholeRun) -> str:
         )
         said.append(f"{label} {format_ratio(row.value)} ({chance})")
     return f"Efficiency of the whole run: {', '.join(said)}" if said else ""
-
-
-def ledger_of(result: Analysis) -> list[LedgerAccount]:
-    """The accounts of the run: of a thinned one as they are estimated for all of its steps.
-
-    In its ledger start-up stands whole beside the kept steps, so that its share is too large.
-    """
-    if result.whole_run is None:
-        return list(result.ledger)
-    known = {one.account.value: one for one in result.whole_run.accounts}
-    return [
-        replace(row, seconds=whole.seconds, share=whole.share)
-        for row in result.ledger
-        if (whole := known.get(row.id)) is not None
-    ]

@@ -96,7 +96,9 @@ def test_all_ranks_of_one_host() -> None:
     findings = analyze_trace(on_hosts((2, 3))).findings
     finding = findings["straggler"]
     assert (finding.status, finding.ranks) == (Status.FAIL, (2, 3))
-    assert finding.title.startswith("Ranks 2 and 3, all those of node1, are slower than the others")
+    assert finding.title.startswith(
+        "Ranks 2 and 3, all those of host node1, are slower than the others"
+    )
     assert "--exclude=node1" in finding.actions[0]
     assert finding.gain_s == pytest.approx(60 * 0.03, rel=0.02)
     assert findings["load_imbalance"].status is Status.PASS

@@ -66,7 +66,9 @@ def test_what_others_take_is_told() -> None:
 
 def test_cpus_that_a_limit_withholds_are_told() -> None:
     found = judged(("0", "1"), delay=0.5, throttled=0.4)["threads_over_cores"]
-    assert found.title.startswith("The CPU limit of their control group withholds CPUs on node0")
+    assert found.title.startswith(
+        "The CPU limit of their control group withholds CPUs on host node0"
+    )
 
 
 def test_ranks_that_hardly_wait_are_silent() -> None:

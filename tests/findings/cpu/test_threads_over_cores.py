@@ -53,18 +53,18 @@ def test_fails_with_the_exact_setting() -> None:
     finding = judged(runnable=8, metadata=metadata)
     assert finding.status is Status.FAIL
     assert finding.title == (
-        "CPU oversubscription on node0: 16.0 runnable threads on 2 CPUs; the numerical library "
-        "(BLAS) has 8 in each rank"
+        "CPU oversubscription on host node0: 16.0 runnable threads on 2 CPUs; the numerical "
+        "library (BLAS) has 8 in each rank"
     )
     assert finding.gain_s is None
     assert finding.gain_basis is None
     assert finding.actions[0] == (
-        "Set OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 for 2 ranks on 2 CPUs."
+        "Start with `export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1` for 2 ranks on 2 CPUs."
     )
     assert "compare step times" in finding.actions[-1]
     assert finding.actions[-1].endswith(
         "perfscope sweep --env OPENBLAS_NUM_THREADS=1,2,4,8 --env OMP_NUM_THREADS=1 "
-        "--oversubscribe -- python train.py"
+        "--oversubscribe -- python train.py`"
     )
     evidence = {item.label: item.value for item in finding.evidence}
     assert "8 threads" in str(evidence["Largest pool"])
@@ -74,14 +74,14 @@ def test_fails_with_the_exact_setting() -> None:
 def test_few_samples_are_no_fault() -> None:
     finding = judged(runnable=8, seconds=1)
     assert finding.status is Status.INFO
-    assert finding.title == "CPU oversubscription on node0: 16.0 runnable threads on 2 CPUs"
+    assert finding.title == "CPU oversubscription on host node0: 16.0 runnable threads on 2 CPUs"
     assert finding.summary.endswith("This rests on only 10 samples of all ranks.")
 
 
 def test_more_cpus_allow_more_threads() -> None:
     finding = judged(runnable=8, cpus="0-7")
     assert finding.status is Status.FAIL
-    assert finding.actions[0] == "Set OMP_NUM_THREADS=4 for 2 ranks on 8 CPUs."
+    assert finding.actions[0] == "Start with `export OMP_NUM_THREADS=4` for 2 ranks on 8 CPUs."
 
 
 def test_fitting_threads_pass_with_the_number() -> None:
@@ -103,7 +103,7 @@ def test_too_many_ranks_are_told_from_too_many_threads() -> None:
     assert finding.status is Status.FAIL
     assert "more ranks than CPUs" in finding.summary
     assert finding.actions[0].startswith(
-        "Ask for 4 CPUs where there are 2, or start 2 ranks fewer on node0: waiting"
+        "Ask for 4 CPUs where there are 2, or start 2 ranks fewer on host node0: waiting"
     )
     assert not any("OMP_NUM_THREADS" in action for action in finding.actions)
 
@@ -137,8 +137,8 @@ def libraries(**threads: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("metadata", "pool", "first"),
     [
-        (libraries(gomp=8), "OpenMP (libgomp.so)", "Set OMP_NUM_THREADS=1 for"),
-        (libraries(mkl_rt=8), "Intel MKL (libmkl_rt.so)", "Set OMP_NUM_THREADS=1 for"),
+        (libraries(gomp=8), "OpenMP (libgomp.so)", "Start with `export OMP_NUM_THREADS=1` for"),
+        (libraries(mkl_rt=8), "Intel MKL (libmkl_rt.so)", "Start with `export OMP_NUM_THREADS=1`"),
         (
             {"frameworks": {"tensorflow": {"intra_op_threads": 8, "inter_op_threads": 1}}},
             "TensorFlow's intra-op pool (Eigen)",
@@ -147,7 +147,7 @@ def libraries(**threads: int) -> dict[str, Any]:
         (
             {"frameworks": {"tensorflow": {"intra_op_threads": 0, "inter_op_threads": 0}}},
             "TensorFlow's intra-op pool (Eigen)",
-            "Set TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1 for",
+            "Start with `export TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1` for",
         ),
         (
             {"frameworks": {"torch": {"threads": 8}}, "environment": {"OMP_NUM_THREADS": "1"}},
@@ -189,7 +189,7 @@ def test_what_makes_no_sense_names_no_pool(metadata: dict[str, Any]) -> None:
     finding = judged(runnable=8, metadata=metadata)
     assert finding.status is Status.FAIL
     assert not any(item.label == "Largest pool" for item in finding.evidence)
-    assert finding.actions[0].startswith("Set OMP_NUM_THREADS=1 for")
+    assert finding.actions[0].startswith("Start with `export OMP_NUM_THREADS=1` for")
 
 
 def test_a_polling_thread_of_mpi_is_named_instead_of_a_pool() -> None:
@@ -202,7 +202,7 @@ def test_a_polling_thread_of_mpi_is_named_instead_of_a_pool() -> None:
 def test_a_pool_that_is_too_large_comes_before_helping_threads() -> None:
     metadata = {**libraries(gomp=8), "environment": {"I_MPI_ASYNC_PROGRESS": "on"}}
     finding = judged(runnable=9, metadata=metadata)
-    assert finding.actions[0].startswith("Set OMP_NUM_THREADS=1 for")
+    assert finding.actions[0].startswith("Start with `export OMP_NUM_THREADS=1` for")
     assert finding.actions[-1].startswith("Unset I_MPI_ASYNC_PROGRESS for")
 
 
@@ -238,7 +238,7 @@ def test_the_thread_of_horovod_is_named_where_the_pools_are_idle() -> None:
 
 def test_a_pool_that_runs_is_made_smaller_first() -> None:
     actions = crowded_by_horovod(pool_runs=True).actions
-    assert actions[0].startswith("Set OMP_NUM_THREADS=1 for 2 ranks on 2 CPUs")
+    assert actions[0].startswith("Start with `export OMP_NUM_THREADS=1` for 2 ranks on 2 CPUs")
     assert actions[-1].startswith(
         "Reserve a CPU beside each rank for Horovod's background thread: "
     )
@@ -272,7 +272,8 @@ def test_pools_of_unset_size_take_the_mask_and_not_the_quota() -> None:
     evidence = {item.label: str(item.value) for item in finding.evidence}
     assert evidence["Largest pool"].endswith("64 threads in each rank")
     assert finding.actions[0] == (
-        "Set TF_NUM_INTRAOP_THREADS=4 TF_NUM_INTEROP_THREADS=4 for 1 rank on 4 CPUs."
+        "Start with `export TF_NUM_INTRAOP_THREADS=4 TF_NUM_INTEROP_THREADS=4` for 1 rank on 4 "
+        "CPUs."
     )
 
 
@@ -348,10 +349,10 @@ def test_the_pool_of_the_busiest_rank_is_named_with_its_rank() -> None:
     finding = analyze_trace(builder.build()).findings["threads_over_cores"]
     assert finding.status is Status.FAIL
     assert finding.title == (
-        "CPU oversubscription on node0: 10.0 runnable threads on 2 CPUs; the numerical library "
-        "(BLAS) has 8 in rank 1"
+        "CPU oversubscription on host node0: 10.0 runnable threads on 2 CPUs; the numerical "
+        "library (BLAS) has 8 in rank 1"
     )
     evidence = {item.label: item.value for item in finding.evidence}
     assert evidence["Largest pool"] == "the numerical library (BLAS), 8 threads in rank 1"
     assert evidence["OMP_NUM_THREADS in rank 1"] == "8"
-    assert finding.actions[0] == "Set OMP_NUM_THREADS=1 for 2 ranks on 2 CPUs."
+    assert finding.actions[0] == "Start with `export OMP_NUM_THREADS=1` for 2 ranks on 2 CPUs."

@@ -89,7 +89,7 @@ def test_one_slow_pair(by_pairs: bool) -> None:
 def test_all_pairs_of_one_host(hosts: int) -> None:
     slow = {pair: 3.0 for pair in combinations(range(hosts), 2) if 2 in pair}
     finding = judged(talking(slow, hosts=hosts))
-    assert finding.title == "Messages from and to node2 take longer than between other hosts"
+    assert finding.title == "Messages from and to host node2 take longer than between other hosts"
     assert finding.ranks == (2,)
     assert finding.status in {Status.WARN, Status.FAIL}
 

@@ -5,7 +5,6 @@ import pytest
 
 from perfscope.matching.waits import split_operations
 from perfscope.report.build import build_html
-from perfscope.report.sections.whole_run import ledger_of
 from perfscope.schema.enums import Account, FigureSource, PhaseKind, WindowUnit
 from perfscope.schema.read import read_analysis
 from perfscope.schema.whole_run import WholeRun
@@ -205,8 +204,8 @@ def test_the_share_of_start_up_is_that_of_the_whole_run() -> None:
     assert result.run.recorded_ranks == 2
     assert "Start-up takes longer" not in result.verdict.sentence
     assert "Together that is 7.7 % of its life." in start_up.summary
-    accounts = {row.id: row for row in ledger_of(result)}
-    assert accounts["start_up"].share == pytest.approx(40.0 / 520.6, rel=1e-3)
-    assert sum(row.share for row in accounts.values()) == pytest.approx(1.0)
+    parts = {row.id: row for row in result.breakdown}
+    assert parts["start_up"].seconds == pytest.approx(20.0, rel=1e-3)
+    assert sum(row.seconds for row in parts.values()) == pytest.approx(result.run.wall_s)
     page = build_html(result)
     assert "Steps that were left out count as the kept ones." in page
