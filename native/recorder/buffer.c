@@ -206,7 +206,7 @@ static void grow_to(uint64_t slots)
         note_disk_full(error);
 }
 
-static void count_drop(enum ps_priority priority)
+static PS_RARE void count_drop(enum ps_priority priority)
 {
     ps_header *header = ps_recorder.header;
     ps_thinning_lost(ps_monotonic());
@@ -228,7 +228,7 @@ void ps_buffer_end_claims(uint64_t *handed_out, uint64_t *end)
     ps_release(&buffer.growing);
 }
 
-static ps_record *claim_again(enum ps_priority priority)
+static PS_RARE ps_record *claim_again(enum ps_priority priority)
 {
     ps_record *record = ps_reuse_claim();
     if (!record && !atomic_load(&ps_recorder.is_closed))
@@ -236,7 +236,7 @@ static ps_record *claim_again(enum ps_priority priority)
     return record;
 }
 
-static ps_record *claim_beyond_limit(uint64_t index, enum ps_priority priority)
+static PS_RARE ps_record *claim_beyond_limit(uint64_t index, enum ps_priority priority)
 {
     _Atomic uint64_t *limit = priority == PS_DETAIL ? &buffer.detail_limit : &buffer.context_limit;
     if (atomic_load(&ps_recorder.is_closed)) {

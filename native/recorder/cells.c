@@ -15,7 +15,7 @@ static void add(uint64_t *sum, uint64_t more, bool is_alone)
         __atomic_fetch_add(sum, more, __ATOMIC_RELAXED);
 }
 
-static void add_all(ps_total *sums, const ps_total *more, bool is_alone)
+static inline void add_all(ps_total *sums, const ps_total *more, bool is_alone)
 {
     add(&sums->count, more->count, is_alone);
     add(&sums->ns, more->ns, is_alone);
@@ -25,10 +25,16 @@ static void add_all(ps_total *sums, const ps_total *more, bool is_alone)
         add(&sums->received, more->received, is_alone);
 }
 
-static ps_cell *find(uint64_t key)
+/* Where a key is looked for first. */
+static uint32_t home(uint64_t key)
+{
+    return (uint32_t)(key * 0x9e3779b97f4a7c15u >> 32);
+}
+
+static PS_RARE ps_cell *find_beyond(uint64_t key)
 {
     ps_cell *cells = ps_recorder.header->cells;
-    uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 32);
+    uint32_t at = home(key);
     for (uint32_t probe = 0; probe < MOST_PROBES; probe++, at++) {
         ps_cell *cell = &cells[at % PS_MAX_CELLS];
         uint64_t known = __atomic_load_n(&cell->key, __ATOMIC_RELAXED);
@@ -42,6 +48,12 @@ static ps_cell *find(uint64_t key)
     return NULL;
 }
 
+static ps_cell *find(uint64_t key)
+{
+    ps_cell *cell = &ps_recorder.header->cells[home(key) % PS_MAX_CELLS];
+    return __atomic_load_n(&cell->key, __ATOMIC_RELAXED) == key ? cell : find_beyond(key);
+}
+
 static uint8_t thread_flags(void)
 {
     return PS_CELL_USED | (ps_tid() == ps_recorder.header->main_tid ? PS_CELL_MAIN : 0);
@@ -52,15 +64,20 @@ static uint8_t current_phase(void)
     return ps_self.phases ? ps_self.phase_kinds[(ps_self.phases - 1) % PS_NESTED_PHASES] : 0;
 }
 
+static PS_RARE void add_by_operation(uint16_t op, const ps_total *more)
+{
+    ps_header *header = ps_recorder.header;
+    add_all(&header->totals[op], more, false);
+    add(&header->thinning.lost_calls, more->count, false);
+}
+
 void ps_totals_add(uint16_t op, uint32_t comm, const ps_total *more)
 {
     PS_STORES;
-    ps_header *header = ps_recorder.header;
     uint8_t flags = thread_flags();
     ps_cell *cell = find(ps_cell_key(comm, op, current_phase(), flags));
-    if (!cell) {
-        add_all(&header->totals[op], more, false);
-        add(&header->thinning.lost_calls, more->count, false);
+    if (PS_UNLIKELY(!cell)) {
+        add_by_operation(op, more);
         return;
     }
     /* Of several threads that call MPI at once, one is the main thread, and has cells of its own. */

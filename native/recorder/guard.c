@@ -268,10 +268,8 @@ bool ps_guard_lift(void)
     return is_lifted;
 }
 
-void ps_guard_restore(const bool *is_lifted)
+void ps_guard_shut(void)
 {
-    if (!*is_lifted)
-        return;
     int saved_errno = errno;
     change_bus_mask(SIG_BLOCK, false);
     ps_self.bus_mask = PS_BUS_BLOCKED;

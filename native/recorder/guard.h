@@ -15,7 +15,12 @@ void ps_guard_begin(void *mapping, size_t bytes, const char *path, const ps_head
 bool ps_guard_is_lost(void);
 /* A thread that blocks SIGBUS is ended by a refused store all the same: lets the signal through if this one does. */
 bool ps_guard_lift(void);
-void ps_guard_restore(const bool *is_lifted);
+void ps_guard_shut(void);
+static inline void ps_guard_restore(const bool *is_lifted)
+{
+    if (PS_UNLIKELY(*is_lifted))
+        ps_guard_shut();
+}
 /* From here to the end of the block the calling thread stores into the mapping. */
 #define PS_STORES                                                                                                 \
     __attribute__((cleanup(ps_guard_restore))) bool is_lifted =                                                   \

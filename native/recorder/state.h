@@ -11,6 +11,8 @@
 
 #define PS_EXPORT __attribute__((visibility("default")))
 #define PS_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+/* Apart from the path of every call, which then saves no registers for it. */
+#define PS_RARE __attribute__((noinline, cold))
 #define PS_NO_INDEX UINT32_MAX
 #define PS_PATH_BYTES 4096
 #define PS_NESTED_PHASES 8u /* innermost ones that a thread knows by kind */
