@@ -83,13 +83,13 @@ static bool make_directory(const char *place)
     return false;
 }
 
-bool ps_drain_open(const char *run_directory)
+bool ps_drain_open(const char *run_directory, bool is_refused)
 {
     const char *forced = getenv("PERFSCOPE_LOCAL_DIR");
     const char *places[] = {getenv("TMPDIR"), "/tmp", "/var/tmp"};
     if (forced && *forced == '/')
         drain.is_on = make_directory(forced);
-    else if (is_network(run_directory))
+    else if (is_refused || is_network(run_directory))
         for (size_t i = 0; i < sizeof places / sizeof *places && !drain.is_on; i++)
             drain.is_on = places[i] && places[i][0] == '/' && !is_network(places[i]) && make_directory(places[i]);
     drain.interval_ns = ps_env_u64("PERFSCOPE_DRAIN_S", DEFAULT_INTERVAL_S) * NS_PER_SECOND;

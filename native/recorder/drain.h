@@ -4,9 +4,9 @@
 
 #include "state.h"
 
-/* Makes a node-local directory for this process's files when `run_directory` is on a network file system, or when
- * PERFSCOPE_LOCAL_DIR names one. False: the run directory itself is written. */
-bool ps_drain_open(const char *run_directory);
+/* Makes a node-local directory for this process's files when `run_directory` is on a network file system, when a file
+ * could not be mapped there, or when PERFSCOPE_LOCAL_DIR names one. False: the run directory itself is written. */
+bool ps_drain_open(const char *run_directory, bool is_refused);
 /* Path of a file in the node-local directory, by its ending. */
 bool ps_drain_path(char *path, size_t bytes, const char *ending);
 /* Notes the loss bound where the analysis finds it. Needs the definitions. */

@@ -148,22 +148,37 @@ static bool create_definitions(const char *directory, uint64_t max_bytes)
     return false;
 }
 
-static bool open_files(void)
+static ps_header *create_records(bool is_local, uint64_t max_bytes)
 {
     char path[PS_PATH_BYTES];
+    bool is_named = is_local ? ps_drain_path(path, sizeof path, ".def") &&
+                                   ps_definitions_create(path, max_bytes / DEFINITIONS_SHARE) &&
+                                   ps_drain_path(path, sizeof path, ".rec")
+                             : make_path(path, sizeof path, ".rec");
+    return is_named ? ps_buffer_create(path, max_bytes - max_bytes / DEFINITIONS_SHARE) : NULL;
+}
+
+static bool is_full(int error)
+{
+    return error == ENOSPC || error == EDQUOT || error == EFBIG;
+}
+
+static bool open_files(void)
+{
     char directory[PS_PATH_BYTES - 96];
     uint64_t max_bytes = ps_env_u64("PERFSCOPE_MAX_BYTES", DEFAULT_MAX_BYTES);
     ps_recorder.pid = getpid();
     if (!ps_host_directory(directory, sizeof directory) ||
-        !create_definitions(directory, max_bytes / DEFINITIONS_SHARE) || !make_path(path, sizeof path, ".rec"))
+        !create_definitions(directory, max_bytes / DEFINITIONS_SHARE))
         return false;
-    if (ps_drain_open(directory) && (!ps_drain_path(path, sizeof path, ".def") ||
-                                     !ps_definitions_create(path, max_bytes / DEFINITIONS_SHARE) ||
-                                     !ps_drain_path(path, sizeof path, ".rec")))
-        return false;
-    ps_header *header = ps_buffer_create(path, max_bytes - max_bytes / DEFINITIONS_SHARE);
+    bool is_local = ps_drain_open(directory, false);
+    ps_header *header = create_records(is_local, max_bytes);
+    int error = errno;
+    /* A file system that has no shared mappings, whatever it is called. */
+    if (!header && !is_local && !is_full(error) && ps_drain_open(directory, true))
+        header = create_records(true, max_bytes);
     if (!header) {
-        note_failure("the record file cannot be made", errno);
+        note_failure("the record file cannot be made", error);
         ps_drain_close();
         return false;
     }

@@ -156,6 +156,13 @@ def _tell_end(teller: _Teller, run: RunFile, shown: str) -> None:
         stack_sampling.wait_for_end(run.directory, teller.tell)
     leftovers.remove_scratch(run.directory)
     found = summary.summarize(run.directory)
+    if found.processes == 0 and any(run.directory.glob("*/*.def")):
+        teller.insist(
+            f"nothing was recorded in {shown}/",
+            "the recorder was loaded, and could not make its record files there or on the node",
+            "see that there is room; PERFSCOPE_LOCAL_DIR names a directory of the node to write to",
+        )
+        return
     if found.processes == 0:
         teller.insist(
             f"nothing was recorded in {shown}/",

@@ -1,6 +1,7 @@
 """Records mapped on the node and copied to the run directory, as on a network file system."""
 
 import json
+import subprocess
 from pathlib import Path
 
 from perfscope.readers.registry import open_trace
@@ -8,6 +9,9 @@ from perfscope.schema.enums import EndKind, PhaseKind
 from perfscope.trace.model import Trace
 from tests.support.environments import Mpi
 from tests.support.recording import Recorded, Recorder
+from tests.support.requirements import require_tool
+
+NO_MAPPINGS = Path(__file__).parents[1] / "programs" / "no_mappings.c"
 
 BARRIERS = """
 import os, sys, time
@@ -96,3 +100,20 @@ def test_a_place_that_cannot_be_written_changes_nothing(record: Recorder, mpich:
     recorded = record(mpich.python_command(2, "-c", BARRIERS, "10"), variables=variables)
     assert recorded.exit_code == 0
     assert barriers(open_trace(recorded.directory)) == [10, 10]
+
+
+def test_a_file_system_that_maps_no_files_is_recorded_to_all_the_same(
+    record: Recorder, mpich: Mpi, tmp_path: Path
+) -> None:
+    place, library = tmp_path / "node", tmp_path / "no_mappings.so"
+    place.mkdir()
+    compiler = require_tool("cc")
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, NO_MAPPINGS], check=True)
+    refusing = {"LD_PRELOAD": str(library), "REFUSED_BELOW": str(tmp_path / "trace")}
+    recorded = record(
+        mpich.python_command(2, "-c", BARRIERS, "100"),
+        variables={**mpich.variables, **refusing, "TMPDIR": str(place)},
+    )
+    assert recorded.exit_code == 0, recorded.stderr
+    assert barriers(open_trace(recorded.directory)) == [100, 100]
+    assert list(place.glob("perfscope-*")) == []
