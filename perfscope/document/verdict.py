@@ -23,6 +23,7 @@ from perfscope.savings import Wholes
 from perfscope.schema.enums import Status
 from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Damage, Need
+from perfscope.trace.model import Format
 from perfscope.units import NS, format_count, format_ratio, format_seconds, format_share
 
 MOST = 3
@@ -271,9 +272,11 @@ def _inefficient(leading: Headline, subject: str, lost: str) -> str:
 
 
 def _unknown_efficiency(results: Results) -> str | None:
-    """Why the efficiency of a run is not known, None where it is, or where damage has told."""
-    if why_spoiled(results.damage, Need.EVERY_RANK):
-        return None  # said already
+    """Why the efficiency of a run of several ranks is not known; None where it is, or was told."""
+    trace = results.trace
+    is_lone = trace.format is Format.PERFSCOPE and len(trace.ranks) == 1
+    if is_lone or why_spoiled(results.damage, Need.EVERY_RANK):
+        return None  # a lone process needs none, of a damaged run it is said already
     whole = headline(results)
     return whole.reason if whole.value is None else None
 

@@ -14,7 +14,7 @@ from perfscope.attribution.timeline import RankParts
 from perfscope.matching.intervals import Times
 from perfscope.metrics.efficiency.factors import Efficiency
 from perfscope.metrics.efficiency.hybrid import PART, has_threads
-from perfscope.metrics.efficiency.pop import EMPTY, tree, withheld
+from perfscope.metrics.efficiency.pop import EMPTY, tree, withheld, without_unseen
 from perfscope.schema.common import Metric
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
@@ -114,6 +114,7 @@ def _efficiency(
         has_training=prepared.has_training,
         why_empty=PART if is_hybrid else EMPTY,
     )
+    found = without_unseen(found, prepared.trace)
     spoiled = why_spoiled(prepared.damage, Need.EVERY_RANK)
     return found if spoiled is None else withheld(found, spoiled)
 

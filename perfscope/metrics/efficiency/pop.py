@@ -3,6 +3,7 @@
 Source of the formulas: docs/metrics.md, section 1 (POP Centre of Excellence, multiplicative model).
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from perfscope.metrics.efficiency.ideal_network import ideal_network
 from perfscope.schema.common import Metric
 from perfscope.schema.enums import Account
 from perfscope.trace.damage import Need
+from perfscope.trace.model import Trace
 
 USEFUL_OUTSIDE = "outside_communication"
 USEFUL_TRAINING = "training_work"
@@ -25,6 +27,13 @@ FORMULA = "pop"
 OWN_FORMULA = "perfscope"
 """Of the share of work that is training, and of training efficiency: not POP's."""
 EMPTY = "the window is empty"
+ONE_PROCESS = (
+    "one process, and no communication of it is in the files: what it would have waited for is not "
+    "known"
+)
+NO_COMMUNICATION = (
+    "no communication of the ranks' hosts is in the files: how long they waited is unknown"
+)
 
 NO_TRAINING = (
     "nothing tells what training work is: no framework was recognized, no marker is set, and no "
@@ -61,7 +70,34 @@ def efficiency(prepared: Prepared) -> Efficiency:
     )
     if has_threads(prepared.trace):
         found = over_all_threads(found, prepared.trace, focus)
+    found = without_unseen(found, prepared.trace)
     return found if spoiled is None else withheld(found, spoiled)
+
+
+def without_unseen(whole: Efficiency, trace: Trace) -> Efficiency:
+    """The tree, without what compares ranks where no communication of any was traced.
+
+    They would seem to have worked all the time. Threads beside them are told by themselves.
+    """
+    reason = None if has_threads(trace) else _why_unseen(trace)
+    if reason is None or whole.parallel_efficiency.value is None:
+        return whole
+    return _without(whole, reason, kept=("productive_share",))
+
+
+def _why_unseen(trace: Trace) -> str | None:
+    if any(len(r.operations) or len(r.background) or r.totals for r in trace.ranks):
+        return None
+    return ONE_PROCESS if len(trace.ranks) == 1 else NO_COMMUNICATION
+
+
+def _without(whole: Efficiency, reason: str, kept: Sequence[str] = ()) -> Efficiency:
+    unknown: dict[str, Any] = {
+        name: replace(found, value=None, reason=reason)
+        for name, found in vars(whole).items()
+        if isinstance(found, Metric) and name not in kept
+    }
+    return replace(whole, **unknown)
 
 
 def _without_device_waits(
@@ -150,12 +186,7 @@ def tree(
 
 def withheld(whole: Efficiency, reason: str) -> Efficiency:
     """The seconds of each rank, without the ratios over all ranks, which may not be told."""
-    unknown: dict[str, Any] = {
-        name: replace(found, value=None, reason=reason)
-        for name, found in vars(whole).items()
-        if isinstance(found, Metric)
-    }
-    return replace(whole, productive_split={}, **unknown)
+    return replace(_without(whole, reason), productive_split={})
 
 
 def _ideal_factors(

@@ -33,9 +33,12 @@ def _median_of_known(values: Sequence[float | None]) -> float | None:
 
 
 def _of_run(run: StudyRun) -> SpeedFactors:
+    efficiency = run.metric("parallel_efficiency").value
+    if efficiency is None and run.ranks == 1:
+        efficiency = 1.0  # by definition: one process divides its work among no others
     return SpeedFactors(
         ranks=float(run.ranks) or None,
-        parallel_efficiency=run.metric("parallel_efficiency").value,
+        parallel_efficiency=efficiency,
         load_balance=run.metric("load_balance").value,
         communication_efficiency=run.metric("communication_efficiency").value,
         work_speed=None,

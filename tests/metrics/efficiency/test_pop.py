@@ -21,6 +21,22 @@ def imbalanced() -> TraceBuilder:
     return builder
 
 
+@pytest.mark.parametrize(("ranks", "why"), [(1, "one process"), (2, "the ranks' hosts")])
+def test_ranks_without_any_call_of_communication_have_no_efficiency(ranks: int, why: str) -> None:
+    """They seem to work all the time: nobody saw what they waited for."""
+    builder = TraceBuilder(ranks, end_s=4.0)
+    for rank in range(ranks):
+        builder.rank(rank).phase(PhaseKind.FORWARD, 1.0, 3.0)
+    results = compute(builder.build())
+    for tree in (results.efficiency, *(phase.efficiency for phase in results.phases)):
+        for name in ("parallel_efficiency", "load_balance", "communication_efficiency"):
+            assert getattr(tree, name).value is None
+            assert why in getattr(tree, name).reason
+    for rank in range(ranks):
+        builder.rank(rank).op("MPI_Barrier", 3.0, 3.5)
+    assert compute(builder.build()).efficiency.parallel_efficiency.value is not None
+
+
 def test_by_hand() -> None:
     tree = compute(imbalanced().build()).efficiency
     assert tree.window_s == 10.0
