@@ -69,6 +69,14 @@ class ExportDatabase(Database):
         """The processes that a column of serialized ids names, in rows with these whole numbers."""
         return self.different(table, column, _process(column), whole)
 
+    def extent(self, table: str, pid: int) -> Iterator[tuple[int, int]]:
+        """The first begin and the last end in a table of calls of a process, where it has any."""
+        needed = ("start", "end", "globalTid")
+        where = f"{' AND '.join(map(is_whole, needed))} AND {_process('globalTid')} = {pid:d}"
+        told = 'min("start"), max("end")'
+        found = self._select(table, self.columns(table), told, where, needed)
+        yield from ((start, end) for start, end in found if start is not None and start <= end)
+
     def call_sums(self, table: str, pid: int) -> Iterator[tuple[int, int, float, float, int]]:
         """What a process spent in each call that a table names: outermost ones, by number of name.
 

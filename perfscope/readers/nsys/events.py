@@ -19,6 +19,7 @@ DEVICE_TABLES = {
     "CUPTI_ACTIVITY_KIND_MEMSET": "gpu_memset",
 }
 RUNTIME_TABLE, RANGE_TABLE = "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"
+SYSTEM_TABLE = "OSRT_API"
 TIMES = ("start", "end")
 OF_THREAD = (*TIMES, "globalTid")
 MPI_TABLES = (
@@ -81,6 +82,8 @@ class Export:
 def processes(database: ExportDatabase, ranks: Mapping[int, int]) -> list[int]:
     """The processes that are ranks: those of MPI or with work of a device, else those with events.
 
+    Calls of the operating system are told of launchers, too: they count where nothing else is.
+
     Args:
         database: the export.
         ranks: those that it names itself.
@@ -92,6 +95,8 @@ def processes(database: ExportDatabase, ranks: Mapping[int, int]) -> list[int]:
         used |= database.processes(table, "globalTid")
     for table in (RUNTIME_TABLE, RANGE_TABLE):
         seen |= database.processes(table, "globalTid", whole=("end",))
+    if not used | seen:
+        seen = database.processes(SYSTEM_TABLE, "globalTid", whole=TIMES)
     return sorted(ranks.keys() & (used | seen)) or sorted(used or seen)
 
 
@@ -102,11 +107,21 @@ def events_of(export: Export, pid: int) -> Iterator[Event]:
         export: where it stands.
         pid: the process.
     """
-    for found in (_device, _runtime, _ranges, _calls):
+    is_told = False
+    for found in (_device, _runtime, _ranges, _calls, _life):
+        if found is _life and is_told:
+            break
         for event in found(export, pid):
+            is_told = True
             event["ts"] += export.origin_ns
             event["pid"] = pid
             yield event
+
+
+def _life(export: Export, pid: int) -> Iterator[Event]:
+    """From the first to the last call of the system: when it ran, where nothing else tells."""
+    for start, end in export.database.extent(SYSTEM_TABLE, pid):
+        yield interval("overhead", "Calls of the operating system", start, end, pid, {})
 
 
 def _numbers(**told: Any) -> dict[str, int]:

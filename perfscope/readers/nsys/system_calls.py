@@ -8,14 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from perfscope.readers.common.tool_reports import report, table
-from perfscope.readers.nsys.events import Export
+from perfscope.readers.nsys.events import SYSTEM_TABLE, Export
 from perfscope.schema.enums import Quantity
 from perfscope.schema.other_tools import Cell, ToolReport
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Trace
 from perfscope.units import NS, format_seconds, format_share
 
-TABLE = "OSRT_API"
 NOTICEABLE_SHARE = 0.05
 """Of the time of a rank's main thread: what is less is told in the table alone."""
 COLUMNS = {
@@ -49,7 +48,7 @@ def system_calls(export: Export, pid: int) -> Iterator[SystemCall]:
         export: where it stands.
         pid: the process.
     """
-    for name, calls, main, other, longest in export.database.call_sums(TABLE, pid):
+    for name, calls, main, other, longest in export.database.call_sums(SYSTEM_TABLE, pid):
         yield SystemCall(
             export.host, pid, export.text(name), int(calls), int(main), int(other), int(longest)
         )

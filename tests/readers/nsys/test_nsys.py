@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from perfscope.document.analysis import analysis
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.compute import compute
+from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace, open_traces
 from perfscope.trace.devices import LAUNCH_UNKNOWN, DeviceKind
 from perfscope.trace.model import Format, Rank, Trace
@@ -116,6 +118,18 @@ def test_calls_of_the_system_are_told_by_rank(tmp_path: Path) -> None:
     assert found.says[0].startswith(
         "The main thread of rank 1 was in calls of the operating system"
     )
+
+
+def test_calls_of_the_system_alone_open_and_tell_no_efficiency(tmp_path: Path) -> None:
+    """What `nsys profile --trace=osrt` leaves: when each process ran, and in which calls."""
+    rows = [(MS, 9 * MS, serialized(500), 9, 0), (2 * MS, 31 * MS, serialized(501), 10, 0)]
+    trace = open_trace(write_export(tmp_path / "report.sqlite", {SYSTEM_CALLS: rows}))
+    check_trace(trace)
+    assert [(rank.start_ns, rank.end_ns) for rank in trace.ranks] == [(0, 8 * MS), (MS, 30 * MS)]
+    assert [row[:2] for row in trace.tool_reports[0].tables[0].rows] == [(1, "poll"), (0, "read")]
+    efficiency = analysis(trace, Options())["metrics"]["parallel_efficiency"]
+    assert efficiency["value"] is None
+    assert "no report holds a call of MPI" in efficiency["reason"]
 
 
 def two_ranks(place: Path) -> Trace:
