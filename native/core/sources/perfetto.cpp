@@ -171,7 +171,7 @@ void PerfettoTrace::describe(std::string_view message)
     for (Fields fields(message); fields.next(field);) {
         if (field.number == 1)
             uuid.take(field);
-        else if (field.number == 2)
+        else if (field.number == 2 || field.number == 10 || field.number == 13) // one of three names
             name.take(field);
         else if (field.number == 5)
             parent.take(field);

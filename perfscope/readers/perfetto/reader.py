@@ -28,8 +28,11 @@ GROWTH = Growth(ratio=200, most_bytes=1 << 40)
 ENTRY_BYTES = 400
 """What each event takes at the peak (docs/engine.md), and some room."""
 PACKET_TAG, FACTS = 0x0A, "perfscope.export"
-KNOWN = {6, 8, 10, 11, 12, 13, 33, 35, 36, 41, 42, 56, 58, 59, 60, 87}
-"""Fields that the first packet of a trace may begin with (trace_packet.proto)."""
+NUMBERS = {3, 8, 10, 13, 41, 42, 58, 79, 87, 98}
+"""Fields of a packet that are numbers (trace_packet.proto); all others are messages."""
+SIGNS = {3, 8, 10}
+"""Who wrote it, when, and in which sequence: each packet has one, a plane of XPlane has none."""
+MESSAGES = {6, 11, 12, 60}
 ACTION = "Copy the file again, or record again."
 NO_COMMUNICATION = "track events of other programs do not tell when ranks communicate"
 PERFETTO = Form(
@@ -40,7 +43,7 @@ PERFETTO = Form(
 
 
 def _recognizes(place: Place) -> bool:
-    """Whether the first two fields of the file are packets of fields that Perfetto has."""
+    """Whether the file begins with a packet of fields that Perfetto has."""
     head = place.head
     if head[:1] != bytes([PACKET_TAG]):
         return False
@@ -48,10 +51,11 @@ def _recognizes(place: Place) -> bool:
         number, first = next(Part(memoryview(head), 0).fields())
         if number != 1 or not isinstance(first, Part) or not first.data:
             return False
-        found = {inner for inner, _ in first.fields()}
+        found = {inner: isinstance(value, Part) for inner, value in first.fields()}
     except (DamagedError, StopIteration):
         return False
-    return found <= KNOWN and bool(found & {6, 8, 10, 11, 12, 60})
+    is_sound = all(is_message != (inner in NUMBERS) for inner, is_message in found.items())
+    return is_sound and bool(SIGNS & found.keys() or found.keys() <= MESSAGES)
 
 
 def _open(paths: Sequence[Path], options: ReadOptions) -> Trace:
@@ -132,7 +136,7 @@ READER = Reader(
         devices="slices of the categories that PyTorch's profiler or rocprofv3 has",
         counters="yes",
         clock="where it has a snapshot of the wall clock",
-        known_from="exports of perfscope; those of other tools are known from the description",
+        known_from="files of Chrome and of perfscope; those of rocprofv3 by the description",
     ),
     joins=True,
 )

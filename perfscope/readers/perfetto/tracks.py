@@ -35,18 +35,22 @@ class Tracks:
 
     by_uuid: Mapping[int, Track]
     shift: int
-    _lanes: dict[int, int] = field(default_factory=dict)
+    _lanes: dict[tuple[int, str] | int, int] = field(default_factory=dict)
 
     def place(self, uuid: int) -> tuple[int, int]:
-        """Process and thread of a track; what is no thread gets a number of its own."""
+        """Process and thread of a track; what is no thread gets a number of its own.
+
+        Tracks of one name below one other are one: Chrome has one for each slice that may overlap.
+        """
         track = self[uuid]
         own_tid = track.tid
+        lane = (track.parent, track.name) if track.parent is not None and track.name else uuid
         for _ in range(MOST_DEPTH):
             if track.pid is not None or track.parent is None:
                 break
             track = self[track.parent]
         if own_tid is None:
-            own_tid = self._lanes.setdefault(uuid, FIRST_LANE + len(self._lanes))
+            own_tid = self._lanes.setdefault(lane, FIRST_LANE + len(self._lanes))
         return (track.pid or 0) - self.shift, own_tid
 
     def __getitem__(self, uuid: int) -> Track:

@@ -144,6 +144,24 @@ def test_interned_names_and_clocks_of_a_sequence_are_followed(tmp_path: Path, st
     assert row["t1"] - row["t0"] == 4000
 
 
+def test_what_chrome_wrote_of_a_known_page_is_told() -> None:
+    """Chromium 156: a page that measures five times 20 ms of work and 5 ms of evaluation.
+
+    The lengths are those that Perfetto's own library reads. Each slice has a track of its own.
+    Packets that describe the machine were taken out of the file.
+    """
+    trace = open_trace(Path(__file__).with_name("written") / "chrome.pftrace.gz")
+    check_trace(trace)
+    assert trace.format is Format.PERFETTO
+    (rank,) = trace.ranks
+    assert (rank.pid, trace.origin_unix_ns // 10**9) == (31529, 1_795_684_554)
+    rows = [(trace.names[row["name"]], int(row["t1"] - row["t0"]) // 1000) for row in rank.phases]
+    assert [us for name, us in rows if name == "train_step"] == [22766, 20991, 21193, 20983, 19956]
+    assert [us for name, us in rows if name == "evaluate"] == [7910, 6546, 5097, 5108, 4970]
+    assert len(rows) == 10
+    assert compute(trace).efficiency.parallel_efficiency.value is None
+
+
 @pytest.mark.parametrize("missing", [1, 3, 9])
 def test_a_cut_file_is_an_error_that_names_the_byte(
     sample: Trace, tmp_path: Path, missing: int
