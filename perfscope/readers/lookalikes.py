@@ -83,7 +83,7 @@ KINDS = (
         "Give the profiler's own trace of the run (prof.export_chrome_trace).",
     ),
     _kind(
-        "counters of rocprofv3, which tell no times",
+        "counters of rocprofv3, which ran kernels one by one: their times are not the run's",
         rb'"?Correlation_Id"?,"?Dispatch_Id"?,[^\n]*Counter_Name',
         "Give the tables of kernels: rocprofv3 --kernel-trace --output-format csv",
     ),

@@ -30,6 +30,8 @@ from perfscope.structures import dataclass
 
 ACTION = "Copy it again from the directory of the experiment (profile.cubex, summary.cubex)."
 INDEX, DATA, PACKED = b"CUBEX.INDEX", b"CUBEX.DATA", b"ZCUBEX.DATA"
+SUM = slice(148, 156)
+"""Where a header of tar has its sum."""
 MOST_VALUES = 1 << 25
 MOST_MEMBERS = 10_000
 PIECE_BYTES = 1 << 20
@@ -49,6 +51,24 @@ Values = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 
 
+class ImpossibleError(ValueError):
+    """The values of a metric are whole, and cannot be true: counters that went wrong."""
+
+
+class _Header(tarfile.TarInfo):
+    """Cube 4.8 counts seven of the eight blanks that stand for the sum while it is summed."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> tarfile.TarInfo:
+        """A header, whose sum is that of tar or of Cube 4.8."""
+        told, blank = bytes(buf[SUM]).rstrip(b" \0"), ord(" ")
+        summed = sum(buf[: SUM.start]) + sum(buf[SUM.stop :])
+        if told.isdigit() and told == b"%06o" % (summed + 7 * blank):
+            fields = buf[: SUM.start], b"%06o\0 " % (summed + 8 * blank), buf[SUM.stop :]
+            buf = b"".join(fields)
+        return super().frombuf(buf, encoding, errors)
+
+
 @dataclass(frozen=True)
 class _Member:
     """Where a file of the archive lies in it."""
@@ -66,6 +86,7 @@ class CubeArchive:
         regions: by place.
         callees: the region of each call path; parents come before their children.
         locations: in the order of the values.
+        impossible: names of metrics, by number, whose values were read and cannot be true.
     """
 
     def __init__(self, path: Path) -> None:
@@ -75,6 +96,7 @@ class CubeArchive:
             UnreadableInputError: it is damaged.
         """
         self._path = path
+        self.impossible: dict[int, str] = {}
         self._unpacked: bytes | None = None
         if head_of(path, len(GZIP)) == GZIP:
             self._unpacked = texts.content_of(path, lambda _: None, ACTION)
@@ -105,7 +127,7 @@ class CubeArchive:
         )
 
     def values(self, metric: Metric) -> Values | None:
-        """A metric by call path and location as it is stored; None where it has no values.
+        """A metric by call path and location as it is stored; None where it has none to be used.
 
         Raises:
             UnreadableInputError: its values are damaged.
@@ -120,10 +142,13 @@ class CubeArchive:
             with self._file() as file:
                 if index.size > 8 * MOST_VALUES:
                     raise ValueError("its index is too long")
-                order, numbers = _index(b"".join(_pieces(file, index)))
+                order, numbers = _index(b"".join(_pieces(file, index)), len(self.callees))
                 places = (self._wide if metric.is_inclusive else self._deep)[numbers]
                 parts = _unpacked(_pieces(file, data), order)
                 _fill(result, places, parts, np.dtype(kind).newbyteorder(order))
+        except ImpossibleError:
+            self.impossible[metric.number] = metric.name
+            return None
         except (ValueError, IndexError, struct.error, zlib.error, OSError) as error:
             raise self._damaged(f"metric {metric.number}: {error}") from error
         return result
@@ -141,7 +166,7 @@ class CubeArchive:
 
 def _members_of(file: BinaryIO) -> dict[str, _Member]:
     found: dict[str, _Member] = {}
-    for count, member in enumerate(tarfile.TarFile(fileobj=file)):
+    for count, member in enumerate(tarfile.TarFile(fileobj=file, tarinfo=_Header)):
         if count > MOST_MEMBERS:
             raise ValueError("it holds too many files")
         if member.issparse():
@@ -185,7 +210,8 @@ def _fill(result: Values, places: Places, parts: Iterator[bytes], kind: np.dtype
     """Puts values into their rows as they come.
 
     Raises:
-        ValueError: they are not as many as the rows, or cannot be true.
+        ImpossibleError: some cannot be true.
+        ValueError: they are not as many as the rows.
     """
     width = result.shape[1] * kind.itemsize
     row, rest = 0, b""
@@ -198,7 +224,7 @@ def _fill(result: Values, places: Places, parts: Iterator[bytes], kind: np.dtype
             raise ValueError("it has more values than call paths")
         found = np.frombuffer(rest, kind, count * result.shape[1]).astype(np.float64)
         if not (np.abs(found) < MAX_AMOUNT).all():
-            raise ValueError("it has values that cannot be true")
+            raise ImpossibleError
         result[places[row : row + count]] = found.reshape(count, -1)
         row, rest = row + count, rest[count * width :]
     if row != len(places) or rest:
@@ -221,12 +247,14 @@ def _wide_order(parents: Sequence[int]) -> Places:
     return np.array(wide, np.int64)
 
 
-def _index(content: bytes) -> tuple[Any, npt.NDArray[np.int64]]:
-    """The byte order and the numbers of the call paths that have values."""
+def _index(content: bytes, paths: int) -> tuple[Any, npt.NDArray[np.int64]]:
+    """The byte order and the numbers of the call paths that have values: of a dense one all."""
     if not content.startswith(INDEX):
         raise ValueError("an index has another header")
     (one,) = struct.unpack_from("<i", content, len(INDEX))
     order = "<" if one == 1 else ">"
+    if len(content) == len(INDEX) + 7:
+        return order, np.arange(paths)
     (count,) = struct.unpack_from(f"{order}i", content, len(INDEX) + 7)
     begin = len(INDEX) + 11
     if count < 0 or len(content) - begin != 4 * count:

@@ -44,7 +44,8 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
     archive = CubeArchive(path)
     by_key = {metric.key: metric for metric in archive.metrics}
     tables = [*_by_region(archive, by_key), _by_metric(archive)]
-    told = report(archive.creator or "CUBE", path, _sentences(archive, by_key), tables)
+    said = [*_sentences(archive, by_key), *_left_out(archive)]
+    told = report(archive.creator or "CUBE", path, said, tables)
     ranks = [location.rank for location in archive.locations]
     return reporting_trace(
         path, Format.CUBE, told, why=WHY, ranks=ranks or (0,), wall_ns=_longest_ns(archive, by_key)
@@ -126,6 +127,12 @@ def _sentences(archive: CubeArchive, by_key: dict[str, Metric]) -> Iterator[str]
     parts = sorted(by_kind.items(), key=lambda one: -one[1])[:3]
     told = ", ".join(f"{format_share(value / whole)} in regions of {kind}" for kind, value in parts)
     yield f"Of {format_seconds(whole)} of all locations, {told}."
+
+
+def _left_out(archive: CubeArchive) -> list[str]:
+    """What is to be said of metrics whose values cannot be true."""
+    names = ", ".join(archive.impossible.values())
+    return [f"Values that cannot be true were left out, with all of: {names}."] if names else []
 
 
 READER = Reader(

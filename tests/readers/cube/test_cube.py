@@ -124,6 +124,14 @@ def test_call_paths_that_an_index_leaves_out_have_nothing(tmp_path: Path) -> Non
     assert not found.any()
 
 
+def test_an_index_without_numbers_is_of_all_call_paths(tmp_path: Path) -> None:
+    dense = b"CUBEX.INDEX" + struct.pack("<ihb", 1, 0, 3)
+    plain = open_trace(archive(tmp_path)).tool_reports[0]
+    assert (
+        open_trace(archive(tmp_path, {"1.index": dense, "0.index": dense})).tool_reports[0] == plain
+    )
+
+
 INDEX_OF_NONE = b"CUBEX.INDEX" + struct.pack("<ihbi", 1, 0, 1, 0)
 BOMB = b"ZCUBEX.DATA" + struct.pack("<q3q", 1, 0, 0, 1 << 40)
 
@@ -138,7 +146,6 @@ BOMB = b"ZCUBEX.DATA" + struct.pack("<q3q", 1, 0, 0, 1 << 40)
         {"1.data": b"CUBEX.DATA" + b"\0" * 8},
         {"1.data": b"other"},
         {"1.data": BOMB},
-        *({"1.data": b"CUBEX.DATA" + struct.pack("<8d", *[no] * 8)} for no in (math.nan, 1e305)),
         {"1.index": b"CUBEX.INDEX"},
         {"1.index": b"CUBEX.INDEX" + struct.pack("<ihbi", 1, 0, 1, -1)},
         {"1.index": b"CUBEX.INDEX" + struct.pack("<ihbi4i", 1, 0, 1, 4, 0, 1, 2, 99)},
@@ -148,6 +155,41 @@ def test_damage_ends_in_an_error_of_three_lines(tmp_path: Path, changed: dict[st
     with pytest.raises(UnreadableInputError, match="cannot be read as a CUBE") as raised:
         open_trace(archive(tmp_path, changed))
     assert all(raised.value.lines())
+
+
+@pytest.mark.parametrize("value", [math.nan, 1e305, -math.inf])
+def test_a_metric_that_cannot_be_true_is_left_out_and_the_rest_told(
+    tmp_path: Path, value: float
+) -> None:
+    """Counters that went wrong spoil themselves, and not the times beside them."""
+    changed = {"2.data": b"CUBEX.DATA" + struct.pack("<8d", *[value] * 8)}
+    (told,) = open_trace(archive(tmp_path, changed)).tool_reports
+    assert told.says[-1].endswith("left out, with all of: Late Sender.")
+    assert {row[1] for row in told.tables[-1].rows} == {"visits", "time"}
+    changed = {"1.data": b"CUBEX.DATA" + struct.pack("<8d", *[value] * 8)}
+    trace = open_trace(archive(tmp_path, changed))
+    check_trace(trace)
+    assert trace.tool_reports[0].says == (
+        "Values that cannot be true were left out, with all of: Time.",
+    )
+
+
+def test_sums_as_cube_4_8_counts_them_are_taken_and_others_are_not(tmp_path: Path) -> None:
+    path = archive(tmp_path)
+    expected = open_trace(path).tool_reports
+    with tarfile.open(path) as made:
+        places = [member.offset for member in made]
+    for blanks in (-1, 1):
+        content = bytearray(path.read_bytes())
+        for place in places:
+            told = int(content[place + 148 : place + 154], 8) + blanks * ord(" ")
+            content[place + 148 : place + 156] = b"%06o\0\0" % told
+        (tmp_path / "other.cubex").write_bytes(content)
+        if blanks < 0:
+            assert open_trace(tmp_path / "other.cubex").tool_reports[0].tables == expected[0].tables
+            continue
+        with pytest.raises(UnreadableInputError):
+            open_trace(tmp_path / "other.cubex")
 
 
 def test_a_file_with_holes_is_an_error(tmp_path: Path) -> None:
