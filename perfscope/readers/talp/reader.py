@@ -15,7 +15,7 @@ from perfscope.foreign import is_called
 from perfscope.readers.common import texts
 from perfscope.readers.common.texts import amount
 from perfscope.readers.common.tool_reports import report, reporting_trace, table
-from perfscope.readers.detect import DESCRIPTION, Place, Reader, ReadOptions, Tells
+from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.schema.enums import Quantity
 from perfscope.schema.other_tools import ToolTable
 from perfscope.structures import dataclass
@@ -293,6 +293,5 @@ READER = Reader(
     tells=Tells(
         efficiencies="TALP's own, beside ours",
         phases="its regions, as sums",
-        known_from=DESCRIPTION,
     ),
 )

@@ -15,6 +15,7 @@ from perfscope.trace.model import Format
 from tests.support.trace_invariants import check_trace
 
 NS = 10**9
+WRITTEN = Path(__file__).with_name("written")
 
 
 def of_release_3_6(**changes: Any) -> dict[str, Any]:
@@ -84,6 +85,23 @@ def test_its_times_give_the_efficiencies_that_it_prints(
         assert column(regions, title) == [pytest.approx(value, abs=0.0051)]
     assert not any("do not follow" in said for said in told.says)
     assert trace.wall_ns == 10 * NS
+
+
+@pytest.mark.parametrize("release", sorted(WRITTEN.iterdir()), ids=lambda path: path.stem)
+def test_what_dlb_wrote_of_a_known_program_is_told(release: Path) -> None:
+    """DLB 3.4.1 to 3.7, preloaded into `tests/programs/closed_form.py barriers` on two ranks.
+
+    Of 1.2 s one rank works half, the other all the time.
+    """
+    (told,) = open_trace(release).tool_reports
+    names_release = release.stem != "3.4"
+    assert told.tool.startswith(f"TALP {release.stem}" if names_release else "TALP")
+    regions = told.tables[0]
+    (own,) = column(regions, "Parallel efficiency, from its times")
+    assert own == pytest.approx(0.75, abs=0.01)
+    assert column(regions, "Parallel efficiency") == [pytest.approx(own, abs=0.0051)]
+    assert column(regions, "Load balance, from its times") == [pytest.approx(0.75, abs=0.01)]
+    assert not any("do not follow" in said for said in told.says)
 
 
 def test_processes_and_ranks_are_those_of_the_file(tmp_path: Path) -> None:
