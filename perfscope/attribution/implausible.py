@@ -22,6 +22,8 @@ ALIKE = 2
 FEW_SHARE = 0.01
 FEW = 4
 GAP_SHARE = 0.9
+LEAST_GAP_NS = 3600 * 10**9
+"""Where no second rank tells what is long: a program may wait for data before it begins."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ def implausible_times(trace: Trace) -> Damage | None:
         return None
     lives = [_Life(rank, moments) for rank in trace.ranks if len(moments := _moments(rank)) > 1]
     if len(lives) < 2:
-        return None
+        return _apart(_all_moments(trace))
     shortest = min(lives, key=lambda life: life.length_ns)
     longest = max(lives, key=lambda life: life.length_ns)
     middle = int(np.median([life.length_ns for life in lives]))
@@ -61,6 +63,36 @@ def _moments(rank: Rank) -> npt.NDArray[np.int64]:
         tables += [rank.devices.rows, rank.devices.runtime]
     found = [table[side] for table in tables for side in ("t0", "t1")]
     return np.sort(np.concatenate(found))
+
+
+def _all_moments(trace: Trace) -> npt.NDArray[np.int64]:
+    """When anything that a trace keeps began or ended, also what is no interval of a rank."""
+    found = [_moments(rank) for rank in trace.ranks]
+    for rank in trace.ranks:
+        found += [rank.process_samples["t"], rank.spans["t0"], rank.spans["t1"]]
+    if trace.tensors is not None:
+        tables = (trace.tensors.activities, trace.tensors.negotiations)
+        found += [table[side] for table in tables for side in ("t0", "t1")]
+    return np.sort(np.concatenate([moments.astype(np.int64) for moments in found]))
+
+
+def _apart(moments: npt.NDArray[np.int64]) -> Damage | None:
+    """That a few of many moments of a lone rank lie far from all others."""
+    if len(moments) < ENOUGH_MOMENTS:
+        return None
+    gaps = np.diff(moments)
+    place = int(np.argmax(gaps))
+    body = int(moments[-1] - moments[0] - gaps[place])
+    outside = min(place + 1, len(gaps) - place)
+    if gaps[place] <= max(MOST_TIMES * body, LEAST_GAP_NS):
+        return None
+    if outside > max(FEW, FEW_SHARE * len(moments)):
+        return None
+    text = (
+        f"Some events lie far outside of all others: {format_seconds(int(gaps[place]) * NS)} "
+        f"apart, and all others take {format_seconds(body * NS)}."
+    )
+    return Damage("stray_events", text, SPOILS_COMPARISON)
 
 
 def _far(odd: _Life, others: Sequence[_Life]) -> Damage | None:

@@ -140,7 +140,10 @@ def _take(found: _Contents, line: bytes) -> None:
                 found.children[len(found.memory) - 1].append(_bytes(words[1]))
         elif kind == "FUNC" and len(words) == 6:
             name, before, began, after, ended, _ = words
-            found.calls.append((_ns(began), _ns(ended), name, _bytes(before), _bytes(after)))
+            call = (_ns(began), _ns(ended), name, _bytes(before), _bytes(after))
+            if call[0] > call[1]:
+                raise ValueError(told)
+            found.calls.append(call)
         elif kind == "CMDLINE":
             found.command = _words(told)
         elif line.strip():
@@ -192,7 +195,7 @@ def _rank(contents: _Contents, origin: int, end: int, names: dict[str, int]) -> 
 
 def _add_calls(rank: Rank, contents: _Contents, origin: int, names: dict[str, int]) -> None:
     """Marked functions as phases, and what their calls kept as sums over them."""
-    calls = sorted(call for call in contents.calls if call[0] <= call[1])
+    calls = sorted(contents.calls)
     began, ended, called, before, after = zip(*calls, strict=True) if calls else ((),) * 5
     for name in called:
         names.setdefault(name, len(names))
