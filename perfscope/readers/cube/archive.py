@@ -59,7 +59,7 @@ class _Header(tarfile.TarInfo):
     """Cube 4.8 counts seven of the eight blanks that stand for the sum while it is summed."""
 
     @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> tarfile.TarInfo:
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Header":
         """A header, whose sum is that of tar or of Cube 4.8."""
         told, blank = bytes(buf[SUM]).rstrip(b" \0"), ord(" ")
         summed = sum(buf[: SUM.start]) + sum(buf[SUM.stop :])

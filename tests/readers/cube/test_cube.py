@@ -111,6 +111,18 @@ def test_sums_are_those_of_the_call_tree(tmp_path: Path, order: str, is_packed: 
     assert "70.0 % in regions of user, 30.0 % in regions of mpi" in trace.tool_reports[0].says[0]
 
 
+def test_what_cubes_own_library_wrote_of_the_same_values_says_the_same(tmp_path: Path) -> None:
+    """CubeW, the library that Score-P writes with, was given the call tree and the values above."""
+    (made,) = open_trace(archive(tmp_path)).tool_reports
+    trace = open_trace(Path(__file__).with_name("written") / "cubew.cubex")
+    check_trace(trace)
+    (told,) = trace.tool_reports
+    assert [sorted(table.rows) for table in told.tables] == [
+        sorted(table.rows) for table in made.tables
+    ]
+    assert told.says == made.says
+
+
 def test_its_figures_are_never_ours(tmp_path: Path) -> None:
     document = analysis(open_trace(archive(tmp_path)), Options())
     assert document["metrics"]["parallel_efficiency"]["value"] is None
