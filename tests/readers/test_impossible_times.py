@@ -42,10 +42,10 @@ def mprof_calls(times: Sequence[object]) -> bytes:
 def speedscope_events(times: Sequence[object]) -> bytes:
     events = []
     for at in times:
-        is_number = isinstance(at, int | float)
+        later = at + 5 if isinstance(at, int | float) else at
         events += [
             {"type": "O", "frame": 0, "at": at},
-            {"type": "C", "frame": 0, "at": at + 5 if is_number else at},
+            {"type": "C", "frame": 0, "at": later},
         ]
     return _speedscope({"type": "evented", "events": events, "startValue": 0, "endValue": 400})
 
@@ -70,9 +70,8 @@ def horovod(times: Sequence[object]) -> bytes:
     start = {"start_time_since_epoch_in_micros": BASE_S * 10**6}
     told = [{"name": "process_name", "ph": "M", "pid": 0, "args": {"name": "t", **start}}]
     for at in times:
-        is_number = isinstance(at, int | float)
         for kind, later in (("B", 0), ("E", 5)):
-            when = (at + later) * 1000 if is_number else at
+            when = (at + later) * 1000 if isinstance(at, int | float) else at
             told.append({"ph": kind, "name": "NEGOTIATE_ALLREDUCE", "ts": when, "pid": 0})
             told[-1] |= {"tid": 0}
     return json.dumps(told).encode()
