@@ -15,10 +15,12 @@ from perfscope.findings.facts.node_threads import (
     status_of,
 )
 from perfscope.findings.facts.thread_pools import Pool, named_group, number_set
+from perfscope.judging import MAIN
+from perfscope.metrics.host.interpreter_lock import LockWait
 from perfscope.metrics.host.resources import node_cpus
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
-from perfscope.units import format_seconds, format_share
+from perfscope.units import NS, format_seconds, format_share
 
 SHOWN_POOLS = 4
 THROTTLED_SHARE = 0.25  # of the run-queue delay: from there on it is the limit and not others
@@ -36,6 +38,7 @@ def judge(run: Facts) -> Outcome:
     if status.is_fault and _is_binding(results, worst):
         status = Status.INFO
     gain = run.cpu_wait_gain
+    besides = _beside(results, worst) if status.is_fault else []
     return Finding(
         status=status,
         title=_title(worst, status, _throttled_s(results, worst)),
@@ -43,9 +46,32 @@ def judge(run: Facts) -> Outcome:
         gain=gain if status.is_fault and _are_ranks_too_many(results, worst) else None,
         confidence=Confidence.HIGH if worst.queue_share > 0 else Confidence.LOW,
         ranks=worst.node.ranks if status is not Status.PASS else (),
-        evidence=_evidence(worst),
-        actions=_actions(results, worst) if status.is_fault else (),
+        where=tuple(beside.frame for beside in besides if beside.frame)[:1],
+        evidence=(*_evidence(worst), *map(_of_thread, besides)),
+        actions=(*_rest(besides), *_actions(results, worst)) if status.is_fault else (),
     )
+
+
+def _beside(results: Results, load: NodeLoad) -> list[LockWait]:
+    """Ranks with threads of Python code that want a CPU most of the time, most first."""
+    least_s = MAIN * results.focus.length_ns * NS
+    waits = [one for one in results.lock_waits if one.rank in load.node.ranks]
+    return sorted((w for w in waits if w.wanted_s > least_s), key=lambda one: -one.wanted_s)
+
+
+def _rest(besides: Sequence[LockWait]) -> tuple[str, ...]:
+    if not besides or besides[0].frame is None:
+        return ()
+    named = f'thread "{besides[0].thread}"' if besides[0].thread else "the thread"
+    where = wording.place(besides[0].frame)
+    return (f"Let {named} in {where} pause between its turns, or do it once every few steps.",)
+
+
+def _of_thread(found: LockWait) -> Evidence:
+    whose = f'Thread "{found.thread}"' if found.thread else "A thread"
+    place = wording.place(found.frame)
+    doing = f" in {place}" if place else ""
+    return Evidence(f"{whose} of rank {found.rank}{doing} wants a CPU for", found.wanted_s, "s")
 
 
 def _are_ranks_too_many(results: Results, node: NodeLoad) -> bool:

@@ -4,13 +4,11 @@ from collections.abc import Collection
 
 from perfscope.findings.core.finding import Gain
 from perfscope.findings.core.gain import predicted_gain
+from perfscope.losses.held_up import MOST
 from perfscope.metrics.host.run_queue import CpuWait
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, RefusedEditError
 from perfscope.replay.replay import Replay
-
-MOST = 0.98
-"""Of a rank's work at most: some of it was done."""
 
 
 def without_cpu_waits(results: Results, replay: Replay, ranks: Collection[int]) -> Gain | None:

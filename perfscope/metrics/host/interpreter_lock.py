@@ -11,6 +11,7 @@ from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import Timeline
 from perfscope.attribution.usual_place import usual_place
+from perfscope.judging import MAIN
 from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank, Table, ThreadInfo, Trace
@@ -41,6 +42,7 @@ class LockWait:
         waited_s: between calls, in the focus of analysis.
         work_s: all its time between calls.
         cpu_s: CPU time of the other threads that ran Python code, over their lives.
+        wanted_s: the same with their waiting for CPUs.
         thread: name of the one that was seen most; "" unknown.
         frame: the user's function in which it was seen most, at the line seen most.
     """
@@ -49,6 +51,7 @@ class LockWait:
     waited_s: float
     work_s: float
     cpu_s: float
+    wanted_s: float
     thread: str
     frame: Frame | None
 
@@ -132,7 +135,8 @@ def _of_rank(
     rows = rank.stacks[(rank.stacks["t"] >= edges[0]) & (rank.stacks["t"] < edges[-1])]
     is_main = rows["tid"] == rank.main_tid
     own, others = rows[is_main], rows[~is_main]
-    others = others[~resting[others["stack"]]]
+    at_rest = resting[others["stack"]] & ~np.isin(others["tid"], _running(rank, edges))
+    others = others[~at_rest]
     if not len(others):
         return None
     seen = np.maximum(np.histogram(own["t"], edges)[0], 1)
@@ -141,15 +145,28 @@ def _of_rank(
     threads = _threads(rank, others)
     cpu_s = sum(thread.cpu_ns for thread in threads) / 1e9
     wanted_s = cpu_s + sum(thread.queue_delay_ns for thread in threads) / 1e9
-    stacks = [trace.stacks[place] for place in others["stack"].tolist()]
+    working = others[~resting[others["stack"]]]
+    shown = (working if len(working) else others)["stack"].tolist()
+    stacks = [trace.stacks[place] for place in shown]
     return LockWait(
         rank=rank.number,
         waited_s=min(waited / 1e9, wanted_s),
         work_s=float(windows.work.sum()) / 1e9,
         cpu_s=cpu_s,
+        wanted_s=wanted_s,
         thread=thread_name(rank, int(np.bincount(others["tid"]).argmax())),
         frame=usual_place(stacks, trace.frames),
     )
+
+
+def _running(rank: Rank, edges: Floats) -> list[int]:
+    """Threads that want a CPU for most of the time.
+
+    One that gives the lock back in each of its short turns is looked at in that moment alone: it
+    seems to rest, and does not.
+    """
+    least_ns = MAIN * float(edges[-1] - edges[0])
+    return [one.tid for one in rank.threads if one.cpu_ns + one.queue_delay_ns > least_ns]
 
 
 def _cumulative(timeline: Timeline, chosen: npt.NDArray[np.bool_]) -> Floats:

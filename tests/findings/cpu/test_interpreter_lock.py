@@ -46,7 +46,7 @@ def judged(
             if number and 10 <= tick < 10 + 5 * STEPS:
                 rank.stack(at + 0.05, main)
                 rank.stack(at + 0.05, other, tid=OTHER)
-        rank.thread("python", tid=OTHER, cpu_s=20.0)
+        rank.thread("python", tid=OTHER, cpu_s=0.5 * STEPS * other_ran)
         rank.set(metadata={"python_threads": {str(OTHER): "tally thread"}})
     return analyze_trace(builder.build()).findings["interpreter_lock"]
 
@@ -61,6 +61,13 @@ def test_the_thread_its_line_and_the_seconds() -> None:
     assert 'Thread "tally thread" of rank 1' in finding.title
     place = Place("/home/me/train.py", 9, "tally")
     assert finding.holder == Holder(AwaitedThing.INTERPRETER, 1, "tally thread", place, None)
+
+
+def test_a_thread_that_runs_most_of_the_time_does_not_rest_though_it_is_seen_to() -> None:
+    """It gives the lock back in each short turn, and can be looked at only then."""
+    finding = judged(ran=0.5, other_ran=0.9, other=RESTING)
+    assert finding.gain_s == pytest.approx(0.2 * STEPS, rel=0.02)
+    assert finding.where == (Frame("tally", "/home/me/train.py", 9),)
 
 
 def test_a_thread_cannot_keep_it_for_longer_than_it_wants_to_run() -> None:

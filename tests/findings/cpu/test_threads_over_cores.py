@@ -22,6 +22,7 @@ def judged(
     metadata: dict[str, Any] | None = None,
     library: str = "",
     seconds: int = 10,
+    beside_s: float = 0.0,
 ) -> Finding:
     """The finding about ranks that compute for some time with so many runnable threads each."""
     builder = TraceBuilder(ranks, end_s=seconds + 2.0)
@@ -45,6 +46,12 @@ def judged(
                 runnable=runnable,
             )
             rank.system_sample(at, involuntary_switches=tick * 10)
+            if beside_s:
+                rank.main_sample(at, cpu_s=at)
+                rank.stack(at, [("main", "/job/train.py", 40)])
+                rank.stack(at, [("watch", "/job/train.py", 9)], tid=77)
+        if beside_s:
+            rank.thread("python", tid=77, cpu_s=beside_s)
     return analyze_trace(builder.build()).findings["threads_over_cores"]
 
 
@@ -69,6 +76,14 @@ def test_fails_with_the_exact_setting() -> None:
     evidence = {item.label: item.value for item in finding.evidence}
     assert "8 threads" in str(evidence["Largest pool"])
     assert evidence["OPENBLAS_NUM_THREADS in this run"] == "8"
+
+
+@pytest.mark.parametrize(("beside_s", "where"), [(9.0, ["watch"]), (3.0, [])])
+def test_a_python_thread_that_runs_all_the_time_is_named(beside_s: float, where: list[str]) -> None:
+    finding = judged(runnable=2, beside_s=beside_s)
+    assert finding.status.is_fault
+    assert [one.function for one in finding.where] == where
+    assert finding.actions[0].startswith("Let the thread in watch()") is bool(where)
 
 
 def test_few_samples_are_no_fault() -> None:
