@@ -98,36 +98,39 @@ def how_measured(found: Compare) -> Sequence[tuple[str, str]]:
     if "student" in methods:
         terms.append(("Test of few runs", _STUDENT))
     if len(found.comparisons) > 1:
-        terms.append(("Several sides", "Each against the first; p is corrected as Holm does."))
+        terms.append(("Several sides", _HOLM))
     terms.append(("Waterfall", _WATERFALL))
     return terms
 
 
 _CERTAIN = (
-    "Noise alone would give such a difference in at most {level:.0f} % of the cases, and it is at "
-    "least a factor of {factor:g} (--factor)."
+    "The difference is significant at the {level:.0f} % level, and it is at least a factor of "
+    "{factor:g} (--factor)."
 )
 _AS_FAST = (
-    "The whole interval of the difference lies within that factor. Where it does not, and the "
-    "difference is not certain either, no difference is shown, which is not the same."
+    "The whole interval of the difference lies within that factor. Where it does not and the "
+    "difference is not significant either, nothing is shown either way: that does not mean that "
+    "the sides are equally fast."
 )
 _REPEATS = (
-    "One number a run is compared. The steps of a run share its nodes, neighbors and memory, so "
-    "they are no repeats, and a single run on a side cannot tell. A side is shown by the geometric "
-    "mean of its runs where Student's t compares, and by their median where ranks do."
+    "Each run contributes one number. The steps of a run share its nodes, neighbors and memory, so "
+    "they are not independent repeats, and a single run per side cannot tell a difference from "
+    "noise. A side is shown by the geometric mean of its runs where Student's t test compares the "
+    "sides, and by their median where the rank test does."
 )
+_HOLM = "Each side is compared with the first one; p values are adjusted by Holm's method."
 _RANKS = (
     "Mann-Whitney's rank test, exact, two-sided; the difference is Hodges-Lehmann's estimate with "
     "its interval. No distribution of the noise is assumed."
 )
 _STUDENT = (
-    "Student's t of the logarithms: fewer than four runs a side have no arrangement of ranks that "
-    "is rare enough. It assumes log-normal noise, alike on both sides."
+    "Student's t test on logarithms: with fewer than four runs per side no order of ranks is rare "
+    "enough to be significant. It assumes log-normal noise of equal spread on both sides."
 )
 _WATERFALL = (
-    "Seconds of a mean rank by account of the time ledger, means over repeats, so that the parts "
-    "add up to the difference exactly. Where the sides did different numbers of steps: per step, "
-    "without start-up and shutdown, which happen once a run."
+    "Mean seconds per rank by account of the time ledger, averaged over the repeats, so that the "
+    "parts add up to the difference exactly. Where the sides ran different numbers of steps, they "
+    "are per step, without start-up and shutdown, which happen once per run."
 )
 
 

@@ -27,7 +27,7 @@ def judge(study: Sweep) -> StudyFinding | Quiet:
         )
     evidence = (
         Evidence("Noise of one run (relative standard deviation)", noise.noise or 0.0, "share"),
-        Evidence("Fastest over slowest configuration, less one", noise.span, "share"),
+        Evidence("Lead of the fastest configuration over the slowest", noise.span, "share"),
     )
     near = [study.result(number) for number in noise.numbers[1:]]
     if not near:

@@ -165,12 +165,13 @@ _METHODS = (
     (
         "Interval, and within the noise",
         (
-            "One noise for both: the standard deviation of a run around its configuration, of "
-            "logarithms, pooled over all configurations. By Hsu’s multiple comparisons with the "
-            "best a configuration is slower when the fastest leads by more than this noise "
-            "explains (5 % for all comparisons together, by Bonferroni’s rule). The intervals are "
-            "drawn so that those of the fastest and of another overlap exactly where it does not. "
-            "Of a single configuration it is the 95 % interval of the median."
+            "Both use one estimate of noise: the standard deviation of runs of the same "
+            "configuration, on logarithms, pooled over all configurations. By Hsu’s multiple "
+            "comparisons with the best, a configuration is slower if the fastest leads by more "
+            "than this noise explains (5 % for all comparisons together, by Bonferroni’s rule). "
+            "The intervals are as wide as that rule makes them: one overlaps that of the fastest "
+            "exactly if its configuration is not known to be slower. For a single configuration "
+            "it is the 95 % interval of the median."
         ),
     ),
     (
@@ -183,13 +184,10 @@ _METHODS = (
     ),
 )
 _IN_ROUNDS = (
-    "Round by round: each configuration once a round, shuffled anew in every round with a fixed "
-    "seed, so that what drifts with time meets all configurations alike."
+    "In rounds: each configuration once per round, reshuffled in every round with a fixed seed, so "
+    "that drift over time affects all configurations alike."
 )
-_SEARCHED = (
-    "Chosen one after the other by Optuna's TPE sampler with a fixed seed, from what was measured "
-    "before."
-)
+_SEARCHED = "Chosen one by one by Optuna's TPE sampler with a fixed seed, from the runs before."
 
 
 def _how_measured(sweep: Sweep) -> list[tuple[str, str]]:

@@ -100,8 +100,8 @@ def _alike(
         return True, f"{who} were on one host, and all were told {_fabric_words(named)}."
     if hosts == 1:
         return True, (
-            f"{who} were on one host: no network was involved, and none was told to use anything "
-            "but its own way within a host."
+            f"{who} were on one host: no network was involved, and no setting selects a transport "
+            "within the host."
         )
     if named:
         return True, (
@@ -135,7 +135,7 @@ def _pinning(sweep: Sweep) -> str:
     if not found:
         return "Pinning was not recorded."
     shown = ", ".join(dict.fromkeys(words for one in found.values() for words in one))
-    return f"Pinning is the same in runs of equally many ranks: {shown}."
+    return f"Pinning is the same in all runs with as many ranks: {shown}."
 
 
 def _pinned_words(run: StudyRun) -> str:
@@ -153,6 +153,5 @@ def _pinned_words(run: StudyRun) -> str:
     cpus = " to ".join(str(count) for count in dict.fromkeys((counts[0], counts[-1])))
     own = [f"{k}={v}" for k, v in run.pinning.items() if k.startswith(PINNING_PREFIXES)]
     asked = f" ({', '.join(own)})" if own else ""
-    return (
-        f"each rank on {cpus} {'CPU' if cpus == '1' else 'CPUs'}, {in_all} of a host in all{asked}"
-    )
+    noun = "CPU" if cpus == "1" else "CPUs"
+    return f"each rank on {cpus} {noun}, {in_all} of a host in total{asked}"

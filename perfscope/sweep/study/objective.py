@@ -38,7 +38,7 @@ NO_MATCH = "--throughput matched nothing in the output of any run"
 COMMAND_KINDS = ("variable", "set")  # of axes that may change what a step is
 STOP_AFTER = "--stop-after"
 RANKS_DIFFER = "different numbers of ranks"
-MAY_DIFFER = "may hold different numbers of samples, which perfscope.step(samples=...) would tell"
+MAY_DIFFER = "may hold different numbers of samples; perfscope.step(samples=...) reports them"
 
 
 def printed(name: str) -> Objective:
@@ -132,7 +132,7 @@ def _not_to_search(why: str) -> UsageError:
 def _cut_short(what: str) -> str:
     return (
         f"runs of {what} that --stop-after ends after as many steps may train on different numbers "
-        "of samples, which perfscope.step(samples=...) would tell"
+        "of samples; perfscope.step(samples=...) reports them"
     )
 
 

@@ -190,8 +190,8 @@ def test_ranks_that_share_their_cpus_are_pinned_otherwise() -> None:
         runs.append(made_sweep_run(plan, (value,), 1.0, work_s=[1.0, 1.0], more=more))
     told = fabric.comparison(measure(plan, runs)).pinning
     assert "Pinning differs" in told
-    assert "1 CPU, 2 of a host in all" in told
-    assert "1 CPU, 1 of a host in all" in told
+    assert "1 CPU, 2 of a host in total" in told
+    assert "1 CPU, 1 of a host in total" in told
 
 
 def edge(speeds: dict[tuple[str, ...], list[float]], **plan: Any) -> Any:
