@@ -100,7 +100,8 @@ def outside(results: Results, worth_s: float) -> str:
         A sentence with its parts, and where the program was meanwhile; "" where it is not so.
     """
     run_s, ranks = results.run_s, len(results.trace.ranks)
-    if run_s <= 0 or not ranks:
+    # files that tell sums have no moments, and so nothing before or after
+    if run_s <= 0 or not ranks or results.trace.format.is_report:
         return ""
     means = {one: spent(results, one)[0] / ranks for one in Account}
     parts = {one.label.lower(): means[one] for one in (Account.START_UP, Account.SHUTDOWN)}

@@ -61,6 +61,6 @@ READER = Reader(
     tells=Tells(
         waits="ranks that never made a communicator",
         resources="time by primitive and by collective, as the libraries measured it",
-        known_from="lines that oneDNN, the autotuner and sacct wrote; the others by their sources",
+        known_from="lines that oneDNN, DeepSpeed, the autotuner and sacct wrote; NCCL's by source",
     ),
 )

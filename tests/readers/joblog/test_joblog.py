@@ -138,6 +138,20 @@ def test_communication_of_deepspeed_adds_up(tmp_path: Path) -> None:
     ]
 
 
+def test_what_deepspeed_wrote_of_a_known_program_is_told(tmp_path: Path) -> None:
+    """DeepSpeed 0.19.8 on two processes with Gloo, `dist.log_summary(show_straggler=True)`.
+
+    They reduced 1 MiB four times, sent 4 KiB to all twice, and met at one barrier.
+    """
+    (found,) = told(tmp_path, WRITTEN.joinpath("deepspeed.log").read_text())
+    took, waited = ({row[0]: row[1:] for row in table.rows} for table in found.tables)
+    assert took["all_reduce"] == (4, 4 << 20, pytest.approx(0.45103))
+    assert took["broadcast"] == (2, 2 * 4096, pytest.approx(0.00214))
+    assert took["barrier"][:2] == (1, 0)
+    assert waited["all_reduce"] == (4, pytest.approx(0.44838), pytest.approx(0.00265))
+    assert found.says[0].endswith("the largest part is all_reduce, 451 ms.")
+
+
 def test_who_waited_for_the_last_rank_stands_beside_the_summary(tmp_path: Path) -> None:
     (found,) = told(tmp_path, SUMMARY + STRAGGLERS)
     took, waited = found.tables

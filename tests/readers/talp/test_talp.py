@@ -128,6 +128,7 @@ def test_an_efficiency_that_does_not_follow_is_told(tmp_path: Path) -> None:
 def test_its_efficiencies_are_never_ours(tmp_path: Path) -> None:
     document = analysis(open_trace(write(tmp_path, of_release_3_6())), Options())
     assert document["metrics"]["parallel_efficiency"]["value"] is None
+    assert document["verdict"]["sentence"].startswith("The efficiency of this run is not known")
     assert document["other_tools"][0]["tool"] == "TALP 3.6.0"
     assert not document["ledger"] or sum(row["seconds"] for row in document["ledger"]) == 0
 
