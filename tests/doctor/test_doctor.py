@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+import venv
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from perfscope.doctor import check
 from perfscope.doctor.check import Check, Outcome, State, Surroundings
 from perfscope.doctor.checks import run_directory, threads, two_ranks
+from perfscope.doctor.installing import install_command
 from perfscope.doctor.launchers import FoundLauncher, found_launchers
 from perfscope.doctor.running import Finished, finish
 from perfscope.record.launcher import Flavor
@@ -43,6 +45,34 @@ def rows(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
     assert document["problems"] == sum(row["state"] == "problem" for row in document["checks"])
     found: list[dict[str, Any]] = document["checks"]
     return found
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        ("0 0 1 1", "{python} -m pip install mpich"),
+        ("1 1 1 1", "{python} -m pip install mpich"),
+        ("1 0 0 1", "{python} -m ensurepip && {python} -m pip install mpich"),
+        ("0 1 1 1", "{python} -m venv ~/job-python && ~/job-python/bin/python -m pip install"),
+        ("0 0 0 0", "with your distribution's package python3-venv: {python} -m venv"),
+        ("", "{python} -m pip install mpich"),
+    ],
+)  # fmt: skip
+def test_the_cure_can_be_typed_where_the_python_takes_no_packages(
+    told: str, shown: str, tmp_path: Path
+) -> None:
+    python = tmp_path / "python"  # stands for a Python of a distribution
+    python.write_text(f"#!/bin/sh\necho {told}\n")
+    python.chmod(0o755)
+    around = Surroundings(tmp_path, python, {})
+    assert install_command(around, "mpich").startswith(shown.format(python=python))
+
+
+def test_what_is_asked_of_a_python_is_answered(tmp_path: Path) -> None:
+    venv.create(tmp_path / "bare", with_pip=False)
+    python = tmp_path / "bare" / "bin" / "python"
+    fix = install_command(Surroundings(tmp_path, python, {}), "mpich")
+    assert fix == f"{python} -m ensurepip && {python} -m pip install mpich"
 
 
 def test_all_is_well_in_the_developers_environment(mpich: Mpi, tmp_path: Path) -> None:

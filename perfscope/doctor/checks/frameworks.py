@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perfscope.doctor.check import Check, Outcome, State, Surroundings
+from perfscope.doctor.installing import install_command
 from perfscope.doctor.running import finish, last_line
 
 _TITLE = "Frameworks"
@@ -51,7 +52,8 @@ def look(around: Surroundings) -> Sequence[Outcome]:
     found = json.loads(done.stdout)
     if not found:
         why = f"{around.python} has no recognized framework; mark steps with perfscope.step()"
-        fix = f"{around.python} -m pip install mpi4py numpy (or activate your job's environment)"
+        install = install_command(around, "mpi4py numpy")
+        fix = f"activate your job's environment, or: {install}"
         return [Outcome(_TITLE, State.NOT_THERE, why, fix)]
     text = ", ".join(f"{name} {version}" for name, version in found.items())
     return [Outcome(_TITLE, State.OK, text, details=found)]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from perfscope.doctor.check import Check, Outcome, State, Surroundings
+from perfscope.doctor.installing import install_command
 from perfscope.doctor.running import finish, last_line
 from perfscope.foreign import mentions
 
@@ -21,7 +22,7 @@ def look(around: Surroundings) -> Sequence[Outcome]:
         version = done.stdout.strip()
         return [Outcome(_TITLE, State.OK, f"memray {version}", details={"version": version})]
     error = last_line(done.stderr) or "timed out"
-    fix = f"{around.python} -m pip install memray"
+    fix = install_command(around, "memray")
     if mentions(error, "No module named"):
         why = "not installed; only --memory-detail needs it"
         return [Outcome(_TITLE, State.NOT_THERE, why, fix, {"error": error})]

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 
 from perfscope.doctor.check import Check, Outcome, State, Surroundings
+from perfscope.doctor.installing import install_command
 from perfscope.doctor.launchers import found_launchers
 from perfscope.doctor.running import finish, last_line
 from perfscope.foreign import mentions
@@ -29,8 +30,7 @@ def _launchers(around: Surroundings) -> Outcome:
     found = found_launchers(around.environment, around.python)
     if not found:
         why = "none in PATH; jobs without MPI can still be recorded"
-        python = around.python or "python3"
-        fix = f"{python} -m pip install mpich mpi4py (needs no root) or: module load mpi"
+        fix = f"{install_command(around, 'mpich mpi4py')} (needs no root) or: module load mpi"
         return Outcome(_TITLE, State.NOT_THERE, why, fix)
     text = ", ".join(f"{launcher.name} ({launcher.path})" for launcher in found)
     details = {str(launcher.path): launcher.name for launcher in found}
@@ -53,10 +53,10 @@ def _mpi4py(around: Surroundings) -> list[Outcome]:
     error = last_line(done.stderr) or "timed out"
     if mentions(error, "No module named"):
         why = f"{around.python} has no mpi4py"
-        fix = f"{around.python} -m pip install mpi4py"
+        fix = install_command(around, "mpi4py")
         return [Outcome(_TITLE_MPI4PY, State.NOT_THERE, why, fix)]
     why = f"mpi4py of {around.python} finds no MPI library: {error}"
-    fix = f"{around.python} -m pip install mpich (or: module load mpi)"
+    fix = f"{install_command(around, 'mpich')} (or: module load mpi)"
     return [Outcome(_TITLE_MPI4PY, State.PROBLEM, why, fix)]
 
 

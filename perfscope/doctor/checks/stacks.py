@@ -28,7 +28,7 @@ def look(around: Surroundings) -> Sequence[Outcome]:
     program = spy_program(around.environment)
     if program is None:
         why = "py-spy is not installed; only --stacks needs it"
-        return [Outcome(_TITLE, State.NOT_THERE, why, "pip install py-spy")]
+        return [Outcome(_TITLE, State.NOT_THERE, why, f"{sys.executable} -m pip install py-spy")]
     details = {"program": str(program), "ptrace_scope": _scope(), "container": _is_container()}
     version = finish(
         [program, "--version"], environment=around.environment, timeout_s=_TIMEOUT_S
