@@ -25,7 +25,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / "build" / "wheel-tools"
-RUNTIME = ROOT / "requirements" / "runtime.txt"
 HASHED = ROOT / "requirements" / "runtime.hashed.txt"
 OLD_LIBRARY = ROOT / "requirements" / "glibc-2.17.hashed.txt"
 OLD_LIBRARY_TO = 13
@@ -169,10 +168,10 @@ def wheelhouse(wheel: Path, output: Path, machine: str) -> None:
 
 
 def sbom(python: Path, output: Path) -> Path:
-    """The bill of materials: what an installation consists of, with versions."""
+    """The bill of materials: what an installation consists of, with versions and hashes."""
     path = output / "sbom.cdx.json"
     output.mkdir(parents=True, exist_ok=True)
-    lister: list[str | Path] = [tools(python) / "cyclonedx-py", "requirements", RUNTIME]
+    lister: list[str | Path] = [tools(python) / "cyclonedx-py", "requirements", HASHED]
     run([*lister, "--pyproject", ROOT / "pyproject.toml", "--output-reproducible", "-o", path])
     return path
 

@@ -3,15 +3,13 @@
 # a job under Slurm on two emulated nodes, watches it, analyzes it, has profiles decoded by Dask workers that Slurm starts,
 # and gates it. Needs root.
 #
-#   scripts/outsider.sh ROOT PYTHON WHEELS PROFILES
+#   scripts/outsider.sh PLACE
 #
-# ROOT      a directory with the distribution (debootstrap --variant=minbase bullseye ROOT), with slurmctld, slurmd,
-#           slurm-client and munge of its own packages
-# PYTHON    a prefix of Python 3.10 or newer that runs there, as ROOT sees it (/opt/python3.11)
-# WHEELS    a directory with perfscope's wheel, the wheelhouse, and wheels of pip, mpi4py, mpich, dask-jobqueue
-# PROFILES  a directory with Kineto profiles of a job, one a rank
+# PLACE     a directory with what `scripts/outsider_place.sh` makes there; what is missing is made first
 set -eu
-root=$1 python=$2 wheels=$3 profiles=$4
+place=$1
+"$(dirname "$0")/outsider_place.sh" "$place"
+root=$place/root python=/opt/python3.11 wheels=$place/wheels/wheelhouse profiles=$place/profiles
 host=$(hostname)
 mounted='' story=''
 finish() {
@@ -118,7 +116,7 @@ echo '{jobqueue: {slurm: {cores: 1, memory: 800MB, processes: 1, walltime: "00:1
 PERFSCOPE_SLURM_JOBS=2 perfscope analyze profiles --no-report --scheduler slurm >/dev/null
 cmp here.json profiles/analysis.json && echo "decoded by Slurm's workers: the same to the byte"
 STORY
-setsid chroot "$root" sh /srv/story/story.sh &
+setsid chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 sh /srv/story/story.sh &
 story=$!
 code=0
 wait "$story" || code=$?

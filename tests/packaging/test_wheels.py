@@ -46,9 +46,10 @@ def test_a_wheelhouse_installs_and_records_without_a_network(tmp_path: Path) -> 
 def test_the_bill_of_materials_names_every_pinned_package(tmp_path: Path) -> None:
     run(sys.executable, SCRIPT, "--sbom", "--output", tmp_path)
     document = json.loads((tmp_path / "sbom.cdx.json").read_text(encoding="utf-8"))
-    pinned = (REPOSITORY / "requirements" / "runtime.txt").read_text(encoding="utf-8")
+    pinned = (REPOSITORY / "requirements" / "runtime.hashed.txt").read_text(encoding="utf-8")
     expected = set(re.findall(r"^([a-z0-9-]+)==([\w.]+)", pinned, re.MULTILINE))
     found = {(one["name"], one["version"]) for one in document["components"]}
     assert len(expected) >= 9
-    assert expected <= found
+    assert expected == found
+    assert all(one["externalReferences"][0]["hashes"] for one in document["components"])
     assert document["metadata"]["component"]["name"] == "perfscope-hpc"
