@@ -23,6 +23,7 @@ PROGRAMS = (
     Program(
         "transformers_trainer", "text classification with HF's Trainer", "ecosystem", TORCHRUN, 2
     ),
+    Program("zero_redundancy", "the CIFAR-10 tutorial of DeepSpeed", "ecosystem", TORCHRUN, 2),
     Program("accelerate_loop", "cv_example of Accelerate", "ecosystem", TORCHRUN, 2),
     Program("lightning_classifier", "the autoencoder of Lightning, DDP", "ecosystem", ranks=2),
     Program("keras_torch", "mnist_convnet of keras-io on PyTorch", "ecosystem"),

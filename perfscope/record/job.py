@@ -167,7 +167,8 @@ def _tell_end(teller: _Teller, run: RunFile, shown: str) -> None:
         teller.insist(
             f"nothing was recorded in {shown}/",
             "no process used MPI or Python, or the recorder was not loaded into it: statically"
-            " linked, setuid, in a container without this path, or with an emptied environment",
+            " linked, setuid, in a container without this path, with an emptied environment, or a"
+            " Python that was started with -E, -I or -S",
             "see whether LD_PRELOAD reaches the ranks: put `env` in the place of the program",
         )
         return
