@@ -100,8 +100,7 @@ def _causes(
         seconds = sum(one.ns for one in members) * NS / ranks
         if seconds < SMALL * run_s:
             continue
-        own_ns = sum(one.own_ns for one in members)
-        waiting_s = sum(one.waiting_ns for one in members) * NS / ranks if own_ns else 0.0
+        waiting_s = sum(one.waiting_ns for one in members) * NS / ranks
         activity = members[0].activity
         meaning = kind.meaning if activity is None else activity.meaning
         name = label or (_label(members[0]) if len(members) == 1 else kind.label)

@@ -114,8 +114,8 @@ def outside(results: Results, worth_s: float) -> str:
     place = wording.place(frames[0]) if frames else ""
     return (
         f"Most of the run, {format_seconds(whole_s)} ({format_share(whole_s / run_s)} of the "
-        f"{format_seconds(run_s)} run), passes before and after the analyzed window: "
-        f"{', '.join(told)}{f'; until communication begins mostly in {place}' if place else ''}. "
+        f"{format_seconds(run_s)} run), passes before and after the analyzed window. "
+        f"{', '.join(told).capitalize()}{f'; start-up mostly in {place}' if place else ''}. "
     )
 
 

@@ -74,7 +74,7 @@ TERMS = (
 )
 _FROM_END = (
     "from the end of one to the end of the next. When the first began does not show: a loop of N "
-    "iterations has N - 1 steps."
+    "iterations has one step fewer."
 )
 STEPS = {
     "marker": "A step is what the program marked with perfscope.step().",

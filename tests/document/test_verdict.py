@@ -83,7 +83,7 @@ def test_what_most_of_the_run_goes_to_leads_though_nothing_cures_it() -> None:
 
     assert told(15.0).startswith(
         "Most of the run, 16.0 s (80.0 % of the 20.0 s run), passes before and after the analyzed "
-        "window: start-up 15.0 s, shutdown 1.00 s. In the analyzed window: "
+        "window. Start-up 15.0 s, shutdown 1.00 s. In the analyzed window: "
     )
     assert "Most of the run" not in told(5.0)
 

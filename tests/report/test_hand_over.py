@@ -194,3 +194,16 @@ def test_words_that_the_page_defines_are_explained_where_they_stand(page: Browse
     )
     assert hints
     assert set(hints) <= set(terms)
+
+
+def test_what_is_to_be_typed_is_copied_as_it_stands(window: Browser, tmp_path: Path) -> None:
+    document = two_ranks_evaluation()
+    first = document["verdict"]["top"][0]
+    row = next(one for one in document["findings"] if one["id"] == first)
+    row["actions"] = ["Start with `export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1` for 2 <ranks>."]
+    write_report(read_known(document), tmp_path / "page.html")
+    window.open(tmp_path / "page.html")
+    window.run(CAUGHT)
+    press(window, ".first .copy-code")
+    assert window.run("window.copied") == "export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1"
+    assert "for 2 <ranks>." in window.run("document.querySelector('.first').innerText")

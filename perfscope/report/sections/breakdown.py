@@ -49,7 +49,11 @@ def _role(part: TimePart) -> str:
 
 
 def _cause(part: TimePart) -> Row:
-    note = f"{seconds(part.waiting_s)} of this, other ranks waited for it" * bool(part.waiting_s)
+    note = ""
+    if part.waiting_s >= part.seconds:
+        note = "who is waited for works meanwhile, so the run loses more than this mean"
+    elif part.waiting_s:
+        note = f"{seconds(part.waiting_s)} of this, other ranks waited for it"
     label = f"Lost to: {part.label}"
     return Row("", label, part.meaning, part.seconds, part.share, note, is_part=True)
 
