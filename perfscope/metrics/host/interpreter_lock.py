@@ -9,6 +9,7 @@ from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
+from perfscope.attribution.stack_rules import SYSTEM_CALL
 from perfscope.attribution.timeline import Timeline
 from perfscope.attribution.usual_place import usual_place
 from perfscope.judging import MAIN
@@ -135,7 +136,8 @@ def _of_rank(
     rows = rank.stacks[(rank.stacks["t"] >= edges[0]) & (rank.stacks["t"] < edges[-1])]
     is_main = rows["tid"] == rank.main_tid
     own, others = rows[is_main], rows[~is_main]
-    at_rest = resting[others["stack"]] & ~np.isin(others["tid"], _running(rank, edges))
+    runs = np.isin(others["tid"], _running(rank, edges)) & ~_in_kernel(trace, others)
+    at_rest = resting[others["stack"]] & ~runs
     others = others[~at_rest]
     if not len(others):
         return None
@@ -163,10 +165,17 @@ def _running(rank: Rank, edges: Floats) -> list[int]:
     """Threads that want a CPU for most of the time.
 
     One that gives the lock back in each of its short turns is looked at in that moment alone: it
-    seems to rest, and does not.
+    seems to rest, and does not, where it is in no system call.
     """
     least_ns = MAIN * float(edges[-1] - edges[0])
     return [one.tid for one in rank.threads if one.cpu_ns + one.queue_delay_ns > least_ns]
+
+
+def _in_kernel(trace: Trace, rows: Table) -> npt.NDArray[np.bool_]:
+    """Which samples show a system call."""
+    calls = [bool(s) and trace.frames[s[-1]].file == SYSTEM_CALL for s in trace.stacks]
+    found: npt.NDArray[np.bool_] = np.array(calls, np.bool_)[rows["stack"]]
+    return found
 
 
 def _cumulative(timeline: Timeline, chosen: npt.NDArray[np.bool_]) -> Floats:

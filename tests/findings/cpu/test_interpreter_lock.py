@@ -68,6 +68,8 @@ def test_a_thread_that_runs_most_of_the_time_does_not_rest_though_it_is_seen_to(
     finding = judged(ran=0.5, other_ran=0.9, other=RESTING)
     assert finding.gain_s == pytest.approx(0.2 * STEPS, rel=0.02)
     assert finding.where == (Frame("tally", "/home/me/train.py", 9),)
+    in_kernel = (*RESTING, ("futex", "<system-call>", 0))
+    assert judged(ran=0.5, other_ran=0.9, other=in_kernel).status is Status.PASS
 
 
 def test_a_thread_cannot_keep_it_for_longer_than_it_wants_to_run() -> None:
