@@ -168,7 +168,7 @@ def _with_fewer_calls(program: Program, together: _Together) -> Work:
     later = together.rows[~together.is_first].ravel()
     gap = program.before_rows(program.work.ns)
     left = np.ones(program.row_count)
-    spent = np.minimum(_call_ns(program, together)[program.row_rank[later]], gap[later])
+    spent = np.minimum(_call_ns(gap, together)[program.row_rank[later]], gap[later])
     left[later] = 1.0 - np.divide(spent, gap[later], out=np.zeros(len(later)), where=gap[later] > 0)
     return replace(program.work, ns=program.work.ns * left[program.work.row])
 
@@ -204,9 +204,13 @@ def _groups(results: Results, program: Program, costs: CallCosts, most_bytes: in
     return _Together(rows[is_joined], np.flatnonzero(~follows[is_joined]))
 
 
-def _call_ns(program: Program, together: _Together) -> Floats:
-    """What it costs each rank to call MPI once more: the usual least time between two calls."""
-    gap = program.before_rows(program.work.ns)
+def _call_ns(gap: Floats, together: _Together) -> Floats:
+    """What it costs each rank to call MPI once more: the usual least time between two calls.
+
+    Args:
+        gap: nanoseconds of work before each row, shape (rows,).
+        together: the calls.
+    """
     between = gap[together.rows[~together.is_first]]
     result: Floats = np.minimum(np.quantile(between, 0.25, axis=0), MOST_CALL_NS)
     return result

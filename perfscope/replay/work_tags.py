@@ -28,16 +28,19 @@ class WorkTags:
 
     def __init__(self, program: Program, kind: Ints, kinds: int) -> None:
         row, alone = program.work.row, np.flatnonzero(program.fixed_ns > 0)
-        tag, ns = kind.astype(np.int64), program.work.ns
+        tag, ns = kind.astype(np.int64, copy=False), program.work.ns
         if np.any(row[1:] < row[:-1]):  # what edits added stands behind the rest
             order = np.argsort(row, kind="stable")
             row, tag, ns = row[order], tag[order], ns[order]
-        place = np.searchsorted(row, alone, side="right")
-        self.tag: Ints = np.insert(tag, place, kinds)
-        self.ns: Floats = np.insert(ns, place, program.fixed_ns[alone])
+        if len(alone):
+            place = np.searchsorted(row, alone, side="right")
+            tag, ns = np.insert(tag, place, kinds), np.insert(ns, place, program.fixed_ns[alone])
         counts = np.bincount(row, minlength=program.row_count)
         counts[alone] += 1
-        self.starts: Ints = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        self.tag: Ints = tag
+        self.ns: Floats = ns
+        self.starts: Ints = np.zeros(program.row_count + 1, np.int64)
+        np.cumsum(counts, out=self.starts[1:])
         self._kinds = kinds
         self._waits_at_end = program.waits_at_end.astype(np.uint8)
 

@@ -345,7 +345,9 @@ class Rank:
 
     def framework(self, name: str) -> Mapping[str, Any]:
         """What the agent noted of one framework; empty where the rank does not use it."""
-        return self.frameworks.get(name, {})
+        found = self.metadata.get("frameworks")
+        facts = found.get(name) if isinstance(found, Mapping) else None
+        return facts if isinstance(facts, Mapping) else {}
 
 
 @dataclass

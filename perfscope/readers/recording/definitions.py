@@ -1,5 +1,6 @@
 """What the ids in a process's records stand for: names, communicators, stacks (.def files)."""
 
+import struct
 from collections.abc import Iterator
 from dataclasses import field
 from functools import lru_cache
@@ -17,6 +18,11 @@ from perfscope.readers.recording.layout import (
 )
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
+
+_HEAD = struct.Struct(
+    "<" + "".join(DEFINITION_DTYPE[name].char for name in DEFINITION_DTYPE.names or ())
+)
+"""Of a definition: a rank has dozens, and numpy takes longer for one than for all of a table."""
 
 MOST_BYTES = 1 << 30
 """A larger file of definitions is damage."""
@@ -73,9 +79,9 @@ def read_definitions(path: Path) -> Definitions:
 def entries(content: bytes, name: str, notes: list[str]) -> Iterator[tuple[int, int, bytes]]:
     """Type, id and payload of each definition in a file; what is cut off is said in `notes`."""
     position = len(DEFINITIONS_MAGIC)
-    head_bytes = DEFINITION_DTYPE.itemsize
+    head_bytes = _HEAD.size
     while position + head_bytes <= len(content):
-        kind, _, number, size = np.frombuffer(content, DEFINITION_DTYPE, 1, position).item()
+        kind, _, number, size = _HEAD.unpack_from(content, position)
         start = position + head_bytes
         if kind == 0 and size == 0:
             return  # room allocated ahead and never used
@@ -93,8 +99,7 @@ def _take(definitions: Definitions, kind: int, number: int, payload: bytes) -> b
     elif kind == DefinitionType.STACK:
         if len(payload) % 4:
             return False
-        frames = np.frombuffer(payload, "<u4")
-        definitions.stacks.setdefault(number, tuple(frames.tolist()))
+        definitions.stacks.setdefault(number, struct.unpack(f"<{len(payload) // 4}I", payload))
     elif kind == DefinitionType.COMMUNICATOR:
         communicator = _communicator(payload)
         if communicator is None:
