@@ -12,6 +12,13 @@ def noted_frameworks(metadata: Mapping[str, Any]) -> Mapping[str, Mapping[str, A
     return {str(name): facts for name, facts in found.items() if isinstance(facts, Mapping)}
 
 
+def noted_framework(metadata: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """One framework of a rank's metadata; empty where it was not noted."""
+    found = metadata.get("frameworks")
+    facts = found.get(name) if isinstance(found, Mapping) else None
+    return facts if isinstance(facts, Mapping) else {}
+
+
 def noted_environment(metadata: Mapping[str, Any]) -> Mapping[str, str]:
     """The environment variables of a rank's metadata by name; empty where none were noted."""
     found = metadata.get("environment")

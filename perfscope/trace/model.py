@@ -30,7 +30,7 @@ from perfscope.trace.memory_samples import (
     PYTHON_SAMPLE_DTYPE,
     TREE_SAMPLE_DTYPE,
 )
-from perfscope.trace.metadata import noted_frameworks
+from perfscope.trace.metadata import noted_framework, noted_frameworks
 from perfscope.trace.queues import QUEUE_DTYPE
 from perfscope.trace.tensors import READINESS_DTYPE, TensorTimeline
 
@@ -345,9 +345,7 @@ class Rank:
 
     def framework(self, name: str) -> Mapping[str, Any]:
         """What the agent noted of one framework; empty where the rank does not use it."""
-        found = self.metadata.get("frameworks")
-        facts = found.get(name) if isinstance(found, Mapping) else None
-        return facts if isinstance(facts, Mapping) else {}
+        return noted_framework(self.metadata, name)
 
 
 @dataclass
