@@ -79,8 +79,12 @@ KINDS = (
     ),
     _kind(
         "an execution trace of PyTorch (Chakra)",
-        rb'\s*\{\s*"schema"\s*:\s*"[\d.]+-chakra',
+        rb'\s*\{\s*"schema"\s*:\s*"[\d.]+(?:-chakra[^"]*)?"\s*,\s*"pid"',
         "Give the profiler's own trace of the run (prof.export_chrome_trace).",
+    ),
+    _kind(
+        "a profile of JavaScript by V8 (Chrome, Node.js)",
+        rb'\s*\{\s*"(?:nodes"\s*:\s*\[|head"\s*:)\s*\{[^{}]*"callFrame"',
     ),
     _kind(
         "counters of rocprofv3, which ran kernels one by one: their times are not the run's",
