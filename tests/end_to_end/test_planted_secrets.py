@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from perfscope.redaction.write import redact
 from tests.support import recording
 from tests.support.environments import environment
 
@@ -38,6 +39,8 @@ PLANTED = {
     "variable": "p9" + "variable" + "6",
     "unknown": made(5, 40),
 }
+PRIVATE = ("quokkaward", "galahphase", "numbatloss", "jabirumessage")
+"""Names of a person's own, which a recording keeps and a copy for others does not."""
 PROGRAM = """
 import ctypes, os, subprocess, sys, threading, time
 from mpi4py import MPI
@@ -49,13 +52,13 @@ subprocess.run(child, check=True)
 code = "def f(stop):\\n    while time.monotonic() < stop: sum(range(1000))\\n"
 scope = {"time": time}
 exec(compile(code.replace("f(", names["function"] + "("), names["file"] + ".py", "exec"), scope)
-with marker.phase("load " + names["phase"] + " " + names["unknown"]):
+with marker.phase("galahphase load " + names["phase"] + " " + names["unknown"]):
     scope[names["function"]](time.monotonic() + 1.5)
-marker.metric("loss of " + names["metric"], 1.0)
+marker.metric("numbatloss of " + names["metric"], 1.0)
 MPI.COMM_WORLD.barrier()
 MPI.Finalize()
 print("told", flush=True)
-raise ValueError("Authorization: Token " + names["exception"])
+raise ValueError("jabirumessage: Authorization: Token " + names["exception"])
 """
 
 
@@ -83,6 +86,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> recording.Recorded:
     words += ["-u", f"me:{PLANTED['user']}", "-H", f"Authorization: ApiKey {PLANTED['header']}"]
     words += ["--url", f"https://me:{PLANTED['address']}@example.org/"]
     words += ["--config", f'{{"password": "{PLANTED["json"]}"}}']
+    words += ["--ward", "quokkaward"]
     return recording.record(
         [mpich.mpirun, "-n", "1", mpich.python, place / "program.py", *words],
         cwd=directory,
@@ -106,7 +110,12 @@ def test_no_byte_of_the_recording_holds_one(recorded: recording.Recorded) -> Non
     }
     assert {name: found for name, text in contents.items() if (found := leaks(text))} == {}
     written = b"".join(contents.values())
-    for kept in (b"load [redacted] [redacted]", b"loss of [redacted]", b"ValueError", b"--creds"):
+    for kept in (
+        b"load [redacted] [redacted]",
+        b"numbatloss of [redacted]",
+        b"ValueError",
+        b"--creds",
+    ):
         assert kept in written
 
 
@@ -117,3 +126,19 @@ def test_nothing_made_from_it_holds_one(recorded: recording.Recorded, tmp_path: 
     assert leaks((shown.stdout + shown.stderr + as_json.stdout + as_json.stderr).encode()) == []
     made_files = {path.name: leaks(path.read_bytes()) for path in tmp_path.iterdir()}
     assert made_files == {"analysis.json": [], "report.html": []}
+
+
+def test_no_byte_of_a_copy_for_others_names_anything(
+    recorded: recording.Recorded, tmp_path: Path
+) -> None:
+    redact(recorded.directory, tmp_path / "copy")
+    own = [*PRIVATE, *recorded.directory.parent.parts[-1:]]
+
+    def named(directory: Path) -> set[str]:
+        paths = list(directory.rglob("*"))
+        told = b"".join(path.read_bytes() for path in paths if path.is_file())
+        told += " ".join(str(path.relative_to(directory)) for path in paths).encode()
+        return {word for word in own if word.encode().lower() in told.lower()}
+
+    assert named(recorded.directory) >= set(PRIVATE)
+    assert named(tmp_path / "copy") == set()
