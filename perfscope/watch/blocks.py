@@ -12,7 +12,7 @@ from perfscope.units import (
     format_seconds,
     format_share,
 )
-from perfscope.watch.picture import HostMemory, Pending, Picture, RankNow
+from perfscope.watch.picture import ASLEEP, COMPUTING, HostMemory, Pending, Picture, RankNow
 
 MOST_RANKS = 32
 MOST_PENDING = 8
@@ -102,7 +102,9 @@ def _doing(rank: RankNow) -> str:
     if rank.has_ended:
         return f"its end: {rank.doing}"
     where = rank.place or "code without Python"
-    return where if rank.doing == "computing" else f"{rank.doing}, called in {where}"
+    if rank.doing == ASLEEP:
+        return f"{where}, {ASLEEP}"
+    return where if rank.doing == COMPUTING else f"{rank.doing}, called in {where}"
 
 
 def _progress(picture: Picture) -> Block:

@@ -3,6 +3,8 @@
 from perfscope.schema.common import Metric
 from perfscope.structures import dataclass
 
+COMPUTING, ASLEEP = "computing", "asleep"
+
 
 @dataclass(frozen=True)
 class RankNow:
@@ -12,7 +14,7 @@ class RankNow:
         number: of the rank.
         host: where it runs.
         pid: its process.
-        doing: the call it is in, or "computing"; how it ended, where it did.
+        doing: the call it is in, else `COMPUTING` or `ASLEEP`; how it ended, where it did.
         since_s: how long it has been in that call, or since its last call, step or phase.
         place: the user's innermost function with file and line, "" unknown.
         stack: the whole Python stack as last sampled, outermost first.

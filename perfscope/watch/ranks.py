@@ -6,16 +6,16 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope import places
+from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.matching.codes import NONBLOCKING_CODES
 from perfscope.schema.enums import EndKind
 from perfscope.trace.model import Communicator, Ending, Frame, Rank, RowFlag, Table, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, codes_mask, name_of
-from perfscope.watch.picture import Pending, RankNow
+from perfscope.watch.picture import ASLEEP, COMPUTING, Pending, RankNow
 
 _POLLS = codes_mask([OperationClass.TEST])
 _WAITS = codes_mask([OperationClass.WAIT])
 _MOST_MEMBERS = 8
-COMPUTING = "computing"
 
 
 def ranks_now(trace: Trace, now_ns: int, user_frames: npt.NDArray[np.int64]) -> list[RankNow]:
@@ -34,7 +34,8 @@ def _rank_now(trace: Trace, rank: Rank, now_ns: int, user_frames: npt.NDArray[np
     call = None if has_ended else open_call(rank)
     seen = rank.stacks[(rank.stacks["tid"] == rank.main_tid) & (rank.stacks["stack"] >= 0)]
     last = int(seen["stack"][-1]) if len(seen) else -1
-    doing, since_ns = COMPUTING, progress_ns(rank)
+    since_ns = progress_ns(rank)
+    doing = ASLEEP if _is_asleep(rank, since_ns) else COMPUTING
     if has_ended:
         doing, since_ns = _ended(rank.ending), rank.end_ns
     elif call is not None:
@@ -57,6 +58,16 @@ def _rank_now(trace: Trace, rank: Rank, now_ns: int, user_frames: npt.NDArray[np
         has_ended=has_ended,
         lacks_detail=rank.detail_end_ns is not None and call is None,
     )
+
+
+def _is_asleep(rank: Rank, since_ns: int) -> bool:
+    """Whether the main thread neither had a CPU nor waited for one, most of the time since then."""
+    rows = rank.main_samples[rank.main_samples["t"] >= since_ns]
+    if len(rows) < FEWEST_SAMPLES:
+        return False
+    first, last = rows[0], rows[-1]
+    wanted_ns = sum(int(last[name]) - int(first[name]) for name in ("cpu_ns", "queue_delay_ns"))
+    return wanted_ns < (1.0 - MAIN) * (int(last["t"]) - int(first["t"]))
 
 
 def open_call(rank: Rank) -> np.void | None:

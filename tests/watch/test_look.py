@@ -10,9 +10,15 @@ from perfscope.metrics.results import Options
 from perfscope.readers.recording.layout import HEADER_DTYPE, HeaderFlag, SampleKind
 from perfscope.readers.recording.reader import open_recording
 from perfscope.readers.recording.record_file import read_record_file
+from perfscope.schema.enums import EndKind
+from perfscope.trace.main_thread import MAIN_SAMPLE_DTYPE
+from perfscope.trace.model import Ending
 from perfscope.watch import page
 from perfscope.watch.blocks import blocks
 from perfscope.watch.look import look
+from perfscope.watch.picture import ASLEEP, COMPUTING
+from perfscope.watch.ranks import ranks_now
+from tests.support.trace_builder import TraceBuilder
 from tests.support.write_recording import ProcessWriter, write_run
 
 GIB = 1 << 30
@@ -118,3 +124,18 @@ def test_texts_of_the_job_cannot_become_markup(tmp_path: Path) -> None:
     shown = page.page(blocks(look(tmp_path), stall_s=1), source="<b>", refresh_s=2)
     assert "<script" not in shown
     assert "<b>" not in shown
+
+
+@pytest.mark.parametrize(("busy", "doing"), [(0.9, COMPUTING), (0.05, ASLEEP)])
+def test_a_rank_that_neither_runs_nor_waits_for_a_cpu_is_asleep(busy: float, doing: str) -> None:
+    builder = TraceBuilder(1, end_s=10.0)
+    builder.rank(0).init(1.0, enter_s=0.5)
+    trace = builder.build()
+    [rank] = trace.ranks
+    rank.ending = Ending(EndKind.UNKNOWN, None, "")
+    samples = np.zeros(50, MAIN_SAMPLE_DTYPE)
+    samples["t"] = np.linspace(2e9, 10e9, 50)
+    samples["cpu_ns"] = samples["queue_delay_ns"] = samples["t"] * busy / 2
+    rank.main_samples = samples
+    [seen] = ranks_now(trace, 10_000_000_000, np.empty(0, np.int64))
+    assert (seen.doing, seen.since_s) == (doing, 9.0)
