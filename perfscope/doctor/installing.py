@@ -1,7 +1,5 @@
 """The command that brings a package to the job's Python, also where pip would be refused."""
 
-from pathlib import Path
-
 from perfscope.doctor.check import Surroundings
 from perfscope.doctor.running import finish
 
@@ -18,7 +16,9 @@ print(*map(int, (is_own, os.path.exists(mark), *map(bool, map(find_spec, ("pip",
 
 def install_command(around: Surroundings, packages: str) -> str:
     """What to type to install packages beside what the job uses."""
-    python = around.python or Path("python3")
+    python = around.python
+    if python is None:
+        return "activate your job's environment"
     plain = f"{python} -m pip install {packages}"
     done = finish([python, "-c", _ASK], environment=around.environment, timeout_s=_TIMEOUT_S)
     told = done.stdout.split()

@@ -71,6 +71,8 @@ def test_the_cure_can_be_typed_where_the_python_takes_no_packages(
 def test_what_is_asked_of_a_python_is_answered(tmp_path: Path) -> None:
     venv.create(tmp_path / "bare", with_pip=False)
     python = tmp_path / "bare" / "bin" / "python"
+    nowhere = install_command(Surroundings(tmp_path, None, {}), "mpich")
+    assert nowhere == "activate your job's environment"
     fix = install_command(Surroundings(tmp_path, python, {}), "mpich")
     assert fix == f"{python} -m ensurepip && {python} -m pip install mpich"
 
