@@ -41,7 +41,7 @@ def run(
         steps=100,
         more={"threads": {"ranks": rows}},
     )
-    told = {"program": program, "command": ["python", program], "start_unix_s": 1.8e9 + seconds}
+    told = {"program": "python", "command": ["python", program], "start_unix_s": 1.8e9 + seconds}
     made.document["run"] |= told | {"environment": environment or {}}
     return made
 

@@ -1,6 +1,8 @@
 """Whether the runs of a study are of one program: what is said first where they are not."""
 
+import itertools
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from perfscope.studies.common.run import StudyRun
 
@@ -8,8 +10,16 @@ MOST_NAMED = 5
 
 
 def programs(runs: Iterable[StudyRun]) -> tuple[str, ...]:
-    """What the ranks of some runs ran, as far as that is known."""
-    return tuple(sorted({run.result.run.program for run in runs if run.result.run.program}))
+    """What the ranks of some runs ran, as far as that is known: of Python the script."""
+    return tuple(sorted({name for run in runs if (name := _program(run))}))
+
+
+def _program(run: StudyRun) -> str:
+    """The script that a command names, else its module, else what the ranks ran."""
+    words = run.result.run.command
+    scripts = (Path(word).name for word in words if word.endswith(".py"))
+    modules = (after for word, after in itertools.pairwise(words) if word == "-m")
+    return next(scripts, "") or next(modules, "") or run.result.run.program or ""
 
 
 def are_different(names: Sequence[str], *, who: str = "The runs") -> str:
