@@ -53,7 +53,7 @@ def _with_cause(finding: Finding, causes: Sequence[Group], savings: Savings) -> 
     if not finding.status.is_fault or not finding.edits:
         return finding
     for cause in causes:
-        if not _rules_out(cause.entries[0]) and not _is_levelled_for_less(finding, cause):
+        if not _rules_out(cause.entries[0]) and not _is_leveled_for_less(finding, cause):
             continue
         if _is_left(finding, _without(cause), savings):
             continue
@@ -61,7 +61,7 @@ def _with_cause(finding: Finding, causes: Sequence[Group], savings: Savings) -> 
     return finding
 
 
-def _is_levelled_for_less(finding: Finding, cause: Group) -> bool:
+def _is_leveled_for_less(finding: Finding, cause: Group) -> bool:
     """Whether a finding's change only deals out what can go, and surely saves less."""
     if any(edit.level is None for edit in finding.edits) or cause.saving.basis is not Basis.REPLAY:
         return False
