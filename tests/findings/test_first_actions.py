@@ -16,6 +16,7 @@ FINDINGS = sorted(
     for folder in ("findings", "studies/findings")
     for path in (REPOSITORY / "perfscope" / folder).rglob("*.py")
 )
+TYPED = re.compile(r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]+=\w|\b[Uu]nset ([A-Z]|$)")
 VAGUE = re.compile(r"\b(find out|investigate|figure out|look into)\b", re.IGNORECASE)
 
 
@@ -26,6 +27,18 @@ def test_no_text_of_a_finding_leaves_the_search_to_the_reader() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
         if VAGUE.search(node.value)
+    }
+    assert found == set()
+
+
+def test_every_setting_that_is_recommended_can_be_copied() -> None:
+    """What a shell takes stands between backticks, which is what a page offers to copy."""
+    found = {
+        f"{path.name}:{node.lineno}: {node.value[:60]}"
+        for path in FINDINGS
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value
+        if TYPED.search(re.sub("`[^`]*(`|$)", "", node.value))
     }
     assert found == set()
 

@@ -329,7 +329,7 @@ def test_settings_tell_of_tensor_cores_without_a_profile(
     assert finding.gain_s is None
     if status is Status.INFO:
         assert (finding.confidence, finding.ranks) == (Confidence.LOW, (0, 1))
-        assert any("Unset NVIDIA_TF32_OVERRIDE" in one for one in finding.actions) == bool(
+        assert any("`unset NVIDIA_TF32_OVERRIDE`" in one for one in finding.actions) == bool(
             environment
         )
         advised = any("set_float32_matmul_precision('high')" in one for one in finding.actions)

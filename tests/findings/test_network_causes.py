@@ -101,7 +101,8 @@ def test_horovod_that_cannot_hide_its_reductions() -> None:
     finding = findings["exposed_exchange"]
     assert finding.gain_s == pytest.approx(STEPS * 0.1, rel=0.01)
     assert "Horovod cannot hide" in finding.title
-    assert "HOROVOD_FUSION_THRESHOLD" in finding.actions[0]
+    assert "half as many bytes" in finding.actions[0]
+    assert "HOROVOD_FUSION_THRESHOLD" in finding.actions[1]
     assert findings["horovod_control"].status is Status.PASS
 
 
@@ -158,7 +159,10 @@ def test_an_exchange_that_ddp_cannot_hide() -> None:
     finding = findings["exposed_exchange"]
     assert finding.gain_s == pytest.approx(50 * 0.02, rel=1e-6)
     assert "DistributedDataParallel cannot hide" in finding.title
-    assert "bucket_cap_mb" in finding.actions[0]
+    assert "half as many bytes" in finding.actions[0]
+    assert finding.recommended is not None
+    assert finding.recommended.is_bound
+    assert finding.recommended.seconds == pytest.approx(50 * 0.01, rel=0.01)
     assert finding.where == ()  # no stack was sampled
     told = {row.label: row.value for row in finding.evidence}
     assert told["Exposed in each exchange, mean"] == pytest.approx(0.02)
@@ -177,7 +181,7 @@ def test_a_cache_that_is_off_is_named() -> None:
     off = {"environment": {"HOROVOD_CACHE_CAPACITY": "0"}}
     trace = replace(trace, ranks=[replace(rank, metadata=off) for rank in trace.ranks])
     finding = judged(trace)["horovod_control"]
-    assert finding.actions == ("Take HOROVOD_CACHE_CAPACITY=0 out of the environment.",)
+    assert finding.actions == ("Start with `unset HOROVOD_CACHE_CAPACITY`.",)
 
 
 def test_frameworks_that_were_not_used_are_not_listed() -> None:

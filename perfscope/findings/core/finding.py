@@ -56,6 +56,12 @@ class Gain:
     once_s: float = 0.0
     is_of_run: bool = False
 
+    def of(self, seconds: float) -> "Gain":
+        """So many of the seconds, with the shares that they have."""
+        part = seconds / self.seconds if self.seconds else 0.0
+        run_share = None if self.run_share is None else self.run_share * part
+        return replace(self, seconds=seconds, share=self.share * part, run_share=run_share)
+
     @property
     def is_bound(self) -> bool:
         """Whether no change need save as much."""

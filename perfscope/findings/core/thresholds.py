@@ -37,9 +37,12 @@ GPU_WATCHED_LEAST_SAMPLES = 10
 
 def deserved(gain: Gain) -> Status:
     """The status that a gain deserves; what is little, and little of the run too, passes."""
-    is_little_of_run = gain.run_share is not None and gain.run_share < WARN_SHARE
     is_little = gain.seconds < CHANCE_S and gain.share < CHANCE_SHARE
-    return Status.PASS if is_little and is_little_of_run else by_gain(gain)
+    return Status.PASS if is_little and _is_little_of_run(gain) else by_gain(gain)
+
+
+def _is_little_of_run(gain: Gain) -> bool:
+    return gain.run_share is not None and gain.run_share < WARN_SHARE
 
 
 def by_gain(gain: Gain) -> Status:
@@ -61,9 +64,13 @@ def by_bound(share: float) -> Status:
     return _by_share(share, FAIL_SHARE_UPPER_BOUND)
 
 
-def unless_chance(status: Status, gain_s: float, share: float) -> Status:
-    """The status of what ranks and network lose: told of only, where chance may cost as much."""
-    return _unless_little(status, is_little=gain_s < CHANCE_S and share < CHANCE_SHARE)
+def unless_chance(status: Status, gain: Gain) -> Status:
+    """The status of what ranks and network lose: told of only, where chance may cost as much.
+
+    So it may where a short window is analyzed, of which little is much, in a run that is long.
+    """
+    is_short = gain.share < CHANCE_SHARE or _is_little_of_run(gain)
+    return _unless_little(status, is_little=gain.seconds < CHANCE_S and is_short)
 
 
 def unless_once(status: Status, gain_s: float, share: float) -> Status:

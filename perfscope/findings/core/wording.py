@@ -47,6 +47,20 @@ def saves(results: Results, seconds: float, *, is_bound: bool = False) -> str:
     return f": that saves {most}{format_seconds(seconds)} of the {whole}"
 
 
+def exported(*settings: str) -> str:
+    """Settings as they are typed: "`export OMP_NUM_THREADS=1`"; a page offers to copy them.
+
+    Args:
+        settings: each of them `NAME=value`.
+    """
+    return f"`export {' '.join(settings)}`"
+
+
+def unset(*names: str) -> str:
+    """The same of variables that are to go: "`unset NCCL_P2P_DISABLE`"."""
+    return f"`unset {' '.join(names)}`"
+
+
 def of_window(share: float) -> str:
     """A share of the analyzed window, which is named."""
     return f"{format_share(share)} of the analyzed window"

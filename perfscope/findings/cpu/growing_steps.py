@@ -27,7 +27,7 @@ def judge(run: Facts) -> Outcome:
     margin_s = 2.0 * found.error_s
     interval_s = max(0.0, found.lost_s - margin_s), found.lost_s + margin_s
     gain = saved(run.results, found.lost_s, interval_s=interval_s)
-    status = thresholds.unless_chance(thresholds.by_gain(gain), gain.seconds, gain.share)
+    status = thresholds.unless_chance(thresholds.by_gain(gain), gain)
     if not status.is_fault:
         return passed(f"Steps grow by {format_share(found.last_s / found.first_s - 1.0)} in all.")
     return Finding(

@@ -28,7 +28,7 @@ def judge(run: Facts) -> Outcome:
     edits = [Edit(ranks=(one.rank,), factor=1.0 - one.waited_s / one.work_s) for one in waits]
     bound_s = max(one.waited_s for one in waits)
     gain = predicted_gain(results, run.replay, edits, bound_s=bound_s)
-    status = thresholds.unless_chance(thresholds.by_gain(gain), gain.seconds, gain.share)
+    status = thresholds.unless_chance(thresholds.by_gain(gain), gain)
     if not status.is_fault:
         return passed(f"The main thread waited for it for {format_seconds(bound_s)} at most.")
     worst = max(waits, key=lambda one: one.waited_s)

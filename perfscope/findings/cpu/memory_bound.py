@@ -2,6 +2,7 @@
 
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
+from perfscope.findings.core.wording import exported
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.host.counted_work import CountedWork, counted_work
 from perfscope.schema.enums import Confidence, Status
@@ -10,9 +11,10 @@ from perfscope.units import format_ratio, format_seconds, format_share
 LOW_IPC = 0.7  # instructions per cycle: current CPUs do 2 to 4 in work that fits the cache
 MANY_MISSES = 10.0  # misses of the last cache per 1,000 instructions: bound by memory
 COUNTED_LEAST_SHARE = 0.05  # of the cycles, below which a phase is not looked at
+COUNTERS = "SCOREP_METRIC_PAPI=PAPI_TOT_INS,PAPI_TOT_CYC,PAPI_L3_TCM"
 HOW = (
-    "Hardware counters were not recorded: measure with Score-P (SCOREP_METRIC_PAPI="
-    "PAPI_TOT_INS,PAPI_TOT_CYC,PAPI_L3_TCM) or Extrae, and give that trace to perfscope analyze."
+    f"Hardware counters were not recorded: measure with Score-P ({exported(COUNTERS)}) or Extrae, "
+    "and give that trace to perfscope analyze."
 )
 
 
@@ -66,12 +68,7 @@ def _row(one: CountedWork) -> Evidence:
 
 def _actions(*, is_known: bool) -> tuple[str, ...]:
     if not is_known:
-        return (
-            (
-                "Count misses of the last cache as well: SCOREP_METRIC_PAPI="
-                "PAPI_TOT_INS,PAPI_TOT_CYC,PAPI_L3_TCM."
-            ),
-        )
+        return (f"Count misses of the last cache as well: {exported(COUNTERS)}.",)
     return (
         (
             "Move less data: smaller types (float32 instead of float64, bfloat16), operations "

@@ -14,9 +14,9 @@ REMOTE_LEAST_BYTES = 256 << 20  # libraries and small data lie anywhere and do n
 MOVES_LEAST = 5  # changes of NUMA node that were seen: once or twice is the start
 MOVES_PER_MINUTE = 3.0  # fewer are the scheduler's: what is in the caches is back in no time
 LOCAL = (
-    "Bind each rank to one NUMA node before it allocates: mpirun --map-by numa --bind-to numa "
-    "(Open MPI), -bind-to numa (MPICH), I_MPI_PIN_DOMAIN=numa (Intel MPI), srun --cpu-bind=ldoms "
-    "--mem-bind=local, or numactl --localalloc in front of the program."
+    "Bind each rank to one NUMA node before it allocates: `mpirun --map-by numa --bind-to numa` "
+    "(Open MPI), `-bind-to numa` (MPICH), `export I_MPI_PIN_DOMAIN=numa` (Intel MPI), "
+    "`srun --cpu-bind=ldoms --mem-bind=local`, or `numactl --localalloc` in front of the program."
 )
 
 

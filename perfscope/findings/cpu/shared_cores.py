@@ -13,10 +13,10 @@ from perfscope.schema.resources import ThreadsOfRank
 from perfscope.trace.model import Trace
 
 BINDING = {
-    "Open MPI": "mpirun --map-by core --bind-to core",
-    "MPICH": "mpirun -bind-to core",
-    "Intel MPI": "export I_MPI_PIN_DOMAIN=auto",
-    "srun": "srun --cpu-bind=cores",
+    "Open MPI": "`mpirun --map-by core --bind-to core`",
+    "MPICH": "`mpirun -bind-to core`",
+    "Intel MPI": "`export I_MPI_PIN_DOMAIN=auto`",
+    "srun": "`srun --cpu-bind=cores`",
 }
 """By what starts the ranks: how it is told to bind them, to be typed."""
 
@@ -49,8 +49,8 @@ def _sharing(results: Results, node: NodeThreads) -> list[ThreadsOfRank]:
 
 def _binding(trace: Trace) -> str:
     """How the launcher of the run is told to bind; how each is, where it is not known."""
-    own = [f"`{words}`" for name, words in BINDING.items() if name in trace.launcher]
-    return own[0] if own else ", ".join(f"`{words}` ({name})" for name, words in BINDING.items())
+    own = [words for name, words in BINDING.items() if name in trace.launcher]
+    return own[0] if own else ", ".join(f"{words} ({name})" for name, words in BINDING.items())
 
 
 def _shared(run: Facts, node: NodeThreads) -> Finding:

@@ -220,8 +220,8 @@ def _settings(results: Results, node: NodeLoad, who: str) -> list[str]:
     calls = [pool.call.format(limit) for pool in large if pool.call]
     actions = []
     if names:
-        setting = " ".join(f"{name}={limit}" for name in names)
-        actions.append(f"Start with `export {setting}` {who}.")
+        setting = wording.exported(*(f"{name}={limit}" for name in names))
+        actions.append(f"Start with {setting} {who}.")
     if calls:
         actions.append(f"In the program: {', '.join(calls)}, before anything is computed.")
     actions += [
@@ -253,7 +253,8 @@ def _helping_threads(results: Results, node: NodeLoad, who: str) -> list[str]:
     """What to do about threads that communicate beside the training."""
     more = more_cpus(results.trace, node.node, node.threads_per_rank + 1)
     if node.beside.progress:
-        does = f"Unset {node.beside.progress} {who}: the thread that it starts polls all the time"
+        without = wording.unset(node.beside.progress)
+        does = f"Start with {without} {who}: the thread that it starts polls all the time"
         return [f"{does}. Or make room for it: {more}."]
     if node.beside.horovod_runnable >= thresholds.HELPERS_LEAST_RUNNABLE:
         return [f"Reserve a CPU beside each rank for Horovod's background thread: {more}."]

@@ -4,6 +4,7 @@ import re
 
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
+from perfscope.findings.core.wording import unset
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
@@ -183,10 +184,10 @@ def _fault(results: Results, rank: Rank, cpu: int, limits: list[_Limit]) -> Find
 
 
 def _action(limits: list[_Limit]) -> str:
-    names = " and ".join(dict.fromkeys(one.name for one in limits))
+    names = dict.fromkeys(one.name for one in limits)
     return (
-        f"Unset {names}, unless results must be the same on other CPUs, and compare step times: "
-        "perfscope compare BEFORE/ AFTER/."
+        f"Start with {unset(*names)}, unless results must be the same on other CPUs, and compare "
+        "step times: perfscope compare BEFORE/ AFTER/."
     )
 
 

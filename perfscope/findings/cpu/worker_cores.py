@@ -190,8 +190,8 @@ def _actions(results: Results, one: _Helpers) -> tuple[str, ...]:
     actions = [f"{wording.capitalized(more_cpus(results.trace, node, needed))}."]
     if one.progress:
         actions.append(
-            f"Or unset {one.progress}: its thread polls all the time and needs a CPU of its own "
-            "(Intel MPI: I_MPI_ASYNC_PROGRESS_PIN names which)."
+            f"Or {wording.unset(one.progress)}: its thread polls all the time and needs a CPU "
+            "of its own (Intel MPI: I_MPI_ASYNC_PROGRESS_PIN names which)."
         )
     workers = one.processes
     if workers > 1:
@@ -206,8 +206,8 @@ def _actions(results: Results, one: _Helpers) -> tuple[str, ...]:
     if one.horovod_cpus >= HELPERS_LEAST_CPUS and len(free) >= len(node.ranks):
         each = ",".join(map(str, free[: len(node.ranks)]))
         actions.append(
-            f"Horovod: HOROVOD_THREAD_AFFINITY={each} puts the thread of each rank of host "
-            f"{node.host} on a CPU that no rank is bound to."
+            f"Horovod: {wording.exported(f'HOROVOD_THREAD_AFFINITY={each}')} puts the thread of "
+            f"each rank of host {node.host} on a CPU that no rank is bound to."
         )
     return tuple(actions)
 

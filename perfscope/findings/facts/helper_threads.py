@@ -14,8 +14,9 @@ UNEVEN = ("load_imbalance", "straggler", "transient_imbalance")
 
 MOST_WORKERS = 1 << 12
 BINDING = (
-    "mpirun --bind-to none, or --map-by slot:PE={cpus} --bind-to core (Open MPI); -bind-to none "
-    "(MPICH); I_MPI_PIN_DOMAIN={cpus} (Intel MPI); srun --cpus-per-task={cpus}"
+    "`mpirun --bind-to none`, or `--map-by slot:PE={cpus} --bind-to core` (Open MPI); "
+    "`-bind-to none` (MPICH); `export I_MPI_PIN_DOMAIN={cpus}` (Intel MPI); "
+    "`srun --cpus-per-task={cpus}`"
 )
 
 

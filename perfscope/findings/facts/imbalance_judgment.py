@@ -156,7 +156,7 @@ def judged(
     by_turns = facts.pattern is Pattern.ALTERNATING and waited_by_turns(results, gain_s)
     is_explained = (is_contended or by_turns) and _waits_explain(results, facts, queued)
     deserved = _status(facts, gain, is_explained=is_explained)
-    status = thresholds.unless_chance(deserved, gain_s, share)
+    status = thresholds.unless_chance(deserved, gain)
     doubt = None if status is deserved else Doubt.LITTLE
     is_sure = status.is_fault and _more_cpu_time(results, facts)
     if is_contended and not is_sure and status is Status.WARN and share < thresholds.FAIL_SHARE:

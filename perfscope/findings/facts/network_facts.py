@@ -14,6 +14,7 @@ from perfscope.findings.core.gain import (
     moved_otherwise_s,
     moved_s,
     predicted_gain,
+    saved,
     transfer_bound_s,
 )
 from perfscope.findings.core.one_rank import alone
@@ -133,8 +134,7 @@ class NetworkFacts:
         What even the fastest calls take is no matter of CPUs: of the run with CPUs of its own that
         may be a large part.
         """
-        gain_s, share = self.whole.seconds, self.whole.share
-        return thresholds.unless_chance(self._status_at(share), gain_s, share)
+        return thresholds.unless_chance(self._status_at(self.whole.share), self.whole)
 
     def _status_at(self, part: float) -> Status:
         share = min(part, self.usual_share) if self.is_contended or self.is_disturbed else part
@@ -163,12 +163,24 @@ class NetworkFacts:
 
     def own_status(self, cause: Cause) -> Status:
         """What the seconds of a cause deserve, at most the status of the whole transfer."""
-        share = self.claim_s(cause) / self.length_s if self.length_s > 0 else 0.0
-        own = self._status_at(share)
+        claim = self.whole.of(self.claim_s(cause))
+        own = self._status_at(claim.share)
         if cause is Cause.SMALL and self.gain_s(FUSED):
-            own = Status.FAIL if share >= thresholds.FAIL_SHARE else Status.WARN
-        own = thresholds.unless_chance(own, self.claim_s(cause), share)
+            own = Status.FAIL if claim.share >= thresholds.FAIL_SHARE else Status.WARN
+        own = thresholds.unless_chance(own, claim)
         return max(own, self.status(), key=lambda status: status.order)
+
+
+def halved(results: Results, facts: NetworkFacts) -> Gain:
+    """What half as many bytes save, at most: the first thing to do about transfer.
+
+    Bytes that are not known move in half the time on a network twice as fast; where the run cannot
+    be replayed, half of all transfer is left.
+    """
+    for edit in (HALVED, TWICE):
+        if (seconds := facts.gains.get(edit)) is not None:
+            return saved(results, seconds, edits=(edit,), is_planned=True)
+    return saved(results, 0.5 * facts.whole.seconds, is_planned=True)
 
 
 def network_facts(results: Results, replay: Replay, *, is_contended: bool) -> NetworkFacts:

@@ -94,7 +94,8 @@ class Traced:
                 f"Let {self.place} see nothing new from call to call: make numbers that change, "
                 "arguments or attributes of a module, tensors and not Python numbers; mark sizes "
                 "that change with torch._dynamo.mark_dynamic, or compile with dynamic=True. "
-                "TORCH_LOGS=recompiles prints the reason of each compilation."
+                f"{wording.exported('TORCH_LOGS=recompiles')} prints the reason of each "
+                "compilation."
             )
         return (
             f"Let {self.place} always see tensors of the same shapes and types: pass Python "

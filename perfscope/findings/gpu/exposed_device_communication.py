@@ -83,7 +83,8 @@ def _actions(
     results: Results, communication: DeviceCommunication, waiting: float | None
 ) -> tuple[str, ...]:
     actions = [
-        f"Unset {name}, which keeps NCCL from a fast way between the devices."
+        f"Start with {wording.unset(name)}: set to 1 it keeps NCCL from a fast way between the "
+        "devices."
         for name in SLOW_SETTINGS
         if variable(results, name) == "1"
     ]

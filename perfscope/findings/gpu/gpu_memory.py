@@ -103,13 +103,13 @@ def _takes_all(results: Results) -> str:
     if "tensorflow" in names and "torch" not in names and not grows:
         return (
             "TensorFlow takes the memory of a GPU as a whole when it starts. Record with "
-            "TF_FORCE_GPU_ALLOW_GROWTH=true to see how much it needs."
+            f"{wording.exported('TF_FORCE_GPU_ALLOW_GROWTH=true')} to see how much it needs."
         )
     keeps = (variable(results, "XLA_PYTHON_CLIENT_PREALLOCATE") or "").lower() == "false"
     if "jax" in names and not keeps:
         return (
             "JAX takes three quarters of the memory of a GPU when it starts. Record with "
-            "XLA_PYTHON_CLIENT_PREALLOCATE=false to see how much it needs."
+            f"{wording.exported('XLA_PYTHON_CLIENT_PREALLOCATE=false')} to see how much it needs."
         )
     return ""
 
@@ -139,7 +139,10 @@ def _actions(results: Results) -> tuple[str, ...]:
             "Use smaller micro-batches with gradient accumulation, torch.autocast, or "
             "activation checkpointing (torch.utils.checkpoint)."
         ),
-        "Against fragmentation: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+        (
+            "Against fragmentation: "
+            f"{wording.exported('PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True')}."
+        ),
         "torch.cuda.memory._record_memory_history() names what holds the memory.",
     )
 

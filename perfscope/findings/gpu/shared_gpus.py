@@ -107,8 +107,9 @@ def _unbalanced(unevenly: list[GpuUse], unused: list[GpuUse]) -> Finding:
                 "torch.cuda.set_device(int(os.environ['LOCAL_RANK']))."
             ),
             (
-                "Or let the launcher do it: CUDA_VISIBLE_DEVICES set for each rank "
-                "(Slurm: --gpus-per-task=1)."
+                "Or let the launcher do it: `srun --gpus-per-task=1` sets CUDA_VISIBLE_DEVICES for "
+                "each rank; elsewhere a script around the program does, by "
+                f"{wording.exported('CUDA_VISIBLE_DEVICES=$LOCAL_RANK')}."
             ),
         ),
         overlaps=("gpu_utilization",),

@@ -178,7 +178,9 @@ def _settings(results: Results, capability: tuple[int, int]) -> tuple[Evidence, 
 def _actions(results: Results, capability: tuple[int, int]) -> tuple[str, ...]:
     actions = []
     if variable(results, OVERRIDE) == "0":
-        actions.append(f"Unset {OVERRIDE}: set to 0 it switches TensorFloat-32 off.")
+        actions.append(
+            f"Start with {wording.unset(OVERRIDE)}: set to 0 it switches TensorFloat-32 off."
+        )
     if is_of_tensorflow(results):
         policy = "tf.keras.mixed_precision.set_global_policy('mixed_bfloat16')"
         actions.append(f"Compute in 16 bits: {policy}.")

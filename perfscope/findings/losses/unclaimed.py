@@ -123,7 +123,7 @@ def _finding(run: Facts, group: Group) -> Finding:
         basis=group.saving.basis,
         edits=group.saving.edits,
     )
-    status = thresholds.unless_chance(thresholds.by_gain(gain), gain.seconds, gain.share)
+    status = thresholds.unless_chance(thresholds.by_gain(gain), gain)
     entries = group.entries[:MOST_PLACES]
     meeting = _meeting(run, group)
     seen = sampled_places.rows(run.results.call_sites.waiting, meeting)

@@ -3,7 +3,7 @@
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import as_bound, predicted_gain
-from perfscope.findings.core.wording import place, ranks
+from perfscope.findings.core.wording import exported, place, ranks
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.host.page_faults import FaultTime
 from perfscope.metrics.results import Results
@@ -13,7 +13,9 @@ from perfscope.units import format_seconds, format_share
 
 LEAST_GAIN = 0.1  # of the focus: programs without a fault pay up to as much for their arrays
 SETTINGS = (
-    "MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=4294967296 MALLOC_TOP_PAD_=268435456"
+    "MALLOC_MMAP_THRESHOLD_=4294967296",
+    "MALLOC_TRIM_THRESHOLD_=4294967296",
+    "MALLOC_TOP_PAD_=268435456",
 )
 
 
@@ -55,7 +57,7 @@ def judge(run: Facts) -> Outcome:
         where=tuple(dict.fromkeys(one.place for one in by_share if one.place is not None)),
         evidence=tuple(_evidence(one) for one in by_share[:8]),
         actions=(
-            f"Have the C library keep freed memory: before the job starts, `export {SETTINGS}`.",
+            f"Have the C library keep freed memory: before the job starts, {exported(*SETTINGS)}.",
             (
                 "Or allocate large arrays once and reuse them: out= of numpy's functions, "
                 "in-place operations, buffers that live as long as the training."

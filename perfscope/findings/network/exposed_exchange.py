@@ -1,5 +1,6 @@
 """Gradients that are exchanged while no rank computes: communication that nothing hides."""
 
+from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Quiet, not_measured, passed
 from perfscope.findings.core.gain import as_bound
@@ -14,6 +15,7 @@ from perfscope.findings.facts.network_facts import (
     Cause,
     confidence,
     exchanges_on_hosts,
+    halved,
     transfer_rows,
     unknown,
 )
@@ -42,13 +44,14 @@ def judge(run: Facts) -> Outcome:
         summary=(
             "When their last gradient is ready the ranks still need "
             f"{facts.whole.at_most}{format_seconds(facts.whole.seconds)} in all until the exchange "
-            "is over; a change saves a part of that."
+            "is over; no change saves all of that."
             f"{sampled_places.waits(results)}{CONTENDED if facts.is_contended else ''}"
         ),
         gain=as_bound(facts.whole),  # no network needs no time
         confidence=Confidence.LOW if facts.is_contended else Confidence.MEDIUM,
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results),
+        first=halved(results, facts),
         actions=_actions(results),
         overlaps=(Cause.BANDWIDTH.value,),
     )
@@ -92,19 +95,23 @@ def _evidence(results: Results) -> tuple[Evidence, ...]:
 def _actions(results: Results) -> tuple[str, ...]:
     if results.horovod is not None:
         return (
+            "Send half as many bytes: compression=hvd.Compression.fp16 of DistributedOptimizer.",
             (
                 "Let Horovod begin earlier: a smaller HOROVOD_FUSION_THRESHOLD sends the first "
-                "gradients while the others are computed (HOROVOD_AUTOTUNE=1 searches)."
+                "gradients while the others are computed "
+                f"({wording.exported('HOROVOD_AUTOTUNE=1')} searches)."
             ),
-            "Compress: compression=hvd.Compression.fp16 sends half as many bytes.",
             "Exchange more rarely: larger batches, or backward_passes_per_step.",
         )
     return (
         (
+            "Send half as many bytes: register_comm_hook of DistributedDataParallel, with "
+            "fp16_compress_hook or bf16_compress_hook."
+        ),
+        (
             "Give the last bucket less to carry: a smaller bucket_cap_mb, and no "
             "find_unused_parameters=True without need."
         ),
-        "Compress: register_comm_hook with fp16_compress_hook or bf16_compress_hook.",
         "Exchange more rarely: larger batches, or no_sync() over several of them.",
     )
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Quiet, not_measured
 from perfscope.findings.core.gain import saved
+from perfscope.findings.core.wording import exported, unset
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.device_facts import variable
@@ -74,7 +75,7 @@ def _not_told(results: Results, found: HorovodResult | None) -> Quiet:
         f" {CACHE}=0 also makes Horovod send every name in every cycle." if _is_off(results) else ""
     )
     text = f"What agreeing costs is not known: {reason}.{off} {RECORD_HOROVOD}"
-    actions = (f"Take {CACHE}=0 out of the environment.",) if off else ()
+    actions = (f"Start with {unset(CACHE)}.",) if off else ()
     return replace(not_measured(text), actions=actions)
 
 
@@ -115,7 +116,9 @@ def _evidence(results: Results, found: HorovodResult) -> tuple[Evidence, ...]:
 def _actions(results: Results, found: HorovodResult) -> tuple[str, ...]:
     cycle = variable(results, CYCLE)
     set_to = f" (it is {cycle})" if cycle else " (1 ms unless set)"
-    search = f"HOROVOD_AUTOTUNE=1 searches, or perfscope sweep --env {CYCLE}=0.5,1,2,5."
+    search = (
+        f"{exported('HOROVOD_AUTOTUNE=1')} searches, or `perfscope sweep --env {CYCLE}=0.5,1,2,5`."
+    )
     actions = [
         (
             f"Try other cycle times{set_to}: a shorter {CYCLE} answers sooner, a longer one needs "
@@ -123,7 +126,7 @@ def _actions(results: Results, found: HorovodResult) -> tuple[str, ...]:
         )
     ]
     if _is_off(results):
-        actions.insert(0, f"Take {CACHE}=0 out of the environment: names are sent in every cycle.")
+        actions.insert(0, f"Start with {unset(CACHE)}: at {CACHE}=0 names are sent in every cycle.")
     if _calls_per_step(results, found) >= MANY_TENSORS:
         actions.append(
             f"Let more tensors travel together: a larger {FUSION}, or num_groups of "

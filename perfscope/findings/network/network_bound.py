@@ -2,8 +2,8 @@
 
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, Gain
-from perfscope.findings.core.gain import as_bound, saved
+from perfscope.findings.core.finding import Evidence, Finding
+from perfscope.findings.core.gain import as_bound
 from perfscope.findings.core.thresholds import FAIL_SHARE_UPPER_BOUND
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
@@ -19,6 +19,7 @@ from perfscope.findings.facts.network_facts import (
     NetworkFacts,
     classes,
     confidence,
+    halved,
     told_steps,
     transfer_rows,
     unknown,
@@ -63,17 +64,9 @@ def judge(run: Facts) -> Outcome:
         where=sampled_places.frames(results.call_sites.transfer) if is_fault else (),
         evidence=_evidence(results, facts, is_fault=is_fault),
         actions=_actions(results, facts, is_told=True) if is_fault else (),
-        first=_first(results, facts) if is_fault else None,
+        first=halved(results, facts) if is_fault and not without_data(results) else None,
     )
     return told_only(result)
-
-
-def _first(results: Results, facts: NetworkFacts) -> Gain | None:
-    """What the first action saves; None where that is as much as the transfer, or not known."""
-    edit = next((one for one in (HALVED, TWICE) if facts.gain_s(one)), None)
-    if edit is None or without_data(results):
-        return None
-    return saved(results, facts.gain_s(edit), edits=(edit,), is_planned=True)
 
 
 def _named_elsewhere(results: Results, facts: NetworkFacts) -> Finding:

@@ -3,6 +3,7 @@
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import saved
+from perfscope.findings.core.wording import exported
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.facts import Facts
@@ -114,8 +115,8 @@ def _actions(facts: NetworkFacts) -> tuple[str, ...]:
         (
             f"Combine small collectives into one: {found.calls:,} calls of about "
             f"{format_bytes(found.size_bytes)} take {format_share(found.share)} of all "
-            "transfer. Horovod does it by HOROVOD_FUSION_THRESHOLD and HOROVOD_CYCLE_TIME, "
-            "DistributedDataParallel by bucket_cap_mb."
+            f"transfer. Horovod does it: {exported('HOROVOD_AUTOTUNE=1')} searches for how much "
+            "and how long it gathers; DistributedDataParallel does it by bucket_cap_mb."
         ),
         "Add up values that are only printed, and exchange them once in many steps.",
     )

@@ -3,6 +3,7 @@
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.core.gain import as_bound
+from perfscope.findings.core.wording import exported, unset
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import (
@@ -14,10 +15,19 @@ from perfscope.findings.facts.network_facts import (
     transfer_rows,
     unknown,
 )
-from perfscope.findings.facts.transport_settings import Way, fabrics, has_fabric, is_recorded
+from perfscope.findings.facts.transport_settings import (
+    Setting,
+    Way,
+    fabrics,
+    has_fabric,
+    is_recorded,
+)
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_bytes, format_share
+
+TELLING = ("UCX_LOG_LEVEL=info", "FI_LOG_LEVEL=info", "I_MPI_DEBUG=5")
+"""By which MPI libraries tell what transport they use."""
 
 
 def judge(run: Facts) -> Outcome:
@@ -106,18 +116,26 @@ def _evidence(results: Results, facts: NetworkFacts) -> tuple[Evidence, ...]:
     return (*rows, *transfer_rows(results))
 
 
+def _instead(setting: Setting) -> str:
+    """What to set a variable to where it need not go: a value, or words for one."""
+    if not setting.wanted:
+        return ""
+    is_words = " " in setting.wanted
+    to = setting.wanted if is_words else exported(f"{setting.name}={setting.wanted}")
+    return f", or set it to {to}" if is_words else f", or {to}"
+
+
 def _actions(results: Results, facts: NetworkFacts) -> tuple[str, ...]:
     rows = [
-        f"Take {setting.name}={setting.value} out of the environment"
-        f"{f' or set it to {setting.wanted}' if setting.wanted else ''}: it keeps the ranks from "
-        f"{setting.lost.value}."
+        f"Start with {unset(setting.name)}{_instead(setting)}: {setting.name}={setting.value} "
+        f"keeps the ranks from {setting.lost.value}."
         for setting in facts.settings
     ]
     if not facts.settings:
         device = fabrics(results)[0].split()[0]
         rows.append(
-            f"Ask the MPI library which transport it uses (UCX_LOG_LEVEL=info, FI_LOG_LEVEL=info, "
-            f"I_MPI_DEBUG=5, --mca pml_base_verbose 10) and make it use {device}."
+            f"Have the MPI library tell which transport it uses ({exported(*TELLING)}; Open MPI: "
+            f"`--mca pml_base_verbose 10`) and make it use {device}."
         )
     rows.append("Run once more and compare both recordings with perfscope compare.")
     return tuple(rows)

@@ -7,6 +7,7 @@ import pytest
 from perfscope.document.build import sort_findings
 from perfscope.findings.core.certainty import as_sure_as_its_interval, is_firm
 from perfscope.findings.core.finding import Finding, Gain
+from perfscope.findings.core.thresholds import unless_chance
 from perfscope.schema.enums import Basis, Confidence, Status
 
 
@@ -59,3 +60,14 @@ def test_a_firm_finding_comes_before_a_larger_one_that_may_be_nothing() -> None:
         "small",
         "doubtful",
     ]
+
+
+@pytest.mark.parametrize(
+    ("run_share", "expected"), [(0.0008, Status.INFO), (0.11, Status.WARN), (None, Status.WARN)]
+)
+def test_little_of_a_short_window_is_told_of_only(
+    run_share: float | None, expected: Status
+) -> None:
+    """9.7 ms are a tenth of a window of 90 ms, and may be chance in a run of 11.5 s."""
+    gain = Gain(0.0097, 0.11, run_share)
+    assert unless_chance(Status.WARN, gain) is expected

@@ -210,7 +210,9 @@ def test_what_makes_no_sense_names_no_pool(metadata: dict[str, Any]) -> None:
 def test_a_polling_thread_of_mpi_is_named_instead_of_a_pool() -> None:
     finding = judged(runnable=2, metadata={"environment": {"MPICH_ASYNC_PROGRESS": "1"}})
     assert finding.status is Status.FAIL
-    assert finding.actions[0].startswith("Unset MPICH_ASYNC_PROGRESS for 2 ranks on 2 CPUs: ")
+    assert finding.actions[0].startswith(
+        "Start with `unset MPICH_ASYNC_PROGRESS` for 2 ranks on 2 CPUs: "
+    )
     assert not any("OMP_NUM_THREADS" in action for action in finding.actions)
 
 
@@ -218,7 +220,7 @@ def test_a_pool_that_is_too_large_comes_before_helping_threads() -> None:
     metadata = {**libraries(gomp=8), "environment": {"I_MPI_ASYNC_PROGRESS": "on"}}
     finding = judged(runnable=9, metadata=metadata)
     assert finding.actions[0].startswith("Start with `export OMP_NUM_THREADS=1` for")
-    assert finding.actions[-1].startswith("Unset I_MPI_ASYNC_PROGRESS for")
+    assert finding.actions[-1].startswith("Start with `unset I_MPI_ASYNC_PROGRESS` for")
 
 
 def crowded_by_horovod(*, pool_runs: bool) -> Finding:
@@ -331,7 +333,7 @@ def test_no_cpu_more_is_offered_where_the_node_has_none() -> None:
     assert "fewer" not in full.actions[0]  # of two ranks one alone would be left
     assert "PE=" not in full.actions[0]
     wide = judged(runnable=2, metadata={**noted, "topology": {"cpus": 8}})
-    assert "give each rank 2 CPUs: mpirun --bind-to none" in wide.actions[0]
+    assert "give each rank 2 CPUs: `mpirun --bind-to none" in wide.actions[0]
 
 
 def test_the_node_that_fails_comes_before_the_most_crowded() -> None:

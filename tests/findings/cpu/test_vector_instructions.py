@@ -36,7 +36,7 @@ def test_names_variable_library_and_what_the_cpu_has() -> None:
     assert finding.title == (
         "ATEN_CPU_CAPABILITY=default holds PyTorch at SSE; the CPUs have AVX-512"
     )
-    assert finding.actions[0].startswith("Unset ATEN_CPU_CAPABILITY, unless")
+    assert finding.actions[0].startswith("Start with `unset ATEN_CPU_CAPABILITY`, unless")
     assert finding.gain_s is None
 
 

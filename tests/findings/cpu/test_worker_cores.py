@@ -110,7 +110,7 @@ def test_the_thread_of_horovod_is_named() -> None:
     assert not any("HOROVOD_THREAD_AFFINITY" in action for action in finding.actions)
     wide = {**LOADER, "topology": {"cpus": 4}}
     finding = judged(children_s=0.0, own=0.95, horovod_s=5.0, metadata=wide)
-    assert finding.actions[-1].startswith("Horovod: HOROVOD_THREAD_AFFINITY=2,3 puts")
+    assert finding.actions[-1].startswith("Horovod: `export HOROVOD_THREAD_AFFINITY=2,3` puts")
 
 
 @pytest.mark.parametrize("metadata", [None, {}])
