@@ -172,11 +172,7 @@ class NetworkFacts:
 
 
 def halved(results: Results, facts: NetworkFacts) -> Gain:
-    """What half as many bytes save, at most: the first thing to do about transfer.
-
-    Bytes that are not known move in half the time on a network twice as fast; where the run cannot
-    be replayed, half of all transfer is left.
-    """
+    """What half as many bytes save, at most; without a replay half of all transfer is left."""
     for edit in (HALVED, TWICE):
         if (seconds := facts.gains.get(edit)) is not None:
             return saved(results, seconds, edits=(edit,), is_planned=True)
