@@ -10,6 +10,7 @@
 #define FIRST_WINDOWS 8u
 #define LAST_WINDOWS 8u
 #define UNUSUAL_WINDOWS 16u /* the longest ones, kept beside those of chance */
+#define UNUSUAL_PART 16u /* of all windows: where few find room, these leave it to those of chance */
 #define FEWEST_WINDOWS 32u
 #define HIGHEST_LEVEL 30u
 #define WANTED_PART 4u /* of all slots, that are free afterwards */
@@ -169,8 +170,8 @@ static void note_length(lengths *known, uint64_t ns)
 }
 
 /* Takes windows out that are not kept at the level. The longest of the run are among those that are there: what was kept
- * as such stays until longer ones come. Their own records go first: whenever the process is killed, a window that has one is
- * whole. */
+ * as such stays until longer ones come, or fewer find room. Their own records go first: whenever the process is killed, a
+ * window that has one is whole. */
 static void choose_windows(uint32_t level)
 {
     ps_acquire(&thinning.lock);
@@ -181,11 +182,13 @@ static void choose_windows(uint32_t level)
         note_length(&steps, length.step_ns);
         note_length(&before, length.before_ns);
     }
+    uint32_t wanted = thinning.count / UNUSUAL_PART < UNUSUAL_WINDOWS ? thinning.count / UNUSUAL_PART : UNUSUAL_WINDOWS;
+    uint64_t step_ns = steps.ns[wanted], before_ns = before.ns[wanted];
     uint32_t kept = 0;
     for (uint32_t i = 0; i < thinning.count; i++) {
         window *at = &thinning.windows[i];
         extent length = extent_of(at);
-        bool is_unusual = length.step_ns > steps.ns[UNUSUAL_WINDOWS] || length.before_ns > before.ns[UNUSUAL_WINDOWS];
+        bool is_unusual = length.step_ns > step_ns || length.before_ns > before_ns;
         if (i < FIRST_WINDOWS || i >= last || is_unusual || ps_is_selected(at->number, level))
             thinning.windows[kept++] = *at;
         else if (!take_out(&ps_recorder.slots[at->slot], PS_KIND_STEP))

@@ -31,11 +31,20 @@ UNUSUAL = 16  # the longest steps, and the longest stretches before one
 FIRST, LAST, STARTING = 8, 8, 3  # of the first ones some end before the first step
 TIMEOUT_S = 3000.0
 REDUCE, ALLREDUCE, SENDRECV = map(code_of, ("MPI_Reduce", "MPI_Allreduce", "MPI_Sendrecv"))
+LARGE_STEPS = """
+from mpi4py import MPI
+import perfscope
+world, one, other = MPI.COMM_WORLD, bytearray(1), bytearray(1)
+for step in range(300):
+    with perfscope.step():
+        for _ in range(200):
+            world.Sendrecv(one, 0, 1, other, 0, 1)
+"""
 
 
-def recorded(mpi: Mpi, place: Path, ranks: int, *arguments: str) -> Trace:
+def recorded(mpi: Mpi, place: Path, ranks: int, *arguments: str, program: Path = PROGRAM) -> Trace:
     """What a job of so many steps left."""
-    command = mpi.python_command(ranks, PROGRAM, *arguments)
+    command = mpi.python_command(ranks, program, *arguments)
     limit = ["--max-size", str(BOUND_BYTES)]
     with started(
         perfscope_command("run", *limit, "--", *command), cwd=place, variables=mpi.variables
@@ -148,6 +157,19 @@ def test_without_steps_collectives_cut_the_run(mpich: Mpi, tmp_path: Path) -> No
     assert {rank.thinning.source for rank in trace.ranks if rank.thinning} == {
         WindowSource.COLLECTIVE
     }
+
+
+def test_where_few_steps_find_room_the_longest_leave_it_to_those_of_chance(
+    mpich: Mpi, tmp_path: Path
+) -> None:
+    program = tmp_path / "large_steps.py"
+    program.write_text(LARGE_STEPS, encoding="ascii")
+    trace = recorded(mpich, tmp_path, 1, program=program)
+    (thinning,) = (rank.thinning for rank in trace.ranks)
+    assert thinning is not None
+    assert len(trace.ranks[0].windows) < 4 * UNUSUAL
+    assert 1 <= thinning.level <= 6
+    assert spliced(trace).kept is not None
 
 
 @pytest.mark.parametrize("seed", range(3))
