@@ -13,6 +13,7 @@ from perfscope.agent.perfscope_agent.redact import (
 )
 from perfscope.agent.perfscope_agent.secret_programs import redact_command
 
+TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 REPOSITORY = Path(__file__).parents[2]
 TELLING = """
 the token is hunter
@@ -98,6 +99,8 @@ def test_what_the_program_itself_names_is_no_secret(
     for words in (["--value", "hunter"], ["--value=hunter"], ["--password", "relu"]):
         command = redact_command(["python", "train.py", *words])
         assert command[-1] in ("[redacted]", "--value=[redacted]")
+    for words in (["--value", TOKEN], ["--value=" + TOKEN]):
+        assert TOKEN not in " ".join(redact_arguments(words, is_choice=lambda _: True))
 
 
 @pytest.mark.parametrize("name", ["MPICH_AUTH", "SLURM_KEY", "OMPI_MCA_sec_key"])

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from . import (
-    secret_brackets,
-    secret_lists,
-    secret_logins,
-    secret_names,
-    secret_prose,
-    secret_tools,
-)
+from . import secret_brackets, secret_lists, secret_logins, secret_names, secret_prose, secret_tools
 from .secret_tokens import BEGINNINGS, is_long_enough, is_suspicious, looks_random
 
 REDACTED = "[redacted]"
@@ -309,7 +302,8 @@ def redact_arguments(
 
     Args:
         arguments: its words.
-        is_choice: whether the value of an option that tells nothing of it is known to be harmless.
+        is_choice: whether the value of an option that tells nothing of it is known to be harmless;
+            what looks like a secret by itself is taken out all the same.
     """
     result: list[str] = []
     option = ""
@@ -319,7 +313,7 @@ def redact_arguments(
         name, equals, value = argument.partition("=")
         name, value = (name, value) if equals else (option, argument)
         if is_choice and secret_names.is_bare_option(name.lstrip("-")) and is_choice(value):
-            result.append(argument)
+            result.append(argument[: len(argument) - len(value)] + redact_value(value))
             option = ""
             continue
         if option and not (is_option and argument.startswith("--")):
