@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.trace.damage import SPOILS_COMPARISON, Damage
 from perfscope.trace.model import OPERATION_DTYPE, PEER_NONE, Rank, Table, Trace, empty
 from perfscope.trace.moving import INTERVAL_TABLES, MOMENT_TABLES, move
 from perfscope.trace.operations import LEFT_OUT
@@ -30,7 +31,10 @@ OF_THE_WHOLE_RUN = (
 
 
 def spliced(trace: Trace) -> Trace:
-    """The trace of the windows that all ranks have; itself where nothing was thinned away."""
+    """The trace of the windows that all ranks have; itself where nothing was thinned away.
+
+    Where too few are left to be put together it says so: what was left out would pass for work.
+    """
     level = max((rank.thinning.level for rank in trace.ranks if rank.thinning), default=0)
     if level == 0 or trace.kept is not None:
         return trace
@@ -38,7 +42,7 @@ def spliced(trace: Trace) -> Trace:
     numbers = _common(trace, source)
     numbers = numbers[is_selected(numbers, level)]
     if len(numbers) < FEWEST_WINDOWS:
-        return trace
+        return _unspliced(trace, source, len(numbers))
     begins, ends = _pieces(trace, source, numbers)
     cuts = np.concatenate([[0], np.cumsum((begins[:, 1:] - ends[:, :-1]).min(axis=0))])
     kept = Kept(
@@ -56,6 +60,17 @@ def spliced(trace: Trace) -> Trace:
         for rank, begin, end in zip(trace.ranks, begins, ends, strict=True)
     ]
     return replace(trace, ranks=ranks, wall_ns=trace.wall_ns - kept.cut_ns, kept=kept, whole=trace)
+
+
+def _unspliced(trace: Trace, source: WindowSource, count: int) -> Trace:
+    """The trace with holes, and what these spoil."""
+    ended = max(rank.thinning.windows[source] for rank in trace.ranks if rank.thinning)
+    text = (
+        f"Of {ended:,} windows of the run all ranks kept {count} by chance, too few to speak for "
+        "the others (--max-size)."
+    )
+    told = Damage("thinned_away", text, SPOILS_COMPARISON)
+    return replace(trace, damage=[*(one for one in trace.damage if one.id != told.id), told])
 
 
 def _of(rank: Rank, source: WindowSource) -> Table:

@@ -188,6 +188,15 @@ def test_a_run_that_is_whole_is_left_alone() -> None:
     assert trace.kept is None
 
 
+def test_where_too_few_steps_are_left_no_figure_takes_the_holes_for_work() -> None:
+    told = read_analysis(analyze_trace(thinned(made(), [12] * RANKS)).document())
+    assert told.whole_run is None
+    assert [damage.id for damage in told.run.damage] == ["thinned_away"]
+    assert told.metrics.parallel_efficiency.value is None
+    assert "too few to speak for the others" in str(told.metrics.parallel_efficiency.reason)
+    assert told.verdict.combined_gain_s is None
+
+
 def test_the_share_of_start_up_is_that_of_the_whole_run() -> None:
     """40 s on two ranks, beside 1,200 steps of 0.2 s of which 37 are kept."""
     builder = TraceBuilder(2, end_s=300.0)
