@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 
-from perfscope.attribution.waited_for import WaitedFor
 from perfscope.losses.cause import LossCause
 from perfscope.replay.model import Edit
 from perfscope.replay.steps import Steps
-from perfscope.schema.enums import Basis, LossKind, LossPattern
+from perfscope.schema.enums import AwaitedThing, Basis, LossKind, LossPattern
 from perfscope.schema.losses import LossSaving
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
@@ -83,7 +82,7 @@ class Entry:
     steps: tuple[int, int] | None = None
     queued: tuple[float, float] | None = None
     causes: int = 1
-    waited_for: WaitedFor | None = None
+    waited_for: AwaitedThing | None = None
     without: tuple[Edit, ...] = ()
     saving: Saving | NoSaving = TOO_SMALL
     once_ns: float = 0.0

@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.not_training import IS_TRAINING
-from perfscope.attribution.waited_for import WaitedFor, waited_for
+from perfscope.attribution.waited_for import waited_for
 from perfscope.judging import MAIN
 from perfscope.losses.cause import Function, LossCause
 from perfscope.metrics.results import Results
-from perfscope.schema.enums import Activity
+from perfscope.schema.enums import Activity, AwaitedThing
 from perfscope.trace.model import Frame
 
 Ints = npt.NDArray[np.int64]
@@ -31,7 +31,7 @@ class Places:
         self._not_training = results.not_training
         self._of_frame = np.array(of_frame, np.int64)
         self._frames, self._stacks = frames, results.trace.stacks
-        self._waited: dict[LossCause, Counter[WaitedFor]] = {}
+        self._waited: dict[LossCause, Counter[AwaitedThing]] = {}
         self._lines: dict[Function, Counter[int]] = {}
         self._seen: dict[LossCause, Counter[int]] = {}
         for timeline in results.timelines:
@@ -69,13 +69,13 @@ class Places:
             for stack, length in zip(stacks[known].tolist(), ns[known].tolist(), strict=True):
                 waited[waited_for(self._frames, self._stacks[stack])] += length
 
-    def waited_for(self, cause: LossCause) -> WaitedFor | None:
+    def waited_for(self, cause: LossCause) -> AwaitedThing | None:
         """What most of a wait for threads or locks is for; None of other causes."""
         found = self._waited.get(cause)
         if not found:
             return None
         kind, ns = found.most_common(1)[0]
-        return kind if ns >= MAIN * sum(found.values()) else WaitedFor.UNKNOWN
+        return kind if ns >= MAIN * sum(found.values()) else AwaitedThing.UNKNOWN
 
     def frame(self, cause: LossCause) -> Frame | None:
         """The user's function in which a cause was most, at its usual line; None unknown."""

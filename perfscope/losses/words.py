@@ -10,7 +10,7 @@ def label(entry: Entry) -> str:
     if entry.causes > 1:
         return f"{entry.causes} smaller causes: {cause.kind.label.lower()}"
     if entry.waited_for is not None:
-        return f"Waiting for {entry.waited_for.value}"
+        return f"Waiting for {entry.waited_for.label}"
     if cause.activity is not None:
         return cause.activity.label
     if cause.kind is LossKind.TRANSFER:

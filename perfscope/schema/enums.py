@@ -314,12 +314,17 @@ class LossPattern(Named):
 
 
 class AwaitedThing(Named):
-    """What a rank waits for that another thread or rank has, or brings."""
+    """What a rank waits for that another thread or process has, brings or does."""
 
     LOCK = "lock", "a lock"
     FILE_LOCK = "file_lock", "a lock on a file"
-    QUEUE = "queue", "a queue"
     INTERPRETER = "interpreter", "the interpreter lock"
+    QUEUE = "queue", "a queue"
+    TASK = "task", "the result of a task"
+    THREAD = "thread", "the end of a thread"
+    EVENT = "event", "an event of another thread"
+    PIPE = "pipe", "a pipe or socket"
+    UNKNOWN = "unknown", "a thread, a lock or a queue"
 
 
 class Direction(Enum):

@@ -17,7 +17,7 @@ class FindingEvidence:
 
 @dataclass(frozen=True)
 class Holder:
-    """Who was at work while ranks waited for a lock or a queue: who holds the one, fills the other.
+    """Who was at work while ranks waited for a lock, a queue or a thread, which it may well keep.
 
     Attributes:
         rank: whose thread it is.
@@ -111,7 +111,7 @@ class FindingRow(Outcome):
         first_action: the first of `actions`, null when no seconds are claimed; it differs from the
             gain of the finding where the first action takes away a part of what the fault costs.
         planned: null without `--planned-steps` or a gain.
-        holder: of what ranks wait for, where that is a lock or a queue and it was seen; else null.
+        holder: who was seen at work while ranks waited for a lock, a queue or a thread; else null.
     """
 
     gain_run_share: float | None

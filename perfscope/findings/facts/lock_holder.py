@@ -44,11 +44,19 @@ def evidence(found: LockHolder) -> Evidence:
 def action(found: LockHolder) -> str:
     """What to shorten, and where."""
     where = place(found.frame)
+    inside = f" in {where}" if where else ""
     if found.kind is AwaitedThing.QUEUE:
-        doing = f"what {who(found)} does in {where}" if where else f"what {who(found)} does"
-        return f"Make {doing} faster, or let several threads or processes fill the queue."
-    doing = f" in {where}" if where else ""
+        return (
+            f"Make what {who(found)} does{inside} faster, or let several threads or processes fill "
+            "the queue."
+        )
+    seen = f"{capitalized(who(found))} works{inside} while {found.kind.label} is waited for"
+    if found.kind in (AwaitedThing.LOCK, AwaitedThing.FILE_LOCK):
+        return (
+            f"{seen}: if it holds that lock, do that work before it is taken, and hold it only to "
+            "read or change what is shared."
+        )
     return (
-        f"{capitalized(who(found))} works{doing} while {found.kind.label} is waited for: do that "
-        "work before it is taken, and hold it only to read or change what is shared."
+        f"{seen}: make that work faster, share it among more threads or processes, or begin it "
+        "earlier."
     )

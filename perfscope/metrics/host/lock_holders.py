@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
-from perfscope.attribution.activity_rules import module_of
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.sampled import period_ns
-from perfscope.attribution.stack_rules import BUILT_IN, SYSTEM_CALL
 from perfscope.attribution.usual_place import usual_place
+from perfscope.attribution.waited_for import waited_for
 from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.metrics.host.interpreter_lock import thread_name
 from perfscope.schema.enums import Activity, AwaitedThing
@@ -19,13 +20,6 @@ from perfscope.trace.model import Frame, Rank, Table, Trace
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
-
-QUEUE_MODULES = frozenset({"queue", "_queue", "multiprocessing.queues"})
-"""Of the standard library: what waits in them waits for somebody to bring something."""
-
-FILE_LOCKS = ("fcntl", "flock", "os.lockf")
-"""System calls that lock files, and the functions that make them."""
-
 
 IDLE = (Activity.LOCK, Activity.SLEEP, Activity.COMMUNICATION, Activity.DEVICE_WAIT)
 """What a thread does that keeps nobody waiting; a file may well be written under a lock."""
@@ -55,8 +49,8 @@ class LockHolder:
 def lock_holders(prepared: Prepared) -> tuple[LockHolder, ...]:
     """Of the ranks that were seen to wait, where the same one was at work most of that time.
 
-    The threads of a rank are looked at together, the main one up to a moment before. Where none
-    of them was at work, it may be another rank of the host: files are locked among them.
+    The threads of a rank are looked at together, the main one up to a moment before; where files
+    are locked, also the other ranks of the host.
     """
     trace, focus = prepared.trace, prepared.focus
     if not any(len(rank.stacks) for rank in trace.ranks):
@@ -71,41 +65,39 @@ def lock_holders(prepared: Prepared) -> tuple[LockHolder, ...]:
         waits = rows[is_main & locked[rows["stack"]]]
         if len(waits) < FEWEST_SAMPLES:
             continue
-        holder = _thread(trace, rank, waits, ~idle) or _rank(trace, rank, waits, ~idle)
-        if holder is not None and holder.share >= MAIN:
-            found.append(holder)
+        seen = [_thread(trace, rank, waits, ~idle), _rank(trace, rank, waits, ~idle)]
+        likely = [one for one in seen if one is not None and one.share >= MAIN]
+        if likely:
+            found.append(max(likely, key=lambda one: one.share))
     return tuple(found)
 
 
 def _thread(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHolder | None:
     """The thread of a rank that was at work most often while the main thread waited."""
     found = []
+    kind = _kind(trace, waits)
     for tid in np.unique(rank.stacks["tid"]).tolist():
         rows = rank.stacks[rank.stacks["tid"] == tid]
         if tid == rank.main_tid or len(rows) < FEWEST_SAMPLES:
             continue
-        near = _nearest(rows["t"].astype(np.int64), waits["t"].astype(np.int64))
-        seen = near[(near >= 0) & works[rows["stack"][near]]]
-        frame, share = _place(trace, rows[seen]), len(seen) / len(waits)
-        name = thread_name(rank, tid)
-        kind = _kind(trace, waits)
-        found.append(LockHolder(rank.number, kind, rank.number, name, frame, share))
-    return max((one for one in found if one.share), key=lambda one: one.share, default=None)
+        frame, share = _seen(trace, rows, waits, works)
+        found.append(
+            LockHolder(rank.number, kind, rank.number, thread_name(rank, tid), frame, share)
+        )
+    return max(found, key=lambda one: one.share, default=None)
 
 
 def _rank(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHolder | None:
-    """The rank of the host that was at work while the main thread waited.
+    """The rank of the host that was at work in the same function while the main thread waited.
 
-    Unless it waits for a file, which may be locked anywhere, it is one in the same function.
+    Only a lock on a file is one that ranks share: others are in the memory of a process.
     """
-    kind = _kind(trace, waits)
     where = _place(trace, waits)
-    if where is None:
+    if where is None or _kind(trace, waits) is not AwaitedThing.FILE_LOCK:
         return None
     same = (where.function, where.file)
     named = [(one.function, one.file) == same for one in trace.frames]
     inside = np.array([any(named[frame] for frame in stack) for stack in trace.stacks])
-    works = works if kind is AwaitedThing.FILE_LOCK else works & inside
     found = []
     for other in trace.ranks:
         if other is rank or other.host != rank.host:
@@ -113,12 +105,18 @@ def _rank(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHolder | 
         rows = other.stacks[other.stacks["tid"] == other.main_tid]
         if not len(rows):
             continue
-        near = _nearest(rows["t"].astype(np.int64), waits["t"].astype(np.int64))
-        seen = near[(near >= 0) & works[rows["stack"][near]]]
-        share = len(seen) / len(waits)
-        frame = _place(trace, rows[seen])
-        found.append(LockHolder(rank.number, kind, other.number, "", frame, share))
+        frame, share = _seen(trace, rows, waits, works & inside)
+        found.append(
+            LockHolder(rank.number, AwaitedThing.FILE_LOCK, other.number, "", frame, share)
+        )
     return max(found, key=lambda one: one.share, default=None)
+
+
+def _seen(trace: Trace, rows: Table, waits: Table, works: Bools) -> tuple[Frame | None, float]:
+    """Where a thread was at work meanwhile, and in which share of the samples of the wait."""
+    near = _nearest(rows["t"].astype(np.int64), waits["t"].astype(np.int64))
+    seen = near[(near >= 0) & works[rows["stack"][near]]]
+    return _place(trace, rows[seen]), len(seen) / len(waits)
 
 
 def _nearest(times: Ints, moments: Ints) -> Ints:
@@ -135,15 +133,7 @@ def _place(trace: Trace, rows: Table) -> Frame | None:
 
 
 def _kind(trace: Trace, waits: Table) -> AwaitedThing:
-    """What is waited for, by the library that waits and the system call in which it does."""
-    stacks = [trace.stacks[one] for one in waits["stack"].tolist()]
-
-    def is_most(told: list[bool]) -> bool:
-        return sum(any(told[frame] for frame in stack) for stack in stacks) > MAIN * len(stacks)
-
-    if is_most([module_of(one.file) in QUEUE_MODULES for one in trace.frames]):
-        return AwaitedThing.QUEUE
-    is_code = [one.file in (BUILT_IN, SYSTEM_CALL) for one in trace.frames]
-    of_files = [one.function.startswith(FILE_LOCKS) for one in trace.frames]
-    is_file = is_most([code and of for code, of in zip(is_code, of_files, strict=True)])
-    return AwaitedThing.FILE_LOCK if is_file else AwaitedThing.LOCK
+    """What most of the samples wait for."""
+    seen = Counter(waited_for(trace.frames, trace.stacks[one]) for one in waits["stack"].tolist())
+    kind, count = seen.most_common(1)[0]
+    return kind if count >= MAIN * len(waits) else AwaitedThing.UNKNOWN

@@ -3,8 +3,9 @@
 import pytest
 
 from perfscope.attribution.stack_rules import BUILT_IN, SYSTEM_CALL
-from perfscope.attribution.waited_for import WaitedFor, waited_for
+from perfscope.attribution.waited_for import waited_for
 from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import AwaitedThing
 from perfscope.trace.model import Frame
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
@@ -28,23 +29,23 @@ def library(file: str, function: str) -> Place:
 @pytest.mark.parametrize(
     ("frames", "expected"),
     [
-        ([(".__enter__", BUILT_IN, 0), FUTEX], WaitedFor.LOCK),
-        ([ACQUIRE], WaitedFor.LOCK),
+        ([(".__enter__", BUILT_IN, 0), FUTEX], AwaitedThing.LOCK),
+        ([ACQUIRE], AwaitedThing.LOCK),
         (
             [library("queue.py", "Queue.get"), library("threading.py", "Condition.wait"), ACQUIRE],
-            WaitedFor.QUEUE,
+            AwaitedThing.QUEUE,
         ),
         (
             [library("threading.py", "Event.wait"), library("threading.py", "Condition.wait")],
-            WaitedFor.EVENT,
+            AwaitedThing.EVENT,
         ),
-        ([library("threading.py", "Thread.join"), ACQUIRE], WaitedFor.THREAD),
-        ([library("concurrent/futures/_base.py", "Future.result"), ACQUIRE], WaitedFor.TASK),
-        ([FLOCK], WaitedFor.FILE_LOCK),
-        ([FUTEX], WaitedFor.UNKNOWN),
+        ([library("threading.py", "Thread.join"), ACQUIRE], AwaitedThing.THREAD),
+        ([library("concurrent/futures/_base.py", "Future.result"), ACQUIRE], AwaitedThing.TASK),
+        ([FLOCK], AwaitedThing.FILE_LOCK),
+        ([FUTEX], AwaitedThing.UNKNOWN),
     ],
 )
-def test_what_the_program_asked_for_tells(frames: list[Place], expected: WaitedFor) -> None:
+def test_what_the_program_asked_for_tells(frames: list[Place], expected: AwaitedThing) -> None:
     stack = [Frame(name, file, line) for name, file, line in (MAIN, *frames)]
     assert waited_for(stack, range(len(stack))) is expected
 
@@ -80,6 +81,14 @@ def test_the_thread_that_works_meanwhile_is_named() -> None:
     assert found.title.startswith("Waiting for a lock slows the run, mostly in main()")
     who = 'Thread "journal" of rank 0 works in write() (journal.py:28) while a lock is waited for: '
     assert found.actions[0].startswith(who)
+
+
+def test_of_a_task_nothing_is_said_of_locks() -> None:
+    result = library("concurrent/futures/_base.py", "Future.result")
+    found = waiting(result, ACQUIRE, worker=WRITE)
+    assert found.title.startswith("Waiting for the result of a task slows the run")
+    assert "while the result of a task is waited for: make that work faster" in found.actions[0]
+    assert "lock" not in found.actions[0]
 
 
 def test_of_a_lock_on_a_file_the_other_rank_is_named() -> None:

@@ -13,7 +13,10 @@ MAIN = ("main", "/job/train.py", 40)
 WAITS = ("rows", "/job/train.py", 33)
 LOCK = ("_thread.lock.acquire", "<built-in>", 0)
 GET = ("Queue.get", "/usr/lib/python3.12/queue.py", 171)
+JOIN = ("Thread.join", "/usr/lib/python3.12/threading.py", 1149)
+RESULT = ("Future.result", "/usr/lib/python3.12/concurrent/futures/_base.py", 451)
 FILE_LOCK = ("fcntl.lockf", "<built-in>", 0)
+ENCODES = ("_json.c_make_encoder", "<built-in>", 0)
 WORK: tuple[FrameLike, ...] = (MAIN, ("renewed", "/job/train.py", 19))
 SORTS = ("numpy.ndarray.sort", "<built-in>", 0)
 
@@ -36,6 +39,8 @@ def of_thread(*below: FrameLike, busy: float = 1.0) -> tuple[LockHolder, ...]:
         ((LOCK,), AwaitedThing.LOCK),
         ((GET, LOCK), AwaitedThing.QUEUE),
         ((FILE_LOCK,), AwaitedThing.FILE_LOCK),
+        ((JOIN, LOCK), AwaitedThing.THREAD),
+        ((RESULT, LOCK), AwaitedThing.TASK),
     ],
 )
 def test_the_thread_that_works_meanwhile_and_where(
@@ -50,17 +55,28 @@ def test_who_works_in_less_than_half_of_the_wait_is_not_named() -> None:
     assert of_thread(LOCK, busy=0.4) == ()
 
 
-def test_without_a_thread_it_is_the_rank_that_is_in_the_same_function() -> None:
-    """Two ranks hold the lock of a file in turn, and write while they do."""
+def by_turns(lock: FrameLike, *, working: FrameLike = WAITS) -> tuple[LockHolder, ...]:
+    """Two ranks wait in turn while the other one works; a thread of each is seldom at work."""
     builder = TraceBuilder(2, end_s=10.0)
     for number in range(2):
         for tick in range(100):
-            waits = tick % 2 == number
-            doing = FILE_LOCK if waits else ("_json.c_make_encoder", "<built-in>", 0)
-            builder.rank(number).stack(0.1 * tick + 0.05, (MAIN, WAITS, doing))
-    found = compute(builder.build()).lock_holders
+            at, is_waiting = 0.1 * tick + 0.05, tick % 2 == number
+            stack = (MAIN, WAITS, lock) if is_waiting else (MAIN, working, ENCODES)
+            builder.rank(number).stack(at, stack)
+            builder.rank(number).stack(at, (*WORK, SORTS if tick < 20 else LOCK), tid=OTHER)
+    return compute(builder.build()).lock_holders
+
+
+def test_of_a_file_it_is_the_rank_that_is_in_the_same_function() -> None:
+    """They hold the lock of a file in turn, and write while they do."""
+    found = by_turns(FILE_LOCK)
     assert [(one.waiting_rank, one.rank, one.kind) for one in found] == [
         (0, 1, AwaitedThing.FILE_LOCK),
         (1, 0, AwaitedThing.FILE_LOCK),
     ]
     assert {one.frame for one in found} == {Frame(*(WAITS[0], WAITS[1], WAITS[2]))}
+
+
+def test_no_other_rank_holds_what_is_in_the_memory_of_a_process_or_works_elsewhere() -> None:
+    assert by_turns(LOCK) == ()
+    assert by_turns(FILE_LOCK, working=("train", "/job/train.py", 50)) == ()
