@@ -97,14 +97,21 @@ def _causes(
         if not is_told:
             together[one.kind, "" if one.kind is LossKind.TRANSFER else _label(one)].append(one)
     for (kind, label), members in [*together.items()][:MOST_CAUSES]:
-        seconds = sum(one.ns for one in members) * NS / ranks
+        seconds = sum(_in_run_s(one, one.ns) for one in members) / ranks
         if seconds < SMALL * run_s:
             continue
-        waiting_s = sum(one.waiting_ns for one in members) * NS / ranks
+        waiting_s = sum(_in_run_s(one, one.waiting_ns) for one in members) / ranks
         activity = members[0].activity
         meaning = kind.meaning if activity is None else activity.meaning
         name = label or (_label(members[0]) if len(members) == 1 else kind.label)
         yield TimePart("of_verdict", name, meaning, seconds, seconds / run_s, waiting_s)
+
+
+def _in_run_s(entry: LossEntry, ns: int) -> float:
+    """A part of what is lost, in all of the run: steps that were left out lose as kept ones do."""
+    if entry.run_s is None or not entry.ns:
+        return ns * NS
+    return entry.run_s * ns / entry.ns
 
 
 def _label(entry: LossEntry) -> str:

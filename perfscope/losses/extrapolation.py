@@ -6,15 +6,15 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.ledger import INDEX
+from perfscope.judging import FEWEST_SAMPLES
 from perfscope.losses.cause import LossCause
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Account, LossKind
 from perfscope.structures import dataclass
+from perfscope.trace.operations import code_of
 from perfscope.units import NS
 
 Floats = npt.NDArray[np.float64]
-
-FEWEST_STEPS = 4
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Extrapolation:
     """Tells what of a cause comes with every step, so that kept ones stand for the others."""
 
     def __init__(self, results: Results) -> None:
-        self._whole, ledger = results.whole_run, results.ledger
+        self._results, self._whole, ledger = results, results.whole_run, results.ledger
         self._kept_s = {
             account: int(ledger.ns[place].sum()) * NS for account, place in INDEX.items()
         }
@@ -47,7 +47,9 @@ class Extrapolation:
         account = Account.UNTRACED if cause.kind is LossKind.UNKNOWN else cause.account
         if cause.kind in (LossKind.OTHER_WORK, LossKind.UNKNOWN) and account is not None:
             return Extrapolated(once_ns=self._once_share(account) * ns)
-        if table is None or len(table) < FEWEST_STEPS:
+        if cause.operation:
+            return Extrapolated(once_ns=self._once_in_calls(cause))
+        if table is None or len(table) - 2 < FEWEST_SAMPLES:  # between the first and the last
             return Extrapolated()
         return self._of_steps(table.sum(axis=1))
 
@@ -59,6 +61,18 @@ class Extrapolation:
         if stands_for <= 1.0 or kept_s <= 0:
             return 0.0
         return min(1.0, max(0.0, (stands_for - run_s / kept_s) / (stands_for - 1.0)))
+
+    def _once_in_calls(self, cause: LossCause) -> float:
+        """What calls of an operation take after the wait, before and behind the kept windows."""
+        kept, waits = self._results.trace.kept, self._results.waits
+        if kept is None:
+            return 0.0
+        pool, is_known = waits.pool, cause.kind is LossKind.TRANSFER
+        here = np.flatnonzero((pool.op == code_of(cause.operation)) & (waits.known == is_known))
+        enter, rank = pool.enter[here], pool.rank[here]
+        outside = (enter < kept.starts_ns[rank, 1]) | (enter >= kept.ends_ns[rank, -2])
+        begin = waits.need[here] if is_known else enter
+        return float(np.maximum(pool.exit[here] - begin, 0)[outside].sum())
 
     def _of_steps(self, by_step: Floats) -> Extrapolated:
         """The first and the last step hold what lies before and behind all of them."""

@@ -24,6 +24,9 @@ class WindowSource(IntEnum):
     STEP = 3
 
 
+UNUSUAL_WINDOWS = 16
+"""How many windows a recorder keeps for their length, beside those of chance."""
+
 WINDOW_DTYPE = np.dtype([("t0", "i8"), ("t1", "i8"), ("number", "i8"), ("source", "u1")])
 """A window that is there in detail: its ends, its number, and what it ended with."""
 

@@ -11,6 +11,7 @@ from perfscope.trace.model import Rank, Table, Trace
 from perfscope.trace.thinning import (
     BLOCK_DTYPE,
     CALL_TOTAL_DTYPE,
+    UNUSUAL_WINDOWS,
     WINDOW_DTYPE,
     RankThinning,
     WindowSource,
@@ -18,7 +19,6 @@ from perfscope.trace.thinning import (
 )
 
 ALWAYS = 8
-LONGEST = 16
 OPERATION_TABLES = ("operations", "steps", "phases")
 
 
@@ -39,7 +39,7 @@ def _rank(rank: Rank, level: int) -> Rank:
     kept |= (place < ALWAYS) | (place >= len(steps) - ALWAYS)
     own = steps["t1"] - steps["t0"]
     for lengths in (own, windows["t1"] - windows["t0"] - own):
-        kept |= lengths > np.sort(lengths[ALWAYS:])[-LONGEST - 1]
+        kept |= lengths > np.sort(lengths[ALWAYS:])[-UNUSUAL_WINDOWS - 1]
     tables: dict[str, Any] = {
         name: _inside(getattr(rank, name), windows, kept) for name in OPERATION_TABLES
     }

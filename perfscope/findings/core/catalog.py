@@ -41,7 +41,7 @@ def run_all(run: Facts, *, catalog: Sequence[Diagnosis] | None = None) -> tuple[
         found = list(told_by_their_cause(run, found))
         found += [_with_assumptions(one, run.replay) for one in unclaimed(run, found)]
         found = list(told_once(run, found))
-    return tuple(of_whole_run(one, run.results) for one in found)
+    return tuple(of_whole_run(one, run.results, run.replay) for one in found)
 
 
 def _run(diagnosis: Diagnosis, run: Facts) -> Finding:

@@ -40,7 +40,7 @@ class Gain:
         assumptions: what the replay takes for granted, in sentences.
         is_planned: what costs the time is planned by the program and no matter of chance.
         is_once: it comes once a run, however long that is.
-        once_s: of the seconds, those that come once, before or behind the steps of the run.
+        once_s: of the seconds, those that come once, before or behind the steps; None not asked.
         is_of_run: it is of the whole run already where that was thinned, and not of its kept steps.
     """
 
@@ -53,7 +53,7 @@ class Gain:
     assumptions: tuple[str, ...] = ()
     is_planned: bool = False
     is_once: bool = False
-    once_s: float = 0.0
+    once_s: float | None = None
     is_of_run: bool = False
 
     def of(self, seconds: float) -> "Gain":

@@ -4,11 +4,13 @@ from dataclasses import replace
 
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.metrics.results import Results
+from perfscope.replay.model import RefusedEditError
+from perfscope.replay.replay import Replay
 from perfscope.schema.whole_run import WholeRun
 from perfscope.units import format_count
 
 
-def of_whole_run(finding: Finding, results: Results) -> Finding:
+def of_whole_run(finding: Finding, results: Results, replay: Replay) -> Finding:
     """The finding, whose gains are of the whole run; itself where nothing was left out.
 
     What a diagnosis says of seconds in its own words is of the kept steps, and the summary says so.
@@ -17,9 +19,22 @@ def of_whole_run(finding: Finding, results: Results) -> Finding:
     gains = (finding.gain, finding.first)
     if whole is None or not any(gain and not gain.is_of_run for gain in gains):
         return finding
-    gain, first = (one and gain_of_run(one, results) for one in gains)
+    gain, first = (one and gain_of_run(_with_once(one, replay), results) for one in gains)
     note = f" {_note(whole)}"
     return replace(finding, gain=gain, first=first, summary=finding.summary + note)
+
+
+def _with_once(gain: Gain, replay: Replay) -> Gain:
+    """The gain with what of it comes once, where its edits were replayed and nobody kept that."""
+    if gain.once_s is not None or not gain.edits:
+        return gain
+    try:
+        found = replay.predict(gain.edits)
+    except RefusedEditError:
+        return gain
+    if found is None or found.gain_s <= 0:
+        return gain
+    return replace(gain, once_s=gain.seconds * found.once_s / found.gain_s)
 
 
 def gain_of_run(gain: Gain, results: Results) -> Gain:
@@ -31,7 +46,7 @@ def gain_of_run(gain: Gain, results: Results) -> Gain:
     whole = results.whole_run
     if whole is None or gain.is_of_run:
         return gain
-    once_s = min(max(gain.once_s, 0.0), max(gain.seconds, 0.0))
+    once_s = min(max(gain.once_s or 0.0, 0.0), max(gain.seconds, 0.0))
 
     def in_run(seconds: float) -> float:
         return once_s + (seconds - once_s) * whole.stands_for

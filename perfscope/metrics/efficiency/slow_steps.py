@@ -7,13 +7,11 @@ from perfscope.attribution.ledger import ACCOUNTS, IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.schema.whole_run import SlowStep
 from perfscope.trace.splicing import common_windows
-from perfscope.trace.thinning import Kept, is_selected
+from perfscope.trace.thinning import UNUSUAL_WINDOWS, Kept, is_selected
 from perfscope.units import NS
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-
-MOST = 16
 
 
 def slowest(whole: Prepared, kept: Kept) -> tuple[SlowStep, ...]:
@@ -30,7 +28,11 @@ def slowest(whole: Prepared, kept: Kept) -> tuple[SlowStep, ...]:
         return ()
     lengths = (ends - begins).max(axis=0) * NS
     usual_s = float(lengths[by_chance].mean())
-    chosen = [place for place in np.argsort(-lengths)[:MOST].tolist() if lengths[place] > usual_s]
+    chosen = [
+        place
+        for place in np.argsort(-lengths)[:UNUSUAL_WINDOWS].tolist()
+        if lengths[place] > usual_s
+    ]
     if not chosen:
         return ()
     accounts = np.array(

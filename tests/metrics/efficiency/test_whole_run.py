@@ -23,19 +23,19 @@ ROUNDING = 1e-9
 RARE_S = 1.0
 
 
-def made(*, crossing: bool = False, rare: int | None = None) -> Trace:
+def made(*, crossing: bool = False, rare: int | None = None, load_s: float = 0.0) -> Trace:
     """Steps of uneven work, a message around the ring, a reduction, and an evaluation every so
     often.
 
     Args:
         crossing: the message of a step is received in the next one.
         rare: a step in which rank 1 reads for a second.
+        load_s: before the steps, all ranks are sent the model for so long.
     """
     random = np.random.default_rng(SEED)
-    builder = TraceBuilder(RANKS, end_s=1000.0)
-    for rank in range(RANKS):
-        builder.rank(rank).init(1.0, enter_s=0.5)
-    now, before = 1.0, [1.0] * RANKS
+    builder = TraceBuilder(RANKS, end_s=30.0)
+    now = _begun(builder, load_s)
+    before = [now] * RANKS
     for step in range(STEPS):
         work = random.gamma(20.0, 0.0005, RANKS) * (1.0 + 0.2 * (np.arange(RANKS) == 2))
         starts = list(before)
@@ -66,6 +66,15 @@ def made(*, crossing: bool = False, rare: int | None = None) -> Trace:
         builder.rank(rank).finalize(now + 0.1, exit_s=now + 0.2)
         builder.rank(rank).end_s = now + 0.3
     return builder.build()
+
+
+def _begun(builder: TraceBuilder, load_s: float) -> float:
+    """When the steps begin."""
+    for rank in range(RANKS):
+        own = builder.rank(rank).init(1.0, enter_s=0.5)
+        if load_s:
+            own.op("MPI_Allreduce", 1.0, 1.0 + load_s, sent=1 << 28, received=1 << 28)
+    return 1.0 + load_s
 
 
 def whole_of(trace: Trace) -> WholeRun:
@@ -140,6 +149,25 @@ def test_losses_and_savings_are_of_the_whole_run() -> None:
     assert f"{length:.1f} s analyzed window" in part.verdict.sentence
     lengths = [row for row in part.quality if row.id == "run_length"]
     assert f"{STEPS:,} steps" in lengths[0].detail
+
+
+def test_what_is_lost_before_the_steps_is_lost_once() -> None:
+    """A model that is sent once: of what half as many bytes save, too, and on the first screen."""
+    full = read_analysis(analyze_trace(made(load_s=4.0)).document())
+    part = read_analysis(analyze_trace(thinned(made(load_s=4.0), [3] * RANKS)).document())
+    (known,), (told,) = (
+        [one for one in result.findings if one.id == "network_bound"] for result in (full, part)
+    )
+    assert known.first_action is not None
+    assert told.first_action is not None
+    assert told.gain_s == pytest.approx(known.gain_s, rel=0.05)
+    assert told.first_action.gain_s == pytest.approx(known.first_action.gain_s, rel=0.05)
+    causes = [
+        {one.label: one.seconds for one in result.breakdown if one.id == "of_verdict"}
+        for result in (full, part)
+    ]
+    assert causes[0]
+    assert causes[1] == pytest.approx(causes[0], rel=0.05)
 
 
 def test_a_rare_step_is_seen_and_is_in_no_estimate() -> None:
