@@ -137,7 +137,7 @@ def finding(identity: str, status: str, title: str, summary: str, **more: Any) -
     }
     base |= dict.fromkeys(("gain_s", "gain_interval_s", "gain_share", "gain_basis", "window_s"))
     lists = ("ranks", "where", "evidence", "actions", "references", "overlaps", "assumptions")
-    base |= {"planned": None} | {key: [] for key in lists} | more
+    base |= {"planned": None, "holder": None} | {key: [] for key in lists} | more
     share, gain = base["gain_share"], base["gain_s"]
     same = {key: base[key] for key in ("gain_s", "gain_interval_s", "gain_share", "gain_basis")}
     first = None if gain is None else same | {"gain_run_share": share}
