@@ -88,7 +88,9 @@ def _whole_focus(trace: Trace) -> Focus:
     why = "no rank initialized communication" if not initialized else "the job ended too early"
     start = min(rank.start_ns for rank in trace.ranks)
     end = max(rank.end_ns for rank in trace.ranks)
-    return Focus(start, max(start, end), "process_lifetime", f"{why}: the lives of the processes")
+    return Focus(
+        start, max(start, end), "process_lifetime", f"the lives of the processes, as {why}"
+    )
 
 
 def _profiled_together(ranks: Sequence[Rank], whole: Focus) -> Focus:

@@ -144,7 +144,7 @@ class Account(Named):
     USER_PHASES = "user_phases", "User-defined phases", "Phases with names that the program gave."
     COMPUTATION = (
         "computation",
-        "Computation outside phases",
+        "Computation",
         "Work outside any phase, of which the function is known from stack samples.",
     )
     START_UP = (

@@ -13,8 +13,14 @@ from perfscope.units import format_share
 
 def holder_for(results: Results, ranks: Collection[int]) -> LockHolder | None:
     """Of what these ranks wait for, the one that was seen in most of the wait; None unknown."""
-    found = [one for one in results.lock_holders if one.waiting_rank in ranks]
+    found = [o for o in results.lock_holders if o.waiting_rank in ranks and o.waiters is None]
     return max(found, key=lambda one: one.share, default=None)
+
+
+def among_producers(results: Results, rank: int) -> LockHolder | None:
+    """The thread that fills the input queue of a rank while others of its kind wait for it."""
+    found = (one for one in results.lock_holders if one.waiting_rank == rank and one.waiters)
+    return next(found, None)
 
 
 def typed(found: LockHolder | None) -> Holder | None:
@@ -29,6 +35,8 @@ def who(found: LockHolder) -> str:
     """Which thread or rank it is."""
     if found.rank != found.waiting_rank:
         return f"rank {found.rank}"
+    if found.waiters is not None:
+        return f"one of {found.waiters.count} threads that make batches on rank {found.rank}"
     named = f'thread "{found.thread}"' if found.thread else "another thread"
     return f"{named} of rank {found.rank}"
 
@@ -49,6 +57,14 @@ def action(found: LockHolder) -> str:
         return (
             f"Make what {who(found)} does{inside} faster, or let several threads or processes fill "
             "the queue."
+        )
+    if found.waiters is not None:
+        at = place(found.waiters.frame)
+        return (
+            f"{capitalized(who(found))} works{inside} while the others wait for its lock"
+            f"{f' in {at}' if at else ''}, {format_share(found.waiters.share)} of their samples; "
+            "more of them would wait as well: do that work before the lock is taken, and hold it "
+            "only to read or change what is shared."
         )
     seen = f"{capitalized(who(found))} works{inside} while {found.kind.label} is waited for"
     if found.kind in (AwaitedThing.LOCK, AwaitedThing.FILE_LOCK):

@@ -8,12 +8,14 @@ from perfscope.attribution.ledger import INDEX
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
-from perfscope.findings.core.gain import as_bound, bound_s, gain_of, predicted_gain
+from perfscope.findings.core.gain import as_bound, bound_s, gain_of, predicted_gain, saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.fast_input import OtherCause, other_cause, ready_evidence
 from perfscope.findings.facts.input_work import producers_place, work_action, work_evidence
+from perfscope.findings.facts.lock_holder import action, among_producers, evidence, typed
 from perfscope.findings.facts.queue_evidence import queue_evidence
 from perfscope.metrics.efficiency.phases import PhaseResult
+from perfscope.metrics.host.lock_holders import LockHolder
 from perfscope.metrics.host.resources import busy_cpus
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
@@ -44,6 +46,7 @@ def judge(run: Facts) -> Outcome:
     ):
         return _told(results, waits_s, worst, found, other)
     made_in = producers_place(results, rank.number)
+    held = among_producers(results, rank.number) if is_fault else None
     where = phases[0].where if phases else ()
     return Finding(
         status=thresholds.deserved(found) if is_fault else Status.PASS,
@@ -53,8 +56,10 @@ def judge(run: Facts) -> Outcome:
         confidence=Confidence.HIGH if not found.is_bound else Confidence.MEDIUM,
         ranks=_waiting_ranks(results, waits_s) if is_fault else (),
         where=(*where, made_in) if made_in else where,
-        evidence=_evidence(results, waits_s, worst),
-        actions=_all_actions(results, replay, phases, worst) if is_fault else (),
+        evidence=(*_evidence(results, waits_s, worst), *((evidence(held),) if held else ())),
+        actions=_all_actions(results, replay, phases, worst, held) if is_fault else (),
+        first=_unlocked(results, replay, held) if held else None,
+        holder=typed(held),
         overlaps=("load_imbalance", "idle_devices"),
     )
 
@@ -177,11 +182,31 @@ def _back(results: Results, replay: Replay, producers: int) -> str:
 
 
 def _all_actions(
-    results: Results, replay: Replay, phases: list[PhaseResult], worst: int
+    results: Results,
+    replay: Replay,
+    phases: list[PhaseResult],
+    worst: int,
+    held: LockHolder | None,
 ) -> tuple[str, ...]:
-    """What brings batches sooner, and what makes the main part of the work on them cheaper."""
+    """What brings batches sooner, and what makes the main part of the work on them cheaper.
+
+    More threads bring none sooner where one of them keeps the others waiting.
+    """
     cheaper = work_action(results, results.trace.ranks[worst].number)
-    return (*_actions(results, replay, phases, worst), *((cheaper,) if cheaper else ()))
+    sooner = (action(held),) if held else _actions(results, replay, phases, worst)
+    return (*sooner, *((cheaper,) if cheaper else ()))
+
+
+def _unlocked(results: Results, replay: Replay, held: LockHolder) -> Gain | None:
+    """What is saved at most where threads that wait for each other's lock work in that time.
+
+    As many more of them at the pace of today make as many batches. None where no queue tells.
+    """
+    assert held.waiters is not None
+    producers = round(held.waiters.count / (1 - held.waiters.share))
+    edit = Edit(factor=1.0, producers=producers, ranks=tuple(results.ledger.ranks))
+    seconds = gain_of(replay, edit)
+    return saved(results, seconds, edits=(edit,)) if seconds else None
 
 
 def _actions(

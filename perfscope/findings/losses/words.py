@@ -8,6 +8,7 @@ from perfscope.losses.words import label
 from perfscope.schema.enums import Activity, LossKind, LossPattern
 from perfscope.trace.model import Frame
 from perfscope.trace.operations import OperationClass
+from perfscope.units import NS, format_seconds
 
 OF_ACTIVITY: dict[Activity, tuple[str, str]] = {
     Activity.DATA_PREPARATION: (
@@ -209,10 +210,33 @@ def _of_ranks(told: str, causing: tuple[int, ...]) -> str:
 
 
 def action(group: Group) -> str:
-    """What to change."""
+    """What was seen, and what to change."""
     first = group.entries[0]
     if first.cause.activity is Activity.LOCK:
         return lock_words.unseen(first)
+    return f"{_seen(first)}{_change(first)}"
+
+
+def _seen(entry: Entry) -> str:
+    """Who spends how long where, or waits there for whom, as a sentence; "" where no rank is told.
+
+    The largest entry of a group tells it: that is where to begin.
+    """
+    if not entry.ranks:
+        return ""
+    who, where = ranks(entry.ranks), place(entry.frame) or entry.cause.operation
+    spent = f"{format_seconds((entry.own_ns or entry.waiting_ns) * NS)}"
+    if entry.own_ns:
+        does = "spends" if len(entry.ranks) == 1 else "together spend"
+        told = f"{who} {does} {spent}"
+    else:
+        told = f"the other ranks together wait {spent} for {who}"
+    told += f" in {where}" if where else ""
+    return f"{capitalized(told)}. "
+
+
+def _change(first: Entry) -> str:
+    """What to change."""
     if first.cause.activity is not None:
         return OF_ACTIVITY[first.cause.activity][1]
     if first.cause.kind is LossKind.COMMUNICATION:

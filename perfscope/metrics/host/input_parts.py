@@ -104,7 +104,7 @@ def input_parts(prepared: Prepared) -> tuple[InputParts, ...]:
         focus = prepared.focus
         rows = rank.stacks[(times >= focus.start_ns) & (times < focus.end_ns)]
         getting = _counted(parts, _getting(rank, rows, timeline))
-        made = _producing(rank, rows)
+        made = of_producers(rank, rows)
         producing = _counted(parts, made)
         if getting or producing:
             found.append(
@@ -123,7 +123,7 @@ def _getting(rank: Rank, rows: Table, timeline: Timeline) -> Table:
     return here
 
 
-def _producing(rank: Rank, rows: Table) -> Table:
+def of_producers(rank: Rank, rows: Table) -> Table:
     """Samples of the threads that fill the queue from which the training takes its batches."""
     number = main_queue(rank)
     mine = rank.queues[~rank.queues["is_get"] & (rank.queues["queue"] == number)]

@@ -13,6 +13,7 @@ from perfscope.attribution.sampled import period_ns
 from perfscope.attribution.usual_place import usual_place
 from perfscope.attribution.waited_for import waited_for
 from perfscope.judging import FEWEST_SAMPLES, MAIN
+from perfscope.metrics.host.input_parts import of_producers
 from perfscope.metrics.host.interpreter_lock import thread_name
 from perfscope.schema.enums import Activity, AwaitedThing
 from perfscope.structures import dataclass
@@ -23,6 +24,10 @@ Ints = npt.NDArray[np.int64]
 
 IDLE = (Activity.LOCK, Activity.SLEEP, Activity.COMMUNICATION, Activity.DEVICE_WAIT)
 """What a thread does that keeps nobody waiting; a file may well be written under a lock."""
+
+
+LOCKS = (AwaitedThing.LOCK, AwaitedThing.FILE_LOCK)
+"""What one holds while others wait for it."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,22 @@ class LockHolder:
     thread: str
     frame: Frame | None
     share: float
+    waiters: Waiters | None = None
+
+
+@dataclass(frozen=True)
+class Waiters:
+    """Threads that wait for a lock that another one of their own kind holds.
+
+    Attributes:
+        frame: the user's function in which they wait most; None unknown.
+        share: of the samples of all of them, those in which they wait.
+        count: how many they are.
+    """
+
+    frame: Frame | None
+    share: float
+    count: int
 
 
 def lock_holders(prepared: Prepared) -> tuple[LockHolder, ...]:
@@ -61,6 +82,8 @@ def lock_holders(prepared: Prepared) -> tuple[LockHolder, ...]:
     found = []
     for rank in trace.ranks:
         rows = rank.stacks[(rank.stacks["t"] >= focus.start_ns) & (rank.stacks["t"] < focus.end_ns)]
+        among = _among_producers(trace, rank, of_producers(rank, rows), locked, ~idle)
+        found += [among] if among else []
         is_main = rows["tid"] == rank.main_tid
         waits = rows[is_main & locked[rows["stack"]]]
         if len(waits) < FEWEST_SAMPLES:
@@ -85,6 +108,32 @@ def _thread(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHolder 
             LockHolder(rank.number, kind, rank.number, thread_name(rank, tid), frame, share)
         )
     return max(found, key=lambda one: one.share, default=None)
+
+
+def _among_producers(
+    trace: Trace, rank: Rank, rows: Table, locked: Bools, works: Bools
+) -> LockHolder | None:
+    """The threads that fill the input queue of a rank, where one works while others wait for it."""
+    tids = np.unique(rows["tid"]).tolist()
+    is_waiting = locked[rows["stack"]]
+    waits, held = [], []
+    for tid in tids:
+        mine = rows[(rows["tid"] == tid) & is_waiting]
+        others = np.sort(rows[rows["tid"] != tid], order="t")
+        if not len(mine) or not len(others) or _kind(trace, mine) not in LOCKS:
+            continue
+        near = _nearest(others["t"].astype(np.int64), mine["t"].astype(np.int64))
+        waits.append(mine)
+        held.append(others[near[(near >= 0) & works[others["stack"][near]]]])
+    if sum(map(len, waits)) < FEWEST_SAMPLES:
+        return None
+    mine, seen = np.concatenate(waits), np.concatenate(held)
+    waiters = Waiters(_place(trace, mine), len(mine) / len(rows), len(tids))
+    share = len(seen) / len(mine)
+    if share < MAIN or waiters.share < MAIN * (1 - 1 / len(tids)):
+        return None
+    kind, frame = _kind(trace, mine), _place(trace, seen)
+    return LockHolder(rank.number, kind, rank.number, "", frame, share, waiters)
 
 
 def _rank(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHolder | None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from perfscope.places import place
 from perfscope.report.formats import count, evidence, seconds
 from perfscope.report.labels import GAIN_BASES, StatusWord, status_word, weighed
 from perfscope.report.sections.section import Context, Section
@@ -114,6 +115,14 @@ def _anchor(row: Outcome, position: int) -> str:
     return f"finding-{row.id if ANCHOR.fullmatch(row.id) else position + 1}"
 
 
+def _is_place_told(row: Outcome) -> bool:
+    """Whether the first action names the place and the ranks, so that no line of them is needed."""
+    told = row.actions[0] if row.actions and row.where else ""
+    where = row.where[0] if row.where else None
+    is_place = where is not None and place(where.function, where.file, where.line) in told
+    return is_place and (not row.ranks or "rank" in told.lower())
+
+
 def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
     """One finding as the page shows it: links to it stay good while its diagnosis keeps its name.
 
@@ -140,6 +149,7 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
         "ranks": rank_list(row.ranks) if row.ranks else "",
         "window_s": " ".join(map(str, window)),
         "window": " to ".join(map(seconds, window)),
+        "is_place_told": _is_place_told(row),
         "where": [place_of(frame) for frame in row.where[:MOST_PLACES]],
         "evidence": Table(
             f"{anchor}-evidence",

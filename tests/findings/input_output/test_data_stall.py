@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from perfscope.attribution.stack_rules import BUILT_IN, SYSTEM_CALL
 from perfscope.findings.core.finding import Finding
-from perfscope.schema.enums import Basis, Status
+from perfscope.schema.enums import AwaitedThing, Basis, Status
 from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run
 from tests.replay.test_input_queues import Plan as Queues
@@ -254,6 +255,34 @@ def test_what_making_batches_consists_of(function: str, words: str) -> None:
     assert finding.where[-1].function == function
     assert finding.actions[-1].startswith(words)
     assert finding.actions[-1].startswith("Most of it is") == bool(words)
+
+
+def test_threads_that_wait_for_each_other_are_not_asked_to_be_more() -> None:
+    """Two threads make batches in turn: while one unpacks, the other one waits for its lock."""
+    where = ("run", "/job/train.py", 28)
+    waits = [*STARTED, where, (".__enter__", BUILT_IN, 0), ("futex", SYSTEM_CALL, 0)]
+    works = [*STARTED, where, ("unpack", "/job/train.py", 21)]
+
+    def watch(builder: TraceBuilder) -> None:
+        for number in range(2):
+            rank = builder.rank(number)
+            for maker in (1, 2):
+                for tick in range(60):
+                    stack = works if (tick + maker) % 2 else waits
+                    rank.stack(2.0 + tick * 0.1, stack, tid=rank.main_tid + maker)
+                tid = rank.main_tid + maker
+                rank.queue(1.5, 1.6, depth=4, is_get=False, tid=tid)
+            rank.queue(1.5, 1.7, depth=4, is_get=True)
+
+    plan = Plan(ranks=2, steps=100, input_s=0.1)
+    finding = analyze_trace(training_run(plan, change=watch)).findings["data_stall"]
+    assert finding.actions[0].startswith(
+        "One of 2 threads that make batches on rank 0 works in unpack() (train.py:21) while the "
+        "others wait for its lock in run() (train.py:28), 50.0 % of their samples"
+    )
+    assert not any("more threads" in action for action in finding.actions)
+    assert finding.holder is not None
+    assert finding.holder.kind is AwaitedThing.LOCK
 
 
 def test_more_producers_have_no_price_where_no_queue_was_seen() -> None:
