@@ -36,7 +36,7 @@ def test_two_ranks_on_one_cpu() -> None:
     assert finding.title == (
         "Ranks of host node0 are bound to the same CPUs and take turns: ranks 0 and 1 on CPU 0"
     )
-    assert "--bind-to core" in finding.actions[0]
+    assert "`mpirun -bind-to core`" in finding.actions[0]
 
 
 def test_every_shared_cpu_is_named() -> None:
@@ -84,8 +84,8 @@ def test_idle_cpus_are_worth_a_word_and_no_fault() -> None:
     assert finding.title == "75.0 % of the CPUs of host node0 are idle"
     assert finding.gain_s is None
     assert finding.actions[0] == (
-        "Try up to 4 threads in each rank: perfscope sweep --env OMP_NUM_THREADS=1,2,4 -- "
-        "python train.py"
+        "Try up to 4 threads in each rank: `perfscope sweep --env OMP_NUM_THREADS=1,2,4 -- "
+        "python train.py`"
     )
     assert cores_of(trace).status is Status.PASS
 
@@ -101,7 +101,7 @@ def test_a_pool_that_is_large_enough_is_not_made_larger() -> None:
 @pytest.mark.parametrize(
     ("threads", "first"),
     [
-        ((1, 4), "Try up to 2 threads in each rank: perfscope sweep --env OMP_NUM_THREADS=1,2 --"),
+        ((1, 4), "Try up to 2 threads in each rank: `perfscope sweep --env OMP_NUM_THREADS=1,2 --"),
         ((3, 4), "OpenMP (libgomp.so.1) may use 4 threads in rank 1 already"),
     ],
 )

@@ -327,7 +327,7 @@ def test_killed_for_memory_as_the_launchers_host_counted(code: int, status: Stat
         assert finding.confidence is Confidence.MEDIUM
         assert finding.title == (
             "Rank 1 was killed by signal 9 while the kernel ended 1 process for want of memory on "
-            "node0"
+            "host node0"
         )
         rows = {row.label: row.value for row in finding.evidence}
         label = "Processes that the kernel ended on host node0, of other jobs included"

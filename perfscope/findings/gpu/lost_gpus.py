@@ -14,7 +14,7 @@ def judge(run: Facts) -> Outcome:
     results = run.results
     lost = _lost(results)
     ranks = {r for use in results.gpus.used if use.gpu.is_lost for r in use.ranks}
-    first = f"{_name(lost[0])} of {lost[0].host}"
+    first = f"{_name(lost[0])} of host {lost[0].host}"
     others = len(lost) - 1
     more = "" if not others else " and another one" if others == 1 else f" and {others} others"
     return Finding(

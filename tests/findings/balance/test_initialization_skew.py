@@ -85,8 +85,7 @@ def test_one_rank_imports_longer() -> None:
     assert finding.gain_s == pytest.approx(12.0, rel=0.01)
     assert (finding.gain_basis, finding.edits) == (Basis.UPPER_BOUND, ())
     assert finding.title == (
-        "Rank 2 takes longer until it can communicate, <module> (train.py:3), and 3 ranks wait "
-        "once for it"
+        "Rank 2 takes longer until it can communicate, train.py:3, and 3 ranks wait once for it"
     )
     assert "importtime" in finding.actions[0]
 

@@ -83,7 +83,9 @@ def test_mi300_hpl(tmp_path: Path, reference: Callable[[str], Path]) -> None:
     assert sum(int(np.sum(types == 31)) for types in events) == known["Metric_own_count"]
     assert len(np.unique(rank.counters["name"])) > 20
     assert np.all(np.diff(rank.counters["t"]) >= 0)
-    assert analysis(anchor, tmp_path)["metrics"]["parallel_efficiency"]["value"] == 1.0
+    efficiency = analysis(anchor, tmp_path)["metrics"]["parallel_efficiency"]
+    assert efficiency["value"] is None  # no communication was traced
+    assert efficiency["reason"]
 
 
 def epoch(

@@ -332,7 +332,7 @@ def test_different_programs_are_said_first_and_promise_nothing() -> None:
     def of(program: str, step_s: float) -> Side:
         run = runs(program, step_s)
         for one in run:
-            one.document["run"]["program"] = program
+            one.document["run"]["command"] = ["python", program]
         return make_side(program, run)
 
     found = compared(of("train_ddp.py", 1.0), of("sgan.py", 0.5))
