@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from typing import TYPE_CHECKING
 
@@ -91,10 +92,14 @@ def print_summary(result: Analysis, console: Console) -> None:
 
 
 def _print_unmade(result: Analysis, console: Console) -> None:
-    """Which diagnoses could not be made, and why, where no finding stands for them."""
-    rows = [row for row in result.findings if row.status in UNMADE]
-    for row in rows[:MOST_UNMADE] if not result.verdict.top else []:
-        line(console, f"Not made: {clean(row.title)}. {clean(row.summary)}")
+    """Which diagnoses could not be made, by why, where no finding stands for them."""
+    by_reason: dict[str, list[str]] = {}
+    for row in result.findings if not result.verdict.top else ():
+        if row.status in UNMADE:
+            by_reason.setdefault(row.summary, []).append(row.title)
+    for reason, titles in itertools.islice(by_reason.items(), MOST_UNMADE):
+        more = f", and {len(titles) - 1} more" if len(titles) > 1 else ""
+        line(console, f"Not made: {clean(titles[0])}{more}. {clean(reason)}")
 
 
 def clean(text: object) -> str:

@@ -337,7 +337,7 @@ def test_focus_can_be_seen_and_is_described(window: Browser, page: Path) -> None
     assert window.run("document.activeElement.tagName") == "CANVAS"
     assert window.run("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     described = window.run(
-        "document.getElementById(document.activeElement.getAttribute('aria-describedby')).innerText"
+        "document.getElementById(document.activeElement.getAttribute('aria-describedby')).textContent"
     )
     assert "arrow keys" in described
 
