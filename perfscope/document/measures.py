@@ -57,10 +57,14 @@ def run_metrics(results: Results, replay: Replay) -> Metrics:
 
 
 def with_ideal_network(tree: Efficiency, ideal_runtime_s: float | None) -> Efficiency:
-    """The tree with serialization max W / T_id and transfer T_id / T, if T_id is known."""
+    """The tree with serialization max W / T_id and transfer T_id / T, if T_id is known.
+
+    They are the factors of communication efficiency, and unknown where that is.
+    """
     if tree.is_hybrid or not ideal_runtime_s or tree.window_s <= 0:
         return tree
-    if tree.serialization_efficiency.value is not None:
+    is_known = tree.serialization_efficiency.value is not None
+    if is_known or tree.communication_efficiency.value is None:
         return tree
     return replace(
         tree,

@@ -98,7 +98,7 @@ def _print_unmade(result: Analysis, console: Console) -> None:
         if row.status in UNMADE:
             by_reason.setdefault(row.summary, []).append(row.title)
     for reason, titles in itertools.islice(by_reason.items(), MOST_UNMADE):
-        more = f", and {len(titles) - 1} more" if len(titles) > 1 else ""
+        more = ", and others" if len(titles) > 1 else ""
         line(console, f"Not made: {clean(titles[0])}{more}. {clean(reason)}")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from perfscope.document.invariants import broken
+from perfscope.metrics.efficiency.pop import ONE_PROCESS
 from perfscope.report.build import build_html
 from perfscope.schema.read import read_known
 from perfscope.units import format_ratio
@@ -49,7 +50,7 @@ SUM = "MPI_Allreduce"
 CASES: dict[str, tuple[Callable[[], TraceBuilder], Answer]] = {
     # W / T of its own; the call moves data for 1 s of 10
     "one rank": (lambda: run(1, {0: [(SUM, 4.0, 5.0)]}), (0.9, 1.0, 0.9, 1.0, 0.9)),
-    "one rank without MPI": (lambda: TraceBuilder(1, end_s=12.0), (1.0, 1.0, 1.0, 1.0, 1.0)),
+    "one rank without MPI": (lambda: TraceBuilder(1, end_s=12.0), (ONE_PROCESS,) * 5),
     "never communicating": (lambda: run(2, {}), (1.0, 1.0, 1.0, 1.0, 1.0)),
     # rank 0 waits in finalization from 6 s on: W = 5 and 10 s of T = 10 s
     "never communicating, unequal": (ended_early, (0.75, 0.75, 1.0, 1.0, 1.0)),
