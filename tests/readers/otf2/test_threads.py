@@ -8,6 +8,7 @@ from perfscope.document.analysis import analysis
 from perfscope.document.invariants import broken
 from perfscope.matching.waits import split_operations
 from perfscope.metrics.compute import compute
+from perfscope.metrics.efficiency.pop import ONE_PROCESS
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
 from perfscope.schema.enums import EndKind, Status
@@ -109,7 +110,8 @@ def test_a_thread_without_regions_is_no_worker(tmp_path: Path) -> None:
     span(writer, 0, writer.region("main"), 0, 100)
     trace = open_trace(writer.close())
     assert trace.ranks[0].team == ()
-    assert compute(trace).efficiency.parallel_efficiency.value == pytest.approx(1.0)
+    found = compute(trace).efficiency
+    assert (found.load_balance.value, found.load_balance.reason) == (None, ONE_PROCESS)
 
 
 @pytest.mark.parametrize("is_mpi", [True, False])
