@@ -72,7 +72,7 @@ def calls(job: Job) -> list[tuple[str, int, str]]:
 
 def calls_of(rank: Process) -> list[tuple[str, int, str]]:
     """The same of one rank."""
-    assert all("process group" in note for note in rank.metadata["agent_notes"])
+    assert all("joined a job" in note for note in rank.metadata["agent_notes"])
     names = {name for name, kind in rank.phases() if kind == Phase.COMMUNICATION}
     records = [(r.t0, r.t1, name, r.seq) for name in names for r in rank.phase_records(name)]
     parts = [(name.split("\x1e"), ordinal) for _, _, name, ordinal in sorted(records)]
