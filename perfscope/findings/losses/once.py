@@ -75,9 +75,12 @@ def _without(cause: Group) -> tuple[Edit, ...]:
 
 
 def _is_left(finding: Finding, after: Sequence[Edit], savings: Savings) -> bool:
-    """Whether most of what a finding is worth is still there after a change."""
+    """Whether most of what a finding is worth may be still there after a change."""
     left = savings.replayed(finding.edits, after=after)
-    return not isinstance(left, Saving) or left.seconds > MAIN * (finding.gain_s or 0.0)
+    if not isinstance(left, Saving):
+        return True
+    _, most_s = left.interval_s or (0.0, left.seconds)
+    return most_s > MAIN * (finding.gain_s or 0.0)
 
 
 def told_once(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
