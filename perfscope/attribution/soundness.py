@@ -19,7 +19,7 @@ from perfscope.trace.damage import SPOILS_COMPARISON, SPOILS_WHOLE, Damage, Need
 from perfscope.trace.model import Format, Rank, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, name_of
 from perfscope.trace.worlds import apart, separate_worlds
-from perfscope.units import NS, format_count, format_seconds, format_share
+from perfscope.units import NS, counted, format_count, format_seconds, format_share
 
 MOST_NAMED = 8
 DISAGREEING_SHARE = 0.1
@@ -103,7 +103,7 @@ def _impossible(run: _Run) -> Damage | None:
     if wrong <= DISAGREEING_SHARE * calls:
         return None
     text = (
-        f"The ranks cannot be of one run: {format_count(wrong)} of {format_count(calls)} calls "
+        f"The ranks cannot be of one run: {format_count(wrong)} of {counted(calls, 'call')} "
         f"between them ({format_share(wrong / calls)}) ended before another rank had begun what "
         "they needed."
     )
