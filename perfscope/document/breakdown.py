@@ -91,10 +91,13 @@ def _most(lost: Losses) -> list[LossEntry]:
 def _causes(
     entries: Sequence[LossEntry], named: set[str], *, run_s: float, ranks: int
 ) -> Iterator[TimePart]:
+    """Rows of causes that no account is called by; none where the largest one is."""
     together: defaultdict[tuple[LossKind, str], list[LossEntry]] = defaultdict(list)
+    largest = max(entries, key=lambda one: one.ns, default=None)
+    if largest is not None and _has_row(largest, named):
+        return
     for one in entries:
-        is_told = one.waiting_ns == 0 and one.label in named  # the row of its account says it
-        if not is_told:
+        if not _has_row(one, named):
             together[one.kind, "" if one.kind is LossKind.TRANSFER else _label(one)].append(one)
     for (kind, label), members in [*together.items()][:MOST_CAUSES]:
         seconds = sum(_in_run_s(one, one.ns) for one in members) / ranks
@@ -105,6 +108,11 @@ def _causes(
         meaning = kind.meaning if activity is None else activity.meaning
         name = label or (_label(members[0]) if len(members) == 1 else kind.label)
         yield TimePart("of_verdict", name, meaning, seconds, seconds / run_s, waiting_s)
+
+
+def _has_row(entry: LossEntry, named: set[str]) -> bool:
+    """Whether the row of an account says it already."""
+    return entry.waiting_ns == 0 and entry.label in named
 
 
 def _in_run_s(entry: LossEntry, ns: int) -> float:
