@@ -21,7 +21,6 @@ class Row:
 
     Attributes:
         note: what the figure is made of, "" where the label says all.
-        is_part: whether it is a part of other rows.
     """
 
     role: str
@@ -30,7 +29,6 @@ class Row:
     seconds: float
     share: float
     note: str = ""
-    is_part: bool = False
 
 
 def rows(result: Analysis) -> list[Row]:
@@ -55,7 +53,7 @@ def _cause(part: TimePart) -> Row:
     elif part.waiting_s:
         note = f"{seconds(part.waiting_s)} of this, other ranks waited for it"
     label = f"Lost to: {part.label}"
-    return Row("", label, part.meaning, part.seconds, part.share, note, is_part=True)
+    return Row("", label, part.meaning, part.seconds, part.share, note)
 
 
 def heads(ranks: int) -> tuple[str, str]:
