@@ -35,7 +35,6 @@ GOOD_EFFICIENCY = 0.8
 
 UNPRICED_SHARE = 0.1  # of the focus: what a fault without seconds is ranked as
 FIRST = "singleton_worlds"  # makes the meaning of all others another
-OPEN = {Status.NOT_MEASURED, Status.ERROR}
 MOST_CHARACTERS = 300  # of the reasons why nothing can be said: a terminal shows a sentence whole
 UNKNOWN = {Status.NOT_MEASURED, Status.NOT_APPLICABLE, Status.ERROR}
 
@@ -208,7 +207,7 @@ def _healthy(
     if not judged:
         if why_spoiled(results.damage, Need.EVERY_RANK):
             return how_to_be_whole(results)
-        open_ones = [finding.summary for finding in findings if finding.status in OPEN]
+        open_ones = [finding.summary for finding in findings if finding.status.is_unmade]
         reasons = list(dict.fromkeys(open_ones or [finding.summary for finding in findings]))
         said = "Nothing can be said about this run."
         for place, reason in enumerate(reasons):
@@ -216,7 +215,7 @@ def _healthy(
                 break
             said += f" {reason}"
         return said
-    not_made = sum(finding.status in OPEN for finding in findings)
+    not_made = sum(finding.status.is_unmade for finding in findings)
     rest = f" {not_made} of {len(findings)} diagnoses could not be made." if not_made else ""
     if why_spoiled(results.damage, Need.EVERY_RANK):
         return f"The recorded ranks alone give no finding.{rest} {how_to_be_whole(results)}"

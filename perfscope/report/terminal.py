@@ -14,7 +14,6 @@ from perfscope.report.sections import breakdown
 from perfscope.report.sections.causes import phase_labels, waiting_sentence
 from perfscope.report.sections.efficiency import metric_of
 from perfscope.report.sections.findings import (
-    UNMADE,
     combined,
     planned_text,
     saving_text,
@@ -95,7 +94,7 @@ def _print_unmade(result: Analysis, console: Console) -> None:
     """Which diagnoses could not be made, by why, where no finding stands for them."""
     by_reason: dict[str, list[str]] = {}
     for row in result.findings if not result.verdict.top else ():
-        if row.status in UNMADE:
+        if row.status.is_unmade:
             by_reason.setdefault(row.summary, []).append(row.title)
     for reason, titles in itertools.islice(by_reason.items(), MOST_UNMADE):
         more = ", and others" if len(titles) > 1 else ""

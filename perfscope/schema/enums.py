@@ -43,6 +43,11 @@ class Status(Enum):
         return list(Status).index(self)
 
     @property
+    def is_unmade(self) -> bool:
+        """Whether the diagnosis could not be made; one that does not apply was not to be made."""
+        return self in {Status.NOT_MEASURED, Status.ERROR}
+
+    @property
     def is_fault(self) -> bool:
         """Whether the fault that was looked for is there."""
         return self in {Status.FAIL, Status.WARN}

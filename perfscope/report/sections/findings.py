@@ -25,9 +25,6 @@ FOLDED_TITLES = {
 }
 """What is said of the findings that the page folds, by their status."""
 
-UNMADE = {Status.NOT_MEASURED, Status.ERROR}
-"""As the verdict counts them: what does not apply to a run was not to be made."""
-
 NOT_MADE = "findings-not-made"
 """Where a page tells which diagnoses could not be made."""
 
@@ -186,7 +183,7 @@ def all_findings(rows: Sequence[Outcome], of: Wholes) -> Context:
     # what was not found, or not looked for, shares its seconds with nothing
     told = {row.id for row in rows if row.status not in FOLDED_TITLES}
     found = [(row.status, finding_view(_sharing(row, told), n, of)) for n, row in enumerate(rows)]
-    unmade = next((one for one in FOLDED_TITLES if one in UNMADE and one in dict(found)), None)
+    unmade = next((one for one in FOLDED_TITLES if one.is_unmade and one in dict(found)), None)
     return {
         "open": [view for status, view in found if status not in FOLDED_TITLES],
         "folded": [
@@ -197,7 +194,7 @@ def all_findings(rows: Sequence[Outcome], of: Wholes) -> Context:
         "titles": {row.id: row.title or row.id for row in rows},
         "anchors": {row.id: _anchor(row, n) for n, row in enumerate(rows)},
         "count": len(found),
-        "unmade": sum(status in UNMADE for status, _ in found),
+        "unmade": sum(status.is_unmade for status, _ in found),
     }
 
 

@@ -9,7 +9,6 @@ from perfscope.report.labels import STEP_SOURCES, TOLD, band, formula_words, sta
 from perfscope.report.sections import breakdown
 from perfscope.report.sections.efficiency import metric_of
 from perfscope.report.sections.findings import (
-    UNMADE,
     combined,
     finding_view,
     overlap,
@@ -48,7 +47,7 @@ def _context(result: Analysis) -> Context:
         "first": top[0] if top else None,
         "others": top[1:],
         "explained": breakdown.explained(result),
-        "unmade": sum(row.status in UNMADE for row in result.findings),
+        "unmade": sum(row.status.is_unmade for row in result.findings),
         "diagnoses": len(result.findings),
         "combined": combined(verdict),
         "overlaps": overlap(verdict, result.findings),
