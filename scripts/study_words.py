@@ -8,6 +8,7 @@ the measurements for, such as the findings of a scaling study, stays as it was t
 from dataclasses import fields, replace
 from pathlib import Path
 
+from perfscope.findings.core.finding import quiet_title
 from perfscope.schema.compare import Compare
 from perfscope.schema.enums import Status
 from perfscope.schema.findings import HowMeasured
@@ -28,11 +29,7 @@ from perfscope.sweep.study.noise import contenders
 from perfscope.sweep.study.objective import OBJECTIVES, Objective
 from perfscope.sweep.study.run import SweepRun
 
-QUIET = {
-    Status.PASS: lambda one: one.passed or one.title,
-    Status.NOT_APPLICABLE: lambda one: one.subject or one.title,
-    Status.NOT_MEASURED: lambda one: one.subject or one.title,
-}
+QUIET = {Status.PASS, Status.NOT_APPLICABLE, Status.NOT_MEASURED}
 
 
 def anew(study: Study) -> Study:
@@ -84,9 +81,10 @@ def _repeats(time: Spread | None) -> list[float | None]:
 
 def _titled(row: StudyFindingRow) -> StudyFindingRow:
     """A finding under the title of today, where it is that of its diagnosis alone."""
+    if row.status not in QUIET:
+        return row
     diagnosis = next(one for one in diagnoses("scaling") if one.id == row.id)
-    title = QUIET.get(row.status)
-    return replace(row, title=title(diagnosis)) if title else row
+    return replace(row, title=quiet_title(row.status, diagnosis))
 
 
 def _compare(study: Study, found: Compare) -> Study:

@@ -219,16 +219,21 @@ def settled(found: Found | Quiet, diagnosis: _Declared, kind: type[Found]) -> Fo
     if isinstance(found, Finding):
         references = () if found.status is Status.PASS else diagnosis.references
         return replace(found, id=diagnosis.id, references=references)
-    title = diagnosis.passed if found.status is Status.PASS else diagnosis.subject
     return kind(
         id=diagnosis.id,
         status=found.status,
-        title=title or diagnosis.title,
+        title=quiet_title(found.status, diagnosis),
         summary=found.summary,
         confidence=found.confidence,
         evidence=found.evidence,
         actions=found.actions,
     )
+
+
+def quiet_title(status: Status, diagnosis: _Declared) -> str:
+    """What a diagnosis is called where it found no fault, or could not be made."""
+    title = diagnosis.passed if status is Status.PASS else diagnosis.subject
+    return title or diagnosis.title
 
 
 def broken(diagnosis: _Declared, error: Exception, kind: type[Found]) -> Found:
