@@ -20,9 +20,9 @@ from perfscope.studies.compare import labels
 from perfscope.studies.compare.compare import spread
 from perfscope.studies.findings.catalog import diagnoses, study_of
 from perfscope.studies.scaling import document as scaling
-from perfscope.studies.scaling.laws import Sizes, laws_of
+from perfscope.studies.scaling.laws import Sizes
 from perfscope.studies.scaling.models import fitted
-from perfscope.studies.scaling.scaling import EXCHANGE, NOT_DIVIDED
+from perfscope.studies.scaling.scaling import laws_of_part
 from perfscope.sweep.study import build, stored
 from perfscope.sweep.study.model import REFUSED, Result, Sweep
 from perfscope.sweep.study.noise import contenders
@@ -61,12 +61,11 @@ def _fitted(part: ScalingPart, of: Sizes, found: ScalingResult) -> ScalingPart:
     """The laws of a part, where its least, median and most are all its repeats."""
     if any(time is not None and time.count > 3 for time in part.time_s):
         return part
-    is_exchange = part.id == EXCHANGE
-    counted = [not (is_exchange and point.ranks == 1) for point in found.points]
-    law, model, other = laws_of(of, [_repeats(time) for time in part.time_s], counted)
+    times = [_repeats(time) for time in part.time_s]
+    law, model, other = laws_of_part(part.id, of, times, [point.ranks for point in found.points])
     return replace(
         part,
-        amdahl=scaling.or_reason(NOT_DIVIDED if is_exchange else law),
+        amdahl=scaling.or_reason(law),
         model=fitted(model),
         extra_p=scaling.or_reason(other),
     )

@@ -14,7 +14,7 @@ from perfscope.studies.common.run import StudyRun
 from perfscope.studies.common.spent import ONCE
 from perfscope.studies.scaling import models
 from perfscope.studies.scaling.growth import Growth, growth, trained_samples, whole_rate
-from perfscope.studies.scaling.laws import laws_of, sizes_of
+from perfscope.studies.scaling.laws import Sizes, laws_of, sizes_of
 from perfscope.studies.scaling.losses import scaled_losses
 from perfscope.studies.scaling.oversubscription import oversubscribed
 from perfscope.studies.scaling.pop_table import PopTable, pop_table, totals_of
@@ -260,12 +260,27 @@ def _part(
         if reference and time and reference.median > 0 and time.median > 0:
             speedup = reference.median / time.median * factor
         found.append(Speedup(time, speedup, speedup / ratio if speedup is not None else None))
-    # a rank alone exchanges nothing, which is no point of a law of exchanging
-    counted = [not (identity == EXCHANGE and point.ranks == 1) for point in points]
-    laws = laws_of(sizes_of(points, grown), values, counted)
-    if identity == EXCHANGE:
-        laws = (NOT_DIVIDED, *laws[1:])
+    laws = laws_of_part(
+        identity, sizes_of(points, grown), values, [point.ranks for point in points]
+    )
     return Part(identity, label, ranks, tuple(found), *laws)
+
+
+def laws_of_part(
+    identity: str, of: Sizes, values: Sequence[Sequence[float | None]], ranks: Sequence[int]
+) -> tuple[Amdahl | str, models.Model | str, ExtraP | str]:
+    """The laws of a part of the run, or why there is none.
+
+    Args:
+        identity: of the part.
+        of: which sizes.
+        values: seconds in the part, by size and repeat.
+        ranks: of each size.
+    """
+    # a rank alone exchanges nothing, which is no point of a law of exchanging
+    counted = [not (identity == EXCHANGE and count == 1) for count in ranks]
+    laws = laws_of(of, values, counted)
+    return (NOT_DIVIDED, *laws[1:]) if identity == EXCHANGE else laws
 
 
 def _spread(values: Sequence[float | None]) -> Spread | None:
