@@ -24,8 +24,7 @@ from perfscope.studies.scaling.laws import Sizes
 from perfscope.studies.scaling.models import fitted
 from perfscope.studies.scaling.scaling import laws_of_part
 from perfscope.sweep.study import build, stored
-from perfscope.sweep.study.model import REFUSED, Result, Sweep
-from perfscope.sweep.study.noise import contenders
+from perfscope.sweep.study.model import REFUSED, Result, Sweep, noise_of
 from perfscope.sweep.study.objective import OBJECTIVES, Objective
 from perfscope.sweep.study.run import SweepRun
 
@@ -128,7 +127,7 @@ def _sweep(study: Study, found: SweepResult) -> Study:
         caution=objective.caution or "",
         no_best=found.best_reason or "",
         results=results,
-        noise=contenders({one.number: one.speeds for one in results if one.speeds}),
+        noise=noise_of(results, found.best_reason or ""),
     )
     parts = build.parts(sweep)
     body = parts["body"]

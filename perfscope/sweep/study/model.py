@@ -107,11 +107,15 @@ def measure(plan: StoredPlan, runs: Sequence[SweepRun]) -> Sweep:
         for configuration in plan.configurations
     )
     unnamed = no_best(plan, usable, objective)
-    noise = contenders({result.number: result.speeds for result in results if result.speeds})
-    if unnamed:
-        noise = replace(noise, numbers=(), repeats_needed=None, reason=unnamed)
+    noise = noise_of(results, unnamed)
     careful = caution(plan, usable, objective)
     return Sweep(plan, tuple(runs), objective, reason, careful, unnamed, results, noise)
+
+
+def noise_of(results: Sequence[Result], unnamed: str) -> Contenders:
+    """Which configurations may be the best; none where none may be named."""
+    noise = contenders({result.number: result.speeds for result in results if result.speeds})
+    return replace(noise, numbers=(), repeats_needed=None, reason=unnamed) if unnamed else noise
 
 
 def _result(

@@ -5,9 +5,13 @@ from typing import Any
 
 import pytest
 
+from perfscope.schema.read import known
+from perfscope.schema.study import Study
+from perfscope.schema.write import as_json
 from perfscope.sweep.study import quality
 from perfscope.sweep.study.model import measure
 from perfscope.sweep.study.stored import Axis
+from scripts import study_words
 from tests.support.study_runs import made_run
 from tests.support.sweeps import judged, made_plan, made_sweep_run
 
@@ -82,6 +86,8 @@ def test_steps_that_hold_other_samples_name_no_best(facts: Any, word: str) -> No
         in (document["verdict"]["sentence"])
     )
     assert {finding["status"] for finding in document["findings"]} == {"not_applicable"}
+    again = as_json(study_words.anew(known(document, Study)))
+    assert (again["sweep"], again["verdict"]) == (document["sweep"], document["verdict"])
 
 
 def body_rows(document: Any) -> list[Any]:
