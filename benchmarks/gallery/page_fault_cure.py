@@ -80,7 +80,7 @@ def said(heard: Heard, ranks: int) -> tuple[float, float | None]:
 
 def cure() -> Mapping[str, str]:
     """The variables that the finding advises."""
-    return {name: value for name, _, value in (one.partition("=") for one in page_faults.SETTINGS)}
+    return dict(one.split("=", 1) for one in page_faults.SETTINGS)
 
 
 def _kernel_s(program: Program, variables: Mapping[str, str]) -> float:
