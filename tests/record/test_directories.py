@@ -183,9 +183,7 @@ def test_a_run_directory_that_vanishes_costs_the_recording_not_the_job(
     mpich: Mpi, tmp_path: Path
 ) -> None:
     job = "import os, time\n" + RANK + "open('begun', 'w').write('yes')\n"
-    job += (
-        "while not os.path.exists('go on'):\n    MPI.COMM_WORLD.Barrier()\n    time.sleep(0.01)\n"
-    )
+    job += "while not MPI.COMM_WORLD.bcast(os.path.exists('go on')):\n    time.sleep(0.01)\n"
     job += "MPI.COMM_WORLD.Abort(7) if MPI.COMM_WORLD.rank else time.sleep(60)\n"
     with perfscope_started(mpich.python_command(2, "-c", job), cwd=tmp_path) as process:
         wait_for_text(tmp_path / "begun")
