@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 from perfscope.attribution.ledger import ACCOUNTS, IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
+from perfscope.matching.intervals import Cumulative
 from perfscope.schema.whole_run import SlowStep
 from perfscope.trace.splicing import common_windows
 from perfscope.trace.thinning import UNUSUAL_WINDOWS, Kept, is_selected
@@ -66,19 +67,9 @@ def _accounts(whole: Prepared, rank: int, begins: Ints, ends: Ints) -> Floats:
     timeline = whole.timelines[rank]
     spent = np.zeros((len(begins), len(ACCOUNTS)))
     for account in range(len(ACCOUNTS)):
-        lengths = np.where(timeline.accounts == account, timeline.lengths, 0)
-        sums = np.concatenate([[0], np.cumsum(lengths)])
-        until = [_until(timeline.boundaries, sums, lengths, times) for times in (begins, ends)]
-        spent[:, account] = (until[1] - until[0]) * NS
+        inside = Cumulative.of(timeline.boundaries, timeline.accounts == account)
+        spent[:, account] = inside.between(begins, ends) * NS
     return spent
-
-
-def _until(boundaries: Ints, sums: Ints, lengths: Ints, times: Ints) -> Ints:
-    """Of the lengths, how much lies before each time."""
-    segment = np.clip(np.searchsorted(boundaries, times, side="right") - 1, 0, len(lengths) - 1)
-    inside = np.clip(times - boundaries[segment], 0, lengths[segment])
-    found: Ints = sums[segment] + inside
-    return found
 
 
 def _phase(whole: Prepared, rank: int, account: int, span: tuple[int, int]) -> str:
