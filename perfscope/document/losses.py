@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from perfscope.findings.core.finding import Finding
+from perfscope.findings.core.finding import Finding, place_of
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.unclaimed import claims
 from perfscope.losses.entry import Entry, LossAccount, NoSaving, Saving, told
 from perfscope.losses.words import label
-from perfscope.schema.common import Place
 from perfscope.schema.enums import LossKind
 from perfscope.schema.losses import LossEntry, Losses
 from perfscope.schema.whole_run import WholeRun
@@ -87,7 +86,7 @@ def _entry(
         share=entry.ns / account.window_ns if is_inside else None,
         ranks=tuple(entry.ranks[:MOST_RANKS]),
         ranks_left_out=max(0, len(entry.ranks) - MOST_RANKS),
-        where=Place(frame.file, frame.line, frame.function) if frame else None,
+        where=place_of(frame) if frame else None,
         pattern=entry.pattern,
         is_certain=entry.is_certain,
         steps=entry.steps,

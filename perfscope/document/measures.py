@@ -3,17 +3,17 @@
 from dataclasses import replace
 
 from perfscope.document.collective_cost import collective_cost
+from perfscope.findings.core.finding import place_of
 from perfscope.metrics.communication import late_arrivals
 from perfscope.metrics.efficiency.factors import Efficiency
 from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.results import Results
 from perfscope.replay.replay import Replay
-from perfscope.schema.common import Efficiencies, Metric, Place
+from perfscope.schema.common import Efficiencies, Metric
 from perfscope.schema.communication import Collectives, LateArrival
 from perfscope.schema.efficiency import METRICS
 from perfscope.schema.enums import Account
 from perfscope.schema.time import LedgerAccount, Metrics, Phase, Steps, Unlabeled
-from perfscope.trace.model import Frame
 from perfscope.units import NS
 
 UNLABELED_TARGET = 0.05
@@ -98,7 +98,7 @@ def _phase(phase: PhaseResult) -> Phase:
         ranks=phase.entering_ranks,
         seconds_by_rank=phase.seconds_by_rank,
         communication_s_by_rank=phase.communication_s_by_rank,
-        where=tuple(place(frame) for frame in phase.where),
+        where=tuple(map(place_of, phase.where)),
         metrics=_efficiencies(phase.efficiency) if phase.efficiency else None,
         windows_s=phase.windows_s,
     )
@@ -144,14 +144,9 @@ def _late_arrival(arrival: late_arrivals.LateArrival) -> LateArrival:
         function=frame.function if frame else None,
         file=frame.file if frame else None,
         line=frame.line if frame else None,
-        caller=place(arrival.caller) if arrival.caller else None,
+        caller=place_of(arrival.caller) if arrival.caller else None,
         waiting_s=arrival.waiting_s,
         stall_s=arrival.stall_s,
         instances=arrival.instances,
         window_s=(arrival.first_s, arrival.last_s),
     )
-
-
-def place(frame: Frame) -> Place:
-    """A place in the source."""
-    return Place(file=frame.file, line=frame.line, function=frame.function)

@@ -5,7 +5,7 @@ import numpy as np
 from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.attribution.spots import MOST_SPOTS, Spot, Spots
 from perfscope.attribution.zoom import NOBODY, Cells
-from perfscope.document.measures import place
+from perfscope.findings.core.finding import place_of
 from perfscope.metrics.results import Results
 from perfscope.schema.time import (
     Timeline,
@@ -74,7 +74,7 @@ def _spot(results: Results, found: Spot) -> TimelineSpot:
         phase=results.phase_ids[found.phase] if found.phase >= 0 else "",
         operation=found.operation,
         awaited_rank=found.awaited,
-        where=place(results.trace.frames[found.frame]) if found.frame >= 0 else None,
+        where=place_of(results.trace.frames[found.frame]) if found.frame >= 0 else None,
     )
 
 

@@ -21,9 +21,9 @@ class Evidence:
     expected: str = ""
 
 
-def place_of(frame: Frame | None) -> Place | None:
+def place_of(frame: Frame) -> Place:
     """A place as documents hold it."""
-    return Place(frame.file, frame.line, frame.function) if frame else None
+    return Place(frame.file, frame.line, frame.function)
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ class Finding:
             confidence=self.confidence,
             ranks=self.ranks,
             window_s=self.window_s,
-            where=tuple(Place(one.file, one.line, one.function) for one in self.where),
+            where=tuple(map(place_of, self.where)),
             evidence=tuple(schema.FindingEvidence(**vars(one)) for one in self.evidence),
             actions=self.actions,
             references=self.references,

@@ -47,7 +47,7 @@ def judge(run: Facts) -> Outcome:
             kind=AwaitedThing.INTERPRETER,
             rank=worst.rank,
             thread=worst.thread or None,
-            where=place_of(worst.frame),
+            where=place_of(worst.frame) if worst.frame else None,
             share=None,
         ),
     )

@@ -27,8 +27,8 @@ def typed(found: LockHolder | None) -> Holder | None:
     """As documents hold it."""
     if found is None:
         return None
-    thread = found.thread or None
-    return Holder(found.kind, found.rank, thread, place_of(found.frame), found.share)
+    where = place_of(found.frame) if found.frame else None
+    return Holder(found.kind, found.rank, found.thread or None, where, found.share)
 
 
 def who(found: LockHolder) -> str:
