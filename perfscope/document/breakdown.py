@@ -3,11 +3,11 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from perfscope.document.headline import spent
+from perfscope.document.headline import mean_spent_s
 from perfscope.findings.losses.words import OF_ACTIVITY
 from perfscope.losses.entry import NO_LOSS
 from perfscope.metrics.results import Results
-from perfscope.schema.enums import Account, Activity, LossKind
+from perfscope.schema.enums import LossKind
 from perfscope.schema.losses import LossEntry, Losses
 from perfscope.schema.time import TimePart
 from perfscope.units import NS, format_seconds
@@ -35,7 +35,7 @@ def breakdown(
     run_s, ranks = results.run_s, len(results.trace.ranks)
     if run_s <= 0 or not ranks:
         return ()
-    means = {account: spent(results, account)[0] / ranks for account in Account}
+    means = mean_spent_s(results)
     parts = [
         TimePart(one.value, one.label, one.meaning, seconds, seconds / run_s)
         for one, seconds in means.items()
@@ -124,6 +124,6 @@ def _in_run_s(entry: LossEntry, ns: int) -> float:
 
 def _label(entry: LossEntry) -> str:
     """What findings call it."""
-    if entry.activity in OF_ACTIVITY and entry.activity is not Activity.LOCK:
+    if entry.activity in OF_ACTIVITY:
         return OF_ACTIVITY[entry.activity][0]
     return entry.label

@@ -83,10 +83,15 @@ def spent(results: Results, account: Account) -> tuple[float, float]:
     Of a thinned run that is not asked of the kept steps, beside which start-up stands whole.
     """
     if results.whole_run is not None:
-        found = {one.account: (one.seconds, one.share) for one in results.whole_run.accounts}
-        return found.get(account, (0.0, 0.0))
+        own = (one for one in results.whole_run.accounts if one.account is account)
+        return next(((one.seconds, one.share) for one in own), (0.0, 0.0))
     seconds = int(results.ledger.ns[INDEX[account]].sum()) * NS
     return seconds, results.ledger.share(account)
+
+
+def mean_spent_s(results: Results) -> dict[Account, float]:
+    """Seconds in each account, mean of the ranks."""
+    return {one: spent(results, one)[0] / len(results.trace.ranks) for one in Account}
 
 
 def outside(results: Results, worth_s: float) -> str:
@@ -99,11 +104,11 @@ def outside(results: Results, worth_s: float) -> str:
     Returns:
         A sentence with its parts, and where the program was meanwhile; "" where it is not so.
     """
-    run_s, ranks = results.run_s, len(results.trace.ranks)
+    run_s = results.run_s
     # files that tell sums have no moments, and so nothing before or after
-    if run_s <= 0 or not ranks or results.trace.format.is_report:
+    if run_s <= 0 or not results.trace.ranks or results.trace.format.is_report:
         return ""
-    means = {one: spent(results, one)[0] / ranks for one in Account}
+    means = mean_spent_s(results)
     parts = {one.label.lower(): means[one] for one in (Account.START_UP, Account.SHUTDOWN)}
     parts["launcher"] = max(0.0, run_s - sum(means.values()))
     whole_s = sum(parts.values())
