@@ -108,13 +108,15 @@ def module_of(file: str) -> str:
 
 def told_by_name(name: str) -> Told | None:
     """What the longest rule tells that a full name fits."""
-    inside = next((known for known in _parts(name) if known in _ALIASES), "")
+    inside = next((known for known in prefixes(name) if known in _ALIASES), "")
     name = _ALIASES[inside] + name[len(inside) :] if inside else name
-    found = (_OF_NAMES.get(known) for start in (name, name.lstrip("_")) for known in _parts(start))
+    found = (
+        _OF_NAMES.get(known) for start in (name, name.lstrip("_")) for known in prefixes(start)
+    )
     return next((told for told in found if told is not None), None)
 
 
-def _parts(name: str) -> Iterator[str]:
+def prefixes(name: str) -> Iterator[str]:
     """A name and what holds it, the whole name first."""
     while name:
         yield name
@@ -141,7 +143,7 @@ def waited_for(frame: Frame) -> Activity | None:
 
     What holds a lock is told by who waits in it: all that wait have the same ones in the end.
     """
-    known = (_OF_WAITING.get(part) for part in _parts(module_of(frame.file)))
+    known = (_OF_WAITING.get(part) for part in prefixes(module_of(frame.file)))
     return next((activity for activity in known if activity is not None), None)
 
 

@@ -1,11 +1,13 @@
 """For what a thread waits that another thread or process must give: a lock, a queue, a result."""
 
+from collections import Counter
 from collections.abc import Sequence
 
-from perfscope.attribution.activity_rules import module_of
+from perfscope.attribution.activity_rules import module_of, prefixes
 from perfscope.attribution.stack_rules import BUILT_IN, SYSTEM_CALL, is_user_file
+from perfscope.judging import MAIN
 from perfscope.schema.enums import AwaitedThing
-from perfscope.trace.model import Frame
+from perfscope.trace.model import Frame, Trace
 
 _RULES: dict[AwaitedThing, str] = {
     AwaitedThing.QUEUE: """
@@ -47,8 +49,19 @@ def _told(frame: Frame) -> AwaitedThing | None:
         name = frame.function.lstrip(".")
     else:
         name = f"{module_of(frame.file)}.{frame.function}"
-    while name:
-        if (kind := _OF_NAMES.get(name)) is not None:
-            return kind
-        name = name.rpartition(".")[0]
-    return None
+    found = (_OF_NAMES.get(known) for known in prefixes(name))
+    return next((kind for kind in found if kind is not None), None)
+
+
+def main_wait(spent: Counter[int], trace: Trace) -> AwaitedThing:
+    """What most of a wait is for; unknown where it is for several things.
+
+    Args:
+        spent: how long, or how often, each stack was seen to wait.
+        trace: to which the stacks belong.
+    """
+    by_kind: Counter[AwaitedThing] = Counter()
+    for stack, amount in spent.items():
+        by_kind[waited_for(trace.frames, trace.stacks[stack])] += amount
+    kind, most = by_kind.most_common(1)[0]
+    return kind if most >= MAIN * sum(by_kind.values()) else AwaitedThing.UNKNOWN

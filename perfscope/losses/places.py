@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.not_training import IS_TRAINING
-from perfscope.attribution.waited_for import waited_for
-from perfscope.judging import MAIN
+from perfscope.attribution.waited_for import main_wait
 from perfscope.losses.cause import Function, LossCause
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity, AwaitedThing
@@ -30,8 +29,8 @@ class Places:
             self._frame = labels.user_frame.astype(np.int64)
         self._not_training = results.not_training
         self._of_frame = np.array(of_frame, np.int64)
-        self._frames, self._stacks = frames, results.trace.stacks
-        self._waited: dict[LossCause, Counter[AwaitedThing]] = {}
+        self._frames, self._trace = frames, results.trace
+        self._waited: dict[LossCause, Counter[int]] = {}
         self._lines: dict[Function, Counter[int]] = {}
         self._seen: dict[LossCause, Counter[int]] = {}
         for timeline in results.timelines:
@@ -66,16 +65,14 @@ class Places:
             seen[place] += int(spent[place])
         if cause.activity is Activity.LOCK:
             waited = self._waited.setdefault(cause, Counter())
-            for stack, length in zip(stacks[known].tolist(), ns[known].tolist(), strict=True):
-                waited[waited_for(self._frames, self._stacks[stack])] += length
+            by_stack = np.bincount(stacks[known], ns[known])
+            for stack in np.flatnonzero(by_stack).tolist():
+                waited[stack] += int(by_stack[stack])
 
     def waited_for(self, cause: LossCause) -> AwaitedThing | None:
         """What most of a wait for threads or locks is for; None of other causes."""
         found = self._waited.get(cause)
-        if not found:
-            return None
-        kind, ns = found.most_common(1)[0]
-        return kind if ns >= MAIN * sum(found.values()) else AwaitedThing.UNKNOWN
+        return main_wait(found, self._trace) if found else None
 
     def frame(self, cause: LossCause) -> Frame | None:
         """The user's function in which a cause was most, at its usual line; None unknown."""

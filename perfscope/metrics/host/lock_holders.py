@@ -11,7 +11,7 @@ from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.sampled import period_ns
 from perfscope.attribution.usual_place import usual_place
-from perfscope.attribution.waited_for import waited_for
+from perfscope.attribution.waited_for import main_wait
 from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.metrics.host.input_parts import of_producers
 from perfscope.metrics.host.interpreter_lock import thread_name
@@ -183,6 +183,4 @@ def _place(trace: Trace, rows: Table) -> Frame | None:
 
 def _kind(trace: Trace, waits: Table) -> AwaitedThing:
     """What most of the samples wait for."""
-    seen = Counter(waited_for(trace.frames, trace.stacks[one]) for one in waits["stack"].tolist())
-    kind, count = seen.most_common(1)[0]
-    return kind if count >= MAIN * len(waits) else AwaitedThing.UNKNOWN
+    return main_wait(Counter(waits["stack"].tolist()), trace)
