@@ -62,17 +62,30 @@ def lock_waits(prepared: Prepared) -> tuple[LockWait, ...]:
     trace = prepared.trace
     if not any(len(rank.stacks) and len(rank.main_samples) for rank in trace.ranks):
         return ()
-    resting = np.isin(stack_activities(trace), [ACTIVITIES.index(one) for one in RESTING])
+    shown = _Shown.of(trace)
     sampled = [
         (rank, _Windows.of(rank, timeline, prepared.focus))
         for rank, timeline in zip(trace.ranks, prepared.timelines, strict=False)
         if len(rank.main_samples) > 1 and len(rank.process_samples) > 1
     ]
     polling = max((windows.polling for _, windows in sampled), default=0.0)
-    found = (
-        _of_rank(trace, rank, windows, resting, min(polling, 1.0)) for rank, windows in sampled
-    )
+    found = (_of_rank(trace, rank, windows, shown, min(polling, 1.0)) for rank, windows in sampled)
     return tuple(one for one in found if one is not None)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What each stack of the trace shows of its thread."""
+
+    resting: npt.NDArray[np.bool_]
+    in_kernel: npt.NDArray[np.bool_]
+    """In a system call."""
+
+    @classmethod
+    def of(cls, trace: Trace) -> _Shown:
+        calls = [bool(s) and trace.frames[s[-1]].file == SYSTEM_CALL for s in trace.stacks]
+        resting = np.isin(stack_activities(trace), [ACTIVITIES.index(one) for one in RESTING])
+        return cls(resting, np.array(calls, np.bool_))
 
 
 @dataclass(frozen=True)
@@ -130,13 +143,13 @@ class _Windows:
 
 
 def _of_rank(
-    trace: Trace, rank: Rank, windows: _Windows, resting: npt.NDArray[np.bool_], polling: float
+    trace: Trace, rank: Rank, windows: _Windows, shown: _Shown, polling: float
 ) -> LockWait | None:
-    edges = windows.edges
+    edges, resting = windows.edges, shown.resting
     rows = rank.stacks[(rank.stacks["t"] >= edges[0]) & (rank.stacks["t"] < edges[-1])]
     is_main = rows["tid"] == rank.main_tid
     own, others = rows[is_main], rows[~is_main]
-    runs = np.isin(others["tid"], _running(rank, edges)) & ~_in_kernel(trace, others)
+    runs = np.isin(others["tid"], _running(rank, edges)) & ~shown.in_kernel[others["stack"]]
     at_rest = resting[others["stack"]] & ~runs
     others = others[~at_rest]
     if not len(others):
@@ -148,8 +161,8 @@ def _of_rank(
     cpu_s = sum(thread.cpu_ns for thread in threads) / 1e9
     wanted_s = cpu_s + sum(thread.queue_delay_ns for thread in threads) / 1e9
     working = others[~resting[others["stack"]]]
-    shown = (working if len(working) else others)["stack"].tolist()
-    stacks = [trace.stacks[place] for place in shown]
+    told = (working if len(working) else others)["stack"].tolist()
+    stacks = [trace.stacks[place] for place in told]
     return LockWait(
         rank=rank.number,
         waited_s=min(waited / 1e9, wanted_s),
@@ -169,13 +182,6 @@ def _running(rank: Rank, edges: Floats) -> list[int]:
     """
     least_ns = MAIN * float(edges[-1] - edges[0])
     return [one.tid for one in rank.threads if one.cpu_ns + one.queue_delay_ns > least_ns]
-
-
-def _in_kernel(trace: Trace, rows: Table) -> npt.NDArray[np.bool_]:
-    """Which samples show a system call."""
-    calls = [bool(s) and trace.frames[s[-1]].file == SYSTEM_CALL for s in trace.stacks]
-    found: npt.NDArray[np.bool_] = np.array(calls, np.bool_)[rows["stack"]]
-    return found
 
 
 def _cumulative(timeline: Timeline, chosen: npt.NDArray[np.bool_]) -> Floats:
