@@ -118,10 +118,8 @@ def read_json(path: Path, most_bytes: int = MOST_JSON_BYTES) -> Any:
 def parse_json(content: bytes | str, not_finite: list[str] | None = None) -> Any:
     """The value of a JSON text in UTF-8; halves of characters in it are replaced.
 
-    Args:
-        content: the text.
-        not_finite: gets the names of the fields whose numbers are not finite and become null;
-            without it they are an error.
+    `not_finite` gets the names of the fields whose numbers are not finite and become null; without
+    it they are an error.
 
     Raises:
         ValueError: it is not JSON, is nested too deeply, names a field twice, or holds a number
@@ -205,11 +203,7 @@ def replace_file(path: Path, content: bytes, *, mode: int = 0o666, durable: bool
 
     Any number of processes may write it at once; the last one counts.
 
-    Args:
-        path: of the file.
-        content: of the file.
-        mode: of the file, less the umask.
-        durable: whether it must survive a power cut from here on.
+    The umask is taken from the mode; a `durable` file survives a power cut from here on.
 
     Raises:
         OSError: the file system takes nothing, or something else than a file has the name; what

@@ -16,10 +16,8 @@ def each(
 ) -> list[Result]:
     """The results, in the order of the items.
 
-    Args:
-        function: spends its time in numpy or in the engine, which let other threads run.
-        items: such as ranks or files.
-        rows: how many rows of tables they have together.
+    The function spends its time in numpy or in the engine, which let other threads run; `rows` is
+    how many rows of tables the items have together.
     """
     workers = min(len(items), cpu_count() or 1)
     if workers < 2 or rows < ENOUGH_ROWS:

@@ -38,11 +38,8 @@ class Wholes:
     ) -> str:
         """`2.57 s (27.5 % of the 9.36 s run, ...), 95 % interval 2.50 s to 2.63 s`; `up to 2.57 s`.
 
-        Args:
-            seconds: that are saved.
-            is_bound: whether they are an upper bound.
-            interval: of 95 %, where there is one; that of a bound is not told: its upper end lies
-                above what was just called the most.
+        The interval is of 95 %; that of a bound is not told: its upper end lies above what was just
+        called the most.
         """
         shares = self.shares(seconds)
         text = f"{'up to ' if is_bound else ''}{format_seconds(seconds)}"

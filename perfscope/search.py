@@ -16,10 +16,7 @@ Ints = npt.NDArray[np.int64]
 def places(ordered: Ints, moments: Ints, side: Literal["left", "right"] = "left") -> Ints:
     """What `np.searchsorted` gives, in a fraction of its time where the moments ascend too.
 
-    Args:
-        ordered: moments in order.
-        moments: those to look for, in any order.
-        side: whether a moment belongs before (left) or behind (right) those equal to it.
+    `side` says whether a moment belongs before (left) or behind (right) those equal to it.
     """
     if len(moments) < FEW or not _are_integers(ordered, moments):
         return np.searchsorted(ordered, moments, side=side).astype(np.int64, copy=False)

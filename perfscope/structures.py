@@ -61,9 +61,7 @@ else:
     def dataclass(declared: type | None = None, /, **options: bool) -> Any:
         """A class whose annotations are its fields: see `dataclasses.dataclass`.
 
-        Args:
-            declared: the class.
-            options: `frozen` and `kw_only`, as the standard library has them.
+        Options are `frozen` and `kw_only`, as the standard library has them.
         """
         return partial(_declared, **options) if declared is None else _declared(declared, **options)
 

@@ -67,10 +67,7 @@ def format_count(count: float | None) -> str:
 def counted(number: float, noun: str, several: str = "") -> str:
     """A number with its noun, which is one of one only: `1 rank`, `2 ranks`, `3 processes`.
 
-    Args:
-        number: how many.
-        noun: for one.
-        several: for any other number, where it is not the noun with an "s".
+    `several` is for any other number, where it is not the noun with an "s".
     """
     return f"{format_count(number)} {noun if number == 1 else several or f'{noun}s'}"
 

@@ -72,11 +72,7 @@ def prepare(
 ) -> Prepared:
     """Digests a trace.
 
-    Args:
-        trace: the trace.
-        request: the text of `--foa`.
-        rules: the user's phase rules.
-        focus: a focus that is already known; `request` is not looked at then.
+    `request` is the text of `--foa`; it is not looked at where the focus is already known.
 
     Raises:
         UsageError: the requested focus makes no sense.

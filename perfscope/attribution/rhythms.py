@@ -127,9 +127,7 @@ class _Exchange:
 def rhythms(trace: Trace, ends: Sequence[Ints]) -> tuple[Rhythm, ...]:
     """All such functions; what they call recurs as they do, and is among them.
 
-    Args:
-        trace: the run.
-        ends: when each rank's steps ended; empty where no steps are known.
+    `ends` says when each rank's steps ended; it is empty where no steps are known.
     """
     functions = sorted({(f.function, f.file) for f in trace.frames if _can_recur(f.file)})
     if not functions or not any(len(own) >= LEAST_TIMES * 2 for own in ends):

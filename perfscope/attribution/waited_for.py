@@ -56,9 +56,7 @@ def _told(frame: Frame) -> AwaitedThing | None:
 def main_wait(spent: Counter[int], trace: Trace) -> AwaitedThing:
     """What most of a wait is for; unknown where it is for several things.
 
-    Args:
-        spent: how long, or how often, each stack was seen to wait.
-        trace: to which the stacks belong.
+    `spent` is how long, or how often, each stack was seen to wait.
     """
     by_kind: Counter[AwaitedThing] = Counter()
     for stack, amount in spent.items():

@@ -60,12 +60,7 @@ class Zoom:
 
 
 def zoom(timelines: Sequence[Timeline], focus: Focus) -> Zoom | None:
-    """The timelines in bins; None where there is no rank or no time.
-
-    Args:
-        timelines: of all ranks, in the order of `Trace.ranks`.
-        focus: the time to divide into bins.
-    """
+    """The timelines in bins; None where there is no rank or no time."""
     if not timelines or focus.length_ns <= 0:
         return None
     rows = shown_rows(timelines, focus)

@@ -27,11 +27,7 @@ def answer(
 ) -> None:
     """Prints a document of a run or of a study.
 
-    Args:
-        document: as written to analysis.json or study.json.
-        summary: prints what it says.
-        as_json: print it as it is instead.
-        last: the line below the summary, which says where to look.
+    `last` stands below the summary and says where to look.
     """
     from perfscope.schema.write import document_text
 
@@ -59,14 +55,9 @@ def finish_study(
 ) -> ExitCode:
     """Ends a command that makes a study: its files, what stdout says, and the gates.
 
-    Args:
-        study: what study.json is to hold.
-        output: where to; see `results_in`.
-        forms: in which it is wanted besides.
-        last: the line below the summary; `{page}` and `{folder}` say where the page lies.
-        beside: further files by name.
-        is_told: whether stdout is free for an answer.
-        gates: what of the user's gates failed, in words; asked when all is written.
+    `last` stands below the summary; `{page}` and `{folder}` in it say where the page lies. What of
+    the user's `gates` failed is asked when all is written. Nothing is said on stdout where it is
+    not free for an answer (`is_told`).
 
     Raises:
         PerfscopeError: a file cannot be written.
@@ -152,11 +143,8 @@ def _print_study(study: Study, console: Console) -> None:
 def results_in(output: Path, *, document: str, page: str) -> tuple[Path, Path]:
     """Where the document and the page go that `-o` asks for.
 
-    Args:
-        output: a directory, or the page itself by a name that ends with .html: the document then
-            stands beside it, as `name.json`.
-        document: name of the document in a directory.
-        page: that of the page.
+    A name that ends with .html is that of the page: the document then stands beside it, as
+    `name.json`.
     """
     if output.suffix.lower() in PAGE_SUFFIXES and not output.is_dir():
         return output.with_suffix(".json"), output

@@ -21,9 +21,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def watched(words: Sequence[str], *, for_good: bool) -> Iterator[None]:
     """Lets signals end the command in the block with the exit code that shells give for them.
 
-    Args:
-        words: of the command line.
-        for_good: the process ends with the command, so that nothing is put back.
+    With `for_good` the process ends with the command, so that nothing is put back.
     """
     command = next((word for word in words if not word.startswith("-")), "")
     is_ours = command not in OF_THEIR_OWN

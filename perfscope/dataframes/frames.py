@@ -21,10 +21,7 @@ Chooser = Callable[[Block], npt.NDArray[np.bool_]]
 def frame_of(table: TableSpec, source: Source, chosen: Chooser | None = None) -> pd.DataFrame:
     """A table as a DataFrame; `attrs` has the units and, where it is empty, the reason.
 
-    Args:
-        table: the table.
-        source: the trace.
-        chosen: which rows of a block to keep; None: all.
+    `chosen` says which rows of a block to keep; None keeps all.
     """
     import pandas as pd  # noqa: PLC0415 - loaded when a table is asked for
 

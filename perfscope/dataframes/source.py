@@ -17,12 +17,7 @@ from perfscope.trace.model import Rank, Table, Trace
 
 
 class Source:
-    """What the tables are made from.
-
-    Args:
-        trace: the trace.
-        rules: phase rules, as (phase, glob).
-    """
+    """What the tables are made from."""
 
     def __init__(self, trace: Trace, rules: Sequence[tuple[str, str]] = ()) -> None:
         self.trace = trace

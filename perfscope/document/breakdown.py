@@ -26,11 +26,8 @@ def breakdown(
 ) -> tuple[TimePart, ...]:
     """The `breakdown` of analysis.json.
 
-    Args:
-        results: the run.
-        lost: the loss account, with the findings that explain its entries.
-        first: id of the finding that the verdict leads with; None without any.
-        is_lost: whether without one it tells what most was lost to.
+    `first` is the id of the finding that the verdict leads with; without one, `is_lost` has the
+    rows tell what most was lost to.
     """
     run_s, ranks = results.run_s, len(results.trace.ranks)
     if run_s <= 0 or not ranks:

@@ -97,9 +97,7 @@ def mean_spent_s(results: Results) -> dict[Account, float]:
 def outside(results: Results, worth_s: float) -> str:
     """That most of the run passes before and after what is analyzed, and more than a fix is worth.
 
-    Args:
-        results: the run.
-        worth_s: what the best fix of the analyzed window saves; 0 without any.
+    `worth_s` is what the best fix of the analyzed window saves; 0 without any.
 
     Returns:
         A sentence with its parts, and where the program was meanwhile; "" where it is not so.

@@ -13,11 +13,7 @@ def planned_run(
 
     None where nobody asked or no seconds are claimed; with a reason where no steps are known.
 
-    Args:
-        results: the recorded run.
-        gain_s: what a change saves of it.
-        steps: that are planned.
-        is_once: whether the gain does not come again with more steps; then it is not drawn on.
+    A gain that comes once (`is_once`) does not come again with more steps and is not drawn on.
     """
     if steps is None or gain_s is None:
         return None

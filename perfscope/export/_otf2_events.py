@@ -46,12 +46,7 @@ class Functions:
 class Life:
     """When a rank began and ended; on its main thread an archive holds it as that of a program.
 
-    Args:
-        functions: those of the library.
-        texts: numbers of the command's words.
-        start_ns: when it began.
-        end_ns: when it ended.
-        code: its exit code, None unknown.
+    `texts` are the numbers of the command's words; `code` is the exit code, None unknown.
     """
 
     def __init__(
@@ -77,13 +72,7 @@ class Life:
 class ThreadWriter:
     """Writes the events of one thread of a rank, in order, to its locations.
 
-    Args:
-        archive: the archive.
-        functions: those of the library.
-        tables: the rank's tables.
-        new_location: makes the location of a lane of the thread.
-        base_ns: what is added to the trace's times.
-        life: that of the rank, for its main thread.
+    `new_location` makes the location of a lane; `base_ns` is added to the trace's times.
     """
 
     def __init__(

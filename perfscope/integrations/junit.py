@@ -22,12 +22,7 @@ class Case:
 
 
 def junit(suite: str, cases: Sequence[Case]) -> str:
-    """The report, in the form that Jenkins, GitLab and GitHub's viewers agree on.
-
-    Args:
-        suite: what judged.
-        cases: what was judged.
-    """
+    """The report, in the form that Jenkins, GitLab and GitHub's viewers agree on."""
     failed = sum(case.failure is not None for case in cases)
     lines = ['<?xml version="1.0" encoding="UTF-8"?>']
     counts = f'tests="{len(cases)}" failures="{failed}" errors="0"'

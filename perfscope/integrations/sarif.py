@@ -21,10 +21,7 @@ LONGEST = 2000
 def sarif(analysis: Analysis, descriptions: Mapping[str, str], *, root: Path) -> str:
     """The findings of a run that warn or fail.
 
-    Args:
-        analysis: the result.
-        descriptions: what is looked for, by the id of the finding.
-        root: of the checkout: files below it are named as the code host knows them.
+    Files below `root`, that of the checkout, are named as the code host knows them.
     """
     loud = [row for row in analysis.findings if row.status.value in LEVELS]
     rules = {row.id: _rule(row, descriptions.get(row.id) or row.summary) for row in loud}

@@ -45,9 +45,6 @@ def scalars(document: Mapping[str, Any]) -> dict[str, float]:
     """The figures that a result has, by name as `perfscope/parallel_efficiency`.
 
     What could not be measured is left out: trackers know no reasons.
-
-    Args:
-        document: as analysis.json holds it.
     """
     found: dict[str, float] = {}
     for scalar in SCALARS:

@@ -37,10 +37,7 @@ class Extrapolation:
     def of(self, cause: LossCause, ns: int, table: Floats | None) -> Extrapolated:
         """What can be told of a cause.
 
-        Args:
-            cause: what it is.
-            ns: what it costs in start-up, kept steps and end.
-            table: the same by step and rank, as far as it is known.
+        `table` is the same by step and rank, as far as it is known.
         """
         if self._whole is None:
             return Extrapolated()

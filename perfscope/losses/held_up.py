@@ -70,11 +70,7 @@ def held_up(
     lock wants no CPU, one that has a page fault runs in the kernel, and for a GPU its host waits.
     They are known of all work between calls; training work has its part of them.
 
-    Args:
-        results: the run.
-        position: of the rank.
-        training_ns: its training work in the focus.
-        found: what it was held up by in all of its work, see `held_up_s`.
+    `found` is what the rank was held up by in all of its work, see `held_up_s`.
     """
     work_ns = _work_ns(results, position)
     part = training_ns / work_ns if work_ns else 0.0

@@ -113,9 +113,7 @@ class Savings:
     def without_turns(self, lost_ns: int, after: Sequence[Edit] = ()) -> Saving | NoSaving:
         """What it saves that ranks need not wait for each other before a step has ended.
 
-        Args:
-            lost_ns: to turns, of all ranks: while a step is longer for them, each rank loses.
-            after: edits that are made before.
+        `lost_ns` is of all ranks: while a step is longer for turns, each rank loses.
         """
         program, steps = self._replay.program, self._steps
         if program is None or steps is None:

@@ -62,12 +62,7 @@ def check_clocks(
 ) -> ClockCheck:
     """Checks cause and effect across clocks, and whether the error leaves anything to tell.
 
-    Args:
-        trace: the trace that the pool was made from.
-        pool: its operations.
-        instances: its collectives.
-        messages: its messages.
-        requests: of each that completed, what created it and what it completed in.
+    Of each request that completed, `requests` has what created it and what it completed in.
     """
     checked = _of_one_host(trace, pool, instances, messages, requests)
     home = _home(trace)

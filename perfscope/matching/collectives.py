@@ -55,10 +55,7 @@ class Matched:
 def match_collectives(trace: Trace, pool: Pool, clocks_agree: Bools | None = None) -> Matched:
     """Groups the collective calls of all ranks by communicator and sequence number.
 
-    Args:
-        trace: the trace that the pool was made from.
-        pool: its operations.
-        clocks_agree: by communicator, whether the times of its members can be compared; None: all.
+    `clocks_agree` says by communicator whether the times of its members can be compared; None: all.
     """
     found = engine.match_collectives(pool, CODES, *members_of(trace), as_bytes(clocks_agree))
     unmatched, waiting = found.pop("unmatched"), found.pop("waiting")
@@ -88,12 +85,8 @@ def silent_members(
 ) -> Bools:
     """Who contributes no byte where others do, so that nobody has to wait for it.
 
-    Args:
-        pool: the operations.
-        members: rows of it, instance after instance.
-        begin: where each instance begins in `members`.
-        group: the instance of each member.
-        op: operation of each instance.
+    `members` are rows of the pool, instance after instance; each instance has a `begin` in them and
+    an operation, each member the `group` that it is of.
     """
     if not len(begin):
         return np.zeros(0, np.bool_)

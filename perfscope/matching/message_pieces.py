@@ -34,9 +34,7 @@ class MessageEnds:
         between them are missing. Where a channel has more of one end than of the other, none of
         these is matched.
 
-        Args:
-            pool: the operations.
-            refused: channels of which none is matched either.
+        Of `refused` channels none is matched either.
         """
         surplus = np.bincount(self.channel[: self.sends], minlength=len(self.rows) + 1)
         surplus -= np.bincount(self.channel[self.sends :], minlength=len(self.rows) + 1)
@@ -60,9 +58,7 @@ class MessageEnds:
 def ends_by_piece(pool: Pool, starts_ns: Rows) -> MessageEnds:
     """The ends of all messages, told apart by piece.
 
-    Args:
-        pool: the operations.
-        starts_ns: begin of each piece, shape (ranks, pieces).
+    `starts_ns` is the begin of each piece, shape (ranks, pieces).
     """
     piece = np.zeros(len(pool), np.int64)
     for position, starts in enumerate(starts_ns):

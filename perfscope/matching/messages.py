@@ -46,10 +46,7 @@ def match_messages(trace: Trace, pool: Pool, clocks_agree: Bools | None = None) 
     MPI delivers messages of one source, tag and communicator in order, to receives in the order of
     their posting. In a run that was put together from pieces the order counts within each.
 
-    Args:
-        trace: the trace that the pool was made from.
-        pool: its operations.
-        clocks_agree: by communicator, whether the times of its members can be compared; None: all.
+    `clocks_agree` says by communicator whether the times of its members can be compared; None: all.
     """
 
     def matched(rows: Pool) -> Messages:

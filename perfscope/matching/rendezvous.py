@@ -47,11 +47,8 @@ class Rendezvous:
     def of(cls, pool: Pool, calls: Calls, *, send_of: Rows, wait_of: Rows) -> Rendezvous:
         """Looks at all sends.
 
-        Args:
-            pool: the operations.
-            calls: in which receivers are inside MPI.
-            send_of: the send of each receive, -1 none; one element a row of the pool.
-            wait_of: the call in which a started operation completed, -1 none.
+        `send_of` is the send of each receive and `wait_of` the call in which a started operation
+        completed, -1 none; one element a row of the pool.
         """
         threads = calls.pool_row, calls.enter, calls.exit, calls.starts
         end, inside, waits = engine.find_rendezvous(pool, CODES, threads, send_of, wait_of)

@@ -37,10 +37,6 @@ from perfscope.trace.model import Trace
 def compute(trace: Trace, options: Options | None = None) -> Results:
     """Computes every metric of a run.
 
-    Args:
-        trace: the run.
-        options: what the user narrowed or named.
-
     Raises:
         UsageError: the options ask for what is not in the run.
     """

@@ -53,10 +53,6 @@ def merge(parts: Sequence[Part], unread: Sequence[str] = ()) -> Trace:
     """The trace of one run; what was joined and how, and what was left aside, is in its notes.
 
     Where there is more than one part, `Trace.choices` say in a sentence what became of each.
-
-    Args:
-        parts: what was read.
-        unread: what could not be.
     """
     beside: list[str] = []
     aside = list(unread)

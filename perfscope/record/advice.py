@@ -26,15 +26,7 @@ def before_start(
     environment: Mapping[str, str],
     directory: Path,
 ) -> list[str]:
-    """What the user should know before the job starts, one sentence each.
-
-    Args:
-        command: program and arguments of the job.
-        launcher: what the command starts.
-        injection: what is loaded into the job.
-        environment: the environment that the job gets.
-        directory: the run directory.
-    """
+    """What the user should know before the job starts, one sentence each."""
     notes = []
     if launcher.program is not None and (found := shutil.which(launcher.program)) is not None:
         verdict = elf.loadable(Path(found))

@@ -23,9 +23,7 @@ _VARIABLES = ("GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT", "BUILDKITE_COMMIT", "
 def commit(directory: Path, environment: Mapping[str, str]) -> dict[str, str | None] | None:
     """The commit that a directory has checked out: `id`, and `branch` or None; None if unknown.
 
-    Args:
-        directory: where the job is started.
-        environment: where continuous integration tells the commit when there is no checkout.
+    In `environment` continuous integration tells the commit when there is no checkout.
     """
     try:
         found = _checked_out(directory)

@@ -28,9 +28,7 @@ def watching(directory: Path, after_s: float | None) -> Iterator[None]:
     It is a process of its own, in a session of its own: no signal of the terminal reaches it, and
     this one stays small. It ends when the pipe to it does, also when this process is killed.
 
-    Args:
-        directory: the run directory.
-        after_s: without progress of any rank for so long a picture is kept.
+    A picture is kept after `after_s` without progress of any rank.
     """
     watcher = None if after_s is None else _started(directory, after_s)
     try:

@@ -32,11 +32,7 @@ _NAME_A_PLACE = "name a writable place: perfscope run --output DIRECTORY -- ..."
 def record(command: Sequence[str], *, output: Path, options: RecordingOptions, quiet: bool) -> int:
     """Runs a command and records it.
 
-    Args:
-        command: program and arguments.
-        output: the run directory wanted; numbered when it is taken.
-        options: what the user asked for.
-        quiet: says nothing but what went wrong.
+    The run directory is numbered when it is taken; `quiet` says nothing but what went wrong.
 
     Returns:
         The exit code of the command, 128 + n after signal n, 126 or 127 when it cannot be started.

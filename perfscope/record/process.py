@@ -56,10 +56,7 @@ def run_job(
 ) -> Ending:
     """Runs a command to its end in this process's group and terminal.
 
-    Args:
-        command: program and arguments; the program is looked up in the PATH of `environment`.
-        environment: the whole environment of the job.
-        stop: the wish to end the job early, if there is one.
+    The program is looked up in the PATH of `environment`, the whole environment of the job.
 
     Raises:
         FileNotFoundError: no such program.

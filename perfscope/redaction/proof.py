@@ -19,10 +19,7 @@ LEAST_IN_RECORDS = 6
 def prove(directory: Path, removed: Collection[str], *, is_common: Callable[[str], bool]) -> int:
     """Fails if any of some texts stands anywhere in a directory, also in the names of files.
 
-    Args:
-        directory: all of it is looked at.
-        removed: the texts.
-        is_common: whether a word may stay: `symbol` was removed, and `symbolic` is a library's.
+    `is_common` says whether a word may stay: `symbol` was removed, and `symbolic` is a library's.
 
     Returns:
         How many bytes were looked at.

@@ -37,9 +37,7 @@ class Redacted:
 def redact(source: Path, target: Path) -> Redacted:
     """Writes a copy of a recording without what names anything.
 
-    Args:
-        source: the run directory.
-        target: a directory that does not exist.
+    The target does not exist yet.
 
     Raises:
         UnreadableInputError: there is no recording, or a file of it cannot be read.

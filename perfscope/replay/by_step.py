@@ -30,13 +30,8 @@ def by_step(
     Segments are explained independently of each other, so the steps add up to the run. Empty where
     the program and its framework tell no steps, or the ranks meet more rarely than once a step.
 
-    Args:
-        results: the run.
-        program: the same as rows.
-        gap_ns: nanoseconds before each row, shape (rows,).
-        tags: its work by phase.
-        waits: the waiting that was measured.
-        path: rows whose work, and rows whose transfer, lies on the critical path.
+    `gap_ns` is before each row, shape (rows,); `path` has the rows whose work, and the rows whose
+    transfer, lies on the critical path.
     """
     step, numbers = _steps_of_segments(results, program)
     if not len(numbers):

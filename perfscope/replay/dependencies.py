@@ -23,12 +23,8 @@ class Dependencies:
     def of(cls, meetings: Meetings, finish_of: Ints, row: Ints, on: Ints) -> Dependencies:
         """Those of collectives and of the messages (row, on).
 
-        Args:
-            meetings: the collectives.
-            finish_of: of each row the one in which what it started completes: itself when it
-                blocks, -1 not known.
-            row: rows that wait for a message.
-            on: the rows for whose arrival they wait.
+        `finish_of` is of each row the one in which what it started completes: itself when it
+        blocks, -1 not known. Each of `row` waits for the arrival of that in `on`.
         """
         if not len(meetings):
             empty = np.empty(0, np.int64)

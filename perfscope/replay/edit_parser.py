@@ -44,10 +44,7 @@ class NamedEdit:
 def parse_edit(text: str, *, ranks: Sequence[int], phases: Sequence[str]) -> NamedEdit:
     """The edit that a text names.
 
-    Args:
-        text: one of `FORMS`.
-        ranks: numbers of the ranks of the run.
-        phases: ids of its phases.
+    The text is one of `FORMS`.
 
     Raises:
         ValueError: the text is no edit, or names what is not in the run; says what is wrong.

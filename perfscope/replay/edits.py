@@ -158,10 +158,7 @@ def background_end_ns(program: Program, edits: Sequence[Edit], lengths: Floats) 
     Each rank has one such location. What a segment holds begins with the segment, at the earliest
     when what was moved before has ended.
 
-    Args:
-        program: the run.
-        edits: what is changed, in order.
-        lengths: length of each segment after the edits, in nanoseconds.
+    `lengths` are those of the segments after the edits, in nanoseconds.
     """
     work, last = program.work, 0.0
     starts = np.concatenate([[0.0], np.cumsum(lengths)])[:-1]

@@ -34,10 +34,8 @@ class Functions:
     ) -> Functions:
         """Those of pieces of work.
 
-        Args:
-            results: the run.
-            stack: index in Trace.stacks of what ran in each piece, -1 unknown.
-            account: index in Account of each piece.
+        `stack` is the index in Trace.stacks of what ran in each piece, -1 unknown, and `account`
+        that in Account.
         """
         labels, frames = results.labels, results.trace.frames
         if labels is None or not len(labels.user_frame):

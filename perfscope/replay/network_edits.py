@@ -207,9 +207,7 @@ def _groups(results: Results, program: Program, costs: CallCosts, most_bytes: in
 def _call_ns(gap: Floats, together: _Together) -> Floats:
     """What it costs each rank to call MPI once more: the usual least time between two calls.
 
-    Args:
-        gap: nanoseconds of work before each row, shape (rows,).
-        together: the calls.
+    `gap` is nanoseconds of work before each row, shape (rows,).
     """
     between = gap[together.rows[~together.is_first]]
     result: Floats = np.minimum(np.quantile(between, 0.25, axis=0), MOST_CALL_NS)

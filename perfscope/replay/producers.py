@@ -145,12 +145,8 @@ def recorded_queue(
 ) -> PrefetchQueue:
     """The queue whose puts were recorded.
 
-    Args:
-        position: of the rank.
-        puts: of each batch, in order: when it was ready, when it was in the queue, which thread.
-        depth: of the queue.
-        gets: inside the run.
-        taken_at: when batches were taken before.
+    Of each batch, in order, `puts` has when it was ready, when it was in the queue, and which
+    thread put it; `taken_at` is when batches were taken before.
     """
     ready, put = puts[0].astype(np.float64), puts[1].astype(np.float64)
     threads, maker = np.unique(puts[2], return_inverse=True)

@@ -11,9 +11,7 @@ INCONSISTENT = "the ranks enter the same collectives in different orders"
 def cut_table(meetings: Meetings, starts: Ints) -> Ints:
     """Rows of every collective that holds all ranks, framed by starts and ends: (cuts + 2, ranks).
 
-    Args:
-        meetings: the collectives, their rows being rows of the program.
-        starts: first row of each rank, and one past the last row.
+    `starts` has the first row of each rank, and one past the last row.
 
     Raises:
         ValueError: the ranks do not agree on the order.

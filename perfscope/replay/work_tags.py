@@ -20,10 +20,7 @@ def resolved(seconds: float) -> float:
 class WorkTags:
     """The work before each row by its kind, row after row; communication alone is the last kind.
 
-    Args:
-        program: the run.
-        kind: of each piece of its work, below `kinds`, shape (pieces,).
-        kinds: how many kinds of work there are.
+    Each piece has a `kind` below `kinds`, shape (pieces,).
     """
 
     def __init__(self, program: Program, kind: Ints, kinds: int) -> None:
@@ -71,10 +68,7 @@ class PhaseTags(WorkTags):
     ) -> tuple[DelayCause, ...]:
         """What the engine's delay costs say of each rank and phase, most first, at most so many.
 
-        Args:
-            found: of the engine; nanoseconds.
-            waiting_s: all waiting, of which the shares are.
-            most: how many.
+        `found` is in nanoseconds; shares are of `waiting_s`, which is all waiting.
         """
         width = len(self.names)
         direct, indirect = found["direct"], found["indirect"]

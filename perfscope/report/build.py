@@ -46,9 +46,8 @@ MOST_HELD = 300_000
 def build_html(result: Analysis, text: str = "") -> str:
     """The whole report as one HTML page; the same result gives the same page, byte for byte.
 
-    Args:
-        result: as analysis.json holds it. Its texts come from the recorded job and are not trusted.
-        text: of analysis.json, where that is at hand; else it is made from the result.
+    The result's texts come from the recorded job and are not trusted. `text` is that of
+    analysis.json, where it is at hand; else it is made from the result.
     """
     text = text or document_text(as_json(result))
     result = _visible(result)
@@ -95,11 +94,7 @@ class Page:
 def render(result: Any, sections: Sequence[Section], environment: Environment, page: Page) -> str:
     """A page of sections under a policy that allows its style sheet, its script and nothing else.
 
-    Args:
-        result: what the sections take, already made visible.
-        sections: in their order on the page.
-        environment: finds their templates and the page's.
-        page: what is around the sections.
+    The result has been made visible already.
     """
     bodies = [_body(section, section.context(result), environment) for section in sections]
     return environment.get_template("page.html").render(

@@ -55,11 +55,7 @@ def stacked_bars(
 ) -> Markup:
     """Horizontal bars, one under the other, each made of the same segments.
 
-    Args:
-        label: the text alternative.
-        bars: the text before each bar.
-        segments: the parts of the bars from left to right.
-        scale: the unit of the axis.
+    `label` is the text alternative.
     """
     row = BAR_ROW if len(bars) <= MOST_WIDE_BARS else NARROW_BAR_ROW
     lengths = np.maximum([segment.values for segment in segments], 0.0).reshape(-1, len(bars))
@@ -168,10 +164,7 @@ def end_labels(
 ) -> None:
     """Writes each line's label beside its end, pushed apart where they would overlap.
 
-    Args:
-        drawing: has the lines.
-        ends: the value at the end of each line, its label and its role.
-        longest: letters of a label.
+    `ends` are the value at the end of each line, its label and its role.
     """
     found = sorted(ends, key=lambda end: end[0])
     base = drawing.y.start

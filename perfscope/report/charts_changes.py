@@ -39,10 +39,7 @@ class Segment:
 def waterfall(label: str, bars: Sequence[Fall], *, scale: Scale) -> Markup:
     """Totals and the changes between them, one under the other, each beginning where one ended.
 
-    Args:
-        label: the text alternative.
-        bars: from top to bottom; the first and last are totals.
-        scale: the unit of the axis.
+    The first and the last bar are totals; `label` is the text alternative.
     """
     longest = max((max(bar.start, bar.end) for bar in bars), default=0.0) or 1.0
     names = [shortened(bar.label, LABEL_LETTERS) for bar in bars]
@@ -70,11 +67,8 @@ def trend(
 ) -> Markup:
     """Points in their order, the level of each stretch, and a line at each change.
 
-    Args:
-        plot: titles and unit.
-        values: position (from 1) and value of the points that have one.
-        segments: the stretches between changes, in order; positions as in `values`.
-        count: of all positions, so that charts of several quantities stand under each other.
+    Values have a position (from 1) and stretches too; `count` is of all positions, so that charts
+    of several quantities stand under each other.
     """
     x, y = [x for x, _ in values], [y for _, y in values]
     levels = [segment.level for segment in segments]

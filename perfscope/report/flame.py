@@ -42,9 +42,7 @@ class Box:
 def flame(label: str, boxes: Sequence[Box]) -> Markup:
     """The drawing, callers above what they called; "" without any time.
 
-    Args:
-        label: the text alternative.
-        boxes: callers before what they called.
+    Callers come before what they called; `label` is the text alternative.
     """
     total = sum(box.seconds for box in boxes if box.parent < 0)
     if total <= 0:

@@ -94,12 +94,7 @@ def status_word(status: object) -> StatusWord:
 
 
 def weighed(status: object, share: float | None) -> StatusWord:
-    """How a finding is shown: a problem that costs a fiftieth of the run is not as loud as a half.
-
-    Args:
-        status: of the finding.
-        share: of the run that it costs, None where that is not known.
-    """
+    """How a finding is shown: what costs a fiftieth of the run is not as loud as a half."""
     word = status_word(status)
     if word.style not in {"fail", "warn"} or share is None:
         return word
@@ -121,12 +116,7 @@ def band(value: float | None) -> StatusWord:
 
 
 def phase_words(phase: object, labels: Mapping[str, str]) -> str:
-    """What a rank was doing: its phase, "" outside any, None (what is no text) communication.
-
-    Args:
-        phase: its id.
-        labels: what people call the phases of this run, by id.
-    """
+    """What a rank was doing: its phase, "" outside any, None (what is no text) communication."""
     if not isinstance(phase, str):
         return "communication"
     if phase.startswith(OWN_PHASE):

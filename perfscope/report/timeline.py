@@ -52,12 +52,8 @@ def timeline_picture(
 ) -> Markup:
     """The drawing: a bar for each row, equal neighboring bins as one piece.
 
-    Args:
-        label: the text alternative.
-        rows: all with the same number of cells.
-        bin_s: the width of a bin; the last one may end behind the axis.
-        axis: what runs from left to right.
-        accounts: by letter; other letters are not drawn.
+    The last bin may end behind the axis; letters without an account are not drawn. `label` is the
+    text alternative.
     """
     pitch = min(ROW, MOST_HEIGHT / max(len(rows), 1))
     every = math.ceil(LABEL_ROOM / pitch)

@@ -18,12 +18,8 @@ def problems(
 ) -> Iterator[str]:
     """What of a document, as read from JSON, is not as declared; one line each.
 
-    Args:
-        document: all of it, or a part.
-        kind: the declaration of that part.
-        path: where the part stands, for the lines.
-        is_whole: whether all that is declared must be there, and nothing else; without it only what
-            is of another kind is a problem, as another release may declare more or less.
+    `path` is where the part stands. Unless it `is_whole`, only what is of another kind is a
+    problem, as another release may declare more or less.
     """
     origin = get_origin(kind)
     if kind is Any:

@@ -22,11 +22,7 @@ def write_scripts(
 ) -> list[Path]:
     """Writes the job scripts of a sweep, one that submits them all, and how to go on.
 
-    Args:
-        plan: the sweep.
-        place: its directory, which the jobs must see.
-        directory: where the scripts go; scripts of the same name are replaced.
-        options: more options for sbatch, such as --partition=short.
+    The jobs must see the sweep's directory; scripts of the same name are replaced.
 
     Returns:
         The job scripts.

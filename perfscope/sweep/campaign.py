@@ -26,13 +26,6 @@ def work_through(
 ) -> Tally:
     """Makes all runs that are not there yet.
 
-    Args:
-        plan: the sweep.
-        runs: which of its runs, in order.
-        place: its directory.
-        total: how many runs there will be, for the time to go.
-        tell: takes a line for the user.
-
     Raises:
         KeyboardInterrupt: the user stopped it; what was finished stays.
         PerfscopeError: the directory cannot be written.

@@ -32,11 +32,7 @@ def make(
 ) -> outcome.Outcome:
     """Runs a configuration once and says how it ended.
 
-    Args:
-        plan: the sweep.
-        run: which configuration.
-        claim: where its files go.
-        while_running: called again and again with the seconds since the start.
+    `while_running` is called again and again with the seconds since the start.
 
     Raises:
         KeyboardInterrupt: the user wants to stop; the job has been ended.

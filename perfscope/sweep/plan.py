@@ -170,10 +170,6 @@ def _stored_axis(axis: Axis) -> PlanAxis:
 def settle(place: Path, wanted: Plan) -> tuple[Plan, bool]:
     """The plan of a directory: stored when it is new, checked when there is one.
 
-    Args:
-        place: the directory of the sweep.
-        wanted: what the command line asks for.
-
     Returns:
         The plan to follow, and whether it was there before. Of both plans the larger number of
         repeats counts, and what is refused is that of the new one.

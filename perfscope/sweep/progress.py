@@ -16,10 +16,6 @@ class Progress:
     """How far a sweep is.
 
     On a terminal the line is written anew while a run is on; elsewhere there is one line a run.
-
-    Args:
-        total: runs in all.
-        tell: takes a whole line.
     """
 
     def __init__(self, total: int, tell: Callable[[str], None]) -> None:

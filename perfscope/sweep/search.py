@@ -17,10 +17,7 @@ Measure = Callable[[Configuration], "float | None"]
 def runs_of_search(plan: Plan, measure: Measure) -> Iterator[Run]:
     """The runs of a search: whoever takes the next one has made all before it.
 
-    Args:
-        plan: the sweep, with `search` set.
-        measure: the value of a configuration whose runs are made; larger is better, None when they
-            failed.
+    Larger values of `measure` are better; it is None when the runs failed.
     """
     allowed = [one for one in plan.configurations if one.number not in plan.refused]
     asking = explore(plan.axes, allowed, trials=plan.search or 0)
@@ -42,10 +39,7 @@ def explore(
     The choice follows from the seed and the values alone. So an interrupted search is continued by
     asking again from the start: what was run already answers at once.
 
-    Args:
-        axes: what is varied; numbers are ordered, texts are not.
-        configurations: those that may be run.
-        trials: how many of them.
+    Of what is varied, numbers are ordered and texts are not.
     """
     optuna = load()
     distributions = {axis.name: _distribution(optuna, axis) for axis in axes}

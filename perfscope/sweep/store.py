@@ -42,11 +42,7 @@ class Claim:
 
 
 class Store:
-    """The runs of a sweep on disk.
-
-    Args:
-        place: the directory of the sweep.
-    """
+    """The runs of a sweep on disk."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -66,10 +62,8 @@ class Store:
     ) -> Iterator[Claim | None]:
         """Takes a run; None when it turned out to be finished.
 
-        Args:
-            run: which one.
-            limit_s: most seconds of one that a killed sweep left under way.
-            while_waiting: called again and again with its age while such a one comes to its end.
+        At most `limit_s` is waited for one that a killed sweep left under way; `while_waiting` is
+        called again and again with its age.
 
         Raises:
             UsageError: another process is making it, or the directory cannot be written.
@@ -237,12 +231,7 @@ def _is_alive(identity: str) -> bool:
 
 
 def end_processes(recording: Path, *, until: Callable[[], bool] = lambda: False) -> None:
-    """Ends what a run left behind: first by waiting, then by SIGKILL.
-
-    Args:
-        recording: the recording of the run, by which its processes are known.
-        until: whether nothing more has to be done.
-    """
+    """Ends what a run left behind: first by waiting, then by SIGKILL."""
     patience_s = WAIT_FOR_SURVIVORS_S
     for number in (signal.SIGTERM, signal.SIGKILL):
         for pid in processes_of(recording):

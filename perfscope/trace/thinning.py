@@ -90,9 +90,7 @@ def is_selected(numbers: Ints, level: int) -> npt.NDArray[np.bool_]:
     Of each two neighbors at a level one is kept, the first or the second as if by chance: what
     comes every so many steps is kept as often as all else.
 
-    Args:
-        numbers: of windows, from 0.
-        level: one in 2^level is kept.
+    One in 2^level is kept.
     """
     kept = np.ones(len(numbers), np.bool_)
     values = numbers.astype(np.uint64)

@@ -44,10 +44,7 @@ class Block:
 def blocks(picture: Picture, *, stall_s: float, all_ranks: bool = False) -> list[Block]:
     """What is shown of a picture, the most important first.
 
-    Args:
-        picture: what was seen.
-        stall_s: without progress of any rank for so long the job is called stalled.
-        all_ranks: no rank is left out.
+    The job is called stalled after `stall_s` without progress of any rank.
     """
     found = [_head(picture), _stall(picture, stall_s), _progress(picture), _late(picture)]
     found += [_pending(picture), _ranks(picture, None if all_ranks else MOST_RANKS)]

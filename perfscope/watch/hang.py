@@ -32,10 +32,6 @@ def watch(directory: Path, after_s: float) -> None:
     """Writes `hang-1.txt` and `hang-1.html` when no rank has made progress for some time.
 
     A job that goes on and hangs again gets the next number.
-
-    Args:
-        directory: the run directory.
-        after_s: without progress for so long it hangs.
     """
     kept, is_hanging = 0, False
     while not _is_over(max(SHORTEST_S, after_s / LOOKS)) and kept < MOST_PICTURES:

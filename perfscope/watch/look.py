@@ -25,9 +25,7 @@ MOST_LATE = 5
 def look(path: Path, *, window_s: float = WINDOW_S) -> Picture:
     """A picture of the job that is recorded in a directory.
 
-    Args:
-        path: the run directory.
-        window_s: how much of the time before now rates and efficiencies are taken over.
+    Rates and efficiencies are taken over `window_s` before now.
 
     Raises:
         UnreadableInputError: nothing is recorded there.

@@ -27,10 +27,7 @@ section[role="alert"] h2 { color: var(--fail); }
 def page(blocks: Sequence[Block], *, source: str, refresh_s: float | None) -> str:
     """The page.
 
-    Args:
-        blocks: what it shows.
-        source: the run directory, for the title.
-        refresh_s: after how many seconds a browser looks again, None for no more.
+    A browser looks again after `refresh_s`, None for no more.
     """
     style = asset("report.css") + _LAYOUT
     digest = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii")

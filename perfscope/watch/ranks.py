@@ -21,10 +21,7 @@ _MOST_MEMBERS = 8
 def ranks_now(trace: Trace, now_ns: int, user_frames: npt.NDArray[np.int64]) -> list[RankNow]:
     """What every rank does at a moment.
 
-    Args:
-        trace: what was recorded of late.
-        now_ns: the moment.
-        user_frames: by stack of the trace, the frame that stands for it.
+    `user_frames` has by stack of the trace the frame that stands for it.
     """
     return [_rank_now(trace, rank, now_ns, user_frames) for rank in trace.ranks]
 

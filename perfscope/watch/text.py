@@ -15,12 +15,7 @@ INDENT, GAP = 2, 2
 
 
 def lines(blocks: Sequence[Block], width: int | None = None) -> Iterator[Text]:
-    """The lines of blocks, one empty line between two; texts of the job are made visible.
-
-    Args:
-        blocks: what is shown.
-        width: characters of a line, None where there is room for all.
-    """
+    """The lines of blocks, one empty line between two; texts of the job are made visible."""
     for number, block in enumerate(blocks):
         if number:
             yield Text()

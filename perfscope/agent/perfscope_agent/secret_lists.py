@@ -51,12 +51,7 @@ def _compiled() -> dict[str, re.Pattern[str]]:
 
 
 def without_listed(text: str, redacted_words: Redactor) -> str:
-    """The text without secrets in lists of the words of a command.
-
-    Args:
-        text: what a program printed, such as the message of an exception.
-        redacted_words: takes the secrets out of the words of a command.
-    """
+    """The text without secrets in lists of the words of a command."""
     if not has_options(text):
         return text
     kept, place = [], 0

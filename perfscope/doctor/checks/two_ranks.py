@@ -105,14 +105,7 @@ def _start(around: Surroundings, python: Path, launcher: FoundLauncher) -> Outco
 
 
 def judge(launcher: FoundLauncher, done: Finished, attempt: Attempt, *, seconds: float) -> Outcome:
-    """What two ranks that were started have told.
-
-    Args:
-        launcher: what started them.
-        done: what they printed.
-        attempt: how they were started.
-        seconds: how long it took.
-    """
+    """What two ranks that were started have told."""
     title = f"2 ranks, {launcher.name}"
     told = [(int(m[1]), int(m[2]), m[3]) for m in _TOLD.finditer(done.stdout)]
     worlds = sorted((rank, size) for rank, size, _ in told)

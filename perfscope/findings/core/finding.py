@@ -209,13 +209,7 @@ Found = TypeVar("Found", bound=Finding)
 
 
 def settled(found: Found | Quiet, diagnosis: _Declared, kind: type[Found]) -> Found:
-    """What a diagnosis found, under its name; of what is no fault it makes a finding, too.
-
-    Args:
-        found: what it returned.
-        diagnosis: it.
-        kind: the class of its findings.
-    """
+    """What a diagnosis found, under its name; of what is no fault it makes a finding, too."""
     if isinstance(found, Finding):
         references = () if found.status is Status.PASS else diagnosis.references
         return replace(found, id=diagnosis.id, references=references)

@@ -67,12 +67,8 @@ def predicted_gain(
 ) -> Gain:
     """What edits save together.
 
-    Args:
-        results: the run.
-        replay: asked first.
-        edits: the change.
-        bound_s: the gain at most, in seconds, for a run that cannot be replayed.
-        is_planned: what costs the time is planned by the program and no matter of chance.
+    `bound_s` is the gain at most, for a run that cannot be replayed; `is_planned` says that what
+    costs the time is planned by the program and no matter of chance.
     """
     if found := replay.predict(edits):
         return replayed(results, found, edits, is_planned=is_planned)

@@ -48,11 +48,7 @@ def saves(results: Results, seconds: float, *, is_bound: bool = False) -> str:
 
 
 def exported(*settings: str) -> str:
-    """Settings as they are typed: "`export OMP_NUM_THREADS=1`"; a page offers to copy them.
-
-    Args:
-        settings: each of them `NAME=value`.
-    """
+    """Settings as they are typed: "`export OMP_NUM_THREADS=1`"; a page offers to copy them."""
     return f"`export {' '.join(settings)}`"
 
 
@@ -105,10 +101,7 @@ def capitalized(sentence: str) -> str:
 def not_recorded(trace: Trace, part: str, otherwise: str) -> str:
     """Why a part was not measured and what to do: of traces of other formats, or `otherwise`.
 
-    Args:
-        trace: the run.
-        part: a key of `Trace.not_recorded`.
-        otherwise: the sentence for a recording of perfscope's own.
+    `part` is a key of `Trace.not_recorded`; `otherwise` is said of a recording of perfscope's own.
     """
     reason = trace.not_recorded.get(part)
     if not reason:
@@ -131,10 +124,7 @@ def to_see_functions(results: Results) -> str:
 def no_phases(trace: Trace, phase: str, glob: str) -> str:
     """Why work of a kind could not be seen in a run, and what to do.
 
-    Args:
-        trace: the run, without phases and stack samples.
-        phase: id of the phase that such work is.
-        glob: what names of its functions are often like.
+    `glob` is what names of its functions are often like.
     """
     if trace.format is Format.PERFSCOPE:
         return (

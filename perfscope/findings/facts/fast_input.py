@@ -63,11 +63,7 @@ def other_cause(
 ) -> OtherCause | None:
     """What makes a rank wait for its batches although they are made in time; None: they are not.
 
-    Args:
-        results: the run.
-        rank: who waits longest.
-        waited_s: how long it waits for input.
-        gain_s: what the run would be shorter by with every batch there in time.
+    `gain_s` is what the run would be shorter by with every batch there in time.
     """
     counts = _counts(rank)
     taken_ns = counts["ready_ns"] + counts["late_ns"]

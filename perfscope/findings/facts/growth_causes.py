@@ -95,11 +95,7 @@ def cause_of(
 ) -> Cause:
     """What makes a rank grow: compiling again, calls of a model, Python's objects or native code.
 
-    Args:
-        results: the run.
-        rank: number of the rank.
-        growth: its growth over time, None where the run was too short to tell.
-        again: what was compiled too often in the run.
+    `growth` is None where the run was too short to tell; `again` was compiled too often.
     """
     keeper = keeping(results, rank)
     if again and again[0].times > thresholds.TRACED_FAIL:

@@ -96,11 +96,7 @@ def imbalance_facts(
 ) -> ImbalanceFacts:
     """The facts about a run of two ranks or more.
 
-    Args:
-        results: the run.
-        replay: of it.
-        alone: what single ranks do alone, which is set aside.
-        begun: the set-up, which is set aside, too.
+    What single ranks do alone, and the set-up, are set aside.
     """
     start_up = begun.start_up if begun and begun.explained else StartUp()
     work = uneven_work(results, alone, start_up)

@@ -145,11 +145,7 @@ def judged(
 ) -> Judgment:
     """The judgment about a run of two ranks or more.
 
-    Args:
-        results: the run.
-        facts: who works more.
-        is_contended: ranks wait for CPUs.
-        queued: of all waiting for ranks, the share that may be for want of CPUs; None unknown.
+    `queued` is the share of all waiting for ranks that may be for want of CPUs; None unknown.
     """
     gain = _gain(results, facts)
     gain_s, share = gain.seconds, gain.share
@@ -263,10 +259,7 @@ def place(facts: ImbalanceFacts) -> str:
 def first_look(results: Results, facts: ImbalanceFacts, suspects: str) -> str:
     """Where the overloaded ranks were seen to work longer, or what would show where.
 
-    Args:
-        results: of the run.
-        facts: about its ranks.
-        suspects: what it may be, as the end of a sentence.
+    `suspects` is what it may be, as the end of a sentence.
     """
     who, top = wording.ranks(facts.overloaded), facts.excess[0] if facts.excess else None
     if top is None or top.seconds <= 0:

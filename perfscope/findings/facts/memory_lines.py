@@ -35,12 +35,7 @@ class MemoryLines:
 
 
 def lines_that_keep(results: Results, ranks: Sequence[int]) -> MemoryLines:
-    """The lines that kept memory on a growing rank, or how to find them.
-
-    Args:
-        results: the run.
-        ranks: the ranks that grow, at least one.
-    """
+    """The lines that kept memory on a growing rank, or how to find them."""
     if not results.memory_detail:
         rank = ranks[0]
         advice = f"See which lines keep it: perfscope run --memory-detail {rank} -- ..."

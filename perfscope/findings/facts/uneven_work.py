@@ -68,10 +68,7 @@ class UnevenWork:
 def uneven_work(results: Results, alone: Sequence[SerialWork], start_up: StartUp) -> UnevenWork:
     """The work of the ranks of a run.
 
-    Args:
-        results: the run.
-        alone: what single ranks do alone, which is set aside.
-        start_up: the set-up, which is set aside, too.
+    What single ranks do alone, and the set-up, are set aside.
     """
     ranks = results.efficiency.ranks
     work_s = _shared_work(results, alone, start_up)

@@ -13,10 +13,7 @@ from perfscope.trace.model import Frame
 def usual_activity(results: Results, number: int, function: tuple[str, str]) -> Activity | None:
     """The activity of most of a rank's time in a function, outside phases; None where none is.
 
-    Args:
-        results: the run.
-        number: of the rank.
-        function: its name and file; what it calls counts, as far as it is not the user's.
+    What the function calls counts, as far as it is not the user's.
     """
     labels, trace = results.labels, results.trace
     if labels is None:

@@ -49,13 +49,7 @@ class Group:
 def groups(
     entries: Sequence[Entry], savings: Savings, after: Sequence[Edit] = ()
 ) -> tuple[Group, ...]:
-    """What is lost, by what would change it; what nothing can be said of is left out.
-
-    Args:
-        entries: of the account.
-        savings: of the run.
-        after: changes that are made before.
-    """
+    """What is lost, by what would change it; what nothing can be said of is left out."""
     together: defaultdict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         if identity := _identity(entry):

@@ -159,9 +159,7 @@ TRANSFER_ACTION = (
 def title(group: Group, meeting: Frame | None = None) -> str:
     """What is lost and where: how much, the breakdown of the run and the saving tell.
 
-    Args:
-        group: what is lost.
-        meeting: where ranks that take turns wait for each other, or communicate; None unknown.
+    `meeting` is where ranks that take turns wait for each other, or communicate; None unknown.
     """
     first = group.entries[0]
     where = place(first.frame)

@@ -36,11 +36,7 @@ class Groups:
 def close_groups(pool: Pool, instances: Instances, sizes: Ints, *, most_bytes: int) -> Groups:
     """Blocking allreduces that follow each other closely on one communicator, two or more.
 
-    Args:
-        pool: all operations.
-        instances: the collectives among them.
-        sizes: bytes of each instance.
-        most_bytes: what a group carries together at most.
+    `sizes` are bytes by instance; a group carries `most_bytes` together at most.
     """
     none = Groups(np.empty(0, np.int64), np.zeros(1, np.int64))
     if not len(instances):
@@ -89,11 +85,7 @@ def _follows(pool: Pool, instances: Instances, order: Ints) -> npt.NDArray[np.bo
 def fusion(groups: Groups, moved: Floats, curve: Curve, most_bytes: int) -> Fusion:
     """What fusing them would save.
 
-    Args:
-        groups: the calls that belong together.
-        moved: bytes of each instance times the bus factor, as the curve counts them.
-        curve: what an allreduce takes.
-        most_bytes: what a group carries at most.
+    `moved` are bytes by instance times the bus factor, as the curve counts them.
     """
     x = moved[groups.instances]
     apart = curve.seconds(x)

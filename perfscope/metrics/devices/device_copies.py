@@ -23,10 +23,7 @@ _PAGEABLE, _PINNED = re.compile("pageable", re.IGNORECASE), re.compile("pinned",
 def copies(rows: Table, names: Sequence[str], window: tuple[int, int]) -> tuple[HostCopies, ...]:
     """Copies between host and device, and those that may be such, most exposed first.
 
-    Args:
-        rows: what one device did, sorted by t0.
-        names: what rows are called, by number.
-        window: only what lies in it counts.
+    The rows are what one device did, sorted by t0; only what lies in the window counts.
     """
     start, end = window
     rows = rows[(rows["t1"] > start) & (rows["t0"] < end)]

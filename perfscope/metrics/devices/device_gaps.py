@@ -44,12 +44,8 @@ def idle_by_cause(
 ) -> Mapping[IdleCause, float]:
     """Seconds in which a device ran nothing, by cause; they add up to its idle time exactly.
 
-    Args:
-        rank: that launches on the device.
-        timeline: of its main location.
-        rows: what the device did, sorted by t0.
-        window: only what lies in it counts.
-        names: of the calls of the device's runtime, by number.
+    The rows are what the device did, sorted by t0; only what lies in the window counts. Names are
+    those of the calls of the device's runtime.
     """
     gap = _gaps(rows, window)
     length = gap["end"] - gap["start"]

@@ -17,10 +17,8 @@ def idle_by_account(
 ) -> Mapping[Account, float]:
     """Seconds in which the device was idle, by what the rank's main location was doing.
 
-    Args:
-        timeline: of the rank.
-        busy: starts and ends of the device's work, disjoint and in order.
-        window: only what lies in it counts; beyond the life of the rank it is `untraced`.
+    `busy` holds starts and ends of the device's work, disjoint and in order; what of the window is
+    beyond the life of the rank is `untraced`.
     """
     edges = np.stack(busy, 1).ravel()
     at_work = np.zeros(max(len(edges) - 1, 0), np.bool_)

@@ -154,10 +154,7 @@ def _occurrences(
 def _where(prepared: Prepared, index: int, seen: Weights) -> tuple[Frame, ...]:
     """The functions that do a phase's work, with the line seen most; first the one that is it.
 
-    Args:
-        prepared: the run.
-        index: of the phase.
-        seen: samples by stack, of the whole focus.
+    `seen` are samples by stack, of the whole focus.
     """
     labels, frames = prepared.labels, prepared.trace.frames
     if not frames:

@@ -142,14 +142,8 @@ def tree(
 ) -> Efficiency:
     """The efficiency tree of some ranks over a window.
 
-    Args:
-        ranks: their numbers.
-        window_ns: T.
-        account_ns: time of each rank in each account inside the window, shape (ranks, accounts).
-        foa: name of the window.
-        ideal: T_id in seconds, or why it is not known.
-        has_training: whether anything tells what training work is.
-        why_empty: the reason to give where the window has no length.
+    `window_ns` is T and `ideal` T_id in seconds; `account_ns` is the time of each rank in each
+    account inside the window, shape (ranks, accounts).
     """
     outside = account_ns[:, ~IS_COMMUNICATION].sum(axis=1)
     useful = account_ns[:, INDEX[Account.TRAINING]]

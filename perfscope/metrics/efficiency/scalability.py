@@ -145,11 +145,8 @@ def scalability(
 ) -> list[Scalability]:
     """The POP table of some runs, in their order; the one with the fewest ranks is the reference.
 
-    Args:
-        runs: at least one.
-        variant: whose serialization and transfer efficiency.
-        weak: whether the problem grew with the ranks; None: told from instructions or useful time.
-        work: of each run over that of the reference, where it is known; else it is as weak says.
+    `weak` says whether the problem grew with the ranks, None to tell it from instructions or useful
+    time; `work` is that of each run over the reference's, where it is known.
     """
     reference = min(runs, key=lambda run: run.ranks)
     shares = [None] * len(runs) if work is None else work

@@ -33,10 +33,8 @@ def samples_of(
 ) -> Samples | None:
     """What the steps tell, else their global batch, else the agent's batch size; None unknown.
 
-    Args:
-        ranks: of the run.
-        tables: the steps of each rank that ended inside the focus, in order of time.
-        counts: how many each rank did, also where a pattern told them.
+    Tables hold the steps that ended inside the focus, in order of time; `counts` also those that a
+    pattern told.
     """
     told = [table["samples"].astype(np.int64) for table in tables]
     if total := sum(int(one.sum()) for one in told):

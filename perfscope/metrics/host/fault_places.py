@@ -30,11 +30,8 @@ def fault_place(prepared: Prepared, position: int, times: Ints, faults: Floats) 
     where more pages were touched, so that its rate shows over all windows. A place is told where
     every other window tells the same one as those between them.
 
-    Args:
-        prepared: the run.
-        position: of the rank.
-        times: of the samples, shape (windows + 1,).
-        faults: pages that were first touched between them, shape (windows,).
+    `times` are those of the samples, shape (windows + 1,), and `faults` the pages that were first
+    touched between them, shape (windows,).
 
     Returns:
         None where no function has most of them, or where the windows do not agree.

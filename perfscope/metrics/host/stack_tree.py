@@ -52,12 +52,7 @@ class Reduced:
 
 
 class FunctionTree:
-    """Stacks joined by function: the lines of one function are one node.
-
-    Args:
-        forest: the stacks by line.
-        ranks: rank numbers by position.
-    """
+    """Stacks joined by function: the lines of one function are one node."""
 
     def __init__(self, forest: StackForest, ranks: list[int]) -> None:
         self._forest = forest

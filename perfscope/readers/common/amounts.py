@@ -11,8 +11,7 @@ MAX_AMOUNT = 1 << 60
 def forget_impossible_sizes(rows: Table) -> int:
     """Sets sizes that cannot be true to 0, which is unknown, and returns in how many rows.
 
-    Args:
-        rows: of operations or completions; changed in place.
+    The rows are changed in place.
     """
     wrong = np.zeros(len(rows), np.bool_)
     for column in ("sent", "received"):

@@ -51,10 +51,7 @@ def as_text(path: Path) -> str:
 def blocks(path: Path, tell: Callable[[str], None], growth: Growth = USUAL) -> Iterator[bytes]:
     """The content of a file, plain or gzip.
 
-    Args:
-        path: the file.
-        tell: is told when a compressed file is cut off; what came before it counts.
-        growth: how much it may become when it is decompressed.
+    `tell` is told when a compressed file is cut off; what came before it counts.
 
     Raises:
         UnreadableInputError: the system refuses, or compressed data are damaged or a bomb.

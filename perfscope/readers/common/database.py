@@ -35,10 +35,7 @@ def _where(known: set[str], whole: Sequence[str]) -> str:
 class Database:
     """A file, opened to be read and never written.
 
-    Args:
-        path: the file.
-        what: what it was taken for, for errors.
-        action: what to do about a damaged one.
+    Errors say `what` it was taken for and, of a damaged one, the `action`.
 
     Raises:
         UnreadableInputError: it is no sound database.
@@ -82,11 +79,8 @@ class Database:
     ) -> Iterator[tuple[Any, ...]]:
         """The rows of a table in their order.
 
-        Args:
-            table: its name.
-            columns: what a row is to hold; None for columns that the table lacks.
-            whole: columns that hold a whole number in every row that is given.
-            where: what else must hold of a row, in SQL over columns that the table has.
+        Columns that the table lacks are None; those in `whole` hold a whole number in every row
+        that is given. `where` is SQL over columns that the table has.
         """
         known = self.columns(table)
         told = ", ".join(f'"{name}"' if name in known else "NULL" for name in columns)
@@ -124,10 +118,6 @@ class Database:
 
     def strings(self, table: str, column: str) -> dict[int, str]:
         """The texts that tables name by number.
-
-        Args:
-            table: where they stand, by `id`.
-            column: which of its columns is the text.
 
         Raises:
             UnreadableInputError: they would fill the memory.

@@ -28,11 +28,7 @@ class Life:
 
 
 def facts(trace: Trace) -> dict[str, Any]:
-    """What is to stand beside the events of a trace; times are those of the trace.
-
-    Args:
-        trace: what is exported.
-    """
+    """What is to stand beside the events of a trace; times are those of the trace."""
     return {
         "origin_ns": trace.origin_unix_ns,
         "not_recorded": dict(trace.not_recorded),
@@ -41,24 +37,14 @@ def facts(trace: Trace) -> dict[str, Any]:
 
 
 def reasons(told: Mapping[str, Any], own: Mapping[str, str]) -> dict[str, str]:
-    """Why parts are missing: for reasons of the format, else for those of what was exported.
-
-    Args:
-        told: what stands beside the events.
-        own: what the format does not hold.
-    """
+    """Why parts are missing: for reasons of the format, else for those of what was exported."""
     found = list(texts.mapping(told.get("not_recorded")).items())[:MOST_REASONS]
     kept = {str(part): why[:LONGEST_REASON] for part, why in found if isinstance(why, str)}
     return {**kept, **own}
 
 
 def lives(told: Mapping[str, Any], numbers: Iterable[int]) -> dict[int, Life]:
-    """The lives of ranks, of those that are asked for.
-
-    Args:
-        told: what stands beside the events.
-        numbers: of the ranks.
-    """
+    """The lives of ranks, of those that are asked for."""
     rows, origin = told.get("lives"), told.get("origin_ns")
     if not isinstance(rows, list) or not _are_times(origin):
         return {}

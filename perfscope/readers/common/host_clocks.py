@@ -9,9 +9,7 @@ from perfscope.trace.model import Rank
 def set_clock_domains(ranks: Sequence[Rank], corrected: Collection[int] = ()) -> int:
     """Gives the ranks of each host a clock of their own; returns how many clocks there are.
 
-    Args:
-        ranks: all ranks.
-        corrected: numbers of those whose times the trace itself corrects by measurements.
+    `corrected` are the numbers of those whose times the trace itself corrects by measurements.
     """
     hosts: dict[str, int] = {}
     for rank in ranks:

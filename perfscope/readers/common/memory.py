@@ -18,9 +18,7 @@ _GROUPS = Path("/sys/fs/cgroup")
 def rows_that_fit(left_bytes: int | None = None, *, row_bytes: int = ROW_BYTES) -> int:
     """Calls of a trace that can be kept and analyzed one by one.
 
-    Args:
-        left_bytes: memory that may be taken; None asks the system.
-        row_bytes: what each takes at the peak.
+    `left_bytes` may be taken, None asks the system; `row_bytes` is what a call takes at the peak.
     """
     left = left_bytes if left_bytes is not None else memory_left_bytes()
     return max(1, left // (PART * row_bytes))

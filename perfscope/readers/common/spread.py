@@ -52,9 +52,7 @@ def attempts(
 ) -> list[One | UnreadableInputError]:
     """What was read of each file, or why it could not be, in the order of the paths.
 
-    Args:
-        paths: the files.
-        read: reads one; a function that can be found by its name, as it may run elsewhere.
+    `read` is a function that can be found by its name, as it may run elsewhere.
     """
     attempt = Attempt(read)
     if (spread := _elsewhere.get()) is not None:

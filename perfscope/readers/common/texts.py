@@ -35,10 +35,7 @@ def lines(path: Path, tell: Callable[[str], None]) -> Iterator[str]:
 def read_document(path: Path, what: str, action: str) -> Any:
     """The value in a JSON file, plain or gzip; numbers that are not finite are null.
 
-    Args:
-        path: the file.
-        what: what it was taken for, for the error.
-        action: what to do about a damaged one.
+    Errors say `what` it was taken for and, of a damaged one, the `action`.
 
     Raises:
         UnreadableInputError: it cannot be read, is no JSON, or is too large.

@@ -17,10 +17,7 @@ PARTS = ("communication", "messages", "memory", "threads", "io", "devices", "env
 def table(title: str, columns: Mapping[str, Quantity], rows: Iterable[Sequence[Cell]]) -> ToolTable:
     """A table of another tool's figures, of which the first rows are kept.
 
-    Args:
-        title: what it holds.
-        columns: what each column holds, by its title.
-        rows: most important first; texts are cut where they are very long.
+    Rows come most important first; texts are cut where they are very long.
     """
     found = [tuple(map(_cell, row)) for row in rows]
     heads = tuple(ToolColumn(name, quantity) for name, quantity in columns.items())
@@ -54,17 +51,7 @@ def reporting_trace(  # noqa: PLR0913 - what little is known of the run, each by
 ) -> Trace:
     """A run of which nothing is known but a report: every other figure is null, with the reason.
 
-    Args:
-        path: the file.
-        form: its format.
-        told: what it says.
-        why: why there are no other figures.
-        ranks: the numbers of the ranks that it knows.
-        world_size: how many ranks the job had, where that is told.
-        wall_ns: how long the run took, 0 unknown.
-        origin_unix_ns: when it began, 0 unknown.
-        command: the program, where the file tells.
-        notes: what was unusual about the file.
+    `why` is that reason; `wall_ns` and `origin_unix_ns` are 0 where they are not known.
     """
     ending = Ending(EndKind.EXITED, source="the end of the file; how the rank ended is not known")
     numbers = sorted(set(ranks))[:MOST_RANKS] or [0]

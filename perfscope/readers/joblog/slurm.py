@@ -63,13 +63,7 @@ class _Fields:
 
 
 def jobs(head: Row, rows: Sequence[Row], path: Path) -> ToolReport:
-    """The table of jobs and steps, and what of it is worth a sentence.
-
-    Args:
-        head: the fields.
-        rows: their values, one row a job or step.
-        path: the file.
-    """
+    """The table of jobs and steps, and what of it is worth a sentence."""
     kinds = [_kind(name, [row[place] for row in rows]) for place, name in enumerate(head)]
     cells: list[list[Cell]] = [
         [_cell(text, read) for text, (_, read) in zip(row, kinds, strict=True)] for row in rows

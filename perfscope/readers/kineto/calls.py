@@ -51,10 +51,7 @@ def as_exported(number: int, contents: KinetoContents) -> KinetoContents:
 def calls(contents: KinetoContents, groups: Groups, *, of_background: bool = False) -> Table:
     """The calls of one rank; partners of messages are not among what such a file tells.
 
-    Args:
-        contents: what the file holds of the rank.
-        groups: the process groups of this rank.
-        of_background: those of Horovod's own thread instead of all others.
+    `of_background` gives those of Horovod's own thread instead of all others.
     """
     rows = contents.calls[contents.calls["is_background"] == of_background]
     codes = np.full(len(contents.names), -1, np.int64)

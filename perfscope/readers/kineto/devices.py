@@ -30,11 +30,8 @@ def device_activity(
 ) -> DeviceActivity | None:
     """The devices of one rank; None where neither a device nor its runtime was recorded.
 
-    Args:
-        contents: the file.
-        host: its host, whose steps number the collectives.
-        numbers: the trace's number of each name of the file.
-        groups: the process groups of this rank.
+    `numbers` has the trace's number of each name of the file; the steps of the host number the
+    collectives.
     """
     rows = contents.device
     if not len(rows) and not len(host.runtime):

@@ -87,9 +87,7 @@ class HostTables:
 def host_tables(contents: KinetoContents, rules: Sequence[tuple[str, str]] = ()) -> HostTables:
     """What the host rows of a file say.
 
-    Args:
-        contents: the file.
-        rules: the user's (phase id, glob), which come before the defaults.
+    The user's rules, (phase id, glob), come before the defaults.
     """
     main = _main_thread(contents)
     rows = contents.host[contents.host["thread"] == main]

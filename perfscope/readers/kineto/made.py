@@ -61,12 +61,7 @@ def contents_from(
 ) -> KinetoContents:
     """One process of a file of another tool.
 
-    Args:
-        path: the file.
-        events: what the process did.
-        members: what stands beside the events.
-        part: which process it is.
-        without_time: of how many events more nobody knows when they were.
+    `members` stand beside the events; of `without_time` events more nobody knows when they were.
 
     Raises:
         UnreadableInputError: nothing has a time, or the times make no sense.
@@ -94,11 +89,7 @@ def ended(
 ) -> KinetoContents:
     """What was told of a process.
 
-    Args:
-        path: the file.
-        file: what was told.
-        part: which process it is.
-        without_time: of how many events more nobody knows when they were.
+    Of `without_time` events more nobody knows when they were.
 
     Raises:
         UnreadableInputError: nothing has a time, or the times make no sense.

@@ -107,13 +107,6 @@ def joined(
 ) -> Trace:
     """The run of which these are the processes.
 
-    Args:
-        files: what was read of each.
-        notes: what is to be said of the files.
-        paths: where they were read from.
-        options: the user's.
-        form: whose files they are.
-
     Raises:
         UnreadableInputError: they are of several runs.
     """

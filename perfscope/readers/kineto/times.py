@@ -67,11 +67,8 @@ def extent(
 ) -> Extent:
     """The time of a file without the few events that lie farther off than all others are long.
 
-    Args:
-        tables: rows with `t0` and `t1`.
-        edges: starts of the outermost events without a row.
-        told: of all events, strays included.
-        events: how many events there are.
+    `edges` are starts of the outermost events without a row; `told` spans all events, strays
+    included, and `events` counts them.
     """
     rows = [table[table["t1"] - table["t0"] <= LONGEST_NS] for table in tables.values()]
     outer = np.array(sorted(edges), np.int64)

@@ -41,12 +41,8 @@ class ExportDatabase(Database):
     ) -> Iterator[tuple[Any, ...]]:
         """The rows of one process, and those that name none.
 
-        Args:
-            pid: the process.
-            table: its name.
-            columns: what a row is to hold.
-            whole: columns that hold a whole number in every row that is given.
-            owner: the column of serialized ids.
+        Columns in `whole` hold a whole number in every row that is given; `owner` is the column of
+        serialized ids.
         """
         where = f"NOT {is_whole(owner)} OR {_process(owner)} = {pid:d}"
         known = self.columns(table)
@@ -55,11 +51,7 @@ class ExportDatabase(Database):
     def lost_of(self, pid: int, table: str, whole: Sequence[str], owner: str) -> int:
         """How many rows of one process, or of none, lack one of these whole numbers.
 
-        Args:
-            pid: the process.
-            table: its name.
-            whole: the columns.
-            owner: the column of serialized ids.
+        `owner` is the column of serialized ids.
         """
         known = self.columns(table)
         mine = f"NOT {is_whole(owner)} OR {_process(owner)} = {pid:d}"
@@ -80,9 +72,7 @@ class ExportDatabase(Database):
     def call_sums(self, table: str, pid: int) -> Iterator[tuple[int, int, float, float, int]]:
         """What a process spent in each call that a table names: outermost ones, by number of name.
 
-        Args:
-            table: its name; it has `start`, `end`, `globalTid` and `nameId`.
-            pid: the process.
+        The table has `start`, `end`, `globalTid` and `nameId`.
 
         Returns:
             For each call its name, how often, ns on the main thread, ns on others, the longest.

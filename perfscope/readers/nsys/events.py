@@ -83,10 +83,6 @@ def processes(database: ExportDatabase, ranks: Mapping[int, int]) -> list[int]:
     """The processes that are ranks: those of MPI or with work of a device, else those with events.
 
     Calls of the operating system are told of launchers, too: they count where nothing else is.
-
-    Args:
-        database: the export.
-        ranks: those that it names itself.
     """
     used, seen = set[int](), set[int]()
     for table in DEVICE_TABLES:
@@ -101,12 +97,7 @@ def processes(database: ExportDatabase, ranks: Mapping[int, int]) -> list[int]:
 
 
 def events_of(export: Export, pid: int) -> Iterator[Event]:
-    """What one process did.
-
-    Args:
-        export: where it stands.
-        pid: the process.
-    """
+    """What one process did."""
     is_told = False
     for found in (_device, _runtime, _ranges, _calls, _life):
         if found is _life and is_told:

@@ -42,12 +42,7 @@ class SystemCall:
 
 
 def system_calls(export: Export, pid: int) -> Iterator[SystemCall]:
-    """What a process called.
-
-    Args:
-        export: where it stands.
-        pid: the process.
-    """
+    """What a process called."""
     for name, calls, main, other, longest in export.database.call_sums(SYSTEM_TABLE, pid):
         yield SystemCall(
             export.host, pid, export.text(name), int(calls), int(main), int(other), int(longest)
@@ -55,13 +50,7 @@ def system_calls(export: Export, pid: int) -> Iterator[SystemCall]:
 
 
 def told(trace: Trace, found: Sequence[SystemCall], path: Path) -> list[ToolReport]:
-    """A report of the calls of all ranks; none where the table is empty.
-
-    Args:
-        trace: the run, to know which rank a process is.
-        found: the calls.
-        path: where they were read.
-    """
+    """A report of the calls of all ranks; none where the table is empty."""
     ranks = {(rank.host, rank.pid): rank for rank in trace.ranks}
     if not found or len(ranks) < len(trace.ranks):
         return []  # containers that number their processes alike

@@ -42,11 +42,7 @@ def assemble_ranks(
 ) -> list[Rank]:
     """The ranks that recorded events, in order of their numbers.
 
-    Args:
-        places: all ranks.
-        reduced: their events.
-        creator: what wrote the archive; in an export of perfscope, threads help the main one.
-        communication: --communication: kernels that communicate, by glob.
+    In an export of perfscope, which `creator` tells, threads help the main one.
     """
     ranks = [
         _rank(place, reduced, communication)

@@ -36,13 +36,7 @@ _FILL = re.compile("memset|fill", re.IGNORECASE)
 def device_activity(
     place: RankPlaces, reduced: Reduced, communication: Sequence[str] = ()
 ) -> DeviceActivity | None:
-    """Kernels and copies of a rank's accelerators; None where no stream was recorded.
-
-    Args:
-        place: where the rank's streams are.
-        reduced: the events.
-        communication: --communication: kernels that communicate, by glob.
-    """
+    """Kernels and copies of a rank's accelerators; None where no stream was recorded."""
     if not place.streams:
         return None
     tables = []

@@ -84,11 +84,8 @@ def find_ranks(
 ) -> Places:
     """Finds the ranks of an archive.
 
-    Args:
-        locations: as defined.
-        groups: location groups as defined.
-        nodes: nodes of the system tree: id, name, class, parent.
-        world: ids of the locations of the MPI ranks, in their order; empty without MPI.
+    Nodes of the system tree are id, name, class and parent; `world` has the ids of the locations of
+    the MPI ranks, in their order, and is empty without MPI.
     """
     by_id = {group.id: group for group in groups}
     hosts = _hosts(groups, nodes)

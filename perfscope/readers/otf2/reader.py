@@ -40,10 +40,6 @@ MOST_SAMPLES = 2_000
 def open_otf2(paths: Sequence[Path], options: ReadOptions) -> Trace:
     """The run stored in an OTF2 archive.
 
-    Args:
-        paths: the anchor file.
-        options: the user's rules for names of regions: phases, and kernels that communicate.
-
     Raises:
         UnreadableInputError: the archive is damaged, or of a kind that is not read.
     """

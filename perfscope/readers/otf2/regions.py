@@ -123,9 +123,7 @@ class Phases:
     def of(cls, regions: Sequence[Region], rules: Rules) -> Phases:
         """Finds the phases; the user's rules go before the defaults.
 
-        Args:
-            regions: all regions of the archive.
-            rules: (phase id, glob) of the user, for full names and last parts of names.
+        Rules are (phase id, glob), for full names and last parts of names.
         """
         is_training = any(_first(region, TRAINING) for region in regions if not region.is_mpi)
         defaults = _DEFAULTS if is_training else ()
@@ -192,10 +190,7 @@ def _call_kind(operation: Operation) -> int:
 def roles(regions: Sequence[Region], phases: Phases, names: Iterable[str]) -> Table:
     """What the engine has to know of each region, shape (regions,), dtype ROLE_DTYPE.
 
-    Args:
-        regions: all regions of the archive.
-        phases: their phases.
-        names: the names of phases in the order of their indices.
+    `names` are those of phases in the order of their indices.
     """
     index = {name: place for place, name in enumerate(names)}
     table = np.zeros(len(regions), ROLE_DTYPE)

@@ -82,12 +82,7 @@ def build_calls(
 ) -> Calls:
     """The operations with peers, sizes, sequence numbers and roots.
 
-    Args:
-        calls: CALL_DTYPE rows.
-        messages: MESSAGE_DTYPE rows.
-        labels: names of the calls.
-        rank_of: rank of each location.
-        communicators: those of the trace.
+    Calls are CALL_DTYPE and messages MESSAGE_DTYPE rows; `rank_of` is the rank of each location.
     """
     order = np.lexsort((calls["t0"], calls["location"]))
     calls = calls[order]

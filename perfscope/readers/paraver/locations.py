@@ -49,11 +49,7 @@ class Locations:
     ) -> Locations:
         """Puts together what the engine gives.
 
-        Args:
-            rows: its locations.
-            facts: its facts on the file.
-            event_types: how many events there were of each type.
-            is_short: the compressed data end without an end.
+        `is_short` says that the compressed data end without an end.
         """
         by_rank: dict[int, dict[int, Row]] = {}
         for row in rows:
@@ -126,10 +122,8 @@ class Locations:
     def ending(self, rank: int, *, is_finalized: bool, is_open: bool) -> Ending:
         """How a rank ended.
 
-        Args:
-            rank: which.
-            is_finalized: its MPI_Finalize returned.
-            is_open: its main thread entered an MPI call that it is not seen to leave.
+        `is_finalized` says that its MPI_Finalize returned, `is_open` that its main thread entered
+        an MPI call that it is not seen to leave.
         """
         if is_finalized:
             return Ending(EndKind.FINALIZED, None, "the trace holds its MPI_Finalize")

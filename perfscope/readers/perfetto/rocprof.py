@@ -31,9 +31,7 @@ class Meaning(NamedTuple):
 def meaning_of(category: str, name: str) -> Meaning:
     """What slices are; as they are where the category is unknown.
 
-    Args:
-        category: of the slices.
-        name: of them, which for a copy is its direction.
+    The name of a copy is its direction.
     """
     if category in RUNTIME:
         return Meaning("cuda_runtime", {}, CALL)

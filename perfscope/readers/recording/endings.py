@@ -108,10 +108,8 @@ def ending_of(
 ) -> Ending:
     """How a process ended, and the exception that ended it unless it then exited with 0.
 
-    Args:
-        process: the process.
-        seen: what its parent saw.
-        command_exit: (exit code, signal) of the command when this process is the command itself.
+    `seen` is what its parent saw; `command_exit` is (exit code, signal) of the command when this
+    process is the command itself.
     """
     ending = _ending(process, seen, command_exit)
     exited_well = ending.kind in {EndKind.FINALIZED, EndKind.EXITED} and ending.code == 0

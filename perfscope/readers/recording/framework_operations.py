@@ -51,11 +51,8 @@ def adopt(
 ) -> list[str]:
     """Turns the frameworks' collectives into operations of the ranks; the notes say what failed.
 
-    Args:
-        ranks: the ranks; their phases, operations, totals and lifetimes of communication change.
-        names: what phases are called, by index.
-        communicators: those of the trace; the process groups are added.
-        world_size: ranks that the job had.
+    Phases, operations, totals and lifetimes of communication of the ranks change; the process
+    groups are added to the communicators.
     """
     calls = {place: call for place, name in enumerate(names) if (call := parsed(name, PACKAGE))}
     if not calls:

@@ -69,11 +69,7 @@ def _integer(values: Mapping[str, str], key: str) -> int | None:
 def adopt_gpus(rank: Rank, process: ProcessFile, gpus: GpuNumbering, offset_ns: int) -> None:
     """Adds what a process sampled to a rank that reads the same clock.
 
-    Args:
-        rank: of the process, or one on its node.
-        process: the process.
-        gpus: the numbering of the trace, to which new GPUs are added.
-        offset_ns: from the clock of the process to that of the trace.
+    The rank is of the process, or one on its node; new GPUs are added to the numbering.
     """
     known = process.definitions.devices
     if not known:

@@ -21,9 +21,7 @@ MOST_NUMBERS = 4  # digits
 def adopt_queues(rank: Rank, names: list[str]) -> None:
     """Fills `Rank.queues` from the rank's phases, and takes out what is no phase of it.
 
-    Args:
-        rank: the rank; its phases and queues change.
-        names: what phases are called, by index; the name of a get is added.
+    The name of a get is added to `names`.
     """
     calls = {place: found for place, name in enumerate(names) if (found := _parsed(name))}
     phases = rank.phases

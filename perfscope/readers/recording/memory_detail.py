@@ -24,13 +24,7 @@ LONGEST_TEXT = 1000
 
 
 def read_memory_detail(rank: Rank, process: ProcessFile, offset_ns: int) -> MemoryRecording | None:
-    """Fills `Rank.memory_windows`; None where memory of this rank was not recorded by line.
-
-    Args:
-        rank: the rank; its windows change.
-        process: what it left.
-        offset_ns: what to add to times of its clock.
-    """
+    """Fills `Rank.memory_windows`; None where memory of this rank was not recorded by line."""
     path = process.path.with_suffix(ENDING)
     if not path.exists():
         return None

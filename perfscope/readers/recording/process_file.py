@@ -111,11 +111,7 @@ def read_process(
 ) -> ProcessFile:
     """The process whose records are in `path`; by `latest_unix_ns` the run was surely over.
 
-    Args:
-        path: its file of records.
-        host: where it ran, if its header does not tell.
-        latest_unix_ns: nothing of the process can be later.
-        recent_s: only what it recorded in its last seconds; None all.
+    `recent_s` is for what it recorded in its last seconds alone; None all.
 
     Raises:
         UnreadableInputError: the file is damaged beyond its header.

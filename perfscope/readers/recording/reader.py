@@ -44,10 +44,8 @@ def open_recording(path: Path, *, recent_s: float | None = None) -> Trace:
 
     What cannot be read or cannot be true is left out and said in `Trace.notes`.
 
-    Args:
-        path: the run directory.
-        recent_s: only what was recorded in the last seconds of each process, and what was open
-            then, as for a job that still runs; None for all of it.
+    `recent_s` is for what was recorded in the last seconds of each process alone, and what was open
+    then, as of a job that still runs; None for all of it.
 
     Raises:
         UnreadableInputError: there is nothing to analyze in it.
@@ -64,9 +62,6 @@ def open_attempts(path: Path) -> list[Trace]:
     """The traces of the groups of ranks in a recording that lived one after the other.
 
     A launcher that starts ranks anew when some have failed leaves one for each attempt.
-
-    Args:
-        path: the run directory.
 
     Raises:
         UnreadableInputError: there is nothing to analyze in it.

@@ -60,10 +60,8 @@ def read_record_file(path: Path, *, recent_s: float | None = None) -> RecordFile
     The records are read, not mapped: a file that another process cuts short meanwhile would end
     this one. Memory is needed for what was written, not for what a sparse file claims.
 
-    Args:
-        path: the file.
-        recent_s: the records of the last seconds alone, with what the main thread did last;
-            None for all of them.
+    `recent_s` is for the records of the last seconds alone, with what the main thread did last;
+    None for all of them.
 
     Raises:
         UnreadableInputError: the file is damaged beyond its header.

@@ -68,10 +68,7 @@ def read_tables(
 ) -> Tables:
     """All tables of a process.
 
-    Args:
-        process: the process.
-        numbering: how its ids translate.
-        end_of: when it ended, given the last sign of life in its records and header.
+    `end_of` says when it ended, given the last sign of life in its records and header.
     """
     return _Reading(process, numbering).tables(end_of)
 

@@ -113,10 +113,7 @@ def read_processes(
 ) -> tuple[list[ProcessFile], dict[str, ObservedEnds]]:
     """The processes of a run directory, and how their parents saw them end, by host.
 
-    Args:
-        path: the run directory.
-        run: what run.json says; notes go to it.
-        recent_s: only what was recorded in the last seconds, and what was open then; None all.
+    `recent_s` is for what was recorded in the last seconds alone, and what was open then; None all.
 
     Raises:
         UnreadableInputError: there is none that can be read.

@@ -57,11 +57,7 @@ def read_stack_sampling(
 ) -> StackSampling | None:
     """Fills `Rank.spans`; None where the run was started without `--stacks`.
 
-    Args:
-        ranks: the ranks; their spans change.
-        processes: what each rank left, in the same order.
-        offsets_ns: what to add to times of each rank's clock, in the same order.
-        options: what `perfscope run` was told.
+    Processes and offsets, from each rank's clock, stand in the order of the ranks.
     """
     if not isinstance(asked := options.get("stacks"), dict):
         return None

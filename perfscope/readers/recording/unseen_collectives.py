@@ -63,13 +63,7 @@ class _Records:
 
 
 def take(ranks: Sequence[Rank], names: Sequence[str], path: Path) -> list[ToolReport]:
-    """Takes these records out of the ranks' phases; one report for each tool that tells of some.
-
-    Args:
-        ranks: the ranks, on one clock; their phases change.
-        names: what phases are called, by index.
-        path: the recording.
-    """
+    """Takes these records out of the ranks' phases; one report for each tool that tells of some."""
     error_ns = max((abs(rank.clock_error_ns) for rank in ranks), default=0)
     reports = []
     for package in PACKAGES:

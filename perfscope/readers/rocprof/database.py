@@ -150,12 +150,7 @@ def processes_in(database: Database) -> list[Told]:
 
 
 def events_of(told: Told, notes: list[str]) -> Iterator[Event]:
-    """What a process and its devices did; rows without a time are counted.
-
-    Args:
-        told: the process.
-        notes: takes what is to be said of it.
-    """
+    """What a process and its devices did; rows without a time are counted."""
     left_out = 0
     for make in (_kernels, _copies, _regions):
         for event in make(told):

@@ -33,10 +33,6 @@ def recognizes(head: bytes) -> bool:
 def events_in(path: Path, notes: list[str]) -> Iterator[Event]:
     """What the rows of a file tell; those without a time are counted.
 
-    Args:
-        path: the file.
-        notes: takes what is to be said of it.
-
     Raises:
         UnreadableInputError: it is no table.
     """

@@ -123,10 +123,7 @@ def _is_place_told(row: Outcome) -> bool:
 def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
     """One finding as the page shows it: links to it stay good while its diagnosis keeps its name.
 
-    Args:
-        row: as the document holds it.
-        position: among the findings; makes the anchor where the id cannot.
-        of: names the shares.
+    `position` makes the anchor where the id cannot; `of` names the shares.
     """
     anchor = _anchor(row, position)
     window = row.window_s or ()

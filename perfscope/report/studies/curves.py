@@ -49,11 +49,7 @@ def curves(
 ) -> Markup:
     """Lines over sizes, which are ticks of the axis.
 
-    Args:
-        plot: titles and unit.
-        found: at least one.
-        sizes: where ticks stand.
-        measured_until: from there on it is extrapolated, which a line and a word say.
+    From `measured_until` on it is extrapolated, which a line and a word say.
     """
     drawing = _axes(plot, found, is_log=max(sizes) >= LOGARITHMIC_FROM * min(sizes))
     y = (drawing.y.low, drawing.y.high)

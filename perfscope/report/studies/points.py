@@ -49,11 +49,7 @@ def measured_points(
 ) -> Markup:
     """Points at equal distances: joined by a line where the values are numbers, else bars.
 
-    Args:
-        titles: what stands around them.
-        points: from left to right.
-        is_joined: whether neighbors have to do with each other.
-        scale: the unit of the axis of what was measured.
+    `is_joined` says whether neighbors have to do with each other.
     """
     ends = [v for p in points for v in (p.y, p.high) if v is not None]
     top = max(ends, default=1.0) * 1.16 or 1.0

@@ -34,13 +34,8 @@ def build(
 ) -> Study:
     """A study, as its document holds it.
 
-    Args:
-        kind: of the study; the body stands under this name.
-        runs: in the order of the study.
-        verdict: status (`pass`, `warn`, `fail`, `info`) and the sentence on the first screen.
-        body: what the kind of study found.
-        findings: outcomes of the study's diagnoses.
-        how_measured: pairs of term and text.
+    The body stands under the kind's name. A verdict is a status (`pass`, `warn`, `fail`, `info`)
+    and a sentence, `how_measured` are pairs of term and text.
     """
     status, sentence = verdict
     found: dict[str, Any] = {kind: body}

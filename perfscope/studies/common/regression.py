@@ -63,10 +63,8 @@ def fit(
 ) -> Fit | None:
     """The fit of one law; None where a size cannot be left out without losing the fit.
 
-    Args:
-        sizes: of each run; repeats of a size are runs of their own.
-        values: what was measured, above zero.
-        basis: g; None for a constant.
+    Repeats of a size are runs of their own; values are above zero. `basis` is g, None for a
+    constant.
     """
     x = np.array([basis(size) if basis else 0.0 for size in sizes], dtype=float)
     y = np.array(values, dtype=float)

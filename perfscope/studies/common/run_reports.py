@@ -19,9 +19,7 @@ def report_of(path: Path) -> Path:
 def with_links(study: Study, page: Path) -> Study:
     """The study with a link to the report of each run that has one.
 
-    Args:
-        study: whose paths of runs start at the directory of its page for a sweep, else here.
-        page: where it will lie.
+    Paths of runs start at the directory of the page for a sweep, else here.
     """
     home = page.parent if study.kind == "sweep" else Path()
     rows = tuple(

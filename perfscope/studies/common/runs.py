@@ -53,10 +53,7 @@ def load_runs(
 ) -> tuple[StudyRun, ...]:
     """The runs at some paths, one after the other, with labels that tell them apart.
 
-    Args:
-        paths: at least one; a path may be given once.
-        options: what the user narrowed or named, as for `perfscope analyze`.
-        progress: is told what is being read.
+    A path may be given once; `progress` is told what is being read.
 
     Raises:
         UsageError: a path is given twice.

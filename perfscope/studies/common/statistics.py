@@ -86,9 +86,7 @@ def compare_runs(before: Sequence[float | None], after: Sequence[float | None]) 
     sides. A side of one run cannot tell: in simulations with heavy tails Student's t gave more
     false alarms than it should.
 
-    Args:
-        before: one value a run, of repeats that are independent of each other.
-        after: the same for the other side.
+    Each side has one value a run, of repeats that are independent of each other.
     """
     a, b = np.log(usable(before)), np.log(usable(after))
     counts = (len(a), len(b))

@@ -65,10 +65,8 @@ class Judged:
 def judge_all(sides: Sequence[Side], measure: Measure, *, factor: float) -> tuple[Judged, ...]:
     """Each side after the first against it: slower or faster only beyond noise and the factor.
 
-    Args:
-        sides: the first is what the others are compared with; for several p is raised by Holm.
-        measure: what is compared.
-        factor: at least 1; what a difference must reach to be called one.
+    For several sides p is raised by Holm; `factor` is at least 1, and what a difference must reach
+    to be called one.
     """
     found = [
         compare_runs(measure.values(sides[0].runs), measure.values(side.runs)) for side in sides[1:]
@@ -101,10 +99,7 @@ def _answered(found: Difference, p: float | None, measure: Measure, factor: floa
 def body(sides: Sequence[Side], *, measure: Measure | None, factor: float) -> Compare:
     """The `compare` object of study.json.
 
-    Args:
-        sides: at least two, in the order in which they are shown.
-        measure: what is judged; None chooses, see `measures.choose`.
-        factor: what a difference must reach to be called one.
+    There are at least two sides; a measure that is None is chosen by `measures.choose`.
     """
     every = [run for side in sides for run in side.runs]
     chosen, why = (measure, "it was asked for") if measure is not None else choose(every)

@@ -52,11 +52,7 @@ def read_sides(
 ) -> tuple[Side, ...]:
     """The sides at some groups of paths; a directory of recordings gives one repeat each.
 
-    Args:
-        groups: the paths of each side, in the order of the sides.
-        names: labels of the sides; by default their paths.
-        options: what the user narrowed, as for `perfscope analyze`.
-        progress: is told what is being read.
+    Sides are called by their paths where they have no names.
 
     Raises:
         UsageError: names and sides do not fit together, or a run stands on two sides.

@@ -35,10 +35,7 @@ def decomposed(
     what happens once a run is left out. What changed by less than `LEAST_SHARE` of the larger total
     is one part, `rest`; errors are None with one run on a side.
 
-    Args:
-        sides: in the order in which they are shown.
-        parts_of: a partition of the time of a run; empty where it has none.
-        missing: why there is nothing then.
+    `parts_of` gives a partition of the time of a run, empty where it has none; `missing` says why.
     """
     if any(not side.runs for side in sides):
         return Waterfall(reason="a side has no run that counts", per_step=False, steps=())

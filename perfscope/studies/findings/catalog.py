@@ -76,13 +76,7 @@ def study_of(
 ) -> Study:
     """A study, with what the diagnoses of its kind find in it.
 
-    Args:
-        kind: of the study.
-        judged: what its diagnoses judge.
-        runs: in the order of the study.
-        body: what the kind of study found.
-        verdict: makes status and sentence of the first screen from the findings.
-        how_measured: pairs of term and text.
+    `verdict` makes status and sentence of the first screen from the findings.
     """
     findings = judge_study(kind, judged)
     return document.build(

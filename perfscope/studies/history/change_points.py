@@ -43,10 +43,8 @@ def trend(
 ) -> tuple[tuple[Change, ...], tuple[Level, ...]]:
     """The changes of a trend, by the place of the point, and the levels between them.
 
-    Args:
-        values: of the points; one without a value does not count.
-        factor: a change below it is none.
-        base: is added to all values, so that a change counts by what it is of a whole.
+    A change below the factor is none; `base` is added to all values, so that a change counts by
+    what it is of a whole.
     """
     known = [(place, value) for place, value in enumerate(values) if value is not None]
     found = change_points([base + value for _, value in known], factor=factor)
@@ -72,9 +70,7 @@ def change_points(values: Sequence[float], *, factor: float = 1.0) -> tuple[Chan
     as steps. Sources: A. N. Pettitt, Applied Statistics 28 (1979); A. J. Scott and M. Knott,
     Biometrics 30 (1974).
 
-    Args:
-        values: in the order of time.
-        factor: at least 1; neighboring levels closer than this are one.
+    Neighboring levels closer than `factor`, at least 1, are one.
     """
     series = np.asarray(values, dtype=np.float64)
     found = _refined(series, _split(series, 0))

@@ -80,12 +80,7 @@ class Group:
 
 
 def groups(runs: Sequence[StudyRun], *, ignore_command: bool = False) -> tuple[Group, ...]:
-    """The runs that count, by what makes them alike; the group with most points first.
-
-    Args:
-        runs: in any order.
-        ignore_command: whether runs of different commands are alike too.
-    """
+    """The runs that count, by what makes them alike; the group with most points first."""
     found: dict[tuple[Any, ...], list[StudyRun]] = {}
     for run in runs:
         if not left_out(run):
@@ -124,14 +119,7 @@ def body(
     factor: float = FACTOR,
     unreadable: Sequence[Unread] = (),
 ) -> History:
-    """The `history` object of study.json.
-
-    Args:
-        found: from `groups`.
-        runs: all runs, in the order of study.json's `runs`.
-        factor: a change below it is none.
-        unreadable: what else there is.
-    """
+    """The `history` object of study.json."""
     places = {run.label: place for place, run in enumerate(runs)}
     shown = tuple(_group(group, places, factor) for group in found)
     return History(

@@ -15,12 +15,7 @@ LONGEST_COMMAND = 80
 
 
 def verdict(found: Restarts, commands: Mapping[str, Sequence[str]]) -> tuple[str, str]:
-    """Status and sentence of the first screen.
-
-    Args:
-        found: what became of the time.
-        commands: by label of the attempt, what was started.
-    """
+    """Status and sentence of the first screen."""
     total = found.elapsed_s
     if total <= 0:
         return "info", "The recordings have no length."

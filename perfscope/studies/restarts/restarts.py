@@ -36,12 +36,7 @@ class Start:
 
 
 def starts_of(label: str, traces: Sequence[Trace]) -> list[Start]:
-    """The attempts in one recording: a launcher such as torchrun may start ranks anew.
-
-    Args:
-        label: of the recording.
-        traces: its groups of ranks that lived one after the other, the first one first.
-    """
+    """The attempts in one recording: a launcher such as torchrun may start ranks anew."""
     found = []
     for place, trace in enumerate(traces):
         is_first, is_last = place == 0, place == len(traces) - 1
@@ -61,9 +56,6 @@ def starts_of(label: str, traces: Sequence[Trace]) -> list[Start]:
 
 def restarts(starts: Sequence[Start]) -> Restarts:
     """What became of the time of a job.
-
-    Args:
-        starts: its attempts, at least one, in any order.
 
     Raises:
         UsageError: two of them ran at the same time, so that they are two jobs.

@@ -207,12 +207,7 @@ def _different_threads(study: Scaling) -> str:
 
 
 def scaled(found: ScalingResult, statuses: Collection[Status]) -> tuple[str, str]:
-    """The verdict on runs of one program.
-
-    Args:
-        found: what was measured of them.
-        statuses: of the findings.
-    """
+    """The verdict on runs of one program."""
     first, last = found.points[0], found.points[-1]
     size, before = found.size_label(last.size), found.size_label(first.size)
     if len(found.points) < 2:

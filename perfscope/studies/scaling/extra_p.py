@@ -28,11 +28,8 @@ def extra_p(
 ) -> ExtraP | str:
     """Extra-P's single-parameter model, or why there is none.
 
-    Args:
-        sizes: of each run; runs of one size are repetitions.
-        values: in seconds.
-        forecast: sizes to extrapolate to.
-        falls: strong scaling, in which Extra-P has to be told to try negative exponents.
+    Runs of one size are repetitions. Where times fall, as in strong scaling, Extra-P has to be told
+    to try negative exponents.
     """
     if not is_installed():
         return MISSING

@@ -90,10 +90,7 @@ def growth(
 ) -> Growth:
     """How the work of every size compares with that of the smallest.
 
-    Args:
-        points: smallest first.
-        totals: of their representatives.
-        wanted: True for weak, False for strong, None to tell it from the runs.
+    `wanted` is True for weak, False for strong, None to tell it from the runs.
     """
     sizes = tuple(point.size / points[0].size for point in points)
     same = (1.0,) * len(points)

@@ -57,10 +57,8 @@ def laws_of(
 ) -> tuple[Amdahl | str, models.Model | str, ExtraP | str]:
     """The laws of a part: Amdahl's, the model and Extra-P's, or why there is none.
 
-    Args:
-        of: which sizes.
-        values: seconds in the part, by size and repeat.
-        counted: which sizes are of the part at all; those with shared CPUs are left out of these.
+    Values are seconds in the part, by size and repeat. Of the sizes that are `counted`, those with
+    shared CPUs are left out.
     """
     series = _series(of, values, counted)
     if isinstance(series, str):

@@ -144,10 +144,7 @@ def amdahl(
 ) -> Amdahl | str:
     """Amdahl's law fitted to run times of strong scaling, or why it cannot be.
 
-    Args:
-        sizes: of each run.
-        values: run times in seconds.
-        largest: the size beyond which to extrapolate, if not the largest of these.
+    It is extrapolated beyond `largest`, else beyond the largest of the sizes.
     """
     if reason := too_few(sizes, LEAST_SIZES, "Amdahl's law"):
         return reason

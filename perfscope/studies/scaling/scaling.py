@@ -147,11 +147,8 @@ def scaling(
 ) -> Scaling:
     """The study of some runs of one program at different sizes.
 
-    Args:
-        runs: at least one; those that failed or were killed do not count.
-        axis: what grows; None to choose.
-        weak: True or False where the user knows, None to tell it from the runs.
-        variant: of serialization and transfer efficiency.
+    Runs that failed or were killed do not count. The axis is chosen where it is None, and `weak`
+    told from the runs.
 
     Raises:
         UsageError: no run counts, the axis is not known of a run, or runs of one size are no
@@ -271,11 +268,7 @@ def laws_of_part(
 ) -> tuple[Amdahl | str, models.Model | str, ExtraP | str]:
     """The laws of a part of the run, or why there is none.
 
-    Args:
-        identity: of the part.
-        of: which sizes.
-        values: seconds in the part, by size and repeat.
-        ranks: of each size.
+    Values are seconds in the part, by size and repeat.
     """
     # a rank alone exchanges nothing, which is no point of a law of exchanging
     counted = [not (identity == EXCHANGE and count == 1) for count in ranks]

@@ -46,11 +46,7 @@ class Contenders:
 
 
 def contenders(speeds: Mapping[int, Sequence[float]]) -> Contenders:
-    """Which configurations may be the best.
-
-    Args:
-        speeds: of the finished runs of each configuration, by its number; larger is better.
-    """
+    """Which configurations may be the best."""
     logs = {n: [math.log(v) for v in values] for n, values in speeds.items() if values}
     middles = {number: math.log(median(speeds[number])) for number in logs}
     if not middles:

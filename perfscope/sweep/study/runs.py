@@ -27,12 +27,7 @@ Json = dict[str, Any]
 
 
 def load(plan: StoredPlan, *, progress: Callable[[str], None] = lambda _: None) -> list[SweepRun]:
-    """All finished runs of a plan, analyzed one after the other.
-
-    Args:
-        plan: the sweep.
-        progress: is told what is being read.
-    """
+    """All finished runs of a plan, analyzed one after the other."""
     stored = read_runs(plan)
     found = []
     for position, run in enumerate(stored, start=1):
@@ -95,9 +90,6 @@ class Measurer:
     """Values of configurations while a search is under way.
 
     What is measured is settled by the first run that gives a value, so that all are alike.
-
-    Args:
-        place: the directory of the sweep.
     """
 
     def __init__(self, place: Path) -> None:
@@ -106,9 +98,6 @@ class Measurer:
 
     def value_of(self, configuration: Any) -> float | None:
         """The median speed of a configuration whose runs are made; None when none is measured.
-
-        Args:
-            configuration: of the plan, known by its `number`.
 
         Raises:
             UsageError: its speed cannot be compared with that of others.

@@ -133,14 +133,7 @@ def _begin_collective(
 ) -> None:
     """Writes the begin of a call that returns when it is done: a rank may hang in it for ever.
 
-    Args:
-        c10d: the module.
-        original: the function that is called.
-        name: of the operation.
-        args: of the call.
-        kwargs: of the call.
-        given: gets the arguments by name.
-        opened: gets what is to be ended when the call returns.
+    `given` gets the arguments by name, and `opened` what is to be ended when the call returns.
     """
     given.update(_bound(original, args, kwargs))
     group = group_of(c10d, given.get("group"))

@@ -46,13 +46,7 @@ def _context(study: Study) -> Context:
 
 
 def _columns(unit: str, quality: str | None, links: Mapping[int, str]) -> tuple[Column, ...]:
-    """What is told of every configuration.
-
-    Args:
-        unit: of the speed.
-        quality: names what is measured beside it.
-        links: to the report of a run of each configuration, by number.
-    """
+    """What is told of every configuration."""
     return (
         Column(
             "Configuration",
