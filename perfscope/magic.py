@@ -33,15 +33,10 @@ CELL = "cell.py"
 
 @dataclass(frozen=True)
 class Recorded:
-    """A recorded cell: shown by a notebook as its verdict, figures and findings.
+    """A recorded cell: shown by a notebook as its verdict, figures and findings."""
 
-    Attributes:
-        directory: the run directory.
-        document: as analysis.json holds it.
-    """
-
-    directory: Path
-    document: dict[str, Any]
+    directory: Path  # the run directory
+    document: dict[str, Any]  # as analysis.json holds it
 
     @property
     def report(self) -> Path:

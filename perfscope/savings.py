@@ -11,15 +11,11 @@ SAME_FROM = 0.99
 
 @dataclass(frozen=True)
 class Wholes:
-    """What a saving is a share of: every per cent of one names its whole.
+    """What a saving is a share of: every per cent of one names its whole."""
 
-    Attributes:
-        run_s: the whole run, from the start of its first process to the end of its last one.
-        window_s: the focus of analysis, called the analyzed window where people read it.
-    """
-
+    # the whole run, from the start of its first process to the end of its last one
     run_s: float | None
-    window_s: float | None
+    window_s: float | None  # the focus of analysis, called the analyzed window where people read it
 
     def shares(self, seconds: float | None) -> str:
         """`27.5 % of the 9.36 s run, 50.9 % of the 5.05 s analyzed window`; "" where unknown."""

@@ -30,35 +30,25 @@ NO_INIT = "not every rank recorded how it initialized communication"
 
 @dataclass(frozen=True)
 class StartUp:
-    """Each rank's way to the first step, or to the first operation of all ranks; `ranks` order.
+    """Each rank's way to the first step, or to the first operation of all ranks; `ranks` order."""
 
-    Attributes:
-        ranks: numbers of the ranks.
-        start_s: when the process started, on the trace's clock.
-        before_s: seconds from then to the call that initializes communication.
-        waiting_s: seconds inside that call.
-        until_ns: when the set-up after it is over; the beginning of the focus where there is none.
-        setup_s: seconds of work from the beginning of the focus to then.
-        phases: the same by id of the phase in which it was done, shape (ranks,) each.
-        functions: the same of work in no phase, by function and file.
-        before: the user's function that took most of the time before that call, None unknown.
-        after: the same of the set-up after it.
-        queued_s: seconds of all this work in which the main thread waited for a CPU; 0 unknown.
-        reason: why it is not known, "" where it is.
-    """
-
-    ranks: tuple[int, ...] = ()
-    start_s: tuple[float, ...] = ()
-    before_s: tuple[float, ...] = ()
-    waiting_s: tuple[float, ...] = ()
+    ranks: tuple[int, ...] = ()  # numbers of the ranks
+    start_s: tuple[float, ...] = ()  # when the process started, on the trace's clock
+    before_s: tuple[float, ...] = ()  # seconds from then to the call that initializes communication
+    waiting_s: tuple[float, ...] = ()  # seconds inside that call
+    # when the set-up after it is over; the beginning of the focus where there is none
     until_ns: tuple[int, ...] = ()
-    setup_s: tuple[float, ...] = ()
+    setup_s: tuple[float, ...] = ()  # seconds of work from the beginning of the focus to then
+    # the same by id of the phase in which it was done, shape (ranks,) each
     phases: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    # the same of work in no phase, by function and file
     functions: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)
+    # the user's function that took most of the time before that call, None unknown
     before: tuple[Frame | None, ...] = ()
-    after: tuple[Frame | None, ...] = ()
+    after: tuple[Frame | None, ...] = ()  # the same of the set-up after it
+    # seconds of all this work in which the main thread waited for a CPU; 0 unknown
     queued_s: tuple[float, ...] = ()
-    reason: str = NO_INIT
+    reason: str = NO_INIT  # why it is not known, "" where it is
 
 
 def start_up(prepared: Prepared) -> StartUp:

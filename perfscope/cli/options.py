@@ -74,15 +74,10 @@ planned_option = click.option(
 
 @dataclass(frozen=True)
 class Forms:
-    """In which forms the result of a study is wanted beside its page.
+    """In which forms the result of a study is wanted beside its page."""
 
-    Attributes:
-        as_json: print the document instead of a summary.
-        tables: the directory of the page's tables as CSV files.
-    """
-
-    as_json: bool = False
-    tables: Path | None = None
+    as_json: bool = False  # print the document instead of a summary
+    tables: Path | None = None  # the directory of the page's tables as CSV files
 
 
 def forms_option(command: Callable[..., int]) -> Callable[..., int]:

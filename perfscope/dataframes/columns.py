@@ -62,22 +62,15 @@ Block: TypeAlias = Mapping[str, Values]
 
 @dataclass(frozen=True)
 class TableSpec:
-    """A table: declared once, for DataFrames, exports and documentation alike.
+    """A table: declared once, for DataFrames, exports and documentation alike."""
 
-    Attributes:
-        name: of the method and of the exported file.
-        summary: what one row is.
-        columns: in order.
-        blocks: the rows, at most about BLOCK_ROWS at once; every block has every column. The
-            texts of a column are one list in all blocks.
-        reason: why the table of a trace has no rows.
-    """
-
-    name: str
-    summary: str
-    columns: tuple[Column, ...]
+    name: str  # of the method and of the exported file
+    summary: str  # what one row is
+    columns: tuple[Column, ...]  # in order
+    # the rows, at most about BLOCK_ROWS at once; every block has every column. The texts of a
+    # column are one list in all blocks
     blocks: Callable[[Source], Iterator[Block]]
-    reason: Callable[[Source], str]
+    reason: Callable[[Source], str]  # why the table of a trace has no rows
 
     def text(self) -> str:
         """The columns for people who read a docstring."""

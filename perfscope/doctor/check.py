@@ -39,50 +39,31 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """One row of the table.
+    """One row of the table."""
 
-    Attributes:
-        title: what was looked at.
-        state: what was found.
-        summary: the finding in one sentence.
-        fix: the command that helps; never empty unless the state is OK.
-        details: figures for `--json`.
-    """
-
-    title: str
-    state: State
-    summary: str
-    fix: str = ""
-    details: dict[str, Any] = field(default_factory=dict)
+    title: str  # what was looked at
+    state: State  # what was found
+    summary: str  # the finding in one sentence
+    fix: str = ""  # the command that helps; never empty unless the state is OK
+    details: dict[str, Any] = field(default_factory=dict)  # figures for `--json`
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Where the checks look.
+    """Where the checks look."""
 
-    Attributes:
-        directory: where a recording would be written.
-        python: the job's Python: the first one in PATH, None without any.
-        environment: the environment that a job would start in.
-        timeout_s: bound on the start of two ranks.
-    """
-
-    directory: Path
-    python: Path | None
-    environment: dict[str, str]
-    timeout_s: float = 30.0
+    directory: Path  # where a recording would be written
+    python: Path | None  # the job's Python: the first one in PATH, None without any
+    environment: dict[str, str]  # the environment that a job would start in
+    timeout_s: float = 30.0  # bound on the start of two ranks
 
 
 @dataclass(frozen=True)
 class Check:
-    """One check.
+    """One check."""
 
-    Attributes:
-        id: its name in the JSON document: that of its file.
-        look: does it; an exception becomes a row of its own.
-    """
-
-    id: str
+    id: str  # its name in the JSON document: that of its file
+    # does it; an exception becomes a row of its own
     look: Callable[[Surroundings], Sequence[Outcome]]
 
 

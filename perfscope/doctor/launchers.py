@@ -16,19 +16,12 @@ _TIMEOUT_S = 15.0
 
 @dataclass(frozen=True)
 class FoundLauncher:
-    """One mpirun.
+    """One mpirun."""
 
-    Attributes:
-        path: as it would be typed.
-        flavor: whose it is.
-        version: as it says, "" when it does not.
-        is_first: whether `mpirun` alone starts it.
-    """
-
-    path: Path
-    flavor: Flavor
-    version: str
-    is_first: bool
+    path: Path  # as it would be typed
+    flavor: Flavor  # whose it is
+    version: str  # as it says, "" when it does not
+    is_first: bool  # whether `mpirun` alone starts it
 
     @property
     def name(self) -> str:

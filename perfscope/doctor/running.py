@@ -12,19 +12,13 @@ from perfscope.structures import dataclass
 
 @dataclass(frozen=True)
 class Finished:
-    """What a program left behind.
+    """What a program left behind."""
 
-    Attributes:
-        exit_code: its code, negative after a signal, None when it took too long or never started.
-        stdout: what it printed.
-        stderr: what it printed there; why it did not start, if it did not.
-        is_late: whether it was ended because it took too long.
-    """
-
+    # its code, negative after a signal, None when it took too long or never started
     exit_code: int | None
-    stdout: str
-    stderr: str
-    is_late: bool = False
+    stdout: str  # what it printed
+    stderr: str  # what it printed there; why it did not start, if it did not
+    is_late: bool = False  # whether it was ended because it took too long
 
 
 def finish(

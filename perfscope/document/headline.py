@@ -24,20 +24,14 @@ LEAST_SHARE = 0.001
 
 @dataclass(frozen=True)
 class Headline:
-    """How well the job used what it ran on, and what the rest was lost to.
+    """How well the job used what it ran on, and what the rest was lost to."""
 
-    Attributes:
-        id: `device_efficiency` or `parallel_efficiency`.
-        label: the same in words.
-        value: None with a `reason`.
-        lost_to: a clause on where the rest went, "" where nothing was lost.
-    """
-
+    # `device_efficiency` or `parallel_efficiency`
     id: Literal["device_efficiency", "parallel_efficiency"]
-    label: str
-    value: float | None
+    label: str  # the same in words
+    value: float | None  # None with a `reason`
     reason: str | None
-    lost_to: str
+    lost_to: str  # a clause on where the rest went, "" where nothing was lost
 
     @property
     def judged(self) -> JudgedEfficiency:

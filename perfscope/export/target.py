@@ -16,24 +16,17 @@ from perfscope.trace.model import Trace
 
 @dataclass(frozen=True)
 class Target:
-    """A format that a trace can be exported to.
+    """A format that a trace can be exported to."""
 
-    Attributes:
-        name: what `--to` takes.
-        summary: what reads it, for `--help`.
-        suffix: of the output's name where the user gives none.
-        write: writes a trace to a path that does not exist yet: a file, or a directory that it
-            makes. Returns sentences on what the format could not hold.
-        check: fails where a package is missing; called before the trace is read.
-        needs_events: whether nothing opens a file of it without any.
-    """
-
-    name: str
-    summary: str
-    suffix: str
+    name: str  # what `--to` takes
+    summary: str  # what reads it, for `--help`
+    suffix: str  # of the output's name where the user gives none
+    # writes a trace to a path that does not exist yet: a file, or a directory that it makes.
+    # Returns sentences on what the format could not hold
     write: Callable[[Source, Path], list[str]]
+    # fails where a package is missing; called before the trace is read
     check: Callable[[], None] = lambda: None
-    needs_events: bool = False
+    needs_events: bool = False  # whether nothing opens a file of it without any
 
 
 def targets() -> dict[str, Target]:

@@ -8,17 +8,11 @@ from perfscope.structures import dataclass
 
 @dataclass(frozen=True)
 class Case:
-    """One thing that was judged.
+    """One thing that was judged."""
 
-    Attributes:
-        name: what it is called.
-        failure: why it fails, None where it does not.
-        text: what else is to be said of it.
-    """
-
-    name: str
-    failure: str | None = None
-    text: str = ""
+    name: str  # what it is called
+    failure: str | None = None  # why it fails, None where it does not
+    text: str = ""  # what else is to be said of it
 
 
 def junit(suite: str, cases: Sequence[Case]) -> str:

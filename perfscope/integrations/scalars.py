@@ -11,15 +11,10 @@ PREFIX = "perfscope"
 
 @dataclass(frozen=True)
 class Scalar:
-    """One figure.
+    """One figure."""
 
-    Attributes:
-        name: under which it is kept.
-        path: the keys that lead to it in analysis.json.
-    """
-
-    name: str
-    path: tuple[str, ...]
+    name: str  # under which it is kept
+    path: tuple[str, ...]  # the keys that lead to it in analysis.json
 
 
 SCALARS = (

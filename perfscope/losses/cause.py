@@ -14,22 +14,16 @@ Function = tuple[str, str]
 
 @dataclass(frozen=True)
 class LossCause:
-    """One cause of lost time.
+    """One cause of lost time."""
 
-    Attributes:
-        kind: what kind of cause it is.
-        account: what the work was for; None of communication, and of what is not known.
-        phase: id of the phase that it was part of, "" none.
-        function: the user's function in which it was, where functions are told apart; None unknown.
-        operation: of transfer, what moved the data; "" where that is not told.
-        activity: what was done in place of training, where no phase or mark tells more.
-    """
-
-    kind: LossKind
+    kind: LossKind  # what kind of cause it is
+    # what the work was for; None of communication, and of what is not known
     account: Account | None = None
-    phase: str = ""
+    phase: str = ""  # id of the phase that it was part of, "" none
+    # the user's function in which it was, where functions are told apart; None unknown
     function: Function | None = None
-    operation: str = ""
+    operation: str = ""  # of transfer, what moved the data; "" where that is not told
+    # what was done in place of training, where no phase or mark tells more
     activity: Activity | None = None
 
 

@@ -46,46 +46,36 @@ TOO_SMALL = NoSaving("it is one of many small ones")
 
 @dataclass(frozen=True)
 class Entry:
-    """What one cause took from the ranks.
+    """What one cause took from the ranks."""
 
-    Attributes:
-        cause: what it was.
-        own_ns: time of all ranks in which it was done.
-        waiting_ns: time of all ranks in which others waited for it, directly and through a third.
-        most_ns: of `own_ns`, what the rank spent on it that spent most; of calls whose waiting is
-            not known no more than every rank communicates.
-        ranks: numbers of the ranks that did it, those that cost most first.
-        frame: the user's function, at the line seen most often; None unknown.
-        pattern: how it is spread over the steps; None where there are too few to tell.
-        is_certain: whether halves of the steps tell the same pattern; None where not asked.
-        steps: numbers of the first and the last step in which it costs time; None where no steps
-            are known.
-        queued: of waiting, the share that is due to late ranks that had no CPU: at least and at
-            most; None unknown.
-        causes: how many causes are told together in it.
-        waited_for: what threads and locks are waited for; None of other causes.
-        without: edits that take its cause away, where these do not follow from the cause.
-        saving: what the run would be shorter by without it, or why that is not known.
-        once_ns: of a thinned run, what lies before or behind its steps, and so comes once.
-        error: of a thinned run, the relative standard error of what it costs in all steps; None
-            where steps do not tell.
-    """
-
-    cause: LossCause
-    own_ns: int
-    waiting_ns: int
-    ranks: tuple[int, ...]
+    cause: LossCause  # what it was
+    own_ns: int  # time of all ranks in which it was done
+    waiting_ns: int  # time of all ranks in which others waited for it, directly and through a third
+    ranks: tuple[int, ...]  # numbers of the ranks that did it, those that cost most first
+    # of `own_ns`, what the rank spent on it that spent most; of calls whose waiting is not known no
+    # more than every rank communicates
     most_ns: int = 0
-    frame: Frame | None = None
+    frame: Frame | None = None  # the user's function, at the line seen most often; None unknown
+    # how it is spread over the steps; None where there are too few to tell
     pattern: LossPattern | None = None
+    # whether halves of the steps tell the same pattern; None where not asked
     is_certain: bool | None = None
+    # numbers of the first and the last step in which it costs time; None where no steps are known
     steps: tuple[int, int] | None = None
+    # of waiting, the share that is due to late ranks that had no CPU: at least and at most; None
+    # unknown
     queued: tuple[float, float] | None = None
-    causes: int = 1
+    causes: int = 1  # how many causes are told together in it
+    # what threads and locks are waited for; None of other causes
     waited_for: AwaitedThing | None = None
+    # edits that take its cause away, where these do not follow from the cause
     without: tuple[Edit, ...] = ()
+    # what the run would be shorter by without it, or why that is not known
     saving: Saving | NoSaving = TOO_SMALL
+    # of a thinned run, what lies before or behind its steps, and so comes once
     once_ns: float = 0.0
+    # of a thinned run, the relative standard error of what it costs in all steps; None where steps
+    # do not tell
     error: float | None = None
 
     @property

@@ -17,15 +17,10 @@ _ERROR_OF_MEDIAN = 1.2533 * 1.4826
 
 @dataclass(frozen=True)
 class Turns:
-    """Nanoseconds by step, shape (steps,).
+    """Nanoseconds by step, shape (steps,)."""
 
-    Attributes:
-        idle_ns: by which a step is longer than its busiest rank works and moves data.
-        waiting_ns: that all ranks together are not busy.
-    """
-
-    idle_ns: Floats
-    waiting_ns: Floats
+    idle_ns: Floats  # by which a step is longer than its busiest rank works and moves data
+    waiting_ns: Floats  # that all ranks together are not busy
     ranks: int
 
     @classmethod

@@ -168,19 +168,12 @@ def _is_told(trace: Trace) -> bool:
 
 @dataclass(frozen=True)
 class _Dependent:
-    """Calls that could not end before another rank had begun something.
+    """Calls that could not end before another rank had begun something."""
 
-    Attributes:
-        lengths: of the calls.
-        late: they ended before it all the same.
-        rank: positions of the ranks that made them.
-        other: of the rank of which they needed something; -1 for many at once.
-    """
-
-    lengths: Rows
-    late: Bools
-    rank: Rows
-    other: Rows
+    lengths: Rows  # of the calls
+    late: Bools  # they ended before it all the same
+    rank: Rows  # positions of the ranks that made them
+    other: Rows  # of the rank of which they needed something; -1 for many at once
 
     def worst(self, ranks: int) -> tuple[int, int]:
         """Calls that ended too early, and all, of all ranks or of those who contradict most.

@@ -11,21 +11,13 @@ from perfscope.trace.operations import OperationClass
 
 @dataclass(frozen=True)
 class MessageEnds:
-    """Both ends of messages, sends before receives; a combined call stands twice.
+    """Both ends of messages, sends before receives; a combined call stands twice."""
 
-    Attributes:
-        rows: of the pool.
-        sends: how many of them are sends.
-        combined: whether an end is the receive of a combined call.
-        channel: number of its source, destination, communicator, tag and piece.
-        tag: number of its tag and piece, -1 where the tag is not known.
-    """
-
-    rows: Rows
-    sends: int
-    combined: Bools
-    channel: Rows
-    tag: Rows
+    rows: Rows  # of the pool
+    sends: int  # how many of them are sends
+    combined: Bools  # whether an end is the receive of a combined call
+    channel: Rows  # number of its source, destination, communicator, tag and piece
+    tag: Rows  # number of its tag and piece, -1 where the tag is not known
 
     def apart(self, pool: Pool, refused: Rows | None = None) -> Pool:
         """The operations with other tags: those of messages in different pieces differ.

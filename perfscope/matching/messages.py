@@ -16,20 +16,14 @@ from perfscope.trace.operations import OperationClass
 
 @dataclass(frozen=True)
 class Messages:
-    """Matched messages and what found no partner, as rows of the pool.
+    """Matched messages and what found no partner, as rows of the pool."""
 
-    Attributes:
-        send_of: the send for every row that received or probed a message, -1 elsewhere.
-        unmatched_rows: sends and receives without the other end, ascending.
-        blind_rows: calls of which it is not known to or from which recorded rank their message
-            went, ascending. `MPI_PROC_NULL` is known to be nobody.
-        matched: messages of which both ends are known.
-    """
-
-    send_of: Rows
-    unmatched_rows: Rows
+    send_of: Rows  # the send for every row that received or probed a message, -1 elsewhere
+    unmatched_rows: Rows  # sends and receives without the other end, ascending
+    # calls of which it is not known to or from which recorded rank their message went, ascending.
+    # `MPI_PROC_NULL` is known to be nobody
     blind_rows: Rows
-    matched: int
+    matched: int  # messages of which both ends are known
 
     def receive_of(self, pool: Pool) -> Rows:
         """The row of the receive for every send that found one, -1 elsewhere."""

@@ -9,21 +9,13 @@ from perfscope.trace.model import Rank, RowFlag, Table, Trace
 
 @dataclass(frozen=True)
 class Progress:
-    """What an attempt did.
+    """What an attempt did."""
 
-    Attributes:
-        first_step_ns: when its first step began, None without steps.
-        steps: of the rank that made most.
-        redone_steps: of these, those that ended behind its last complete checkpoint.
-        checkpoint_ends_ns: when each checkpoint was complete, ascending.
-        checkpoint_s: that they took together, of the slowest rank.
-    """
-
-    first_step_ns: int | None
-    steps: int
-    redone_steps: int
-    checkpoint_ends_ns: tuple[int, ...]
-    checkpoint_s: float
+    first_step_ns: int | None  # when its first step began, None without steps
+    steps: int  # of the rank that made most
+    redone_steps: int  # of these, those that ended behind its last complete checkpoint
+    checkpoint_ends_ns: tuple[int, ...]  # when each checkpoint was complete, ascending
+    checkpoint_s: float  # that they took together, of the slowest rank
 
 
 def progress(trace: Trace) -> Progress:

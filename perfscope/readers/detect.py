@@ -31,14 +31,11 @@ _SHOWN_BYTES = 24
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What the user says about how files are to be understood.
+    """What the user says about how files are to be understood."""
 
-    Attributes:
-        phase_rules: --phase evaluate='*evaluate*': (phase id, glob), before the defaults.
-        communication: --communication '*my_all2all*': kernels that communicate, by glob.
-    """
-
+    # --phase evaluate='*evaluate*': (phase id, glob), before the defaults
     phase_rules: tuple[tuple[str, str], ...] = ()
+    # --communication '*my_all2all*': kernels that communicate, by glob
     communication: tuple[str, ...] = ()
 
 
@@ -127,54 +124,36 @@ DESCRIPTION = "its description; published files of the tool were tried by hand"
 
 @dataclass(frozen=True)
 class Tells:
-    """What a format can tell of a run, in words for people; "" for nothing.
+    """What a format can tell of a run, in words for people; "" for nothing."""
 
-    Attributes:
-        efficiencies: POP's efficiencies and the ledger.
-        waits: who waited for whom.
-        phases: phases and steps.
-        devices: what accelerators did.
-        counters: of hardware, or of the program.
-        resources: memory, threads, bytes of files.
-        clock: whether its times are those of a calendar.
-        known_from: what the files in the tests are, against which this is held.
-    """
-
-    efficiencies: str = ""
-    waits: str = ""
-    phases: str = ""
-    devices: str = ""
-    counters: str = ""
-    resources: str = ""
-    clock: str = ""
-    known_from: str = THE_TOOL
+    efficiencies: str = ""  # POP's efficiencies and the ledger
+    waits: str = ""  # who waited for whom
+    phases: str = ""  # phases and steps
+    devices: str = ""  # what accelerators did
+    counters: str = ""  # of hardware, or of the program
+    resources: str = ""  # memory, threads, bytes of files
+    clock: str = ""  # whether its times are those of a calendar
+    known_from: str = THE_TOOL  # what the files in the tests are, against which this is held
 
 
 @dataclass(frozen=True)
 class Reader:
-    """One format: how it is recognized and opened.
+    """One format: how it is recognized and opened."""
 
-    Attributes:
-        format: what it reads.
-        description: what a person calls it, for the list of what can be read.
-        recognizes: whether a place is of this format; looks at `Place.head` for a file, and into
-            the directory for a format that is one.
-        open: the trace in the paths; raises UnreadableInputError.
-        tells: what its files can tell.
-        joins: whether several files of one directory are the ranks of one run, opened together.
-        is_generic: whether it takes what a more special reader also recognizes; asked last.
-        is_directory: whether a trace of this format is a directory, and never a file.
-        companions: files and directories that belong to a recognized path and are not looked at.
-    """
-
-    format: Format
-    description: str
+    format: Format  # what it reads
+    description: str  # what a person calls it, for the list of what can be read
+    # whether a place is of this format; looks at `Place.head` for a file, and into the directory
+    # for a format that is one
     recognizes: Callable[[Place], bool]
+    # the trace in the paths; raises UnreadableInputError
     open: Callable[[Sequence[Path], ReadOptions], Trace]
-    tells: Tells
+    tells: Tells  # what its files can tell
+    # whether several files of one directory are the ranks of one run, opened together
     joins: bool = False
+    # whether it takes what a more special reader also recognizes; asked last
     is_generic: bool = False
-    is_directory: bool = False
+    is_directory: bool = False  # whether a trace of this format is a directory, and never a file
+    # files and directories that belong to a recognized path and are not looked at
     companions: Callable[[Path], Sequence[Path]] = _no_companions
 
 

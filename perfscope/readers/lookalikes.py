@@ -16,17 +16,12 @@ TIMELINE = "Record the run as OTF2 (Score-P), or with `perfscope run -- COMMAND`
 
 @dataclass(frozen=True)
 class LookAlike:
-    """Files of one kind.
+    """Files of one kind."""
 
-    Attributes:
-        what: what a person calls it, with an article.
-        sign: how its content begins, or what stands early in it; matched from the first byte.
-        action: what to do about it.
-    """
-
-    what: str
+    what: str  # what a person calls it, with an article
+    # how its content begins, or what stands early in it; matched from the first byte
     sign: re.Pattern[bytes]
-    action: str = LIST
+    action: str = LIST  # what to do about it
 
 
 def _kind(what: str, sign: bytes, action: str = LIST) -> LookAlike:

@@ -16,15 +16,10 @@ _LOCAL_FUSE = ("fusectl", "fuse.overlayfs", "fuse-overlayfs", "fuse.lxcfs")
 
 @dataclass(frozen=True)
 class FileSystem:
-    """Where files of a directory really are.
+    """Where files of a directory really are."""
 
-    Attributes:
-        kind: name of the file system, "unknown" when the system does not tell.
-        mounted_at: the mount point.
-    """
-
-    kind: str
-    mounted_at: str
+    kind: str  # name of the file system, "unknown" when the system does not tell
+    mounted_at: str  # the mount point
 
     @property
     def is_network(self) -> bool:

@@ -60,40 +60,28 @@ _OPENMPI_DELIMITER = "OMPI_MCA_mca_base_env_list_delimiter"
 
 @dataclass(frozen=True)
 class RecordingOptions:
-    """What the user may ask of a recording.
+    """What the user may ask of a recording."""
 
-    Attributes:
-        max_size_bytes: bound on the records of one process; behind it whole steps are left out,
-            and totals go on.
-        sample_hz: samples of memory, threads and CPU per second, 0 for none.
-        stack_hz: samples of the Python stack per second at most, 0 for none.
-        gpu_hz: samples of the GPUs per second, 0 for none.
-        steps: the steps [first, end) whose MPI calls are recorded one by one, None all of them.
-        stop_after: the step after which the job is ended, None for the job's own end.
-        torch_profiler: first and last step that PyTorch's profiler records, None for none.
-        tf_profiler: first and last step that TensorFlow's profiler records, None for none.
-        stacks: whether py-spy samples all Python processes of the job.
-        stacks_hz: how often it does, per second.
-        stacks_ranks: the ranks that it samples, None all.
-        memory_detail: the rank whose allocations are recorded and the engine ("" memray),
-            None for none.
-        nccl_profiler: whether NCCL is given the recorder as its profiler plugin.
-        on_hang_s: without progress of any rank for so long a picture is kept, None for none.
-    """
-
+    # bound on the records of one process; behind it whole steps are left out, and totals go on
     max_size_bytes: int = DEFAULT_MAX_BYTES
-    sample_hz: int = DEFAULT_HZ
-    stack_hz: int = DEFAULT_STACK_HZ
-    gpu_hz: int = DEFAULT_GPU_HZ
+    sample_hz: int = DEFAULT_HZ  # samples of memory, threads and CPU per second, 0 for none
+    stack_hz: int = DEFAULT_STACK_HZ  # samples of the Python stack per second at most, 0 for none
+    gpu_hz: int = DEFAULT_GPU_HZ  # samples of the GPUs per second, 0 for none
+    # the steps [first, end) whose MPI calls are recorded one by one, None all of them
     steps: tuple[int, int | None] | None = None
+    # the step after which the job is ended, None for the job's own end
     stop_after: int | None = None
+    # first and last step that PyTorch's profiler records, None for none
     torch_profiler: tuple[int, int] | None = None
+    # first and last step that TensorFlow's profiler records, None for none
     tf_profiler: tuple[int, int] | None = None
-    stacks: bool = False
-    stacks_hz: int = DEFAULT_STACKS_HZ
-    stacks_ranks: tuple[int, ...] | None = None
+    stacks: bool = False  # whether py-spy samples all Python processes of the job
+    stacks_hz: int = DEFAULT_STACKS_HZ  # how often it does, per second
+    stacks_ranks: tuple[int, ...] | None = None  # the ranks that it samples, None all
+    # the rank whose allocations are recorded and the engine ("" memray), None for none
     memory_detail: tuple[int, str] | None = None
-    nccl_profiler: bool = False
+    nccl_profiler: bool = False  # whether NCCL is given the recorder as its profiler plugin
+    # without progress of any rank for so long a picture is kept, None for none
     on_hang_s: float | None = None
 
     def as_json(self) -> dict[str, Any]:
@@ -152,15 +140,10 @@ class RecordingOptions:
 
 @dataclass(frozen=True)
 class Injection:
-    """What is loaded into the processes of a job; None leaves a part out.
+    """What is loaded into the processes of a job; None leaves a part out."""
 
-    Attributes:
-        recorder: the library put first into LD_PRELOAD.
-        agent: the directory put first into PYTHONPATH.
-    """
-
-    recorder: Path | None
-    agent: Path | None
+    recorder: Path | None  # the library put first into LD_PRELOAD
+    agent: Path | None  # the directory put first into PYTHONPATH
 
 
 def job_environment(

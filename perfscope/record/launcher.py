@@ -33,21 +33,15 @@ class Flavor(Enum):
 
 @dataclass(frozen=True)
 class Launcher:
-    """What is known of a command before it starts.
+    """What is known of a command before it starts."""
 
-    Attributes:
-        kind: how ranks are started.
-        flavor: whose mpirun it is, None for other launchers.
-        ranks_requested: ranks asked for on the command line or by the batch system, None when
-            not stated.
-        arguments: the launcher's own arguments, without the program and what follows.
-        program: the program that runs as a rank, as written, None when it was not found.
-    """
-
-    kind: LauncherKind
-    flavor: Flavor | None = None
+    kind: LauncherKind  # how ranks are started
+    flavor: Flavor | None = None  # whose mpirun it is, None for other launchers
+    # ranks asked for on the command line or by the batch system, None when not stated
     ranks_requested: int | None = None
+    # the launcher's own arguments, without the program and what follows
     arguments: tuple[str, ...] = ()
+    # the program that runs as a rank, as written, None when it was not found
     program: str | None = None
 
     def as_json(self) -> dict[str, str | None]:

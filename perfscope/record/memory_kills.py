@@ -14,15 +14,11 @@ _NAME = "oom_kill"
 
 @dataclass(frozen=True)
 class KillCounter:
-    """One counter of the kernel's.
+    """One counter of the kernel's."""
 
-    Attributes:
-        file: where it stands.
-        scope: whose kills it counts: "group", of the widest control group in sight (a container
-            sees its own), or "host".
-    """
-
-    file: Path
+    file: Path  # where it stands
+    # whose kills it counts: "group", of the widest control group in sight (a container sees its
+    # own), or "host"
     scope: str
 
     def read(self) -> int | None:

@@ -38,17 +38,11 @@ _RESET = (signal.SIGPIPE, signal.SIGXFSZ)
 
 @dataclass(frozen=True)
 class Ending:
-    """How the command ended.
+    """How the command ended."""
 
-    Attributes:
-        exit_code: what perfscope exits with: the command's own code, or 128 + n after signal n.
-        signal: the signal that killed it, None when it exited.
-        received: signals that asked perfscope, and so the job, to end, in order.
-    """
-
-    exit_code: int
-    signal: int | None = None
-    received: tuple[int, ...] = ()
+    exit_code: int  # what perfscope exits with: the command's own code, or 128 + n after signal n
+    signal: int | None = None  # the signal that killed it, None when it exited
+    received: tuple[int, ...] = ()  # signals that asked perfscope, and so the job, to end, in order
 
 
 def run_job(

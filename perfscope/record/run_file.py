@@ -37,23 +37,15 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 @dataclass
 class RunFile:
-    """The facts of one run, kept in the run directory.
+    """The facts of one run, kept in the run directory."""
 
-    Attributes:
-        directory: the run directory.
-        command: the command line as given; secrets are replaced before it is written.
-        launcher: what the command starts.
-        options: what was asked of the recording.
-        notes: sentences for the reader of the report, about this recording.
-        stop: the wish to end the job after a step, None without one.
-    """
-
-    directory: Path
-    command: Sequence[str]
-    launcher: Launcher
-    options: RecordingOptions
+    directory: Path  # the run directory
+    command: Sequence[str]  # the command line as given; secrets are replaced before it is written
+    launcher: Launcher  # what the command starts
+    options: RecordingOptions  # what was asked of the recording
+    # sentences for the reader of the report, about this recording
     notes: list[str] = field(default_factory=list)
-    stop: StopRequest | None = None
+    stop: StopRequest | None = None  # the wish to end the job after a step, None without one
     _start: dict[str, Any] = field(default_factory=dict)
     _kills: KillCounter | None = field(default_factory=kill_counter)
 

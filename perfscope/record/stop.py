@@ -22,21 +22,14 @@ _IN_FRONT = frozenset("sh bash dash zsh ksh busybox timeout time nohup nice stdb
 
 @dataclass
 class StopRequest:
-    """The wish to end the job after a step, and how far it has been followed.
+    """The wish to end the job after a step, and how far it has been followed."""
 
-    Attributes:
-        directory: the run directory.
-        after: the step after which the job is ended.
-        tell: says something to the user.
-        stopped_after: the step that had been recorded when the job was ended, None until then.
-        stopped_mono_ns: when that was, None until then.
-    """
-
-    directory: Path
-    after: int
-    tell: Callable[[str], None]
+    directory: Path  # the run directory
+    after: int  # the step after which the job is ended
+    tell: Callable[[str], None]  # says something to the user
+    # the step that had been recorded when the job was ended, None until then
     stopped_after: int | None = None
-    stopped_mono_ns: int | None = None
+    stopped_mono_ns: int | None = None  # when that was, None until then
     _victims: list[int] = field(default_factory=list)
     _is_killed: bool = False
 

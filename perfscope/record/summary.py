@@ -18,27 +18,16 @@ _HEADER_END = 216
 
 @dataclass(frozen=True)
 class Summary:
-    """What was recorded.
+    """What was recorded."""
 
-    Attributes:
-        ranks: process files with a rank in MPI_COMM_WORLD or from the agent.
-        processes: process files in all.
-        dropped: records that found no room.
-        size_bytes: room taken on disk by the whole directory.
-        world_size: ranks of the largest MPI world that a process was in, 0 without MPI.
-        missing_ranks: ranks of that world without a file.
-        is_open_mpi: whether its MPI library was Open MPI.
-        is_disk_full: whether the file system had no room for records of a process.
-    """
-
-    ranks: int
-    processes: int
-    dropped: int
-    size_bytes: int
-    world_size: int = 0
-    missing_ranks: int = 0
-    is_open_mpi: bool = False
-    is_disk_full: bool = False
+    ranks: int  # process files with a rank in MPI_COMM_WORLD or from the agent
+    processes: int  # process files in all
+    dropped: int  # records that found no room
+    size_bytes: int  # room taken on disk by the whole directory
+    world_size: int = 0  # ranks of the largest MPI world that a process was in, 0 without MPI
+    missing_ranks: int = 0  # ranks of that world without a file
+    is_open_mpi: bool = False  # whether its MPI library was Open MPI
+    is_disk_full: bool = False  # whether the file system had no room for records of a process
 
 
 def summarize(directory: Path) -> Summary:

@@ -27,18 +27,14 @@ _PATH = re.compile(r"[^\s'\"=,;:()\[\]]*/[^\s'\"=,;()\[\]]*")
 
 @dataclass
 class Names:
-    """What replaces the names of one recording.
+    """What replaces the names of one recording."""
 
-    Attributes:
-        salt: makes the hashes those of this recording alone: without it nobody can try names.
-        whole: texts that are replaced wherever they stand, as hosts are.
-        removed: all that came by to be replaced; what is public comes by too.
-        public: words of what stayed because everybody has it: libraries, hardware.
-    """
-
-    salt: bytes
+    salt: bytes  # makes the hashes those of this recording alone: without it nobody can try names
+    # texts that are replaced wherever they stand, as hosts are
     whole: dict[str, str] = field(default_factory=dict)
+    # all that came by to be replaced; what is public comes by too
     removed: set[str] = field(default_factory=set)
+    # words of what stayed because everybody has it: libraries, hardware
     public: set[str] = field(default_factory=set)
     _done: dict[str, str] = field(default_factory=dict)
 

@@ -30,17 +30,11 @@ _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What may stay.
+    """What may stay."""
 
-    Attributes:
-        words: in lower case.
-        prefixes: beginnings of words that rules on the user's names ask for.
-        texts: whole texts, as keys of documents.
-    """
-
-    words: frozenset[str]
-    prefixes: tuple[str, ...]
-    texts: frozenset[str]
+    words: frozenset[str]  # in lower case
+    prefixes: tuple[str, ...]  # beginnings of words that rules on the user's names ask for
+    texts: frozenset[str]  # whole texts, as keys of documents
 
 
 @cache

@@ -21,17 +21,11 @@ _OF_A_PROCESS = re.compile(r"\d{1,10}-\d{1,19}\.(rec|def|json)|\d{1,10}\.ends")
 
 @dataclass(frozen=True)
 class Redacted:
-    """What was done.
+    """What was done."""
 
-    Attributes:
-        removed: different texts that were replaced.
-        looked_at_bytes: of the copy, by the proof.
-        left_out: names of files that were not copied.
-    """
-
-    removed: int
-    looked_at_bytes: int
-    left_out: tuple[str, ...]
+    removed: int  # different texts that were replaced
+    looked_at_bytes: int  # of the copy, by the proof
+    left_out: tuple[str, ...]  # names of files that were not copied
 
 
 def redact(source: Path, target: Path) -> Redacted:

@@ -28,25 +28,15 @@ class Cause:
 
 @dataclass(frozen=True)
 class Charges:
-    """Waiting by step, late rank and cause; arrays have one element each.
+    """Waiting by step, late rank and cause; arrays have one element each."""
 
-    Attributes:
-        causes: what `cause` holds indices of.
-        steps: the steps of the run.
-        unit: the unit of `steps` in which the rank came late.
-        rank: place of the rank that was waited for.
-        cause: what it did longer than those who waited.
-        ns: nanoseconds that all others together waited for it, directly and through a third.
-        waiting_ns: all that was waited, charged or not.
-    """
-
-    causes: tuple[Cause, ...]
-    steps: Steps
-    unit: Ints
-    rank: Ints
-    cause: Ints
-    ns: Floats
-    waiting_ns: float
+    causes: tuple[Cause, ...]  # what `cause` holds indices of
+    steps: Steps  # the steps of the run
+    unit: Ints  # the unit of `steps` in which the rank came late
+    rank: Ints  # place of the rank that was waited for
+    cause: Ints  # what it did longer than those who waited
+    ns: Floats  # nanoseconds that all others together waited for it, directly and through a third
+    waiting_ns: float  # all that was waited, charged or not
 
 
 def charges(results: Results, program: Program, waits: MeasuredWaits) -> Charges:

@@ -19,15 +19,10 @@ from perfscope.structures import dataclass
 
 @dataclass(frozen=True)
 class MeasuredWaits:
-    """Nanoseconds by row; together they are the waiting of all ranks in the focus of analysis.
+    """Nanoseconds by row; together they are the waiting of all ranks in the focus of analysis."""
 
-    Attributes:
-        inside: in the call of the row, or after the rank's own work in that of its end.
-        before: between that call and the one before it, in calls that are not replayed.
-    """
-
-    inside: Floats
-    before: Floats
+    inside: Floats  # in the call of the row, or after the rank's own work in that of its end
+    before: Floats  # between that call and the one before it, in calls that are not replayed
 
     @property
     def total_ns(self) -> float:

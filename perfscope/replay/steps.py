@@ -23,20 +23,13 @@ class Steps:
 
     Ranks between two meetings of all may be in different steps, as the stages of a pipeline are:
     each goes by its own. Where all meet, all are in the step of the first rank.
-
-    Attributes:
-        of_row: the unit of each row of the program, shape (rows,).
-        of_piece: the unit in which each piece of work began, shape (pieces,).
-        count: how many units there are.
-        numbers: of the steps that begin the units, shape (count,); empty where none are known.
-        size: steps or segments to a unit.
     """
 
-    of_row: Small
-    of_piece: Small
-    count: int
-    numbers: Ints
-    size: int
+    of_row: Small  # the unit of each row of the program, shape (rows,)
+    of_piece: Small  # the unit in which each piece of work began, shape (pieces,)
+    count: int  # how many units there are
+    numbers: Ints  # of the steps that begin the units, shape (count,); empty where none are known
+    size: int  # steps or segments to a unit
 
     @classmethod
     def of(cls, results: Results, program: Program) -> Steps:

@@ -70,25 +70,15 @@ def contexts(result: Analysis) -> list[Context]:
 
 @dataclass(frozen=True)
 class Page:
-    """What a page is: of a run, or of a study.
+    """What a page is: of a run, or of a study."""
 
-    Attributes:
-        noun: what it is called.
-        source: the file that holds all that it shows.
-        text: of that file; unless it is large the page holds it, and saves it when asked to.
-        tool: what made that.
-        title: of the browser's tab.
-        style: its style sheet.
-        script: what moves on it.
-    """
-
-    noun: str
-    source: str
-    text: str
-    tool: Tool
-    title: str
-    style: str
-    script: str
+    noun: str  # what it is called
+    source: str  # the file that holds all that it shows
+    text: str  # of that file; unless it is large the page holds it, and saves it when asked to
+    tool: Tool  # what made that
+    title: str  # of the browser's tab
+    style: str  # its style sheet
+    script: str  # what moves on it
 
 
 def render(result: Any, sections: Sequence[Section], environment: Environment, page: Page) -> str:

@@ -22,21 +22,13 @@ _LABEL = Markup('<text class="f-ink" x="{x}" y="{y}" font-size="11">{text}</text
 
 @dataclass(frozen=True)
 class Box:
-    """A function called by another.
+    """A function called by another."""
 
-    Attributes:
-        parent: index of its caller, -1 none; smaller than its own.
-        name: what stands in the box.
-        place: its file and line, "" without.
-        is_user: whether it is the user's own code.
-        seconds: its time, with what it called.
-    """
-
-    parent: int
-    name: str
-    place: str
-    is_user: bool
-    seconds: float
+    parent: int  # index of its caller, -1 none; smaller than its own
+    name: str  # what stands in the box
+    place: str  # its file and line, "" without
+    is_user: bool  # whether it is the user's own code
+    seconds: float  # its time, with what it called
 
 
 def flame(label: str, boxes: Sequence[Box]) -> Markup:

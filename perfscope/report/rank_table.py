@@ -31,17 +31,11 @@ class ByRank:
 
 @dataclass(frozen=True)
 class Row:
-    """What one rank has of each quantity, or what ranks some share of the way up have of it.
+    """What one rank has of each quantity, or what ranks some share of the way up have of it."""
 
-    Attributes:
-        head: which rank, or which share.
-        values: of each quantity.
-        ranks: whose they are where that says something, else "".
-    """
-
-    head: str
-    values: Sequence[float | None]
-    ranks: Sequence[str]
+    head: str  # which rank, or which share
+    values: Sequence[float | None]  # of each quantity
+    ranks: Sequence[str]  # whose they are where that says something, else ""
 
 
 def rank_table(id_: str, caption: str, ranks: Sequence[int], columns: Sequence[ByRank]) -> Table:

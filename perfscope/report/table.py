@@ -38,43 +38,28 @@ class Kind(str, Enum):
 
 @dataclass(frozen=True)
 class Note:
-    """A second text in each cell of a column, "" where there is none.
+    """A second text in each cell of a column, "" where there is none."""
 
-    Attributes:
-        get: the text from a row.
-        is_below: it stands on a line of its own on the page.
-        is_everywhere: the terminal and Markdown show it too, in brackets.
-    """
-
-    get: Getter = field(compare=False)
-    is_below: bool = True
-    is_everywhere: bool = False
+    get: Getter = field(compare=False)  # the text from a row
+    is_below: bool = True  # it stands on a line of its own on the page
+    is_everywhere: bool = False  # the terminal and Markdown show it too, in brackets
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its title, what it takes from a row, and how that is written.
+    """One column: its title, what it takes from a row, and how that is written."""
 
-    Attributes:
-        title: its head.
-        get: a key or an attribute of the row, a place in it, or a function of it.
-        write: makes a text of a number.
-        kind: how its cells look; all but numbers stand to the left.
-        longest: characters of a text that are shown.
-        note: a second text in its cells.
-        depth: how far a row's heading is indented.
-        absent: what is said where a row has nothing.
-        hint: what a pointer that rests on a cell brings up, "" or None for nothing.
-    """
-
-    title: str
+    title: str  # its head
+    # a key or an attribute of the row, a place in it, or a function of it
     get: str | int | Getter = field(compare=False)
+    # makes a text of a number
     write: Callable[[float | None], str] | None = field(default=None, compare=False)
-    kind: Kind = Kind.NUMBER
-    longest: int = 60
-    note: Note | None = None
-    depth: Getter | None = field(default=None, compare=False)
-    absent: str = MISSING
+    kind: Kind = Kind.NUMBER  # how its cells look; all but numbers stand to the left
+    longest: int = 60  # characters of a text that are shown
+    note: Note | None = None  # a second text in its cells
+    depth: Getter | None = field(default=None, compare=False)  # how far a row's heading is indented
+    absent: str = MISSING  # what is said where a row has nothing
+    # what a pointer that rests on a cell brings up, "" or None for nothing
     hint: Getter | None = field(default=None, compare=False)
 
     @property
@@ -152,30 +137,19 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows and what is shown of them.
+    """Rows and what is shown of them."""
 
-    Attributes:
-        id: its name on the page.
-        caption: what it holds, in a line.
-        columns: from left to right; the first one heads the rows.
-        rows: everything there is.
-        most: rows that are shown at most.
-        noun: what several rows are called.
-        more: rows beyond these that the document itself leaves out.
-        file: holds all rows.
-        has_caption: whether the page shows the caption; else it is for screen readers alone.
-        is_fixed: whether its rows mean something in this order alone, as with a sum of those above.
-    """
-
-    id: str
-    caption: str
-    columns: Sequence[Column]
-    rows: Sequence[Any]
-    most: int | None = None
-    noun: str = "rows"
-    more: int = 0
-    file: str = "analysis.json"
+    id: str  # its name on the page
+    caption: str  # what it holds, in a line
+    columns: Sequence[Column]  # from left to right; the first one heads the rows
+    rows: Sequence[Any]  # everything there is
+    most: int | None = None  # rows that are shown at most
+    noun: str = "rows"  # what several rows are called
+    more: int = 0  # rows beyond these that the document itself leaves out
+    file: str = "analysis.json"  # holds all rows
+    # whether the page shows the caption; else it is for screen readers alone
     has_caption: bool = True
+    # whether its rows mean something in this order alone, as with a sum of those above
     is_fixed: bool = False
 
     def __bool__(self) -> bool:

@@ -37,17 +37,11 @@ _SEVERAL_HOSTS = {
 
 @dataclass(frozen=True)
 class Demand:
-    """What a configuration asks of a machine; None where the command does not say.
+    """What a configuration asks of a machine; None where the command does not say."""
 
-    Attributes:
-        ranks: processes of the job.
-        threads: threads that each rank is told to use.
-        is_here: whether all ranks are started on this host.
-    """
-
-    ranks: int | None
-    threads: int | None
-    is_here: bool
+    ranks: int | None  # processes of the job
+    threads: int | None  # threads that each rank is told to use
+    is_here: bool  # whether all ranks are started on this host
 
 
 def cpus_allowed() -> int:

@@ -29,53 +29,35 @@ class AxisKind(Enum):
 
 @dataclass(frozen=True)
 class Axis:
-    """One thing that is varied.
+    """One thing that is varied."""
 
-    Attributes:
-        name: of the environment variable or of the placeholder; "set" for named sets.
-        kind: what the values are.
-        values: in the order given.
-    """
-
-    name: str
-    kind: AxisKind
-    values: tuple[str, ...]
+    name: str  # of the environment variable or of the placeholder; "set" for named sets
+    kind: AxisKind  # what the values are
+    values: tuple[str, ...]  # in the order given
 
 
 @dataclass(frozen=True)
 class NamedSet:
-    """A configuration with a name, from a --configs file.
+    """A configuration with a name, from a --configs file."""
 
-    Attributes:
-        name: how reports call it.
-        environment: variables that are set; None takes one out of the environment.
-        variables: texts in the place of {placeholders}.
-        launcher: words in front of the command, such as another library's mpirun; None for none.
-        command: words instead of the command; None keeps it.
-    """
-
-    name: str
+    name: str  # how reports call it
+    # variables that are set; None takes one out of the environment
     environment: Mapping[str, str | None] = field(default_factory=dict)
+    # texts in the place of {placeholders}
     variables: Mapping[str, str] = field(default_factory=dict)
+    # words in front of the command, such as another library's mpirun; None for none
     launcher: tuple[str, ...] | None = None
-    command: tuple[str, ...] | None = None
+    command: tuple[str, ...] | None = None  # words instead of the command; None keeps it
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """One point of the sweep.
+    """One point of the sweep."""
 
-    Attributes:
-        number: from 1, in the order of the grid.
-        values: of each axis, as shown.
-        environment: variables that are set; None takes one out.
-        command: the words that are started.
-    """
-
-    number: int
-    values: Mapping[str, str]
-    environment: Mapping[str, str | None]
-    command: tuple[str, ...]
+    number: int  # from 1, in the order of the grid
+    values: Mapping[str, str]  # of each axis, as shown
+    environment: Mapping[str, str | None]  # variables that are set; None takes one out
+    command: tuple[str, ...]  # the words that are started
 
     @property
     def label(self) -> str:

@@ -54,19 +54,12 @@ class End(Enum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one run.
+    """What became of one run."""
 
-    Attributes:
-        end: why it ended.
-        exit_code: of the job, 128 + n after signal n.
-        wall_s: from its start to its end.
-        start_unix_s: when it was started.
-    """
-
-    end: End
-    exit_code: int
-    wall_s: float
-    start_unix_s: float
+    end: End  # why it ended
+    exit_code: int  # of the job, 128 + n after signal n
+    wall_s: float  # from its start to its end
+    start_unix_s: float  # when it was started
 
     @property
     def reason(self) -> str:

@@ -49,42 +49,26 @@ class Run:
 
 @dataclass(frozen=True)
 class Plan:
-    """A sweep as it was asked for.
+    """A sweep as it was asked for."""
 
-    Attributes:
-        command: the words behind --, with placeholders.
-        axes: what is varied.
-        configurations: every combination.
-        refused: why a configuration is not run, by number.
-        cpus: CPUs that a job may use here; None where the runs are started elsewhere.
-        demands: ranks and threads that a configuration asks for, by number.
-        repeat: runs of each configuration.
-        recording: options passed on to `perfscope run`.
-        time_limit_s: most seconds of one run, None for no limit.
-        search: configurations that a search may try, None for all of them.
-        search_repeat: the repeats by which a search chooses, those of its beginning: later ones
-            would make it choose otherwise than before. None for `repeat`.
-        batch: whether job scripts start the runs, and not this machine.
-        metric: a regular expression for a value in the job's output, None for none.
-        throughput: the same for its speed, None for the recorded one.
-        directory: the working directory of the command.
-    """
-
-    command: tuple[str, ...]
-    axes: tuple[Axis, ...]
-    configurations: tuple[Configuration, ...]
-    refused: Mapping[int, str]
-    cpus: int | None
+    command: tuple[str, ...]  # the words behind --, with placeholders
+    axes: tuple[Axis, ...]  # what is varied
+    configurations: tuple[Configuration, ...]  # every combination
+    refused: Mapping[int, str]  # why a configuration is not run, by number
+    cpus: int | None  # CPUs that a job may use here; None where the runs are started elsewhere
+    # ranks and threads that a configuration asks for, by number
     demands: Mapping[int, Demand] = field(default_factory=dict)
-    repeat: int = 1
-    recording: tuple[str, ...] = ()
-    time_limit_s: float | None = None
-    search: int | None = None
+    repeat: int = 1  # runs of each configuration
+    recording: tuple[str, ...] = ()  # options passed on to `perfscope run`
+    time_limit_s: float | None = None  # most seconds of one run, None for no limit
+    search: int | None = None  # configurations that a search may try, None for all of them
+    # the repeats by which a search chooses, those of its beginning: later ones would make it choose
+    # otherwise than before. None for `repeat`
     search_repeat: int | None = None
-    batch: bool = False
-    metric: str | None = None
-    throughput: str | None = None
-    directory: str = ""
+    batch: bool = False  # whether job scripts start the runs, and not this machine
+    metric: str | None = None  # a regular expression for a value in the job's output, None for none
+    throughput: str | None = None  # the same for its speed, None for the recorded one
+    directory: str = ""  # the working directory of the command
 
     @property
     def identity(self) -> str:

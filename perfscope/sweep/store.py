@@ -30,15 +30,10 @@ _LOOK_EVERY_S = 0.1
 
 @dataclass(frozen=True)
 class Claim:
-    """A run that this process alone may make.
+    """A run that this process alone may make."""
 
-    Attributes:
-        directory: where it works, until it is finished.
-        lock: a descriptor that its processes inherit: as long as one lives, the run is taken.
-    """
-
-    directory: Path
-    lock: int
+    directory: Path  # where it works, until it is finished
+    lock: int  # a descriptor that its processes inherit: as long as one lives, the run is taken
 
 
 class Store:

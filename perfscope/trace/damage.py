@@ -22,13 +22,8 @@ class Damage:
 
     Readers put what they find in the files into `Trace.damage`; what the tables themselves show is
     found by `perfscope.attribution.soundness`.
-
-    Attributes:
-        id: names it in analysis.json, where possible as the quality check that tells more.
-        text: one sentence, with which the verdict begins.
-        spoils: figures with one of these needs are withheld.
     """
 
-    id: str
-    text: str
-    spoils: frozenset[Need] = frozenset()
+    id: str  # names it in analysis.json, where possible as the quality check that tells more
+    text: str  # one sentence, with which the verdict begins
+    spoils: frozenset[Need] = frozenset()  # figures with one of these needs are withheld

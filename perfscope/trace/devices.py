@@ -107,33 +107,19 @@ REASONS_UNKNOWN = 1 << 62
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU of a node, or an instance of a divided one (MIG), that was sampled during the run.
+    """A GPU of a node, or an instance of a divided one (MIG), that was sampled during the run."""
 
-    Attributes:
-        host: where it is.
-        uuid: its name in the whole world: GPU-... or MIG-...
-        index: as the driver counts (in the order of the bus), -1 unknown.
-        name: as the vendor calls it, "" unknown.
-        board: uuid of the divided GPU that it is an instance of, "" none.
-        driver: version, "" unknown.
-        capability: of CUDA, None unknown.
-        memory_bytes: in all, 0 unknown.
-        sm_mhz: highest clock of its processors, None unknown.
-        power_w: limit of its power, None unknown.
-        is_lost: whether it was gone before the run was over.
-    """
-
-    host: str
-    uuid: str
-    index: int = -1
-    name: str = ""
-    board: str = ""
-    driver: str = ""
-    capability: tuple[int, int] | None = None
-    memory_bytes: int = 0
-    sm_mhz: float | None = None
-    power_w: float | None = None
-    is_lost: bool = False
+    host: str  # where it is
+    uuid: str  # its name in the whole world: GPU-... or MIG-...
+    index: int = -1  # as the driver counts (in the order of the bus), -1 unknown
+    name: str = ""  # as the vendor calls it, "" unknown
+    board: str = ""  # uuid of the divided GPU that it is an instance of, "" none
+    driver: str = ""  # version, "" unknown
+    capability: tuple[int, int] | None = None  # of CUDA, None unknown
+    memory_bytes: int = 0  # in all, 0 unknown
+    sm_mhz: float | None = None  # highest clock of its processors, None unknown
+    power_w: float | None = None  # limit of its power, None unknown
+    is_lost: bool = False  # whether it was gone before the run was over
 
 
 def no_activity() -> Table:

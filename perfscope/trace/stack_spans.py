@@ -26,49 +26,35 @@ class StackForest:
     """All stacks of a run as one tree: a node is a place together with the places that called it.
 
     Node 0 is the empty stack. A parent comes before its children.
-
-    Attributes:
-        parents: node that called it, by node; -1 of node 0.
-        places: index in `frames`, by node; -1 of node 0.
-        frames: (function, file, line being executed), each once.
     """
 
+    # node that called it, by node; -1 of node 0
     parents: list[int] = field(default_factory=lambda: [-1])
+    # index in `frames`, by node; -1 of node 0
     places: list[int] = field(default_factory=lambda: [-1])
+    # (function, file, line being executed), each once
     frames: list[tuple[str, str, int]] = field(default_factory=list)
 
 
 @dataclass
 class StackSampling:
-    """What a run's stack sampling (`--stacks`) gave; the spans themselves lie with the ranks.
+    """What a run's stack sampling (`--stacks`) gave; the spans themselves lie with the ranks."""
 
-    Attributes:
-        hz: samples per second that were asked for.
-        forest: the stacks.
-        reasons: why a rank has no stacks, or not all of them, by rank.
-        paused_s: seconds between segments in which a rank was not sampled, by rank.
-        other_processes: processes with samples that belong to no rank.
-    """
-
-    hz: float
-    forest: StackForest
-    reasons: Mapping[int, str]
+    hz: float  # samples per second that were asked for
+    forest: StackForest  # the stacks
+    reasons: Mapping[int, str]  # why a rank has no stacks, or not all of them, by rank
+    # seconds between segments in which a rank was not sampled, by rank
     paused_s: Mapping[int, float]
-    other_processes: int = 0
+    other_processes: int = 0  # processes with samples that belong to no rank
 
 
 @dataclass(frozen=True)
 class KeptPlace:
-    """Memory that one place allocated in a window and had not given back by its end.
+    """Memory that one place allocated in a window and had not given back by its end."""
 
-    Attributes:
-        kept_bytes: bytes still there.
-        count: allocations still there.
-        stack: (function, file, line), innermost first; the function is "" where unknown.
-    """
-
-    kept_bytes: int
-    count: int
+    kept_bytes: int  # bytes still there
+    count: int  # allocations still there
+    # (function, file, line), innermost first; the function is "" where unknown
     stack: tuple[tuple[str, str, int], ...]
 
 
@@ -84,18 +70,11 @@ class MemoryWindow:
 
 @dataclass(frozen=True)
 class MemoryRecording:
-    """What `--memory-detail` gave for one rank.
-
-    Attributes:
-        rank: the rank.
-        engine: what recorded it, with its version.
-        windows: in order of time.
-        reason: why there are none, or no more; "" without one.
-        is_growth: places have what the process grew by there, and not what they allocated.
-    """
+    """What `--memory-detail` gave for one rank."""
 
     rank: int
-    engine: str
-    windows: Sequence[MemoryWindow]
-    reason: str
+    engine: str  # what recorded it, with its version
+    windows: Sequence[MemoryWindow]  # in order of time
+    reason: str  # why there are none, or no more; "" without one
+    # places have what the process grew by there, and not what they allocated
     is_growth: bool = False

@@ -62,21 +62,13 @@ CALL_TOTAL_DTYPE = np.dtype(
 
 @dataclass(frozen=True)
 class RankThinning:
-    """What one rank kept.
+    """What one rank kept."""
 
-    Attributes:
-        level: one window in 2^level is kept; 0: all are.
-        windows: how many ended, by what they ended with.
-        records: that were taken out.
-        broken: windows that lack records, and are not kept either.
-        calls_not_sorted: that totals tell by operation alone, without communicator and phase.
-    """
-
-    level: int
-    windows: dict[WindowSource, int]
-    records: int
-    broken: int
-    calls_not_sorted: int = 0
+    level: int  # one window in 2^level is kept; 0: all are
+    windows: dict[WindowSource, int]  # how many ended, by what they ended with
+    records: int  # that were taken out
+    broken: int  # windows that lack records, and are not kept either
+    calls_not_sorted: int = 0  # that totals tell by operation alone, without communicator and phase
 
     @property
     def source(self) -> WindowSource:
@@ -112,25 +104,14 @@ def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 @dataclass(frozen=True)
 class Kept:
-    """The pieces that a trace was put together from: start-up, windows, what came after.
+    """The pieces that a trace was put together from: start-up, windows, what came after."""
 
-    Attributes:
-        source: what the windows end with.
-        level: of the rank that kept the fewest.
-        windows: that are in it.
-        ended: windows of the run.
-        cut_ns: time that is left out.
-        residue_ns: by rank, time between the pieces, because other ranks need less for what is
-            left out.
-        starts_ns: begin of each piece on the trace's clock, shape (ranks, pieces).
-        ends_ns: their ends; what lies between them is no part of the run.
-    """
-
-    source: WindowSource
-    level: int
-    windows: int
-    ended: int
-    cut_ns: int
+    source: WindowSource  # what the windows end with
+    level: int  # of the rank that kept the fewest
+    windows: int  # that are in it
+    ended: int  # windows of the run
+    cut_ns: int  # time that is left out
+    # by rank, time between the pieces, because other ranks need less for what is left out
     residue_ns: tuple[int, ...]
-    starts_ns: Ints
-    ends_ns: Ints
+    starts_ns: Ints  # begin of each piece on the trace's clock, shape (ranks, pieces)
+    ends_ns: Ints  # their ends; what lies between them is no part of the run

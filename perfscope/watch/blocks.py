@@ -24,21 +24,13 @@ Row = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Block:
-    """A part of the picture.
+    """A part of the picture."""
 
-    Attributes:
-        title: what it is about, "" for the head.
-        lines: sentences.
-        heads: of the columns of its table.
-        rows: of its table.
-        is_loud: whether it tells of trouble.
-    """
-
-    title: str
-    lines: Sequence[str] = ()
-    heads: Row = ()
-    rows: Sequence[Row] = ()
-    is_loud: bool = False
+    title: str  # what it is about, "" for the head
+    lines: Sequence[str] = ()  # sentences
+    heads: Row = ()  # of the columns of its table
+    rows: Sequence[Row] = ()  # of its table
+    is_loud: bool = False  # whether it tells of trouble
 
 
 def blocks(picture: Picture, *, stall_s: float, all_ranks: bool = False) -> list[Block]:

@@ -24,23 +24,14 @@ WAITED_FOR_S = 60.0
 
 @dataclass(frozen=True)
 class View:
-    """What the user wants to see.
+    """What the user wants to see."""
 
-    Attributes:
-        path: the run directory.
-        html: the page to write, None for none.
-        interval_s: between two pictures.
-        window_s: what rates and efficiencies are taken over.
-        stall_s: without progress for so long the job is called stalled.
-        all_ranks: no rank is left out.
-    """
-
-    path: Path
-    html: Path | None = None
-    interval_s: float = 2.0
-    window_s: float = WINDOW_S
-    stall_s: float = 30.0
-    all_ranks: bool = False
+    path: Path  # the run directory
+    html: Path | None = None  # the page to write, None for none
+    interval_s: float = 2.0  # between two pictures
+    window_s: float = WINDOW_S  # what rates and efficiencies are taken over
+    stall_s: float = 30.0  # without progress for so long the job is called stalled
+    all_ranks: bool = False  # no rank is left out
 
     def look(self) -> Picture:
         """A picture of now.

@@ -8,75 +8,43 @@ COMPUTING, ASLEEP = "computing", "asleep"
 
 @dataclass(frozen=True)
 class RankNow:
-    """One rank at the moment of the picture.
+    """One rank at the moment of the picture."""
 
-    Attributes:
-        number: of the rank.
-        host: where it runs.
-        pid: its process.
-        doing: the call it is in, else `COMPUTING` or `ASLEEP`; how it ended, where it did.
-        since_s: how long it has been in that call, or since its last call, step or phase.
-        place: the user's innermost function with file and line, "" unknown.
-        stack: the whole Python stack as last sampled, outermost first.
-        sampled_s: how long ago that was, None without a sample.
-        step: the last step that it finished, None without one.
-        memory_bytes: resident, None where it is not sampled.
-        silent_s: since its last sign of life.
-        has_ended: whether it is over.
-        lacks_detail: single calls are no longer recorded, so that it may be in one.
-    """
-
-    number: int
-    host: str
-    pid: int
-    doing: str
-    since_s: float
-    place: str
-    stack: tuple[str, ...]
-    sampled_s: float | None
-    step: int | None
-    memory_bytes: int | None
-    silent_s: float
-    has_ended: bool = False
-    lacks_detail: bool = False
+    number: int  # of the rank
+    host: str  # where it runs
+    pid: int  # its process
+    doing: str  # the call it is in, else `COMPUTING` or `ASLEEP`; how it ended, where it did
+    since_s: float  # how long it has been in that call, or since its last call, step or phase
+    place: str  # the user's innermost function with file and line, "" unknown
+    stack: tuple[str, ...]  # the whole Python stack as last sampled, outermost first
+    sampled_s: float | None  # how long ago that was, None without a sample
+    step: int | None  # the last step that it finished, None without one
+    memory_bytes: int | None  # resident, None where it is not sampled
+    silent_s: float  # since its last sign of life
+    has_ended: bool = False  # whether it is over
+    lacks_detail: bool = False  # single calls are no longer recorded, so that it may be in one
 
 
 @dataclass(frozen=True)
 class Pending:
-    """A collective that some ranks are in and others are not.
+    """A collective that some ranks are in and others are not."""
 
-    Attributes:
-        operation: its name.
-        communicator: what it is on.
-        ordinal: the how many-th collective on that communicator it is, from 0.
-        inside: ranks that wait in it.
-        missing: members that are not in it.
-        since_s: how long the first of them has waited.
-        is_mismatch: its members called different operations there, which can never end.
-    """
-
-    operation: str
-    communicator: str
-    ordinal: int
-    inside: tuple[int, ...]
-    missing: tuple[int, ...]
-    since_s: float
-    is_mismatch: bool = False
+    operation: str  # its name
+    communicator: str  # what it is on
+    ordinal: int  # the how many-th collective on that communicator it is, from 0
+    inside: tuple[int, ...]  # ranks that wait in it
+    missing: tuple[int, ...]  # members that are not in it
+    since_s: float  # how long the first of them has waited
+    is_mismatch: bool = False  # its members called different operations there, which can never end
 
 
 @dataclass(frozen=True)
 class Steps:
-    """How the training gets on.
+    """How the training gets on."""
 
-    Attributes:
-        last: the last step that every rank with steps has finished.
-        per_s: of the slowest rank over the window.
-        samples_per_s: of all ranks over the window, None where they do not tell.
-    """
-
-    last: int
-    per_s: float
-    samples_per_s: float | None
+    last: int  # the last step that every rank with steps has finished
+    per_s: float  # of the slowest rank over the window
+    samples_per_s: float | None  # of all ranks over the window, None where they do not tell
 
 
 @dataclass(frozen=True)
@@ -91,24 +59,16 @@ class Late:
 
 @dataclass(frozen=True)
 class HostMemory:
-    """Memory of one host: what its ranks hold, what is left, and for how long at this pace.
+    """Memory of one host: what its ranks hold, what is left, and for how long at this pace."""
 
-    Attributes:
-        host: its name.
-        held_bytes: resident memory of its ranks.
-        room_bytes: that they may still take, the control group's limit and the node's memory
-            considered; None unknown.
-        limit: what sets that.
-        growth_bytes_per_s: steady growth of its ranks together, 0 without.
-        left_s: until nothing is left at this pace; None without steady growth.
-    """
-
-    host: str
-    held_bytes: int
+    host: str  # its name
+    held_bytes: int  # resident memory of its ranks
+    # that they may still take, the control group's limit and the node's memory considered; None
+    # unknown
     room_bytes: int | None
-    limit: str
-    growth_bytes_per_s: float
-    left_s: float | None
+    limit: str  # what sets that
+    growth_bytes_per_s: float  # steady growth of its ranks together, 0 without
+    left_s: float | None  # until nothing is left at this pace; None without steady growth
 
 
 @dataclass(frozen=True)
@@ -124,51 +84,28 @@ class GpuNow:
 
 @dataclass(frozen=True)
 class Picture:
-    """A running job at one moment, and over the window before it.
+    """A running job at one moment, and over the window before it."""
 
-    Attributes:
-        source: the run directory.
-        command: what runs.
-        at_unix_s: the moment: the last sign of life of any rank.
-        age_s: how long before now that was, by the wall clock.
-        running_s: since the start of the job.
-        window_s: length of the window that rates and efficiencies are taken over.
-        exit_code: of the command, None while it runs.
-        world_size: ranks that the job has.
-        ranks: those that are recorded.
-        steps: how the training gets on, None where there are no steps.
-        parallel_efficiency: over the window, as `perfscope analyze` defines it.
-        load_balance: over the window.
-        communication_efficiency: over the window.
-        late: for whom others waited in the window, most first.
-        memory: by host.
-        gpus: those that are sampled.
-        no_gpus: why there are none.
-        pending: collectives in which ranks wait, longest first.
-        stalled_s: how long no rank has finished a call, a step or a phase.
-        notes: what could not be read.
-    """
-
-    source: str
-    command: str
-    at_unix_s: float
-    age_s: float
-    running_s: float
-    window_s: float
-    exit_code: int | None
-    world_size: int
-    ranks: tuple[RankNow, ...]
-    steps: Steps | None
-    parallel_efficiency: Metric
-    load_balance: Metric
-    communication_efficiency: Metric
-    late: tuple[Late, ...]
-    memory: tuple[HostMemory, ...]
-    gpus: tuple[GpuNow, ...]
-    no_gpus: str
-    pending: tuple[Pending, ...]
-    stalled_s: float
-    notes: tuple[str, ...] = ()
+    source: str  # the run directory
+    command: str  # what runs
+    at_unix_s: float  # the moment: the last sign of life of any rank
+    age_s: float  # how long before now that was, by the wall clock
+    running_s: float  # since the start of the job
+    window_s: float  # length of the window that rates and efficiencies are taken over
+    exit_code: int | None  # of the command, None while it runs
+    world_size: int  # ranks that the job has
+    ranks: tuple[RankNow, ...]  # those that are recorded
+    steps: Steps | None  # how the training gets on, None where there are no steps
+    parallel_efficiency: Metric  # over the window, as `perfscope analyze` defines it
+    load_balance: Metric  # over the window
+    communication_efficiency: Metric  # over the window
+    late: tuple[Late, ...]  # for whom others waited in the window, most first
+    memory: tuple[HostMemory, ...]  # by host
+    gpus: tuple[GpuNow, ...]  # those that are sampled
+    no_gpus: str  # why there are none
+    pending: tuple[Pending, ...]  # collectives in which ranks wait, longest first
+    stalled_s: float  # how long no rank has finished a call, a step or a phase
+    notes: tuple[str, ...] = ()  # what could not be read
 
     @property
     def is_over(self) -> bool:

@@ -36,17 +36,11 @@ _HANGS = {
 
 @dataclass(frozen=True)
 class Attempt:
-    """One way to start two ranks.
+    """One way to start two ranks."""
 
-    Attributes:
-        fix: how a user would start them this way, "" for the plain way.
-        arguments: what is added behind mpirun.
-        variables: what is added to the environment.
-    """
-
-    fix: str = ""
-    arguments: tuple[str, ...] = ()
-    variables: Mapping[str, str] = field(default_factory=dict)
+    fix: str = ""  # how a user would start them this way, "" for the plain way
+    arguments: tuple[str, ...] = ()  # what is added behind mpirun
+    variables: Mapping[str, str] = field(default_factory=dict)  # what is added to the environment
 
 
 _PLAIN = Attempt()

@@ -28,32 +28,22 @@ def place_of(frame: Frame) -> Place:
 
 @dataclass(frozen=True)
 class Gain:
-    """What a change saves of the job as a whole.
+    """What a change saves of the job as a whole."""
 
-    Attributes:
-        seconds: of this run.
-        share: of the focus of analysis.
-        run_share: of the whole run; None where its length is not known.
-        basis: how the seconds were found.
-        interval_s: of 95 %; None for a bound, and where the run is too short for one.
-        edits: what was replayed, so that findings can be replayed together.
-        assumptions: what the replay takes for granted, in sentences.
-        is_planned: what costs the time is planned by the program and no matter of chance.
-        is_once: it comes once a run, however long that is.
-        once_s: of the seconds, those that come once, before or behind the steps; None not asked.
-        is_of_run: it is of the whole run already where that was thinned, and not of its kept steps.
-    """
-
-    seconds: float
-    share: float
-    run_share: float | None = None
-    basis: Basis = Basis.UPPER_BOUND
+    seconds: float  # of this run
+    share: float  # of the focus of analysis
+    run_share: float | None = None  # of the whole run; None where its length is not known
+    basis: Basis = Basis.UPPER_BOUND  # how the seconds were found
+    # of 95 %; None for a bound, and where the run is too short for one
     interval_s: tuple[float, float] | None = None
-    edits: tuple[Edit, ...] = ()
-    assumptions: tuple[str, ...] = ()
+    edits: tuple[Edit, ...] = ()  # what was replayed, so that findings can be replayed together
+    assumptions: tuple[str, ...] = ()  # what the replay takes for granted, in sentences
+    # what costs the time is planned by the program and no matter of chance
     is_planned: bool = False
-    is_once: bool = False
+    is_once: bool = False  # it comes once a run, however long that is
+    # of the seconds, those that come once, before or behind the steps; None not asked
     once_s: float | None = None
+    # it is of the whole run already where that was thinned, and not of its kept steps
     is_of_run: bool = False
 
     def of(self, seconds: float) -> "Gain":

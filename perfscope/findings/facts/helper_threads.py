@@ -69,20 +69,14 @@ def input_workers(rank: Rank) -> int:
 
 @dataclass(frozen=True)
 class HelperThreads:
-    """What the threads of a rank beside its main one do, mean over the time that each was there.
+    """What the threads of a rank beside its main one do, mean over the time that each was there."""
 
-    Attributes:
-        horovod_cpus: CPUs that Horovod's thread keeps busy.
-        horovod_runnable: how much of the time it wants to run.
-        others_runnable: how many of the other threads, those of pools, want to run at a time; None
-            where threads were not told apart.
-        progress: the variable that has MPI start a polling thread, which is one of the others.
-    """
-
-    horovod_cpus: float
-    horovod_runnable: float
+    horovod_cpus: float  # CPUs that Horovod's thread keeps busy
+    horovod_runnable: float  # how much of the time it wants to run
+    # how many of the other threads, those of pools, want to run at a time; None where threads were
+    # not told apart
     others_runnable: float | None
-    progress: str
+    progress: str  # the variable that has MPI start a polling thread, which is one of the others
 
     @property
     def has_idle_pools(self) -> bool:

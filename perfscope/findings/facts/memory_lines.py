@@ -19,19 +19,12 @@ KEPT = "what it allocates is kept"
 
 @dataclass(frozen=True)
 class MemoryLines:
-    """What to add to the finding; empty parts where a rank was watched and no line stands out.
+    """What to add to the finding; empty parts where a rank was watched and no line stands out."""
 
-    Attributes:
-        where: functions and lines that kept most, most first.
-        evidence: what each kept.
-        actions: what to do, first of all.
-        advice: how to learn more, last of all.
-    """
-
-    where: tuple[Frame, ...] = ()
-    evidence: tuple[Evidence, ...] = ()
-    actions: tuple[str, ...] = ()
-    advice: tuple[str, ...] = ()
+    where: tuple[Frame, ...] = ()  # functions and lines that kept most, most first
+    evidence: tuple[Evidence, ...] = ()  # what each kept
+    actions: tuple[str, ...] = ()  # what to do, first of all
+    advice: tuple[str, ...] = ()  # how to learn more, last of all
 
 
 def lines_that_keep(results: Results, ranks: Sequence[int]) -> MemoryLines:

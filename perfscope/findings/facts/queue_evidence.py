@@ -18,22 +18,15 @@ FEWEST = 4
 
 @dataclass(frozen=True)
 class Pace:
-    """How fast the queue that a rank empties most is filled, and how fast emptied.
+    """How fast the queue that a rank empties most is filled, and how fast emptied."""
 
-    Attributes:
-        depth: batches that it holds at most.
-        producers: threads that fill it, the most at a time.
-        made_s: seconds of a producer for each batch: from one batch which it put to the next one
-            being ready, so that its waiting for a place in the queue is left out.
-        used_s: seconds between taking a batch and asking for the next one.
-        got_s: seconds of all gets together.
-    """
-
-    depth: int
-    producers: int
+    depth: int  # batches that it holds at most
+    producers: int  # threads that fill it, the most at a time
+    # seconds of a producer for each batch: from one batch which it put to the next one being ready,
+    # so that its waiting for a place in the queue is left out
     made_s: Seconds
-    used_s: Seconds
-    got_s: float
+    used_s: Seconds  # seconds between taking a batch and asking for the next one
+    got_s: float  # seconds of all gets together
 
     @property
     def keeps_up(self) -> bool:

@@ -21,20 +21,13 @@ SURE = 4.0  # standard errors that the last part is above the first
 
 @dataclass(frozen=True)
 class StepGrowth:
-    """How steps grew.
+    """How steps grew."""
 
-    Attributes:
-        first_s: median of the slowest rank's step in the first quarter of the steps.
-        last_s: the same in the last quarter.
-        lost_s: seconds of all steps beyond those of the first quarter.
-        error_s: of these, the standard error.
-        frame: where most more time was seen in the last quarter than in the first; None unknown.
-    """
-
-    first_s: float
-    last_s: float
-    lost_s: float
-    error_s: float
+    first_s: float  # median of the slowest rank's step in the first quarter of the steps
+    last_s: float  # the same in the last quarter
+    lost_s: float  # seconds of all steps beyond those of the first quarter
+    error_s: float  # of these, the standard error
+    # where most more time was seen in the last quarter than in the first; None unknown
     frame: Frame | None
     is_of_function: bool = False  # seconds are those of one function in a step
     levels_off: bool = False  # it rose early and has stayed since: it need not go on

@@ -44,19 +44,12 @@ class Excess:
 
 @dataclass(frozen=True)
 class UnevenWork:
-    """The work of the ranks, without what one rank does alone, set-up and waiting for input.
+    """The work of the ranks, without what one rank does alone, set-up and waiting for input."""
 
-    Attributes:
-        ranks: their numbers.
-        work_s: of each.
-        overloaded: numbers of the ranks that work more than the others.
-        is_most: most ranks are overloaded, and with them the usual one: all but those that work
-            less than it.
-    """
-
-    ranks: tuple[int, ...]
-    work_s: tuple[float, ...]
-    overloaded: tuple[int, ...]
+    ranks: tuple[int, ...]  # their numbers
+    work_s: tuple[float, ...]  # of each
+    overloaded: tuple[int, ...]  # numbers of the ranks that work more than the others
+    # most ranks are overloaded, and with them the usual one: all but those that work less than it
     is_most: bool
 
     @property

@@ -18,17 +18,11 @@ FASTEST = 1e9
 
 @dataclass(frozen=True)
 class Group:
-    """Losses of one kind, most first.
+    """Losses of one kind, most first."""
 
-    Attributes:
-        id: what they are called in analysis.json.
-        entries: what the account holds of them.
-        saving: what the run would be shorter by without all of them.
-    """
-
-    id: str
-    entries: tuple[Entry, ...]
-    saving: Saving
+    id: str  # what they are called in analysis.json
+    entries: tuple[Entry, ...]  # what the account holds of them
+    saving: Saving  # what the run would be shorter by without all of them
 
     @property
     def ns(self) -> int:

@@ -27,25 +27,19 @@ NO_SHARED = "the ranks share no reduction that ends a step"
 
 @dataclass(frozen=True)
 class Exposed:
-    """Communication that nothing hid, split at the moment the slowest rank was ready.
+    """Communication that nothing hid, split at the moment the slowest rank was ready."""
 
-    Attributes:
-        reason: why it is not known, else None.
-        wait_s: seconds by rank over the focus until the slowest rank was ready.
-        transfer_s: the rest, by rank.
-        data_s: of the transfer, in calls that carry tensors; the rest goes into agreeing on what is
-            ready, the sleep between two cycles, and copying.
-        steps: numbers of the steps, at most `MAX_STEPS`.
-        step_wait_s: seconds by step and rank, NaN where a rank does not have the step.
-        step_transfer_s: the rest, by step and rank.
-    """
-
-    reason: str | None
+    reason: str | None  # why it is not known, else None
+    # seconds by rank over the focus until the slowest rank was ready
     wait_s: tuple[float, ...] = ()
-    transfer_s: tuple[float, ...] = ()
+    transfer_s: tuple[float, ...] = ()  # the rest, by rank
+    # of the transfer, in calls that carry tensors; the rest goes into agreeing on what is ready,
+    # the sleep between two cycles, and copying
     data_s: tuple[float, ...] = ()
-    steps: tuple[int, ...] = ()
+    steps: tuple[int, ...] = ()  # numbers of the steps, at most `MAX_STEPS`
+    # seconds by step and rank, NaN where a rank does not have the step
     step_wait_s: npt.NDArray[np.float64] | None = field(default=None, compare=False)
+    # the rest, by step and rank
     step_transfer_s: npt.NDArray[np.float64] | None = field(default=None, compare=False)
 
 

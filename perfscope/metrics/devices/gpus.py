@@ -18,47 +18,28 @@ MAX_POINTS = 300
 
 @dataclass(frozen=True)
 class GpuUse:
-    """One GPU over the focus of analysis; what the driver did not tell is None.
+    """One GPU over the focus of analysis; what the driver did not tell is None."""
 
-    Attributes:
-        gpu: which.
-        ranks: that use it.
-        known_by: how that is known; empty where no rank is known to.
-        samples: in the focus.
-        watched_s: from the first to the last of them.
-        busy: mean share of time in which a kernel ran.
-        memory_busy: mean share of time in which its memory was read or written.
-        memory_peak_bytes: most in use, of all processes together.
-        peak_phase: what the first of its ranks did then; "" outside any phase or not known.
-        memory_by_rank: most that each rank held, where the driver tells.
-        sm_mhz: mean clock of its processors while it was busy.
-        power_w: mean.
-        celsius: highest.
-        throttled: share of the busy samples with each reason to clock lower.
-        slowed_s: by how much longer it worked for heat or a power brake than at its usual clock.
-        judged_samples: busy ones in which the driver told these reasons.
-        may_be_used: whether a rank of its node may use it.
-        series: busy, memory_bytes, power_w and sm_mhz over time.
-    """
-
-    gpu: Gpu
-    ranks: tuple[int, ...]
-    known_by: tuple[Source, ...]
-    samples: int
-    watched_s: float
-    busy: float | None
-    memory_busy: float | None
-    memory_peak_bytes: int | None
-    peak_phase: str
-    memory_by_rank: Mapping[int, int]
-    sm_mhz: float | None
-    power_w: float | None
-    celsius: float | None
+    gpu: Gpu  # which
+    ranks: tuple[int, ...]  # that use it
+    known_by: tuple[Source, ...]  # how that is known; empty where no rank is known to
+    samples: int  # in the focus
+    watched_s: float  # from the first to the last of them
+    busy: float | None  # mean share of time in which a kernel ran
+    memory_busy: float | None  # mean share of time in which its memory was read or written
+    memory_peak_bytes: int | None  # most in use, of all processes together
+    peak_phase: str  # what the first of its ranks did then; "" outside any phase or not known
+    memory_by_rank: Mapping[int, int]  # most that each rank held, where the driver tells
+    sm_mhz: float | None  # mean clock of its processors while it was busy
+    power_w: float | None  # mean
+    celsius: float | None  # highest
+    # share of the busy samples with each reason to clock lower
     throttled: Mapping[Throttling, float]
+    # by how much longer it worked for heat or a power brake than at its usual clock
     slowed_s: float
-    judged_samples: int
-    may_be_used: bool
-    series: Mapping[str, Series]
+    judged_samples: int  # busy ones in which the driver told these reasons
+    may_be_used: bool  # whether a rank of its node may use it
+    series: Mapping[str, Series]  # busy, memory_bytes, power_w and sm_mhz over time
 
     @property
     def how_known(self) -> str:
@@ -68,18 +49,13 @@ class GpuUse:
 
 @dataclass(frozen=True)
 class GpusResult:
-    """All GPUs that were sampled, and why there are none.
+    """All GPUs that were sampled, and why there are none."""
 
-    Attributes:
-        gpus: by host and index.
-        reason: why none was sampled; "" where some were.
-        has_driver: whether any node has a driver that a process asked, so that there may be GPUs.
-        unknown_ranks: of which nothing tells what they use, or only an assumption.
-    """
-
-    gpus: tuple[GpuUse, ...]
-    reason: str
+    gpus: tuple[GpuUse, ...]  # by host and index
+    reason: str  # why none was sampled; "" where some were
+    # whether any node has a driver that a process asked, so that there may be GPUs
     has_driver: bool
+    # of which nothing tells what they use, or only an assumption
     unknown_ranks: tuple[int, ...] = ()
 
     @property

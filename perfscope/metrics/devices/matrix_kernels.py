@@ -17,19 +17,12 @@ _PLAIN_SINGLE = re.compile(r"sgemm|scudnn|f32f32_f32f32_f32", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class MatrixTime:
-    """Seconds in kernels that multiply matrices or convolve, all devices together.
+    """Seconds in kernels that multiply matrices or convolve, all devices together."""
 
-    Attributes:
-        single_s: in single precision without tensor cores.
-        tensor_s: with tensor cores.
-        compute_s: in all kernels that compute.
-        example: the longest kernel without tensor cores, "" none.
-    """
-
-    single_s: float
-    tensor_s: float
-    compute_s: float
-    example: str
+    single_s: float  # in single precision without tensor cores
+    tensor_s: float  # with tensor cores
+    compute_s: float  # in all kernels that compute
+    example: str  # the longest kernel without tensor cores, "" none
 
 
 def uses_tensor_cores(name: str) -> bool | None:

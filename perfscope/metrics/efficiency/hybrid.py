@@ -28,15 +28,10 @@ UNKNOWN = "threads work beside the ranks, and the trace does not tell how much e
 
 @dataclass(frozen=True)
 class ThreadWork:
-    """How much all threads of all ranks worked.
+    """How much all threads of all ranks worked."""
 
-    Attributes:
-        window_s: T.
-        useful_s: of each thread in the state Running, by rank.
-    """
-
-    window_s: float
-    useful_s: tuple[tuple[float, ...], ...]
+    window_s: float  # T
+    useful_s: tuple[tuple[float, ...], ...]  # of each thread in the state Running, by rank
 
     @property
     def threads(self) -> int:

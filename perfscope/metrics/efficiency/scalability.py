@@ -40,29 +40,19 @@ class Variant(Enum):
 
 @dataclass(frozen=True)
 class RunTotals:
-    """What the arithmetic needs of one run; per rank in rank order, or per thread of all ranks.
+    """What the arithmetic needs of one run; per rank in rank order, or per thread of all ranks."""
 
-    Attributes:
-        runtime_s: T.
-        useful_s: U_i, of all threads where ranks have several.
-        outside_s: M_i, outside MPI with I/O.
-        ideal_s: T_id, None where it is not known.
-        waiting_s: waiting for other ranks, None where it is not known.
-        instructions: of all ranks inside useful time, None where they were not counted.
-        cycles: the same.
-        useful: what counts as useful, as in `Metric.useful`.
-        foa: over which time.
-    """
-
-    runtime_s: float
-    useful_s: tuple[float, ...]
-    outside_s: tuple[float, ...]
-    ideal_s: float | None = None
+    runtime_s: float  # T
+    useful_s: tuple[float, ...]  # U_i, of all threads where ranks have several
+    outside_s: tuple[float, ...]  # M_i, outside MPI with I/O
+    ideal_s: float | None = None  # T_id, None where it is not known
+    # waiting for other ranks, None where it is not known
     waiting_s: tuple[float, ...] | None = None
+    # of all ranks inside useful time, None where they were not counted
     instructions: int | None = None
-    cycles: int | None = None
-    useful: str = USEFUL
-    foa: str = FOCUS
+    cycles: int | None = None  # the same
+    useful: str = USEFUL  # what counts as useful, as in `Metric.useful`
+    foa: str = FOCUS  # over which time
 
     @property
     def ranks(self) -> int:

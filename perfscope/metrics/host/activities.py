@@ -30,25 +30,15 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ActivityRow:
-    """What one rank spent on one activity at one place of the program.
-
-    Attributes:
-        rank: the rank.
-        activity: what was done.
-        phase: id of the innermost phase, "" none.
-        where: the user's innermost function and its line; None where no sample tells it.
-        calls: the innermost function seen there that is not the user's own, "" none.
-        is_in_step: whether it was inside a training step.
-        ns: how long, outside communication.
-    """
+    """What one rank spent on one activity at one place of the program."""
 
     rank: int
-    activity: Activity
-    phase: str
-    where: Frame | None
-    calls: str
-    is_in_step: bool
-    ns: int
+    activity: Activity  # what was done
+    phase: str  # id of the innermost phase, "" none
+    where: Frame | None  # the user's innermost function and its line; None where no sample tells it
+    calls: str  # the innermost function seen there that is not the user's own, "" none
+    is_in_step: bool  # whether it was inside a training step
+    ns: int  # how long, outside communication
 
 
 @dataclass(frozen=True)
@@ -67,17 +57,11 @@ class GarbageTime:
 
 @dataclass(frozen=True)
 class Activities:
-    """What the ranks were doing in the focus outside communication.
+    """What the ranks were doing in the focus outside communication."""
 
-    Attributes:
-        rows: by rank, most time first.
-        garbage: of each rank that was listened to.
-        untold_ns: time outside communication of which no sample speaks.
-    """
-
-    rows: tuple[ActivityRow, ...] = ()
-    garbage: tuple[GarbageTime, ...] = ()
-    untold_ns: int = 0
+    rows: tuple[ActivityRow, ...] = ()  # by rank, most time first
+    garbage: tuple[GarbageTime, ...] = ()  # of each rank that was listened to
+    untold_ns: int = 0  # time outside communication of which no sample speaks
 
 
 def activities(prepared: Prepared) -> Activities:

@@ -20,19 +20,13 @@ OUTSIDE = "work outside any phase"
 
 @dataclass(frozen=True)
 class CountedWork:
-    """What was counted in one phase, or of one rank where phases are not told apart.
+    """What was counted in one phase, or of one rank where phases are not told apart."""
 
-    Attributes:
-        name: the phase, or `rank 3`.
-        misses: of the last cache; None where they were not counted.
-        seconds: of useful time; None where it is not known.
-    """
-
-    name: str
+    name: str  # the phase, or `rank 3`
     instructions: float
     cycles: float
-    misses: float | None = None
-    seconds: float | None = None
+    misses: float | None = None  # of the last cache; None where they were not counted
+    seconds: float | None = None  # of useful time; None where it is not known
 
     @property
     def ipc(self) -> float:

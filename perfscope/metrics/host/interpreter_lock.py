@@ -36,25 +36,15 @@ RESTING = frozenset(
 
 @dataclass(frozen=True)
 class LockWait:
-    """How long the main thread of a rank waited for the interpreter's lock, and for which thread.
-
-    Attributes:
-        rank: the rank.
-        waited_s: between calls, in the focus of analysis.
-        work_s: all its time between calls.
-        cpu_s: CPU time of the other threads that ran Python code, over their lives.
-        wanted_s: the same with their waiting for CPUs.
-        thread: name of the one that was seen most; "" unknown.
-        frame: the user's function in which it was seen most, at the line seen most.
-    """
+    """How long a rank's main thread waited for the interpreter's lock, and for which thread."""
 
     rank: int
-    waited_s: float
-    work_s: float
-    cpu_s: float
-    wanted_s: float
-    thread: str
-    frame: Frame | None
+    waited_s: float  # between calls, in the focus of analysis
+    work_s: float  # all its time between calls
+    cpu_s: float  # CPU time of the other threads that ran Python code, over their lives
+    wanted_s: float  # the same with their waiting for CPUs
+    thread: str  # name of the one that was seen most; "" unknown
+    frame: Frame | None  # the user's function in which it was seen most, at the line seen most
 
 
 def lock_waits(prepared: Prepared) -> tuple[LockWait, ...]:

@@ -32,39 +32,25 @@ LOCKS = (AwaitedThing.LOCK, AwaitedThing.FILE_LOCK)
 
 @dataclass(frozen=True)
 class LockHolder:
-    """Who was at work while the main thread of a rank waited.
+    """Who was at work while the main thread of a rank waited."""
 
-    Attributes:
-        waiting_rank: number of the rank that waits.
-        kind: what it waits for.
-        rank: number of the one at work; another one where no thread of its own was.
-        thread: name of its thread; "" unknown, or a main thread.
-        frame: the user's function in which it was seen most meanwhile, at the line seen most.
-        share: of the samples of the wait, those in which it was seen at work.
-    """
-
-    waiting_rank: int
-    kind: AwaitedThing
-    rank: int
-    thread: str
+    waiting_rank: int  # number of the rank that waits
+    kind: AwaitedThing  # what it waits for
+    rank: int  # number of the one at work; another one where no thread of its own was
+    thread: str  # name of its thread; "" unknown, or a main thread
+    # the user's function in which it was seen most meanwhile, at the line seen most
     frame: Frame | None
-    share: float
+    share: float  # of the samples of the wait, those in which it was seen at work
     waiters: Waiters | None = None
 
 
 @dataclass(frozen=True)
 class Waiters:
-    """Threads that wait for a lock that another one of their own kind holds.
+    """Threads that wait for a lock that another one of their own kind holds."""
 
-    Attributes:
-        frame: the user's function in which they wait most; None unknown.
-        share: of the samples of all of them, those in which they wait.
-        count: how many they are.
-    """
-
-    frame: Frame | None
-    share: float
-    count: int
+    frame: Frame | None  # the user's function in which they wait most; None unknown
+    share: float  # of the samples of all of them, those in which they wait
+    count: int  # how many they are
 
 
 def lock_holders(prepared: Prepared) -> tuple[LockHolder, ...]:

@@ -12,23 +12,16 @@ MOST_NODES = 1024
 
 @dataclass(frozen=True)
 class NumaUse:
-    """One rank on the NUMA nodes of its host.
-
-    Attributes:
-        nodes: those of the host that have CPUs.
-        cpu_nodes: those that hold CPUs of the rank's affinity mask.
-        bytes_by_node: resident memory of the rank; empty where it was not looked at.
-        moves: how often the main thread was seen on another node than before.
-        seconds: life of the rank, over which it moved.
-    """
+    """One rank on the NUMA nodes of its host."""
 
     rank: int
     host: str
-    nodes: tuple[int, ...]
-    cpu_nodes: tuple[int, ...]
+    nodes: tuple[int, ...]  # those of the host that have CPUs
+    cpu_nodes: tuple[int, ...]  # those that hold CPUs of the rank's affinity mask
+    # resident memory of the rank; empty where it was not looked at
     bytes_by_node: Mapping[int, int]
-    moves: int = 0
-    seconds: float = 0.0
+    moves: int = 0  # how often the main thread was seen on another node than before
+    seconds: float = 0.0  # life of the rank, over which it moved
 
     @property
     def moves_per_minute(self) -> float:

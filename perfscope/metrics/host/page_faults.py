@@ -30,30 +30,18 @@ LEAST_WINDOWS = 20
 
 @dataclass(frozen=True)
 class FaultTime:
-    """What page faults cost one rank in the focus of analysis.
-
-    Attributes:
-        rank: the rank.
-        kernel_s: CPU time of the process in the kernel.
-        cpu_s: all its CPU time.
-        faults: pages that were first touched.
-        kept: of these at most, such as the process had more of afterwards than ever before.
-        fault_s: of the kernel's time outside communication, what goes with page faults.
-        least_s: the same at least, by the scatter of the samples.
-        work_s: all time between calls.
-        threads: that were runnable at a time, on average.
-        place: the function of the user's with most of the page faults, None unknown.
-    """
+    """What page faults cost one rank in the focus of analysis."""
 
     rank: int
-    kernel_s: float
-    cpu_s: float
-    faults: int
-    kept: int
-    fault_s: float
-    least_s: float
-    work_s: float
-    threads: float
+    kernel_s: float  # CPU time of the process in the kernel
+    cpu_s: float  # all its CPU time
+    faults: int  # pages that were first touched
+    kept: int  # of these at most, such as the process had more of afterwards than ever before
+    fault_s: float  # of the kernel's time outside communication, what goes with page faults
+    least_s: float  # the same at least, by the scatter of the samples
+    work_s: float  # all time between calls
+    threads: float  # that were runnable at a time, on average
+    # the function of the user's with most of the page faults, None unknown
     place: Frame | None = None
 
     @property

@@ -39,22 +39,17 @@ class NodeThreads:
 
 @dataclass(frozen=True)
 class RankFiles:
-    """Files of one rank: bytes over its life, standing still for them over the focus of analysis.
-
-    Attributes:
-        stalled_s: seconds in which a thread waited for a device, none ran, and the rank was not
-            communicating; None where that was not sampled.
-        last_stalled_s: from the start of the focus to the last time that it did so.
-        stalled_by_account: the same seconds by account of the ledger, most first.
-        major_faults: pages that had to be read from a device first.
-    """
+    """Files of one rank: bytes over its life, standing still for them over the focus."""
 
     rank: int
     read_bytes: int
     written_bytes: int
-    major_faults: int
+    major_faults: int  # pages that had to be read from a device first
+    # seconds in which a thread waited for a device, none ran, and the rank was not communicating;
+    # None where that was not sampled
     stalled_s: float | None
-    last_stalled_s: float = 0.0
+    last_stalled_s: float = 0.0  # from the start of the focus to the last time that it did so
+    # the same seconds by account of the ledger, most first
     stalled_by_account: tuple[tuple[Account, float], ...] = ()
 
 

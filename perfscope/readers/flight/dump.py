@@ -24,30 +24,18 @@ MOST_TENSORS, MOST_DIMENSIONS = 40, 20
 
 @dataclass(frozen=True)
 class Entry:
-    """One operation that a rank put into a process group's queue.
+    """One operation that a rank put into a process group's queue."""
 
-    Attributes:
-        group: the process group, by its description where it has one.
-        number: of a collective on the group; those of messages count apart.
-        name: of the operation, with its backend.
-        state: "scheduled", "started" or "completed".
-        is_done: whether it was over when the dump was made.
-        created_ns: when it was put there, since 1970; 0 unknown.
-        seconds: how long it ran on the device, where PyTorch measured it.
-        sizes: of what went in.
-        where: the program's own line, else the innermost.
-    """
-
-    group: str
-    number: int
-    name: str
+    group: str  # the process group, by its description where it has one
+    number: int  # of a collective on the group; those of messages count apart
+    name: str  # of the operation, with its backend
     is_message: bool
-    state: str
-    is_done: bool
-    created_ns: int
-    seconds: float | None
-    sizes: str
-    where: str
+    state: str  # "scheduled", "started" or "completed"
+    is_done: bool  # whether it was over when the dump was made
+    created_ns: int  # when it was put there, since 1970; 0 unknown
+    seconds: float | None  # how long it ran on the device, where PyTorch measured it
+    sizes: str  # of what went in
+    where: str  # the program's own line, else the innermost
 
 
 @dataclass(frozen=True)

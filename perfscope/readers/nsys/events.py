@@ -55,23 +55,15 @@ def tid_of(serialized: Any) -> int:
 
 @dataclass(frozen=True)
 class Export:
-    """What all processes of an export share.
-
-    Attributes:
-        database: the export.
-        strings: texts by number.
-        origin_ns: since 1970, when its times are 0; 0 unknown.
-        ranks: of MPI by process.
-        domains: names of NVTX domains by process and number.
-        host: where it was recorded, "" unknown.
-    """
+    """What all processes of an export share."""
 
     database: ExportDatabase
-    strings: Mapping[int, str]
-    origin_ns: int = 0
-    ranks: Mapping[int, int] = field(default_factory=dict)
+    strings: Mapping[int, str]  # texts by number
+    origin_ns: int = 0  # since 1970, when its times are 0; 0 unknown
+    ranks: Mapping[int, int] = field(default_factory=dict)  # of MPI by process
+    # names of NVTX domains by process and number
     domains: Mapping[tuple[int | None, int], str] = field(default_factory=dict)
-    host: str = ""
+    host: str = ""  # where it was recorded, "" unknown
 
     def text(self, number: Any, otherwise: Any = None) -> str:
         """A text by number; another one where there is none."""

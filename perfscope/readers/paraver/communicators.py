@@ -16,23 +16,16 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass
 class Communicators:
-    """Those of the trace, all tasks first, then the world of each application where there are more.
+    """Those of the trace, all tasks first, then each application's world where there are more."""
 
-    Attributes:
-        all: as the trace has them.
-        applications: of each task, from 0.
-        worlds: of each application, its place in `all`.
-        numbers: places in `all` by application and number in the file.
-        named: applications whose world has a number in the file.
-        ambiguous: how many numbers have several meanings of which none is sure.
-    """
-
-    all: list[Communicator]
-    applications: Rows
-    worlds: list[int]
+    all: list[Communicator]  # as the trace has them
+    applications: Rows  # of each task, from 0
+    worlds: list[int]  # of each application, its place in `all`
+    # places in `all` by application and number in the file
     numbers: dict[tuple[int, int], int] = field(default_factory=dict)
+    # applications whose world has a number in the file
     named: set[int] = field(default_factory=set)
-    ambiguous: int = 0
+    ambiguous: int = 0  # how many numbers have several meanings of which none is sure
 
     @classmethod
     def of(

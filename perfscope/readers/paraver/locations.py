@@ -22,21 +22,14 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Locations:
-    """What the engine added up over each thread, by rank and number of the thread.
+    """What the engine added up over each thread, by rank and number of the thread."""
 
-    Attributes:
-        by_rank: only ranks and threads that have records.
-        threads: how many the header names for each rank.
-        cut_ns: from when records are missing because the file ends early; None: it is whole.
-        is_sorted: records of all threads stand in the order of their times.
-        has_devices: some threads may be streams of an accelerator.
-    """
-
-    by_rank: Mapping[int, Mapping[int, Row]]
-    threads: Sequence[int]
+    by_rank: Mapping[int, Mapping[int, Row]]  # only ranks and threads that have records
+    threads: Sequence[int]  # how many the header names for each rank
+    # from when records are missing because the file ends early; None: it is whole
     cut_ns: int | None
-    is_sorted: bool
-    has_devices: bool
+    is_sorted: bool  # records of all threads stand in the order of their times
+    has_devices: bool  # some threads may be streams of an accelerator
 
     @classmethod
     def of(

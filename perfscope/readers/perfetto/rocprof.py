@@ -15,17 +15,11 @@ CALL = {"correlation": "corr_id"}
 
 
 class Meaning(NamedTuple):
-    """What slices of a category and name are in a profile of Kineto's.
+    """What slices of a category and name are in a profile of Kineto's."""
 
-    Attributes:
-        category: theirs there.
-        fixed: arguments that all of them have.
-        renamed: arguments by the names of the facts that tell them as whole numbers.
-    """
-
-    category: str
-    fixed: dict[str, int]
-    renamed: dict[str, str]
+    category: str  # theirs there
+    fixed: dict[str, int]  # arguments that all of them have
+    renamed: dict[str, str]  # arguments by the names of the facts that tell them as whole numbers
 
 
 def meaning_of(category: str, name: str) -> Meaning:

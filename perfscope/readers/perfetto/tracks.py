@@ -26,15 +26,10 @@ class Track(NamedTuple):
 
 @dataclass
 class Tracks:
-    """All tracks that a trace describes, in that order.
+    """All tracks that a trace describes, in that order."""
 
-    Attributes:
-        by_uuid: each of them.
-        shift: what process numbers in the file are more than ours.
-    """
-
-    by_uuid: Mapping[int, Track]
-    shift: int
+    by_uuid: Mapping[int, Track]  # each of them
+    shift: int  # what process numbers in the file are more than ours
     _lanes: dict[tuple[int, str] | int, int] = field(default_factory=dict)
 
     def place(self, uuid: int) -> tuple[int, int]:

@@ -41,29 +41,19 @@ Span = tuple[int, int, int, int, bool]
 
 @dataclass
 class Sampled:
-    """What a file holds.
+    """What a file holds."""
 
-    Attributes:
-        tool: what wrote it.
-        forest: its stacks.
-        weights: of each node, in `unit`; of the innermost frame.
-        unit: "s" where the file tells time, else what it counts.
-        spans: when each thread was in which stack, where the file tells an order.
-        hz: samples a second, 0 unknown.
-        is_wall: whether its times are those of one clock for all threads.
-        left_out: lines or stacks that say nothing.
-        notes: what was unusual.
-    """
-
-    tool: str
-    unit: str = "s"
-    forest: Forest = field(default_factory=Forest)
+    tool: str  # what wrote it
+    unit: str = "s"  # "s" where the file tells time, else what it counts
+    forest: Forest = field(default_factory=Forest)  # its stacks
+    # of each node, in `unit`; of the innermost frame
     weights: dict[int, float] = field(default_factory=lambda: defaultdict(float))
+    # when each thread was in which stack, where the file tells an order
     spans: list[Span] = field(default_factory=list)
-    hz: float = 0.0
-    is_wall: bool = False
-    left_out: int = 0
-    notes: list[str] = field(default_factory=list)
+    hz: float = 0.0  # samples a second, 0 unknown
+    is_wall: bool = False  # whether its times are those of one clock for all threads
+    left_out: int = 0  # lines or stacks that say nothing
+    notes: list[str] = field(default_factory=list)  # what was unusual
 
 
 def collapsed(path: Path) -> Sampled:

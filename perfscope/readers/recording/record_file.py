@@ -39,19 +39,12 @@ _OF_A_THREAD = (RecordKind.OPERATION, RecordKind.PHASE, RecordKind.STEP)
 
 @dataclass
 class RecordFile:
-    """What a file of records holds.
-
-    Attributes:
-        header: its header.
-        records: its slots, without blocks of empty ones.
-        missing: records that the process had claimed and that the file does not hold.
-        notes: what is unusual about it.
-    """
+    """What a file of records holds."""
 
     header: np.void
-    records: Table
-    missing: int = 0
-    notes: list[str] = field(default_factory=list)
+    records: Table  # its slots, without blocks of empty ones
+    missing: int = 0  # records that the process had claimed and that the file does not hold
+    notes: list[str] = field(default_factory=list)  # what is unusual about it
 
 
 def read_record_file(path: Path, *, recent_s: float | None = None) -> RecordFile:

@@ -55,16 +55,11 @@ class Forest:
 
 @dataclass
 class Decoded:
-    """The spans of one file, in the order in which they ended.
+    """The spans of one file, in the order in which they ended."""
 
-    Attributes:
-        spans: what the threads did.
-        last_us: time of the last event, since the file's zero.
-        is_damaged: whether the file ends in the middle or holds what py-spy does not write.
-    """
-
-    spans: list[Span] = field(default_factory=list)
-    last_us: int = 0
+    spans: list[Span] = field(default_factory=list)  # what the threads did
+    last_us: int = 0  # time of the last event, since the file's zero
+    # whether the file ends in the middle or holds what py-spy does not write
     is_damaged: bool = False
 
 

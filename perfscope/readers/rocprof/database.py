@@ -51,15 +51,10 @@ def _suffixes(database: Database) -> list[str]:
 
 @dataclass(frozen=True)
 class Tables:
-    """Tables that end alike; mostly they are those of one process.
+    """Tables that end alike; mostly they are those of one process."""
 
-    Attributes:
-        database: the file.
-        suffix: how they end.
-    """
-
-    database: Database
-    suffix: str
+    database: Database  # the file
+    suffix: str  # how they end
 
     def rows(
         self, table: str, columns: tuple[str, ...], whole: tuple[str, ...] = (), where: str = "1"
@@ -103,19 +98,12 @@ class Tables:
 
 @dataclass(frozen=True)
 class Told:
-    """What one process left.
+    """What one process left."""
 
-    Attributes:
-        tables: that tell of it.
-        number: of the process in them.
-        pid: as the system numbers it, "" unknown.
-        host: where it ran, "" unknown.
-    """
-
-    tables: Tables
-    number: int
-    pid: str
-    host: str
+    tables: Tables  # that tell of it
+    number: int  # of the process in them
+    pid: str  # as the system numbers it, "" unknown
+    host: str  # where it ran, "" unknown
 
     def rows(self, table: str, columns: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
         """Its rows of one of the tables."""

@@ -39,17 +39,11 @@ class Told(IntFlag):
 
 @dataclass(frozen=True)
 class Plane:
-    """A host or device.
+    """A host or device."""
 
-    Attributes:
-        name: what it is called.
-        lines: threads, streams and summaries, by their names.
-        names: of its events; the last one stands for those that the file does not name.
-    """
-
-    name: str
-    lines: list[str]
-    names: list[str]
+    name: str  # what it is called
+    lines: list[str]  # threads, streams and summaries, by their names
+    names: list[str]  # of its events; the last one stands for those that the file does not name
 
 
 class Space:

@@ -17,18 +17,14 @@ TOTAL = "Whole run"
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table; `role` is "" where it has no part of the bar.
-
-    Attributes:
-        note: what the figure is made of, "" where the label says all.
-    """
+    """A row of the table; `role` is "" where it has no part of the bar."""
 
     role: str
     label: str
     meaning: str
     seconds: float
     share: float
-    note: str = ""
+    note: str = ""  # what the figure is made of, "" where the label says all
 
 
 def rows(result: Analysis) -> list[Row]:

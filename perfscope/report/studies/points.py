@@ -18,21 +18,13 @@ BAR, DOT, WHISKER = 0.5, 8.0, 0.03
 
 @dataclass(frozen=True)
 class Point:
-    """One value: its text on the axis, what was measured there, or why nothing was.
+    """One value: its text on the axis, what was measured there, or why nothing was."""
 
-    Attributes:
-        text: the value.
-        y: what was measured, None for nothing.
-        low: lower end of the spread, None without one.
-        high: its upper end.
-        note: said at the point: `best`, `failed`, ...
-    """
-
-    text: str
-    y: float | None
-    low: float | None = None
-    high: float | None = None
-    note: str = ""
+    text: str  # the value
+    y: float | None  # what was measured, None for nothing
+    low: float | None = None  # lower end of the spread, None without one
+    high: float | None = None  # its upper end
+    note: str = ""  # said at the point: `best`, `failed`, ...
 
 
 @dataclass(frozen=True)

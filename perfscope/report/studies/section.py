@@ -13,17 +13,11 @@ OVERVIEW, CHARTS, FINDINGS, RUNS, METHOD = 0, 10, 70, 80, 90
 
 @dataclass(frozen=True)
 class StudySection(Section):
-    """One section: for which kinds of study, where on the page, and when it has nothing to say.
+    """One section: for which kinds of study, where on the page, and when it has nothing to say."""
 
-    Attributes:
-        place: sections are ordered by it, and by id where it is equal.
-        kinds: `scaling`, `sweep`, ...; empty for every kind.
-        applies: whether this study has anything for it.
-    """
-
-    place: int = CHARTS
-    kinds: tuple[str, ...] = ()
-    applies: Callable[[Study], bool] = lambda _: True
+    place: int = CHARTS  # sections are ordered by it, and by id where it is equal
+    kinds: tuple[str, ...] = ()  # `scaling`, `sweep`, ...; empty for every kind
+    applies: Callable[[Study], bool] = lambda _: True  # whether this study has anything for it
 
 
 def to_report(run: StudyRunRow) -> Linked:

@@ -22,23 +22,15 @@ FORM = "a first line such as `series,size,time_s`, then one line for each size"
 
 @dataclass(frozen=True)
 class External:
-    """One series; lists have equal lengths, None where a cell is empty.
+    """One series; lists have equal lengths, None where a cell is empty."""
 
-    Attributes:
-        label: from the column `series`, else the name of the file.
-        file: that it was read from.
-        sizes: ascending, on whatever axis its author measured.
-        time_s: at each size; None without such a column, as of the others.
-        samples_per_s: at each size.
-        speedup: over its own smallest size.
-    """
-
-    label: str
-    file: str
-    sizes: tuple[float, ...]
+    label: str  # from the column `series`, else the name of the file
+    file: str  # that it was read from
+    sizes: tuple[float, ...]  # ascending, on whatever axis its author measured
+    # at each size; None without such a column, as of the others
     time_s: tuple[float | None, ...] | None = None
-    samples_per_s: tuple[float | None, ...] | None = None
-    speedup: tuple[float | None, ...] | None = None
+    samples_per_s: tuple[float | None, ...] | None = None  # at each size
+    speedup: tuple[float | None, ...] | None = None  # over its own smallest size
 
     def speedups(self, *, weak: bool) -> tuple[float | None, ...]:
         """As given, else from its times against its own smallest size."""

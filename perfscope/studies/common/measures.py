@@ -9,21 +9,13 @@ from perfscope.studies.common.run import StudyRun
 
 @dataclass(frozen=True)
 class Measure:
-    """One number of a run.
+    """One number of a run."""
 
-    Attributes:
-        id: as `--unit` takes it.
-        label: as it stands in a sentence.
-        unit: of the value.
-        is_lower_better: whether less of it is better.
-        read: the number of a run.
-    """
-
-    id: str
-    label: str
-    unit: str
-    is_lower_better: bool
-    read: Callable[[StudyRun], Metric]
+    id: str  # as `--unit` takes it
+    label: str  # as it stands in a sentence
+    unit: str  # of the value
+    is_lower_better: bool  # whether less of it is better
+    read: Callable[[StudyRun], Metric]  # the number of a run
 
     def values(self, runs: Sequence[StudyRun]) -> list[float | None]:
         """The number of each run, None where it has none."""

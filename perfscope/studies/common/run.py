@@ -42,17 +42,11 @@ THREAD_VARIABLES = (
 
 @dataclass(frozen=True)
 class StudyRun:
-    """One run of a study: its result, and what studies work out of it.
+    """One run of a study: its result, and what studies work out of it."""
 
-    Attributes:
-        path: what the user named.
-        label: a short name, unique within the study.
-        document: analysis.json, whole.
-    """
-
-    path: Path
-    label: str
-    document: Json
+    path: Path  # what the user named
+    label: str  # a short name, unique within the study
+    document: Json  # analysis.json, whole
 
     @cached_property
     def result(self) -> Analysis:

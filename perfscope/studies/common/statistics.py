@@ -42,26 +42,18 @@ class Method(Enum):
 
 @dataclass(frozen=True)
 class Difference:
-    """How the values of one side differ from those of another, as a ratio.
+    """How the values of one side differ from those of another, as a ratio."""
 
-    Attributes:
-        ratio: after / before; None without usable values on both sides. By ranks Hodges-Lehmann's
-            estimate (the median of all ratios of a run after and a run before), by Student's t the
-            ratio of the geometric means.
-        interval: of the ratio, 1 - `LEVEL`; None where `p` is None.
-        p: of two sides that do not differ, two-sided; None where the runs cannot tell.
-        method: how p and the interval were had.
-        reason: why p is None, else "".
-        counts: usable values before and after.
-        attainable_p: the smallest p that so many runs can give, whatever they measure.
-    """
-
+    # after / before; None without usable values on both sides. By ranks Hodges-Lehmann's estimate
+    # (the median of all ratios of a run after and a run before), by Student's t the ratio of the
+    # geometric means
     ratio: float | None
-    interval: tuple[float, float] | None
-    p: float | None
-    method: Method
-    reason: str
-    counts: tuple[int, int]
+    interval: tuple[float, float] | None  # of the ratio, 1 - `LEVEL`; None where `p` is None
+    p: float | None  # of two sides that do not differ, two-sided; None where the runs cannot tell
+    method: Method  # how p and the interval were had
+    reason: str  # why p is None, else ""
+    counts: tuple[int, int]  # usable values before and after
+    # the smallest p that so many runs can give, whatever they measure
     attainable_p: float | None = None
 
     @property

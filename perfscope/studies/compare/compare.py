@@ -49,16 +49,12 @@ LEAST_STEPS = 20  # for an interval inside a run
 
 @dataclass(frozen=True)
 class Judged:
-    """A side against the first one.
+    """A side against the first one."""
 
-    Attributes:
-        answer: what can be said.
-        difference: of the measure's values, after / before; p after correction for several sides.
-        slowdown: the same ratio with larger meaning slower, whichever way the measure counts.
-    """
-
-    answer: Answer
+    answer: Answer  # what can be said
+    # of the measure's values, after / before; p after correction for several sides
     difference: Difference
+    # the same ratio with larger meaning slower, whichever way the measure counts
     slowdown: float | None
 
 

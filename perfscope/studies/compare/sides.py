@@ -15,17 +15,11 @@ from perfscope.studies.common.runs import labels, load_runs
 
 @dataclass(frozen=True)
 class Side:
-    """One side: repeats of one configuration.
+    """One side: repeats of one configuration."""
 
-    Attributes:
-        label: unique among the sides.
-        runs: those that count.
-        left_out: runs that do not count, with the reason.
-    """
-
-    label: str
-    runs: tuple[StudyRun, ...]
-    left_out: tuple[tuple[StudyRun, str], ...] = ()
+    label: str  # unique among the sides
+    runs: tuple[StudyRun, ...]  # those that count
+    left_out: tuple[tuple[StudyRun, str], ...] = ()  # runs that do not count, with the reason
 
     @property
     def all_runs(self) -> tuple[StudyRun, ...]:

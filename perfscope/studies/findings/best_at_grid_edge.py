@@ -12,20 +12,13 @@ TITLE = "The best configuration is at the edge of the grid"
 
 @dataclass(frozen=True)
 class _Edge:
-    """An end of an axis at which the best configuration lies.
+    """An end of an axis at which the best configuration lies."""
 
-    Attributes:
-        axis: its name.
-        value: of the best configuration.
-        beyond: a value to try next.
-        limit: why there is nothing to try, "" when there is.
-        gain: how much faster it is than its neighbor inside, None when that was not measured.
-    """
-
-    axis: str
-    value: str
-    beyond: str
-    limit: str
+    axis: str  # its name
+    value: str  # of the best configuration
+    beyond: str  # a value to try next
+    limit: str  # why there is nothing to try, "" when there is
+    # how much faster it is than its neighbor inside, None when that was not measured
     gain: float | None
 
 

@@ -18,19 +18,12 @@ _SEED = 20260602
 
 @dataclass(frozen=True)
 class Change:
-    """A new level.
+    """A new level."""
 
-    Attributes:
-        at: index of the first value on the new level.
-        before: median of the values since the change before.
-        after: median of the values up to the change after.
-        p: of a series without a change here, by permutation.
-    """
-
-    at: int
-    before: float
-    after: float
-    p: float
+    at: int  # index of the first value on the new level
+    before: float  # median of the values since the change before
+    after: float  # median of the values up to the change after
+    p: float  # of a series without a change here, by permutation
 
     @property
     def ratio(self) -> float:

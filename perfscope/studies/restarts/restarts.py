@@ -18,20 +18,13 @@ OVERLAP_S = 5.0
 
 @dataclass(frozen=True)
 class Start:
-    """One start of the job, as recorded.
+    """One start of the job, as recorded."""
 
-    Attributes:
-        label: unique among the attempts.
-        trace: what was recorded of it.
-        start_unix_s: when it began.
-        end_unix_s: when it was over.
-        exit_code: of the command where the attempt is the last of its recording, else None.
-    """
-
-    label: str
-    trace: Trace
-    start_unix_s: float
-    end_unix_s: float
+    label: str  # unique among the attempts
+    trace: Trace  # what was recorded of it
+    start_unix_s: float  # when it began
+    end_unix_s: float  # when it was over
+    # of the command where the attempt is the last of its recording, else None
     exit_code: int | None
 
 

@@ -28,21 +28,13 @@ One = TypeVar("One")
 
 @dataclass(frozen=True)
 class Growth:
-    """How a series scales.
+    """How a series scales."""
 
-    Attributes:
-        word: `strong`, `weak`, or `uneven`: neither the same work nor as much more as the size.
-        basis: `option`, `samples`, `batch_size`, `instructions`, `steps`, `useful_time`, `none`.
-        work: of each size over that of the smallest, None where not told.
-        factors: of each size: its speed-up is that of the time, times this.
-        sentence: the same in words.
-    """
-
-    word: str
-    basis: str
-    work: Shares | None
-    factors: Shares
-    sentence: str
+    word: str  # `strong`, `weak`, or `uneven`: neither the same work nor as much more as the size
+    basis: str  # `option`, `samples`, `batch_size`, `instructions`, `steps`, `useful_time`, `none`
+    work: Shares | None  # of each size over that of the smallest, None where not told
+    factors: Shares  # of each size: its speed-up is that of the time, times this
+    sentence: str  # the same in words
 
     @property
     def is_weak(self) -> bool:

@@ -20,17 +20,11 @@ Law = TypeVar("Law", Amdahl, models.Model)
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of a study, smallest first, as far as laws are about them.
+    """The sizes of a study, smallest first, as far as laws are about them."""
 
-    Attributes:
-        sizes: on the axis.
-        shared: of each, whether threads share CPUs.
-        kind: how the work grew: `strong`, `weak` or `uneven`.
-    """
-
-    sizes: Sequence[int]
-    shared: Sequence[bool]
-    kind: str
+    sizes: Sequence[int]  # on the axis
+    shared: Sequence[bool]  # of each, whether threads share CPUs
+    kind: str  # how the work grew: `strong`, `weak` or `uneven`
 
 
 def sizes_of(points: Sequence[Point], grown: Growth) -> Sizes:

@@ -32,17 +32,12 @@ Bounds = tuple[float, float]
 
 @dataclass(frozen=True)
 class PopTable:
-    """POP factors of every size.
+    """POP factors of every size."""
 
-    Attributes:
-        columns: of the representative run of each size, smallest first.
-        spreads: smallest and largest of each factor over the repeats of each size.
-        has_counters: whether IPC, instruction and frequency scalability are known.
-    """
-
-    columns: tuple[Scalability, ...]
+    columns: tuple[Scalability, ...]  # of the representative run of each size, smallest first
+    # smallest and largest of each factor over the repeats of each size
     spreads: tuple[dict[str, Bounds], ...]
-    has_counters: bool
+    has_counters: bool  # whether IPC, instruction and frequency scalability are known
 
 
 def totals_of(run: StudyRun) -> RunTotals:

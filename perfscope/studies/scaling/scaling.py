@@ -27,18 +27,14 @@ NOT_DIVIDED = "Amdahl's law is about work that is divided, not about communicati
 
 @dataclass(frozen=True)
 class Speedup:
-    """One size against the smallest; ideal is `ratio`.
+    """One size against the smallest; ideal is `ratio`."""
 
-    Attributes:
-        time_s: run time, or time in a phase of the rank that spent most in it; None where missing.
-        speedup: t(first)/t, times the work of this size over that of the first where it is more or
-            less than that.
-        efficiency: speedup over ratio.
-    """
-
+    # run time, or time in a phase of the rank that spent most in it; None where missing
     time_s: Spread | None
+    # t(first)/t, times the work of this size over that of the first where it is more or less than
+    # that
     speedup: float | None
-    efficiency: float | None
+    efficiency: float | None  # speedup over ratio
 
 
 @dataclass(frozen=True)

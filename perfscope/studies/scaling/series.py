@@ -48,15 +48,10 @@ class Axis(Enum):
 
 @dataclass(frozen=True)
 class Point:
-    """The runs of one size, fastest first.
+    """The runs of one size, fastest first."""
 
-    Attributes:
-        size: on the axis.
-        runs: repeats; at least one.
-    """
-
-    size: int
-    runs: tuple[StudyRun, ...]
+    size: int  # on the axis
+    runs: tuple[StudyRun, ...]  # repeats; at least one
 
     @property
     def ranks(self) -> int:

@@ -30,19 +30,12 @@ _NAMING = (
 
 @dataclass(frozen=True)
 class Medium:
-    """What one run tells of its transport.
+    """What one run tells of its transport."""
 
-    Attributes:
-        library: name and version of the MPI library, "" without one.
-        hosts: of the run.
-        named: fabrics that its settings name; empty when they name none.
-        settings: variables that choose a transport.
-    """
-
-    library: str
-    hosts: int
-    named: tuple[str, ...]
-    settings: Mapping[str, str]
+    library: str  # name and version of the MPI library, "" without one
+    hosts: int  # of the run
+    named: tuple[str, ...]  # fabrics that its settings name; empty when they name none
+    settings: Mapping[str, str]  # variables that choose a transport
 
 
 def medium_of(run: StudyRun) -> Medium:

@@ -17,25 +17,16 @@ MEASURED, FAILED, REFUSED, MISSING = "measured", "failed", "refused", "missing"
 
 @dataclass(frozen=True)
 class Result:
-    """One configuration.
+    """One configuration."""
 
-    Attributes:
-        configuration: what it is.
-        runs: its finished runs.
-        speeds: of those that were measured, by repeat.
-        status: `measured`, `failed`, `refused` (not run), `missing` (not run yet).
-        reason: why it is not measured, or what became of some of its runs; "" when all is well.
-        factors: what its speed is made of, medians over its runs; None when not measured.
-        quality: median of the final values, None when there is none.
-    """
-
-    configuration: Configuration
-    runs: tuple[SweepRun, ...]
-    speeds: tuple[float, ...]
-    status: str
-    reason: str
+    configuration: Configuration  # what it is
+    runs: tuple[SweepRun, ...]  # its finished runs
+    speeds: tuple[float, ...]  # of those that were measured, by repeat
+    status: str  # `measured`, `failed`, `refused` (not run), `missing` (not run yet)
+    reason: str  # why it is not measured, or what became of some of its runs; "" when all is well
+    # what its speed is made of, medians over its runs; None when not measured
     factors: SpeedFactors | None
-    quality: float | None
+    quality: float | None  # median of the final values, None when there is none
 
     @property
     def number(self) -> int:
@@ -50,27 +41,16 @@ class Result:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep as its diagnoses see it.
+    """A sweep as its diagnoses see it."""
 
-    Attributes:
-        plan: what was asked for.
-        runs: every finished run.
-        objective: what is compared.
-        objective_reason: why it is not samples a second; "" when it is.
-        caution: what may make the speeds incomparable; "" when nothing does.
-        results: one a configuration, in the order of the grid.
-        no_best: why none of them is named the best although they were measured; "" when one is.
-        noise: which configurations may be the best.
-    """
-
-    plan: StoredPlan
-    runs: tuple[SweepRun, ...]
-    objective: Objective
-    objective_reason: str
-    caution: str
-    no_best: str
-    results: tuple[Result, ...]
-    noise: Contenders
+    plan: StoredPlan  # what was asked for
+    runs: tuple[SweepRun, ...]  # every finished run
+    objective: Objective  # what is compared
+    objective_reason: str  # why it is not samples a second; "" when it is
+    caution: str  # what may make the speeds incomparable; "" when nothing does
+    no_best: str  # why none of them is named the best although they were measured; "" when one is
+    results: tuple[Result, ...]  # one a configuration, in the order of the grid
+    noise: Contenders  # which configurations may be the best
 
     @property
     def measured(self) -> list[Result]:

@@ -24,24 +24,17 @@ ROUNDING = 1e-12  # of logarithms
 
 @dataclass(frozen=True)
 class Contenders:
-    """The configurations that may be the best.
+    """The configurations that may be the best."""
 
-    Attributes:
-        numbers: of those that are not slower than noise explains, by their medians; the first is
-            the fastest.
-        intervals: of the median speed of each configuration; empty where the noise is not known.
-        noise: relative standard deviation of one run, None where it cannot be had.
-        span: the fastest divided by the slowest configuration, less one.
-        reason: why nothing can be told, "" when it can.
-        repeats_needed: of each configuration, for the two fastest to be told apart if they differ
-            as they seem to; None when not known or unreasonably many.
-    """
-
+    # of those that are not slower than noise explains, by their medians; the first is the fastest
     numbers: tuple[int, ...]
-    noise: float | None
-    span: float
-    reason: str
+    noise: float | None  # relative standard deviation of one run, None where it cannot be had
+    span: float  # the fastest divided by the slowest configuration, less one
+    reason: str  # why nothing can be told, "" when it can
+    # of each configuration, for the two fastest to be told apart if they differ as they seem to;
+    # None when not known or unreasonably many
     repeats_needed: int | None
+    # of the median speed of each configuration; empty where the noise is not known
     intervals: Mapping[int, tuple[float, float]]
 
 

@@ -15,20 +15,14 @@ UNKNOWN: dict[str, Any] = {one.name: None for one in fields(StudyRunRow)} | {"co
 
 @dataclass(frozen=True)
 class SweepRun:
-    """One run of a sweep.
+    """One run of a sweep."""
 
-    Attributes:
-        stored: how it ended.
-        run: its analysis; None when it left no recording, or none that can be read.
-        failure: why it counts as failed, "" when it is finished and measured.
-        quality: the final value of what the training is for, None where none was found.
-        printed: the throughput that the job printed, None where it was not asked for.
-    """
-
-    stored: StoredRun
-    run: StudyRun | None
-    failure: str
+    stored: StoredRun  # how it ended
+    run: StudyRun | None  # its analysis; None when it left no recording, or none that can be read
+    failure: str  # why it counts as failed, "" when it is finished and measured
+    # the final value of what the training is for, None where none was found
     quality: Quality | None
+    # the throughput that the job printed, None where it was not asked for
     printed: Quality | None = None
 
     @property

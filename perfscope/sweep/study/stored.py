@@ -38,15 +38,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class Configuration(StartedConfiguration):
-    """One point of the grid, as its runs are told from others.
+    """One point of the grid, as its runs are told from others."""
 
-    Attributes:
-        name: beginning of the names of its runs.
-        refused: why it was not run, None when it was to be run.
-    """
-
-    name: str
-    refused: str | None
+    name: str  # beginning of the names of its runs
+    refused: str | None  # why it was not run, None when it was to be run
 
     @property
     def threads_in_all(self) -> int | None:
@@ -75,25 +70,15 @@ class StoredPlan:
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A finished run: how it ended and where its recording is.
+    """A finished run: how it ended and where its recording is."""
 
-    Attributes:
-        name: of its directory.
-        configuration: number of its configuration.
-        repeat: the how-manieth run of it, from 1.
-        end: `finished`, `out_of_memory`, `killed`, `exit_code`, `time_limit`, `not_started`.
-        reason: the same in words.
-        wall_s: from its start to its end.
-        recording: its directory, None when it left none.
-    """
-
-    name: str
-    configuration: int
-    repeat: int
-    end: str
-    reason: str
-    wall_s: float | None
-    recording: Path | None
+    name: str  # of its directory
+    configuration: int  # number of its configuration
+    repeat: int  # the how-manieth run of it, from 1
+    end: str  # `finished`, `out_of_memory`, `killed`, `exit_code`, `time_limit`, `not_started`
+    reason: str  # the same in words
+    wall_s: float | None  # from its start to its end
+    recording: Path | None  # its directory, None when it left none
 
 
 def read_plan(place: Path) -> StoredPlan:
