@@ -109,8 +109,7 @@ def _without_outliers(work: Floats, columns: Bools) -> Floats:
     """
     if np.count_nonzero(work > 0) < FEWEST_VALUES:
         return work
-    bounds = np.array([_bound(work[:, rank]) for rank in range(work.shape[1])])
-    beyond = work > np.maximum(bounds, _bound(work))
+    beyond = work > np.maximum(ordinary_bounds(work), ordinary_bounds(work.reshape(-1, 1)))
     late = beyond & columns
     if not np.any(late):
         return work
@@ -121,14 +120,20 @@ def _without_outliers(work: Floats, columns: Bools) -> Floats:
     return np.where(late, np.minimum(work, usual[:, None]), work)
 
 
-def _bound(work: Floats) -> float:
-    """Up to which work is ordinary; what takes no time says nothing."""
-    positive = np.log(work[work > 0])
-    if not len(positive):
-        return 0.0
-    low, quartile = np.quantile(positive, (0.05, 0.25))
-    bound = np.exp(quartile + SPREAD_FROM_QUARTILE * (quartile - low) / NORMAL_QUARTILES)
-    return float(bound * (1.0 + ROUNDING))  # exp(log(x)) may be less than x
+def ordinary_bounds(work: Floats) -> Floats:
+    """Up to which work is ordinary, by column; what takes no time says nothing."""
+    some = work > 0
+    logs = np.log(work, out=np.full(work.shape, np.inf), where=some)
+    counts, bounds = np.count_nonzero(some, axis=0), np.zeros(work.shape[1])
+    if not some.all():
+        logs.sort(axis=0)  # what takes no time comes last
+    for count in np.unique(counts[counts > 0]).tolist():
+        alike = np.flatnonzero(counts == count)
+        low, quartile = np.quantile(logs[:count, alike], (0.05, 0.25), axis=0)
+        bounds[alike] = np.exp(
+            quartile + SPREAD_FROM_QUARTILE * (quartile - low) / NORMAL_QUARTILES
+        )
+    return bounds * (1.0 + ROUNDING)  # exp(log(x)) may be less than x
 
 
 RULES = {Level.EVEN: _even, Level.AS_OTHERS: _as_others, Level.USUAL: _without_outliers}

@@ -8,7 +8,13 @@ import numpy.typing as npt
 import pytest
 
 from perfscope.replay.kinds import segment_kinds
-from perfscope.replay.leveling import leveled
+from perfscope.replay.leveling import (
+    NORMAL_QUARTILES,
+    ROUNDING,
+    SPREAD_FROM_QUARTILE,
+    leveled,
+    ordinary_bounds,
+)
 from perfscope.replay.model import Level
 
 Floats = npt.NDArray[np.float64]
@@ -135,6 +141,25 @@ def test_constant_work_is_not_beyond_itself() -> None:
     every = np.ones(4, dtype=bool)
     found = leveled(work, level=Level.USUAL, columns=every, kinds=np.zeros(100, int))
     np.testing.assert_array_equal(found, work)
+
+
+def plain_bound(work: Floats) -> float:
+    """Of one rank; what takes no time says nothing."""
+    positive = np.log(work[work > 0])
+    if not len(positive):
+        return 0.0
+    low, quartile = np.quantile(positive, (0.05, 0.25))
+    bound = np.exp(quartile + SPREAD_FROM_QUARTILE * (quartile - low) / NORMAL_QUARTILES)
+    return float(bound * (1.0 + ROUNDING))
+
+
+def test_bounds_of_all_ranks_are_those_of_each_alone() -> None:
+    random = np.random.default_rng(9)
+    for idle in (0.0, 0.1, 0.5, 1.0):
+        work = np.exp(random.normal(8.0, 3.0, (65, 40)))
+        work[random.random(work.shape) < idle] = 0.0
+        work[:, :3] = np.array([0.0, 1.0, 0.25e9])
+        assert ordinary_bounds(work).tolist() == [plain_bound(one) for one in work.T]
 
 
 def test_where_half_of_the_ranks_are_late_the_usual_one_is_not() -> None:
