@@ -18,6 +18,8 @@ class Interning:
         self._names: dict[str, int] = {}
         self._frames: dict[Frame, int] = {}
         self._stacks: dict[tuple[int, ...], int] = {}
+        self._by_texts: dict[tuple[str, ...], int] = {}
+        self._levels: dict[tuple[str, str], Frame] = {}
         self.communicators: list[Communicator] = [Communicator(0, tuple(range(world_size)), -1)]
         self._by_identity: dict[int, int] = {}
         self.notes: list[str] = []
@@ -56,17 +58,24 @@ class Interning:
         )
 
     def _number_stacks(self, definitions: Definitions) -> dict[int, int]:
-        known: dict[tuple[str, str], Frame] = {}
         stacks: dict[int, int] = {}
         for number, levels in definitions.stacks.items():
             if not levels or len(levels) > MAX_FRAMES:
                 continue
-            if any(level not in definitions.names for level in levels):
+            try:
+                texts = tuple(map(definitions.names.__getitem__, levels))
+            except KeyError:
                 continue
-            found = _frames(tuple(definitions.names[level] for level in levels), known)
-            key = tuple(self._frames.setdefault(frame, len(self._frames)) for frame in found)
-            stacks[number] = self._stacks.setdefault(key, len(self._stacks))
+            if texts not in self._by_texts:
+                self._by_texts[texts] = self._stack(texts)
+            stacks[number] = self._by_texts[texts]
         return stacks
+
+    def _stack(self, texts: tuple[str, ...]) -> int:
+        """The index of a stack as files spell it."""
+        found = _frames(texts, self._levels)
+        key = tuple(self._frames.setdefault(frame, len(self._frames)) for frame in found)
+        return self._stacks.setdefault(key, len(self._stacks))
 
     def _number_communicators(self, definitions: Definitions, rank: int) -> dict[int, int]:
         indices: dict[int, int] = {}
