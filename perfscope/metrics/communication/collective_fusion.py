@@ -46,20 +46,30 @@ def close_groups(pool: Pool, instances: Instances, sizes: Ints, *, most_bytes: i
     small = (instances.op == ALLREDUCE) & ~NONBLOCKING_CODES[instances.op] & (sizes > 0)
     small &= sizes <= most_bytes
     order = order[small[order]]
-    begins, carried = [], 0
-    follows = _follows(pool, instances, order).tolist()
-    for place, (close, size) in enumerate(zip(follows, sizes[order].tolist(), strict=True)):
-        carried += size
-        if not close or carried > most_bytes:
-            begins.append(place)
-            carried = size
-    bounds = np.array([*begins, len(order)], np.int64)
+    bounds = _bounds(_follows(pool, instances, order), sizes[order], most_bytes)
     lengths = bounds[1:] - bounds[:-1]
     chosen = lengths > 1
     if not np.any(chosen):
         return none
     starts = np.concatenate([[0], np.cumsum(lengths[chosen])])
     return Groups(order[np.repeat(chosen, lengths)], starts.astype(np.int64))
+
+
+def _bounds(follows: npt.NDArray[np.bool_], sizes: Ints, most_bytes: int) -> Ints:
+    """Where calls of no more than so many bytes together begin, and the end of all."""
+    begins = np.flatnonzero(~follows)
+    bounds = np.append(begins, len(sizes))
+    # about: damaged sizes add up to no number of 64 bits
+    carried = np.add.reduceat(sizes.astype(np.float64), begins) if len(begins) else begins
+    more: list[int] = []
+    for place in np.flatnonzero(carried >= 0.99 * most_bytes).tolist():
+        left = most_bytes
+        for call in range(bounds[place], bounds[place + 1]):
+            left -= int(sizes[call])
+            if left < 0:
+                more.append(call)
+                left = most_bytes - int(sizes[call])
+    return np.unique(np.concatenate([bounds, np.array(more, np.int64)]))
 
 
 def _follows(pool: Pool, instances: Instances, order: Ints) -> npt.NDArray[np.bool_]:
