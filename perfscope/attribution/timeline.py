@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -79,15 +80,24 @@ class Timeline:
         return (starts >= focus.start_ns) & (starts < focus.end_ns)
 
     def spent(self, focus: Focus | None = None, *, phases: int = 0) -> Times:
-        """Nanoseconds by phase and account, shape (phases + 1, accounts).
+        """Nanoseconds by phase and account, shape (phases + 1, accounts); not to be written to.
 
         Args:
             focus: whose ends are boundaries, None the whole life.
             phases: that are told apart; the first row has what lies in none of them.
         """
         ends = (focus.start_ns, focus.end_ns) if focus else _ALWAYS
-        found = engine.spent_by_phase(self.columns, *ends, phases, len(ACCOUNTS))
-        return found.reshape(phases + 1, len(ACCOUNTS))
+        question = (*ends, phases)
+        if question not in self._spent:
+            found = engine.spent_by_phase(self.columns, *question, len(ACCOUNTS))
+            found.setflags(write=False)
+            self._spent[question] = found.reshape(phases + 1, len(ACCOUNTS))
+        return self._spent[question]
+
+    @cached_property
+    def _spent(self) -> dict[tuple[int, int, int], Times]:
+        """What was asked before, by the ends and the number of phases: many ask the same."""
+        return {}
 
     @property
     def columns(self) -> tuple[Times, npt.NDArray[np.uint8], npt.NDArray[np.int32]]:

@@ -52,16 +52,16 @@ def loss_account(results: Results, replay: Replay) -> LossAccount:
     own = own_times(results, places)
     waits = waited(results, replay.program, replay.charges)
     lost_ns = sum(int(ns.sum()) for ns in own.values()) + waits.whole_ns
-    entries = _told(
-        _Making(results, replay, places, own, waits).entries(), SMALL * (life_ns - outside_ns)
-    )
-    savings = Savings(replay, waits.steps)
+    making = _Making(results, replay, places, own, waits)
+    entries = _told(making.entries(), SMALL * (life_ns - outside_ns))
+    savings = Savings(replay, waits.steps, making.turns)
     return LossAccount(
         life_ns=life_ns,
         window_ns=life_ns - outside_ns,
         training_ns=life_ns - lost_ns,
         entries=tuple(_priced(entry, savings) for entry in entries),
         steps=waits.steps,
+        turns=making.turns,
     )
 
 
@@ -88,13 +88,14 @@ class _Making:
         self._places, self._own, self._waits = places, own, waits
         self._waiting = _by_cause(waits, len(self._numbers))
         self._work: dict[LossCause, Cells] = {}
-        self._turns: Floats = np.empty(0)
+        self.turns: Turns | None = None
         self._extrapolation = Extrapolation(results)
         self._queue = queue_of(results, waits.steps) if waits.steps is not None else None
         program = replay.program
         if waits.steps is not None and program is not None:
             self._work = work_cells(results, program, waits.steps, places)
-            self._turns = Turns.of(program, program.work, waits.steps).share
+            self.turns = Turns.of(program, program.work, waits.steps)
+        self._turns: Floats = np.empty(0) if self.turns is None else self.turns.share
 
     def entries(self) -> list[Entry]:
         """One entry a cause, in no order."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from perfscope.losses.cause import LossCause
+from perfscope.losses.turns import Turns
 from perfscope.replay.model import Edit
 from perfscope.replay.steps import Steps
 from perfscope.schema.enums import AwaitedThing, Basis, LossKind, LossPattern
@@ -97,6 +98,8 @@ class LossAccount:
     entries: tuple[Entry, ...]
     steps: Steps | None = None
     """Over which patterns are told; None where waits are not known step by step."""
+    turns: Turns | None = None
+    """Of the run as it was; None where `steps` are."""
 
     @property
     def lost_ns(self) -> int:

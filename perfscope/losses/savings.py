@@ -36,8 +36,8 @@ SMALL_ONES = "several small causes are told together"
 class Savings:
     """Asks the replay of a run what its losses cost."""
 
-    def __init__(self, replay: Replay, steps: Steps | None) -> None:
-        self._replay, self._steps = replay, steps
+    def __init__(self, replay: Replay, steps: Steps | None, turns: Turns | None = None) -> None:
+        self._replay, self._steps, self._measured_turns = replay, steps, turns
 
     def of(self, entry: Entry) -> Saving | NoSaving:
         """What the run would be shorter by without the cause of an entry."""
@@ -118,7 +118,9 @@ class Savings:
         program, steps = self._replay.program, self._steps
         if program is None or steps is None:
             return NoSaving("the steps of the run are not known")
-        turns = Turns.of(program, apply_edits(program, after), steps)
+        turns = None if after else self._measured_turns
+        if turns is None:
+            turns = Turns.of(program, apply_edits(program, after), steps)
         most = lost_ns / turns.ranks / max(float(turns.idle_ns.sum()), 1.0)
         gains = min(most, 1.0) * turns.idle_ns
         return _bound(gains, gain_interval(gains))

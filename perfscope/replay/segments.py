@@ -98,7 +98,7 @@ class SegmentReplay:
             return None
         return abs(float(self._base.sum()) - self._focus_ns) / self._focus_ns
 
-    @property
+    @cached_property
     def ideal_runtime_s(self) -> float | None:
         """T_id: the run on a network without transfer time, in seconds; None when not available."""
         if self._program is None:

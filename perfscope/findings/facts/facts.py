@@ -12,6 +12,7 @@ from perfscope.findings.facts.serial_work import SerialWork, find_serial_work
 from perfscope.findings.facts.start_up_facts import StartUpFacts, start_up_facts
 from perfscope.losses.account import loss_account
 from perfscope.losses.entry import LossAccount
+from perfscope.losses.savings import Savings
 from perfscope.metrics.devices.devices import DevicesResult
 from perfscope.metrics.results import Results
 from perfscope.replay.replay import Replay
@@ -40,6 +41,11 @@ class Facts:
     def losses(self) -> LossAccount:
         """What the time of the ranks was lost to."""
         return loss_account(self.results, self.replay)
+
+    @cached_property
+    def savings(self) -> Savings:
+        """What the run would be shorter by without causes of those losses."""
+        return Savings(self.replay, self.losses.steps, self.losses.turns)
 
     @cached_property
     def start_up(self) -> StartUpFacts | None:

@@ -30,7 +30,7 @@ def told_by_their_cause(run: Facts, findings: Sequence[Finding]) -> tuple[Findin
     """
     if not run.replay.available:
         return tuple(findings)
-    savings = Savings(run.replay, run.losses.steps)
+    savings = run.savings
     worth_s = FAIL_SHARE * run.results.focus.length_ns * 1e-9
     entries = [one for one in run.losses.entries if _rules_out(one) or one.cause.activity]
     causes = [one for one in groups(entries, savings) if one.saving.seconds >= worth_s]
@@ -94,7 +94,7 @@ def told_once(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """
     if not run.replay.available:
         return tuple(findings)
-    savings = Savings(run.replay, run.losses.steps)
+    savings = run.savings
     loud = [one for one in findings if one.status.is_fault and one.gain and one.edits]
     loud.sort(key=_claims_after)
     kept: list[Finding] = []

@@ -42,7 +42,7 @@ def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     Each tells what its own change saves alone, as every finding does: `told_once` says what of it
     others claim as well.
     """
-    savings = Savings(run.replay, run.losses.steps)
+    savings = run.savings
     after = [edit for one in findings if _is_sure(one) for edit in _edits(one)]
     lasting = [one for one in run.losses.entries if not _is_once(one)]
     found = [one for one in groups(lasting, savings, after) if one.id not in JUDGED]
@@ -197,7 +197,7 @@ def claims(run: Facts, findings: Sequence[Finding]) -> dict[LossCause, tuple[str
     result: dict[LossCause, tuple[str, ...]] = {}
     if not run.replay.available:
         return result
-    savings = Savings(run.replay, run.losses.steps)
+    savings = run.savings
     faults = [one for one in findings if one.status.is_fault and _edits(one)]
     worth_s = thresholds.WARN_SHARE * run.results.focus.length_ns * 1e-9
     for entry in run.losses.entries:

@@ -54,8 +54,7 @@ def communication(prepared: Prepared) -> Communication:
 
 
 def _main_ns(timeline: Timeline, prepared: Prepared) -> list[float]:
-    inside = timeline.inside(prepared.focus)
-    spent = np.bincount(timeline.accounts[inside], timeline.lengths[inside], minlength=len(INDEX))
+    spent = timeline.spent(prepared.focus)[0]
     return [float(spent[INDEX[account]]) / 1e9 for account in COMMUNICATION_ACCOUNTS]
 
 
