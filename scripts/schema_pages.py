@@ -3,11 +3,11 @@
 import re
 from dataclasses import is_dataclass
 from enum import Enum
-from inspect import getdoc
+from inspect import getdoc, getsource
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
-from perfscope.schema.check import kinds_of
+from perfscope.schema.check import key_of, kinds_of
 
 PLAIN = {str: "text", int: "integer", float: "number", bool: "true or false", NoneType: "null"}
 
@@ -29,16 +29,19 @@ def structures(structure: Any) -> list[type]:
 
 
 def described(structure: type) -> tuple[str, dict[str, str]]:
-    """The text of a structure's docstring, and what it says of each field."""
-    text, _, attributes = (getdoc(structure) or "").partition("\n\nAttributes:\n")
-    for base in structure.__mro__[1:-1]:
-        attributes = (getdoc(base) or "").partition("\n\nAttributes:\n")[2] + "\n" + attributes
+    """The text of a structure's docstring, and what stands of each field beside or above it."""
     said: dict[str, str] = {}
-    for names, meaning in re.findall(
-        r"^    (\w[\w, ]*): (.*(?:\n     .*)*)", attributes, re.MULTILINE
-    ):
-        said |= dict.fromkeys(names.split(", "), " ".join(meaning.split()).removesuffix("."))
-    return text, said
+    for base in reversed(structure.__mro__[:-1]):
+        above: list[str] = []
+        for line in getsource(base).splitlines():
+            declared = re.match(r"    (\w+): [^#]*(?:# (.*))?", line)
+            if note := re.match(r"    # (.*)", line):
+                above.append(note[1])
+            elif declared and (beside := declared[2] or " ".join(above)):
+                said[key_of(declared[1])] = beside
+            if not note:
+                above = []
+    return getdoc(structure) or "", said
 
 
 def page(structure: type, *, without: tuple[type, ...] = ()) -> str:

@@ -8,21 +8,14 @@ NO_REASON = "the result does not hold it"
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure: its value, or why there is none; over which time and by which formula.
-
-    Attributes:
-        unit: `ratio`, `s`, `1/s`, ....
-        reason: why the value is null.
-        useful: what counts.
-        foa: over which time.
-        formula: which published variant, or `perfscope` where it is perfscope's own.
-    """
+    """A figure: its value, or why there is none; over which time and by which formula."""
 
     value: float | None
-    unit: str
-    reason: str | None = None
-    useful: str | None = None
-    foa: str | None = None
+    unit: str  # `ratio`, `s`, `1/s`, ...
+    reason: str | None = None  # why the value is null
+    useful: str | None = None  # what counts
+    foa: str | None = None  # over which time
+    # which published variant, or `perfscope` where it is perfscope's own
     formula: str | None = None
 
     @property
@@ -63,34 +56,24 @@ class Efficiencies:
 
 @dataclass(frozen=True)
 class CostLine:
-    """What a call costs by its size: latency and bandwidth with 95 % intervals.
-
-    Attributes:
-        bytes_per_s: null: size does not count.
-        typical_error: median relative error.
-    """
+    """What a call costs by its size: latency and bandwidth with 95 % intervals."""
 
     latency_s: float
     latency_interval_s: tuple[float, float]
-    bytes_per_s: float | None
+    bytes_per_s: float | None  # null: size does not count
     bytes_per_s_interval: tuple[float | None, float | None]
-    typical_error: float
+    typical_error: float  # median relative error
 
 
 @dataclass(frozen=True)
 class DelayCause:
-    """What one rank did in one phase that made others wait; seconds of those who waited.
-
-    Attributes:
-        phase: empty outside any, null communication.
-        share: of all waiting.
-    """
+    """What one rank did in one phase that made others wait; seconds of those who waited."""
 
     rank: int
-    phase: str | None
+    phase: str | None  # empty outside any, null communication
     direct_s: float
     indirect_s: float
-    share: float
+    share: float  # of all waiting
 
     @property
     def seconds(self) -> float:

@@ -59,14 +59,11 @@ class SideDifference:
 
 @dataclass(frozen=True)
 class Repeats:
-    """Values of the repeats, and their median, lowest and highest; null where no run has any.
-
-    Attributes:
-        typical: what changes are told against: the geometric mean where Student's t compares the
-            sides, whose ratios are of these, else the median.
-    """
+    """Values of the repeats, and their median, lowest and highest; null where no run has any."""
 
     values: tuple[float | None, ...]
+    # what changes are told against: the geometric mean where Student's t compares the sides, whose
+    # ratios are of these, else the median
     typical: float | None
     median: float | None
     lowest: float | None
@@ -114,15 +111,7 @@ class PredictedGains:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One side against the first; ratios are after / before, of `slowdown` above 1 is slower.
-
-    Attributes:
-        method: `ranks`, `student`, `none`.
-        reason: why not known.
-        detectable: share that so many runs would show.
-        within_runs: null unless each side is a single run.
-        prediction: null without gains.
-    """
+    """One side against the first; ratios are after / before, of `slowdown` above 1 is slower."""
 
     side: str
     against: str
@@ -132,30 +121,26 @@ class Comparison:
     ratio: float | None
     interval: tuple[float, float] | None
     p: float | None
-    method: str
+    method: str  # `ranks`, `student`, `none`
     counts: tuple[int, int]
-    reason: str
+    reason: str  # why not known
     slowdown: float | None
-    detectable: float | None
-    within_runs: WithinRuns | None
-    prediction: PredictedGains | None
+    detectable: float | None  # share that so many runs would show
+    within_runs: WithinRuns | None  # null unless each side is a single run
+    prediction: PredictedGains | None  # null without gains
 
 
 @dataclass(frozen=True)
 class ComparedMeasure:
-    """One measure of every side, and the change of each side from the first.
-
-    Attributes:
-        ratios, intervals: against the first side.
-    """
+    """One measure of every side, and the change of each side from the first."""
 
     id: str
     label: str
     unit: str
     is_lower_better: bool
     sides: tuple[Repeats, ...]
-    ratios: tuple[float | None, ...]
-    intervals: tuple[tuple[float, float] | None, ...]
+    ratios: tuple[float | None, ...]  # against the first side
+    intervals: tuple[tuple[float, float] | None, ...]  # against the first side
     reason: str | None
 
 
@@ -235,28 +220,20 @@ class FindingChange:
 
 @dataclass(frozen=True)
 class Compare:
-    """What a comparison found.
-
-    Attributes:
-        factor, level: what a difference must reach; the level of the test.
-        unlike: sentences, empty when like is compared with like.
-        comparisons: of each side after the first.
-        losses: as `waterfall`, for training work and what the time was lost to in place of
-            accounts.
-        finding_changes: empty where the first or the last side has no run that counts.
-        finding_changes_reason: why findings cannot be compared, null when they can.
-    """
+    """What a comparison found."""
 
     sides: tuple[ComparedSide, ...]
     unit: Judge
-    factor: float
-    level: float
-    unlike: tuple[str, ...]
+    factor: float  # what a difference must reach
+    level: float  # of the test
+    unlike: tuple[str, ...]  # sentences, empty when like is compared with like
     differences: tuple[SideDifference, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[Comparison, ...]  # of each side after the first
     measures: tuple[ComparedMeasure, ...]
     efficiencies: tuple[ComparedEfficiency, ...]
     waterfall: Waterfall
+    # as `waterfall`, for training work and what the time was lost to in place of accounts
     losses: Waterfall
+    # empty where the first or the last side has no run that counts
     finding_changes: tuple[FindingChange, ...]
-    finding_changes_reason: str | None
+    finding_changes_reason: str | None  # why findings cannot be compared, null when they can

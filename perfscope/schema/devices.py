@@ -27,40 +27,32 @@ class GpuSeries:
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU over the focus, as its driver told.
-
-    Attributes:
-        board: of an instance, empty else.
-        known_by: what told which ranks use it.
-        busy, memory_busy: share of time; null where not told, as what follows.
-        sm_mhz: mean while busy.
-        throttled: share of the busy samples, by reason.
-    """
+    """One GPU over the focus, as its driver told."""
 
     host: str
     uuid: str
     index: int
     name: str
-    board: str
+    board: str  # of an instance, empty else
     driver: str
     capability: str | None
     is_lost: bool
     ranks: tuple[int, ...]
-    known_by: str
+    known_by: str  # what told which ranks use it
     samples: int
     watched_s: float
-    busy: float | None
-    memory_busy: float | None
+    busy: float | None  # share of time; null where not told, as what follows
+    memory_busy: float | None  # share of time; null where not told, as what follows
     memory_total_bytes: int | None
     memory_peak_bytes: int | None
     memory_peak_phase: str
     memory_peak_bytes_by_rank: tuple[GpuMemoryOfRank, ...]
-    sm_mhz: float | None
+    sm_mhz: float | None  # mean while busy
     sm_mhz_most: float | None
     power_w: float | None
     power_limit_w: float | None
     celsius_most: float | None
-    throttled: dict[str, float]
+    throttled: dict[str, float]  # share of the busy samples, by reason
     series: GpuSeries
 
 
@@ -75,13 +67,9 @@ class SampledGpus:
 
 @dataclass(frozen=True)
 class DeviceFactors:
-    """Efficiencies of the devices by one convention.
+    """Efficiencies of the devices by one convention."""
 
-    Attributes:
-        parallel_efficiency: `load_balance` x `communication_efficiency` x
-            `orchestration_efficiency`.
-    """
-
+    # `load_balance` x `communication_efficiency` x `orchestration_efficiency`
     parallel_efficiency: Metric
     load_balance: Metric
     communication_efficiency: Metric
@@ -98,56 +86,32 @@ class DeviceEfficiencies:
 
 @dataclass(frozen=True)
 class HostCopies:
-    """Copies between host and device of one direction.
+    """Copies between host and device of one direction."""
 
-    Attributes:
-        direction: `unknown` where the trace does not tell.
-        pageable: null unknown.
-        seconds: union.
-        exposed_s: no kernel ran.
-    """
-
-    direction: Direction
-    pageable: bool | None
+    direction: Direction  # `unknown` where the trace does not tell
+    pageable: bool | None  # null unknown
     count: int
     bytes: int
-    seconds: float
-    exposed_s: float
+    seconds: float  # union
+    exposed_s: float  # no kernel ran
 
 
 @dataclass(frozen=True)
 class Stream:
-    """One stream: when it was busy, and what lay in its gaps.
-
-    Attributes:
-        host_wait_s, kernel_wait_s, other_s: gaps.
-        edge_s: before the first and after the last row.
-    """
+    """One stream: when it was busy, and what lay in its gaps."""
 
     stream: int
     rows: int
     busy_s: float
-    host_wait_s: float
-    kernel_wait_s: float
-    other_s: float
-    edge_s: float
+    host_wait_s: float  # gaps
+    kernel_wait_s: float  # gaps
+    other_s: float  # gaps
+    edge_s: float  # before the first and after the last row
 
 
 @dataclass(frozen=True)
 class Device:
-    """One device of a rank over the focus; times are unions.
-
-    Attributes:
-        exposed_communication_s: nothing computes.
-        exposed_memory_s: no kernel runs.
-        overlap: share of communication that computation hides, null without.
-        compute_kernels, communication_kernels, copies, fills: rows that begin in the focus.
-        capability: of CUDA, null unknown.
-        idle_s_by_host: idle time by account of the ledger of the rank's main location.
-        idle_reason: why the trace tells nothing of it (the clocks of device and host disagree),
-            else null.
-        idle_s_by_cause: the same by what the next work waited for ([gpu.md](gpu.md)).
-    """
+    """One device of a rank over the focus; times are unions."""
 
     rank: int
     device: int
@@ -158,16 +122,19 @@ class Device:
     communication_s: float
     memcpy_s: float
     memset_s: float
-    exposed_communication_s: float
-    exposed_memory_s: float
-    overlap: float | None
-    compute_kernels: int
-    communication_kernels: int
-    copies: int
-    fills: int
-    capability: str | None
+    exposed_communication_s: float  # nothing computes
+    exposed_memory_s: float  # no kernel runs
+    overlap: float | None  # share of communication that computation hides, null without
+    compute_kernels: int  # rows that begin in the focus
+    communication_kernels: int  # rows that begin in the focus
+    copies: int  # rows that begin in the focus
+    fills: int  # rows that begin in the focus
+    capability: str | None  # of CUDA, null unknown
+    # idle time by account of the ledger of the rank's main location
     idle_s_by_host: dict[str, float]
+    # why the trace tells nothing of it (the clocks of device and host disagree), else null
     idle_reason: str | None
+    # the same by what the next work waited for ([gpu.md](gpu.md))
     idle_s_by_cause: dict[str, float]
     host_copies: tuple[HostCopies, ...]
     streams: tuple[Stream, ...]
@@ -175,15 +142,11 @@ class Device:
 
 @dataclass(frozen=True)
 class DeviceStep:
-    """The same unions inside one step.
-
-    Attributes:
-        number: of the step, between the host's ends of it.
-    """
+    """The same unions inside one step."""
 
     rank: int
     device: int
-    number: int
+    number: int  # of the step, between the host's ends of it
     busy_s: float
     idle_s: float
     compute_s: float
@@ -217,84 +180,57 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Matrices:
-    """Seconds in kernels that multiply matrices, by their names.
+    """Seconds in kernels that multiply matrices, by their names."""
 
-    Attributes:
-        single_precision_s: without tensor cores.
-        tensor_cores_s: with them.
-    """
-
-    single_precision_s: float
-    tensor_cores_s: float
+    single_precision_s: float  # without tensor cores
+    tensor_cores_s: float  # with them
 
 
 @dataclass(frozen=True)
 class DeviceCommunicationOfRank:
-    """Communication kernels of one rank.
-
-    Attributes:
-        last: times the rank was last to begin.
-    """
+    """Communication kernels of one rank."""
 
     rank: int
     seconds: float
     wait_s: float
     transfer_s: float
-    last: int
+    last: int  # times the rank was last to begin
     longest_wait_s: float
 
 
 @dataclass(frozen=True)
 class DeviceCommunication:
-    """Communication kernels matched over ranks.
+    """Communication kernels matched over ranks."""
 
-    Attributes:
-        reason: why waiting is not known, else null.
-        matched: collectives.
-        unmatched: kernels without partner, or of calls that do not wait for all ranks.
-        end_spread_s: 99 % of collectives: how far apart their kernels end.
-    """
-
-    reason: str | None
-    matched: int
-    unmatched: int
-    end_spread_s: float | None
+    reason: str | None  # why waiting is not known, else null
+    matched: int  # collectives
+    unmatched: int  # kernels without partner, or of calls that do not wait for all ranks
+    end_spread_s: float | None  # 99 % of collectives: how far apart their kernels end
     ranks: tuple[DeviceCommunicationOfRank, ...]
 
 
 @dataclass(frozen=True)
 class Devices:
-    """What a profiler saw of accelerators; `value` is the device parallel efficiency.
-
-    Attributes:
-        formula: the convention of `value`.
-        window_s: over which time everything but `sampled` is.
-        is_part: a profiler watched only this part of the focus.
-        offload_efficiency: the hosts' work outside communication over the same plus their calls of
-            the devices' runtime.
-        kernels: at most 100, most seconds first.
-        launch_delay_s_median: by rank with a device, from launch to start.
-        kernel_wait_below_s: the longest gap that counts as kernel wait.
-        unlinked_rows: rows whose launch is not in the trace.
-    """
+    """What a profiler saw of accelerators; `value` is the device parallel efficiency."""
 
     value: float | None
     reason: str | None
-    formula: Literal["bsc"]
-    window_s: tuple[float, float]
-    is_part: bool
+    formula: Literal["bsc"]  # the convention of `value`
+    window_s: tuple[float, float]  # over which time everything but `sampled` is
+    is_part: bool  # a profiler watched only this part of the focus
     sampled: SampledGpus
     efficiency: DeviceEfficiencies
+    # the hosts' work outside communication over the same plus their calls of the devices' runtime
     offload_efficiency: Metric
     devices: tuple[Device, ...]
     steps: tuple[DeviceStep, ...]
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[Kernel, ...]  # at most 100, most seconds first
     kernels_left_out: int
     matrices: Matrices
     communication: DeviceCommunication
-    launch_delay_s_median: tuple[float | None, ...]
-    kernel_wait_below_s: float
-    unlinked_rows: int
+    launch_delay_s_median: tuple[float | None, ...]  # by rank with a device, from launch to start
+    kernel_wait_below_s: float  # the longest gap that counts as kernel wait
+    unlinked_rows: int  # rows whose launch is not in the trace
 
 
 @dataclass(frozen=True)
@@ -319,26 +255,19 @@ class PopFactors:
 
 @dataclass(frozen=True)
 class Hardware:
-    """States and hardware counters of a trace that has them.
-
-    Attributes:
-        ideal_runtime_s: T_id by the rules of Dimemas.
-        useful_s_by_rank: state Running, of the first threads.
-        useful_s_by_thread: of all threads of all ranks; null where no rank has several.
-        waiting_s_by_rank: in MPI, over the whole trace; null where the clocks do not tell.
-        instructions, cycles, ipc, frequency_hz: inside useful time; null without counters.
-        variants: `pop`, `bsc`, `pypop`, `pypop-additive` and `cube` ([metrics.md](metrics.md),
-            section 2).
-    """
+    """States and hardware counters of a trace that has them."""
 
     runtime_s: float
-    ideal_runtime_s: Metric
-    useful_s_by_rank: tuple[float, ...]
+    ideal_runtime_s: Metric  # T_id by the rules of Dimemas
+    useful_s_by_rank: tuple[float, ...]  # state Running, of the first threads
+    # of all threads of all ranks; null where no rank has several
     useful_s_by_thread: tuple[float, ...] | None
     outside_mpi_s_by_rank: tuple[float, ...]
+    # in MPI, over the whole trace; null where the clocks do not tell
     waiting_s_by_rank: tuple[float, ...] | None
-    instructions: int | None
-    cycles: int | None
-    ipc: float | None
-    frequency_hz: float | None
+    instructions: int | None  # inside useful time; null without counters
+    cycles: int | None  # inside useful time; null without counters
+    ipc: float | None  # inside useful time; null without counters
+    frequency_hz: float | None  # inside useful time; null without counters
+    # `pop`, `bsc`, `pypop`, `pypop-additive` and `cube` ([metrics.md](metrics.md), section 2)
     variants: dict[str, PopFactors]

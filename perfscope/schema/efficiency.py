@@ -10,21 +10,13 @@ GOOD_FROM, ACCEPTABLE_FROM = 0.8, 0.6
 
 @dataclass(frozen=True)
 class Factor:
-    """One node of the tree.
+    """One node of the tree."""
 
-    Attributes:
-        id: its key in `metrics`.
-        label: what people call it.
-        meaning: what it is the share of, and what a low one says.
-        children: ids of the factors whose product it is.
-        level: depth in the tree of the page.
-    """
-
-    id: str
-    label: str
-    meaning: str
-    children: tuple[str, ...] = ()
-    level: int = 0
+    id: str  # its key in `metrics`
+    label: str  # what people call it
+    meaning: str  # what it is the share of, and what a low one says
+    children: tuple[str, ...] = ()  # ids of the factors whose product it is
+    level: int = 0  # depth in the tree of the page
 
 
 EFFICIENCIES = {

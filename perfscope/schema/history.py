@@ -6,18 +6,14 @@ from perfscope.structures import dataclass
 
 @dataclass(frozen=True)
 class HistoryPoint:
-    """One place of a trend: all runs of one commit, or one run whose commit is not known.
-
-    Attributes:
-        runs: places in `runs`.
-    """
+    """One place of a trend: all runs of one commit, or one run whose commit is not known."""
 
     label: str
     commit: str | None
     branch: str | None
     start_unix_s: float
     day: str
-    runs: tuple[int, ...]
+    runs: tuple[int, ...]  # places in `runs`
 
 
 @dataclass(frozen=True)
@@ -45,30 +41,22 @@ class TrendChange:
 
 @dataclass(frozen=True)
 class Level:
-    """The median of the points between two changes.
+    """The median of the points between two changes."""
 
-    Attributes:
-        first, last: points.
-    """
-
-    first: int
-    last: int
+    first: int  # points
+    last: int  # points
     level: float
 
 
 @dataclass(frozen=True)
 class Trend:
-    """One quantity over the points, its changes, and the levels between them.
-
-    Attributes:
-        values: of each point, null without.
-    """
+    """One quantity over the points, its changes, and the levels between them."""
 
     id: str
     label: str
     unit: str
     is_lower_better: bool
-    values: tuple[float | None, ...]
+    values: tuple[float | None, ...]  # of each point, null without
     reason: str | None
     changes: tuple[TrendChange, ...]
     segments: tuple[Level, ...]
@@ -90,22 +78,18 @@ class LossTrend:
 
 @dataclass(frozen=True)
 class HistoryGroup:
-    """Runs that are alike, and their trends; `judged` is the id of the one that is judged.
-
-    Attributes:
-        programs: what the ranks ran; the verdict begins with it where these are several.
-        losses: empty without loss accounts.
-    """
+    """Runs that are alike, and their trends; `judged` is the id of the one that is judged."""
 
     label: str
     command: tuple[str, ...]
     ranks: int
     batch_size: int | None
+    # what the ranks ran; the verdict begins with it where these are several
     programs: tuple[str, ...]
     points: tuple[HistoryPoint, ...]
     judged: str
     series: tuple[Trend, ...]
-    losses: tuple[LossTrend, ...]
+    losses: tuple[LossTrend, ...]  # empty without loss accounts
     with_last_change: str
 
     @property
@@ -133,18 +117,12 @@ class Unread:
 
 @dataclass(frozen=True)
 class History:
-    """What a history found.
+    """What a history found."""
 
-    Attributes:
-        factor, level, least_points: what a change must reach; the level of its test; the fewest
-            points that can show one.
-        groups: most points first.
-    """
-
-    factor: float
-    level: float
-    least_points: int
-    groups: tuple[HistoryGroup, ...]
+    factor: float  # what a change must reach
+    level: float  # of its test
+    least_points: int  # the fewest that can show a change
+    groups: tuple[HistoryGroup, ...]  # most points first
     left_out: tuple[NotCounted, ...]
     programs: tuple[str, ...]
     badge: Badge

@@ -20,10 +20,6 @@ class HorovodLocation:
     `data_s` is spent in calls that carry tensors, waiting included, `control_s` in agreeing on what
     is ready, `other_s` in other MPI calls, `idle_s` in copying to and from the fusion buffer and in
     sleep; `thread` is its kernel id.
-
-    Attributes:
-        control_cycles: in which the ranks agreed on what is ready.
-        data_calls: that carry tensors, by operation.
     """
 
     rank: int
@@ -32,33 +28,27 @@ class HorovodLocation:
     control_s: float
     other_s: float
     idle_s: float
-    control_cycles: int
-    data_calls: dict[str, int]
+    control_cycles: int  # in which the ranks agreed on what is ready
+    data_calls: dict[str, int]  # that carry tensors, by operation
     data_bytes: int
     fusion_bytes: FusionBytes
 
 
 @dataclass(frozen=True)
 class HorovodExposed:
-    """Communication of Horovod that the ranks waited for, by rank and by step.
+    """Communication of Horovod that the ranks waited for, by rank and by step."""
 
-    Attributes:
-        reason: why it is not known, else null.
-        wait_s_by_rank, transfer_s_by_rank: over the focus; these are the waits and transfers of
-            `collectives`.
-        step_wait_s_median_by_rank, step_transfer_s_median_by_rank: median over the steps of a rank.
-        steps: their numbers.
-        step_wait_s, step_transfer_s: a row by rank for each step; null where a rank does not have
-            it.
-    """
-
-    reason: str | None
+    reason: str | None  # why it is not known, else null
+    # over the focus; these are the waits and transfers of `collectives`
     wait_s_by_rank: tuple[float, ...]
+    # over the focus; these are the waits and transfers of `collectives`
     transfer_s_by_rank: tuple[float, ...]
-    step_wait_s_median_by_rank: tuple[float | None, ...]
-    step_transfer_s_median_by_rank: tuple[float | None, ...]
-    steps: tuple[int, ...]
+    step_wait_s_median_by_rank: tuple[float | None, ...]  # median over the steps of a rank
+    step_transfer_s_median_by_rank: tuple[float | None, ...]  # median over the steps of a rank
+    steps: tuple[int, ...]  # their numbers
+    # a row by rank for each step; null where a rank does not have it
     step_wait_s: tuple[tuple[float | None, ...], ...]
+    # a row by rank for each step; null where a rank does not have it
     step_transfer_s: tuple[tuple[float | None, ...], ...]
 
 
@@ -72,21 +62,14 @@ class Horovod:
 
 @dataclass(frozen=True)
 class Negotiations:
-    """How ranks agreed on tensors that are ready; in `seconds` any was under way.
+    """How ranks agreed on tensors that are ready; in `seconds` any was under way."""
 
-    Attributes:
-        count: that came to an end.
-        with_ranks: of which the ranks are known.
-        skew_s: from the first to the last rank, summed.
-        skew_s_most: of one; null without ranks.
-    """
-
-    count: int
-    with_ranks: int
+    count: int  # that came to an end
+    with_ranks: int  # of which the ranks are known
     unfinished: int
     seconds: float
-    skew_s: float
-    skew_s_most: float | None
+    skew_s: float  # from the first to the last rank, summed
+    skew_s_most: float | None  # of one; null without ranks
 
 
 @dataclass(frozen=True)
@@ -111,32 +94,23 @@ class Spread:
 
 @dataclass(frozen=True)
 class TensorFusions:
-    """Operations that carried several tensors.
-
-    Attributes:
-        tensors, bytes: of one; null where unknown.
-    """
+    """Operations that carried several tensors."""
 
     operations: int
-    tensors: Spread | None
-    bytes: Spread | None
+    tensors: Spread | None  # of one; null where unknown
+    bytes: Spread | None  # of one; null where unknown
 
 
 @dataclass(frozen=True)
 class TensorSkew:
-    """One tensor, and who was last with it.
-
-    Attributes:
-        last_rank: last in the negotiations that took most of the skew.
-        last_share: of the skew, in these.
-    """
+    """One tensor, and who was last with it."""
 
     name: str
     negotiations: int
     bytes: int | None
     skew_s: float
-    last_rank: int | None
-    last_share: float | None
+    last_rank: int | None  # last in the negotiations that took most of the skew
+    last_share: float | None  # of the skew, in these
 
 
 @dataclass(frozen=True)
@@ -148,26 +122,19 @@ class Tensors:
     which another rank had a tensor ready and this one came last with it, in negotiations that began
     when all ranks had come for the first time, and `start_late_s_by_rank` before. `tensors` begins
     with the longest skew.
-
-    Attributes:
-        ranks: that are named.
-        window_s: length of the timeline.
-        last_by_rank, first_by_rank: negotiations in which a rank was last, first.
-        cycles: marked with HOROVOD_TIMELINE_MARK_CYCLES.
-        tensor_count: of all, of which `tensors` lists those with most skew.
     """
 
-    ranks: tuple[int, ...]
-    window_s: float
+    ranks: tuple[int, ...]  # that are named
+    window_s: float  # length of the timeline
     negotiations: Negotiations
     reason: str | None
     wait_s_by_rank: dict[str, tuple[float, ...]]
-    last_by_rank: tuple[int, ...]
-    first_by_rank: tuple[int, ...]
+    last_by_rank: tuple[int, ...]  # negotiations in which a rank was last
+    first_by_rank: tuple[int, ...]  # negotiations in which a rank was first
     late_s_by_rank: tuple[float, ...]
     start_late_s_by_rank: tuple[float, ...]
     activities: tuple[TensorActivity, ...]
     fusions: TensorFusions
-    cycles: int
-    tensor_count: int
+    cycles: int  # marked with HOROVOD_TIMELINE_MARK_CYCLES
+    tensor_count: int  # of all, of which `tensors` lists those with most skew
     tensors: tuple[TensorSkew, ...]

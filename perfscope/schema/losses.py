@@ -23,47 +23,41 @@ class LossEntry:
     is known. `share` is of the ranks' time in the focus, null of what lies outside. `steps` are the
     first and last one in which it costs time. `causes` is above 1 where small ones are told
     together. `findings` are those that explain it.
-
-    Attributes:
-        kind: `waiting` is for training work of others, `communication` not told apart, `other_work`
-            no training, `outside` before and after the focus; `throttled` (a CPU limit),
-            `cpu_wait`, `slowed_gpu`, `interpreter_lock`, `page_faults` held training work up.
-        ns, own_ns, waiting_ns: rank-nanoseconds lost to it: spent on it, and spent by others who
-            waited for it, directly and through a third.
-        ranks, ranks_left_out: who did it, those that cost most first, and how many more there are.
-        where: the function in which it was most, null unknown.
-        pattern: `serial` is by turns inside each step, `varying` another rank each step,
-            `alternating` each rank in steps of its own that come back, `chained` work whose result
-            others need, `window` one part of the run, `system` while those who are late have no
-            CPU; null where there are too few steps to tell.
-        is_certain: whether halves of the steps, drawn at random, tell the same pattern; null where
-            that is not asked.
-        findings: ids of those whose change takes at least half of it away.
-        run_s: seconds of all ranks in the whole run, where some of its steps were left out; else
-            null, and `ns` is of all of it.
-        run_interval_s: of 95 %, by chance of which steps were kept; null where steps do not tell.
     """
 
     label: str
+    # `waiting` is for training work of others, `communication` not told apart, `other_work` no
+    # training, `outside` before and after the focus; `throttled` (a CPU limit), `cpu_wait`,
+    # `slowed_gpu`, `interpreter_lock`, `page_faults` held training work up
     kind: LossKind
     account: Account | None
     activity: Activity | None
     phase: str
     operation: str
-    ns: int
-    own_ns: int
+    ns: int  # rank-nanoseconds lost to it
+    own_ns: int  # of these, spent on it
+    # of these, spent by others who waited for it, directly and through a third
     waiting_ns: int
     share: float | None
-    ranks: tuple[int, ...]
-    ranks_left_out: int
-    where: Place | None
+    ranks: tuple[int, ...]  # who did it, those that cost most first
+    ranks_left_out: int  # how many more there are
+    where: Place | None  # the function in which it was most, null unknown
+    # `serial` is by turns inside each step, `varying` another rank each step, `alternating` each
+    # rank in steps of its own that come back, `chained` work whose result others need, `window` one
+    # part of the run, `system` while those who are late have no CPU; null where there are too few
+    # steps to tell
     pattern: LossPattern | None
+    # whether halves of the steps, drawn at random, tell the same pattern; null where that is not
+    # asked
     is_certain: bool | None
     steps: tuple[int, int] | None
     causes: int
     saving: LossSaving
-    findings: tuple[str, ...]
+    findings: tuple[str, ...]  # ids of those whose change takes at least half of it away
+    # seconds of all ranks in the whole run, where some of its steps were left out; else null, and
+    # `ns` is of all of it
     run_s: float | None = None
+    # of 95 %, by chance of which steps were kept; null where steps do not tell
     run_interval_s: tuple[float, float] | None = None
 
 
@@ -74,16 +68,12 @@ class Losses:
     `life_ns` is training work and lost time; the entries add up to what was lost. `lost_share` is
     what is lost to a known cause, and `unknown_share` that of which nothing is known, both of the
     ranks' time in the focus of analysis.
-
-    Attributes:
-        lost_ns: `life_ns` less `training_ns`; the entries add up to it exactly.
-        window_ns: time of all ranks in the focus of analysis.
     """
 
     life_ns: int
-    window_ns: int
+    window_ns: int  # time of all ranks in the focus of analysis
     training_ns: int
-    lost_ns: int
+    lost_ns: int  # `life_ns` less `training_ns`; the entries add up to it exactly
     lost_share: float | None
     unknown_share: float | None
     entries: tuple[LossEntry, ...]

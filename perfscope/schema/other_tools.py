@@ -16,15 +16,11 @@ class ToolColumn:
 
 @dataclass(frozen=True)
 class ToolTable:
-    """Rows as the tool tells them, most important first; a cell is null where it tells nothing.
-
-    Attributes:
-        rows: at most 1,000.
-    """
+    """Rows as the tool tells them, most important first; a cell is null where it tells nothing."""
 
     title: str
     columns: tuple[ToolColumn, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[Cell, ...], ...]  # at most 1,000
     rows_left_out: int
 
 

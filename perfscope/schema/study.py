@@ -24,12 +24,7 @@ class StudyVerdict:
 
 @dataclass(frozen=True)
 class StudyRunRow:
-    """What identifies a run of a study, and how it came out; null is not known.
-
-    Attributes:
-        ending: null when every rank ended by itself.
-        report: its own page, as a link from the page of the study; null where there is none.
-    """
+    """What identifies a run of a study, and how it came out; null is not known."""
 
     label: str
     path: str | None
@@ -47,7 +42,8 @@ class StudyRunRow:
     step_s_median: float | None
     parallel_efficiency: float | None
     exit_code: int | None
-    ending: str | None
+    ending: str | None  # null when every rank ended by itself
+    # its own page, as a link from the page of the study; null where there is none
     report: str | None
 
 
@@ -83,14 +79,10 @@ class StudyFindingRow(Outcome):
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """study.json, whole; what its kind found stands under the name of the kind.
-
-    Attributes:
-        kind: what this kind found stands under its name.
-    """
+    """study.json, whole; what its kind found stands under the name of the kind."""
 
     schema_version: Literal["1"]
-    kind: StudyKind
+    kind: StudyKind  # what this kind found stands under its name
     tool: Tool
     verdict: StudyVerdict
     runs: tuple[StudyRunRow | HistoryRunRow | SweepRunRow, ...]

@@ -16,13 +16,9 @@ class VariedAxis:
 
 @dataclass(frozen=True)
 class SweepObjective:
-    """What the configurations are compared by, why it is not the usual, and what to beware of.
+    """What the configurations are compared by, why it is not the usual, and what to beware of."""
 
-    Attributes:
-        id: `samples_per_s`, `steps_per_s`, `runs_per_h`, `printed`.
-    """
-
-    id: str
+    id: str  # `samples_per_s`, `steps_per_s`, `runs_per_h`, `printed`
     label: str
     unit: str
     meaning: str
@@ -32,58 +28,34 @@ class SweepObjective:
 
 @dataclass(frozen=True)
 class SpeedFactors:
-    """What a speed is made of, and what it costs: medians over the runs of a configuration.
+    """What a speed is made of, and what it costs: medians over the runs of a configuration."""
 
-    Attributes:
-        ranks: of the job.
-        parallel_efficiency: share of the ranks' time outside communication.
-        load_balance: how evenly the work is spread.
-        communication_efficiency: share in which the busiest rank worked.
-        work_speed: speed divided by ranks and parallel efficiency.
-        threads: of the rank that had most.
-        runnable_per_cpu: threads that want to run, for each CPU of the node; over 1 they queue.
-        cpus_busy: CPUs that the ranks kept busy together.
-        cpus: CPUs that the ranks may use together.
-        queue_share: time that threads waited for a CPU, for each second of a rank.
-        peak_bytes: largest resident memory of a rank.
-        memory_share: peaks of a node's ranks together, as a share of what it may use.
-    """
-
-    ranks: float | None
-    parallel_efficiency: float | None
-    load_balance: float | None
-    communication_efficiency: float | None
-    work_speed: float | None
-    threads: float | None
+    ranks: float | None  # of the job
+    parallel_efficiency: float | None  # share of the ranks' time outside communication
+    load_balance: float | None  # how evenly the work is spread
+    communication_efficiency: float | None  # share in which the busiest rank worked
+    work_speed: float | None  # speed divided by ranks and parallel efficiency
+    threads: float | None  # of the rank that had most
+    # threads that want to run, for each CPU of the node; over 1 they queue
     runnable_per_cpu: float | None
-    cpus_busy: float | None
-    cpus: float | None
-    queue_share: float | None
-    peak_bytes: float | None
-    memory_share: float | None
+    cpus_busy: float | None  # CPUs that the ranks kept busy together
+    cpus: float | None  # CPUs that the ranks may use together
+    queue_share: float | None  # time that threads waited for a CPU, for each second of a rank
+    peak_bytes: float | None  # largest resident memory of a rank
+    memory_share: float | None  # peaks of a node's ranks together, as a share of what it may use
 
 
 @dataclass(frozen=True)
 class StartedConfiguration:
-    """One point of the grid, as shown: secrets are redacted.
+    """One point of the grid, as shown: secrets are redacted."""
 
-    Attributes:
-        number: from 1, in the order of the grid.
-        label: its values in one line, as far as they vary.
-        values: by axis.
-        environment: variables that were set; null for one that was taken out.
-        command: its words.
-        ranks: that the command asks for, null where it does not say.
-        threads: that each rank was told to use, null where nothing says.
-    """
-
-    number: int
-    label: str
-    values: dict[str, str]
-    environment: dict[str, str | None]
-    command: tuple[str, ...]
-    ranks: int | None
-    threads: int | None
+    number: int  # from 1, in the order of the grid
+    label: str  # its values in one line, as far as they vary
+    values: dict[str, str]  # by axis
+    environment: dict[str, str | None]  # variables that were set; null for one that was taken out
+    command: tuple[str, ...]  # its words
+    ranks: int | None  # that the command asks for, null where it does not say
+    threads: int | None  # that each rank was told to use, null where nothing says
 
     @property
     def title(self) -> str:
@@ -98,23 +70,17 @@ class StartedConfiguration:
 
 @dataclass(frozen=True)
 class ConfigurationResult(StartedConfiguration):
-    """One configuration: how it was started, how it ended, and how fast it was.
+    """One configuration: how it was started, how it ended, and how fast it was."""
 
-    Attributes:
-        status: `measured`, `failed`, `refused`, `missing`.
-        speeds: by repeat.
-        speed: median.
-        speed_interval: from the noise pooled over all configurations; one that does not reach that
-            of the best is of a slower configuration. null where the noise is not known.
-    """
-
-    status: str
+    status: str  # `measured`, `failed`, `refused`, `missing`
     reason: str | None
     end: str | None
     runs: int
     failed_runs: int
-    speeds: tuple[float, ...]
-    speed: float | None
+    speeds: tuple[float, ...]  # by repeat
+    speed: float | None  # median
+    # from the noise pooled over all configurations; one that does not reach that of the best is of
+    # a slower configuration. null where the noise is not known
     speed_interval: tuple[float, float] | None
     is_best: bool
     may_be_best: bool
@@ -129,15 +95,10 @@ class ConfigurationResult(StartedConfiguration):
 
 @dataclass(frozen=True)
 class NoiseBetweenRepeats:
-    """The relative noise, and how many repeats would tell the best from the next.
+    """The relative noise, and how many repeats would tell the best from the next."""
 
-    Attributes:
-        relative: standard deviation of one run.
-        span: fastest over slowest, less one.
-    """
-
-    relative: float | None
-    span: float | None
+    relative: float | None  # standard deviation of one run
+    span: float | None  # fastest over slowest, less one
     reason: str | None
     repeats_needed: int | None
 
@@ -178,33 +139,24 @@ class SameFabric:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """What a sweep found.
-
-    Attributes:
-        cpus: null where runs were started elsewhere.
-        constant: values that are the same in all runs.
-        configurations: in the order of the grid.
-        best, contenders: numbers of configurations.
-        best_reason: why none of the measured configurations is named the best; null where one is.
-        quality: name of the final value; null without.
-        memory: a warning about memory; null without.
-    """
+    """What a sweep found."""
 
     command: tuple[str, ...]
     recording: tuple[str, ...]
     repeat: int
     time_limit_s: float | None
     search: int | None
-    cpus: int | None
+    cpus: int | None  # null where runs were started elsewhere
     axes: tuple[VariedAxis, ...]
     objective: SweepObjective
-    quality: str | None
-    configurations: tuple[ConfigurationResult, ...]
-    best: int | None
+    quality: str | None  # name of the final value; null without
+    configurations: tuple[ConfigurationResult, ...]  # in the order of the grid
+    best: int | None  # numbers of configurations
+    # why none of the measured configurations is named the best; null where one is
     best_reason: str | None
-    contenders: tuple[int, ...]
+    contenders: tuple[int, ...]  # numbers of configurations
     noise: NoiseBetweenRepeats
     why: tuple[Explanation, ...]
-    memory: str | None
-    constant: dict[str, str]
+    memory: str | None  # a warning about memory; null without
+    constant: dict[str, str]  # values that are the same in all runs
     fabric: SameFabric

@@ -20,24 +20,16 @@ LONGEST_LABEL = 21
 
 @dataclass(frozen=True)
 class Curve:
-    """One line: a measured one has dots, any other is dashed.
+    """One line: a measured one has dots, any other is dashed."""
 
-    Attributes:
-        label: at its end.
-        role: colors it.
-        x, y: its points, at least one.
-        spread: lowest and highest of repeats at each point; empty where there is one run each.
-        is_measured: not ideal, not extrapolated.
-        dashes: of a line that may lie on another one.
-    """
-
-    label: str
-    role: str
-    x: Sequence[float]
+    label: str  # at its end
+    role: str  # colors it
+    x: Sequence[float]  # its points, at least one
     y: Sequence[float]
+    # lowest and highest of repeats at each point; empty where there is one run each
     spread: Sequence[tuple[float, float]] = ()
-    is_measured: bool = True
-    dashes: str = ""
+    is_measured: bool = True  # not ideal, not extrapolated
+    dashes: str = ""  # of a line that may lie on another one
 
 
 def curves(

@@ -17,26 +17,18 @@ ROUNDING = 1e-9  # share of the values below which a coefficient is rounding
 
 @dataclass(frozen=True)
 class Fit:
-    """y = constant + slope × g(size), with coefficients that are not negative.
+    """y = constant + slope × g(size), with coefficients that are not negative."""
 
-    Attributes:
-        constant, slope: the coefficients; times cannot fall below zero at any size.
-        basis: g.
-        free: both coefficients where they may be negative. A coefficient that is held at zero is as
-            uncertain as any other, so intervals are around these and cut at zero afterwards.
-        covariance: of `free`.
-        error: relative standard deviation of a run around the fit.
-        freedom: points less coefficients of the law.
-        loo_errors: relative error with which each size is predicted from all others.
-    """
-
-    constant: float
+    constant: float  # times cannot fall below zero at any size
     slope: float
-    basis: Callable[[float], float]
+    basis: Callable[[float], float]  # g
+    # both coefficients where they may be negative. A coefficient that is held at zero is as
+    # uncertain as any other, so intervals are around these and cut at zero afterwards
     free: tuple[float, float]
-    covariance: Floats
-    error: float
-    freedom: int
+    covariance: Floats  # of `free`
+    error: float  # relative standard deviation of a run around the fit
+    freedom: int  # points less coefficients of the law
+    # relative error with which each size is predicted from all others
     loo_errors: tuple[float, ...]
 
     def at(self, size: float) -> float:

@@ -14,20 +14,13 @@ from perfscope.units import format_seconds, format_share
 
 @dataclass(frozen=True)
 class _Serial:
-    """A phase that stays as long as it was, communication inside it not counted.
+    """A phase that stays as long as it was, communication inside it not counted."""
 
-    Attributes:
-        label: of the phase.
-        ranks: that enter it at the largest size.
-        seconds, share: at the largest size, of the rank that works longest in it.
-        gained: its own speed-up.
-    """
-
-    label: str
-    ranks: int
-    seconds: float
-    share: float
-    gained: float
+    label: str  # of the phase
+    ranks: int  # that enter it at the largest size
+    seconds: float  # at the largest size, of the rank that works longest in it
+    share: float  # at the largest size, of the rank that works longest in it
+    gained: float  # its own speed-up
 
 
 def judge(study: Scaling) -> StudyFinding | Quiet:

@@ -77,23 +77,15 @@ ALL = tuple(
 
 @dataclass(frozen=True)
 class Model:
-    """A performance model of one quantity.
-
-    Attributes:
-        law, constant, slope: constant + slope × law.
-        cross_validation_error: mean relative error of sizes predicted from all others.
-        alternatives: laws that predict as well, within the standard error.
-        forecasts: extrapolations.
-        fitted: values at the sizes measured.
-    """
+    """A performance model of one quantity: constant + slope × law."""
 
     law: Law
     constant: float
     slope: float
-    cross_validation_error: float
-    alternatives: tuple[Law, ...]
-    forecasts: tuple[Forecast, ...]
-    fitted: tuple[float, ...]
+    cross_validation_error: float  # mean relative error of sizes predicted from all others
+    alternatives: tuple[Law, ...]  # laws that predict as well, within the standard error
+    forecasts: tuple[Forecast, ...]  # extrapolations
+    fitted: tuple[float, ...]  # values at the sizes measured
 
     def at(self, size: float) -> float:
         """Its value at a size."""

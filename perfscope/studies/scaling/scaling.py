@@ -39,80 +39,50 @@ class Speedup:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the run over all sizes: the whole, a phase, or communication.
+    """A part of the run over all sizes: the whole, a phase, or communication."""
 
-    Attributes:
-        id: `run`, the id of a phase, or `communication`.
-        label: for people.
-        ranks: how many ranks enter it at each size, None for the whole.
-        values: one by size.
-        amdahl, model: a law of its time, or why there is none.
-        extra_p: the model that Extra-P chooses, or why there is none.
-    """
-
-    id: str
-    label: str
-    ranks: tuple[int, ...] | None
-    values: tuple[Speedup, ...]
-    amdahl: Amdahl | str
-    model: models.Model | str
-    extra_p: ExtraP | str
+    id: str  # `run`, the id of a phase, or `communication`
+    label: str  # for people
+    ranks: tuple[int, ...] | None  # how many ranks enter it at each size, None for the whole
+    values: tuple[Speedup, ...]  # one by size
+    amdahl: Amdahl | str  # a law of its time, or why there is none
+    model: models.Model | str  # a law of its time, or why there is none
+    extra_p: ExtraP | str  # the model that Extra-P chooses, or why there is none
 
 
 @dataclass(frozen=True)
 class Throughput:
-    """Training samples per second at one size, by both clocks.
+    """Training samples per second at one size, by both clocks."""
 
-    Attributes:
-        samples_per_s: of the whole focus of analysis.
-        speedup, efficiency: of that, against the smallest size.
-        step_samples_per_s: samples of a step over its median time: what a log line shows.
-        step_speedup: of that.
-    """
-
-    samples_per_s: Spread | None
-    speedup: float | None
-    efficiency: float | None
+    samples_per_s: Spread | None  # of the whole focus of analysis
+    speedup: float | None  # of that, against the smallest size
+    efficiency: float | None  # of that, against the smallest size
+    # samples of a step over its median time: what a log line shows
     step_samples_per_s: Spread | None
-    step_speedup: float | None
+    step_speedup: float | None  # of that
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """Everything that a scaling study found.
+    """Everything that a scaling study found."""
 
-    Attributes:
-        runs: in the order given, also those that do not count.
-        axis, axis_reason: what the sizes are of.
-        points: runs by size.
-        growth: strong or weak.
-        whole: the run time.
-        phases: each phase, then communication.
-        throughput: one by size.
-        table: the POP table.
-        variant: of serialization and transfer efficiency.
-        superlinear: sizes above ideal.
-        composition: where the time of a rank goes.
-        losses: training work and what the time is lost to; empty without loss accounts.
-        oversubscribed: of each size, how many threads shared how few CPUs; "" where they did not.
-        left_out: runs that do not count, with the reason.
-    """
-
-    runs: tuple[StudyRun, ...]
-    axis: Axis
-    axis_reason: str
-    points: tuple[Point, ...]
-    growth: Growth
-    whole: Part
-    phases: tuple[Part, ...]
-    throughput: tuple[Throughput, ...]
-    table: PopTable
-    variant: Variant
-    superlinear: tuple[Superlinear, ...]
-    composition: Composition
+    runs: tuple[StudyRun, ...]  # in the order given, also those that do not count
+    axis: Axis  # what the sizes are of
+    axis_reason: str  # why that
+    points: tuple[Point, ...]  # runs by size
+    growth: Growth  # strong or weak
+    whole: Part  # the run time
+    phases: tuple[Part, ...]  # each phase, then communication
+    throughput: tuple[Throughput, ...]  # one by size
+    table: PopTable  # the POP table
+    variant: Variant  # of serialization and transfer efficiency
+    superlinear: tuple[Superlinear, ...]  # sizes above ideal
+    composition: Composition  # where the time of a rank goes
+    # training work and what the time is lost to; empty without loss accounts
     losses: tuple[ScaledLoss, ...]
+    # of each size, how many threads shared how few CPUs; "" where they did not
     oversubscribed: tuple[str, ...]
-    left_out: tuple[tuple[StudyRun, str], ...] = ()
+    left_out: tuple[tuple[StudyRun, str], ...] = ()  # runs that do not count, with the reason
 
     @property
     def counted(self) -> tuple[StudyRun, ...]:
