@@ -8,6 +8,7 @@ from perfscope.errors import UsageError
 from perfscope.schema.enums import EndKind
 from perfscope.structures import dataclass
 from perfscope.trace.model import Format, Rank, Trace
+from perfscope.trace.operations import OperationClass, codes_mask
 from perfscope.units import counted
 
 INITIALIZED = "from when every rank has initialized communication to when"
@@ -140,6 +141,12 @@ def _communication_lifetime(trace: Trace, ranks: Sequence[Rank]) -> Focus:
     finalizing = [r.finalize_enter_ns for r in ranks if r.finalize_enter_ns is not None]
     reasons = [f"{INITIALIZED} {_last_event(ranks)}"]
     end = max(finalizing, default=max(rank.end_ns for rank in ranks))
+    over = [moment for rank in ranks if (moment := _work_end_ns(rank)) is not None]
+    if len(over) == len(ranks) and start < max(over) < end:
+        end = max(over)
+        reasons = [
+            f"{INITIALIZED} the program of the last one is over, before Python is taken down"
+        ]
     gone = [rank for rank in ranks if rank.finalize_enter_ns is None and rank.end_ns < end]
     if gone:
         first = min(gone, key=lambda rank: rank.end_ns)
@@ -151,6 +158,17 @@ def _communication_lifetime(trace: Trace, ranks: Sequence[Rank]) -> Focus:
             f"{counted(len(trace.ranks) - len(ranks), 'rank')} never initialized communication"
         )
     return Focus(start, end, "communication_lifetime", "; ".join(reasons))
+
+
+def _work_end_ns(rank: Rank) -> int | None:
+    """When a rank's program is over: mpi4py finalizes only after Python has been taken down.
+
+    A program that only embeds Python communicates on.
+    """
+    if rank.program_end_ns is None:
+        return None
+    before = rank.operations["t1"][~codes_mask([OperationClass.FINALIZE])[rank.operations["op"]]]
+    return max(rank.program_end_ns, int(before.max(initial=0)))
 
 
 def _last_event(ranks: Sequence[Rank]) -> str:

@@ -274,6 +274,7 @@ class Rank:
     init_enter_ns: int | None = None  # when it began to, where no operation tells it
     init_exit_ns: int | None = None  # when communication was initialized
     finalize_enter_ns: int | None = None
+    program_end_ns: int | None = None  # when Python had run its exit handlers, where it told
     cpus_allowed: str = ""  # CPU list text
     cpu_count_allowed: int = 0  # size of the affinity mask, 0 unknown
     cgroup_cpus: float | None = None  # CPU quota of the cgroup, None without a limit

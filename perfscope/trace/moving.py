@@ -18,7 +18,10 @@ MOMENT_TABLES = (
     *("tree_samples", "call_samples", "python_samples", "main_samples", "heap_samples"),
     *("gpu_samples", "gpu_processes"),
 )
-MOMENTS = ("init_enter_ns", "init_exit_ns", "finalize_enter_ns", "detail_end_ns")
+MOMENTS = (
+    *("init_enter_ns", "init_exit_ns", "finalize_enter_ns", "program_end_ns"),
+    "detail_end_ns",
+)
 Moves = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
 
 

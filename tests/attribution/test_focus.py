@@ -45,6 +45,18 @@ def test_a_killed_rank_closes_it() -> None:
     assert "rank 0 (killed)" in focus.reason
 
 
+def test_python_is_taken_down_after_it() -> None:
+    builder = two_ranks()
+    builder.rank(0).op("MPI_Barrier", 5.0, 6.5).set(program_end_ns=6 * S)
+    assert span(focus_of_analysis(builder.build())) == (1.5, 9.0), "rank 1 may work until then"
+    builder.rank(1).op("MPI_Barrier", 6.0, 6.5).set(program_end_ns=6 * S)
+    focus = focus_of_analysis(builder.build())
+    assert span(focus) == (1.5, 6.5), "one that only embeds Python communicates on"
+    assert "program of the last one is over" in focus.reason
+    builder.rank(1).set(program_end_ns=7 * S)
+    assert span(focus_of_analysis(builder.build())) == (1.5, 7.0)
+
+
 def test_dropped_detail_closes_it() -> None:
     builder = two_ranks()
     builder.rank(1).set(detail_end_ns=4 * S)

@@ -67,6 +67,7 @@ def assemble_rank(process: ProcessFile, context: RankContext, interning: Interni
         ending=ending_of(process, seen, command_exit=context.command_exit),
         init_exit_ns=_shifted(process.init_exit_ns, offset) if is_of_mpi else None,
         finalize_enter_ns=_shifted(_finalize_ns(process, tables), offset) if is_of_mpi else None,
+        program_end_ns=_shifted(_program_end_ns(process, tables), offset),
         cpus_allowed=process.definitions.affinity,
         cpu_count_allowed=min(int(header["cpus_allowed"]), 1 << 20),
         cgroup_cpus=_cpus(int(header["cgroup_cpu_quota_us"])),
@@ -104,6 +105,12 @@ def _finalize_ns(process: ProcessFile, tables: Tables) -> int | None:
     main = tables.phases["tid"] == process.pid
     ends = (tables.steps["t1"], tables.phases["t1"][main])
     return max([moment, *(int(column.max()) for column in ends if len(column))])
+
+
+def _program_end_ns(process: ProcessFile, tables: Tables) -> int | None:
+    """When the agent's exit handler ran, the last one, within the life that the records tell."""
+    moment = agent_metadata.integer(process.metadata, "program_end_ns")
+    return moment if moment and process.start_ns <= moment <= tables.end_ns else None
 
 
 def _attach(rank: Rank, tables: Tables, offset: int) -> None:
