@@ -288,8 +288,7 @@ class Rank:
     dropped_records: int = 0
     sampler_cpu_ns: int = 0  # of all that looks at the process while it runs
     operations: Table = field(default_factory=lambda: empty(OPERATION_DTYPE))
-    # of Horovod's own thread, which is a location of its own
-    background: Table = field(default_factory=lambda: empty(OPERATION_DTYPE))
+    background: Table = field(default_factory=lambda: empty(OPERATION_DTYPE))  # Horovod's thread
     readiness: Table = field(default_factory=lambda: empty(READINESS_DTYPE))
     """When tensors became ready for Horovod to reduce."""
     queues: Table = field(default_factory=lambda: empty(QUEUE_DTYPE))
