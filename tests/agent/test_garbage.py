@@ -30,8 +30,8 @@ signal.signal(signal.SIGALRM, stop)
 time.sleep(0.2)
 caught = 0
 for _ in range(12):
-    signal.setitimer(signal.ITIMER_REAL, 0.002)
     try:
+        signal.setitimer(signal.ITIMER_REAL, 0.002)
         end = time.monotonic() + 0.5
         while time.monotonic() < end:
             gc.collect()

@@ -101,7 +101,7 @@ def test_killed_from_outside(mpich: Mpi, victims: str, tmp_path: Path) -> None:
 def test_killing_perfscope_leaves_the_job_and_its_recording(mpich: Mpi, tmp_path: Path) -> None:
     job = START + (
         "open(f'pid-{world.rank}', 'w').write(str(os.getpid()))\n"
-        "time.sleep(1.5)\n"
+        "while not os.path.exists('go on'): time.sleep(0.02)\n"
         "world.Barrier()\n"
         "open(f'done-{world.rank}', 'w').write('done')\n"
     )
@@ -109,8 +109,9 @@ def test_killing_perfscope_leaves_the_job_and_its_recording(mpich: Mpi, tmp_path
     with perfscope_started(command, cwd=tmp_path, variables=mpich.variables) as process:
         pids = rank_pids(tmp_path, 2)
         process.kill()
-        process.wait(timeout=10)
+        process.wait(timeout=60)
         assert all(is_alive(pid) for pid in pids)
+        (tmp_path / "go on").touch()
         wait_for("the end of the job", lambda: len(list(tmp_path.glob("done-*"))) == 2)
         wait_for("the ranks to go", lambda: not any(is_alive(pid) for pid in pids))
     run_file = (tmp_path / "trace" / "run.json").read_text(encoding="utf-8")

@@ -18,12 +18,13 @@ from tests.support.processes import kill_session, perfscope_started, status
 from tests.support.recording import job_variables, perfscope_command
 from tests.support.waiting import wait_for, wait_for_text
 
-# Counts what it gets until it is told to end by SIGTERM; leaves the counts on stdout.
+# Counts what it gets until the file `end` is there; leaves the counts in `got`.
 COUNTER = """
 import json, os, signal, sys, time
 got = {}
 def note(number, frame):
     got[number] = got.get(number, 0) + 1
+    open('noted', 'w').write(str(number))
 for number in (1, 2, 3, 10, 12, 15):
     signal.signal(number, note)
 open('ready', 'w').write(str(os.getpid()))
@@ -62,7 +63,8 @@ def test_a_signal_to_the_group_reaches_the_job_once(number: signal.Signals, tmp_
 
 
 def counted_after_a_pause(directory: Path) -> list[tuple[int, int]]:
-    """What COUNTER has counted, after a second copy of a signal would have arrived."""
+    """What COUNTER has counted: a signal, and a second copy of it where one follows."""
+    wait_for_text(directory / "noted")
     subprocess.run(["sleep", "0.4"], check=True)
     (directory / "end").touch()
     text = wait_for_text(directory / "got")

@@ -11,7 +11,14 @@ import pytest
 from perfscope.readers.registry import open_trace
 from perfscope.schema.enums import EndKind
 from tests.support.environments import Environment, Mpi
-from tests.support.recording import Recorder, analyze, job_variables, perfscope_command
+from tests.support.recording import (
+    JOB_TIMEOUT_S,
+    Recorder,
+    analyze,
+    job_variables,
+    perfscope_command,
+)
+from tests.support.waiting import wait_for
 
 LOOP = """
 import sys, time
@@ -85,14 +92,17 @@ def test_a_script_and_all_that_it_started_end(mpich: Mpi, tmp_path: Path) -> Non
         env=job_variables(mpich.variables),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=JOB_TIMEOUT_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "next").exists()
-    left = [p for p in psutil.process_iter(["cmdline"]) if str(tmp_path / "loop.py") in
-            (p.info["cmdline"] or [])]  # fmt: skip
-    assert left == []
+    wait_for("the ranks, which are killed, to go", lambda: not running(tmp_path / "loop.py"))
+
+
+def running(script: Path) -> list[psutil.Process]:
+    found = psutil.process_iter(["cmdline"])
+    return [one for one in found if str(script) in (one.info["cmdline"] or [])]
 
 
 def test_a_job_that_ends_before_keeps_its_exit_code(record: Recorder, mpich: Mpi) -> None:
