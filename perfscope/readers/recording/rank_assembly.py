@@ -47,8 +47,7 @@ class RankContext:
 
 def assemble_rank(process: ProcessFile, context: RankContext, interning: Interning) -> Rank:
     """The rank that a process was; notes go to the process and the interning."""
-    is_of_mpi = process.framework_rank is None
-    definitions = process.definitions
+    is_of_mpi, definitions = process.framework_rank is None, process.definitions
     if not is_of_mpi:  # communicators of a world of its own have no partners here
         definitions = replace(definitions, communicators={})
     numbering = interning.number(definitions, rank=context.number)
