@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from perfscope.document.headline import mean_spent_s
+from perfscope.document.headline import mean_spent_s, outside_s
 from perfscope.findings.losses.words import OF_ACTIVITY
 from perfscope.losses.entry import NO_LOSS
 from perfscope.metrics.results import Results
@@ -38,22 +38,16 @@ def breakdown(
         for one, seconds in means.items()
         if seconds > 0
     ]
-    outside_s = run_s - sum(means.values())
-    if outside_s > LEAST_SHARE * run_s:
-        parts.append(_outside(outside_s, run_s))
+    parts += [
+        TimePart(one.value, one.label, one.meaning, seconds, seconds / run_s)
+        for one, seconds in outside_s(results)
+        if seconds > LEAST_SHARE * run_s
+    ]
     parts = _small_together(parts)
     named = {one.label for one in parts}
     entries = _of_finding(lost, first) if first else _most(lost) if is_lost else []
     parts.extend(_causes(entries, named, run_s=run_s, ranks=ranks))
     return tuple(parts)
-
-
-def _outside(seconds: float, run_s: float) -> TimePart:
-    meaning = (
-        "The run is as long as the command: the launcher starts and ends the ranks, and a rank "
-        "may start later or end earlier than others."
-    )
-    return TimePart("outside", "Launcher", meaning, seconds, seconds / run_s)
 
 
 def _small_together(parts: Sequence[TimePart]) -> list[TimePart]:

@@ -9,7 +9,7 @@ from perfscope.findings.facts.device_facts import has_accelerators
 from perfscope.metrics.devices.devices import BSC, DevicesResult
 from perfscope.metrics.results import Results
 from perfscope.schema.common import Metric
-from perfscope.schema.enums import Account
+from perfscope.schema.enums import Absence, Account
 from perfscope.schema.run import JudgedEfficiency
 from perfscope.structures import dataclass
 from perfscope.units import NS, format_seconds, format_share
@@ -88,6 +88,13 @@ def mean_spent_s(results: Results) -> dict[Account, float]:
     return {one: spent(results, one)[0] / len(results.trace.ranks) for one in Account}
 
 
+def outside_s(results: Results) -> list[tuple[Absence, float]]:
+    """Seconds of the run in which a rank does not live, by what is there instead."""
+    whole_s = max(0.0, results.run_s - sum(mean_spent_s(results).values()))
+    elsewhere_s = min(whole_s, results.trace.elsewhere_ns * NS)
+    return [(Absence.ELSEWHERE, elsewhere_s), (Absence.OUTSIDE, whole_s - elsewhere_s)]
+
+
 def outside(results: Results, worth_s: float) -> str:
     """That most of the run passes before and after what is analyzed, and more than a fix is worth.
 
@@ -102,7 +109,7 @@ def outside(results: Results, worth_s: float) -> str:
         return ""
     means = mean_spent_s(results)
     parts = {one.label.lower(): means[one] for one in (Account.START_UP, Account.SHUTDOWN)}
-    parts["launcher"] = max(0.0, run_s - sum(means.values()))
+    parts |= {one.label.lower(): seconds for one, seconds in outside_s(results)}
     whole_s = sum(parts.values())
     if whole_s <= max(HALF * run_s, worth_s):
         return ""

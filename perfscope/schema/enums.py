@@ -176,6 +176,24 @@ COMMUNICATION_ACCOUNTS = (
 )
 
 
+class Absence(Named):
+    """What is there while a rank is not."""
+
+    ELSEWHERE = (
+        "elsewhere",
+        "Other groups of ranks",
+        "Only ranks lived that are not analyzed: of another attempt or job.",
+    )
+    OUTSIDE = (
+        "outside",
+        "Launcher",
+        (
+            "The run is as long as the command: the launcher starts and ends the ranks, and a "
+            "rank may start later or end earlier than others."
+        ),
+    )
+
+
 class WaitKind(Named):
     """What a rank waited for inside an operation."""
 

@@ -22,8 +22,9 @@ class TimePart:
     """A part of the run in seconds of its wall clock: the mean over the recorded ranks."""
 
     # of an account, or `outside` (no process of the rank is there: before it starts, after it ends,
-    # and while the launcher works), or `others` (those below 1 % together), or `of_verdict`: what
-    # is lost to a cause that the verdict is about, a part of the others
+    # and while the launcher works), or `elsewhere` (only ranks of other groups in the recording
+    # live), or `others` (those below 1 % together), or `of_verdict`: what is lost to a cause that
+    # the verdict is about, a part of the others
     id: str
     label: str
     meaning: str

@@ -381,6 +381,7 @@ class Trace:
     tensors: TensorTimeline | None = None
     """What Horovod's coordinator saw of every tensor; None where its timeline was not read."""
     other_processes: Sequence[Mapping[str, Any]] = ()
+    elsewhere_ns: int = 0  # of the run: only ranks of groups that are not analyzed lived
     stack_sampling: stack_spans.StackSampling | None = None
     """What `Rank.spans` refer to; None where `--stacks` was not given."""
     memory_recordings: Sequence[stack_spans.MemoryRecording] = ()
@@ -389,8 +390,7 @@ class Trace:
     """What files of other tools say in figures of their own."""
     kept: parts.Kept | None = None  # the pieces of the run that this was put together from
     whole: "Trace | None" = None  # then: the run with its own times, and with holes
-    judged_from_ns: int | None = None
-    """What came before is left out of the focus of analysis, for `judged_reason`."""
+    judged_from_ns: int | None = None  # the focus of analysis begins here, for `judged_reason`
     judged_reason: str = ""
 
     @property

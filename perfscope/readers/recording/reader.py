@@ -128,6 +128,7 @@ class _Assembly:
             memory_recordings=self._memory,
             not_recorded={"communication": unseen} if unseen else {},
             other_processes=[_brief(*other) for other in self._arrangement.others],
+            elsewhere_ns=self._arrangement.elsewhere_ns,
         )
 
     def _span(self, ranks: Sequence[Rank]) -> tuple[int, int]:

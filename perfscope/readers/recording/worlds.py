@@ -79,6 +79,8 @@ class Arrangement:
     workers: dict[int, list[ProcessFile]]
     others: list[tuple[ProcessFile, int | None]]
     notes: list[str]
+    elsewhere_ns: int = 0
+    """In which only ranks of other worlds lived."""
 
 
 def arrange_attempts(processes: Sequence[ProcessFile]) -> list[Arrangement]:
@@ -113,8 +115,10 @@ def arrange(processes: Sequence[ProcessFile], *, ranks_requested: int | None) ->
     """Chooses the world with the most rank-seconds and says what the other processes are."""
     worlds, rest = _all_worlds(processes)
     notes: list[str] = []
+    elsewhere_ns = 0
     if worlds:
         world = max(worlds, key=lambda w: w.rank_seconds)
+        elsewhere_ns = _elsewhere_ns(world, [w for w in worlds if w is not world])
         others: list[tuple[ProcessFile, int | None]] = [
             (process, number)
             for other in worlds
@@ -136,7 +140,18 @@ def arrange(processes: Sequence[ProcessFile], *, ranks_requested: int | None) ->
         )
     workers, unowned = _owned(world, rest)
     others += [(process, None) for process in unowned]
-    return Arrangement(world, workers, others, notes)
+    return Arrangement(world, workers, others, notes, elsewhere_ns)
+
+
+def _elsewhere_ns(world: World, others: Sequence[World]) -> int:
+    """How long some other world lived before this one began or after it was over."""
+    before = [(one.began_ns, min(one.over_ns, world.began_ns)) for one in others]
+    after = [(max(one.began_ns, world.over_ns), one.over_ns) for one in others]
+    found, reached = 0, 0
+    for start, end in sorted(before + after):
+        found += max(0, end - max(start, reached))
+        reached = max(reached, end)
+    return found
 
 
 def _worlds(processes: Sequence[ProcessFile]) -> tuple[list[World], list[ProcessFile]]:
@@ -258,6 +273,8 @@ def _other_world_notes(world: World, others: Sequence[World]) -> list[str]:
             f"The recording holds {len(others) + 1} {kind}; the one with the most rank-seconds "
             f"({len(world.processes)} of {world.size} ranks) is analyzed, not: {names}."
         )
+        if any(world.is_apart_from(other) for other in others):
+            notes[-1] += " perfscope restarts tells of those that ran before or after it."
     singles = [w for w in (world, *others) if w.size == 1 and _launched_size(w) > 1]
     if len(singles) > 1:
         notes.append(

@@ -175,3 +175,11 @@ def test_trainings_that_follow_each_other_are_no_ranks_of_one_job(tmp_path: Path
     trace = open_recording(tmp_path)
     assert [rank.pid for rank in trace.ranks] == [12]
     assert any("2 groups of ranks" in note for note in trace.notes)
+
+
+def test_how_long_only_other_attempts_lived_is_told(tmp_path: Path) -> None:
+    for pid, (begin_s, end_s) in enumerate([(0.0, 1.5), (2.0, 3.0), (4.0, 8.0), (7.0, 9.0)], 11):
+        trainer(tmp_path, pid, role="rank", begin_s=begin_s, end_s=end_s)
+    trace = open_recording(tmp_path)
+    assert trace.elsewhere_ns == 2_500_000_000
+    assert any("perfscope restarts" in note for note in trace.notes)
