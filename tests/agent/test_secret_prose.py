@@ -37,6 +37,14 @@ x.sh -w hunter
 tool --value hunter
 tool --unlock hunter
 MPICH_AUTH=hunter mpirun ./t
+the password for the database is hunter
+password hunter was refused
+login with password 'hunter' failed
+use hunter as the password
+hunter is not a valid password
+my password, hunter, was refused
+the credentials me/hunter were rejected
+credentials me:hunter rejected
 """
 HARMLESS = """
 the token is expired
@@ -51,6 +59,14 @@ login required
 SHAPE_KEY = "shape"
 kernel<<<blocks, threads>>>(x)
 the key is lr
+PRIMARY_KEY=name python train.py
+password authentication failed
+this is not a valid password
+use get_word as the password text
+secret sharing is off, and the credentials were rejected
+$ echo state | ./x.sh
+x.sh -w mean
+tool --value mean
 """
 
 
@@ -90,13 +106,13 @@ def test_what_the_program_itself_names_is_no_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    program = "parser.add_argument('--value', choices=['relu', 'gelu'])  # not hunter"
+    program = "parser.add_argument('--value', choices=['hardswish', 'softsign'])  # not hunter"
     Path("train.py").write_text(program, encoding="utf-8")
-    for words in (["--value", "relu"], ["--value=gelu"]):
+    for words in (["--value", "hardswish"], ["--value=softsign"]):
         command = ["mpirun", "-n", "2", "python", "train.py", *words]
         assert redact_command(command) == command
         assert "[redacted]" in redact_arguments(command)[-1]  # of a command that ran elsewhere
-    for words in (["--value", "hunter"], ["--value=hunter"], ["--password", "relu"]):
+    for words in (["--value", "hunter"], ["--value=hunter"], ["--password", "hardswish"]):
         command = redact_command(["python", "train.py", *words])
         assert command[-1] in ("[redacted]", "--value=[redacted]")
     for words in (["--value", TOKEN], ["--value=" + TOKEN]):

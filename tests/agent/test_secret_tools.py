@@ -90,6 +90,8 @@ ORDINARY = """train.py -a relu6 -k 5x5 -w adamw -P fp16 -p resnet50
     |nvidia-smi -q -d UTILIZATION
     |gcc -O2 -Wall -pthread -o x x.c -lm|git rev-parse --short HEAD|git log -n 1 --format=%H
     |ls -la /x|ps -o pid,comm|ffmpeg -i a.mp4 -f rawvideo pipe:|tar -xzf a.tar.gz -C /x
+    |make -C build test V=1|cp -a weights latest|grep -c error log.txt|docker run -e MODE=fast image
+    |tool -preset fast|python train.py --pass forward
     |make -j 8 all|numactl -C 0-3 python train.py -w cosine|env OMP_NUM_THREADS=4 python x.py -k rbf
     |docker run -u 1000:100 -p 8888:8888 image|ssh node1 hostname|pip install torch==2.1
     |perf stat -e cycles -x , ls|nice -n 5 ./train -a relu|cmake --build . -j 4|wandb sync run"""

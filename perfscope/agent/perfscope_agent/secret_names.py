@@ -7,6 +7,8 @@ must not be written.
 
 from __future__ import annotations
 
+from . import secret_words
+
 # What is secret whatever it looks like.
 _SECRETS = frozenset(
     """
@@ -194,13 +196,14 @@ def hides(name: str, value: str, *, is_told: bool = True, is_assigned: bool = Tr
         most = 6 if len(words_of(name)) > 1 else 5  # digits of the number of a token in a text
         return not (_is_about_tokens(name) and is_number(value) and len(value) <= most)
     if is_assigned and _is_of_an_environment(name):
-        return not is_number(value) and not is_place(value)
+        return not (is_number(value) or is_place(value) or secret_words.is_common(value))
     head = words_of(name)[-1:]
     if head == ["pin"]:
         return (value.isdigit() and len(value) >= 4) or looks_like_a_password(value)
     if head and _is_a_pass(head[0]):
         is_count = is_number(value) and sum(c.isdigit() for c in value) < 4
-        return looks_like_a_password(value) or (is_told and not is_count and not is_place(value))
+        is_open = is_count or is_place(value) or secret_words.is_common(value)
+        return looks_like_a_password(value) or (is_told and not is_open)
     if head == ["session"]:
         is_name = _is_label(value) or (value.isalpha() and value.islower())
         return not is_number(value) and not is_name
@@ -218,10 +221,11 @@ def is_bare_option(name: str) -> bool:
 
 
 def is_harmless(value: str) -> bool:
-    """Whether it is too short for a secret, a switch, an amount, a place or a sentence."""
+    """Whether it is too short for a secret, a switch, an amount, a place, a sentence, or common."""
     if len(value) < 3 or is_trivial(value) or is_number(value):
         return True
-    return is_place(value) or "://" in value or any(c.isspace() for c in value)
+    is_text = "://" in value or any(c.isspace() for c in value)
+    return is_text or is_place(value) or secret_words.is_common(value)
 
 
 def _is_label(value: str) -> bool:

@@ -1,8 +1,8 @@
 """Secrets in sentences: `the password is X`, `le mot de passe est X`, `my token was X`.
 
-What a sentence says of a password is either the password or how it is. How it is, it says with an
-adjective or a participle, or goes on: `is expired`, `is too short`, `is part of the request`. So a
-word that ends the clause and has no ending of such words is taken for the password.
+What a sentence says of a password is either the password or how it is. How it is, it says with
+words that everybody uses, with an adjective or a participle: `is expired`, `is too short`. So
+another word that ends the clause, or stands beside `password`, is taken for the password.
 """
 
 from __future__ import annotations
@@ -20,16 +20,6 @@ _DESCRIBING = tuple(
     """.split()
 )
 """What adjectives, participles and adverbs end with."""
-_PLAIN = frozenset(
-    """
-    not the here there this that these those what which when where how it same too also only just
-    weak short long old new real fake safe used unset good fine gone lost dead next last first
-    left back done down over ready absent stale unique random wrong right case sensitive string
-    strings bytes text none zero number numbers obsolete strong true false known sent kept
-    read found bad made seen set met hit built nonempty empty now then yours mine ours
-    theirs public private secret base64
-    """.split()
-)
 _SHORT = ("pin", "otp")
 
 _patterns = {}  # type: dict[str, re.Pattern[str]]
@@ -40,6 +30,7 @@ def _compiled() -> dict[str, re.Pattern[str]]:
         return _patterns
     import re
 
+    passwords = r"(?i:[\w-]{0,20}(?:pass|pwd|credential|secret)[\w-]{0,20})"
     _patterns.update(
         quoted=re.compile(
             r"(?i)\b((?:password|passwd|passphrase|passcode|secret|pwd|pw)(?:\s+(?:is|was|of|for))*\s+)"
@@ -53,10 +44,19 @@ def _compiled() -> dict[str, re.Pattern[str]]:
         ),
         told=re.compile(
             r"(?i)(?<![\w-])(?:(?P<before>[\w-]{1,40})\s+)?(?P<noun>[^\W\d_][\w-]{1,40})(?P<between>"
-            r"(?:\s+(?:for|of|to|pour|für)\s+[\w.@-]{1,40})?"
+            r"(?:\s+(?:for|of|to|pour|für)(?:\s+[\w.@-]{1,40}){1,3}?)?"
             r"\s+(?:is|was|are|were|ist|war|lautet|est|es|era|è|é)(?:\s*:)?\s+[\"'`]?)"
             r"(?P<value>[^\s\"'`,;)]{3,200})"
             r"(?=[\"'`,;)\n]|\s*$|\s+(?:and|but|or|et|und|y|for)\b)"
+        ),
+        behind=re.compile(
+            r"(?<![\w-])(?P<noun>" + passwords + r")(?P<between>,?\s+(?:to\s+)?[\"'`(]?)"
+            r"(?P<value>[^\s\"'`,;=()]{3,200})"
+        ),
+        before=re.compile(
+            r"(?<![\w.:=-])(?P<value>[^\W_]{3,200})(?P<between>[\"'`]?\s+(?:as|is|was)(?:\s+not)?"
+            r"(?:\s+(?:an?|the|my|your|our))?(?:\s+\w{1,20})?)\s+(?P<noun>" + passwords + ")"
+            r"(?=[.,;!?)\"'`]|\s*$|\s+(?:for|to|of|and|or|but|in)\b)"
         ),
     )
     return _patterns
@@ -67,13 +67,14 @@ def without_told(text: str) -> str:
     patterns = _compiled()
     text = patterns["quoted"].sub(r"\1\2" + REDACTED + r"\2", text)
     text = patterns["looks"].sub(_looking, text)
-    return patterns["told"].sub(_told, text)
+    text = patterns["told"].sub(_told, text)
+    return patterns["before"].sub(_beside, patterns["behind"].sub(_beside, text))
 
 
 def describes(word: str) -> bool:
     """Whether a word says how something is, rather than what: `expired`, `required`, `valid`."""
     bare = word.strip(".!?:").lower()
-    return bare.endswith(_DESCRIBING) or bare in _PLAIN or secret_names.is_trivial(bare)
+    return bare.endswith(_DESCRIBING) or secret_names.is_trivial(bare)
 
 
 def _looking(found: re.Match[str]) -> str:
@@ -93,3 +94,21 @@ def _told(found: re.Match[str]) -> str:
     if not is_secret or describes(bare) or secret_names.is_harmless(bare) or "[redacted" in bare:
         return found.group()
     return found.group()[: -len(value)] + REDACTED + value[len(bare) :]
+
+
+def _beside(found: re.Match[str]) -> str:
+    """A word beside `password` and the like; keys and tokens are also of mappings and texts."""
+    noun, bare = found.group("noun"), found.group("value").rstrip(".!?:")
+    is_password = secret_names.kind_of(noun) == secret_names.SECRET and not noun.isupper()
+    if not is_password or "[redacted" in bare or _is_name(bare):
+        return found.group()
+    if describes(bare) or secret_names.is_harmless(bare):
+        return found.group()
+    start = found.start("value") - found.start()
+    whole = found.group()
+    return whole[:start] + REDACTED + whole[start + len(bare) :]
+
+
+def _is_name(word: str) -> bool:
+    """Whether it is a name of code, of several words, as `get_word` and no `me:X` or `me/X`."""
+    return len(secret_names.words_of(word)) > 1 and not any(c in "/:" for c in word)

@@ -10,7 +10,7 @@ and of these none that mixes letters with digits or signs as passwords do.
 
 from __future__ import annotations
 
-from . import secret_names, secret_prose
+from . import secret_names, secret_prose, secret_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -201,6 +201,8 @@ def _option(word: str, words: Sequence[str]) -> str:
         return name + equals + inner[0] + "=" + REDACTED if is_told else word
     if word[1:2] not in ("p", "P") or len(word) < 6 or secret_names.is_harmless(word[2:]):
         return word
+    if secret_words.is_common(word[1:]):
+        return word  # `-preset`
     others = (w for w in words if w != word and len(w) > 4 and w[0] == "-" and w[1:].isalpha())
     if any(others) or secret_names.kind_of(word) != secret_names.PLAIN:
         return word
@@ -271,7 +273,8 @@ def _segment(tokens: list[str], is_script: bool, *, is_piped: bool) -> list[str]
     for place, word in enumerate(bare):
         is_fed = is_piped and place > printed and not word.startswith("-")
         is_here = place > 0 and bare[place - 1] == "<<<" and not marks[place - 1]
-        if (is_fed or is_here) and not secret_names.is_trivial(word):
+        is_open = secret_names.is_trivial(word) or secret_words.are_common(word)
+        if (is_fed or is_here) and not is_open:
             safe[place] = REDACTED
     return [
         mark
