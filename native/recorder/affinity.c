@@ -72,20 +72,35 @@ void ps_note_own_affinity(void)
     ps_release(&lock);
 }
 
+static cpu_mask of_threads; /* the sampler alone */
+static uint32_t changes;
+
 void ps_note_affinity_of_threads(void)
 {
-    static cpu_mask all, before;
-    if (!ps_allowed_of_threads(all.words, sizeof all) || memcmp(&all, &before, sizeof all) == 0)
+    static cpu_mask all;
+    if (!ps_allowed_of_threads(all.words, sizeof all) || memcmp(&all, &of_threads, sizeof all) == 0)
         return;
-    before = all;
+    of_threads = all;
+    changes++;
     ps_acquire(&lock);
     is_of_all = true;
     define(&all);
     ps_release(&lock);
 }
 
+bool ps_affinity_has(uint32_t cpu)
+{
+    return has(&of_threads, cpu);
+}
+
+uint32_t ps_affinity_changes(void)
+{
+    return changes;
+}
+
 void ps_affinity_forget(void)
 {
+    memset(&of_threads, 0, sizeof of_threads);
     known[0] = '\0';
     is_of_all = false;
     atomic_flag_clear(&lock);

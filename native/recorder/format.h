@@ -88,6 +88,10 @@ enum ps_sample {
                               of shared memory that are resident */
     PS_SAMPLE_COLLECTION = 11, /* a garbage collection of Python from t0 to t1: seq = generation, sent = ns of shorter ones since the last such record,
                                   received = how many these were */
+    PS_SAMPLE_CPUS = 12,   /* of the CPUs that the process may use so far: sent = ns in which they were busy, for
+                              whomever, received = ns withheld by the host of the virtual machine, request = CPU ns of
+                              the process with the recorder, and of its descendants; peer = CPUs, comm = how often
+                              these were seen to change */
 };
 
 #define PS_KEPT_NOTHING (1ull << 40) /* so that what calls let go needs no sign */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "buffer.h"
+#include "cpus.h"
 #include "directory.h"
 #include "text.h"
 
@@ -94,10 +95,11 @@ ps_tree_memory ps_memory_tree(void)
     uint64_t recording = ps_buffer_resident();
     if (memory.own_bytes > recording)
         memory.own_bytes -= recording;
-    uint32_t count = memory.own_bytes ? add_children(own, pids, 0) : 0;
+    uint32_t count = add_children(own, pids, 0);
     for (uint32_t i = 0; i < count; i++) {
         uint64_t bytes = proportional_bytes(pids[i]);
         memory.descendants_bytes += bytes;
+        memory.descendants_cpu_ns += ps_cpu_of_process_ns(pids[i]);
         memory.descendants += bytes > 0;
         count = add_children(pids[i], pids, count);
     }

@@ -11,6 +11,7 @@
 #include "affinity.h"
 #include "buffer.h"
 #include "cgroup.h"
+#include "cpus.h"
 #include "drain.h"
 #include "gpu.h"
 #include "heap.h"
@@ -148,6 +149,22 @@ static uint64_t ticks_between(const sampler_state *state, uint32_t hz)
     return ticks ? ticks : 1;
 }
 
+/* What the CPUs did, and how much of that for this process and its descendants. */
+static void sample_cpus(const sampler_state *state, uint64_t descendants_ns, uint64_t now_ns)
+{
+    ps_cpu_use use = ps_cpus_read();
+    ps_record *record = use.cpus ? claim_sample(PS_SAMPLE_CPUS, now_ns) : NULL;
+    if (!record)
+        return;
+    record->comm = ps_affinity_changes();
+    record->sent = use.busy_ns;
+    record->received = use.stolen_ns;
+    record->request = state->program_cpu_ns + ps_recorder.header->sampler_cpu_ns + descendants_ns +
+                      ps_cpu_of_ended_children_ns();
+    record->peer = (int32_t)use.cpus;
+    ps_publish(record, PS_KIND_SAMPLE);
+}
+
 /* Proportional memory is summed over all pages by the kernel: the more there is, the less often it is read. */
 static void sample_tree(sampler_state *state, uint64_t now_ns)
 {
@@ -155,6 +172,7 @@ static void sample_tree(sampler_state *state, uint64_t now_ns)
         return;
     uint64_t before = ps_clock(CLOCK_THREAD_CPUTIME_ID);
     ps_tree_memory memory = ps_memory_tree();
+    sample_cpus(state, memory.descendants_cpu_ns, now_ns);
     uint64_t cost_ns = ps_clock(CLOCK_THREAD_CPUTIME_ID) - before;
     state->next_tree_tick = state->tick + ticks_between(state, 1) * TREE_EVERY_S +
                             cost_ns * SCAN_BUDGET_DIVISOR / state->period_ns;

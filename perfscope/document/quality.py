@@ -11,6 +11,7 @@ from perfscope.document.endings import (
 )
 from perfscope.document.quality_cost import overhead, thinned
 from perfscope.document.quality_devices import device_checks
+from perfscope.document.quality_host import host_checks
 from perfscope.document.quality_phases import phase_checks
 from perfscope.document.unmeasured import unmeasured
 from perfscope.findings.core import wording
@@ -45,6 +46,7 @@ def quality(results: Results, replay: Replay) -> tuple[QualityRow, ...]:
     return (
         _run_length(results),
         overhead(trace),
+        *host_checks(results),
         _dropped_records(trace),
         *thinned(results),
         _missing_ranks(trace),

@@ -7,6 +7,7 @@ from perfscope.attribution.soundness import why_spoiled
 from perfscope.document import tensors
 from perfscope.document.damage import spoils_comparison
 from perfscope.document.headline import Headline, headline, outside, unwatched
+from perfscope.findings.core import thresholds
 from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.certainty import is_firm
 from perfscope.findings.core.finding import Finding, Gain
@@ -14,6 +15,7 @@ from perfscope.findings.core.gain import replayed
 from perfscope.findings.core.of_whole_run import gain_of_run
 from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.findings.core.wording import of_window, place, wholes_of_run
+from perfscope.findings.facts.cpu_waits import without_cpu_waits
 from perfscope.losses.entry import NO_LOSS, LossAccount
 from perfscope.losses.words import label
 from perfscope.metrics.results import Results
@@ -58,6 +60,7 @@ def verdict(
         + _kept(results)
         + _outside(results, top)
         + _sentence(results, findings, top, told=told, losses=losses)
+        + _others(results, replay)
         + unwatched(results),
         status=_status(results, findings, faults, damage),
         efficiency=headline(results).judged,
@@ -75,6 +78,15 @@ def _outside(results: Results, top: Sequence[Finding]) -> str:
     saving = top[0].recommended if top else None
     told = outside(results, saving.seconds if saving else 0.0)
     return f"{told}In the analyzed window: " if told else ""
+
+
+def _others(results: Results, replay: Replay) -> str:
+    """What other work on the host costs the run: no fault of the job, but all else rests on it."""
+    gain = without_cpu_waits(results, replay, is_of_others=True)
+    if gain is None or thresholds.by_gain(gain) is not Status.FAIL:
+        return ""
+    told = wholes_of_run(results).saving(gain.seconds, is_bound=gain.is_bound)
+    return f" Processes outside the job used its CPUs: without them the run would take {told} less."
 
 
 def _worth_most(faults: Sequence[Finding]) -> list[Finding]:

@@ -132,16 +132,17 @@ class _Making:
         )
 
     def _most_ns(self, kind: LossKind, own: Ints) -> int:
-        """What a rank spent on it that spent most.
+        """What a rank spent on it that spent most, but no more than can come back.
 
-        Of calls of which it is not known for whom they wait no more than every rank communicates:
-        who works longest meanwhile is not done earlier by more.
+        Every rank's other work stays: what it does not do any more and all of its communication
+        is the most that it can be done earlier by, and the run ends with the last one.
         """
         most = int(own.max(initial=0))
-        if kind is not LossKind.COMMUNICATION:
-            return most
-        communicated = self._results.ledger.ns[IS_COMMUNICATION].sum(axis=0)
-        return min(most, int(communicated.min(initial=most)))
+        left = self._results.ledger.ns[IS_COMMUNICATION].sum(axis=0)
+        if kind is not LossKind.COMMUNICATION:  # that is among all communication
+            left = left + own
+        is_known = bool(left.any())  # without any communication ranks end for themselves
+        return min(most, int(left.min(initial=most))) if is_known else most
 
     def _pattern(
         self, kind: LossKind, table: Floats, queued: tuple[float, float] | None

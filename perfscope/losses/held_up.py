@@ -20,6 +20,7 @@ Seconds = tuple[float, ...]
 
 HELD_UP = (
     LossKind.THROTTLED,
+    LossKind.OTHER_PROCESSES,
     LossKind.CPU_WAIT,
     LossKind.SLOWED_GPU,
     LossKind.INTERPRETER_LOCK,
@@ -38,7 +39,7 @@ def held_up_s(results: Results) -> list[Seconds]:
     faults = {one.rank: one.fault_s for one in results.fault_times if one.least_s > 0}
     return [
         (
-            *queued.get(rank.number, (0.0, 0.0)),
+            *queued.get(rank.number, (0.0, 0.0, 0.0)),
             _slowed_s(results, rank.number),
             locked.get(rank.number, 0.0),
             faults.get(rank.number, 0.0),
@@ -52,13 +53,15 @@ def _slowed_s(results: Results, rank: int) -> float:
     return max((use.slowed_s for use in results.gpus.used if rank in use.ranks), default=0.0)
 
 
-def _without_cpu_s(waits: CpuWait, length_s: float) -> tuple[float, float]:
-    """What of the waiting for CPUs in work a limit withheld, and what other threads took.
+def _without_cpu_s(waits: CpuWait, length_s: float) -> Seconds:
+    """What of the waiting for CPUs in work a limit withheld, other processes and threads took.
 
     A limit withholds CPUs from work as long as its part of the time is: when, is not recorded.
     """
     limited_s = min(waits.throttled_s * min(1.0, waits.work_s / length_s), waits.in_work_s)
-    return limited_s, waits.in_work_s - limited_s
+    left_s = waits.in_work_s - limited_s
+    others_s = min(waits.others_share * waits.in_work_s, left_s)
+    return limited_s, others_s, left_s - others_s
 
 
 def held_up(

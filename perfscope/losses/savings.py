@@ -9,10 +9,10 @@ from perfscope.judging import SURE
 from perfscope.losses.cause import UNEXPLAINED
 from perfscope.losses.entry import Entry, NoSaving, Saving
 from perfscope.losses.turns import Turns
-from perfscope.replay.bootstrap import gain_interval
+from perfscope.replay.bootstrap import gain_interval, no_more
 from perfscope.replay.edits import apply_edits
 from perfscope.replay.model import Edit, Level, RefusedEditError
-from perfscope.replay.program import Floats, Program, segment_lengths
+from perfscope.replay.program import Floats, Program, busiest_ns, segment_lengths
 from perfscope.replay.replay import Replay
 from perfscope.replay.steps import Steps
 from perfscope.schema.enums import Basis, LossKind, LossPattern
@@ -123,7 +123,7 @@ class Savings:
             turns = Turns.of(program, apply_edits(program, after), steps)
         most = lost_ns / turns.ranks / max(float(turns.idle_ns.sum()), 1.0)
         gains = min(most, 1.0) * turns.idle_ns
-        return _bound(gains, gain_interval(gains))
+        return _bound(program, gains, gain_interval(gains))
 
     def usual_turns_s(self) -> float:
         """What of that comes back in each step, however busy the machine was; 0 where not known.
@@ -144,7 +144,7 @@ class Savings:
         is_of = program.row_op == code_of(operation)
         transfer = np.where(is_of, 0.0, program.transfer_ns)
         gains = program.measured_lengths_ns - segment_lengths(program, program.work, transfer)
-        return _bound(gains, gain_interval(gains, program.segment_step))
+        return _bound(program, gains, gain_interval(gains, program.segment_step))
 
 
 def by_time(entries: Sequence[Entry]) -> Saving:
@@ -152,9 +152,13 @@ def by_time(entries: Sequence[Entry]) -> Saving:
     return Saving(NS * sum(entry.most_ns for entry in entries), None, Basis.UPPER_BOUND)
 
 
-def _bound(gains: Floats, interval: tuple[float, float] | None) -> Saving:
-    """A bound, from nanoseconds by step or segment."""
-    told = None if interval is None else (NS * interval[0], NS * interval[1])
+def _bound(program: Program, gains: Floats, interval: tuple[float, float] | None) -> Saving:
+    """A bound, from nanoseconds by step or segment; the busiest rank's work stays."""
+    told = None
+    if interval is not None:
+        most = float(program.measured_lengths_ns.sum()) - busiest_ns(program, program.work)
+        low, high = no_more(interval, most)
+        told = NS * low, NS * high
     return _saving(NS * float(gains.sum()), told, Basis.UPPER_BOUND)
 
 

@@ -43,6 +43,14 @@ def gain_interval(
     return _middle(sizes + _block_totals(np.delete(gains, rare), draws), gains)
 
 
+def no_more(interval: tuple[float, float], most: float) -> tuple[float, float]:
+    """An interval without what cannot be: a resampled run has no less work than the recorded one.
+
+    Drawn segments are as long in all, and what a change leaves to do in them is chance.
+    """
+    return min(interval[0], max(0.0, most)), min(interval[1], max(0.0, most))
+
+
 def _block_totals(gains: Floats, draws: np.random.Generator) -> Floats:
     """Sums of as many segments as there are, in drawn blocks, shape (REPEATS,)."""
     count = len(gains)

@@ -167,3 +167,9 @@ class Program:
 def segment_lengths(program: Program, work: Work, transfer_ns: Floats) -> Floats:
     """Length of each segment in nanoseconds, shape (segments,), for given work and transfer."""
     return program.engine.lengths(program.gaps_ns(work), transfer_ns)
+
+
+def busiest_ns(program: Program, work: Work) -> float:
+    """Nanoseconds that the rank with most work has of it: no run with that work is shorter."""
+    by_rank = np.bincount(program.row_rank[work.row], work.ns)
+    return float(by_rank.max(initial=0.0))

@@ -25,7 +25,7 @@ from perfscope.replay.assumptions import (
     about_queues,
     assumptions_of,
 )
-from perfscope.replay.bootstrap import gain_interval
+from perfscope.replay.bootstrap import gain_interval, no_more
 from perfscope.replay.call_costs import CallCosts
 from perfscope.replay.causes import causes
 from perfscope.replay.charges import Charges, charges
@@ -38,7 +38,7 @@ from perfscope.replay.network_edits import fused, network_after
 from perfscope.replay.persistence import persistence
 from perfscope.replay.prefetch_queues import prefetch_queues
 from perfscope.replay.producers import PrefetchQueue
-from perfscope.replay.program import Floats, Ints, Program, Work, segment_lengths
+from perfscope.replay.program import Floats, Ints, Program, Work, busiest_ns, segment_lengths
 from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
 from perfscope.trace.operations import OperationClass
@@ -174,6 +174,8 @@ class SegmentReplay:
             assumptions = (*assumptions, SINGLE_TIMES)
         if interval is None:
             assumptions = (*assumptions, NO_INTERVAL)
+        else:
+            interval = no_more(interval, float(before.lengths.sum()) - edited.busiest_ns)
         return Prediction(
             gain_s=gain_s,
             interval_s=None if interval is None else (NS * interval[0], NS * interval[1]),
@@ -251,7 +253,7 @@ class SegmentReplay:
         if any(edit.background for edit in edits):
             beyond = background_end_ns(program, edits, lengths) - float(lengths.sum())
             lengths[-1] += max(0.0, beyond)
-        return _Edited(lengths, first, drops_queues)
+        return _Edited(lengths, first, drops_queues, busiest_ns(program, work))
 
     def _fed(self, program: Program, edits: Sequence[Edit], work: Work) -> list[Fed]:
         """The queues of ranks whose waiting for input no edit changes."""
@@ -285,11 +287,15 @@ class SegmentReplay:
 
 @dataclass(frozen=True)
 class _Edited:
-    """Lengths of the segments of an edited run, which begin with these of the unedited one."""
+    """Lengths of the segments of an edited run, which begin with these of the unedited one.
+
+    `busiest_ns` is what its busiest rank works: no run of these ranks is shorter.
+    """
 
     lengths: Floats
     first: Ints
     drops_queues: bool = False
+    busiest_ns: float = 0.0
 
     def by(self, shared: Ints) -> Floats:
         """Lengths between the beginnings of segments that two runs share."""

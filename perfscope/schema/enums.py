@@ -289,10 +289,15 @@ class LossKind(Named):
         "Work that is not training",
         "Evaluation, checkpoints, input, files and whatever else is not numeric work.",
     )
+    OTHER_PROCESSES = (
+        "other_processes",
+        "CPUs used by processes outside the job",
+        "In training work: ready to run, and a process that is not the job's had the CPU.",
+    )
     CPU_WAIT = (
         "cpu_wait",
         "Waiting for a CPU",
-        "In training work: ready to run, and another thread had the CPU.",
+        "In training work: ready to run, and a thread of the job had the CPU, as far as is known.",
     )
     THROTTLED = (
         "throttled",

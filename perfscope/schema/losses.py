@@ -27,8 +27,9 @@ class LossEntry:
 
     label: str
     # `waiting` is for training work of others, `communication` not told apart, `other_work` no
-    # training, `outside` before and after the focus; `throttled` (a CPU limit), `cpu_wait`,
-    # `slowed_gpu`, `interpreter_lock`, `page_faults` held training work up
+    # training, `outside` before and after the focus; `throttled` (a CPU limit),
+    # `other_processes` (not the job's), `cpu_wait`, `slowed_gpu`, `interpreter_lock`, `page_faults`
+    # held training work up
     kind: LossKind
     account: Account | None
     activity: Activity | None

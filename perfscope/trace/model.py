@@ -22,7 +22,7 @@ from perfscope.trace.counters import CounterKind
 from perfscope.trace.damage import Damage
 from perfscope.trace.devices import GPU_PROCESS_DTYPE, GPU_SAMPLE_DTYPE, DeviceActivity, Gpu
 from perfscope.trace.hardware import ComputeTotals
-from perfscope.trace.main_thread import MAIN_SAMPLE_DTYPE
+from perfscope.trace.main_thread import CPU_SAMPLE_DTYPE, MAIN_SAMPLE_DTYPE
 from perfscope.trace.memory_samples import (
     CALL_SAMPLE_DTYPE,
     GARBAGE_COLLECTION_DTYPE,
@@ -305,6 +305,7 @@ class Rank:
     process_samples: Table = field(default_factory=lambda: empty(PROCESS_SAMPLE_DTYPE))
     system_samples: Table = field(default_factory=lambda: empty(SYSTEM_SAMPLE_DTYPE))
     main_samples: Table = field(default_factory=lambda: empty(MAIN_SAMPLE_DTYPE))
+    cpu_samples: Table = field(default_factory=lambda: empty(CPU_SAMPLE_DTYPE))
     heap_samples: Table = field(default_factory=lambda: empty(HEAP_SAMPLE_DTYPE))
     node_samples: Table = field(default_factory=lambda: empty(NODE_SAMPLE_DTYPE))
     tree_samples: Table = field(default_factory=lambda: empty(TREE_SAMPLE_DTYPE))

@@ -14,7 +14,7 @@ INTERVAL_TABLES = (
 )
 MOMENT_TABLES = (
     *("stacks", "metrics", "counters"),
-    *("process_samples", "system_samples", "node_samples"),
+    *("process_samples", "system_samples", "node_samples", "cpu_samples"),
     *("tree_samples", "call_samples", "python_samples", "main_samples", "heap_samples"),
     *("gpu_samples", "gpu_processes"),
 )

@@ -25,7 +25,7 @@ SPANNING = ("phases", "spans", "memory_windows")
 OF_THE_WHOLE_RUN = (
     *("process_samples", "system_samples", "main_samples", "heap_samples", "node_samples"),
     *("tree_samples", "python_samples", "gpu_samples", "gpu_processes", "garbage_collections"),
-    "call_samples",
+    *("call_samples", "cpu_samples"),
 )
 """Samples are of the whole run: their counts go on through what is cut out."""
 

@@ -84,6 +84,32 @@ def prepared(spec: Spec) -> tuple[SegmentReplay, Spec]:
     return replay_of(trace), spec
 
 
+def busiest_s(spec: Spec) -> float:
+    """What the rank with most work does, in seconds."""
+    spent = [
+        sum(sum(one.work.get(rank, {}).values()) for one in spec.events)
+        + sum(spec.tail[rank].values())
+        for rank in range(spec.ranks)
+    ]
+    return max(spent) * NS
+
+
+def test_no_interval_leaves_less_time_than_the_work_that_stays() -> None:
+    """Of 12 steps one is long for what can go: drawn twice it would take all of the run."""
+    work = [{0: {Account.TRAINING: 10**9, Account.INPUT_WAIT: 0}} for _ in range(12)]
+    work[3][0][Account.INPUT_WAIT] = 20 * 10**9
+    events = [
+        Event("MPI_Allreduce", 0, (0, 1), 0, {**own, 1: {Account.TRAINING: 10**9}}, {0: 1, 1: 1})
+        for own in work
+    ]
+    tail = {rank: {Account.TRAINING: 1} for rank in (0, 1)}
+    found = replay_of(to_trace(Spec(2, [], events, tail))).predict([Edit(Account.INPUT_WAIT)])
+    assert found is not None
+    assert found.interval_s is not None
+    assert found.gain_s == pytest.approx(20.0)
+    assert found.interval_s[1] == pytest.approx(20.0, abs=1e-3), "of 32 s ranks work 12"
+
+
 @settings(max_examples=30, deadline=None)
 @given(programs(rooted=True))
 def test_unedited_replay_is_the_measured_run(spec: Spec) -> None:
@@ -126,6 +152,9 @@ def test_scaled_work_is_the_simulation_of_it(
     prediction = replay.predict([Edit(account, tuple(ranks), factor=float(factor))])
     assert prediction is not None
     assert prediction.gain_s == pytest.approx((before - simulate(edited)) * NS, abs=2e-9)
+    if prediction.interval_s is not None:
+        left_s = before * NS - prediction.interval_s[1]
+        assert left_s >= min(busiest_s(edited), simulate(edited) * NS) - 2e-9
 
 
 @settings(max_examples=30, deadline=None)

@@ -51,6 +51,11 @@ class MemoryRows:
         self._add("main_samples", (*times, minor_faults, to_ns(throttled_s)))
         return self
 
+    def cpu_sample(self, at_s: float, *, busy_s: float, used_s: float, cpus: int) -> Self:
+        """What the CPUs that the rank may use did so far, for whomever and for the rank."""
+        self._add("cpu_samples", (to_ns(at_s), to_ns(busy_s), 0, to_ns(used_s), cpus, 1))
+        return self
+
     def heap_sample(
         self,
         at_s: float,

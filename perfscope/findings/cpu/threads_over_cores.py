@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured
+from perfscope.findings.core.finding import Evidence, Finding, not_measured
 from perfscope.findings.core.sweep_command import doubled, sweep_command
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.helper_threads import more_cpus
@@ -42,7 +42,7 @@ def judge(run: Facts) -> Outcome:
     return Finding(
         status=status,
         title=_title(worst, status, _throttled_s(results, worst)),
-        summary=_summary(worst) + _at_others_expense(worst, status, gain),
+        summary=_summary(worst),
         gain=gain if status.is_fault and _are_ranks_too_many(results, worst) else None,
         confidence=Confidence.HIGH if worst.queue_share > 0 else Confidence.LOW,
         ranks=worst.node.ranks if status is not Status.PASS else (),
@@ -85,16 +85,6 @@ def _is_binding(results: Results, load: NodeLoad) -> bool:
     fits = len(node.ranks) <= node_cpus(results.trace, node)
     is_one_each = node.runnable_mean < thresholds.OVERSUBSCRIBED_WARN * len(node.ranks)
     return bool(node.ranks_sharing_a_cpu) and fits and is_one_each
-
-
-def _at_others_expense(node: NodeLoad, status: Status, gain: Gain | None) -> str:
-    """What the run loses to processes that are not of the job, where it does."""
-    if gain is None or status is not Status.INFO or not _is_of_others(node):
-        return ""
-    return (
-        f" On CPUs of its own the run would take {gain.at_most}{format_seconds(gain.seconds)} "
-        f"({format_share(gain.share)}) less."
-    )
 
 
 def _is_of_others(node: NodeLoad) -> bool:

@@ -5,12 +5,12 @@ from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.helper_threads import UNEVEN, helper_threads, input_workers, more_cpus
-from perfscope.metrics.host.resource_use import cpu_set
 from perfscope.metrics.host.resources import NodeThreads, node_cpus, queue_share
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.schema.resources import ThreadsOfRank
 from perfscope.structures import dataclass
+from perfscope.trace.host_cpus import cpu_set
 from perfscope.trace.model import Rank
 from perfscope.units import format_seconds, format_share
 

@@ -1,7 +1,5 @@
 """What it costs that the main threads of ranks wait for a CPU."""
 
-from collections.abc import Collection
-
 from perfscope.findings.core.finding import Gain
 from perfscope.findings.core.gain import predicted_gain
 from perfscope.losses.held_up import MOST
@@ -11,14 +9,19 @@ from perfscope.replay.model import Edit, RefusedEditError
 from perfscope.replay.replay import Replay
 
 
-def without_cpu_waits(results: Results, replay: Replay, ranks: Collection[int]) -> Gain | None:
-    """What the run would save if these ranks never waited for a CPU; None where that is unknown.
+def without_cpu_waits(results: Results, replay: Replay, *, is_of_others: bool) -> Gain | None:
+    """What the run would save if no rank waited for CPUs that others have; None where unknown.
 
     A rank's work is as much shorter as it waited for a CPU meanwhile. Data moves when all ranks
     that take part have a CPU: transfer is shorter by the share that they waited for one in it.
+
+    Args:
+        results: the run.
+        replay: asked first.
+        is_of_others: whether processes outside the job have them, or threads of the job.
     """
-    waits = [one for one in results.resources.cpu_waits if one.rank in ranks]
-    if not waits or len(waits) < len(ranks):
+    waits = [one.part(is_of_others=is_of_others) for one in results.resources.cpu_waits]
+    if not waits or len(waits) < len(results.trace.ranks):
         return None
     edits = [
         Edit(ranks=(one.rank,), factor=1.0 - min(one.in_work_s / one.work_s, MOST))

@@ -64,9 +64,13 @@ class Facts:
 
     @cached_property
     def cpu_wait_gain(self) -> Gain | None:
-        """What the run would save if no rank ever waited for a CPU; None where that is unknown."""
-        ranks = {rank.number for rank in self.results.trace.ranks}
-        return without_cpu_waits(self.results, self.replay, ranks)
+        """What the run would save if threads of the job never took a CPU from it; None unknown."""
+        return without_cpu_waits(self.results, self.replay, is_of_others=False)
+
+    @cached_property
+    def other_processes_gain(self) -> Gain | None:
+        """What it would save if no process outside the job took a CPU from it; None unknown."""
+        return without_cpu_waits(self.results, self.replay, is_of_others=True)
 
     @cached_property
     def imbalance(self) -> ImbalanceFacts:

@@ -36,6 +36,7 @@ class NodeLoad:
     holders: Mapping[Pool, Holders]
     beside: HelperThreads  # of its busiest rank
     has_workers: bool  # whether ranks started processes of their own
+    others_share: float | None = None  # of the waiting of main threads; None: not measured
 
     @property
     def threads_per_cpu(self) -> float:
@@ -52,8 +53,11 @@ class NodeLoad:
         """Whether it is mostly others that the threads wait for CPUs for, and not each other.
 
         N threads on C CPUs that nobody else uses wait (N - C) / N of the time that they want to
-        run: at least half of what they waited must be that, to be for their own number.
+        run: at least half of what they waited must be that, to be for their own number. Where it
+        was measured who had the CPUs, that tells.
         """
+        if self.others_share is not None:
+            return self.others_share > MAIN
         waited = self.queue_share / (1.0 + self.queue_share)
         own = 1.0 - 1.0 / self.threads_per_cpu if self.threads_per_cpu > 1.0 else 0.0
         return own < MAIN * waited
@@ -90,7 +94,17 @@ def node_load(results: Results, node: NodeThreads) -> NodeLoad:
         holders=holders(ranks, found),
         beside=helper_threads(busiest),
         has_workers=any(input_workers(rank) or rank.workers for rank in ranks),
+        others_share=_others_share(results, node),
     )
+
+
+def _others_share(results: Results, node: NodeThreads) -> float | None:
+    """Of the waiting for CPUs of a node's main threads, that at the expense of other processes."""
+    waits = [one for one in results.resources.cpu_waits if one.rank in node.ranks]
+    waited_s = sum(one.lost_s for one in waits)
+    if not waited_s or any(one.others_cpus is None for one in waits):
+        return None
+    return sum(one.part(is_of_others=True).lost_s for one in waits) / waited_s
 
 
 def status_of(node: NodeLoad) -> Status:

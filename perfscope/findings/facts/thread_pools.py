@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from perfscope.findings.core import wording
-from perfscope.metrics.host.resource_use import cpu_set
 from perfscope.metrics.host.resources import NodeThreads
 from perfscope.metrics.results import Results
 from perfscope.schema.resources import ThreadGroup
 from perfscope.structures import dataclass
+from perfscope.trace.host_cpus import cpu_set
 from perfscope.trace.metadata import noted_environment
 from perfscope.trace.model import Rank
 

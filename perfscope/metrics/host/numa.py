@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from perfscope.metrics.host.resource_use import cpu_set
 from perfscope.structures import dataclass
+from perfscope.trace.host_cpus import cpu_set
 from perfscope.trace.model import Rank, Trace
 
 MOST_NODES = 1024

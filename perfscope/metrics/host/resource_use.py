@@ -17,6 +17,7 @@ from perfscope.metrics.host.run_queue import cpu_waits
 from perfscope.schema.common import Series
 from perfscope.schema.enums import EndKind
 from perfscope.schema.resources import MemoryOfNode, ThreadGroup, ThreadsOfRank
+from perfscope.trace.host_cpus import cpu_set
 from perfscope.trace.model import Rank, Table, Trace
 
 MAX_POINTS = 500
@@ -213,16 +214,6 @@ def cpus_available(rank: Rank) -> float:
     if rank.cgroup_cpus is None:
         return mask
     return min(mask, rank.cgroup_cpus) if mask else rank.cgroup_cpus
-
-
-def cpu_set(text: str) -> frozenset[int]:
-    """The CPUs of a list like `0-3,8`; what makes no sense is left out."""
-    cpus: set[int] = set()
-    for part in text.strip().split(","):
-        match = re.fullmatch(r"(\d{1,5})(?:-(\d{1,5}))?", part.strip())
-        if match:
-            cpus.update(range(int(match[1]), int(match[2] or match[1]) + 1))
-    return frozenset(cpus)
 
 
 def _threads(rank: Rank, focus: Focus, points: int) -> ThreadsOfRank:

@@ -1,5 +1,10 @@
 """Time in which the main thread of a rank could run and had no CPU."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -7,6 +12,7 @@ from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import Timeline
+from perfscope.metrics.host.cpu_takers import cpu_takers
 from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Table
@@ -29,17 +35,29 @@ class CpuWait:
     in_transfer_s: float
     transfer_s: float
     throttled_s: float = 0.0  # in which the CPU limit of its control group withheld CPUs
+    others_share: float = 0.0
+    """Of all of it, at the expense of processes that are not the job's; see `CpuTakers`."""
+    others_cpus: float | None = None
+    """CPUs that these used on average; None: not measured, and the share is the least."""
+    cpus: int = 0
+    """That the rank may use."""
 
     @property
     def lost_s(self) -> float:
         """Both together."""
         return self.in_work_s + self.in_transfer_s
 
+    def part(self, *, is_of_others: bool) -> CpuWait:
+        """What of it other processes cost, or else what threads of the job may have."""
+        share = self.others_share if is_of_others else 1.0 - self.others_share
+        in_work_s, in_transfer_s = share * self.in_work_s, share * self.in_transfer_s
+        return replace(self, in_work_s=in_work_s, in_transfer_s=in_transfer_s)
+
 
 def cpu_waits(prepared: Prepared) -> tuple[CpuWait, ...]:
     """Of every rank whose main thread was sampled."""
     found = (
-        _of_rank(rank, timeline, prepared.focus)
+        _of_rank(rank, prepared.trace.ranks, timeline, prepared.focus)
         for rank, timeline in zip(prepared.trace.ranks, prepared.timelines, strict=False)
     )
     return tuple(one for one in found if one is not None)
@@ -54,7 +72,7 @@ def _samples(rank: Rank) -> Table:
     return rows if is_alone else rows[:0]
 
 
-def _of_rank(rank: Rank, timeline: Timeline, focus: Focus) -> CpuWait | None:
+def _of_rank(rank: Rank, ranks: Sequence[Rank], timeline: Timeline, focus: Focus) -> CpuWait | None:
     rows = _samples(rank)
     if len(rows) < 2:
         return None
@@ -63,6 +81,7 @@ def _of_rank(rank: Rank, timeline: Timeline, focus: Focus) -> CpuWait | None:
     transfer = inside & (timeline.accounts == INDEX[Account.COMMUNICATION_TRANSFER])
     in_work, work_ns = _during(rows, timeline, work)
     in_transfer, transfer_ns = _during(rows, timeline, transfer)
+    takers = cpu_takers(rank, ranks, focus)
     return CpuWait(
         rank=rank.number,
         in_work_s=in_work / 1e9,
@@ -70,6 +89,9 @@ def _of_rank(rank: Rank, timeline: Timeline, focus: Focus) -> CpuWait | None:
         in_transfer_s=in_transfer / 1e9,
         transfer_s=transfer_ns / 1e9,
         throttled_s=_throttled_s(rank, focus),
+        others_share=takers.share,
+        others_cpus=takers.busy_cpus,
+        cpus=takers.cpus,
     )
 
 

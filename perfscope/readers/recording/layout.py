@@ -50,6 +50,7 @@ class SampleKind(IntEnum):
     MAIN = 9
     HEAP = 10
     COLLECTION = 11
+    CPUS = 12
 
 
 class HeaderFlag(IntFlag):

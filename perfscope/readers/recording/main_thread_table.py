@@ -1,9 +1,9 @@
-"""Samples of the main thread: its CPU time and its waiting for a CPU."""
+"""Samples of the main thread, its CPU time and waiting for a CPU, and of what its CPUs did."""
 
 import numpy as np
 
 from perfscope.readers.recording.layout import NO_ID
-from perfscope.trace.main_thread import MAIN_SAMPLE_DTYPE
+from perfscope.trace.main_thread import CPU_SAMPLE_DTYPE, MAIN_SAMPLE_DTYPE
 from perfscope.trace.model import Table
 
 
@@ -17,8 +17,22 @@ def main_samples(raw: Table) -> Table:
     rows["minor_faults"][1:] = np.cumsum(np.diff(raw["comm"]).astype(np.int64))
     throttled = raw["seq"].astype(np.int64)
     rows["throttled_ns"] = np.where(throttled == NO_ID, -1, throttled * 1_000_000)
+    return _growing(rows, "cpu_ns", "queue_delay_ns")
+
+
+def cpu_samples(raw: Table) -> Table:
+    """What the CPUs of a process did, sorted by time, from when these were seen last to change."""
+    rows = np.zeros(len(raw), CPU_SAMPLE_DTYPE)
+    raw = raw[np.argsort(raw["t0_ns"], kind="stable")]
+    rows["t"], rows["busy_ns"], rows["stolen_ns"] = raw["t0_ns"], raw["sent"], raw["received"]
+    rows["used_ns"], rows["cpus"], rows["changes"] = raw["request"], raw["peer"], raw["comm"]
+    rows = rows[rows["cpus"] > 0]
+    return _growing(rows[rows["changes"] == rows["changes"][-1:]], "busy_ns", "stolen_ns")
+
+
+def _growing(rows: Table, *columns: str) -> Table:
     sound = np.ones(len(rows), np.bool_)
-    for column in ("cpu_ns", "queue_delay_ns"):
+    for column in columns:
         values = rows[column]
         sound &= np.minimum.accumulate(values[::-1])[::-1] == values
     return rows[sound]

@@ -27,6 +27,7 @@ INTERVALS = (
 )
 MOMENTS = (
     *("stacks", "metrics", "process_samples", "system_samples", "node_samples"),
+    "cpu_samples",
     *("tree_samples", "call_samples", "python_samples", "main_samples", "heap_samples"),
 )
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.layout import NO_ID, RecordKind, SampleKind
-from perfscope.readers.recording.main_thread_table import main_samples
+from perfscope.readers.recording.main_thread_table import cpu_samples, main_samples
 from perfscope.readers.recording.memory_tables import (
     call_samples,
     garbage_collections,
@@ -53,6 +53,7 @@ class Tables:
     call_samples: Table
     python_samples: Table
     main_samples: Table
+    cpu_samples: Table
     heap_samples: Table
     garbage_collections: Table
     windows: Table
@@ -108,6 +109,7 @@ class _Reading:
             call_samples=self._call_samples(samples[samples["op"] == SampleKind.CALLS]),
             python_samples=python_samples(samples[samples["op"] == SampleKind.PYTHON]),
             main_samples=main_samples(samples[samples["op"] == SampleKind.MAIN]),
+            cpu_samples=cpu_samples(samples[samples["op"] == SampleKind.CPUS]),
             heap_samples=heap_samples(samples[samples["op"] == SampleKind.HEAP]),
             garbage_collections=garbage_collections(
                 samples[samples["op"] == SampleKind.COLLECTION]

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from perfscope.metrics.compute import compute
-from perfscope.metrics.host.resource_use import MAX_POINTS, cpu_set, theil_sen
+from perfscope.metrics.host.resource_use import MAX_POINTS, theil_sen
 from perfscope.metrics.host.resources import Resources
+from perfscope.trace.host_cpus import cpu_set
 from tests.support.trace_builder import TraceBuilder
 
 

@@ -1,0 +1,111 @@
+"""Who had the CPUs for which the main thread of a rank waited: the job's threads, or others."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.attribution.focus import Focus
+from perfscope.structures import dataclass
+from perfscope.trace.host_cpus import may_share
+from perfscope.trace.model import Rank, Table
+
+Floats = npt.NDArray[np.float64]
+
+SEEN = 0.5
+"""Of the CPU time of the job, that its CPUs must have been seen busy: else others are hidden."""
+
+
+@dataclass(frozen=True)
+class CpuTakers:
+    """Who had the CPUs that a rank may use, in the focus of analysis.
+
+    Attributes:
+        share: of what the main thread waited for a CPU, at the expense of processes that are not
+            the job's; of an unmeasured one that which the job surely did not take.
+        busy_cpus: CPUs that these processes used on average; None: not measured.
+        cpus: that the rank may use.
+    """
+
+    share: float
+    busy_cpus: float | None
+    cpus: int
+
+
+def cpu_takers(rank: Rank, ranks: Sequence[Rank], focus: Focus) -> CpuTakers:
+    """Who had the CPUs of a rank.
+
+    While a thread waits, all of its CPUs run something else. The job's other threads can have been
+    that for no longer than they ran, over the number of CPUs. Between this and others the waiting
+    is dealt out by the CPU time of both. What ranks do on CPUs that are not this rank's counts as
+    done on them, so that it is never too little that the job took.
+
+    Args:
+        rank: whose CPUs.
+        ranks: of the job.
+        focus: in which.
+    """
+    main, cpus = rank.main_samples, max(1, rank.cpu_count_allowed)
+    if len(main) < 2 or not rank.cpu_count_allowed:
+        return CpuTakers(0.0, None, cpus)
+    sharing = [one for one in ranks if one.host == rank.host and may_share(one, rank)]
+    edges = _edges(rank.cpu_samples, focus)
+    is_measured = len(edges) > 1 and all(len(one.cpu_samples) > 1 for one in sharing)
+    if not is_measured:
+        edges = np.array([focus.start_ns, focus.end_ns], np.float64)
+    waited, ran = _grown(main, "queue_delay_ns", edges), _grown(main, "cpu_ns", edges)
+    withheld = _withheld(rank, edges)
+    if not is_measured:
+        used = _together([one.process_samples for one in sharing], "cpu_ns", edges)
+        return CpuTakers(
+            _share(waited, withheld, np.maximum(used - ran, 0.0), None, cpus), None, cpus
+        )
+    used = _together([one.cpu_samples for one in sharing], "used_ns", edges)
+    busy = _grown(rank.cpu_samples, "busy_ns", edges)
+    others = np.maximum(busy - used, 0.0)
+    if busy.sum() < SEEN * used.sum():
+        return CpuTakers(0.0, None, cpus)
+    span = edges[-1] - edges[0]
+    share = _share(waited, withheld, np.maximum(used - ran, 0.0), others, cpus)
+    return CpuTakers(share, float(others.sum() / span), cpus)
+
+
+def _edges(rows: Table, focus: Focus) -> Floats:
+    """When the CPUs were sampled in the focus, and where it begins and ends between samples."""
+    inside = np.clip(rows["t"], focus.start_ns, focus.end_ns)
+    return np.unique(inside).astype(np.float64)
+
+
+def _grown(rows: Table, column: str, edges: Floats) -> Floats:
+    if not len(rows):
+        return np.zeros(len(edges) - 1)
+    found: Floats = np.diff(np.interp(edges, rows["t"].astype(np.float64), rows[column]))
+    return found
+
+
+def _together(tables: Sequence[Table], column: str, edges: Floats) -> Floats:
+    return np.sum([_grown(rows, column, edges) for rows in tables], axis=0, dtype=np.float64)
+
+
+def _withheld(rank: Rank, edges: Floats) -> Floats:
+    """What the CPU limit of a rank's control group withheld; all time where that is not known."""
+    known = rank.main_samples[rank.main_samples["throttled_ns"] >= 0]
+    if rank.cgroup_cpus is not None and len(known) < 2:
+        return np.diff(edges)
+    return _grown(known, "throttled_ns", edges)
+
+
+def _share(
+    waited: Floats, withheld: Floats, own: Floats, others: Floats | None, cpus: int
+) -> float:
+    """Of the waiting, that at the expense of others; all are by stretch, shape (stretches,)."""
+    whole = float(waited.sum())
+    if whole <= 0:
+        return 0.0
+    left = np.maximum(waited - withheld, 0.0)
+    taken = np.maximum(left - own / cpus, 0.0)
+    if others is not None:
+        both = own + others
+        share = np.divide(others, both, out=np.zeros_like(both), where=both > 0)
+        taken = np.maximum(taken, left * share)
+    return float(taken.sum()) / whole

@@ -1,0 +1,67 @@
+"""Who had the CPUs for which a rank waited: in closed form."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perfscope.attribution.focus import Focus
+from perfscope.metrics.host.cpu_takers import CpuTakers, cpu_takers
+from perfscope.trace.model import Trace
+from tests.support.trace_builder import TraceBuilder
+
+LENGTH_S = 20.0
+
+
+def on_one_cpu(
+    ran: tuple[float, float], others: float, *, is_measured: bool, throttled: float = 0.0
+) -> Trace:
+    """Two ranks on CPU 0 that want to run all the time; shares of it by rank and of others."""
+    builder = TraceBuilder(2, end_s=LENGTH_S)
+    for number, share in enumerate(ran):
+        rank = builder.rank(number).set(cpus_allowed="0", cpu_count_allowed=1)
+        for tick in range(21):
+            at = LENGTH_S * tick / 20
+            rank.process_sample(at, cpu_s=share * at)
+            rank.main_sample(
+                at, cpu_s=share * at, queue_delay_s=(1 - share) * at, throttled_s=throttled * at
+            )
+            if is_measured:
+                busy_s = (sum(ran) + others) * at
+                rank.cpu_sample(at, busy_s=busy_s, used_s=share * at, cpus=1)
+    return builder.build()
+
+
+def of_first(trace: Trace) -> CpuTakers:
+    return cpu_takers(trace.ranks[0], trace.ranks, Focus(0, int(LENGTH_S * 1e9), "whole_trace", ""))
+
+
+@given(st.floats(0.05, 0.9), st.floats(0.0, 1.0), st.booleans())
+def test_ranks_take_no_more_from_each_other_than_they_run(
+    first: float, part: float, is_measured: bool
+) -> None:
+    """What neither of two ranks on a CPU runs, others have, and the wait for them is that long."""
+    second = (1.0 - first) * part
+    found = of_first(on_one_cpu((first, second), 1 - first - second, is_measured=is_measured))
+    assert found.share * (1 - first) == pytest.approx(1 - first - second, abs=1e-6)
+    if is_measured:
+        assert found.busy_cpus == pytest.approx(1 - first - second, abs=1e-6)
+    else:
+        assert found.busy_cpus is None
+
+
+def test_time_that_a_limit_withholds_is_nobodys() -> None:
+    trace = on_one_cpu((0.3, 0.3), 0.0, is_measured=False, throttled=0.4)
+    assert of_first(trace).share == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_container_that_hides_what_the_cpus_do_tells_nothing() -> None:
+    trace = on_one_cpu((0.5, 0.5), 0.0, is_measured=True)
+    for rank in trace.ranks:
+        rank.cpu_samples["busy_ns"] = 0
+    assert of_first(trace) == CpuTakers(0.0, None, 1)
+
+
+def test_a_rank_on_another_cpu_takes_nothing_from_this_one() -> None:
+    trace = on_one_cpu((0.5, 0.5), 0.0, is_measured=False)
+    trace.ranks[1].cpus_allowed = "1"
+    assert of_first(trace).share == pytest.approx(1.0)
