@@ -289,8 +289,7 @@ class Rank:
     sampler_cpu_ns: int = 0  # of all that looks at the process while it runs
     operations: Table = field(default_factory=lambda: empty(OPERATION_DTYPE))
     background: Table = field(default_factory=lambda: empty(OPERATION_DTYPE))  # Horovod's thread
-    readiness: Table = field(default_factory=lambda: empty(READINESS_DTYPE))
-    """When tensors became ready for Horovod to reduce."""
+    readiness: Table = field(default_factory=lambda: empty(READINESS_DTYPE))  # of its tensors
     queues: Table = field(default_factory=lambda: empty(QUEUE_DTYPE))
     """Batches put into input queues and taken out of them."""
     completions: Table = field(default_factory=lambda: empty(COMPLETION_DTYPE))
