@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from benchmarks.replay import oracle
 from benchmarks.replay.programs import collective_windows, collectives, exchanging, program_of
+from benchmarks.replay.windows import Window, windowed_lengths
 from perfscope import _core
-from perfscope.replay.windows import Window, windowed_lengths
 
 ROOT = Path(__file__).resolve().parents[2]
 REPEATS = 5

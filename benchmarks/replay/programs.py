@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.replay.windows import Window
 from perfscope.replay.program import Needs, Program, Work
-from perfscope.replay.windows import Window
 
 WORK_NS, TRANSFER_NS = 1_000_000.0, 50_000.0
 START, SEND, RECEIVE, PAIR, CUT, END = range(6)

@@ -7,6 +7,7 @@ from typing import overload
 
 from perfscope.errors import UnreadableInputError
 from perfscope.progress import stage
+from perfscope.readers.common.amounts import LONGEST_NS
 from perfscope.readers.common.blocks import MOST_BOMBS, GrowthError, not_tried
 from perfscope.readers.detect import Detection, Reader, ReadOptions, Source
 from perfscope.readers.merge import Part, merge
@@ -14,9 +15,6 @@ from perfscope.readers.recording import reader as recording
 from perfscope.readers.secrets import without_secrets
 from perfscope.registry import members
 from perfscope.trace.model import Trace
-
-LONGEST_NS = 400 * 86400 * 10**9
-"""No job takes longer."""
 
 
 @cache

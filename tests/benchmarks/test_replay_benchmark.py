@@ -8,7 +8,7 @@ from benchmarks.machine import replace_between
 from benchmarks.replay.__main__ import table
 from benchmarks.replay.measures import WINDOW_COLLECTIVES, Task, measure
 from benchmarks.replay.programs import collective_windows, collectives, exchanging
-from perfscope.replay.windows import windowed_lengths
+from benchmarks.replay.windows import windowed_lengths
 
 
 def test_generated_programs_are_as_long_as_they_must_be() -> None:

@@ -1,11 +1,13 @@
 """The ledger is a partition, and every nanosecond is where the definition puts it."""
 
 import numpy as np
+import numpy.typing as npt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfscope.attribution.accounts import partition
 from perfscope.attribution.focus import Focus
+from perfscope.attribution.preparation import prepare
+from perfscope.matching.intervals import Times
 from perfscope.matching.waits import Waits, split_operations
 from perfscope.metrics.compute import compute
 from perfscope.schema.enums import Account, PhaseKind
@@ -21,6 +23,13 @@ SPECIAL = {
     PhaseKind.PREDICT: Account.EVALUATION,
     PhaseKind.INPUT: Account.INPUT_WAIT,
 }
+
+
+def partition(trace: Trace, rank: Rank, focus: Focus) -> tuple[Times, npt.NDArray[np.uint8]]:
+    """The ledger of one rank as boundaries (n + 1,) and indices in `list(Account)` (n,)."""
+    prepared = prepare(trace, focus=focus)
+    timeline = prepared.timelines[[r.number for r in trace.ranks].index(rank.number)]
+    return timeline.boundaries, timeline.accounts
 
 
 @st.composite

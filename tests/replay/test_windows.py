@@ -7,11 +7,11 @@ import pytest
 
 from benchmarks.replay import oracle
 from benchmarks.replay.programs import exchanging, program_of
+from benchmarks.replay.windows import Window, windowed_lengths
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.extract import extract
 from perfscope.replay.program import Needs, segment_lengths
-from perfscope.replay.windows import Window, windowed_lengths
 from perfscope.trace.model import PEER_PROC_NULL
 from tests.support.trace_builder import TraceBuilder
 

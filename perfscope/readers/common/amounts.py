@@ -1,4 +1,4 @@
-"""Which numbers of bytes can be true."""
+"""Which numbers of bytes, and which times, can be true."""
 
 import numpy as np
 
@@ -6,6 +6,12 @@ from perfscope.trace.model import Table
 
 MAX_AMOUNT = 1 << 60
 """Byte counts and ids above this are damage."""
+
+LONGEST_NS = 400 * 86400 * 10**9
+"""No job takes longer."""
+
+LATEST_NS = 1 << 62
+"""No clock says more."""
 
 
 def forget_impossible_sizes(rows: Table) -> int:

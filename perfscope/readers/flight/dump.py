@@ -8,7 +8,7 @@ from typing import Any
 from perfscope.errors import UnreadableInputError
 from perfscope.files import parse_json
 from perfscope.readers.common import texts
-from perfscope.readers.common.amounts import MAX_AMOUNT
+from perfscope.readers.common.amounts import LATEST_NS, MAX_AMOUNT
 from perfscope.readers.flight.plain_pickle import NotPlainError, plain_value
 from perfscope.structures import dataclass
 
@@ -17,7 +17,6 @@ ACTION = "Copy it again from the job; dumps are written by TORCH_NCCL_DUMP_ON_TI
 PROTO = b"\x80"
 LIBRARY = "/torch/"
 _NUMBER = re.compile(r"(\d{1,6})(?:\.\w+)?$")
-_LATEST_NS = 4 * 10**18
 MOST_TENSORS, MOST_DIMENSIONS = 40, 20
 """Whose sizes are told."""
 
@@ -130,7 +129,7 @@ def _entry(row: Mapping[str, Any]) -> Entry:
         is_message=is_message,
         state=state,
         is_done=state == "completed" or row.get("retired") is True,
-        created_ns=created if isinstance(created, int) and 0 < created < _LATEST_NS else 0,
+        created_ns=created if isinstance(created, int) and 0 < created < LATEST_NS else 0,
         seconds=None if duration is None else duration / 1e3,
         sizes=_sizes(row.get("input_sizes")),
         where=_where(row.get("frames")),

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from perfscope.readers.common import texts
+from perfscope.readers.common.amounts import LONGEST_NS
 from perfscope.readers.common.exported import KEY, lives
 from perfscope.readers.kineto.file import KinetoContents, is_own_export
 from perfscope.readers.kineto.groups import Groups
-from perfscope.readers.kineto.times import LONGEST_NS
 from perfscope.schema.enums import PhaseKind
 from perfscope.trace.model import OPERATION_DTYPE, PEER_NONE, RowFlag, Table
 from perfscope.trace.operations import BY_NAME, HOROVOD_EXPOSED, IS_COLLECTIVE

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.files import head_of, parse_json
+from perfscope.readers.common.amounts import LONGEST_NS
 from perfscope.readers.common.blocks import Growth, as_text, blocks
 from perfscope.readers.detect import GZIP
 from perfscope.readers.kineto.times import (
-    LONGEST_NS,
     Extent,
     extent,
     inside,

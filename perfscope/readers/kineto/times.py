@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.readers.common.amounts import LONGEST_NS
 from perfscope.structures import dataclass
 from perfscope.trace.model import Table
 
 Times = npt.NDArray[np.int64]
 
-LONGEST_NS = 400 * 86400 * 10**9
 _LAUNCH = re.compile(r"launch|enqueue", re.IGNORECASE)
 ENOUGH_LAUNCHES = 16
 SLOWEST_QUICKEST_NS = 500_000

@@ -9,7 +9,7 @@ from typing import Any
 
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common import texts
-from perfscope.readers.common.amounts import MAX_AMOUNT
+from perfscope.readers.common.amounts import LONGEST_NS, MAX_AMOUNT
 from perfscope.readers.recording.stack_events import (
     LONGEST_FILE,
     LONGEST_NAME,
@@ -25,7 +25,6 @@ _PLACED = re.compile(r"(.*) \(([^()]*?)(?::(\d+))?\)")
 _PROCESS = re.compile(r"[Pp]rocess (\d{1,9})")
 _THREAD_OR_PROCESS = re.compile(r"(?:process \d+|thread \()")
 _NS = {"nanoseconds": 1, "microseconds": 1000, "milliseconds": 10**6, "seconds": 10**9}
-LONGEST_NS = 400 * 86400 * 10**9
 WHAT, ACTION = "sampled stacks", "Copy the file again, or record again: py-spy record -o FILE"
 BOOTSTRAP = "_bootstrap"
 """The outermost function of each thread of Python that is not the main one."""

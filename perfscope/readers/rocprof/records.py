@@ -1,8 +1,8 @@
 """What AMD's profilers tell, in whatever file, as events that the decoder of Kineto's takes."""
 
+from perfscope.readers.common.amounts import LATEST_NS
 from perfscope.readers.kineto.made import Event, interval
 
-LATEST_NS = 1 << 62
 Span = tuple[int, int]
 """When something began and ended, in ns of the profiler's clock."""
 _SUFFIXES = (" [clone .kd]", ".kd")

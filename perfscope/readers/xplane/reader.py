@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.engine import engine
+from perfscope.readers.common.amounts import LATEST_NS
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.kineto.file import EPOCH_NS, KinetoContents, Part
 from perfscope.readers.kineto.host import is_phase
@@ -23,7 +24,6 @@ HOST, DEVICE = "/host:", "/device:"
 KNOWN = (b"/host:", b"/device:", b"Task Environment")
 PLANE_TAG = 0x0A
 PROCESS = "0"
-LATEST_NS = 1 << 62
 CATEGORIES = ["user_annotation", "cuda_runtime", "cpu_op", "kernel", "gpu_memcpy", "gpu_memset"]
 ANNOTATION, RUNTIME, OPERATOR, KERNEL, COPY, FILL = range(len(CATEGORIES))
 Rules = Sequence[tuple[str, str]]
