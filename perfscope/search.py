@@ -3,14 +3,12 @@
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.engine import engine
 
 FEW = 1000
 """For so few moments numpy is as fast."""
-
-Ints = npt.NDArray[np.int64]
 
 
 def places(ordered: Ints, moments: Ints, side: Literal["left", "right"] = "left") -> Ints:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.attribution.activities import ACTIVITIES
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.sampled import REACH_PERIODS, period_ns
@@ -14,8 +15,6 @@ from perfscope.schema.enums import Activity
 from perfscope.search import places
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
-
-Ints = npt.NDArray[np.int64]
 
 GARBAGE = ACTIVITIES.index(Activity.GARBAGE_COLLECTION)
 SURELY_HEARD = 0.9

@@ -1,8 +1,8 @@
 """Adds the timelines of the ranks up to the ledger and to seconds per function."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.attribution.ledger import ACCOUNTS, INDEX, IS_COMMUNICATION, Ledger
 from perfscope.attribution.preparation import Prepared
 from perfscope.schema.enums import Account
@@ -68,7 +68,7 @@ def function_shares(prepared: Prepared) -> tuple[FunctionShare, ...]:
     return tuple(sorted(shares, key=lambda s: (-s.seconds, s.file, s.function, s.account.value)))
 
 
-def _functions(prepared: Prepared) -> tuple[npt.NDArray[np.int64], list[tuple[str, str]]]:
+def _functions(prepared: Prepared) -> tuple[Ints, list[tuple[str, str]]]:
     """Frames as functions: which function each frame is, whatever its line."""
     known: dict[tuple[str, str], int] = {}
     index = [

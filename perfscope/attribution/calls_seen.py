@@ -8,8 +8,8 @@ of which it knows the function; what the call does it must not pass off as that 
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.stack_rules import BUILT_IN, NATIVE_FILES
 from perfscope.schema.enums import Activity
@@ -23,9 +23,6 @@ AT_THE_DOOR_NS = 500_000
 
 BEGINS_A_CALL = (Activity.COMMUNICATION, Activity.SERIALIZATION)
 """What is seen then."""
-
-Bools = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
 
 
 def with_bare_stacks(trace: Trace) -> tuple[Trace, Ints]:

@@ -1,8 +1,8 @@
 """The period of a row of events that repeats itself, and the event that marks each repetition."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.judging import MAIN
 from perfscope.matching.pool import Bools, dense
 
@@ -34,7 +34,6 @@ NO_CHANCE = 2.2
 CHANCE = 1.6
 """The same, which chance exceeds once in a hundred times: below it events may be drawn by lot."""
 
-Ints = npt.NDArray[np.int64]
 NONE: Ints = np.empty(0, np.int64)
 
 
@@ -116,7 +115,7 @@ def outer_is_step(outer_times: int, inner_times: float) -> bool:
     return outer_times >= MIN_PERIODS and outer_times >= inner_times
 
 
-def is_steady(distances: npt.NDArray[np.int64]) -> bool:
+def is_steady(distances: Ints) -> bool:
     """Whether most of the distances between marks are alike."""
     low, middle, high = np.percentile(distances, [25, 50, 75])
     return bool(high - low <= SPREAD * middle)

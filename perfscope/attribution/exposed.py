@@ -15,16 +15,14 @@ from dataclasses import replace
 from functools import reduce
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.matching.intervals import NOTHING, Times, disjoint_layer
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
 from perfscope.trace import model
 from perfscope.trace.model import Communicator, Rank, Table, Trace
 from perfscope.trace.operations import HOROVOD_CONTROL, HOROVOD_EXPOSED, code_of, codes_of, name_of
-
-Ints = npt.NDArray[np.int64]
 
 DATA_CODES = codes_of(
     "MPI_Allreduce", "MPI_Allgatherv", "MPI_Alltoallv", "MPI_Bcast", "MPI_Reduce_scatter"
@@ -166,13 +164,13 @@ def _unit_of(rank: Rank, shared: _Shared, column: int) -> Ints:
     return np.where(unit != NOTHING, unit, len(starts) + burst)
 
 
-def _is_last(unit: Ints) -> npt.NDArray[np.bool_]:
+def _is_last(unit: Ints) -> Bools:
     last = np.ones(len(unit), np.bool_)
     last[:-1] = unit[1:] != unit[:-1]
     return last
 
 
-def _rows(rank: Rank, shared: _Shared, column: int, closing: npt.NDArray[np.bool_]) -> Table:
+def _rows(rank: Rank, shared: _Shared, column: int, closing: Bools) -> Table:
     """The exposed part of each closing call of a rank."""
     ends = shared.exit[closing, column]
     before = np.concatenate([[rank.start_ns], ends[:-1]])

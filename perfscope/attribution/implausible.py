@@ -7,8 +7,8 @@ by a program that counts otherwise, put together by hand, or damaged in one numb
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.structures import dataclass
 from perfscope.trace.damage import SPOILS_COMPARISON, Damage
 from perfscope.trace.model import Format, Rank, Trace
@@ -31,7 +31,7 @@ class _Life:
     """When a rank did something: all begins and ends in their order."""
 
     rank: Rank
-    moments: npt.NDArray[np.int64]
+    moments: Ints
 
     @property
     def length_ns(self) -> int:
@@ -57,7 +57,7 @@ def implausible_times(trace: Trace) -> Damage | None:
     return _unit(odd, others)
 
 
-def _moments(rank: Rank) -> npt.NDArray[np.int64]:
+def _moments(rank: Rank) -> Ints:
     tables = [rank.operations, rank.background, rank.phases, rank.steps]
     if rank.devices is not None:
         tables += [rank.devices.rows, rank.devices.runtime]
@@ -65,7 +65,7 @@ def _moments(rank: Rank) -> npt.NDArray[np.int64]:
     return np.sort(np.concatenate(found))
 
 
-def _all_moments(trace: Trace) -> npt.NDArray[np.int64]:
+def _all_moments(trace: Trace) -> Ints:
     """When anything that a trace keeps began or ended, also what is no interval of a rank."""
     found = [_moments(rank) for rank in trace.ranks]
     for rank in trace.ranks:
@@ -76,7 +76,7 @@ def _all_moments(trace: Trace) -> npt.NDArray[np.int64]:
     return np.sort(np.concatenate([moments.astype(np.int64) for moments in found]))
 
 
-def _apart(moments: npt.NDArray[np.int64]) -> Damage | None:
+def _apart(moments: Ints) -> Damage | None:
     """That a few of many moments of a lone rank lie far from all others."""
     if len(moments) < ENOUGH_MOMENTS:
         return None

@@ -1,8 +1,8 @@
 """The time ledger: every nanosecond of every rank's life in exactly one account."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.schema.enums import COMMUNICATION_ACCOUNTS, Account
 from perfscope.schema.time import FunctionShare
 from perfscope.structures import dataclass
@@ -10,7 +10,7 @@ from perfscope.structures import dataclass
 ACCOUNTS: tuple[Account, ...] = tuple(Account)
 INDEX: dict[Account, int] = {account: place for place, account in enumerate(ACCOUNTS)}
 
-IS_COMMUNICATION: npt.NDArray[np.bool_] = np.isin(
+IS_COMMUNICATION: Bools = np.isin(
     np.arange(len(ACCOUNTS)), [INDEX[account] for account in COMMUNICATION_ACCOUNTS]
 )
 """Which indices of accounts are communication."""
@@ -25,9 +25,9 @@ class Ledger:
     """
 
     ranks: tuple[int, ...]
-    ns: npt.NDArray[np.int64]
-    life_ns: npt.NDArray[np.int64]
-    unlabeled_ns: npt.NDArray[np.int64]  # untraced + computation whose function is unknown
+    ns: Ints
+    life_ns: Ints
+    unlabeled_ns: Ints  # untraced + computation whose function is unknown
     functions: tuple[FunctionShare, ...]  # computation by function, most seconds first
 
     @property

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.stack_rules import NATIVE_FILES
@@ -12,8 +12,6 @@ from perfscope.attribution.timeline import Timeline
 from perfscope.judging import ALONE, MAIN
 from perfscope.schema.enums import Account, Activity
 from perfscope.trace.model import Rank, Trace
-
-Ints = npt.NDArray[np.int64]
 
 TRAINING_ACCOUNTS = (
     Account.TRAINING,
@@ -74,7 +72,7 @@ def _wanted_by_others(rank: Rank) -> int:
     return sum(one.cpu_ns + one.queue_delay_ns for one in rank.threads if one.tid != rank.main_tid)
 
 
-def _in_numeric_functions(trace: Trace, activity: Ints) -> npt.NDArray[np.bool_]:
+def _in_numeric_functions(trace: Trace, activity: Ints) -> Bools:
     """Which stacks are in Python of a function that at other times is seen in numeric code.
 
     An operator on arrays that keeps the interpreter's lock is noted when it is over: at the next

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from perfscope.arrays import Ints
 from perfscope.attribution.cycles import (
     MIN_PERIODS,
     NONE,
-    Ints,
     fixed_marks,
     heaviest_marks,
     is_steady,

@@ -1,15 +1,15 @@
 """Where something is, as people say it: the outermost function that does that and nothing else."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.stack_rules import is_user_file
 from perfscope.judging import ALONE, MAIN
 from perfscope.matching.intervals import Times
 from perfscope.trace.model import Frame, Rank, Trace
 
-Weights = npt.NDArray[np.float64]
+Weights = Floats
 """Samples by stack of the trace."""
 
 

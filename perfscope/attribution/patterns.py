@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.attribution.cycles import heaviest_marks
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.own_patterns import Periods, of_calls, of_samples
@@ -57,9 +57,9 @@ class _Calls:
     """Collectives in order: exits by (call, rank), token, bytes, longest work before each."""
 
     exits: Times
-    token: npt.NDArray[np.int64]
-    sent: npt.NDArray[np.int64]
-    work: npt.NDArray[np.int64]
+    token: Ints
+    sent: Ints
+    work: Ints
 
 
 def _sequence(trace: Trace, waits: Waits, focus: Focus) -> _Calls:

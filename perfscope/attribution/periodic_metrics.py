@@ -7,8 +7,8 @@ training work. How long it goes on without a break, and how often, does.
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.attribution.focus import focus_of_analysis
 from perfscope.attribution.patterns import find_periods
 from perfscope.attribution.stack_rules import Function, computes_figure
@@ -21,8 +21,6 @@ RARE_SHARE = 0.25
 
 
 NONE = -1
-
-Ints = npt.NDArray[np.int64]
 
 
 def rare_figures(trace: Trace, ends: Sequence[Ints]) -> frozenset[Function]:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.attribution.stack_rules import EVALUATION_LIKE, kind_of_id
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
@@ -77,7 +77,7 @@ class PhaseCatalog:
                 return places[known]
         raise KeyError(name)
 
-    def of_rows(self, trace: Trace, rows: Table) -> npt.NDArray[np.int64]:
+    def of_rows(self, trace: Trace, rows: Table) -> Ints:
         """The index of each row of a phase table."""
         if not len(rows):
             return np.empty(0, np.int64)
@@ -95,7 +95,7 @@ class PhaseCatalog:
             found = known[key]
         return found
 
-    def _index_of_key(self, trace: Trace) -> npt.NDArray[np.int64]:
+    def _index_of_key(self, trace: Trace) -> Ints:
         """What was looked up already, by kind and behind these by name; -1 what was not."""
         length = _KINDS + 1 + len(trace.names)
         table = self._looked_up.get(length)
@@ -104,7 +104,7 @@ class PhaseCatalog:
         return table
 
     @cached_property
-    def _looked_up(self) -> dict[int, npt.NDArray[np.int64]]:
+    def _looked_up(self) -> dict[int, Ints]:
         return {}
 
     def kind(self, index: int) -> PhaseKind:
@@ -117,7 +117,7 @@ class PhaseCatalog:
         return _LABELS.get(name, name.removeprefix("user:"))
 
 
-def _pairs(trace: Trace, rows: Table) -> tuple[list[tuple[int, int]], npt.NDArray[np.int64]]:
+def _pairs(trace: Trace, rows: Table) -> tuple[list[tuple[int, int]], Ints]:
     """The kinds and names that occur in a phase table, and which of them each row has."""
     span = len(trace.names) + 1
     names = rows["name"].astype(np.int64) + 1  # -1 where there is none

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.attribution.calls_seen import with_bare_stacks
 from perfscope.attribution.exposed import with_exposed_communication
 from perfscope.attribution.focus import Focus, focus_of_analysis
@@ -28,8 +28,6 @@ from perfscope.structures import dataclass
 from perfscope.trace.damage import Damage
 from perfscope.trace.model import Trace
 from perfscope.trace.splicing import spliced
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

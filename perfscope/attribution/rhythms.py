@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.cycles import is_steady
 from perfscope.attribution.stack_rules import (
@@ -54,8 +55,6 @@ COMPUTES = frozenset(
     }
 )
 """What an evaluation does: checkpoints, output and collections of garbage have other marks."""
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

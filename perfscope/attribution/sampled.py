@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.attribution.stack_rules import UNLABELED, StackLabels
 from perfscope.engine import engine
 from perfscope.matching.intervals import NOTHING, Layer, Times, disjoint_layer
@@ -26,8 +27,6 @@ Of samples that are closer than `DEFAULT_PERIOD_NS` none says less for that.
 
 MAJORITY = 0.9
 """Gaps without a sample take the phase of their kind when so many samples of that kind agree."""
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

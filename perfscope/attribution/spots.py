@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.zoom import Level, Zoom
@@ -11,8 +12,6 @@ from perfscope.matching.pool import dense
 from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
 from perfscope.trace.operations import name_of
-
-Ints = npt.NDArray[np.int64]
 
 MOST_CELLS = 16_384
 """Of all rows together; of the levels of the zoom it is the finest one that has no more."""

@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Trace
@@ -124,10 +124,10 @@ class StackLabels:
     """
 
     ids: tuple[str, ...]
-    label: npt.NDArray[np.int64]
-    user_frame: npt.NDArray[np.int64]
-    label_frame: npt.NDArray[np.int64]
-    caller: npt.NDArray[np.int64]
+    label: Ints
+    user_frame: Ints
+    label_frame: Ints
+    caller: Ints
 
     @property
     def train(self) -> int:

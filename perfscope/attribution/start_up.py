@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import field
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats, Ints
 from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import TRAINING_KINDS, Timeline
@@ -14,8 +14,6 @@ from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank
 from perfscope.trace.operations import OperationClass, codes_mask
-
-Ints = npt.NDArray[np.int64]
 
 WHOLE_LIFE = ("communication_lifetime", "whole_trace")
 FEWEST_MEETINGS = 5
@@ -198,7 +196,7 @@ def _by_function(
     return {key: tuple(seconds) for key, seconds in found.items()}
 
 
-def _by_frame(prepared: Prepared, timeline: Timeline, places: Ints) -> npt.NDArray[np.float64]:
+def _by_frame(prepared: Prepared, timeline: Timeline, places: Ints) -> Floats:
     """Nanoseconds by the user's innermost frame, as far as samples tell it."""
     places = places[timeline.stacks[places] >= 0]
     levels = prepared.labels.user_frame[timeline.stacks[places]]

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Bools
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import ACCOUNTS, INDEX, IS_COMMUNICATION
 from perfscope.attribution.phase_catalog import PhaseCatalog, is_hooked
@@ -74,7 +75,7 @@ class Timeline:
         """Nanoseconds of each segment."""
         return np.diff(self.boundaries)
 
-    def inside(self, focus: Focus) -> npt.NDArray[np.bool_]:
+    def inside(self, focus: Focus) -> Bools:
         """Which segments lie in a focus whose ends are boundaries."""
         starts = self.boundaries[:-1]
         return (starts >= focus.start_ns) & (starts < focus.end_ns)
@@ -252,7 +253,7 @@ def _as_accounts(phases: Layer, catalog: PhaseCatalog) -> Layer:
     return Layer(phases.starts, table[phases.values])
 
 
-def _starts_inside(rows: Table, steps: Table) -> npt.NDArray[np.bool_]:
+def _starts_inside(rows: Table, steps: Table) -> Bools:
     if not len(rows) or not len(steps):
         return np.zeros(len(rows), np.bool_)
     starts, ends = union(*_times(steps))

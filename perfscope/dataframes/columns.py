@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.dataframes.source import Source
 from perfscope.structures import dataclass
 
@@ -50,7 +51,7 @@ class Maybe:
     """A column of integers of which some are not known."""
 
     values: npt.NDArray[np.integer]
-    known: npt.NDArray[np.bool_]
+    known: Bools
 
     def __len__(self) -> int:
         return len(self.values)
@@ -130,14 +131,12 @@ def pieces(length: int) -> Iterator[slice]:
         yield slice(start, min(start + BLOCK_ROWS, length))
 
 
-def constant(value: int, length: int) -> npt.NDArray[np.int64]:
+def constant(value: int, length: int) -> Ints:
     """A column of one value."""
     return np.full(length, value, np.int64)
 
 
-def where_known(
-    values: npt.NDArray[np.integer], known: npt.NDArray[np.bool_] | None = None
-) -> Maybe:
+def where_known(values: npt.NDArray[np.integer], known: Bools | None = None) -> Maybe:
     """Integers of which some are missing: by default those below zero."""
     return Maybe(values, values >= 0 if known is None else known)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Bools
 from perfscope.dataframes.columns import Block, Column, Kind, Maybe, TableSpec, Texts, Values
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from perfscope.dataframes.source import Source
 
-Chooser = Callable[[Block], npt.NDArray[np.bool_]]
+Chooser = Callable[[Block], Bools]
 
 
 def frame_of(table: TableSpec, source: Source, chosen: Chooser | None = None) -> pd.DataFrame:
@@ -44,7 +45,7 @@ def _kept(block: Block, chosen: Chooser | None) -> Block:
     return {name: _rows(values, rows) for name, values in block.items()}
 
 
-def _rows(values: Values, rows: npt.NDArray[np.bool_]) -> Values:
+def _rows(values: Values, rows: Bools) -> Values:
     if isinstance(values, Texts):
         return Texts(values.codes[rows], values.texts)
     if isinstance(values, Maybe):

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools
 from perfscope.dataframes.catalog import tables
 from perfscope.dataframes.columns import Block, Texts
 from perfscope.dataframes.frames import Chooser, frame_of
@@ -196,7 +196,7 @@ def _chooser(
     if window_s is None and all(value is None for value in wanted.values()):
         return None
 
-    def chosen(block: Block) -> npt.NDArray[np.bool_]:
+    def chosen(block: Block) -> Bools:
         keep = np.ones(len(next(iter(block.values()))), np.bool_)
         for column, value in wanted.items():
             if value is not None:
@@ -209,7 +209,7 @@ def _chooser(
     return chosen
 
 
-def _equals(block: Block, column: str, value: int | str) -> npt.NDArray[np.bool_]:
+def _equals(block: Block, column: str, value: int | str) -> Bools:
     values = block[column]
     if isinstance(values, Texts):
         codes = [place for place, text in enumerate(values.texts) if text == value]

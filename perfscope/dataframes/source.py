@@ -5,8 +5,8 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.attribution.preparation import Prepared, prepare
 from perfscope.losses.entry import LossAccount
 from perfscope.matching.collectives import Instances
@@ -67,7 +67,7 @@ class Source:
         return match_messages(self._everything, self.pool)
 
     @cached_property
-    def is_background(self) -> npt.NDArray[np.bool_]:
+    def is_background(self) -> Bools:
         """Which operations were those of Horovod's own thread."""
         tids = [np.unique(rank.background["tid"]) for rank in self.trace.ranks]
         parts = [
@@ -77,7 +77,7 @@ class Source:
         return np.concatenate(parts) if parts else np.zeros(0, np.bool_)
 
     @cached_property
-    def rank_numbers(self) -> npt.NDArray[np.int64]:
+    def rank_numbers(self) -> Ints:
         """World rank by position in `Trace.ranks`."""
         return np.array([rank.number for rank in self.trace.ranks], np.int64)
 

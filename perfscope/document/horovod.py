@@ -1,8 +1,8 @@
 """Horovod in the document: its thread on each rank, and the communication that it exposed."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats
 from perfscope.metrics.communication import horovod as measured
 from perfscope.metrics.results import Results
 from perfscope.schema.horovod import Horovod, HorovodExposed
@@ -29,11 +29,11 @@ def _exposed(exposed: measured.Exposed) -> HorovodExposed:
     )
 
 
-def _rows(table: npt.NDArray[np.float64] | None) -> tuple[tuple[float | None, ...], ...]:
+def _rows(table: Floats | None) -> tuple[tuple[float | None, ...], ...]:
     return () if table is None else tuple(tuple(row) for row in table.tolist())
 
 
-def _medians(table: npt.NDArray[np.float64] | None) -> tuple[float | None, ...]:
+def _medians(table: Floats | None) -> tuple[float | None, ...]:
     """The median over the steps that a rank has, by rank."""
     if table is None:
         return ()

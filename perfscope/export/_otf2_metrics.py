@@ -7,6 +7,7 @@ import _otf2
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.dataframes.columns import pieces
 from perfscope.export._otf2_archive import Archive, Location
 from perfscope.structures import dataclass
@@ -38,7 +39,7 @@ class _Series:
     """Values of one metric class over time: shape (moments, members), of one type."""
 
     metric: int
-    times: npt.NDArray[np.int64]
+    times: Ints
     values: npt.NDArray[Any]
 
 

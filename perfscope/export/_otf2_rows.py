@@ -4,14 +4,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.dataframes.source import Source
 from perfscope.export._rows import RowKind, Rows, rank_rows
 from perfscope.trace.model import Communicator, RowFlag, Table
 from perfscope.trace.operations import OperationClass, in_classes
 
-Ints = npt.NDArray[np.int64]
 Described: TypeAlias = Sequence[tuple[int, int]] | None
 """Attributes and their values."""
 
@@ -164,13 +163,13 @@ class RankTables:
             yield COMPLETION, None, told
 
 
-def _inside_earlier(rows: Rows, times: Ints) -> npt.NDArray[np.bool_]:
+def _inside_earlier(rows: Rows, times: Ints) -> Bools:
     """Whether each moment lies in an operation that began before it, or at its end."""
     operations = rows.at(np.flatnonzero(rows.is_call))
     if not len(operations):
         return np.zeros(len(times), np.bool_)
     place = np.searchsorted(operations.t0, times, side="left") - 1
-    inside: npt.NDArray[np.bool_] = operations.t1[np.maximum(place, 0)] >= times
+    inside: Bools = operations.t1[np.maximum(place, 0)] >= times
     return (place >= 0) & inside
 
 

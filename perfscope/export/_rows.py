@@ -12,11 +12,10 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.dataframes.columns import pieces
 from perfscope.dataframes.source import Source
 from perfscope.structures import dataclass
-
-Ints = npt.NDArray[np.int64]
 
 
 class RowKind(IntEnum):
@@ -46,9 +45,9 @@ class Rows:
         return self.at(mine[order])
 
     @property
-    def is_call(self) -> npt.NDArray[np.bool_]:
+    def is_call(self) -> Bools:
         """Which are operations."""
-        calls: npt.NDArray[np.bool_] = np.isin(self.kind, (RowKind.BACKGROUND, RowKind.OPERATION))
+        calls: Bools = np.isin(self.kind, (RowKind.BACKGROUND, RowKind.OPERATION))
         return calls
 
     def first_lanes(self) -> Ints:

@@ -3,8 +3,8 @@
 from math import sqrt
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats
 from perfscope.attribution.ledger import INDEX
 from perfscope.judging import FEWEST_SAMPLES
 from perfscope.losses.cause import LossCause
@@ -13,8 +13,6 @@ from perfscope.schema.enums import Account, LossKind
 from perfscope.structures import dataclass
 from perfscope.trace.operations import code_of
 from perfscope.units import NS
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,11 @@
 """Whether the ranks that others wait for were late because they had no CPU."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats
 from perfscope.metrics.results import Results
 from perfscope.replay.steps import Steps
 from perfscope.structures import dataclass
-
-Floats = npt.NDArray[np.float64]
 
 SAMPLES = 4
 """Of the waiting for CPUs, that a stretch of the run must have to be told from others."""

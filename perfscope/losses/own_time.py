@@ -9,6 +9,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Floats, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.activity_timeline import GARBAGE, activity_timeline
 from perfscope.attribution.focus import Focus
@@ -28,8 +29,6 @@ from perfscope.schema.enums import Account, LossKind
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
 from perfscope.trace.operations import name_of
-
-Ints = npt.NDArray[np.int64]
 
 _WORK = np.isin(np.arange(len(ACCOUNTS)), [INDEX[account] for account in OTHER_WORK])
 
@@ -165,7 +164,7 @@ class _InCalls:
     By whether the wait is known, rank and operation code, shape (2, ranks, codes).
     """
 
-    ns: npt.NDArray[np.float64]
+    ns: Floats
 
     @classmethod
     def of(cls, results: Results) -> _InCalls:
@@ -182,9 +181,7 @@ class _InCalls:
         found = np.bincount(cell, spent.astype(np.float64), minlength=size).astype(np.float64)
         return cls(found.reshape(2, len(ranks), codes))
 
-    def of_rank(
-        self, position: int, *, is_known: bool
-    ) -> tuple[list[str], npt.NDArray[np.float64]]:
+    def of_rank(self, position: int, *, is_known: bool) -> tuple[list[str], Floats]:
         """The operations of a rank, and those nanoseconds of each; one without a name if none."""
         by_code = self.ns[int(is_known), position]
         codes = np.flatnonzero(by_code)

@@ -1,10 +1,11 @@
 """A whole number of nanoseconds, divided without a rest."""
 
 import numpy as np
-import numpy.typing as npt
+
+from perfscope.arrays import Floats, Ints
 
 
-def whole_parts(whole: int, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+def whole_parts(whole: int, weights: Floats) -> Ints:
     """A whole number in whole parts, as near to their weights as can be, that add up to it.
 
     What rounding down leaves goes to the parts that lost most by it (largest remainders). Without

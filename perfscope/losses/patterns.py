@@ -1,11 +1,9 @@
 """In which steps a loss arises, and on whom: its pattern over the run."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats, Ints
 from perfscope.schema.enums import LossPattern
-
-Floats = npt.NDArray[np.float64]
 
 MOST_OF = 0.9
 """The share of a loss that has to lie in some steps for them to be called its steps."""
@@ -87,7 +85,7 @@ def is_certain(charged: Floats, turns: Floats, pattern: LossPattern) -> bool | N
     return True
 
 
-def _steps_of_most(by_step: Floats) -> npt.NDArray[np.int64]:
+def _steps_of_most(by_step: Floats) -> Ints:
     """The fewest steps that hold most of a loss."""
     order = np.argsort(-by_step, kind="stable")
     reached = np.cumsum(by_step[order])

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.attribution.not_training import IS_TRAINING
 from perfscope.attribution.waited_for import main_wait
 from perfscope.losses.cause import Function, LossCause
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity, AwaitedThing
 from perfscope.trace.model import Frame
-
-Ints = npt.NDArray[np.int64]
 
 
 class Places:

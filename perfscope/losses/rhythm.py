@@ -3,9 +3,8 @@
 from math import sqrt
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from perfscope.arrays import Floats
 
 LONGEST = 64
 """Steps after which it must come back."""

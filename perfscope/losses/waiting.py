@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools, Floats, Ints
 from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.stack_rules import kind_of_id
 from perfscope.attribution.timeline import SPECIAL_ACCOUNTS
@@ -17,9 +17,6 @@ from perfscope.replay.steps import Steps
 from perfscope.schema.enums import Account, PhaseKind
 from perfscope.structures import dataclass
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class Cells:
@@ -30,7 +27,7 @@ class Cells:
     cause: Ints
     ns: Floats
 
-    def table(self, chosen: npt.NDArray[np.bool_], shape: tuple[int, int]) -> Floats:
+    def table(self, chosen: Bools, shape: tuple[int, int]) -> Floats:
         """Those of some elements, shape (steps, ranks)."""
         cell = self.step[chosen] * shape[1] + self.rank[chosen]
         found = np.bincount(cell, self.ns[chosen], minlength=shape[0] * shape[1])

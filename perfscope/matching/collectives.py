@@ -7,6 +7,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.engine import engine
 from perfscope.matching.codes import CODES, N_TO_N_CODES, TO_ALL_CODES, TO_ROOT_CODES
 from perfscope.matching.intervals import Times
@@ -23,21 +24,21 @@ class Instances:
     `members[starts[k]:starts[k + 1]]`. `need` is aligned with `members`.
     """
 
-    comm: npt.NDArray[np.int64]
-    seq: npt.NDArray[np.int64]
-    op: npt.NDArray[np.int64]
-    starts: npt.NDArray[np.int64]  # (instances + 1,)
-    members: npt.NDArray[np.int64]
+    comm: Ints
+    seq: Ints
+    op: Ints
+    starts: Ints  # (instances + 1,)
+    members: Ints
     need: Times
-    last: npt.NDArray[np.int64]  # row of the pool that arrived last
-    cause: npt.NDArray[np.int64]  # aligned with members: row of the pool that set need
+    last: Ints  # row of the pool that arrived last
+    cause: Ints  # aligned with members: row of the pool that set need
     synchronizing: Bools  # nobody leaves before everybody has come
 
     def __len__(self) -> int:
         return len(self.comm)
 
     @property
-    def instance_of_member(self) -> npt.NDArray[np.int64]:
+    def instance_of_member(self) -> Ints:
         """Which instance each member belongs to."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
@@ -47,8 +48,8 @@ class Matched:
     """Complete instances, calls without their partners, and calls that still waited at the end."""
 
     instances: Instances
-    unmatched_rows: npt.NDArray[np.int64]
-    waiting_rows: npt.NDArray[np.int64]
+    unmatched_rows: Ints
+    waiting_rows: Ints
     """Calls in which a rank was still waiting for a member when it ended."""
 
 
@@ -76,13 +77,7 @@ def as_bytes(marks: Bools | None) -> npt.NDArray[np.uint8] | None:
     return None if marks is None else marks.view(np.uint8)
 
 
-def silent_members(
-    pool: Pool,
-    members: npt.NDArray[np.int64],
-    begin: npt.NDArray[np.int64],
-    group: npt.NDArray[np.int64],
-    op: npt.NDArray[np.int64],
-) -> Bools:
+def silent_members(pool: Pool, members: Ints, begin: Ints, group: Ints, op: Ints) -> Bools:
     """Who contributes no byte where others do, so that nobody has to wait for it.
 
     `members` are rows of the pool, instance after instance; each instance has a `begin` in them and
@@ -97,12 +92,7 @@ def silent_members(
 
 
 def rooted_need(
-    pool: Pool,
-    members: npt.NDArray[np.int64],
-    begin: npt.NDArray[np.int64],
-    group: npt.NDArray[np.int64],
-    op: npt.NDArray[np.int64],
-    latest: Times,
+    pool: Pool, members: Ints, begin: Ints, group: Ints, op: Ints, latest: Times
 ) -> Times:
     """Need of rooted operations if they do not synchronize; own arrival for all others."""
     enter = pool.enter[members]

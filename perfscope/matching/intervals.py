@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.engine import engine
 from perfscope.structures import dataclass
 
-Times = npt.NDArray[np.int64]
-Indices = npt.NDArray[np.int64]
+Times = Ints
+Indices = Ints
 
 NOTHING = -1
 """Value of a layer where no interval is."""
@@ -67,10 +67,10 @@ class Cumulative:
 
     boundaries: Times
     before: Times  # ns inside the segments before each boundary
-    inside: npt.NDArray[np.bool_]  # of each segment
+    inside: Bools  # of each segment
 
     @classmethod
-    def of(cls, boundaries: Times, inside: npt.NDArray[np.bool_]) -> Cumulative:
+    def of(cls, boundaries: Times, inside: Bools) -> Cumulative:
         """Of the segments between the boundaries that are marked."""
         lengths = np.where(inside, np.diff(boundaries), 0)
         return cls(boundaries, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), inside)

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.matching.intervals import Times
 from perfscope.structures import dataclass
 from perfscope.trace.columns import Columns
 from perfscope.trace.model import OPERATION_DTYPE, Rank, Table, empty
 from perfscope.trace.operations import OperationClass, codes_mask
 
-Rows = npt.NDArray[np.int64]
+Rows = Ints
 Bools = npt.NDArray[np.bool_]
 Small = npt.NDArray[np.int32]
 """Columns of small numbers: a large recording has many rows."""
@@ -24,22 +25,22 @@ Small = npt.NDArray[np.int32]
 class Pool:
     """One row per operation, rank after rank; `rank` is a position in `Trace.ranks`."""
 
-    rank: npt.NDArray[np.int64]
+    rank: Ints
     enter: Times
     exit: Times
     op: npt.NDArray[np.uint16]
     flags: npt.NDArray[np.uint16]
     tid: npt.NDArray[np.uint32]
     comm: Small
-    seq: npt.NDArray[np.int64]
+    seq: Ints
     peer: Small  # position in Trace.ranks; -1 none, unknown, or not recorded
     peer_number: Small  # world rank or PEER_*
     tag: Small
-    sent: npt.NDArray[np.int64]
-    received: npt.NDArray[np.int64]
-    request: npt.NDArray[np.int64]
-    offsets: npt.NDArray[np.int64]  # (ranks + 1,) where each rank's rows begin
-    numbers: npt.NDArray[np.int64]  # (ranks,) world rank of each position
+    sent: Ints
+    received: Ints
+    request: Ints
+    offsets: Ints  # (ranks + 1,) where each rank's rows begin
+    numbers: Ints  # (ranks,) world rank of each position
 
     @classmethod
     def of(cls, ranks: Sequence[Rank], tables: Sequence[Table]) -> Pool:
@@ -100,7 +101,7 @@ _COLUMNS = (
 )
 
 
-def _positions(peers: Small, numbers: npt.NDArray[np.int64]) -> Small:
+def _positions(peers: Small, numbers: Ints) -> Small:
     """Positions in the list of recorded ranks for world ranks."""
     if not len(numbers):
         return np.full(len(peers), -1, np.int32)
@@ -109,7 +110,7 @@ def _positions(peers: Small, numbers: npt.NDArray[np.int64]) -> Small:
     return table[np.clip(peers, -1, len(table) - 2) + 1]
 
 
-def dense(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+def dense(*columns: npt.NDArray[np.integer]) -> Ints:
     """One number per distinct row of the columns, in the order of the rows' values."""
     result = np.zeros(len(columns[0]), np.int64)
     for column in columns:
@@ -123,7 +124,7 @@ MOST_SPREAD = 4
 """Values that spread over this many times their number are counted in a table, others sorted."""
 
 
-def _ranked(column: npt.NDArray[np.integer]) -> tuple[npt.NDArray[np.int64], int]:
+def _ranked(column: npt.NDArray[np.integer]) -> tuple[Ints, int]:
     """The place of each value among the distinct values, and the number of these."""
     if not len(column):
         return np.empty(0, np.int64), 0

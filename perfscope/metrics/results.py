@@ -2,9 +2,7 @@
 
 from dataclasses import field
 
-import numpy as np
-import numpy.typing as npt
-
+from perfscope.arrays import Ints
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import Ledger
 from perfscope.attribution.spots import Spots
@@ -86,7 +84,7 @@ class Results:
     """What `Timeline.phases` are indices of."""
     labels: StackLabels | None = None
     """What `Timeline.stacks` say of the user's own functions."""
-    not_training: npt.NDArray[np.int64] | None = None
+    not_training: Ints | None = None
     """By stack, the place in `tuple(Activity)` of what it shows in place of training, else -1."""
     collective_cost: CollectiveCost | None = None
     host_pairs: HostPairs = field(default_factory=HostPairs)

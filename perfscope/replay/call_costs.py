@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools
 from perfscope.metrics.communication.collective_cost import CollectiveCost, bus_factor
 from perfscope.metrics.communication.collective_fit import Curve
 from perfscope.metrics.results import Results
@@ -58,7 +58,7 @@ class CallCosts:
 
     def scaled(
         self, transfer: Floats, factor: float, operation: str | None
-    ) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    ) -> tuple[Floats, Bools]:
         """Transfer when chosen collectives carry `factor` times the bytes, and which they are.
 
         Raises:
@@ -91,7 +91,7 @@ class CallCosts:
             raise RefusedEditError(self._not_apart(transfer, unknown, factor))
         return result, chosen
 
-    def _not_apart(self, transfer: Floats, unknown: npt.NDArray[np.bool_], factor: float) -> str:
+    def _not_apart(self, transfer: Floats, unknown: Bools, factor: float) -> str:
         worst = int(np.argmax(np.where(unknown, transfer, -1.0)))
         sizes = np.unique(self.size[unknown & (self.op == self.op[worst])])
         several = f"{len(sizes):,} sizes" if len(sizes) > 1 else "one size"

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.matching.collectives import match_collectives
 from perfscope.matching.messages import match_messages
 from perfscope.matching.pool import Pool
@@ -22,7 +23,7 @@ EAGER_BYTES = 32 * 1024
 FORMULA = "dimemas"
 FOCUS = "whole_trace"
 
-Rows = npt.NDArray[np.int64]
+Rows = Ints
 
 
 def dimemas_runtime(trace: Trace, *, eager_bytes: int = EAGER_BYTES) -> Metric:

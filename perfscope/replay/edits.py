@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools
 from perfscope.attribution.ledger import ACCOUNTS, INDEX
 from perfscope.engine import engine
 from perfscope.matching.pool import dense
@@ -55,7 +55,7 @@ def _apply(program: Program, work: Work, edit: Edit) -> Work:
     return _rescale(program, work, edit, chosen, totals, target)
 
 
-def _seen_share(program: Program, work: Work, chosen: npt.NDArray[np.bool_]) -> Floats:
+def _seen_share(program: Program, work: Work, chosen: Bools) -> Floats:
     """The share of each piece that is what was chosen by samples, shape (pieces,).
 
     A sample speaks for all of a short piece, and for others like it. What is seen in a third of the
@@ -73,7 +73,7 @@ def _seen_share(program: Program, work: Work, chosen: npt.NDArray[np.bool_]) -> 
     return np.divide(seen, whole, out=np.zeros_like(seen), where=whole > 0)[alike]
 
 
-def _kept(program: Program, work: Work, edit: Edit, chosen: npt.NDArray[np.bool_]) -> Floats:
+def _kept(program: Program, work: Work, edit: Edit, chosen: Bools) -> Floats:
     """What is left of each piece when every so many-th time is kept, shape (pieces,)."""
     result = np.ones(len(work.row))
     column, number = program.row_rank[work.row[chosen]], _times(program, work, edit)[chosen]
@@ -105,14 +105,14 @@ def are_times_unknown(program: Program, edits: Sequence[Edit]) -> bool:
     )
 
 
-def _columns(program: Program, edit: Edit) -> npt.NDArray[np.bool_]:
+def _columns(program: Program, edit: Edit) -> Bools:
     """Which ranks an edit touches, shape (ranks,)."""
     if edit.ranks is None:
         return np.ones(len(program.ranks), dtype=bool)
     return np.isin(np.asarray(program.ranks), edit.ranks)
 
 
-def _chosen(program: Program, work: Work, edit: Edit) -> npt.NDArray[np.bool_]:
+def _chosen(program: Program, work: Work, edit: Edit) -> Bools:
     """Which pieces of work an edit touches, shape (pieces,)."""
     accounts = _EVERY if edit.level is None else _IS_WORK
     if edit.account is not None:
@@ -135,7 +135,7 @@ def _chosen(program: Program, work: Work, edit: Edit) -> npt.NDArray[np.bool_]:
     return chosen
 
 
-def _before(program: Program, work: Work, until_ns: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+def _before(program: Program, work: Work, until_ns: tuple[int, ...]) -> Bools:
     """Which pieces of work began before a moment of their rank; what an edit added did not."""
     result = np.zeros(len(work.row), dtype=bool)
     if program.begin_ns is not None:
@@ -175,7 +175,7 @@ def background_end_ns(program: Program, edits: Sequence[Edit], lengths: Floats) 
     return last
 
 
-def _totals(program: Program, work: Work, chosen: npt.NDArray[np.bool_]) -> Floats:
+def _totals(program: Program, work: Work, chosen: Bools) -> Floats:
     """Chosen work by segment and rank in nanoseconds, shape (segments, ranks)."""
     shape = (program.segment_count, len(program.ranks))
     totals = engine.work_by_cell(
@@ -191,12 +191,7 @@ def _totals(program: Program, work: Work, chosen: npt.NDArray[np.bool_]) -> Floa
 
 
 def _rescale(
-    program: Program,
-    work: Work,
-    edit: Edit,
-    chosen: npt.NDArray[np.bool_],
-    totals: Floats,
-    target: Floats,
+    program: Program, work: Work, edit: Edit, chosen: Bools, totals: Floats, target: Floats
 ) -> Work:
     """Scales the chosen pieces to add up to the target; a rank without any gets a new piece."""
     factor = np.divide(target, totals, out=np.ones_like(totals), where=totals > 0).ravel()

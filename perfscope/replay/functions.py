@@ -7,12 +7,11 @@ from dataclasses import field
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.attribution.not_training import IS_TRAINING
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
-
-Ints = npt.NDArray[np.int64]
 
 Function = tuple[str, str]
 """Name and file."""
@@ -53,14 +52,14 @@ class Functions:
             activity[is_training] = results.not_training[stack[is_training]]
         return cls(tuple(known), np.where(stack >= 0, of_frame[frame], -1), activity)
 
-    def is_of(self, function: Function, pieces: int) -> npt.NDArray[np.bool_]:
+    def is_of(self, function: Function, pieces: int) -> Bools:
         """Which of so many pieces are of a function; those that an edit added are of none."""
         result = np.zeros(pieces, np.bool_)
         if function in self.names:
             result[: len(self.of_piece)] = self.of_piece == self.names.index(function)
         return result
 
-    def shows(self, activity: Activity, pieces: int) -> npt.NDArray[np.bool_]:
+    def shows(self, activity: Activity, pieces: int) -> Bools:
         """Which of so many pieces are of an activity that is no training."""
         result = np.zeros(pieces, np.bool_)
         result[: len(self.activity)] = self.activity == list(Activity).index(activity)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import IntEnum
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools
 from perfscope.replay.program import Ints
 from perfscope.structures import dataclass
 
@@ -31,8 +31,8 @@ class Meetings:
     starts: Ints
     kind: Ints  # Kind, shape (instances,)
     root: Ints  # row of the root, -1 without one, shape (instances,)
-    blocking: npt.NDArray[np.bool_]  # else the row only starts it, shape (instances,)
-    silent: npt.NDArray[np.bool_]  # rows for which nobody waits: they contribute nothing
+    blocking: Bools  # else the row only starts it, shape (instances,)
+    silent: Bools  # rows for which nobody waits: they contribute nothing
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -47,7 +47,7 @@ class Meetings:
         root = np.where(self.root >= 0, row_of[self.root], -1) if len(self) else self.root
         return Meetings(row_of[self.rows], self.starts, self.kind, root, self.blocking, self.silent)
 
-    def without(self, left_out: npt.NDArray[np.bool_]) -> Meetings:
+    def without(self, left_out: Bools) -> Meetings:
         """The other meetings."""
         kept = ~left_out
         sizes = np.diff(self.starts)[kept]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Bools
 from perfscope.engine import engine
 from perfscope.matching.pool import dense
 from perfscope.metrics.communication.collective_fusion import close_groups
@@ -42,14 +43,14 @@ class _Together:
     starts: Ints
 
     @property
-    def is_first(self) -> npt.NDArray[np.bool_]:
+    def is_first(self) -> Bools:
         """Which calls begin a group."""
         result = np.zeros(len(self.rows), np.bool_)
         result[self.starts] = True
         return result
 
     @property
-    def is_last(self) -> npt.NDArray[np.bool_]:
+    def is_last(self) -> Bools:
         """Which calls end a group."""
         return np.roll(self.is_first, -1)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Bools, Floats, Ints
 from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.phase_catalog import PhaseCatalog
 from perfscope.attribution.timeline import marked_accounts
@@ -21,10 +22,7 @@ from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
 from perfscope.trace.model import RowFlag, Trace
 
-Bools = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.integer]
-Floats = npt.NDArray[np.float64]
 
 FIRST_LONGER = 1.5  # times the usual: then the first time does something once and for all
 FEWEST_TIMES = 4

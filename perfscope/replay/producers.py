@@ -18,8 +18,8 @@ from heapq import heapify, heapreplace
 from math import inf, isnan
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools
 from perfscope.replay.program import Floats, Ints
 from perfscope.structures import dataclass
 
@@ -64,7 +64,7 @@ class PrefetchQueue:
         known = self.service_ns[np.isnan(self.fixed_ns)]
         return float(known.mean()) if len(known) else 0.0
 
-    def is_get(self, pieces: int) -> npt.NDArray[np.bool_]:
+    def is_get(self, pieces: int) -> Bools:
         """Which of so many pieces of work are gets, shape (pieces,)."""
         begins = np.bincount(self.first_piece, minlength=pieces + 1)
         ends = np.bincount(self.last_piece + 1, minlength=pieces + 1)
@@ -183,7 +183,7 @@ def recorded_queue(
     )
 
 
-def _usual(values: Floats, known: npt.NDArray[np.bool_]) -> Floats:
+def _usual(values: Floats, known: Bools) -> Floats:
     """The values where they are known, elsewhere their median, or less where that cannot be."""
     usual = float(np.median(values[known])) if np.any(known) else 0.0
     result: Floats = np.where(known, values, np.minimum(usual, values))
@@ -231,7 +231,7 @@ def learned_queue(
     )
 
 
-def waited_for(gets: Gets) -> npt.NDArray[np.bool_]:
+def waited_for(gets: Gets) -> Bools:
     """Which gets had to wait for their batch: far longer than one that is there takes."""
     length = gets.leave - gets.enter
     cycle = float(np.median(np.diff(gets.leave))) if len(length) > 1 else 0.0

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.metrics.efficiency.steps import step_numbers
 from perfscope.metrics.results import Results
 from perfscope.replay.program import Program, Small
 from perfscope.search import places
 from perfscope.structures import dataclass
-
-Ints = npt.NDArray[np.int64]
 
 MOST_CELLS = 1 << 22
 """Steps times ranks that are told apart: of a longer run neighboring steps are taken together."""

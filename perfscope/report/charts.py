@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from markupsafe import Markup
 
-from perfscope.report.drawing import Drawing, Floats, Margins, Values, spread, ticks
+from perfscope.arrays import Floats
+from perfscope.report.drawing import Drawing, Margins, Values, spread, ticks
 from perfscope.report.formats import PLAIN, TIME_WORDS, Scale, time_scale
 from perfscope.report.palette import SERIES_ROLES
 from perfscope.report.text import shortened_apart

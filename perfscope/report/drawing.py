@@ -5,9 +5,9 @@ from math import ceil, floor, isfinite, log10
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from markupsafe import Markup, escape
 
+from perfscope.arrays import Floats
 from perfscope.report.formats import Scale
 from perfscope.structures import dataclass
 
@@ -16,7 +16,6 @@ FONT_SIZE = 12.0
 _TO_MIDDLE = 0.36  # of the letters' size, from the middle of a line of text to its base
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
-Floats = npt.NDArray[np.float64]
 Values = Sequence[float] | Floats
 Ticks = Iterable[tuple[float, str]]
 

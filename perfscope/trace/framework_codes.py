@@ -1,8 +1,8 @@
 """What a collective of a framework is: its blocking form, and whether its bytes are known."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.trace.operations import (
     ASYNCHRONOUS,
     ASYNCHRONOUS_OPERATIONS,
@@ -14,14 +14,14 @@ from perfscope.trace.operations import (
 )
 
 
-def _blocking_forms() -> npt.NDArray[np.int64]:
+def _blocking_forms() -> Ints:
     forms = np.arange(MAX_OPERATIONS)
     for operation in ASYNCHRONOUS_OPERATIONS:
         forms[operation.code] = BY_NAME[operation.name.removesuffix(ASYNCHRONOUS)].code
     return forms
 
 
-BLOCKING_FORM: npt.NDArray[np.int64] = _blocking_forms()
+BLOCKING_FORM: Ints = _blocking_forms()
 """By code: the collective that a framework's asynchronous call is; all others are themselves.
 
 One rank may block in a collective that another one has only started.

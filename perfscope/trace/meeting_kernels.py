@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools
 from perfscope.trace.model import Table
 
 _MEETING = ("allreduce", "allgather", "reducescatter", "alltoall", "barrier", "crossdevicereduce")
@@ -29,12 +29,12 @@ def meets(operation: str, kernel: str) -> bool:
     return any(word in text for word in _MEETING)
 
 
-def meeting_rows(rows: Table, names: Sequence[str]) -> npt.NDArray[np.bool_]:
+def meeting_rows(rows: Table, names: Sequence[str]) -> Bools:
     """The same for rows of communication kernels; `names` are those of the trace."""
     width = max(len(names), 1)
     pairs = (rows["op"].astype(np.int64) + 1) * width + rows["name"]
     distinct, place = np.unique(pairs, return_inverse=True)
     told = [(pair // width - 1, pair % width) for pair in distinct.tolist()]
     found = [meets(names[op] if op >= 0 else "", names[name]) for op, name in told]
-    result: npt.NDArray[np.bool_] = np.array(found, np.bool_)[place.reshape(-1)]
+    result: Bools = np.array(found, np.bool_)[place.reshape(-1)]
     return result

@@ -11,6 +11,7 @@ from operator import attrgetter
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Bools
 from perfscope.structures import dataclass
 
 
@@ -230,13 +231,13 @@ COLLECTIVE_CLASSES = frozenset(
 """Classes whose calls carry a communicator and a sequence number on it."""
 
 
-def codes_mask(classes: Iterable[OperationClass]) -> npt.NDArray[np.bool_]:
+def codes_mask(classes: Iterable[OperationClass]) -> Bools:
     """Which codes belong to the classes: booleans to be indexed with a column of codes."""
     return _mask(frozenset(classes)).copy()  # some who ask add codes to theirs
 
 
 @cache
-def _mask(wanted: frozenset[OperationClass]) -> npt.NDArray[np.bool_]:
+def _mask(wanted: frozenset[OperationClass]) -> Bools:
     mask = np.zeros(MAX_OPERATIONS, dtype=np.bool_)
     mask[[operation.code for operation in ALL_OPERATIONS if operation.cls in wanted]] = True
     return mask
@@ -245,13 +246,13 @@ def _mask(wanted: frozenset[OperationClass]) -> npt.NDArray[np.bool_]:
 HOROVOD_CONTROL = BY_NAME["Horovod_control"].code
 """Cycles in which Horovod's thread agrees with the other ranks on what is ready, joined."""
 
-KNOWN: npt.NDArray[np.bool_] = codes_mask(OperationClass)
+KNOWN: Bools = codes_mask(OperationClass)
 """Which codes name an operation."""
 
-IS_COLLECTIVE: npt.NDArray[np.bool_] = codes_mask(COLLECTIVE_CLASSES)
+IS_COLLECTIVE: Bools = codes_mask(COLLECTIVE_CLASSES)
 """Which codes are collective operations, nonblocking ones and communicator creation included."""
 
-REDUCES: npt.NDArray[np.bool_] = np.zeros(MAX_OPERATIONS, np.bool_)
+REDUCES: Bools = np.zeros(MAX_OPERATIONS, np.bool_)
 """Which codes combine what the ranks give, as sums of gradients do."""
 REDUCES[[operation.code for operation in ALL_OPERATIONS if operation.reduces]] = True
 
@@ -261,9 +262,9 @@ def codes_of(*names: str) -> list[int]:
     return [code_of(name) for name in names]
 
 
-def in_classes(codes: npt.NDArray[np.integer], *classes: OperationClass) -> npt.NDArray[np.bool_]:
+def in_classes(codes: npt.NDArray[np.integer], *classes: OperationClass) -> Bools:
     """Which rows of a column of codes are of one of the classes."""
-    rows: npt.NDArray[np.bool_] = codes_mask(classes)[codes]
+    rows: Bools = codes_mask(classes)[codes]
     return rows
 
 

@@ -10,6 +10,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Bools
 from perfscope.structures import dataclass
 
 Ints = npt.NDArray[np.int64]
@@ -76,7 +77,7 @@ class RankThinning:
         return max((s for s, count in self.windows.items() if count), default=WindowSource.NONE)
 
 
-def is_selected(numbers: Ints, level: int) -> npt.NDArray[np.bool_]:
+def is_selected(numbers: Ints, level: int) -> Bools:
     """Which numbers are kept at a level, as the recorder decides it (native/recorder/thinning.c).
 
     Of each two neighbors at a level one is kept, the first or the second as if by chance: what

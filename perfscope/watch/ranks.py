@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from perfscope import places
+from perfscope.arrays import Ints
 from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.matching.codes import NONBLOCKING_CODES
 from perfscope.schema.enums import EndKind
@@ -18,7 +18,7 @@ _WAITS = codes_mask([OperationClass.WAIT])
 _MOST_MEMBERS = 8
 
 
-def ranks_now(trace: Trace, now_ns: int, user_frames: npt.NDArray[np.int64]) -> list[RankNow]:
+def ranks_now(trace: Trace, now_ns: int, user_frames: Ints) -> list[RankNow]:
     """What every rank does at a moment.
 
     `user_frames` has by stack of the trace the frame that stands for it.
@@ -26,7 +26,7 @@ def ranks_now(trace: Trace, now_ns: int, user_frames: npt.NDArray[np.int64]) -> 
     return [_rank_now(trace, rank, now_ns, user_frames) for rank in trace.ranks]
 
 
-def _rank_now(trace: Trace, rank: Rank, now_ns: int, user_frames: npt.NDArray[np.int64]) -> RankNow:
+def _rank_now(trace: Trace, rank: Rank, now_ns: int, user_frames: Ints) -> RankNow:
     has_ended = rank.ending.kind is not EndKind.UNKNOWN
     call = None if has_ended else open_call(rank)
     seen = rank.stacks[(rank.stacks["tid"] == rank.main_tid) & (rank.stacks["stack"] >= 0)]
@@ -158,7 +158,7 @@ def _ended(ending: Ending) -> str:
     return f"{ending.kind.value.replace('_', ' ')}{code}"
 
 
-def _last(times: npt.NDArray[np.int64]) -> int:
+def _last(times: Ints) -> int:
     return int(times.max()) if len(times) else 0
 
 

@@ -12,6 +12,7 @@ from tests.support.environments import REPOSITORY
 PACKAGE = REPOSITORY / "perfscope"
 AGENT = PACKAGE / "agent"
 COMMON = {
+    "arrays",
     "engine",
     "errors",
     "files",

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.dataframes.columns import (
     RANK,
     TID,
@@ -26,8 +27,6 @@ from perfscope.trace.model import Rank, RowFlag, Table
 
 KINDS = ("operation", "background", "phase", "step")
 """What an interval can be; `background` is an operation of Horovod's own thread."""
-
-Ints = npt.NDArray[np.int64]
 
 
 class _Words:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.dataframes.columns import (
     Block,
     Maybe,
@@ -23,13 +23,13 @@ from perfscope.trace.operations import OperationClass
 _RECEIVES = (OperationClass.RECV, OperationClass.IRECV, OperationClass.SENDRECV)
 
 
-def received_rows(source: Source) -> npt.NDArray[np.int64]:
+def received_rows(source: Source) -> Ints:
     """Rows of the pool that received a message whose send is known."""
     receives = source.pool.is_of(*_RECEIVES) & (source.messages.send_of >= 0)
     return np.flatnonzero(receives)
 
 
-def completion_times(completions: Table, requests: npt.NDArray[np.int64]) -> Maybe:
+def completion_times(completions: Table, requests: Ints) -> Maybe:
     """When the requests of one rank completed."""
     if not len(completions):
         return Maybe(np.zeros(len(requests), np.int64), np.zeros(len(requests), np.bool_))
@@ -39,7 +39,7 @@ def completion_times(completions: Table, requests: npt.NDArray[np.int64]) -> May
     return Maybe(times[place], (ids[place] == requests) & (requests > 0))
 
 
-def arrival_times(source: Source, rows: npt.NDArray[np.int64]) -> Maybe:
+def arrival_times(source: Source, rows: Ints) -> Maybe:
     """When each received message was there: the end of the call, or of its request."""
     pool = source.pool
     times, known = pool.exit[rows].copy(), np.ones(len(rows), np.bool_)

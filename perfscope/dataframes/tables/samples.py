@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.timeline import Timeline
 from perfscope.dataframes.columns import (
@@ -24,8 +24,6 @@ from perfscope.dataframes.columns import (
 from perfscope.dataframes.source import Source
 from perfscope.dataframes.tables.ledger import NAMES as ACCOUNT_NAMES
 from perfscope.trace.model import Frame, Rank
-
-Ints = npt.NDArray[np.int64]
 
 
 class _Frames:
@@ -72,7 +70,7 @@ def _blocks(source: Source) -> Iterator[Block]:
             }
 
 
-def _segments(rank: Rank, timeline: Timeline, times: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
+def _segments(rank: Rank, timeline: Timeline, times: Ints) -> tuple[Ints, Bools]:
     """The segment of the rank's timeline that each moment is in, and whether it is in any."""
     place = np.searchsorted(timeline.boundaries, times, side="right") - 1
     inside = (times >= rank.start_ns) & (times < rank.end_ns) & (place < len(timeline.accounts))

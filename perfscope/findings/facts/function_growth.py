@@ -1,8 +1,8 @@
 """The function that needs more CPU time in a step from quarter to quarter of the run."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats, Ints
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.timeline import Timeline
 from perfscope.findings.facts.step_growth import (
@@ -18,9 +18,6 @@ from perfscope.findings.facts.step_growth import (
 )
 from perfscope.metrics.results import Results
 from perfscope.trace.model import Frame, Rank, Table
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 def function_growth(results: Results) -> StepGrowth | None:

@@ -1,8 +1,8 @@
 """What an input queue tells of a rank that waits: how fast it is filled, and how fast emptied."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats
 from perfscope.findings.core.finding import Evidence
 from perfscope.metrics.host.input_parts import main_queue
 from perfscope.structures import dataclass
@@ -10,7 +10,7 @@ from perfscope.trace.model import Rank, Table
 from perfscope.units import NS
 
 KEEPS_UP_SHARE = 0.5  # of the training's time for a batch: who makes one so fast is not too slow
-Seconds = npt.NDArray[np.float64]
+Seconds = Floats
 
 FEWEST = 4
 """Batches of which a queue tells something."""

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Floats
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.judging import MAIN
 from perfscope.metrics.results import Results
@@ -62,7 +63,7 @@ def step_growth(results: Results) -> StepGrowth | None:
     )
 
 
-def levels_off(parts: npt.NDArray[np.float64]) -> bool:
+def levels_off(parts: Floats) -> bool:
     """Whether most of the rise from the first part to the last came in the first half of it.
 
     Above the first of four parts, the sum is twice the rise of what grows evenly, less where it
@@ -77,12 +78,12 @@ def finer_parts(values: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
     return [part for quarter in quarters for part in np.array_split(quarter, FINER)]
 
 
-def never_falls(values: npt.NDArray[np.float64], error: float) -> bool:
+def never_falls(values: Floats, error: float) -> bool:
     """Whether values never fall, as far as their error lets one see."""
     return bool(np.all(np.diff(values) > -2.0 * error))
 
 
-def is_change(finer: npt.NDArray[np.float64]) -> bool:
+def is_change(finer: Floats) -> bool:
     """Whether most of the rise comes at once: another part of the program begins, nothing grows.
 
     Of a rise that takes a quarter of the run, no more than a third lies between two of the parts.

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import field
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools
 from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.sampled import period_ns, search_within
@@ -145,7 +145,7 @@ def _nearest(seen: tuple[Times, Times], wanted: tuple[Times, Times], *, reach: i
     return near
 
 
-def _gap_of(start: Times, end: Times, times: Times) -> tuple[Times, npt.NDArray[np.bool_]]:
+def _gap_of(start: Times, end: Times, times: Times) -> tuple[Times, Bools]:
     """The stretch that each moment lies in, of those that lie in one, and which these are."""
     gap = np.searchsorted(start, times, side="right") - 1
     inside = (gap >= 0) & (times < end[np.maximum(gap, 0)])

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats, Ints
 from perfscope.attribution.preparation import Prepared
 from perfscope.matching.codes import NONBLOCKING_CODES
 from perfscope.matching.pool import dense
@@ -14,9 +14,6 @@ from perfscope.metrics.communication.collective_ways import predictions
 from perfscope.schema.communication import AllreduceModel, CollectiveClass, Fusion
 from perfscope.structures import dataclass
 from perfscope.trace.operations import code_of, name_of
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 ALLREDUCE = code_of("MPI_Allreduce")
 PARTIAL = [

@@ -10,10 +10,10 @@ from itertools import combinations, pairwise
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.structures import dataclass
 
 Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 LEAST_SPAN = 8.0  # largest by smallest size; below it A and B cannot be told apart
 FEWEST_CALLS = 16

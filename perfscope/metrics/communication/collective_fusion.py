@@ -1,8 +1,8 @@
 """Allreduces in quick succession: which belong together, and what one for all would save."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools, Floats, Ints
 from perfscope.judging import MAIN
 from perfscope.matching.codes import NONBLOCKING_CODES
 from perfscope.matching.collectives import Instances
@@ -12,8 +12,6 @@ from perfscope.schema.communication import Fusion
 from perfscope.structures import dataclass
 from perfscope.trace.operations import code_of
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 ALLREDUCE = code_of("MPI_Allreduce")
 CLOSE_NS = 1_000_000
 """No rank works longer than this between two allreduces that belong together."""
@@ -55,7 +53,7 @@ def close_groups(pool: Pool, instances: Instances, sizes: Ints, *, most_bytes: i
     return Groups(order[np.repeat(chosen, lengths)], starts.astype(np.int64))
 
 
-def _bounds(follows: npt.NDArray[np.bool_], sizes: Ints, most_bytes: int) -> Ints:
+def _bounds(follows: Bools, sizes: Ints, most_bytes: int) -> Ints:
     """Where calls of no more than so many bytes together begin, and the end of all."""
     begins = np.flatnonzero(~follows)
     bounds = np.append(begins, len(sizes))
@@ -72,7 +70,7 @@ def _bounds(follows: npt.NDArray[np.bool_], sizes: Ints, most_bytes: int) -> Int
     return np.unique(np.concatenate([bounds, np.array(more, np.int64)]))
 
 
-def _follows(pool: Pool, instances: Instances, order: Ints) -> npt.NDArray[np.bool_]:
+def _follows(pool: Pool, instances: Instances, order: Ints) -> Bools:
     """Of instances in order, whether no rank does much between each and the one before it."""
     result = np.zeros(len(order), np.bool_)
     sizes = np.diff(instances.starts)[order]

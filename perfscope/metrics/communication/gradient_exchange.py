@@ -1,8 +1,8 @@
 """What is exposed of a gradient exchange that overlaps with the backward pass."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.attribution.preparation import Prepared
 from perfscope.schema.common import Metric
 from perfscope.schema.communication import GradientExchange
@@ -36,7 +36,7 @@ def gradient_exchange(prepared: Prepared) -> GradientExchange | None:
     )
 
 
-def _median_s(spent_ns: npt.NDArray[np.int64]) -> float:
+def _median_s(spent_ns: Ints) -> float:
     return float(np.median(spent_ns)) / 1e9 if len(spent_ns) else 0.0
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import field
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats, Ints
 from perfscope.attribution.exposed import data_calls
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.preparation import Prepared
@@ -38,9 +38,9 @@ class Exposed:
     data_s: tuple[float, ...] = ()
     steps: tuple[int, ...] = ()  # numbers of the steps, at most `MAX_STEPS`
     # seconds by step and rank, NaN where a rank does not have the step
-    step_wait_s: npt.NDArray[np.float64] | None = field(default=None, compare=False)
+    step_wait_s: Floats | None = field(default=None, compare=False)
     # the rest, by step and rank
-    step_transfer_s: npt.NDArray[np.float64] | None = field(default=None, compare=False)
+    step_transfer_s: Floats | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _location(rank: Rank, focus: Focus) -> HorovodLocation:
     )
 
 
-def _fusion_bytes(sizes: npt.NDArray[np.int64]) -> FusionBytes:
+def _fusion_bytes(sizes: Ints) -> FusionBytes:
     if not len(sizes):
         return FusionBytes(0, None, None, None)
     return FusionBytes(len(sizes), int(sizes.min()), float(np.median(sizes)), int(sizes.max()))
@@ -96,11 +96,11 @@ def _inside_ns(rows: Table, focus: Focus) -> int:
     return int(np.maximum(lengths, 0).sum())
 
 
-def _share_inside(rows: Table, focus: Focus) -> npt.NDArray[np.float64]:
+def _share_inside(rows: Table, focus: Focus) -> Floats:
     """Which share of each record of joined cycles lies in the focus."""
     length = np.maximum(rows["t1"] - rows["t0"], 1)
     inside = np.minimum(rows["t1"], focus.end_ns) - np.maximum(rows["t0"], focus.start_ns)
-    share: npt.NDArray[np.float64] = np.clip(inside / length, 0.0, 1.0)
+    share: Floats = np.clip(inside / length, 0.0, 1.0)
     return share
 
 
@@ -161,9 +161,7 @@ def _covered(start: Times, end: Times, moments: Times) -> Times:
     return result
 
 
-def _steps_of(
-    ranks: Sequence[Rank], moments: Times, column: Times
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _steps_of(ranks: Sequence[Rank], moments: Times, column: Times) -> tuple[Ints, Ints]:
     """The numbers of all steps, and the index of the step of each moment on its rank, -1 none."""
     numbers = np.unique(np.concatenate([rank.steps["number"] for rank in ranks]))
     row = np.full(len(moments), NOTHING, np.int64)
@@ -176,9 +174,7 @@ def _steps_of(
     return numbers.astype(np.int64), row
 
 
-def _table(
-    row: Times, column: Times, seconds: npt.NDArray[np.float64], shape: tuple[int, int]
-) -> npt.NDArray[np.float64]:
+def _table(row: Times, column: Times, seconds: Floats, shape: tuple[int, int]) -> Floats:
     """Seconds by step and rank, NaN where there is nothing."""
     inside = row != NOTHING
     place = row[inside] * shape[1] + column[inside]

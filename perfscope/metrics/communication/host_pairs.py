@@ -1,17 +1,14 @@
 """How fast the connections between pairs of hosts are, from messages between their ranks."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools, Floats, Ints
 from perfscope.attribution.preparation import Prepared
 from perfscope.engine import engine
 from perfscope.matching.codes import NONBLOCKING_CODES
 from perfscope.matching.pool import dense
 from perfscope.structures import dataclass
 from perfscope.trace.operations import OperationClass
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 FEWEST = 10
 """Messages of about one size between two hosts, below which chance decides."""
@@ -57,7 +54,7 @@ class _Messages:
     """One element a message between hosts for which the receiver already waited."""
 
     pair: Ints  # lower host * number of hosts + higher host
-    forward: npt.NDArray[np.bool_]  # from the lower to the higher host
+    forward: Bools  # from the lower to the higher host
     size: Ints
     seconds: Floats
     rank: Ints  # position of the receiver
@@ -189,7 +186,7 @@ def _pair(
     )
 
 
-def _longest(seconds: Floats, rank: Ints, forward: npt.NDArray[np.bool_]) -> float:
+def _longest(seconds: Floats, rank: Ints, forward: Bools) -> float:
     """Most seconds of one receiver, added up over both directions."""
     of_each = (np.bincount(rank[way], seconds[way]) for way in (forward, ~forward))
     return float(sum(by_rank.max(initial=0.0) for by_rank in of_each))

@@ -1,8 +1,8 @@
 """Who kept others waiting at collectives, and what that rank was doing instead."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.sampled import callers_of, frames_of
 from perfscope.matching.codes import NONBLOCKING_CODES
@@ -11,8 +11,6 @@ from perfscope.matching.pool import dense, places_by_rank
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 from perfscope.trace.operations import OperationClass
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

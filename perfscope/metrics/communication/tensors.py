@@ -6,8 +6,8 @@ Fused tensors each carry the whole operation, so that seconds are lengths of uni
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats, Ints
 from perfscope.schema.horovod import (
     Negotiations,
     Spread,
@@ -20,7 +20,6 @@ from perfscope.trace.model import RowFlag, Trace
 from perfscope.trace.tensors import Table, TensorTimeline
 from perfscope.units import NS
 
-Ints = npt.NDArray[np.int64]
 MOST_TENSORS = 50
 NO_TICKS = (
     "no negotiation names the ranks: with Horovod's response cache only the first of each tensor "
@@ -164,7 +163,7 @@ def _reached(rows: Table) -> Ints:
     return reached
 
 
-def _spread(values: npt.NDArray[np.float64] | Ints) -> Spread | None:
+def _spread(values: Floats | Ints) -> Spread | None:
     if not len(values):
         return None
     return Spread(int(values.min()), float(np.median(values)), int(values.max()))

@@ -1,8 +1,8 @@
 """Seconds of waiting by kind and by the rank that was waited for (docs/metrics.md, section 4)."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.timeline import Timeline
@@ -61,7 +61,7 @@ def wait_states(
     return tuple(sorted((s for s in states if s.by_rank), key=lambda state: -state.seconds))
 
 
-def _state(kind: WaitKind, numbers: list[int | None], ns: npt.NDArray[np.float64]) -> WaitState:
+def _state(kind: WaitKind, numbers: list[int | None], ns: Floats) -> WaitState:
     order = np.argsort(-ns, kind="stable")
     found = [WaitedFor(numbers[i], NS * float(ns[i])) for i in order.tolist() if ns[i]]
     return WaitState(

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.attribution.preparation import Prepared
 from perfscope.matching.pool import dense
 from perfscope.parallel import each
@@ -22,7 +22,7 @@ Kernels of one collective end together, up to the last message. What their ends 
 the clocks were brought together is what is left of the clocks' error.
 """
 
-Times = npt.NDArray[np.int64]
+Times = Ints
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _seconds(owner: Times, ns: Times, count: int) -> tuple[float, ...]:
 
 def _matched(
     rows: Table, owner: Times, communicators: Sequence[Communicator], names: Sequence[str]
-) -> npt.NDArray[np.bool_]:
+) -> Bools:
     """Which rows belong to a collective that waits for all, and that all members took part in."""
     sizes = np.array([communicator.size for communicator in communicators] + [0], np.int64)
     known = (rows["comm"] >= 0) & (rows["seq"] >= 0) & meeting_rows(rows, names)

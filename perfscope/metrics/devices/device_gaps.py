@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.attribution.timeline import Timeline
 from perfscope.matching.intervals import Cumulative, Times, union
@@ -108,9 +108,7 @@ def _waits(rank: Rank, names: Sequence[str]) -> tuple[Times, Times]:
     return union(np.concatenate(begins), np.concatenate(ends))
 
 
-def _own_doing(
-    waits: tuple[Times, Times], late: Table, free: npt.NDArray[np.int64]
-) -> dict[IdleCause, int]:
+def _own_doing(waits: tuple[Times, Times], late: Table, free: Ints) -> dict[IdleCause, int]:
     """The host's own doing, in ns, where no account names something else.
 
     Without a wait that ended in a gap, the host would have been ahead by the length of that wait:

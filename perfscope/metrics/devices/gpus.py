@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.attribution.preparation import Prepared
 from perfscope.metrics.devices.gpu_users import Source, may_use, unknown, users
 from perfscope.schema.common import Series
@@ -203,7 +204,7 @@ def _phase_at(prepared: Prepared, rank: int, moment_ns: int) -> str:
     return prepared.catalog.ids[int(timeline.phases[index])]
 
 
-def _series(times: npt.NDArray[np.int64], values: npt.NDArray[np.floating]) -> Series:
+def _series(times: Ints, values: npt.NDArray[np.floating]) -> Series:
     """Means of equally many samples, at most MAX_POINTS of them; unknown values are left out."""
     known = ~np.isnan(values.astype(np.float64))
     times, values = times[known], values[known].astype(np.float64)

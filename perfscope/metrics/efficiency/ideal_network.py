@@ -1,8 +1,8 @@
 """T_id: how long the run would take on a network without transfer time (docs/metrics.md)."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.preparation import Prepared
 from perfscope.matching.codes import N_TO_N_CODES, NONBLOCKING_CODES
@@ -42,7 +42,7 @@ def ideal_network(prepared: Prepared) -> Metric:
     return Metric(float(total) / 1e9, "s", foa=focus.kind, formula="pop")
 
 
-def _qualifying(prepared: Prepared) -> npt.NDArray[np.int64]:
+def _qualifying(prepared: Prepared) -> Ints:
     """Blocking instances over all recorded ranks that nobody leaves before everybody has come."""
     trace, instances = prepared.trace, prepared.waits.instances
     numbers = {rank.number for rank in trace.ranks}
@@ -64,7 +64,7 @@ def _on_main(prepared: Prepared) -> Bools:
     return result
 
 
-def _obstacle(prepared: Prepared, chosen: npt.NDArray[np.int64]) -> str | None:
+def _obstacle(prepared: Prepared, chosen: Ints) -> str | None:
     """Why the closed formula does not hold, None when it does."""
     focus, pool = prepared.focus, prepared.waits.pool
     covered = pool.is_of(OperationClass.INIT, OperationClass.FINALIZE)
@@ -87,13 +87,13 @@ def _shortest_ns(focus: Focus) -> int:
     return max(1, focus.length_ns)
 
 
-def _members(instances: Instances, chosen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _members(instances: Instances, chosen: Ints) -> Ints:
     wanted = np.zeros(len(instances), np.bool_)
     wanted[chosen] = True
     return instances.members[wanted[instances.instance_of_member]]
 
 
-def _enters(prepared: Prepared, chosen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
+def _enters(prepared: Prepared, chosen: Ints) -> Ints | None:
     """Enters by (collective, rank) in order; None when the ranks' orders differ."""
     ranks = len(prepared.trace.ranks)
     pool = prepared.waits.pool

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.attribution.ledger import ACCOUNTS, IS_COMMUNICATION
 from perfscope.attribution.own_places import Weights, outermost_own, samples_by_stack
 from perfscope.attribution.phase_catalog import source_of
@@ -66,7 +66,7 @@ def phases(prepared: Prepared) -> tuple[PhaseResult, ...]:
     return tuple(sorted(found, key=lambda phase: (phase.kind, -sum(phase.seconds_by_rank))))
 
 
-def _seconds(prepared: Prepared) -> npt.NDArray[np.int64]:
+def _seconds(prepared: Prepared) -> Ints:
     """Exclusive nanoseconds by phase, rank and account, shape (phases, ranks, accounts)."""
     shape = len(prepared.catalog.ids), len(ACCOUNTS)
     result = np.zeros((shape[0], len(prepared.timelines), shape[1]), np.int64)
@@ -75,9 +75,7 @@ def _seconds(prepared: Prepared) -> npt.NDArray[np.int64]:
     return result
 
 
-def _phase(
-    prepared: Prepared, index: int, account_ns: npt.NDArray[np.int64], seen: Weights
-) -> PhaseResult:
+def _phase(prepared: Prepared, index: int, account_ns: Ints, seen: Weights) -> PhaseResult:
     trace = prepared.trace
     total = account_ns.sum(axis=1)
     communication = account_ns[:, IS_COMMUNICATION].sum(axis=1)
@@ -101,7 +99,7 @@ def _phase(
 
 
 def _efficiency(
-    prepared: Prepared, index: int, account_ns: npt.NDArray[np.int64], positions: Sequence[int]
+    prepared: Prepared, index: int, account_ns: Ints, positions: Sequence[int]
 ) -> Efficiency:
     """The efficiency tree of the ranks that entered a phase."""
     is_hybrid = has_threads(prepared.trace)

@@ -1,8 +1,8 @@
 """The longest steps of a thinned run: kept for their length, and no part of any estimate."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats, Ints
 from perfscope.attribution.ledger import ACCOUNTS, IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.matching.intervals import Cumulative
@@ -10,9 +10,6 @@ from perfscope.schema.whole_run import SlowStep
 from perfscope.trace.splicing import common_windows
 from perfscope.trace.thinning import UNUSUAL_WINDOWS, Kept, is_selected
 from perfscope.units import NS
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 def slowest(whole: Prepared, kept: Kept) -> tuple[SlowStep, ...]:

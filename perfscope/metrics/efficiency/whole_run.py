@@ -1,8 +1,8 @@
 """The whole of a run of which only some steps are there in detail (docs/metrics.md, section 12)."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats
 from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.attribution.preparation import Prepared
 from perfscope.metrics.efficiency.slow_steps import slowest
@@ -12,8 +12,6 @@ from perfscope.student_t import student_95
 from perfscope.trace.model import Rank, Trace
 from perfscope.trace.operations import OperationClass, codes_mask
 from perfscope.trace.thinning import Kept, WindowSource
-
-Floats = npt.NDArray[np.float64]
 
 UNITS = {
     WindowSource.STEP: WindowUnit.STEPS,

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.activity_timeline import (
     ActivityTimeline,
@@ -24,8 +24,6 @@ from perfscope.matching.pool import dense
 from perfscope.schema.enums import Account, Activity
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -155,14 +153,14 @@ def _most(called: Counter[str] | None) -> str:
     return max(called.items(), key=lambda item: (item[1], item[0]))[0] if called else ""
 
 
-def _in_steps(rank: Rank, timeline: Timeline, found: ActivityTimeline) -> npt.NDArray[np.bool_]:
+def _in_steps(rank: Rank, timeline: Timeline, found: ActivityTimeline) -> Bools:
     """Which segments lie in training steps, or in training work where no step is known."""
     if not len(rank.steps):
-        training: npt.NDArray[np.bool_] = timeline.accounts == INDEX[Account.TRAINING]
+        training: Bools = timeline.accounts == INDEX[Account.TRAINING]
         return training[found.segments]
     starts, ends = union(rank.steps["t0"].astype(np.int64), rank.steps["t1"].astype(np.int64))
     layer = disjoint_layer(starts, ends, np.zeros(len(starts), np.int64))
-    inside: npt.NDArray[np.bool_] = layer.at(found.boundaries[:-1]) != NOTHING
+    inside: Bools = layer.at(found.boundaries[:-1]) != NOTHING
     return inside
 
 

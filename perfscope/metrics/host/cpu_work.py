@@ -1,12 +1,10 @@
 """CPU time that the main threads spent between calls, in stretches of the run."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats, Ints
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.metrics.results import Results
-
-Floats = npt.NDArray[np.float64]
 
 MOST_STRETCHES = 32
 SAMPLES = 8
@@ -41,5 +39,5 @@ def cpu_work_s(results: Results) -> Floats | None:
     return np.stack(columns, axis=1) * 1e-9
 
 
-def _in_focus(times: npt.NDArray[np.int64], start_ns: int, end_ns: int) -> int:
+def _in_focus(times: Ints, start_ns: int, end_ns: int) -> int:
     return int(((times >= start_ns) & (times <= end_ns)).sum())

@@ -4,17 +4,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats, Ints
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import Timeline
 from perfscope.judging import MAIN
 from perfscope.matching.intervals import distinct
 from perfscope.trace.model import Frame
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 MOST_LINES = 40
 """Lines that are told apart, those with most time; all others count as one."""

@@ -1,8 +1,8 @@
 """Time in which a rank stands still because a thread of it waits for a device."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.attribution.ledger import ACCOUNTS, IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.metrics.host.resources import RankFiles
@@ -41,15 +41,13 @@ def _files(prepared: Prepared, place: int, rank: Rank) -> RankFiles:
     )
 
 
-def stalled_moments(prepared: Prepared, place: int) -> npt.NDArray[np.int64]:
+def stalled_moments(prepared: Prepared, place: int) -> Ints:
     """When a rank was seen standing still in the focus, in ns."""
     known, _, stalled = _states(prepared, place)
     return known["t"][stalled].astype(np.int64)
 
 
-def _states(
-    prepared: Prepared, place: int
-) -> tuple[Table, npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+def _states(prepared: Prepared, place: int) -> tuple[Table, Ints, Bools]:
     """Samples of a rank in the focus whose states are known, their accounts, which stand still."""
     samples, focus = prepared.trace.ranks[place].process_samples, prepared.focus
     inside = samples[(samples["t"] >= focus.start_ns) & (samples["t"] < focus.end_ns)]
@@ -59,12 +57,12 @@ def _states(
     return known, accounts, stalled
 
 
-def _last_s(times: npt.NDArray[np.int64], start_ns: int) -> float:
+def _last_s(times: Ints, start_ns: int) -> float:
     """Seconds from the start of the focus to the last of some samples; 0 of none."""
     return float(times[-1] - start_ns) * NS if len(times) else 0.0
 
 
-def _accounts(prepared: Prepared, place: int, samples: Table) -> npt.NDArray[np.int64]:
+def _accounts(prepared: Prepared, place: int, samples: Table) -> Ints:
     """The account of the ledger in which each sample lies."""
     timeline = prepared.timelines[place]
     segment = np.searchsorted(timeline.boundaries, samples["t"], side="right") - 1

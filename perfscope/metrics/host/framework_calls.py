@@ -1,8 +1,8 @@
 """What calls of a framework's functions cost and keep, once warm: of the last half of them."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats, Ints
 from perfscope.attribution.preparation import Prepared
 from perfscope.metrics.host.resource_use import median_slope
 from perfscope.structures import dataclass
@@ -87,13 +87,13 @@ def _calls(rank: int, rows: Table, made: Table, name: str) -> FrameworkCalls | N
     )
 
 
-def _slope(calls: npt.NDArray[np.int64], values: npt.NDArray[np.int64]) -> float | None:
+def _slope(calls: Ints, values: Ints) -> float | None:
     """Slope over the number of calls; the sums were written the more rarely the later."""
     places = np.linspace(float(calls[0]), float(calls[-1]), POINTS)
     return median_slope(places, np.interp(places, calls, values)) if calls[-1] > calls[0] else None
 
 
-def _seconds(made: Table, last: Table) -> npt.NDArray[np.float64]:
+def _seconds(made: Table, last: Table) -> Floats:
     """Lengths of the last half of the calls that were made; none where they are no phases."""
     # the first of the sums is written when its own call has ended
     rows = made[(made["t1"] > last["t"][0]) & (made["t1"] <= last["t"][-1])]

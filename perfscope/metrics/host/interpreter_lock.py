@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools, Floats, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import IS_COMMUNICATION
@@ -16,8 +16,6 @@ from perfscope.judging import MAIN
 from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank, Table, ThreadInfo, Trace
-
-Floats = npt.NDArray[np.float64]
 
 WINDOW_NS = 500_000_000
 """In which CPU time and samples are compared: several of each lie in it."""
@@ -67,8 +65,8 @@ def lock_waits(prepared: Prepared) -> tuple[LockWait, ...]:
 class _Shown:
     """What each stack of the trace shows of its thread."""
 
-    resting: npt.NDArray[np.bool_]
-    in_kernel: npt.NDArray[np.bool_]
+    resting: Bools
+    in_kernel: Bools
     """In a system call."""
 
     @classmethod
@@ -119,7 +117,7 @@ class _Windows:
         surplus = float(self.wanted.sum() - self.work.sum())
         return max(0.0, surplus / whole) if whole > least else 0.0
 
-    def waited(self, polling: float, asked: Floats, busy: npt.NDArray[np.bool_]) -> float:
+    def waited(self, polling: float, asked: Floats, busy: Bools) -> float:
         """Waiting for the lock: what the main thread neither wanted to run nor asked to wait.
 
         Args:
@@ -174,11 +172,11 @@ def _running(rank: Rank, edges: Floats) -> list[int]:
     return [one.tid for one in rank.threads if one.cpu_ns + one.queue_delay_ns > least_ns]
 
 
-def _cumulative(timeline: Timeline, chosen: npt.NDArray[np.bool_]) -> Floats:
+def _cumulative(timeline: Timeline, chosen: Bools) -> Floats:
     return np.concatenate([[0.0], np.cumsum(np.where(chosen, timeline.lengths, 0))])
 
 
-def _grown(times: npt.NDArray[np.int64], values: Floats, edges: Floats) -> Floats:
+def _grown(times: Ints, values: Floats, edges: Floats) -> Floats:
     """How much a counter grew between edges."""
     grown: Floats = np.diff(np.interp(edges, times, values))
     return grown

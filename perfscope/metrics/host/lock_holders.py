@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.sampled import period_ns
@@ -18,9 +18,6 @@ from perfscope.metrics.host.interpreter_lock import thread_name
 from perfscope.schema.enums import Activity, AwaitedThing
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank, Table, Trace
-
-Bools = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
 
 IDLE = (Activity.LOCK, Activity.SLEEP, Activity.COMMUNICATION, Activity.DEVICE_WAIT)
 """What a thread does that keeps nobody waiting; a file may well be written under a lock."""

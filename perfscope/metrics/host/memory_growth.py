@@ -1,16 +1,14 @@
 """Memory that keeps growing: warm-up and steady growth told apart."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.attribution.preparation import Prepared
 from perfscope.metrics.host.memory_kinds import KindGrowth, growing_kind
 from perfscope.metrics.host.resource_use import theil_sen
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
-
-Ints = npt.NDArray[np.int64]
 
 QUARTERS = 4
 MIN_QUARTER_SAMPLES = 5

@@ -1,8 +1,8 @@
 """CPU time that the kernel spends on memory that a program takes anew."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats, Ints
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import Timeline
@@ -11,8 +11,7 @@ from perfscope.metrics.host.fault_places import fault_place
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank, Table
 
-Floats = npt.NDArray[np.float64]
-Times = npt.NDArray[np.int64]
+Times = Ints
 
 COPIED_BYTES_PER_S = 1e9
 SWITCH_S = 5e-6

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import Timeline
@@ -12,8 +12,6 @@ from perfscope.metrics.host.stack_tree import FunctionTree
 from perfscope.schema.enums import Account
 from perfscope.schema.resources import MissingStacks, NoStacks, Stacks, StacksOfPhase
 from perfscope.trace.model import Table
-
-Ints = npt.NDArray[np.int64]
 
 START_UP, SHUTDOWN, COMMUNICATION, OUTSIDE = "start_up", "shutdown", "communication", "outside"
 OTHERS = "others"

@@ -3,8 +3,8 @@
 import re
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats, Ints
 from perfscope.attribution.stack_rules import AGENT, is_user_file
 from perfscope.schema.common import Place
 from perfscope.schema.resources import StackNode, TopFunction
@@ -166,11 +166,7 @@ class FunctionTree:
         )
 
     def _nodes(
-        self,
-        group: str,
-        kept: npt.NDArray[np.int64],
-        inclusive: npt.NDArray[np.float64],
-        by_rank: npt.NDArray[np.float64],
+        self, group: str, kept: Ints, inclusive: Floats, by_rank: Floats
     ) -> tuple[StackNode, ...]:
         index = {node: place for place, node in enumerate(kept.tolist())}
         below = np.zeros(len(kept))
@@ -203,11 +199,7 @@ class FunctionTree:
         return is_user_file(self._names[function][1])
 
     def _top(
-        self,
-        group: str,
-        used: npt.NDArray[np.int64],
-        own: npt.NDArray[np.float64],
-        inclusive: npt.NDArray[np.float64],
+        self, group: str, used: Ints, own: Floats, inclusive: Floats
     ) -> tuple[TopFunction, ...]:
         alone: dict[int, float] = {}
         total: dict[int, float] = {}

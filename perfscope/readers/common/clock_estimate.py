@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Bools, Floats, Ints
 from perfscope.readers.common.clock_limits import MAX_SLOPE, Corridor, Limits, corridor
 from perfscope.readers.common.clock_observations import Pair
 from perfscope.structures import dataclass
 
-Times = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+Times = Ints
 
 BLOCK_NS = 10 * 10**9
 """Knots of the offset are at least so far apart: noise must not look like drift."""
@@ -77,7 +77,7 @@ class _Points:
     def __len__(self) -> int:
         return len(self.at)
 
-    def of(self, rows: npt.NDArray[np.integer] | npt.NDArray[np.bool_]) -> _Points:
+    def of(self, rows: npt.NDArray[np.integer] | Bools) -> _Points:
         return _Points(self.at[rows], self.offset[rows], self.doubt[rows])
 
 

@@ -9,11 +9,9 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats
 from perfscope.structures import dataclass
-
-Floats = npt.NDArray[np.float64]
 
 MAX_SLOPE = 1e-3
 """No pair of working clocks drifts faster, even while one of them is being set."""

@@ -11,12 +11,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.structures import dataclass
 from perfscope.trace.model import OPERATION_DTYPE, Rank, RowFlag, Table
 from perfscope.trace.operations import GRADIENT_EXCHANGE, OperationClass, code_of, codes_mask
 
-Times = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int64]
+Times = Ints
+Rows = Ints
 
 _BARRIER = code_of("MPI_Barrier")
 # In the forms with a count per rank a rank may owe nothing to another, and not wait for it.
@@ -122,16 +123,16 @@ def _met(rank: Rank) -> Table:
     return chosen
 
 
-def _sound(table: Table, starts: Rows) -> npt.NDArray[np.bool_]:
+def _sound(table: Table, starts: Rows) -> Bools:
     """Which meetings are one operation to which everybody contributed."""
     same = np.maximum.reduceat(table["op"], starts) == np.minimum.reduceat(table["op"], starts)
     contributed = np.minimum.reduceat(table["sent"], starts) > 0
     contributed |= np.isin(table["op"][starts], _BYTES_UNKNOWN)
-    sound: npt.NDArray[np.bool_] = same & contributed
+    sound: Bools = same & contributed
     return sound
 
 
-def _changes(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
+def _changes(*columns: npt.NDArray[np.integer]) -> Bools:
     """Where a row differs from the one before it; the first does."""
     result = np.ones(len(columns[0]), np.bool_)
     if len(result):

@@ -3,9 +3,7 @@
 from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 
-import numpy as np
-import numpy.typing as npt
-
+from perfscope.arrays import Ints
 from perfscope.readers.common.clock_estimate import Estimate, TimeMap, estimate
 from perfscope.readers.common.clock_observations import Pair, observe
 from perfscope.structures import dataclass
@@ -54,7 +52,7 @@ class _Road:
     error_ns: int
     is_consistent: bool
 
-    def __call__(self, moments: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def __call__(self, moments: Ints) -> Ints:
         for hop in self.hops:
             moments = hop(moments)
         return moments

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import field
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.readers.common.memory import rows_that_fit
 from perfscope.structures import dataclass
 
@@ -32,7 +32,7 @@ TOLD = {
     **dict.fromkeys(LOCATIONS, ("rank", "type")),
 }
 """Elements with texts that count, by the element that they are told of."""
-Numbers = npt.NDArray[np.int64]
+Numbers = Ints
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from typing import Any, BinaryIO
 from xml.parsers.expat import ExpatError
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats, Ints
 from perfscope.errors import UnreadableInputError
 from perfscope.files import head_of, open_input
 from perfscope.readers.common import texts
@@ -47,8 +47,8 @@ NUMBERS = {
 }  # fmt: skip
 """How numbers of a metric are stored, by its declared type; others (histograms) are left out."""
 _OWN = re.compile(r"anchor\.xml|\d{1,6}\.(?:index|data)")
-Values = npt.NDArray[np.float64]
-Places = npt.NDArray[np.int64]
+Values = Floats
+Places = Ints
 
 
 class ImpossibleError(ValueError):
@@ -247,7 +247,7 @@ def _wide_order(parents: Sequence[int]) -> Places:
     return np.array(wide, np.int64)
 
 
-def _index(content: bytes, paths: int) -> tuple[Any, npt.NDArray[np.int64]]:
+def _index(content: bytes, paths: int) -> tuple[Any, Ints]:
     """The byte order and the numbers of the call paths that have values: of a dense one all."""
     if not content.startswith(INDEX):
         raise ValueError("an index has another header")

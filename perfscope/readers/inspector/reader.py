@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats
 from perfscope.readers.common.tool_reports import report, reporting_trace, table
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.inspector.records import Group, Log, Records, read_log
@@ -119,7 +119,7 @@ def _joined(logs: Sequence[Log]) -> tuple[Records, list[Group], list[str]]:
 class _Wait:
     """What ranks waited for each other in the collectives of one communicator that all told."""
 
-    def __init__(self, group: Group, us: npt.NDArray[np.float64]) -> None:
+    def __init__(self, group: Group, us: Floats) -> None:
         self.group, self.count = group, len(us)
         last = np.argmin(us, axis=1)
         self.came_last = np.bincount(last, minlength=group.ranks)

@@ -6,8 +6,8 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats
 from perfscope.parallel import each
 from perfscope.readers.kineto.file import KinetoContents, ToldGroup
 from perfscope.trace.devices import DeviceKind
@@ -70,7 +70,7 @@ def look_like_communication(ranks: Sequence[Rank], names: Sequence[str]) -> list
     return [note]
 
 
-def _computing(rows: Table, names: int) -> npt.NDArray[np.float64]:
+def _computing(rows: Table, names: int) -> Floats:
     """How long kernels of each name computed together, in ns; whole numbers."""
     computing = rows[rows["kind"] == DeviceKind.COMPUTE]
     lengths = computing["t1"] - computing["t0"]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Bools
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.files import head_of, parse_json
@@ -266,13 +267,11 @@ def contents_of(path: Path, file: engine.KinetoFile) -> KinetoContents:
     )
 
 
-def _is_read(
-    host: Table, members: Mapping[str, Any], counts: Mapping[str, int]
-) -> npt.NDArray[np.bool_]:
+def _is_read(host: Table, members: Mapping[str, Any], counts: Mapping[str, int]) -> Bools:
     """Which host rows count: in a profile of PyTorch those of unknown categories do not."""
     told = {"schemaVersion", "deviceProperties", "distributedInfo"} & members.keys()
     is_kineto = told or counts["operators"] or counts["device"]
-    result: npt.NDArray[np.bool_] = (host["kind"] != FOREIGN) | (not is_kineto)
+    result: Bools = (host["kind"] != FOREIGN) | (not is_kineto)
     return result
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.readers.kineto.file import (
     ANNOTATION,
     BACKWARD,
@@ -22,7 +22,7 @@ from perfscope.structures import dataclass
 from perfscope.trace.model import PHASE_DTYPE, STEP_DTYPE, Table
 from perfscope.trace.operations import BY_NAME
 
-Times = npt.NDArray[np.int64]
+Times = Ints
 MOST_USER_PHASES = 200
 BACKWARD_GAP_NS = 10_000_000
 """Autograd pauses for less inside one backward pass."""
@@ -134,10 +134,10 @@ class _Meaning:
     """What each name of a file means; arrays by its number."""
 
     steps: Times  # number of the step, -1 none
-    kinds: npt.NDArray[np.int64]  # PhaseKind, USER for other annotations, 0 for those of libraries
-    waits: npt.NDArray[np.bool_]
+    kinds: Ints  # PhaseKind, USER for other annotations, 0 for those of libraries
+    waits: Bools
     operations: list[str]  # "" none
-    by_rule: npt.NDArray[np.int64]  # PhaseKind that the user gives to a name or category, 0 none
+    by_rule: Ints  # PhaseKind that the user gives to a name or category, 0 none
 
     @classmethod
     def of(

@@ -4,8 +4,8 @@ import re
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.readers.kineto.file import ANNOTATION, RUNTIME, KinetoContents, Part, ProcessName
 from perfscope.readers.kineto.host import is_step
 from perfscope.readers.kineto.ranks import process_of
@@ -13,7 +13,7 @@ from perfscope.trace.devices import LAUNCH_UNKNOWN
 from perfscope.trace.model import Table
 from perfscope.units import counted
 
-Places = npt.NDArray[np.int64]
+Places = Ints
 _RANK = re.compile(r"rank[-_ ]?(\d{1,6})(?!\d)(?:\s*\(([^()]*)\)$)?", re.IGNORECASE)
 _HOST_LABEL = re.compile(r"(CPU|pid \d+)?$", re.IGNORECASE)
 """What stands on processes of the host; on others stands their device: GPU 0, XPU 1, NPU, ..."""
@@ -148,7 +148,7 @@ def _owners_of_device_rows(contents: KinetoContents, owners: list[int]) -> Place
     return found
 
 
-def _vote(found: Places, devices: npt.NDArray[np.int64], owners: list[int]) -> None:
+def _vote(found: Places, devices: Ints, owners: list[int]) -> None:
     """Rows whose launch is not clear belong to the process of most others of their device.
 
     A device of which nothing is clear is that of the only process that has none.

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.errors import UnreadableInputError
 from perfscope.parallel import each
 from perfscope.readers.common import exported
@@ -252,7 +252,7 @@ def _rank(
 
 def _interned(
     contents: KinetoContents, host: HostTables, names: dict[str, int]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+) -> tuple[Ints, Ints]:
     """What phases, and what events are called in the trace, by their numbers in the file."""
     used = np.zeros(len(contents.names), np.bool_)
     for table in (contents.device["name"], contents.device["op"], host.runtime["name"]):
@@ -268,7 +268,7 @@ def _interned(
     return labels, numbers
 
 
-def _counters(found: Table, numbers: npt.NDArray[np.int64], tid: int) -> Table:
+def _counters(found: Table, numbers: Ints, tid: int) -> Table:
     rows = np.zeros(len(found), COUNTER_DTYPE)
     rows["t"], rows["tid"], rows["value"] = found["t"], tid, found["value"]
     rows["name"] = numbers[found["name"]]

@@ -4,13 +4,13 @@ import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.readers.common.amounts import LONGEST_NS
 from perfscope.structures import dataclass
 from perfscope.trace.model import Table
 
-Times = npt.NDArray[np.int64]
+Times = Ints
 
 _LAUNCH = re.compile(r"launch|enqueue", re.IGNORECASE)
 ENOUGH_LAUNCHES = 16
@@ -97,9 +97,7 @@ def extent(
     return Extent(int(starts[kept].min()), int(ends[kept].max()), strays, min(apart, default=0))
 
 
-def inside(
-    table: Table, found: Extent, start: str = "t0", end: str = "t1"
-) -> npt.NDArray[np.bool_]:
+def inside(table: Table, found: Extent, start: str = "t0", end: str = "t1") -> Bools:
     """Which rows lie in an extent."""
-    result: npt.NDArray[np.bool_] = (table[start] >= found.start_ns) & (table[end] <= found.end_ns)
+    result: Bools = (table[start] >= found.start_ns) & (table[end] <= found.end_ns)
     return result

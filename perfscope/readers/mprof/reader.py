@@ -13,8 +13,8 @@ from dataclasses import field
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common.blocks import blocks
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
@@ -212,9 +212,7 @@ def _add_calls(rank: Rank, contents: _Contents, origin: int, names: dict[str, in
     rank.call_samples.sort(order="t", kind="stable")
 
 
-def _sums_by_name(
-    numbers: npt.NDArray[np.int64], kept: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _sums_by_name(numbers: Ints, kept: Ints) -> tuple[Ints, Ints]:
     """How many calls of its name there were up to each call, and what they kept."""
     order = np.argsort(numbers, kind="stable")
     is_first = np.diff(numbers[order], prepend=-1) != 0

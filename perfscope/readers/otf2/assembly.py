@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools
 from perfscope.readers.common.amounts import forget_impossible_sizes
 from perfscope.readers.otf2.devices import device_activity
 from perfscope.readers.otf2.ranks import Location, Places, RankPlaces
@@ -114,10 +114,10 @@ def _cut_ns(place: RankPlaces, reduced: Reduced) -> int | None:
     return reduced.ticks.ns(row["last"]) if row["events"] else 0
 
 
-def _is_background(operations: Table, main_tid: int) -> npt.NDArray[np.bool_]:
+def _is_background(operations: Table, main_tid: int) -> Bools:
     """Which operations are those of Horovod's own thread: it alone has control cycles."""
     own = np.unique(operations["tid"][operations["op"] == HOROVOD_CONTROL])
-    found: npt.NDArray[np.bool_] = np.isin(operations["tid"], own[own != main_tid])
+    found: Bools = np.isin(operations["tid"], own[own != main_tid])
     return found
 
 

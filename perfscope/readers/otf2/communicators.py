@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.engine import engine
 from perfscope.trace.model import Communicator, Rank, Table
 from perfscope.trace.operations import COLLECTIVE_CLASSES, OperationClass, codes_mask
@@ -56,7 +56,7 @@ def number_collectives(ranks: Sequence[Rank]) -> None:
         rows["seq"] = np.where(ordered, _ordinals(rows, ordered), rows["seq"])
 
 
-def _ordinals(rows: Table, ordered: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+def _ordinals(rows: Table, ordered: Bools) -> Ints:
     result = np.full(len(rows), -1, np.int64)
     chosen = np.flatnonzero(ordered & (rows["comm"] >= 0))
     order = chosen[np.argsort(rows["comm"][chosen], kind="stable")]

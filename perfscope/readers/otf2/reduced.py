@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.readers.otf2.metrics import Member
 from perfscope.readers.otf2.ranks import Location
 from perfscope.readers.otf2.regions import Region
@@ -57,7 +58,7 @@ class Reduced:
         parts = [self.locations[place.index][table].view(dtype) for place in places]
         rows: Table = np.concatenate(parts) if parts else np.empty(0, dtype)
         assert dtype.names
-        first: npt.NDArray[np.int64] = rows[dtype.names[0]]
+        first: Ints = rows[dtype.names[0]]
         if np.all(first[1:] >= first[:-1]):
             return rows
         return rows[np.argsort(first, kind="stable")]

@@ -1,8 +1,8 @@
 """Ticks of an OTF2 clock as nanoseconds."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.structures import dataclass
 
 NS = 1_000_000_000
@@ -24,14 +24,12 @@ class Ticks:
             return -((-scaled + half) // self.resolution)
         return (scaled + half) // self.resolution
 
-    def durations_ns(self, ticks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def durations_ns(self, ticks: Ints) -> Ints:
         """Durations in nanoseconds, rounded; shape as given."""
         if self.resolution == NS:
             return ticks
         if self.resolution > _EXACT:
             return np.array([round(t * NS / self.resolution) for t in ticks.tolist()], np.int64)
         whole, rest = np.divmod(ticks, self.resolution)
-        exact: npt.NDArray[np.int64] = (
-            whole * NS + (rest * NS + self.resolution // 2) // self.resolution
-        )
+        exact: Ints = whole * NS + (rest * NS + self.resolution // 2) // self.resolution
         return exact

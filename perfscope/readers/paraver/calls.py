@@ -5,6 +5,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.readers.common.amounts import forget_impossible_sizes
 from perfscope.readers.paraver.communicators import Communicators
 from perfscope.readers.paraver.layout import Labels
@@ -21,8 +22,7 @@ from perfscope.trace.model import (
 )
 from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, codes_mask
 
-Rows = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+Rows = Ints
 ROOTED = codes_mask([OperationClass.ONE_TO_N, OperationClass.N_TO_ONE])
 COLLECTIVE_CALL = 2
 NOTICEABLE_SHARE = 1e-3

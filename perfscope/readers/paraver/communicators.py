@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.structures import dataclass
 from perfscope.trace.model import Communicator
 
-Rows = npt.NDArray[np.int64]
+Rows = Ints
 
 
 @dataclass

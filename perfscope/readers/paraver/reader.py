@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common.host_clocks import set_clock_domains
@@ -41,7 +41,7 @@ NOT_RECORDED = {
     **dict.fromkeys(("memory", "threads", "io", "devices", "environment"), _WHY),
     "steps": "a Paraver trace has no steps",
 }
-Rows = npt.NDArray[np.int64]
+Rows = Ints
 
 
 def _recognizes(place: Place) -> bool:

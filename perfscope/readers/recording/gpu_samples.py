@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Floats, Ints
 from perfscope.readers.common.amounts import MAX_AMOUNT
 from perfscope.readers.recording.layout import RecordKind, SampleKind
 from perfscope.readers.recording.process_file import ProcessFile
@@ -15,7 +16,6 @@ MOST_GPUS = 4096
 MOST_MHZ, MOST_MILLIWATTS, MOST_CELSIUS = 100_000, 100_000_000, 1000
 """Values above these are damage."""
 _HIGH, _LOW = 32, (1 << 32) - 1
-Floats = npt.NDArray[np.float64]
 
 
 class GpuNumbering:
@@ -129,11 +129,11 @@ def _users(raw: Table, table: Mapping[int, int]) -> Table:
     return rows
 
 
-def _numbers(raw: Table, table: Mapping[int, int]) -> npt.NDArray[np.int64]:
+def _numbers(raw: Table, table: Mapping[int, int]) -> Ints:
     return np.array([table[number] for number in raw["comm"].tolist()], np.int64)
 
 
-def _share(percents: npt.NDArray[np.int64]) -> Floats:
+def _share(percents: Ints) -> Floats:
     return np.where(percents <= 100, percents / 100.0, np.nan)
 
 

@@ -6,8 +6,8 @@ wait already lies around it.
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools
 from perfscope.schema.enums import PhaseKind
 from perfscope.trace.model import Rank, RowFlag, Table
 from perfscope.trace.queues import QUEUE_DTYPE
@@ -64,7 +64,7 @@ def _index(names: list[str], name: str) -> int:
     return names.index(name)
 
 
-def _inside_input(gets: Table, others: Table, tid: int) -> npt.NDArray[np.bool_]:
+def _inside_input(gets: Table, others: Table, tid: int) -> Bools:
     """Which gets are all that a phase of input wait around them waits for."""
     around = others[(others["kind"] == PhaseKind.INPUT) & (others["tid"] == tid)]
     result = np.zeros(len(gets), np.bool_)

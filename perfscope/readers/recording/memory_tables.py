@@ -1,8 +1,8 @@
 """Samples of memory: of the process tree, in calls of a framework, of Python and its collector."""
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools
 from perfscope.readers.recording.layout import KEPT_NOTHING
 from perfscope.trace import memory_samples
 from perfscope.trace.model import Table
@@ -65,7 +65,7 @@ def call_samples(raw: Table) -> Table:
     return rows
 
 
-def plausible_calls(rows: Table) -> npt.NDArray[np.bool_]:
+def plausible_calls(rows: Table) -> Bools:
     """Which rows can be true: a known name, and counts that never fall.
 
     Damage to one row would otherwise become growth that never was.

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.readers.recording.layout import NO_ID
 from perfscope.structures import dataclass
 
@@ -21,9 +22,7 @@ class Numbering:
     world_size: int
 
 
-def translated(
-    ids: npt.NDArray[np.uint32], table: Mapping[int, int]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+def translated(ids: npt.NDArray[np.uint32], table: Mapping[int, int]) -> tuple[Ints, Bools]:
     """Indices of the trace for ids of a process, -1 where unknown, and which are unknown ids."""
     known = np.array(sorted(table), np.int64)
     values = np.array([table[number] for number in known.tolist()], np.int64)

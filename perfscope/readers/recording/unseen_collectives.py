@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.readers.common.tool_reports import report, table
 from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.framework_operations import PACKAGE, Call, parsed
@@ -41,7 +41,6 @@ _LEFT_OUT = (
     ("messages", "are messages between two ranks, and left out"),
     ("unknown", "are of another kind or group, and left out"),
 )
-Ints = npt.NDArray[np.int64]
 Kind = tuple[str, tuple[int, ...], str]
 """Group, its members where they are told, and operation."""
 
@@ -57,7 +56,7 @@ class _Records:
     spent_ns: Ints
     sent: Ints
 
-    def of(self, rows: npt.NDArray[np.bool_] | Ints) -> "_Records":
+    def of(self, rows: Bools | Ints) -> "_Records":
         """Some of them."""
         return _Records(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.files import parse_json
@@ -50,7 +51,7 @@ ROW_DTYPE = np.dtype(
 CATEGORIES = ("kernel", "gpu_memcpy", "cuda_runtime", "user_annotation")
 KERNEL, COPY, CALL, MARKER = range(len(CATEGORIES))
 Row = Mapping[str, Any]
-Numbers = npt.NDArray[np.int64]
+Numbers = Ints
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools
 from perfscope.engine import engine
 from perfscope.readers.common.amounts import LATEST_NS
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
@@ -27,7 +27,7 @@ PROCESS = "0"
 CATEGORIES = ["user_annotation", "cuda_runtime", "cpu_op", "kernel", "gpu_memcpy", "gpu_memset"]
 ANNOTATION, RUNTIME, OPERATOR, KERNEL, COPY, FILL = range(len(CATEGORIES))
 Rules = Sequence[tuple[str, str]]
-Truths = npt.NDArray[np.bool_]
+Truths = Bools
 _STREAM = re.compile(r"Stream #?(\d{1,9})")
 _OPERATIONS = re.compile(r"(?:Async )?XLA Ops$|XLA Async Ops$")
 """Lines of a device that hold its work: streams, else operations; others hold sums of it."""

@@ -6,12 +6,11 @@ Errors of run times grow with the times, so every residual counts relative to wh
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools, Floats
 from perfscope.structures import dataclass
 from perfscope.student_t import student_95
 
-Floats = npt.NDArray[np.float64]
 ROUNDING = 1e-9  # share of the values below which a coefficient is rounding
 
 
@@ -84,15 +83,13 @@ def _zero(_: float) -> float:
     return 0.0
 
 
-def _folds(sizes: Floats) -> npt.NDArray[np.bool_]:
+def _folds(sizes: Floats) -> Bools:
     """Which points each fit keeps: all of them, then all but those of one size after the other."""
     unique = np.unique(sizes)
     return np.vstack([np.ones((1, len(sizes)), dtype=bool), sizes[None, :] != unique[:, None]])
 
 
-def _solve(
-    x: Floats, y: Floats, kept: npt.NDArray[np.bool_], *, is_constant: bool
-) -> tuple[Floats, Floats] | None:
+def _solve(x: Floats, y: Floats, kept: Bools, *, is_constant: bool) -> tuple[Floats, Floats] | None:
     """Constants and slopes that minimize the relative residuals, none below zero; one a fold."""
     weights = kept / y**2
     total = weights.sum(axis=1)

@@ -19,12 +19,12 @@ from collections.abc import Sequence
 from enum import Enum
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats, Ints
 from perfscope.structures import dataclass
 from perfscope.student_t import student_quantile, student_two_sided
 
-Array = npt.NDArray[np.float64]
+Array = Floats
 LEVEL = 0.05  # of a test; intervals hold the truth with 1 - LEVEL
 MOST_EXACT = 60  # values of both sides up to which the rank test counts every arrangement
 RESAMPLES = 2000
@@ -144,15 +144,15 @@ def rank_test(a: Sequence[float] | Array, b: Sequence[float] | Array) -> float:
     return math.erfc(distance / math.sqrt(2))
 
 
-def _doubled_midranks(values: Array) -> npt.NDArray[np.int64]:
+def _doubled_midranks(values: Array) -> Ints:
     """Twice the rank of each value, equal values sharing the mean of theirs: whole numbers."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
-    shared: npt.NDArray[np.int64] = (2 * last - counts + 1).astype(np.int64)
+    shared: Ints = (2 * last - counts + 1).astype(np.int64)
     return shared[inverse]
 
 
-def _rank_sum_ways(doubled: npt.NDArray[np.int64], chosen: int) -> Array:
+def _rank_sum_ways(doubled: Ints, chosen: int) -> Array:
     """In how many ways `chosen` of the ranks have each sum, shape (largest sum + 1,)."""
     ways = np.zeros((chosen + 1, int(doubled.sum()) + 1))
     ways[0, 0] = 1.0

@@ -5,8 +5,8 @@ from itertools import pairwise
 from math import comb
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats
 from perfscope.schema.history import Level
 from perfscope.structures import dataclass
 
@@ -95,7 +95,7 @@ def _ways(count: int) -> float:
     return float(comb(count, count // 2))
 
 
-def _split(series: npt.NDArray[np.float64], offset: int) -> list[int]:
+def _split(series: Floats, offset: int) -> list[int]:
     """Places of the changes."""
     found = _farthest(series, offset)
     if found is None:
@@ -108,7 +108,7 @@ def _split(series: npt.NDArray[np.float64], offset: int) -> list[int]:
     ]
 
 
-def _refined(series: npt.NDArray[np.float64], places: Sequence[int]) -> dict[int, float]:
+def _refined(series: Floats, places: Sequence[int]) -> dict[int, float]:
     """Each change looked for again between its neighbors, with its p; what is none is dropped.
 
     The first splits are made in sight of changes that are not yet known, and may miss by a little.
@@ -124,7 +124,7 @@ def _refined(series: npt.NDArray[np.float64], places: Sequence[int]) -> dict[int
     return found
 
 
-def _farthest(series: npt.NDArray[np.float64], offset: int) -> tuple[int, float] | None:
+def _farthest(series: Floats, offset: int) -> tuple[int, float] | None:
     """The place of the largest change and its p; None when chance explains it."""
     count = len(series)
     if count < 2 * LEAST_POINTS:
@@ -139,26 +139,24 @@ def _farthest(series: npt.NDArray[np.float64], offset: int) -> tuple[int, float]
     return (at + LEAST_POINTS, p) if p <= LEVEL else None
 
 
-def _distances(ranks: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _distances(ranks: Floats) -> Floats:
     """Standardized distance of the rank sum before each place from chance, (rows, places)."""
     count = ranks.shape[1]
     sizes = np.arange(LEAST_POINTS, count - LEAST_POINTS + 1, dtype=np.float64)
     sums = np.cumsum(ranks, axis=1)[:, LEAST_POINTS - 1 : count - LEAST_POINTS]
     expected = sizes * (count + 1) / 2
-    found: npt.NDArray[np.float64] = np.abs(sums - expected) / np.sqrt(
-        sizes * (count - sizes) * (count + 1) / 12
-    )
+    found: Floats = np.abs(sums - expected) / np.sqrt(sizes * (count - sizes) * (count + 1) / 12)
     return found
 
 
-def _midranks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _midranks(values: Floats) -> Floats:
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     shared = np.cumsum(counts) - (counts - 1) / 2
-    found: npt.NDArray[np.float64] = shared[inverse]
+    found: Floats = shared[inverse]
     return found
 
 
-def _levels(series: npt.NDArray[np.float64], places: Sequence[int]) -> list[float]:
+def _levels(series: Floats, places: Sequence[int]) -> list[float]:
     """Medians between the places."""
     if not len(series):
         return []

@@ -1,0 +1,8 @@
+"""Arrays of numpy by what they hold: one name each, whoever passes them on."""
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
