@@ -1,5 +1,8 @@
 """Where something is, as people say it: the outermost function that does that and nothing else."""
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 
 from perfscope.arrays import Floats
@@ -8,6 +11,24 @@ from perfscope.attribution.stack_rules import is_user_file
 from perfscope.judging import ALONE, MAIN
 from perfscope.matching.intervals import Times
 from perfscope.trace.model import Frame, Rank, Trace
+
+
+def usual_place(stacks: Iterable[Sequence[int]], frames: Sequence[Frame]) -> Frame | None:
+    """The innermost of the user's functions seen most often, at the line seen most often."""
+    places = Counter(
+        next((place for place in reversed(stack) if is_user_file(frames[place].file)), -1)
+        for stack in stacks
+    )
+    places.pop(-1, None)
+    functions: Counter[tuple[str, str]] = Counter()
+    for place, times in places.items():
+        functions[frames[place].function, frames[place].file] += times
+    if not functions:
+        return None
+    function = max(functions, key=lambda one: (functions[one], one))
+    lines = [place for place in places if (frames[place].function, frames[place].file) == function]
+    return frames[max(lines, key=lambda place: (places[place], -frames[place].line))]
+
 
 Weights = Floats
 """Samples by stack of the trace."""

@@ -2,18 +2,183 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 import numpy as np
 
 from perfscope.arrays import Ints
-from perfscope.attribution.cycles import heaviest_marks
+from perfscope.attribution.cycles import (
+    MIN_PERIODS,
+    NONE,
+    fixed_marks,
+    heaviest_marks,
+    is_steady,
+    marks,
+    outer_is_step,
+)
 from perfscope.attribution.focus import Focus
-from perfscope.attribution.own_patterns import Periods, of_calls, of_samples
+from perfscope.attribution.stack_rules import is_user_file
+from perfscope.judging import FEWEST_SAMPLES
 from perfscope.matching.codes import N_TO_N_CODES
 from perfscope.matching.intervals import Times
 from perfscope.matching.pool import dense
 from perfscope.matching.waits import Waits
 from perfscope.structures import dataclass
-from perfscope.trace.model import Trace
+from perfscope.trace.model import Rank, Trace
+from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, codes_mask
+
+MOST_RANKS = 8
+"""So many ranks are looked at: the stages of a pipeline do the same on all of theirs."""
+
+NEARLY = 0.1
+"""Ranks whose counts differ by less count the same steps: the first and last may be cut off."""
+
+LEAST_SHARE = 0.25
+"""Of the window: what repeats for less of it is not what the program does."""
+
+
+_MESSAGES = codes_mask(
+    [
+        OperationClass.SEND,
+        OperationClass.RECV,
+        OperationClass.SENDRECV,
+        OperationClass.ISEND,
+        OperationClass.IRECV,
+        OperationClass.PERSISTENT,
+        OperationClass.NEIGHBORHOOD,
+        OperationClass.I_NEIGHBORHOOD,
+        OperationClass.ONE_SIDED,
+    ]
+)
+_MANAGEMENT = codes_mask(
+    [OperationClass.COMMUNICATOR, OperationClass.INIT, OperationClass.FINALIZE]
+)
+
+
+@dataclass(frozen=True)
+class Periods:
+    """When each rank finished each period, shape (periods, ranks), and what showed it.
+
+    `source` is `collectives` (of all ranks), `communication` (each rank's own calls) or `samples`.
+    """
+
+    ends: Times
+    source: str
+
+
+def of_calls(trace: Trace, focus: Focus) -> Periods | None:
+    """Periods of the calls that each rank makes: collectives of any communicator, then messages."""
+    chosen = np.unique(np.linspace(0, len(trace.ranks) - 1, MOST_RANKS).astype(np.int64)).tolist()
+    for codes in (IS_COLLECTIVE & ~_MANAGEMENT, (IS_COLLECTIVE | _MESSAGES) & ~_MANAGEMENT):
+        found = {place: _of_rank(trace.ranks[place], focus, codes) for place in chosen}
+        if ends := _together(found, len(trace.ranks), focus):
+            return Periods(ends[0], "communication")
+    return None
+
+
+def of_samples(trace: Trace, focus: Focus) -> Periods | None:
+    """Periods of the lines that samples show: an earlier line is the next turn of a loop."""
+    user = np.array([is_user_file(frame.file) for frame in trace.frames], np.bool_)
+    places = range(min(MOST_RANKS, len(trace.ranks)))
+    found = {place: _turns(trace, trace.ranks[place], focus, user) for place in places}
+    ends = _together(found, len(trace.ranks), focus)
+    return Periods(ends[0], "samples") if ends else None
+
+
+def _of_rank(rank: Rank, focus: Focus, codes: np.ndarray) -> Ints:
+    """When the calls that mark a rank's periods ended."""
+    rows = rank.operations
+    rows = rows[codes[rows["op"]] & (rows["t0"] >= focus.start_ns) & (rows["t1"] <= focus.end_ns)]
+    rows = rows[rows["tid"] == rank.main_tid]
+    if len(rows) < MIN_PERIODS:
+        return NONE
+    enter: Times = rows["t0"].astype(np.int64)
+    leave: Times = rows["t1"].astype(np.int64)
+    work = np.zeros(len(rows), np.int64)
+    work[1:] = np.maximum(0, enter[1:] - leave[:-1])
+    kind, where = rows["op"].astype(np.int64), rows["comm"].astype(np.int64)
+    peer = rows["peer"].astype(np.int64)
+    moved = (rows["sent"] + rows["received"]).astype(np.int64)
+    if not np.any(_MESSAGES[kind]):
+        token = dense(kind, where, moved)
+        found = fixed_marks(token, work)
+        found = found if len(found) else heaviest_marks(token, moved, work)
+        common: Times = leave[found]
+        return common
+    for columns in ((kind, where, peer, moved), (kind, where, peer), (kind, where)):
+        found = marks(dense(*columns), work)
+        if len(found):
+            ends: Times = leave[found]
+            return ends
+    return NONE
+
+
+def _together(found: dict[int, Ints], ranks: int, focus: Focus) -> list[Times]:
+    """One row for each period, from the ends that some ranks show; empty where too few do.
+
+    The count that most of them have is the run's. A rank that shows another one, such as a master
+    that serves each worker in turn, is cut where the first of the others is.
+    """
+    long = LEAST_SHARE * focus.length_ns
+    sound = {
+        place: ends
+        for place, ends in found.items()
+        if len(ends) >= MIN_PERIODS and ends[-1] - ends[0] >= long
+    }
+    if not sound or 2 * len(sound) < len(found) - 1:
+        return []
+    counted = Counter(len(ends) for ends in sound.values())
+    usual = max(counted, key=lambda count: (counted[count], -count))
+    alike = {p: e for p, e in sound.items() if abs(len(e) - usual) <= NEARLY * usual}
+    count = min(len(ends) for ends in alike.values())
+    reference = next(ends for ends in alike.values() if len(ends) == count)
+    columns = [alike[place][:count] if place in alike else reference for place in range(ranks)]
+    return [np.stack(columns, axis=1)]
+
+
+def _turns(trace: Trace, rank: Rank, focus: Focus, user: np.ndarray) -> Ints:
+    """When the turns of the loop ended that is a rank's step, as far as samples show it."""
+    rows = rank.stacks[(rank.stacks["tid"] == rank.main_tid) & (rank.stacks["stack"] >= 0)]
+    rows = rows[(rows["t"] >= focus.start_ns) & (rows["t"] <= focus.end_ns)]
+    if len(rows) < FEWEST_SAMPLES * MIN_PERIODS:
+        return NONE
+    times = rows["t"].astype(np.int64)
+    stacks = [trace.stacks[index] for index in rows["stack"].tolist()]
+    chosen = NONE
+    for level in range(max(map(len, stacks))):
+        at = _backward(trace, stacks, level, user)
+        ends = times[at]
+        if not _is_seen(at, ends):
+            continue
+        if len(chosen) and outer_is_step(len(chosen), len(ends) / len(chosen)):
+            break
+        chosen = ends
+    return chosen
+
+
+def _backward(
+    trace: Trace, stacks: Sequence[tuple[int, ...]], level: int, user: np.ndarray
+) -> Ints:
+    """The samples at which a function of the user's, at some level, is at an earlier line again."""
+    last: dict[tuple[str, str], int] = {}
+    found = []
+    for place, stack in enumerate(stacks):
+        if len(stack) <= level or not user[stack[level]]:
+            continue
+        frame = trace.frames[stack[level]]
+        name = frame.function, frame.file
+        if frame.line < last.get(name, 0):
+            found.append(place)
+        last[name] = frame.line
+    return np.array(found, np.int64)
+
+
+def _is_seen(at: Ints, ends: Ints) -> bool:
+    """Whether turns are long enough for the samples, and alike."""
+    if len(at) <= MIN_PERIODS:
+        return False
+    return bool(np.median(np.diff(at)) >= FEWEST_SAMPLES) and is_steady(np.diff(ends))
 
 
 def find_periods(trace: Trace, waits: Waits, focus: Focus) -> Periods | None:

@@ -2,19 +2,58 @@
 
 from dataclasses import replace
 
-from perfscope.document.collective_cost import collective_cost
 from perfscope.findings.core.finding import place_of
+from perfscope.metrics.communication import collective_cost as measured
 from perfscope.metrics.communication import late_arrivals
 from perfscope.metrics.efficiency.factors import Efficiency
 from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.results import Results
 from perfscope.replay.replay import Replay
-from perfscope.schema.common import Efficiencies, Metric
-from perfscope.schema.communication import Collectives, LateArrival
+from perfscope.schema.common import CostLine, Efficiencies, Metric
+from perfscope.schema.communication import CollectiveCost, CollectiveFit, Collectives, LateArrival
 from perfscope.schema.efficiency import METRICS
 from perfscope.schema.enums import Account
 from perfscope.schema.time import LedgerAccount, Metrics, Phase, Steps, Unlabeled
 from perfscope.units import NS
+
+ASSUMPTIONS = (
+    (
+        "Latency is that of the smallest sizes, divided by the rounds of recursive doubling: "
+        "ceil(log2 ranks)."
+    ),
+    "The time for the reduction itself is part of the time per byte.",
+    "Additional ranks and all links between them are assumed as fast as those of this run.",
+)
+
+
+def collective_cost(found: measured.CollectiveCost | None) -> CollectiveCost | None:
+    """Bandwidths, fits and predictions; None where nothing was computed."""
+    if found is None:
+        return None
+    return CollectiveCost(
+        classes=found.classes,
+        classes_left_out=found.classes_left_out,
+        fits=tuple(_fit(fit) for fit in found.fits),
+        reason=found.reason,
+        allreduce=found.predictions,
+        allreduce_measured_s=found.measured_s,
+        fusion=found.fusion,
+        assumptions=ASSUMPTIONS if found.predictions else (),
+    )
+
+
+def _fit(fit: measured.Fit) -> CollectiveFit:
+    return CollectiveFit(
+        name=fit.name,
+        ranks=fit.ranks,
+        calls=fit.calls,
+        least_bytes=fit.least_bytes,
+        most_bytes=fit.most_bytes,
+        **vars(fit.line),
+        pieces=tuple(CostLine(**vars(line)) for line in fit.curve.lines),
+        pieces_meet_at_bytes=tuple(x / fit.factor for x in fit.curve.bounds),
+    )
+
 
 UNLABELED_TARGET = 0.05
 

@@ -21,9 +21,8 @@ from perfscope.losses.held_up import HELD_UP, without
 from perfscope.losses.no_cpu import queue_of
 from perfscope.losses.own_time import own_times, work_cells
 from perfscope.losses.parts import whole_parts
-from perfscope.losses.patterns import is_certain, pattern_of
+from perfscope.losses.patterns import in_turn, is_certain, pattern_of
 from perfscope.losses.places import Places
-from perfscope.losses.rhythm import in_turn
 from perfscope.losses.savings import Savings
 from perfscope.losses.turns import Turns
 from perfscope.losses.waiting import Cells, Waited, waited

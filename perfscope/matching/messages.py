@@ -2,16 +2,94 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from perfscope.engine import engine
 from perfscope.matching.codes import CODES
 from perfscope.matching.collectives import as_bytes, members_of
-from perfscope.matching.message_pieces import ends_by_piece
-from perfscope.matching.pool import Bools, Pool, Rows
+from perfscope.matching.pool import Bools, Pool, Rows, dense
 from perfscope.structures import dataclass
 from perfscope.trace.model import Trace
 from perfscope.trace.operations import OperationClass
+
+
+@dataclass(frozen=True)
+class MessageEnds:
+    """Both ends of messages, sends before receives; a combined call stands twice."""
+
+    rows: Rows  # of the pool
+    sends: int  # how many of them are sends
+    combined: Bools  # whether an end is the receive of a combined call
+    channel: Rows  # number of its source, destination, communicator, tag and piece
+    tag: Rows  # number of its tag and piece, -1 where the tag is not known
+
+    def apart(self, pool: Pool, refused: Rows | None = None) -> Pool:
+        """The operations with other tags: those of messages in different pieces differ.
+
+        What was sent in one piece and received in another cannot be counted off where parts
+        between them are missing. Where a channel has more of one end than of the other, none of
+        these is matched.
+
+        Of `refused` channels none is matched either.
+        """
+        surplus = np.bincount(self.channel[: self.sends], minlength=len(self.rows) + 1)
+        surplus -= np.bincount(self.channel[self.sends :], minlength=len(self.rows) + 1)
+        if refused is not None:
+            surplus[refused] = 1
+        own = np.where(surplus[self.channel] != 0, -1, self.tag)
+        tag, request = pool.tag.copy(), pool.request.copy()
+        tag[pool.is_of(OperationClass.PROBE)] = -1
+        tag[self.rows[~self.combined]] = own[~self.combined]
+        request[self.rows[self.combined]] = own[self.combined] + 1
+        return replace(pool, tag=tag, request=request)
+
+    def impossible(self, pool: Pool, send_of: Rows) -> Rows:
+        """Channels in which a message would arrive before it was sent: they began elsewhere."""
+        takes, channel = self.rows[self.sends :], self.channel[self.sends :]
+        send = send_of[takes]
+        is_early = (send >= 0) & (pool.exit[takes] < pool.enter[np.maximum(send, 0)])
+        return np.unique(channel[is_early])
+
+
+def ends_by_piece(pool: Pool, starts_ns: Rows) -> MessageEnds:
+    """The ends of all messages, told apart by piece.
+
+    `starts_ns` is the begin of each piece, shape (ranks, pieces).
+    """
+    piece = np.zeros(len(pool), np.int64)
+    for position, starts in enumerate(starts_ns):
+        own = slice(int(pool.offsets[position]), int(pool.offsets[position + 1]))
+        piece[own] = np.searchsorted(starts, pool.enter[own], side="right")
+    both = pool.is_of(OperationClass.SENDRECV)
+    sends = np.flatnonzero(pool.is_of(OperationClass.SEND, OperationClass.ISEND) | both)
+    takes = np.flatnonzero(pool.is_of(OperationClass.RECV, OperationClass.IRECV) | both)
+    taken = both[takes]
+    tags = np.concatenate(
+        [pool.tag[sends], np.where(taken, pool.request[takes] - 1, pool.tag[takes])]
+    ).astype(np.int64)
+    source = np.where(taken, _positions(pool, takes), pool.peer[takes])
+    rows = np.concatenate([sends, takes])
+    sender = np.concatenate([pool.rank[sends], source])
+    receiver = np.concatenate([pool.peer[sends], pool.rank[takes]])
+    part, comm = piece[rows], pool.comm[rows].astype(np.int64)
+    return MessageEnds(
+        rows=rows,
+        sends=len(sends),
+        combined=np.concatenate([np.zeros(len(sends), np.bool_), taken]),
+        channel=dense(sender, receiver, comm, tags, part),
+        tag=np.where(tags < 0, -1, dense(tags, part)),
+    )
+
+
+def _positions(pool: Pool, rows: Rows) -> Rows:
+    """Of combined calls: the position of the rank that they received from, -1 none."""
+    size = int(pool.numbers.max(initial=0)) + 2
+    table = np.full(size, -1, np.int64)
+    table[pool.numbers] = np.arange(len(pool.numbers))
+    numbers = pool.seq[rows]
+    return table[np.where((numbers >= 0) & (numbers < size - 1), numbers, size - 1)]
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,15 @@ from perfscope.matching.collectives import Instances, Matched, match_collectives
 from perfscope.matching.intervals import Times
 from perfscope.matching.messages import Messages, match_messages
 from perfscope.matching.pool import Bools, Pool, Rows
-from perfscope.matching.requests import completed_requests
 from perfscope.structures import dataclass
 from perfscope.trace.model import Trace
 from perfscope.trace.operations import name_of
+
+
+def completed_requests(trace: Trace, pool: Pool) -> tuple[Rows, Rows]:
+    """For each completed request the row that created it and the wait or test, -1 not known."""
+    tables = [np.ascontiguousarray(rank.completions).view(np.uint8) for rank in trace.ranks]
+    return engine.completed_requests(pool, CODES, tables)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from perfscope.integrations.scalars import SCALARS, scalars
+from perfscope.integrations.trackers import SCALARS, scalars
 from tests.support.environments import REPOSITORY, Environment
 from tests.support.recording import job_variables, perfscope_command
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfscope.losses.rhythm import in_turn
+from perfscope.losses.patterns import in_turn
 
 Floats = npt.NDArray[np.float64]
 

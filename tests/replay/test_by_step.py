@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
-from perfscope.replay.by_step import MOST_ROWS
+from perfscope.replay.causes import MOST_ROWS
 from perfscope.replay.model import Causes
 from perfscope.replay.segments import SegmentReplay
 from perfscope.trace.model import Trace

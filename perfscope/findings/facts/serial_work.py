@@ -5,9 +5,10 @@ from statistics import median
 
 import numpy as np
 
+from perfscope.attribution.activities import ACTIVITIES, stack_activities
+from perfscope.attribution.not_training import IS_TRAINING
 from perfscope.attribution.stack_rules import EVALUATION_LIKE
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.facts.usual_activity import usual_activity
 from perfscope.judging import ALONE, MAIN
 from perfscope.metrics.communication.operations import LateArrival
 from perfscope.metrics.efficiency.phases import PhaseResult
@@ -17,6 +18,30 @@ from perfscope.schema.enums import Account, Activity, PhaseKind
 from perfscope.schema.time import FunctionShare
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank
+
+
+def usual_activity(results: Results, number: int, function: tuple[str, str]) -> Activity | None:
+    """The activity of most of a rank's time in a function, outside phases; None where none is.
+
+    What the function calls counts, as far as it is not the user's.
+    """
+    labels, trace = results.labels, results.trace
+    if labels is None:
+        return None
+    position = next(place for place, rank in enumerate(trace.ranks) if rank.number == number)
+    timeline = results.timelines[position]
+    is_one = np.array([_name(frame) == function for frame in trace.frames], np.bool_)
+    here = timeline.inside(results.focus) & IS_TRAINING[timeline.accounts] & (timeline.stacks >= 0)
+    here[here] = is_one[labels.user_frame[timeline.stacks[here]]]
+    told = stack_activities(trace)[timeline.stacks[here]]
+    spent = np.bincount(told, timeline.lengths[here], len(ACTIVITIES))
+    most = int(spent.argmax())
+    return ACTIVITIES[most] if spent[most] > MAIN * spent.sum() else None
+
+
+def _name(frame: Frame) -> tuple[str, str]:
+    return frame.function, frame.file
+
 
 SERIAL_FUNCTION_LEAST_S = 0.3  # three samples: in a function that names no phase, fewer are chance
 LABELED = {

@@ -8,10 +8,10 @@ from enum import Enum
 import numpy as np
 
 from perfscope.attribution.ledger import INDEX
+from perfscope.attribution.own_places import usual_place
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.stack_rules import is_user_file, words_of
 from perfscope.attribution.timeline import Timeline
-from perfscope.attribution.usual_place import usual_place
 from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank, Table, Trace

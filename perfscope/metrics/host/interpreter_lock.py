@@ -8,10 +8,10 @@ from perfscope.arrays import Bools, Floats, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import IS_COMMUNICATION
+from perfscope.attribution.own_places import usual_place
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.stack_rules import SYSTEM_CALL
 from perfscope.attribution.timeline import Timeline
-from perfscope.attribution.usual_place import usual_place
 from perfscope.judging import MAIN
 from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass

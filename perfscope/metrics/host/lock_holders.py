@@ -8,9 +8,9 @@ import numpy as np
 
 from perfscope.arrays import Bools, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
+from perfscope.attribution.own_places import usual_place
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.sampled import period_ns
-from perfscope.attribution.usual_place import usual_place
 from perfscope.attribution.waited_for import main_wait
 from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.metrics.host.input_parts import of_producers

@@ -7,8 +7,7 @@ from perfscope.report.formats import bytes_, count, seconds
 from perfscope.report.labels import phase_words
 from perfscope.report.rank_table import ByRank, rank_table
 from perfscope.report.sections._collective_cost import collective_cost
-from perfscope.report.sections._horovod import horovod
-from perfscope.report.sections._tensors import tensors
+from perfscope.report.sections._horovod import horovod, tensors
 from perfscope.report.sections.causes import phase_labels
 from perfscope.report.sections.ledger import draw, rank_numbers
 from perfscope.report.sections.section import Context, Section

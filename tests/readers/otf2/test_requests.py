@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perfscope.matching.requests import completed_requests
-from perfscope.matching.waits import split_operations
+from perfscope.matching.waits import completed_requests, split_operations
 from perfscope.readers.registry import open_trace
 from perfscope.trace.model import PEER_PROC_NULL, PEER_UNKNOWN, Rank, Trace
 from perfscope.trace.operations import code_of, name_of
