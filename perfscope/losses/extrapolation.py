@@ -46,7 +46,7 @@ class Extrapolation:
             return Extrapolated(once_ns=self._once_in_calls(cause))
         if table is None or len(table) - 2 < FEWEST_SAMPLES:  # between the first and the last
             return Extrapolated()
-        return self._of_steps(table.sum(axis=1))
+        return self._of_steps(table.sum(axis=1), self._lengths_ns(len(table)))
 
     def _once_share(self, account: Account) -> float:
         """Of the time in an account, what lies outside the steps, by the estimate for all."""
@@ -69,11 +69,25 @@ class Extrapolation:
         begin = waits.need[here] if is_known else enter
         return float(np.maximum(pool.exit[here] - begin, 0)[outside].sum())
 
-    def _of_steps(self, by_step: Floats) -> Extrapolated:
-        """The first and the last step hold what lies before and behind all of them."""
+    def _lengths_ns(self, units: int) -> Floats:
+        """How long the units of a table but for the first and the last took; equal if not known."""
+        starts = self._results.steps.starts_ns
+        starts = starts[:: max(1, -(-len(starts) // units))]
+        if len(starts) != units:
+            return np.ones(units - 2)
+        return np.diff(starts)[1:].astype(np.float64)
+
+    def _of_steps(self, by_step: Floats, lengths_ns: Floats) -> Extrapolated:
+        """The first and the last step hold what lies before and behind all of them.
+
+        What is lost in the run is as many times more as the run is longer: a ratio estimate, whose
+        error is that of what a step loses beyond its share of the time (W. G. Cochran, *Sampling
+        Techniques*, 1977, chapter 6).
+        """
         assert self._whole is not None
         inner, ends = by_step[1:-1], float(by_step[0] + by_step[-1])
         mean = float(inner.mean())
         missing = 1.0 - self._whole.kept / max(self._whole.ended, self._whole.kept)
-        error = float(inner.std(ddof=1)) / mean * sqrt(missing / len(inner)) if mean > 0 else None
+        beyond = inner - mean * lengths_ns / lengths_ns.mean()
+        error = float(beyond.std(ddof=1)) / mean * sqrt(missing / len(inner)) if mean > 0 else None
         return Extrapolated(max(0.0, ends - 2.0 * mean), error)

@@ -5,7 +5,7 @@ import pytest
 
 from perfscope.matching.waits import split_operations
 from perfscope.report.build import build_html
-from perfscope.schema.enums import Account, FigureSource, PhaseKind, WindowUnit
+from perfscope.schema.enums import Account, FigureSource, LossKind, PhaseKind, WindowUnit
 from perfscope.schema.read import read_analysis
 from perfscope.schema.whole_run import WholeRun
 from perfscope.trace.model import Trace
@@ -114,6 +114,31 @@ def test_a_thinned_run_says_of_the_whole_what_all_of_it_says(levels: list[int]) 
     assert whole.steps is not None
     assert whole.steps.count == STEPS
     assert whole.run_s == pytest.approx(full.run.focus_of_analysis_s[1] - 1.0)
+
+
+def test_a_loss_that_is_the_same_in_every_step_has_an_interval_where_steps_differ() -> None:
+    """It is extrapolated by time, and which steps were kept changes how long they are."""
+    builder, random, now, lost = TraceBuilder(2, end_s=40.0), np.random.default_rng(SEED), 1.0, 0.01
+    for rank in range(2):
+        builder.rank(rank).init(now, enter_s=0.5)
+    for step in range(600):
+        shared = float(random.gamma(4.0, 0.005))
+        for rank in range(2):
+            late = now + shared + lost
+            own = builder.rank(rank)
+            own.op("MPI_Allreduce", late - lost * (rank == 0), late + 1e-5, sent=8, received=8)
+            own.step(step, now, late + 2e-5)
+        now += shared + lost + 2e-5
+    for rank in range(2):
+        builder.rank(rank).finalize(now + 0.1, exit_s=now + 0.2)
+        builder.rank(rank).end_s = now + 0.3
+    part = read_analysis(analyze_trace(thinned(builder.build(), [2, 2])).document())
+    [row] = [one for one in part.losses.entries if one.kind is LossKind.WAITING]
+    assert row.run_s is not None
+    assert row.run_interval_s is not None
+    low, high = row.run_interval_s
+    assert low <= 600 * lost <= high
+    assert high - low > 0.01 * row.run_s
 
 
 def test_losses_and_savings_are_of_the_whole_run() -> None:
