@@ -26,7 +26,7 @@ def test_a_recipe_says_what_was_tried(path: Path) -> None:
     assert re.search(r"[Tt]ried", "".join(path.read_text(encoding="utf-8").splitlines()[:4]))
 
 
-@pytest.mark.parametrize("name", ["spack/package.py", "conda/meta.yaml"])
+@pytest.mark.parametrize("name", ["spack/package.py", "conda/recipe.yaml"])
 def test_a_recipe_needs_what_the_package_needs(name: str) -> None:
     expected = needs("\n".join(PROJECT["dependencies"]))
     found = needs((PACKAGING / name).read_text(encoding="utf-8"))
@@ -40,7 +40,7 @@ def test_a_recipe_is_of_this_version(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     told = re.findall(r"(?i)version\W+(\d+\.\d+\.\d+)", text.partition("toolchain")[0])
     assert set(told) <= {PROJECT["version"]}
-    if path.suffix in (".eb", ".lua") or path.name in ("package.py", "meta.yaml"):
+    if path.suffix in (".eb", ".lua") or path.name in ("package.py", "recipe.yaml"):
         assert told
 
 
