@@ -6,6 +6,7 @@ inside, so that neither an old distribution nor a container is needed; the recor
 versions by itself, whatever compiles it. auditwheel judges the result and gives it its tag.
 
     scripts/make_wheels.py [--python PYTHON ...] [--twice] [--output dist]
+    scripts/make_wheels.py --python PYTHON --same-as dist/WHEEL    # the second half of --twice
     scripts/make_wheels.py --machine aarch64    # for another processor than this one's
     scripts/make_wheels.py --wheelhouse     # with everything that it needs, for machines offline
     scripts/make_wheels.py --sbom           # only what perfscope needs, as CycloneDX
@@ -183,6 +184,7 @@ def main() -> int:
     parser.add_argument("--machine", choices=MACHINES, default=platform.machine())
     parser.add_argument("--output", type=Path, default=ROOT / "dist")
     parser.add_argument("--twice", action="store_true", help="also that it is reproducible")
+    parser.add_argument("--same-as", type=Path, help="only that this wheel is built so again")
     parser.add_argument("--wheelhouse", action="store_true")
     parser.add_argument("--sbom", action="store_true")
     asked = parser.parse_args()
@@ -191,13 +193,14 @@ def main() -> int:
             print(sbom(Path(sys.executable), asked.output))
             return 0
         for python in asked.python or [Path(sys.executable)]:
-            wheel = build(python, asked.output, asked.machine)
-            if asked.twice:
+            wheel = asked.same_as or build(python, asked.output, asked.machine)
+            if asked.twice or asked.same_as:
                 check_twice(python, wheel, asked.machine)
             if asked.wheelhouse:
                 wheelhouse(wheel, asked.output / "wheelhouse", asked.machine)
             digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-            print(f"{wheel}  sha256 {digest}{'  twice the same' if asked.twice else ''}")
+            same = "  twice the same" if asked.twice or asked.same_as else ""
+            print(f"{wheel}  sha256 {digest}{same}")
     except FailedError as error:
         print(error, file=sys.stderr)
         return 1

@@ -110,7 +110,7 @@ def check(mpi: Mpi, directory: Path, seed: int, kinds: list[tuple[str, int | str
         if number % 5 == 0:
             done = analyze(place / "trace")
             assert "Traceback" not in done.stdout + done.stderr
-        shutil.rmtree(place)
+        shutil.rmtree(place, ignore_errors=True)  # a launcher that outlives its ranks may write yet
     return calls
 
 
