@@ -286,3 +286,18 @@ def test_what_usual_calls_take_is_the_network_also_on_crowded_cpus() -> None:
         rank.operations["t1"][calls] = rank.operations["t0"][calls] + to_ns(0.001)
     finding = judged(crowded(trace, outliers=0, queued=1.0))["network_bound"]
     assert (finding.status, finding.gain_s, finding.edits) == (Status.INFO, None, ())
+
+
+def test_what_is_most_of_the_run_without_its_waiting_for_cpus_is_told_however_crowded() -> None:
+    """Half of all time its ranks wait for CPUs, in work and in transfer alike."""
+    trace = crowded(exchanges(size=MIB, count=1, each_s=0.2), outliers=0, queued=1.5)
+    for rank in trace.ranks:  # so that the others may take long for want of CPUs
+        calls = np.flatnonzero(rank.operations["op"] == ALLREDUCE)[::25]
+        rank.operations["t1"][calls] = rank.operations["t0"][calls] + to_ns(0.001)
+    assert judged(trace)["network_bound"].status is Status.INFO
+    for rank in trace.ranks:
+        samples = np.zeros(300, rank.main_samples.dtype)
+        samples["t"] = np.arange(300) * to_ns(0.1)
+        samples["queue_delay_ns"] = samples["cpu_ns"] = samples["t"] // 2
+        rank.main_samples = samples
+    assert judged(trace)["network_bound"].status is Status.WARN

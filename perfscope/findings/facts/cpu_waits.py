@@ -1,5 +1,7 @@
 """What it costs that the main threads of ranks wait for a CPU."""
 
+from collections.abc import Sequence
+
 from perfscope.findings.core.finding import Gain
 from perfscope.findings.core.gain import predicted_gain
 from perfscope.losses.held_up import MOST
@@ -7,6 +9,7 @@ from perfscope.metrics.host.run_queue import CpuWait
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, RefusedEditError
 from perfscope.replay.replay import Replay
+from perfscope.units import NS
 
 
 def without_cpu_waits(results: Results, replay: Replay, *, is_of_others: bool) -> Gain | None:
@@ -23,12 +26,7 @@ def without_cpu_waits(results: Results, replay: Replay, *, is_of_others: bool) -
     waits = [one.part(is_of_others=is_of_others) for one in results.resources.cpu_waits]
     if not waits or len(waits) < len(results.trace.ranks):
         return None
-    edits = [
-        Edit(ranks=(one.rank,), factor=1.0 - min(one.in_work_s / one.work_s, MOST))
-        for one in waits
-        if one.in_work_s > 0 and one.work_s > 0
-    ]
-    faster = _transfer(results, waits)
+    edits, faster = _shorter(waits), _transfer(results, waits)
     bound_s = max((one.lost_s for one in waits), default=0.0)
     if not edits and not faster:
         return None
@@ -38,7 +36,35 @@ def without_cpu_waits(results: Results, replay: Replay, *, is_of_others: bool) -
         return predicted_gain(results, replay, edits, bound_s=bound_s)
 
 
-def _transfer(results: Results, waits: list[CpuWait]) -> list[Edit]:
+def share_on_free_cpus(results: Results, replay: Replay, edit: Edit) -> float:
+    """What a change would save of the run had no rank waited for a CPU; 0 where that is unknown.
+
+    However busy the host was, what is left without its waiting for CPUs is the program's.
+    """
+    waits = results.resources.cpu_waits
+    if len(waits) < len(results.trace.ranks):
+        return 0.0
+    free = [*_shorter(waits), *_transfer(results, waits)]
+    try:
+        quiet, found = replay.predict(free), replay.predict([edit], after=free)
+    except RefusedEditError:
+        return 0.0
+    if quiet is None or found is None:
+        return 0.0
+    left_s = results.focus.length_ns * NS - quiet.gain_s
+    return found.gain_s / left_s if left_s > 0 else 0.0
+
+
+def _shorter(waits: Sequence[CpuWait]) -> list[Edit]:
+    """The work of ranks without the waiting in it."""
+    return [
+        Edit(ranks=(one.rank,), factor=1.0 - min(one.in_work_s / one.work_s, MOST))
+        for one in waits
+        if one.in_work_s > 0 and one.work_s > 0
+    ]
+
+
+def _transfer(results: Results, waits: Sequence[CpuWait]) -> list[Edit]:
     moved_s = sum(results.communication.transfer_s_by_rank)
     share = min(sum(one.in_transfer_s for one in waits) / moved_s, MOST) if moved_s > 0 else 0.0
     return [Edit(factor=1.0, network=1.0 / (1.0 - share))] if share > 0 else []

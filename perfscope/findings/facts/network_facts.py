@@ -19,6 +19,7 @@ from perfscope.findings.core.gain import (
 )
 from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts.cpu_contention import is_disturbed, waited_as_long
+from perfscope.findings.facts.cpu_waits import share_on_free_cpus
 from perfscope.findings.facts.transport_settings import Setting, fabric_bytes_per_s, slow_settings
 from perfscope.judging import MAIN
 from perfscope.metrics.communication.unhindered import unhindered_transfer_s
@@ -112,6 +113,7 @@ class NetworkFacts:
     certain_share: float  # of the focus without waiting for CPUs, if as fast as the fastest ones
     cause: Cause
     length_s: float  # of the focus
+    free_share: float = 0.0  # of the run without any waiting for CPUs, by replay
 
     @property
     def least_s(self) -> float:
@@ -130,13 +132,14 @@ class NetworkFacts:
     def status(self) -> Status:
         """Status of the transfer; milder where ranks wait for CPUs, as collectives wait with them.
 
-        There what usual calls take decides: in those that take far longer a rank has lost its CPU.
-        What even the fastest calls take is no matter of CPUs: of the run with CPUs of its own that
-        may be a large part.
+        There usual calls decide, as in far longer ones a rank has lost its CPU; but not where even
+        the fastest calls take long, or where most of the run with CPUs of its own is transfer.
         """
         return thresholds.unless_chance(self._status_at(self.whole.share), self.whole)
 
     def _status_at(self, part: float) -> Status:
+        if self.is_contended and self.free_share >= MAIN and part >= self.whole.share:
+            return Status.WARN
         share = min(part, self.usual_share) if self.is_contended or self.is_disturbed else part
         if self.is_contended and min(part, self.certain_share) >= TRANSFER_FAIL_SHARE:
             return Status.WARN
@@ -181,9 +184,8 @@ def halved(results: Results, facts: NetworkFacts) -> Gain:
 
 def network_facts(results: Results, replay: Replay, *, is_contended: bool) -> NetworkFacts:
     """The facts of a run of two ranks or more whose transfer is known."""
-    whole = predicted_gain(
-        results, replay, [IDEAL], bound_s=transfer_bound_s(results), is_planned=True
-    )
+    bound_s = transfer_bound_s(results)
+    whole = predicted_gain(results, replay, [IDEAL], bound_s=bound_s, is_planned=True)
     is_large = whole.share >= thresholds.FAIL_SHARE_UPPER_BOUND
     gains = {edit: gain_of(replay, edit) for edit in ASKED} if is_large else {}
     length_s = results.focus.length_ns * NS
@@ -202,6 +204,7 @@ def network_facts(results: Results, replay: Replay, *, is_contended: bool) -> Ne
         certain_share=_certain_share(results, length_s) if is_contended and is_large else 0.0,
         cause=Cause.BANDWIDTH,
         length_s=length_s,
+        free_share=share_on_free_cpus(results, replay, IDEAL) if is_large else 0.0,
     )
     return NetworkFacts(**{**vars(found), "cause": _cause(results, found)})
 
@@ -243,7 +246,7 @@ def transfer_rows(results: Results) -> tuple[Evidence, ...]:
 
 def mean(values: Sequence[float]) -> float:
     """The mean; 0 of nothing."""
-    return sum(values) / len(values) if values else 0.0
+    return sum(values) / max(1, len(values))
 
 
 def without_data(results: Results) -> tuple[str, ...]:
@@ -338,14 +341,13 @@ def control_s(results: Results) -> float:
 def _is_control(results: Results, facts: NetworkFacts) -> bool:
     """Whether Horovod's agreeing takes most of the transfer, not its moving of tensors."""
     spent_s = facts.control_s * len(results.trace.ranks)
-    is_most = spent_s > 0 and spent_s >= MAIN * moved_s(results)
-    return is_most and is_worth(facts, Cause.CONTROL)
+    return 0 < spent_s >= MAIN * moved_s(results) and is_worth(facts, Cause.CONTROL)
 
 
 def _is_small(results: Results, facts: NetworkFacts) -> bool:
     """Whether most of the transfer goes into small collectives, and fewer of them would pay."""
-    is_most = facts.small.share >= MAIN and _can_be_fused(results, facts)
-    return is_most and is_worth(facts, Cause.SMALL)
+    is_most = facts.small.share >= MAIN
+    return is_most and _can_be_fused(results, facts) and is_worth(facts, Cause.SMALL)
 
 
 def is_worth(facts: NetworkFacts, cause: Cause) -> bool:
@@ -358,8 +360,8 @@ def is_worth(facts: NetworkFacts, cause: Cause) -> bool:
 
 def _can_be_fused(results: Results, facts: NetworkFacts) -> bool:
     """Whether small collectives follow each other at once: one a step has none to be fused with."""
-    several = 0 < SMALL_PER_STEP * told_steps(results) <= facts.small.calls
-    return several or facts.gain_s(FUSED) > 0
+    least = SMALL_PER_STEP * told_steps(results)
+    return 0 < least <= facts.small.calls or facts.gain_s(FUSED) > 0
 
 
 def has_fair_bandwidth(results: Results) -> bool:

@@ -2,12 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from statistics import mean, median
 
 from perfscope.attribution.not_training import TRAINING_ACCOUNTS
 from perfscope.attribution.start_up import StartUp
 from perfscope.findings.core import wording
 from perfscope.findings.core.thresholds import FAIL_SHARE
+from perfscope.findings.facts.own_callers import own_caller
 from perfscope.findings.facts.serial_work import SerialWork, own_seconds
 from perfscope.judging import MAIN
 from perfscope.metrics.efficiency.phases import PhaseResult
@@ -162,10 +164,20 @@ def excess_of(results: Results, ranks: tuple[int, ...], start_up: StartUp) -> tu
     found = _excess(results, ranks, [*phases, *outside])
     work_s = dict(zip(results.efficiency.ranks, results.efficiency.outside_s, strict=True))
     (whole,) = _excess(results, ranks, [("", "", (), work_s)])
-    if sum(max(0.0, one.seconds) for one in found) >= MAIN * whole.seconds:
-        return found
-    training = _functions(results, start_up, TRAINING_ACCOUNTS)
-    return _excess(results, ranks, [*phases, *training])
+    if sum(max(0.0, one.seconds) for one in found) < MAIN * whole.seconds:
+        training = _functions(results, start_up, TRAINING_ACCOUNTS)
+        found = _excess(results, ranks, [*phases, *training])
+    return tuple(_in_whose_name(results, ranks, one) for one in found[:1]) + found[1:]
+
+
+def _in_whose_name(results: Results, ranks: tuple[int, ...], excess: Excess) -> Excess:
+    """Of a function that all ranks call, the caller that only these have; see `own_caller`."""
+    if excess.phase or not excess.where or excess.ratio is None:
+        return excess
+    caller = own_caller(results, ranks, excess.where[0])
+    if caller is None:
+        return excess
+    return replace(excess, name=wording.called(caller), where=(caller, *excess.where))
 
 
 _Row = tuple[str, str, tuple[Frame, ...], dict[int, float]]

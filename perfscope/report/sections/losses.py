@@ -148,7 +148,7 @@ def _sentence(found: Losses) -> str:
         return ""
     inside = _known(found)
     shown = inside[:MOST_TOLD]
-    told = [f"{_told_apart(entry, shown)} {percent(entry.share)}" for entry in shown]
+    told = [f"{_told_apart(entry, inside)} {percent(entry.share)}" for entry in shown]
     causes = f": {', '.join(told)}" if told else ""
     more = len(inside) - len(told)
     others = f" and {counted(more, 'more cause')}" if more > 0 else ""

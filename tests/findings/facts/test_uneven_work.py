@@ -29,3 +29,27 @@ def test_steps_whose_parts_are_not_known_name_the_function_as_well() -> None:
     excess = excess_of(results, (1,), results.start_up)
     assert [(one.function, one.line) for one in excess[0].where] == [("examine", 18)]
     assert excess[0].seconds > 0.06 * 80
+
+
+def test_what_all_ranks_call_is_told_by_the_caller_that_only_the_late_one_has() -> None:
+    """Rank 0 runs the layer for 50 ms more in each step, to validate; `report` is a part of it."""
+    builder, train = TraceBuilder(2, end_s=30.0), ("main", "/job/train.py", 40)
+    layer, report = ("layer", "/job/train.py", 9), ("report", "/job/train.py", 31)
+    validate = (("main", "/job/train.py", 44), ("validate", "/job/train.py", 28))
+    ranks = [builder.rank(number).init(1.0) for number in (0, 1)]
+    for step in range(80):
+        begin = 1.0 + 0.2 * step
+        for number, rank in enumerate(ranks):
+            for tick in range(5):
+                rank.stack(begin + 0.01 * tick + 0.005, [train, layer])
+            for tick in range(5 if number == 0 else 0):
+                own = ((*validate, layer), (*validate, layer), (*validate, layer), validate)
+                doing = (*own, (*validate, report, layer))[tick]
+                rank.stack(begin + 0.01 * tick + 0.055, doing)
+            rank.op("MPI_Allreduce", begin + 0.1 - 0.05 * number, begin + 0.2, seq=step)
+    for rank in ranks:
+        rank.finalize(17.0)
+    results = compute(builder.build())
+    excess = excess_of(results, (0,), results.start_up)
+    assert [(one.function, one.line) for one in excess[0].where] == [("validate", 28), ("layer", 9)]
+    assert excess[0].name.startswith("validate()")

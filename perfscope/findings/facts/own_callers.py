@@ -1,0 +1,71 @@
+"""In whose name some ranks do more of what all do: the caller that the others do not have."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection
+
+from perfscope.judging import FEWEST_SAMPLES, MAIN
+from perfscope.metrics.results import Results
+from perfscope.trace.model import Frame, Rank
+
+Name = tuple[str, str]
+"""Of a function: what it is called, and its file."""
+
+SELDOM = 0.1
+"""Of the samples of one rank: what others are seen in less often is that rank's own."""
+
+
+def own_caller(results: Results, ranks: Collection[int], callee: Frame) -> Frame | None:
+    """The nearest caller of a function that most of its time on some ranks is spent for.
+
+    Validation calls the same layers as training does: where one rank alone validates, it works
+    longer in them, and what makes it do so is further out on its stack.
+
+    Args:
+        results: the run.
+        ranks: numbers of those that work longer.
+        callee: the user's function in which they do.
+
+    Returns:
+        None where most of the time is spent for what the other ranks do as well.
+    """
+    main = callee.function, callee.file
+    own = _callers(results, [one for one in results.trace.ranks if one.number in ranks], main)
+    rest = [one for one in results.trace.ranks if one.number not in ranks]
+    others = _callers(results, rest, main)
+    part = len(ranks) / max(1, len(rest))
+    whole = len(own[main])
+    if whole < FEWEST_SAMPLES or not rest:
+        return None
+    beyond = whole - part * len(others[main])
+    found = {
+        name: lines
+        for name, lines in own.items()
+        if name != main and len(lines) > MAIN * beyond
+        if part * len(others[name]) < SELDOM * len(lines)
+    }
+    if not found:
+        return None
+    nearest = max(found, key=lambda name: len(found[name]))  # of as many, the one seen first
+    return Frame(*nearest, Counter(found[nearest]).most_common(1)[0][0])
+
+
+def _callers(
+    results: Results, ranks: Collection[Rank], callee: Name
+) -> defaultdict[Name, list[int]]:
+    """By function, the line in each sample that shows it with the callee; nearest callers first."""
+    trace, focus = results.trace, results.focus
+    users = {(one.function, one.file) for one in results.ledger.functions}
+    found = defaultdict[Name, list[int]](list)
+    for rank in ranks:
+        rows = rank.stacks[rank.stacks["tid"] == rank.main_tid]
+        rows = rows[(rows["t"] >= focus.start_ns) & (rows["t"] < focus.end_ns)]
+        for place, count in Counter(rows["stack"].tolist()).items():
+            frames = [trace.frames[one] for one in reversed(trace.stacks[place])]
+            lines = {(one.function, one.file): one.line for one in reversed(frames)}
+            names = list(dict.fromkeys((one.function, one.file) for one in frames))
+            if callee not in lines:
+                continue
+            for name in names[names.index(callee) :]:
+                if name in users:
+                    found[name] += [lines[name]] * count
+    return found
