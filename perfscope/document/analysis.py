@@ -6,7 +6,7 @@ from perfscope.document.build import build
 from perfscope.findings.core.catalog import run_all
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.compute import compute
-from perfscope.metrics.forgetting import without_causes, without_partners
+from perfscope.metrics.forgetting import forget_causes, forget_partners
 from perfscope.metrics.results import Options
 from perfscope.progress import stage
 from perfscope.replay.segments import SegmentReplay
@@ -19,11 +19,11 @@ def analysis(trace: Trace, options: Options) -> dict[str, Any]:
     Raises:
         UsageError: the options ask for what is not in the run.
     """
-    results = without_causes(compute(trace, options))
+    results = compute(trace, options)
+    forget_causes(results)
     stage("replaying the run")
-    replay = SegmentReplay(results)
-    results = without_partners(results)
-    replay.rest_on(results)
+    replay = SegmentReplay(results, when_chosen=forget_partners)
+    forget_partners(results)  # also of a run that cannot be replayed
     run = Facts(results, replay)
     findings = run_all(run)
     stage("writing down what was found")

@@ -1,61 +1,64 @@
 """Lets go of what was kept of each call as soon as nobody asks for it any more.
 
 A long run has no room for all of it at once. What tells which calls belong together is needed until
-the replay has its rows, and who was waited for until the metrics are known.
+calls of the replay are chosen, and who was waited for until the metrics are known. So the tables
+lose columns, or hold narrower ones, though nothing else may change them.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 
 from perfscope.matching.collectives import Instances
+from perfscope.matching.messages import Messages
 from perfscope.matching.pool import Pool
 from perfscope.matching.waits import Waits
 from perfscope.metrics.results import Results
 from perfscope.trace.columns import Columns
 from perfscope.trace.model import COMPLETION_DTYPE, Rank, empty
 
-_Table = TypeVar("_Table", Pool, Instances, Waits)
-
 _OF_PARTNERS = ("seq", "peer", "tag", "request")
 """Columns of operations that only tell which calls belong together."""
 
+_AMOUNTS = ("sent", "received")
+"""Columns of operations whose numbers are mostly small."""
 
-def without_causes(results: Results) -> Results:
-    """The results, whose metrics are known, without who made each call wait.
+
+def forget_causes(results: Results) -> None:
+    """Lets go of who made each call wait, once the metrics are known.
 
     Completions of requests go from the ranks themselves.
     """
     if _replays_calls(results):
-        return results
+        return
     for rank in _long(results.trace.ranks):
         rank.completions = empty(COMPLETION_DTYPE)
-    waits = _without(results.waits, "cause", "for_receiver")
-    instances = _without(waits.instances, "need", "cause", "last")
-    return replace(results, waits=replace(waits, instances=instances))
+    _forget(results.waits, "cause", "for_receiver")
+    _forget(results.waits.instances, "need", "cause", "last")
 
 
-def without_partners(results: Results) -> Results:
-    """The results of a run whose replay has its rows, without what tells which calls are partners.
+def forget_partners(results: Results) -> None:
+    """Lets go of what tells which calls are partners, once the calls of a replay are chosen.
 
-    The columns go from the tables of the ranks as well.
+    The columns go from the tables of the ranks as well. Forgetting twice changes nothing.
     """
     if _replays_calls(results):
-        return results
-    for rank in _long(results.trace.ranks):
+        return
+    pool = results.waits.pool
+    ranks = _long(results.trace.ranks)
+    for rank in ranks:
         cast("Columns", rank.operations).forget(_OF_PARTNERS)
-    waits, nothing = results.waits, np.empty(0, np.int64)
-    return replace(
-        results,
-        waits=replace(
-            waits,
-            pool=_without(waits.pool, *_OF_PARTNERS, "peer_number"),
-            messages=replace(waits.messages, send_of=nothing),
-            requests=(nothing, nothing),
-        ),
-    )
+    _forget(pool, *_OF_PARTNERS, "peer_number")
+    _forget(results.waits.messages, "send_of")
+    _set(results.waits, "requests", (np.empty(0, np.int64), np.empty(0, np.int64)))
+    for name in ("rank", *_AMOUNTS):
+        _set(pool, name, _narrowed(getattr(pool, name)))
+    for place, rank in enumerate(results.trace.ranks):
+        if isinstance(table := cast("object", rank.operations), Columns):
+            for name in _AMOUNTS:
+                table.share(name, getattr(pool, name)[results.waits.of_rank(place)])
 
 
 def _replays_calls(results: Results) -> bool:
@@ -68,7 +71,20 @@ def _long(ranks: Iterable[Rank]) -> list[Rank]:
     return [rank for rank, table in tables if isinstance(table, Columns)]
 
 
-def _without(table: _Table, *names: str) -> _Table:
-    """The same with these columns empty, so that whoever asks for a row of one hears of it."""
-    nothing: dict[str, Any] = {name: getattr(table, name)[:0].copy() for name in names}
-    return replace(table, **nothing)
+def _narrowed(column: npt.NDArray[np.int64]) -> npt.NDArray[np.integer]:
+    """The same numbers in half of the room where they fit."""
+    bounds = np.iinfo(np.int32)
+    if column.dtype == np.int32 or not len(column):
+        return column
+    fits = bounds.min <= column.min() and column.max() <= bounds.max
+    return column.astype(np.int32) if fits else column
+
+
+def _forget(table: Pool | Instances | Messages | Waits, *names: str) -> None:
+    """Leaves these columns empty, so that whoever asks for a row of one hears of it."""
+    for name in names:
+        _set(table, name, getattr(table, name)[:0].copy())
+
+
+def _set(table: Pool | Instances | Messages | Waits, name: str, column: object) -> None:
+    object.__setattr__(table, name, column)

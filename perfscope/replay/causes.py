@@ -55,7 +55,7 @@ def by_step(
     )
     edges = np.searchsorted(group, np.arange(groups + 1))
     of_row = group[program.row_segment]
-    waited = np.bincount(of_row, weights=waits.inside + waits.before, minlength=groups)
+    waited = waits.by_unit(of_row, groups)
     found: list[ReplayedSteps] = []
 
     def take(costs: dict[str, Any]) -> None:
@@ -122,11 +122,14 @@ def causes(results: Results, program: Program, waits: MeasuredWaits) -> Causes:
     order = np.argsort(-found["ns"], kind="stable")
     numbers = program.ranks
     blocks, size = _blocks(found, len(numbers))
+    delays = tags.delays(found, NS * waits.total_ns)
+    steps = by_step(results, program, gap, tags=tags, waits=waits, path=path)
+    del tags  # a long run has many
     return Causes(
         path=_path(results, program, gap, path),
         waiting_s=NS * waits.total_ns,
         unattributed_s=resolved(NS * max(0.0, waits.total_ns - charged_ns)),
-        delays=tags.delays(found, NS * waits.total_ns),
+        delays=delays,
         pairs=tuple(
             WaitPair(numbers[w], numbers[c], NS * ns)
             for w, c, ns in zip(
@@ -138,7 +141,7 @@ def causes(results: Results, program: Program, waits: MeasuredWaits) -> Causes:
         ),
         block=blocks,
         ranks_per_block=size,
-        steps=by_step(results, program, gap, tags=tags, waits=waits, path=path),
+        steps=steps,
     )
 
 

@@ -1,6 +1,7 @@
 """From the trace of a run to the program that its replay runs, or the reason why there is none."""
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 
@@ -72,8 +73,12 @@ class _Selection:
     pending: Bools  # in which a rank still waited for others when the focus or its life ended
 
 
-def extract(results: Results) -> Program:
+def extract(results: Results, when_chosen: Callable[[Results], None] | None = None) -> Program:
     """The run inside the focus of analysis as a program.
+
+    Args:
+        results: the run.
+        when_chosen: called with it before the rows are laid out, when their calls are chosen.
 
     Raises:
         NotReplayableError: some ranks, records or partners are missing, or the run uses operations
@@ -86,7 +91,7 @@ def extract(results: Results) -> Program:
         raise NotReplayableError(spoiled)
     _refuse_gaps(trace, focus)
     try:
-        program = lay_out(results, _replayed(trace, focus, results.waits))
+        program = lay_out(results, _replayed(results, when_chosen))
         if not program.has_only_cuts:
             program.engine  # noqa: B018 - brings the rows into an order, or says that there is none
     except ValueError as error:
@@ -112,8 +117,16 @@ def _refuse_gaps(trace: Trace, focus: Focus) -> None:
             )
 
 
-def _replayed(trace: Trace, focus: Focus, waits: Waits) -> Run:
-    """The calls that are replayed; what chooses them goes with this function's end."""
+def _replayed(results: Results, when_chosen: Callable[[Results], None] | None) -> Run:
+    """The calls that are replayed."""
+    run = _chosen(results.trace, results.focus, results.waits)
+    if when_chosen is not None:
+        when_chosen(results)
+    return run
+
+
+def _chosen(trace: Trace, focus: Focus, waits: Waits) -> Run:
+    """The same; what chooses them goes with this function's end."""
     selection = _select(focus, waits)
     _refuse_others(trace, focus, selection)
     _refuse_polling(trace, focus, selection)

@@ -1,5 +1,7 @@
 """Lays out the rows of a program: per rank its start, its calls, its end, and the work between."""
 
+from __future__ import annotations
+
 import numpy as np
 import numpy.typing as npt
 
@@ -32,9 +34,49 @@ class Run:
     finish_of: Ints  # of each call the one in which what it started completes, -1 not known
     messages: tuple[Ints, Ints]  # pairs (call, call for whose arrival it waits)
 
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows without the work before them; as in a program."""
+
+    rank: Small
+    segment: Small
+    op: Small
+    pool_row: Small
+    transfer_ns: Floats
+    cut_rows: Ints
+    needs: Needs
+
+    @classmethod
+    def of(cls, run: Run, starts: Ints) -> _Rows:
+        """Those of a run, of whose ranks each begins with a row of `starts`."""
+        count = int(starts[-1])
+        row_of_call = np.arange(len(run.rank)) + 2 * run.rank + 1
+        cut_rows = cut_table(run.meetings.renumbered(row_of_call), starts)
+        ranks = np.arange(len(starts) - 1, dtype=np.int32)
+        return cls(
+            transfer_ns=_transfer_ns(run, row_of_call, count),
+            needs=_needs(run, row_of_call, count),
+            rank=np.repeat(ranks, np.diff(starts)),
+            segment=_row_segments(cut_rows, starts),
+            op=_scattered(run.op, row_of_call, count, fill=-1),
+            pool_row=_scattered(run.calls.pool_row, row_of_call, count, fill=-1),
+            cut_rows=cut_rows,
+        )
+
+
+@dataclass(frozen=True)
+class _Times:
+    """When the calls began and ended, rank after rank, and each rank's own work."""
+
+    enter: Ints
+    exit: Ints
+    starts: Ints
+    end: Ints
+
     def of_rank(self, position: int) -> slice:
         """The calls of one rank."""
-        return slice(int(self.calls.starts[position]), int(self.calls.starts[position + 1]))
+        return slice(int(self.starts[position]), int(self.starts[position + 1]))
 
 
 def lay_out(results: Results, run: Run) -> Program:
@@ -43,50 +85,49 @@ def lay_out(results: Results, run: Run) -> Program:
     Raises:
         ValueError: the ranks do not agree on the order of their calls.
     """
-    trace, calls = results.trace, run.calls
+    trace, calls, kinds = results.trace, run.calls, run.kind
     lengths = np.bincount(run.rank, minlength=len(trace.ranks)) + 2
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    row_count = _counted(int(starts[-1]))
-    row_of_call = np.arange(len(run.rank)) + 2 * run.rank + 1
+    _check_count(int(starts[-1]))
+    rows = _Rows.of(run, starts)
+    times = _Times(calls.enter, calls.exit, calls.starts, run.end)
+    del run, calls  # much of a long run, and its rows have it by now
     marks = Marks.of(results)
-    pieces = _pieces(results, run, starts, marks)
-    transfer_ns = _transfer_ns(run, row_of_call, row_count)
-    meetings = run.meetings.renumbered(row_of_call)
-    cut_rows = cut_table(meetings, starts)
-    enter = _cut_times(results, run, cut_rows)
+    enter = _cut_times(results, times, rows.cut_rows)
     step_starts = np.sort(trace.ranks[0].steps["t0"].astype(np.int64))
+    segment_kind = segment_kinds(
+        _cut_kinds(kinds, rows.cut_rows),
+        enter,
+        step_starts if len(step_starts) else results.steps.starts_ns,
+    )
+    pieces = _pieces(results, times, starts, marks)
     return Program(
         ranks=tuple(rank.number for rank in trace.ranks),
-        row_rank=np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
-        row_segment=_row_segments(cut_rows, starts),
-        row_op=_scattered(run.op, row_of_call, row_count, fill=-1),
-        segment_kind=segment_kinds(
-            _cut_kinds(run, cut_rows),
-            enter,
-            step_starts if len(step_starts) else results.steps.starts_ns,
-        ),
+        row_rank=rows.rank,
+        row_segment=rows.segment,
+        row_op=rows.op,
+        segment_kind=segment_kind,
         work=pieces.work,
         phase=pieces.phase,
         stack=pieces.stack,
         fixed_ns=pieces.fixed_ns,
-        transfer_ns=transfer_ns,
-        cut_rows=cut_rows,
-        needs=_needs(run, row_of_call, row_count),
-        waits_at_end=_waits_at_end(results, run),
+        transfer_ns=rows.transfer_ns,
+        cut_rows=rows.cut_rows,
+        needs=rows.needs,
+        waits_at_end=_waits_at_end(results, times),
         phase_ids=results.phase_ids,
         begin_ns=pieces.begin_ns,
-        pool_row=_scattered(calls.pool_row, row_of_call, row_count, fill=-1),
+        pool_row=rows.pool_row,
         segment_step=segment_steps(enter, step_starts),
         marks=marks,
         functions=Functions.of(results, pieces.stack, pieces.work.account),
     )
 
 
-def _counted(rows: int) -> int:
-    """The number of rows, which have numbers of 32 bits."""
+def _check_count(rows: int) -> None:
+    """Rows have numbers of 32 bits."""
     if rows > MOST_ROWS:
         raise ValueError(f"it has more than {MOST_ROWS:,} calls")
-    return rows
 
 
 def _scattered(values: npt.NDArray[np.integer], places: Ints, count: int, *, fill: int) -> Small:
@@ -113,10 +154,10 @@ def _needs(run: Run, row_of_call: Ints, row_count: int) -> Needs:
     return found.renumbered(row_of_call).laid_out(row_count)
 
 
-def _waits_at_end(results: Results, run: Run) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _waits_at_end(results: Results, times: _Times) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Ranks whose work ends because they finalize."""
     entered = [rank.finalize_enter_ns for rank in results.trace.ranks]
-    ends = run.end.tolist()
+    ends = times.end.tolist()
     return np.array([e is not None and e == end for e, end in zip(entered, ends, strict=True)])
 
 
@@ -131,7 +172,7 @@ class _Pieces:
     fixed_ns: Floats
 
 
-def _pieces(results: Results, run: Run, starts: Ints, marks: Marks) -> _Pieces:
+def _pieces(results: Results, times: _Times, starts: Ints, marks: Marks) -> _Pieces:
     edges = np.searchsorted(marks.column, np.arange(len(starts)))  # marks come rank after rank
     ranks = [
         (
@@ -139,11 +180,11 @@ def _pieces(results: Results, run: Run, starts: Ints, marks: Marks) -> _Pieces:
             timeline.accounts,
             timeline.phases,
             timeline.stacks,
-            run.calls.enter[run.of_rank(position)],
-            run.calls.exit[run.of_rank(position)],
+            times.enter[times.of_rank(position)],
+            times.exit[times.of_rank(position)],
             # of two phases in a row each has its own pieces
             marks.begin[edges[position] : edges[position + 1]],
-            int(run.end[position]),
+            int(times.end[position]),
             int(starts[position]) + 1,
         )
         for position, timeline in enumerate(results.timelines)
@@ -154,17 +195,17 @@ def _pieces(results: Results, run: Run, starts: Ints, marks: Marks) -> _Pieces:
     return _Pieces(Work(row, account, ns), phase, stack, begin, fixed)
 
 
-def _cut_kinds(run: Run, cut_rows: Ints) -> Ints:
-    """The kind of the collective at each cut, as the first rank saw it."""
-    kinds: Ints = np.concatenate([[-1], run.kind, [-2]])[cut_rows[:, 0]]
-    return kinds
+def _cut_kinds(kinds: Ints, cut_rows: Ints) -> Ints:
+    """The kind of the collective at each cut, for those of the first rank's calls."""
+    found: Ints = np.concatenate([[-1], kinds, [-2]])[cut_rows[:, 0]]
+    return found
 
 
-def _cut_times(results: Results, run: Run, cut_rows: Ints) -> Ints:
+def _cut_times(results: Results, times: _Times, cut_rows: Ints) -> Ints:
     """When the first rank came to each cut."""
-    own = run.calls.enter[run.of_rank(0)]
-    times: Ints = np.concatenate([[results.focus.start_ns], own, [run.end[0]]])[cut_rows[:, 0]]
-    return times
+    own = times.enter[times.of_rank(0)]
+    found: Ints = np.concatenate([[results.focus.start_ns], own, [times.end[0]]])[cut_rows[:, 0]]
+    return found
 
 
 def _row_segments(cut_rows: Ints, starts: Ints) -> Small:

@@ -22,19 +22,26 @@ class MeasuredWaits:
     """Nanoseconds by row; together they are the waiting of all ranks in the focus of analysis."""
 
     inside: Floats  # in the call of the row, or after the rank's own work in that of its end
-    before: Floats  # between that call and the one before it, in calls that are not replayed
+    rows: Ints  # before whose calls a rank waited in calls that are not replayed
+    before: Floats  # in those, shaped as `rows`
 
     @property
     def total_ns(self) -> float:
         """All of it."""
         return float(self.inside.sum() + self.before.sum())
 
+    def by_unit(self, units: Ints, count: int) -> Floats:
+        """All of it by the unit that each row belongs to, of so many, shape (count,)."""
+        inside = np.bincount(units, self.inside, count)
+        return np.asarray(inside + np.bincount(units[self.rows], self.before, count))
+
 
 def measured_waits(results: Results, program: Program) -> MeasuredWaits:
     """The measured waiting of every row of the program."""
     assert program.pool_row is not None
     focus, pool = results.focus, results.waits.pool
-    inside, before = np.zeros(program.row_count), np.zeros(program.row_count)
+    inside = np.zeros(program.row_count)
+    rows, before = [np.empty(0, np.int64)], [np.empty(0)]
     bounds = np.searchsorted(program.row_rank, np.arange(len(program.ranks) + 1))
     for place, timeline in enumerate(results.timelines):
         first, end = int(bounds[place]), int(bounds[place + 1])
@@ -45,9 +52,12 @@ def measured_waits(results: Results, program: Program) -> MeasuredWaits:
         at_enter = waited(np.concatenate([[focus.start_ns], enters]))[1:]
         at_exit = waited(np.concatenate([[focus.start_ns], exits]))
         inside[first + 1 : end - 1] = at_exit[1:] - at_enter
-        before[first + 1 : end - 1] = at_enter - at_exit[:-1]
+        between = at_enter - at_exit[:-1]
+        waiting = np.flatnonzero(between)
+        rows.append(first + 1 + waiting)
+        before.append(between[waiting].astype(np.float64))
         inside[end - 1] = waited(np.array([focus.end_ns]))[0] - at_exit[-1]
-    return MeasuredWaits(inside, before)
+    return MeasuredWaits(inside, np.concatenate(rows), np.concatenate(before))
 
 
 def _waited_until(timeline: Timeline) -> Callable[[Ints], Ints]:

@@ -7,7 +7,7 @@ the history matters any more, so the segments between them replay independently 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -56,7 +56,15 @@ _Question = tuple[tuple[Edit, ...], tuple[Edit, ...]]
 class SegmentReplay:
     """The run as a system that can be asked what-if questions, as `replay.model.Replay` says."""
 
-    def __init__(self, results: Results) -> None:
+    def __init__(
+        self, results: Results, *, when_chosen: Callable[[Results], None] | None = None
+    ) -> None:
+        """Prepares the replay of a run.
+
+        Args:
+            results: the run.
+            when_chosen: called with it as soon as nobody asks any more which calls are partners.
+        """
         self._results = results
         self._focus_ns = results.focus.length_ns
         self._program: Program | None = None
@@ -65,7 +73,7 @@ class SegmentReplay:
         self.deviation: float | None = None
         self._input_share = results.ledger.share(Account.INPUT_WAIT)
         try:
-            self._program = extract(results)
+            self._program = extract(results, when_chosen)
         except NotReplayableError as refusal:
             self.reason = str(refusal)
             return
@@ -76,10 +84,6 @@ class SegmentReplay:
             self.reason = (
                 f"the replay of the unchanged run differs from the measured one by {error:.1%}"
             )
-
-    def rest_on(self, results: Results) -> None:
-        """Asks these results of the same run from now on, of whose calls less is kept."""
-        self._results = results
 
     @property
     def available(self) -> bool:

@@ -28,7 +28,7 @@ def unhindered_transfer_s(waits: Waits, focus: Focus) -> float:
     if not len(rows):
         return 0.0
     spent = np.maximum(pool.exit[rows] - begin[rows], 0).astype(np.float64)
-    size = (pool.sent[rows] + pool.received[rows]).astype(np.int64)
+    size = pool.sent[rows].astype(np.int64) + pool.received[rows]
     alike = dense(pool.op[rows], pool.rank[rows], pool.comm[rows], size)
     order = np.lexsort((spent, alike))
     counts = np.bincount(alike)

@@ -1,0 +1,45 @@
+"""What is let go of on the way changes no result."""
+
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.engine.recording_trace import write_recording
+from perfscope.document.analysis import analysis
+from perfscope.document.build import build
+from perfscope.findings.core.catalog import run_all
+from perfscope.findings.facts.facts import Facts
+from perfscope.metrics.compute import compute
+from perfscope.metrics.forgetting import forget_partners
+from perfscope.metrics.results import Options
+from perfscope.readers.recording.reader import open_recording
+from perfscope.replay.segments import SegmentReplay
+from perfscope.schema.write import document_text
+from tests.support.trace_builder import TraceBuilder
+
+
+def test_the_document_is_that_of_a_run_that_is_kept(tmp_path: Path) -> None:
+    write_recording(tmp_path / "run", 2, 6_000)
+    results = compute(open_recording(tmp_path / "run"), Options())
+    kept = Facts(results, SegmentReplay(results))
+    assert kept.replay.available
+    used_up = analysis(open_recording(tmp_path / "run"), Options())
+    assert document_text(used_up) == document_text(build(kept, run_all(kept)))
+
+
+def test_amounts_that_need_their_room_keep_it() -> None:
+    builder = TraceBuilder(2, end_s=10.0)
+    for number, rank in enumerate((builder.rank(0), builder.rank(1))):
+        rank.init(0.5)
+        for at in (1.0, 2.0):
+            rank.op("MPI_Allreduce", at, at + 0.5, sent=(8, 1 << 40)[number], received=8)
+        rank.finalize(9.0)
+    results = compute(builder.build(), Options())
+    pool = results.waits.pool
+    before = pool.sent.copy(), pool.received.copy(), pool.rank.copy()
+    for _ in range(2):
+        forget_partners(results)
+        assert [one.dtype for one in (pool.sent, pool.received)] == [np.int64, np.int32]
+        for was, now in zip(before, (pool.sent, pool.received, pool.rank), strict=True):
+            np.testing.assert_array_equal(now, was)
+        assert not len(pool.request)
