@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from perfscope.structures import dataclass
 from perfscope.units import format_seconds, format_share
 
-SAME_FROM = 0.99
+SAME_FROM = 0.9
 """Of the run: of a longer window, two shares that hardly differ would stand beside each other."""
 
 
@@ -32,7 +32,7 @@ class Wholes:
     def saving(
         self, seconds: float, *, is_bound: bool = False, interval: Sequence[float] | None = None
     ) -> str:
-        """`2.57 s (27.5 % of the 9.36 s run, ...), 95 % interval 2.50 s to 2.63 s`; `up to 2.57 s`.
+        """`2.57 s (27.5 % of the 9.36 s run), 95 % confidence interval 2.50 s to 2.63 s`.
 
         The interval is of 95 %; that of a bound is not told: its upper end lies above what was just
         called the most.
@@ -45,7 +45,9 @@ class Wholes:
 
 
 def interval_text(interval: Sequence[float] | None) -> str:
-    """`, 95 % interval 2.50 s to 2.63 s`; "" where there is none, or one without a width."""
+    """`, 95 % confidence interval 2.50 s to 2.63 s`; "" for none, or one without a width."""
     if interval is None or len(interval) != 2 or interval[0] == interval[1]:
         return ""
-    return f", 95 % interval {format_seconds(interval[0])} to {format_seconds(interval[1])}"
+    return (
+        f", 95 % confidence interval {format_seconds(interval[0])} to {format_seconds(interval[1])}"
+    )

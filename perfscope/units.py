@@ -77,6 +77,11 @@ def were(number: float, noun: str, several: str = "") -> str:
     return f"{counted(number, noun, several)} {'was' if number == 1 else 'were'}"
 
 
+def inside(label: str) -> str:
+    """A label as it stands inside a sentence: `I/O` and names of operations stay as they are."""
+    return label if label[1:2].isupper() or label[1:2] == "/" else label[:1].lower() + label[1:]
+
+
 def format_ratio(ratio: float | None) -> str:
     """An efficiency or other ratio around one: `0.625`."""
     return MISSING if ratio is None or isnan(ratio) else f"{ratio:.3f}"

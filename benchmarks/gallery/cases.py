@@ -186,7 +186,7 @@ CASES = (
         "an allreduce of 32 MiB more",
         ("--network-extra-kib", "32768"),
         LARGE,
-        words="half as many bytes",
+        words="Halve the bytes",
         where="add_up",
     ),
     _trainer(

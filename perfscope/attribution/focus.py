@@ -11,7 +11,7 @@ from perfscope.trace.model import Format, Rank, Trace
 from perfscope.trace.operations import OperationClass, codes_mask
 from perfscope.units import counted
 
-INITIALIZED = "from when every rank has initialized communication to when"
+INITIALIZED = "from the time all ranks have initialized communication until"
 
 PhaseWindows = Mapping[str, tuple[int, int]]
 
@@ -90,7 +90,7 @@ def _whole_focus(trace: Trace) -> Focus:
     start = min(rank.start_ns for rank in trace.ranks)
     end = max(rank.end_ns for rank in trace.ranks)
     return Focus(
-        start, max(start, end), "process_lifetime", f"the lives of the processes, as {why}"
+        start, max(start, end), "process_lifetime", f"full process lifetime, because {why}"
     )
 
 

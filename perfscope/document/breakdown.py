@@ -1,16 +1,22 @@
-"""Where the run went: parts that add up to its length, and what the verdict is about."""
+"""Where the run went: parts that add up to its length, and what the verdict is about.
+
+What is computed is told apart from what was lost meanwhile: a rank that waits for a CPU or a lock
+communicates with nobody, and so counts as computing.
+"""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from perfscope.attribution.not_training import TRAINING_ACCOUNTS
 from perfscope.document.headline import mean_spent_s, outside_s
-from perfscope.findings.losses.words import OF_ACTIVITY
 from perfscope.losses.entry import NO_LOSS
+from perfscope.losses.held_up import HELD_UP
 from perfscope.metrics.results import Results
-from perfscope.schema.enums import LossKind
+from perfscope.schema.enums import Account, LossKind
 from perfscope.schema.losses import LossEntry, Losses
 from perfscope.schema.time import TimePart
-from perfscope.units import NS, format_seconds
+from perfscope.structures import dataclass
+from perfscope.units import NS, format_seconds, inside
 
 LEAST_SHARE = 0.0005
 """Of the run: less than this outside of the processes is how clocks are read."""
@@ -18,7 +24,16 @@ LEAST_SHARE = 0.0005
 SMALL = 0.01
 """Of the run: several parts that are smaller are told together."""
 
+SMALLER = "smaller losses"
+SMALLER_MEANING = "Waits and other work that take less than 1 % of the run each."
+
 MOST_CAUSES = 3
+
+WORKING = tuple(one for one in TRAINING_ACCOUNTS if one is not Account.DEVICE_WAIT)
+"""Accounts in which something may be lost that is no part of them: a lock, a CPU, Python code."""
+
+LOST = "lost"
+OF_VERDICT = "of_verdict"
 
 
 def breakdown(
@@ -33,10 +48,12 @@ def breakdown(
     if run_s <= 0 or not ranks:
         return ()
     means = mean_spent_s(results)
+    losses = _inside(lost, means, run_s=run_s, ranks=ranks)
     parts = [
-        TimePart(one.value, one.label, one.meaning, seconds, seconds / run_s)
+        part
         for one, seconds in means.items()
         if seconds > 0
+        for part in _account(one, seconds, losses.get(one, []), run_s)
     ]
     parts += [
         TimePart(one.value, one.label, one.meaning, seconds, seconds / run_s)
@@ -44,10 +61,75 @@ def breakdown(
         if seconds > LEAST_SHARE * run_s
     ]
     parts = _small_together(parts)
-    named = {one.label for one in parts}
+    named = {one.label for one in parts if one.id != LOST}
     entries = _of_finding(lost, first) if first else _most(lost) if is_lost else []
     parts.extend(_causes(entries, named, run_s=run_s, ranks=ranks))
     return tuple(parts)
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """What was lost in an account, mean of the ranks."""
+
+    label: str
+    meaning: str
+    seconds: float
+
+
+def _inside(
+    lost: Losses, means: Mapping[Account, float], *, run_s: float, ranks: int
+) -> dict[Account, list[_Loss]]:
+    """What was lost in each account of work, most first; small losses together, as the last.
+
+    What held work up is known of all work, and so each account has its part of it.
+    """
+    work_s = sum(means[one] for one in WORKING)
+    found: dict[Account, dict[str, _Loss]] = {one: {} for one in WORKING}
+    for entry in lost.entries:
+        own_s = _in_run_s(entry, entry.own_ns) / ranks
+        is_held_up = entry.kind in HELD_UP
+        for account in WORKING if is_held_up else {entry.account} & {*WORKING}:
+            part_s = own_s * means[account] / work_s if is_held_up and work_s else own_s
+            is_small = part_s < SMALL * run_s or len(found[account]) >= MOST_CAUSES
+            label = SMALLER if is_small else inside(entry.label)
+            meaning = SMALLER_MEANING if is_small else _meaning(entry)
+            before = found[account].get(label)
+            part_s += before.seconds if before else 0.0
+            found[account][label] = _Loss(label, meaning, part_s)
+    return {
+        account: sorted(rows.values(), key=lambda one: (one.label == SMALLER, -one.seconds))
+        for account, rows in found.items()
+        if any(label != SMALLER for label in rows)
+    }
+
+
+def _account(
+    account: Account, seconds: float, losses: Sequence[_Loss], run_s: float
+) -> list[TimePart]:
+    """An account as one part, or as what was work in it and what was lost."""
+    if not losses:
+        return [TimePart(account.value, account.label, account.meaning, seconds, seconds / run_s)]
+    most_s = sum(one.seconds for one in losses)
+    scale = min(1.0, seconds / most_s) if most_s else 0.0  # of a thinned run both are estimates
+    rest_s = max(seconds - most_s, 0.0)
+    useful = f"{account.label}: useful"
+    return [
+        TimePart(account.value, useful, account.meaning, rest_s, rest_s / run_s),
+        *(
+            TimePart(
+                LOST,
+                f"{account.label}: {one.label}",
+                one.meaning,
+                one.seconds * scale,
+                one.seconds * scale / run_s,
+            )
+            for one in losses
+        ),
+    ]
+
+
+def _meaning(entry: LossEntry) -> str:
+    return entry.kind.meaning if entry.activity is None else entry.activity.meaning
 
 
 def _small_together(parts: Sequence[TimePart]) -> list[TimePart]:
@@ -89,16 +171,15 @@ def _causes(
         return
     for one in entries:
         if not _has_row(one, named):
-            together[one.kind, "" if one.kind is LossKind.TRANSFER else _label(one)].append(one)
+            together[one.kind, "" if one.kind is LossKind.TRANSFER else one.label].append(one)
     for (kind, label), members in [*together.items()][:MOST_CAUSES]:
         seconds = sum(_in_run_s(one, one.ns) for one in members) / ranks
         if seconds < SMALL * run_s:
             continue
         waiting_s = sum(_in_run_s(one, one.waiting_ns) for one in members) / ranks
-        activity = members[0].activity
-        meaning = kind.meaning if activity is None else activity.meaning
-        name = label or (_label(members[0]) if len(members) == 1 else kind.label)
-        yield TimePart("of_verdict", name, meaning, seconds, seconds / run_s, waiting_s)
+        name = label or (members[0].label if len(members) == 1 else kind.label)
+        share, meaning = seconds / run_s, _meaning(members[0])
+        yield TimePart(OF_VERDICT, name, meaning, seconds, share, waiting_s)
 
 
 def _has_row(entry: LossEntry, named: set[str]) -> bool:
@@ -111,10 +192,3 @@ def _in_run_s(entry: LossEntry, ns: int) -> float:
     if entry.run_s is None or not entry.ns:
         return ns * NS
     return entry.run_s * ns / entry.ns
-
-
-def _label(entry: LossEntry) -> str:
-    """What findings call it."""
-    if entry.activity in OF_ACTIVITY:
-        return OF_ACTIVITY[entry.activity][0]
-    return entry.label

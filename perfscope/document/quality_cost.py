@@ -32,8 +32,8 @@ def overhead(trace: Trace) -> QualityRow:
     if share >= OVERHEAD_WARN:
         status = Status.FAIL
     detail = (
-        f"Estimated {format_share(share)} of the lifetime of rank {rank.number}, the most of any "
-        f"rank: {counted(_calls(rank), _call_noun(rank))} at {CALL_COST_NS} ns, "
+        f"{format_share(share)} of the lifetime of rank {rank.number}, an estimate for the rank "
+        f"with the most: {counted(_calls(rank), _call_noun(rank))} at {CALL_COST_NS} ns, "
         f"{counted(_events(rank), 'other record')} at {format_seconds(EVENT_COST_NS * NS)}, and "
         f"{format_seconds(rank.sampler_cpu_ns * NS)} of CPU time of the recorder's samplers."
     )

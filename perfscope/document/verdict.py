@@ -191,11 +191,13 @@ def combined_text(top: Sequence[Finding], gain_s: float | None, of: Wholes) -> s
     replayed = [saving for saving in counted if saving.edits]
     if gain_s is None or len(replayed) < 2:
         return None
-    which = "they" if len(replayed) == len(top) else "the two with an estimate"
+    which = "both" if len(top) == 2 else "all of them"
     if len(replayed) < len(counted):
-        which = "the two that can be replayed"
+        which = "both findings that can be replayed"
+    elif len(replayed) < len(top):
+        which = "both findings that have an estimate"
     is_bound = any(saving.is_bound for saving in replayed)
-    return f"fixed together, {which} would save {of.saving(gain_s, is_bound=is_bound)}"
+    return f"fixing {which} would save {of.saving(gain_s, is_bound=is_bound)}"
 
 
 def _about(finding: Finding, of: Wholes) -> str:

@@ -15,9 +15,9 @@ def label(entry: Entry) -> str:
         return cause.activity.label
     if cause.kind is LossKind.TRANSFER:
         return (
-            f"Transfer: {cause.operation}"
+            f"Data transfer: {cause.operation}"
             if cause.operation
-            else "Waiting for other ranks' transfers"
+            else "Waiting for other ranks' data transfers"
         )
     if cause.kind is LossKind.COMMUNICATION:
         return f"{cause.kind.label}: {cause.operation}" if cause.operation else cause.kind.label

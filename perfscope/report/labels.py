@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from perfscope.schema.efficiency import ACCEPTABLE_FROM, GOOD_FROM
 from perfscope.schema.enums import Basis
 from perfscope.structures import dataclass
+from perfscope.units import inside
 
 
 @dataclass(frozen=True)
@@ -116,14 +117,9 @@ def band(value: float | None) -> StatusWord:
 
 
 def phase_words(phase: object, labels: Mapping[str, str]) -> str:
-    """What a rank was doing: its phase, "" outside any, None (what is no text) communication."""
+    """What a rank was doing: its phase, "" unlabeled, None (what is no text) communication."""
     if not isinstance(phase, str):
         return "communication"
     if phase.startswith(OWN_PHASE):
         return phase.removeprefix(OWN_PHASE)
-    return inside(labels.get(phase, phase)) or "outside any phase"
-
-
-def inside(label: str) -> str:
-    """A label as it stands inside a sentence: `I/O` and names of operations stay as they are."""
-    return label if label[1:2].isupper() or label[1:2] == "/" else label[:1].lower() + label[1:]
+    return inside(labels.get(phase, phase)) or "unlabeled work"

@@ -8,32 +8,37 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from perfscope.output import beginning, visible
+from perfscope.output import visible
+from perfscope.report.formats import NBSP
 from perfscope.report.labels import formula_words, phase_words
 from perfscope.report.sections import breakdown
+from perfscope.report.sections.breakdown import useful_sentence
 from perfscope.report.sections.causes import phase_labels, waiting_sentence
 from perfscope.report.sections.efficiency import metric_of
 from perfscope.report.sections.findings import (
     combined,
+    doubt,
     planned_text,
     saving_text,
     weight,
+    where_text,
     wholes,
 )
 from perfscope.report.sections.losses import takeaway
-from perfscope.report.sections.overview import on_hosts
+from perfscope.report.sections.overview import launched, on_hosts, on_ranks
 from perfscope.report.sections.quality import trust_and_doubts
 from perfscope.report.sections.whole_run import (
     efficiency_sentence,
     kept_sentence,
     steps_sentence,
 )
+from perfscope.report.text import bound
 from perfscope.schema.devices import Devices, NoProfile, SampledGpus
 from perfscope.schema.efficiency import DEVICE_FACTORS
-from perfscope.units import counted, format_ratio, format_seconds, format_share
+from perfscope.units import counted, format_ratio, format_seconds, format_share, inside
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import Console
 
@@ -60,6 +65,9 @@ PLAIN = str.maketrans(
         "×": "x",
     }
 )
+HOLD = "\ue000"
+"""Stands for a space at which no line ends; what a text holds of it was spelled out before."""
+
 LONGEST_TEXT = 400
 LONGEST_VERDICT = 1000  # as on the page: a verdict is told in full
 LABEL_WIDTH = 27
@@ -120,19 +128,27 @@ def line(
         shown = shown.translate(PLAIN)
     if console.options.ascii_only:
         shown = shown.encode("ascii", "replace").decode()
-    for row in Text(shown, style=style).wrap(console, max(20, console.width - indent)):
-        row.rstrip()
+    for row in _wrapped(shown, console, max(20, console.width - indent), style=style):
         row.pad_left(indent)
         console.print(row, highlight=False, no_wrap=True, overflow="ignore", crop=False)
 
 
+def _wrapped(text: str, console: Console, width: int, *, style: str = "") -> Iterator[Text]:
+    """The text in lines of a width, in which a number stays with its unit."""
+    held = bound(text.replace(NBSP, " ")).replace(NBSP, HOLD)
+    for row in Text(held, style=style).wrap(console, width):
+        row.rstrip()
+        row.plain = row.plain.replace(HOLD, " ")
+        yield row
+
+
 def _print_run(run: Run, console: Console) -> None:
     line(console, shlex.join(clean(word) for word in run.command) or run.source, style="bold")
-    ranks = counted(run.ranks, "rank")
+    ranks = on_ranks(run)
     parts = [
         f"{ranks} on {on_hosts(run)}" if run.hosts else ranks,
         format_seconds(run.wall_s),
-        run.launcher or "unknown launcher",
+        launched(run) or "unknown launcher",
     ]
     if run.exit_code is not None:
         parts.append(f"exit code {run.exit_code}")
@@ -214,13 +230,13 @@ def _factors(metrics: Metrics, *names: str) -> str:
 
 def _print_causes(result: Analysis, console: Console) -> None:
     """What the length of the run is made of, and what most of the waiting is due to."""
-    if path := result.replay.critical_path:
+    path = result.replay.critical_path
+    if path and any(row.phase for row in path.by_phase):
         parts = _composition(path, phase_labels(result.phases))
         line(console, f"Critical path {format_seconds(path.seconds)}: {parts}")
-    if told := waiting_sentence(result):
-        line(console, told)
-    if lost := takeaway(result):
-        line(console, lost)
+    for told in (waiting_sentence(result), takeaway(result), useful_sentence(result)):
+        if told:
+            line(console, told)
 
 
 def _print_other_tools(reports: Sequence[ToolReport], console: Console) -> None:
@@ -247,20 +263,21 @@ def _print_breakdown(result: Analysis, console: Console) -> None:
     if not rows:
         return
     console.print()
-    what = breakdown.heads(result.run.recorded_ranks)[0].lower()
-    line(console, f"Where the time went ({what})", style="bold")
+    line(console, "Where the time went", style="bold")
     width = min(LABEL_WIDTH, console.width - LEAST_BESIDE)
     room = min(MOST_BAR_WIDTH, console.width - width - LEAST_BESIDE)
     for row in rows:
-        label = clean(row.label)
-        label = label if len(label) < width else f"{beginning(label, width - 4)}..."
-        label = label.ljust(width)
         is_drawn = room > 4 and row.label != breakdown.TOTAL
         bar = "#" * max(1, round(room * row.share)) if is_drawn else ""
         numbers = f"{format_share(row.share):>8}  {format_seconds(row.seconds):>10}"
-        # one printed row is one line: the width was planned, so it is not wrapped
-        text = Text(f"  {label}{bar.ljust(max(room, 0))}{numbers}".translate(PLAIN))
-        console.print(text, highlight=False, no_wrap=True, overflow="crop")
+        behind = f"{bar.ljust(max(room, 0))}{numbers}"
+        # a label may take several lines; the width was planned, so that its numbers are not wrapped
+        for label in _wrapped(clean(row.label), console, width - 2):
+            text = Text(f"  {label.plain.ljust(width)}{behind}".rstrip().translate(PLAIN))
+            console.print(text, highlight=False, no_wrap=True, overflow="crop")
+            behind = ""
+    if told := breakdown.of_verdict(result):
+        line(console, f"{told}.", longest=LONGEST_VERDICT)
     line(console, breakdown.explained(result), longest=LONGEST_VERDICT)
 
 
@@ -269,23 +286,33 @@ def _print_top(result: Analysis, console: Console) -> None:
     named = [findings[name] for name in result.verdict.top if name in findings]
     of = wholes(result)
     for number, finding in enumerate(named, start=1):
-        console.print()
-        _print_finding(finding, number, of, console)
+        is_told = number == 1 and finding.title in result.verdict.sentence
+        if not is_told:
+            console.print()
+        _print_finding(finding, number, of, console, is_told=is_told)
     if together := combined(result.verdict):
         console.print()
         line(console, f"{together}.")
 
 
-def _print_finding(finding: FindingRow, number: int, of: Wholes, console: Console) -> None:
-    """What to do; of those behind the first one, which the verdict tells of, also what is wrong."""
+def _print_finding(
+    finding: FindingRow, number: int, of: Wholes, console: Console, *, is_told: bool
+) -> None:
+    """What to do and where; of one that the verdict does not tell of, also what is wrong."""
     told, style = saving_text(finding, of), STATUS_STYLES.get(finding.status.value, "")
-    title = f": {clean(finding.title)}" if number > 1 else ""
-    line(console, f"{number}. {weight(finding).word}{title}", style=style)
-    if told and number > 1:
+    why = f" ({doubt(finding)})" if doubt(finding) else ""
+    severity = f"{weight(finding).word}{why}"
+    if is_told:
+        line(console, f"Severity: {inside(severity)}", style=style, indent=3)
+    else:
+        line(console, f"{number}. {severity}: {clean(finding.title)}", style=style)
+    if told and not is_told:
         line(console, f"Estimated saving: {told}", indent=3)
     if not told:
         line(console, f"Saving not estimated. {clean(finding.summary)}", indent=3)
     if finding.actions:
         line(console, f"Next step: {clean(finding.actions[0])}", indent=3)
+    if places := where_text(finding):
+        line(console, f"Where: {clean(places)}", indent=3)
     if planned := planned_text(finding.planned):
         line(console, f"Planned: {planned}", indent=3)

@@ -24,7 +24,10 @@ __all__ = [
 
 
 _NUMBERS = frozenset({int, float})
-_UNIT = re.compile(r"(?<=\d) (?=(?:%|[mµn]?s|min|[KMG]i?B)(?![\w]))")
+_UNIT = re.compile(
+    r"(?<=\d) (?=(?:%|[mµun]?s|min|h|[KMGTP]?i?B(?:/s)?|samples/s)(?!\w))"
+    r"|(?<=\bmin) (?=\d\d s\b)|(?<=\bh) (?=\d\d min\b)"
+)
 _NEXT = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9“\"])|(?<=\)\.)\s+")
 
 
@@ -60,13 +63,16 @@ def bound(text: str) -> str:
 
 
 def coded(text: str) -> Markup:
-    """The text with what stands between two backticks as code, to be typed as it is."""
+    """The text with what stands between two backticks as code, to be typed as it is.
+
+    Elsewhere numbers stay with their units.
+    """
     parts = text.split("`")
     if len(parts) % 2 == 0:  # one of them has no partner
-        return escape(text)
+        return escape(bound(text))
     code = Markup("<code>{}</code>")
     return Markup("").join(
-        code.format(one) if place % 2 else escape(one) for place, one in enumerate(parts)
+        code.format(one) if place % 2 else escape(bound(one)) for place, one in enumerate(parts)
     )
 
 

@@ -150,7 +150,7 @@ class Account(Named):
     COMPUTATION = (
         "computation",
         "Computation",
-        "Work outside any phase, of which the function is known from stack samples.",
+        "Unlabeled work: no phase names it, but stack samples know its function.",
     )
     START_UP = (
         "start_up",
@@ -251,26 +251,46 @@ class Activity(Named):
     DEVICE_WAIT = "device_wait", "Waiting for a device", "the host waits for an accelerator"
     DATA_PREPARATION = (
         "data_preparation",
-        "Data preparation",
+        "Preparing data",
         "texts, tables, images and records are parsed, sorted and put together",
     )
-    FILES = "files", "Files", "opening, reading, writing and listing files"
-    NETWORK = "network", "Network", "sockets and remote services, outside communication libraries"
-    LOCK = "lock", "Waiting for a thread", "a lock, a queue, an event or another thread"
-    SLEEP = "sleep", "Sleep", "the program asked to wait for a time"
-    SUBPROCESS = "subprocess", "Other processes", "starting another process or waiting for it"
+    FILES = (
+        "files",
+        "Reading and writing files",
+        "opening, reading, writing and listing files",
+    )
+    NETWORK = (
+        "network",
+        "Talking to remote services",
+        "sockets and remote services, outside communication libraries",
+    )
+    LOCK = "lock", "Waiting for threads and locks", "a lock, a queue, an event or another thread"
+    SLEEP = "sleep", "Sleeping", "the program asked to wait for a time"
+    SUBPROCESS = (
+        "subprocess",
+        "Starting and awaiting processes",
+        "starting another process or waiting for it",
+    )
     GARBAGE_COLLECTION = "garbage_collection", "Garbage collection", "Python's cyclic collector"
     MEMORY_MANAGEMENT = (
         "memory_management",
-        "Memory management",
+        "Allocating and freeing memory",
         "allocating, copying and giving back memory",
     )
-    SERIALIZATION = "serialization", "Serialization", "objects become bytes or the reverse"
-    COMPILING = "compiling", "Compiling", "tracing, generating and compiling code"
-    IMPORTING = "importing", "Importing", "finding and loading modules"
-    LOGGING = "logging", "Logging and output", "log records, progress bars, printed lines"
+    SERIALIZATION = (
+        "serialization",
+        "Serializing objects",
+        "objects become bytes or the reverse",
+    )
+    COMPILING = "compiling", "Compiling code", "tracing, generating and compiling code"
+    IMPORTING = "importing", "Loading modules", "finding and loading modules"
+    LOGGING = "logging", "Writing logs and output", "log records, progress bars, printed lines"
     DEBUGGING = "debugging", "Debugging aids", "tracebacks, debuggers and traces of allocations"
-    INTERPRETER = "interpreter", "Interpreter", "Python code itself and its built-in containers"
+    INTERPRETER = (
+        "interpreter",
+        "Python code outside numeric libraries",
+        "Python code itself and its built-in containers",
+    )
     UNKNOWN = "unknown", "Other libraries", "a library of no known kind, or nothing is known"
 
 
@@ -278,7 +298,7 @@ class LossKind(Named):
     """What the time of a rank was lost to, in the order of the report."""
 
     WAITING = "waiting", "Waiting for other ranks", "In a call before the last rank had come."
-    TRANSFER = "transfer", "Transfer", "In a call after everybody had come."
+    TRANSFER = "transfer", "Data transfer", "In a call after everybody had come."
     COMMUNICATION = (
         "communication",
         "Communication, waiting or transfer",
@@ -345,7 +365,7 @@ class AwaitedThing(Named):
     """What a rank waits for that another thread or process has, brings or does."""
 
     LOCK = "lock", "a lock"
-    FILE_LOCK = "file_lock", "a lock on a file"
+    FILE_LOCK = "file_lock", "a file lock"
     INTERPRETER = "interpreter", "the interpreter lock"
     QUEUE = "queue", "a queue"
     TASK = "task", "the result of a task"

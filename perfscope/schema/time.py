@@ -23,8 +23,9 @@ class TimePart:
 
     # of an account, or `outside` (no process of the rank is there: before it starts, after it ends,
     # and while the launcher works), or `elsewhere` (only ranks of other groups in the recording
-    # live), or `others` (those below 1 % together), or `of_verdict`: what is lost to a cause that
-    # the verdict is about, a part of the others
+    # live), or `others` (those below 1 % together), or `lost`: what was lost in an account of work,
+    # whose own part is without it; or `of_verdict`: what is lost to a cause that the verdict is
+    # about, which the other parts hold already
     id: str
     label: str
     meaning: str

@@ -42,7 +42,7 @@ def test_names_rank_function_line_and_gain() -> None:
     first = analyze(Plan(ranks=2, evaluate_s=2.0)).findings["rank_zero_evaluation"].first
     assert first is not None
     assert first.seconds == pytest.approx(10.0, rel=0.01)  # each of two ranks evaluates half
-    assert "Estimated saving: 9.99 s (13.6 % of the 73.6 s run, 13.9 % of " in found["sentence"]
+    assert "Estimated saving: 9.99 s (13.6 % of the 73.6 s run), " in found["sentence"]
     assert found["top"] == ["rank_zero_evaluation"]
     assert found["combined_gain_s"] == first.seconds
 
@@ -155,7 +155,7 @@ def test_two_findings_say_what_both_fixes_give() -> None:
     assert found["top"] == ["rank_zero_evaluation", "load_imbalance"]
     gain = format_seconds(found["combined_gain_s"])
     assert found["sentence"].endswith(" There is 1 more finding.")
-    assert found["combined_text"].startswith(f"fixed together, they would save {gain} (")
+    assert found["combined_text"].startswith(f"fixing both would save {gain} (")
 
 
 def fault(name: str, status: Status, gain_s: float | None, *edits: Edit) -> Finding:
@@ -201,7 +201,7 @@ def test_what_is_fixed_together_is_told_in_one_way() -> None:
     faults = [alone, bound, fault("unknown", Status.FAIL, 2.0)]
     found = build_verdict(analyzed.results, analyzed.replay, faults)
     gain = format_seconds(found["combined_gain_s"])
-    told = f"fixed together, the two that can be replayed would save up to {gain}"
+    told = f"fixing both findings that can be replayed would save up to {gain}"
     assert found["combined_text"].startswith(f"{told} (")
     assert found["sentence"].endswith(" There are 2 more findings.")
 

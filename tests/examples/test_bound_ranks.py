@@ -28,6 +28,6 @@ def test_ranks_that_bind_themselves_to_one_cpu(mpich: Mpi, record: Recorder) -> 
     assert recorded.exit_code == 0, recorded.stderr
     found = judged(recorded.directory)["shared_cores"]
     assert found["status"] == "fail"
-    assert "take turns: ranks 0 and 1 on CPU" in found["title"]
+    assert "ranks 0 and 1 are bound to CPU" in found["title"]
     assert found["gain_s"] > 0.5
     assert found["gain_basis"] == "replay"

@@ -34,20 +34,22 @@ def test_two_ranks_on_one_cpu() -> None:
     assert finding.status is Status.FAIL
     assert finding.ranks == (0, 1)
     assert finding.title == (
-        "Ranks of host node0 are bound to the same CPUs and take turns: ranks 0 and 1 on CPU 0"
+        "Ranks on host node0 take turns running: ranks 0 and 1 are bound to CPU 0"
     )
     assert "`mpirun -bind-to core`" in finding.actions[0]
 
 
 def test_every_shared_cpu_is_named() -> None:
     finding = cores_of(bound(("0", "0", "1", "1"), busy=0.5, delay=0.5))
-    assert finding.title.endswith("ranks 0 and 1 on CPU 0; ranks 2 and 3 on CPU 1")
+    assert finding.title.endswith(
+        "ranks 0 and 1 are bound to CPU 0; ranks 2 and 3 are bound to CPU 1"
+    )
 
 
 def test_a_title_stays_short_where_every_cpu_of_a_large_node_is_shared() -> None:
     finding = cores_of(bound(tuple(str(n // 2) for n in range(128)), busy=0.5, delay=0.5, cpus=128))
     assert len(finding.ranks) == 128
-    assert finding.title.endswith("ranks 4 and 5 on CPU 2; and so on, 64 times in all")
+    assert finding.title.endswith("ranks 4 and 5 are bound to CPU 2; and so on, 64 groups of ranks")
 
 
 def test_the_only_cpus_of_a_job_are_a_warning() -> None:

@@ -101,7 +101,7 @@ def test_horovod_that_cannot_hide_its_reductions() -> None:
     finding = findings["exposed_exchange"]
     assert finding.gain_s == pytest.approx(STEPS * 0.1, rel=0.01)
     assert "Horovod cannot hide" in finding.title
-    assert "half as many bytes" in finding.actions[0]
+    assert "Halve the bytes" in finding.actions[0]
     assert "HOROVOD_FUSION_THRESHOLD" in finding.actions[1]
     assert findings["horovod_control"].status is Status.PASS
 
@@ -159,7 +159,7 @@ def test_an_exchange_that_ddp_cannot_hide() -> None:
     finding = findings["exposed_exchange"]
     assert finding.gain_s == pytest.approx(50 * 0.02, rel=1e-6)
     assert "DistributedDataParallel cannot hide" in finding.title
-    assert "half as many bytes" in finding.actions[0]
+    assert "Halve the bytes" in finding.actions[0]
     assert finding.recommended is not None
     assert finding.recommended.is_bound
     assert finding.recommended.seconds == pytest.approx(50 * 0.01, rel=0.01)

@@ -185,7 +185,7 @@ def _verdict(top: list[Json], gain: float | None, shape: Shape) -> Json:
         "combined_gain_share": gain / (shape.wall_s - 1.5) if gain else None,
         "combined_gain_run_share": gain / shape.wall_s if gain else None,
         "combined_of": [f["id"] for f in top] if gain else [],
-        "combined_text": f"fixed together, they would save up to {gain:.2f} s"
+        "combined_text": f"fixing both would save up to {gain:.2f} s"
         if gain and len(top) > 1
         else None,
         "top": [f["id"] for f in top],

@@ -82,8 +82,8 @@ def test_first_screen_says_what_matters() -> None:
         "load balance 0.889 × communication efficiency 0.912",
         "examples/train.py:212",
         "Let every rank evaluate its own part of the validation set.",
-        "Fixed together, they would save up to 5.77 s",
-        "checks of the recording passed",
+        "Fixing both would save up to 5.77 s",
+        "recording checks passed",
     ):
         assert expected in overview
     # the verdict says what is first: it stands there once

@@ -24,7 +24,7 @@ from perfscope.savings import SAME_FROM
 from perfscope.schema.efficiency import EFFICIENCIES
 from perfscope.schema.read import read_known
 from perfscope.trace.model import Trace
-from perfscope.units import format_ratio, format_seconds, format_share
+from perfscope.units import format_ratio, format_seconds, format_share, inside
 from tests.report.page_numbers import numbers, said, unknown
 from tests.support.environments import REPOSITORY
 from tests.support.random_traces import traces
@@ -158,7 +158,9 @@ def test_a_saving_is_told_alike_everywhere(trace: Shown) -> None:
         assert is_same or format_share(window_share) in text
         if row["gain_interval_s"]:
             low, high = map(format_seconds, row["gain_interval_s"])
-            assert text.count(f"95 % interval {low} to {high}") >= 3  # card, finding, terminal
+            assert (
+                text.count(f"95 % confidence interval {low} to {high}") >= 3
+            )  # card, finding, terminal
         assert text.count(f"{told} ({format_share(row['gain_run_share'])} of the ") >= 3
 
 
@@ -233,6 +235,25 @@ def test_a_figure_with_a_name_has_one_value(trace: Shown) -> None:
         assert {*re.findall(both, trace.terminal, re.MULTILINE)} <= {known}
     spent, whole_s = sum(row["seconds"] for row in own), document["run"]["wall_s"]
     assert spent == pytest.approx(whole_s, rel=0.001) or document["run"]["damage"]
+
+
+def test_one_cause_has_one_name(trace: Shown) -> None:
+    """In the loss account, where the time went, and what a finding of the account is called."""
+    document = trace.document
+    entries = document["losses"]["entries"]
+    names = {inside(one["label"]) for one in entries} | {"useful", "smaller losses"}
+    for row in document["breakdown"]:
+        if row["id"] == "lost":
+            assert row["label"].split(": ", 1)[1] in names
+    titles = {row["id"]: row["title"] for row in document["findings"]}
+    for one in entries:
+        own = f"lost_to_{one['activity']}"
+        assert own not in titles or titles[own].startswith(one["label"])
+    activities = document["activities"]["totals"]
+    labels = {one["activity"]: one["label"] for one in activities if one["activity"] != "lock"}
+    for one in entries:
+        if one["activity"] in labels:
+            assert one["label"] == labels[one["activity"]]
 
 
 def test_no_finding_is_surer_than_its_interval(trace: Shown) -> None:

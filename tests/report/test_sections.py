@@ -108,7 +108,7 @@ def test_late_arrivals_name_rank_function_and_line() -> None:
     communication = shown(two_ranks_evaluation(), "communication")
     assert "while it was in evaluate (examples/train.py:212)" in communication
     assert "examples/train.py:260" in communication
-    assert "outside any phase" in communication
+    assert "unlabeled work" in communication
 
 
 def test_kinds_of_waiting_have_their_shares_and_ranks() -> None:
@@ -167,10 +167,10 @@ def test_a_gain_has_its_assumptions_and_what_it_is_of_the_planned_run() -> None:
 
 def test_the_first_screen_tells_the_combined_gain_as_the_verdict_does() -> None:
     document = two_ranks_evaluation()
-    told = "fixed together, the two with an estimate would save up to 3.00 s"
+    told = "fixing both findings that have an estimate would save up to 3.00 s"
     document["verdict"] |= {"combined_text": told, "combined_gain_s": 3.0}
     overview = shown(document, "overview")
-    assert "Fixed together, the two with an estimate would save up to 3.00 s" in overview
+    assert "Fixing both findings that have an estimate would save up to 3.00 s" in overview
     assert "about 3.00 s" not in overview
     document["verdict"] |= {"combined_text": None, "combined_gain_s": None}
     assert "no two of them could be replayed together" in shown(document, "overview")
@@ -234,7 +234,7 @@ def test_phases_of_different_kinds_have_different_colors() -> None:
 
 def test_gains_name_their_basis_and_interval() -> None:
     findings = shown(two_ranks_evaluation(), "findings")
-    assert "95 % interval 5.58 s to 6.01 s" in findings
+    assert "95 % confidence interval 5.58 s to 6.01 s" in findings
     assert "up to 480 ms (" in findings
     assert "an upper bound" in findings
 

@@ -124,11 +124,21 @@ def _by_class(results: Results) -> tuple[float, float]:
     return messages_s, collectives_s
 
 
+def most_moving(results: Results) -> str:
+    """The operation in which most data is moved, by the time it takes; "" where none is known."""
+    rows = (row for row in results.communication.operations if not _is_idle(row.name))
+    most = max(rows, key=lambda row: row.transfer_s or 0.0, default=None)
+    return most.name if most is not None and most.transfer_s else ""
+
+
+def _is_idle(name: str) -> bool:
+    return name in BY_NAME and BY_NAME[name].cls in NOT_MOVING
+
+
 def moved_otherwise_s(results: Results, names: Collection[str]) -> float:
     """Seconds in which data is moved by operations of other names, summed over the ranks."""
-    idle = {name for name, operation in BY_NAME.items() if operation.cls in NOT_MOVING}
-    rows = results.communication.operations
-    return sum(row.transfer_s or 0.0 for row in rows if row.name not in idle.union(names))
+    rows = (row for row in results.communication.operations if not _is_idle(row.name))
+    return sum(row.transfer_s or 0.0 for row in rows if row.name not in names)
 
 
 def gain_of(replay: Replay, edit: Edit) -> float | None:

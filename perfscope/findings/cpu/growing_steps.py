@@ -78,7 +78,7 @@ def _title(found: StepGrowth) -> str:
     function = wording.called(found.frame)
     if found.is_of_function:
         return f"{function} takes longer per step as the run goes on, {lengths}"
-    return f"Steps grow {lengths} over the run, mostly in {function}"
+    return f"Steps grow {lengths} over the run, mainly in {function}"
 
 
 def _who(found: StepGrowth) -> str:

@@ -58,18 +58,19 @@ def _shared(run: Facts, node: NodeThreads) -> Finding:
     gain = run.cpu_wait_gain
     ranks = _sharing(results, node)
     masks = sorted({rank.cpus_allowed for rank in ranks}, key=lambda mask: sorted(cpu_set(mask)))
-    turns = "; ".join(
-        f"{wording.ranks([r.rank for r in ranks if r.cpus_allowed == mask])} on CPU {mask}"
+    turns = [
+        f"{wording.ranks([r.rank for r in ranks if r.cpus_allowed == mask])} are bound to CPU "
+        f"{mask}"
         for mask in masks[:SHOWN_MASKS]
-    )
+    ]
     if len(masks) > SHOWN_MASKS:
-        turns += f"; and so on, {len(masks)} times in all"
+        turns.append(f"and so on, {len(masks)} groups of ranks")
     everybody = len(ranks) == len(node.ranks) and len(masks) == 1
     cpus = node_cpus(results.trace, node)
     return Finding(
         # all ranks on the same CPUs may be all that the batch system gave to the job
         status=_status(gain, is_everybody=everybody),
-        title=f"Ranks of host {node.host} are bound to the same CPUs and take turns: {turns}",
+        title=f"Ranks on host {node.host} take turns running: {'; '.join(turns)}",
         summary=(
             f"They are more ranks than CPUs that they are bound to; {node.host} has {cpus:g} CPUs. "
             f"They waited {sum(rank.queue_delay_s for rank in ranks):.1f} s for a CPU and used "
@@ -81,8 +82,9 @@ def _shared(run: Facts, node: NodeThreads) -> Finding:
         evidence=_evidence(results, node),
         actions=(
             (
-                f"Bind each rank to cores of its own: {_binding(results.trace)}. Ask the batch "
-                "system for as many CPUs as ranks, at least."
+                f"Bind each rank to cores of its own: {_binding(results.trace)}. If they still "
+                "share CPUs then, something else binds them: a script, the batch system or the "
+                "program itself."
             ),
             (
                 "Or do not bind at all (--bind-to none) where several mpirun share a node: each "

@@ -62,16 +62,17 @@ def _beside(results: Results, load: NodeLoad) -> list[LockWait]:
 def _rest(besides: Sequence[LockWait]) -> tuple[str, ...]:
     if not besides or besides[0].frame is None:
         return ()
-    named = f'thread "{besides[0].thread}"' if besides[0].thread else "the thread"
-    where = wording.place(besides[0].frame)
-    return (f"Let {named} in {where} pause between its turns, or do it once every few steps.",)
+    named, where = besides[0].thread or "the thread", wording.place(besides[0].frame)
+    return (
+        f"Make {named} in {where} sleep between iterations, or run its work only every few steps.",
+    )
 
 
 def _of_thread(found: LockWait) -> Evidence:
-    whose = f'Thread "{found.thread}"' if found.thread else "A thread"
+    whose = found.thread or "A thread"
     place = wording.place(found.frame)
     doing = f" in {place}" if place else ""
-    return Evidence(f"{whose} of rank {found.rank}{doing} wants a CPU for", found.wanted_s, "s")
+    return Evidence(f"{whose} on rank {found.rank}{doing} wants a CPU for", found.wanted_s, "s")
 
 
 def _are_ranks_too_many(results: Results, node: NodeLoad) -> bool:
@@ -124,11 +125,13 @@ def _summary(node: NodeLoad) -> str:
     ranks = len(node.node.ranks)
     delay_s = sum(rank.queue_delay_s for rank in node.ranks)
     cpu_s = sum(rank.cpu_s for rank in node.ranks)
+    who = "1 rank is" if ranks == 1 else f"{ranks} ranks are"
     text = (
-        f"{ranks} {'rank' if ranks == 1 else 'ranks'} on host {node.node.host} may use "
-        f"{_cpus(node)} and have {node.node.runnable_mean:.1f} runnable threads on average while "
-        f"computing ({node.threads_per_cpu:.1f} per CPU); they used {format_seconds(cpu_s)} of CPU "
-        f"time and spent {format_seconds(delay_s)} in the run queue."
+        f"On host {node.node.host}, {who} allowed {_cpus(node)} but "
+        f"{'has' if ranks == 1 else 'have'} an average of "
+        f"{node.node.runnable_mean:.1f} runnable threads while computing "
+        f"({node.threads_per_cpu:.1f} per CPU). These threads ran for {format_seconds(cpu_s)} of "
+        f"CPU time and waited {format_seconds(delay_s)} for a CPU."
     )
     is_oversubscribed = node.threads_per_cpu >= thresholds.OVERSUBSCRIBED_WARN
     if is_oversubscribed and node.node.samples < thresholds.OVERSUBSCRIBED_LEAST_SAMPLES:

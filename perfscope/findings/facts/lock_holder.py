@@ -3,11 +3,12 @@
 from collections.abc import Collection
 
 from perfscope.findings.core.finding import Evidence, place_of
-from perfscope.findings.core.wording import capitalized, place
+from perfscope.findings.core.wording import place
 from perfscope.metrics.host.lock_holders import LockHolder
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import AwaitedThing
 from perfscope.schema.findings import Holder
+from perfscope.trace.model import Frame
 from perfscope.units import format_share
 
 
@@ -31,14 +32,18 @@ def typed(found: LockHolder | None) -> Holder | None:
     return Holder(found.kind, found.rank, found.thread or None, where, found.share)
 
 
+def frames(found: LockHolder | None) -> tuple[Frame, ...]:
+    """Where it works: that is the line to change, and not where ranks wait for it."""
+    return (found.frame,) if found is not None and found.frame is not None else ()
+
+
 def who(found: LockHolder) -> str:
     """Which thread or rank it is."""
     if found.rank != found.waiting_rank:
         return f"rank {found.rank}"
     if found.waiters is not None:
         return f"one of {found.waiters.count} threads that make batches on rank {found.rank}"
-    named = f'thread "{found.thread}"' if found.thread else "another thread"
-    return f"{named} of rank {found.rank}"
+    return f"{found.thread or 'another thread'} on rank {found.rank}"
 
 
 def evidence(found: LockHolder) -> Evidence:
@@ -61,18 +66,18 @@ def action(found: LockHolder) -> str:
     if found.waiters is not None:
         at = place(found.waiters.frame)
         return (
-            f"{capitalized(who(found))} works{inside} while the others wait for its lock"
-            f"{f' in {at}' if at else ''}, {format_share(found.waiters.share)} of their samples; "
-            "more of them would wait as well: do that work before the lock is taken, and hold it "
-            "only to read or change what is shared."
+            f"Move {where or 'its work'} out of the lock; hold the lock only while touching shared "
+            f"data. The {found.waiters.count} batch threads on rank {found.rank} take turns: one "
+            f"works while the others wait{f' in {at}' if at else ''}, in "
+            f"{format_share(found.waiters.share)} of their samples. Adding threads will not help."
         )
-    seen = f"{capitalized(who(found))} works{inside} while {found.kind.label} is waited for"
+    one = who(found)
     if found.kind in (AwaitedThing.LOCK, AwaitedThing.FILE_LOCK):
         return (
-            f"{seen}: if it holds that lock, do that work before it is taken, and hold it only to "
-            "read or change what is shared."
+            f"While others wait for the lock, {one} is{inside or ' at work'}. If it holds that "
+            "lock, move this work out of it, and hold the lock only while touching shared data."
         )
     return (
-        f"{seen}: make that work faster, share it among more threads or processes, or begin it "
-        "earlier."
+        f"While {found.kind.label} is waited for, {one} is{inside or ' at work'}. Make that work "
+        "faster, share it among more threads or processes, or begin it earlier."
     )

@@ -23,7 +23,7 @@ def main_place(places: Places) -> tuple[Frame, ...]:
 
 
 def mostly(places: Places, text: str) -> str:
-    """Some text and the place of most of the samples: `, mostly in read() (train.py:8)`."""
+    """Some text and the place of most of the samples: `, mainly in read() (train.py:8)`."""
     found = main_place(places)
     return f"{text} {wording.place(found[0])}" if found else ""
 
@@ -58,5 +58,5 @@ def calls(results: Results, text: str) -> str:
 
 def waits(results: Results) -> str:
     """A sentence that tells where the program mostly waits for a framework's exchange."""
-    text = mostly(results.call_sites.transfer, " The main thread mostly waits for it in")
+    text = mostly(results.call_sites.transfer, " The main thread mainly waits for it in")
     return f"{text}." if text else ""

@@ -12,7 +12,7 @@ from perfscope.findings.core.gain import as_bound, bound_s, gain_of, predicted_g
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.fast_input import OtherCause, other_cause, ready_evidence
 from perfscope.findings.facts.input_work import producers_place, work_action, work_evidence
-from perfscope.findings.facts.lock_holder import action, among_producers, evidence, typed
+from perfscope.findings.facts.lock_holder import action, among_producers, evidence, frames, typed
 from perfscope.findings.facts.queue_evidence import queue_evidence
 from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.host.lock_holders import LockHolder
@@ -55,7 +55,7 @@ def judge(run: Facts) -> Outcome:
         gain=found,
         confidence=Confidence.HIGH if not found.is_bound else Confidence.MEDIUM,
         ranks=_waiting_ranks(results, waits_s) if is_fault else (),
-        where=(*where, made_in) if made_in else where,
+        where=tuple(dict.fromkeys((*frames(held), *((made_in,) if made_in else ()), *where))),
         evidence=(*_evidence(results, waits_s, worst), *((evidence(held),) if held else ())),
         actions=_all_actions(results, replay, phases, worst, held) if is_fault else (),
         first=_unlocked(results, replay, held) if held else None,
@@ -123,8 +123,10 @@ def _title(
     who = "The ranks" if everybody else wording.capitalized(wording.ranks(ranks))
     verb = "waits" if len(ranks) == 1 and not everybody else "wait"
     place = wording.place(phases[0].where[0]) if phases and phases[0].where else ""
-    producers = f", which threads make in {wording.place(made_in)}" if made_in else ""
-    return f"{who} {verb} for input{f' in {place}' if place else ''}{producers}"
+    inside = f" in {place}" if place else ""
+    if made_in:
+        return f"{who} {verb}{inside} for batches that threads produce in {wording.place(made_in)}"
+    return f"{who} {verb} for input{inside}"
 
 
 def _summary(results: Results, waits_s: list[float], found: Gain) -> str:

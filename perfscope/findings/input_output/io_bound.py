@@ -80,7 +80,7 @@ def _marked(results: Results, marked: Gain, spent_s: list[float]) -> Finding:
     worst = spent_s.index(max(spent_s))
     rank, places = results.ledger.ranks[worst], results.call_sites.files
     told = sampled_places.frames(places)
-    where = sampled_places.mostly(places, ", mostly in")
+    where = sampled_places.mostly(places, ", mainly in")
     return Finding(
         status=_status(marked.share),
         title=f"Reading and writing files takes up to {wording.of_window(marked.share)}",
@@ -117,7 +117,7 @@ def _stalled(results: Results, long: list[RankFiles], *, is_start: bool) -> Find
     # beside the place of most moments others are chance: samples are not taken at these moments
     told = sampled_places.main_place(places) or sampled_places.frames(places)
     where = f", {format_seconds(seconds)} of it {part}" if part else ""
-    where += sampled_places.mostly(places, ", mostly in")
+    where += sampled_places.mostly(places, ", mainly in")
     kinds = ", ".join(dict.fromkeys(_types(results))) or "unknown"
     return Finding(
         status=Status.INFO if is_start else _status(share),

@@ -5,21 +5,24 @@ from perfscope.losses.entry import Entry
 from perfscope.schema.enums import AwaitedThing
 
 ALONE = {
-    AwaitedThing.LOCK: "Hold that lock only where it is needed",
-    AwaitedThing.FILE_LOCK: "Hold that lock only to read or write",
-    AwaitedThing.QUEUE: "Fill that queue ahead of time, by more threads or processes",
+    AwaitedThing.LOCK: "Find the code that holds it, and hold it only where it is needed",
+    AwaitedThing.FILE_LOCK: (
+        "Find the code that holds it, and hold it only for the actual read or write"
+    ),
+    AwaitedThing.QUEUE: "Fill it ahead of time, by more threads or processes",
 }
 """By what is waited for: what to change."""
 
 UNSEEN = (
-    "who keeps it waiting was not seen: of threads only those are sampled that use a tenth of a "
-    "CPU for a quarter of a second, and of processes only ranks"
+    "not seen: samples are taken of rank processes alone, and in them of threads that use at least "
+    "10 % of a CPU for 0.25 s"
 )
+"""Who causes the wait, where nobody was seen at work meanwhile."""
 
 
 def unseen(entry: Entry) -> str:
-    """What to change, and that nobody was seen at work meanwhile."""
+    """Who waits for what, and what to change."""
     kind = entry.waited_for or AwaitedThing.UNKNOWN
-    at = place(entry.frame) or "the main thread"
+    at = place(entry.frame) or "The main thread"
     change = ALONE.get(kind, "Wait there only when there is nothing else to do")
-    return f"{change}: {at} waits for {kind.label}; {UNSEEN}."
+    return f"{at} waits for {kind.label}. {change}."

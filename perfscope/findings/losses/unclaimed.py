@@ -11,7 +11,7 @@ from perfscope.findings.core.wording import place
 from perfscope.findings.facts import lock_holder, sampled_places
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import JITTER_SHARE
-from perfscope.findings.losses import words
+from perfscope.findings.losses import lock_words, words
 from perfscope.findings.losses.groups import Group, groups
 from perfscope.judging import MAIN
 from perfscope.losses.cause import LossCause
@@ -128,8 +128,8 @@ def _finding(run: Facts, group: Group) -> Finding:
     meeting = _meeting(run, group)
     seen = sampled_places.rows(run.results.call_sites.waiting, meeting)
     worked = [one.frame for one in entries if one.frame is not None]
-    holder = None
-    if group.entries[0].cause.activity is Activity.LOCK:
+    holder, is_lock = None, group.entries[0].cause.activity is Activity.LOCK
+    if is_lock:
         holder = lock_holder.holder_for(run.results, group.ranks)
     found = Finding(
         id=group.id,
@@ -139,12 +139,13 @@ def _finding(run: Facts, group: Group) -> Finding:
         gain=gain,
         confidence=Confidence.MEDIUM,
         ranks=group.ranks,
-        where=(*meeting, *worked),
+        where=tuple(dict.fromkeys((*lock_holder.frames(holder), *meeting, *worked))),
         evidence=(
             *map(_evidence, entries),
             *seen,
             *_cpus(group),
             *((lock_holder.evidence(holder),) if holder else ()),
+            *(() if holder or not is_lock else (Evidence("What holds it", lock_words.UNSEEN),)),
         ),
         actions=(lock_holder.action(holder) if holder else words.action(group),),
         holder=lock_holder.typed(holder),

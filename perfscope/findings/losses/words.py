@@ -1,6 +1,6 @@
 """What is said of losses that no diagnosis explains: titles, what to look at, what to change."""
 
-from perfscope.findings.core.wording import capitalized, place, ranks
+from perfscope.findings.core.wording import called, capitalized, place, ranks
 from perfscope.findings.losses import lock_words
 from perfscope.findings.losses.groups import Group, class_of
 from perfscope.losses.entry import Entry
@@ -10,70 +10,51 @@ from perfscope.trace.model import Frame
 from perfscope.trace.operations import OperationClass
 from perfscope.units import NS, format_seconds
 
-OF_ACTIVITY: dict[Activity, tuple[str, str]] = {
+CHANGES: dict[Activity, str] = {
     Activity.DATA_PREPARATION: (
-        "Preparing data in the training process",
-        "Prepare the data before training, or in loader processes alongside it.",
+        "Prepare the data ahead of time, or in other processes alongside this one, as far as CPUs "
+        "are free for them."
     ),
     Activity.FILES: (
-        "Opening, reading and writing files inside the steps",
-        (
-            "Keep files open, read what is needed in large blocks before the steps, or in a loader "
-            "process; write less often, and from one rank."
-        ),
+        "Keep files open, and read what is needed in large blocks before the steps or in a loader "
+        "process; write less often, and from one rank."
     ),
     Activity.NETWORK: (
-        "Talking to remote services inside the steps",
-        "Fetch what is needed before the steps, and send results in the background.",
+        "Fetch what is needed before the steps, and send results in the background."
     ),
     Activity.SLEEP: (
-        "Sleeping",
-        "Wait on the event itself instead of sleeping for a fixed time, or poll more often.",
+        "Wait on the event itself instead of sleeping for a fixed time, or poll more often."
     ),
     Activity.SUBPROCESS: (
-        "Starting other processes and waiting for them",
-        "Call a function instead of a program, or start the process once and reuse it.",
+        "Call a function instead of a program, or start the process once and reuse it."
     ),
     Activity.GARBAGE_COLLECTION: (
-        "Garbage collection",
-        (
-            "Leave garbage collection to Python, or collect once per epoch; gc.freeze() after "
-            "set-up exempts what lives on."
-        ),
+        "Leave garbage collection to Python, or collect once per epoch; gc.freeze() after set-up "
+        "exempts what lives on."
     ),
     Activity.MEMORY_MANAGEMENT: (
-        "Allocating, copying and freeing memory",
-        "Reuse buffers from step to step, and write results into them (out=).",
+        "Reuse buffers from step to step, and write results into them (out=)."
     ),
     Activity.SERIALIZATION: (
-        "Serializing objects",
-        (
-            "Send arrays as buffers: mpi4py's calls with a capital letter (Allreduce, Send) copy "
-            "no objects; save in a binary format."
-        ),
+        "Send arrays as buffers: mpi4py's calls with a capital letter (Allreduce, Send) copy no "
+        "objects; save in a binary format."
     ),
     Activity.COMPILING: (
-        "Tracing and compiling code",
-        "Compile once: keep shapes and types of arguments the same, and define functions once.",
+        "Compile once: keep shapes and types of arguments the same, and define functions once."
     ),
     Activity.IMPORTING: (
-        "Loading modules",
-        "Import before the training begins; keep the environment on a local disk.",
+        "Import before the training begins; keep the environment on a local disk."
     ),
-    Activity.LOGGING: ("Writing logs and output", "Log only every N steps, and from one rank."),
+    Activity.LOGGING: "Log only every N steps, and from one rank.",
     Activity.DEBUGGING: (
-        "Making tracebacks and other aids of debugging",
-        (
-            "Switch off what only debugging needs: torch.autograd.set_detect_anomaly, tracemalloc, "
-            "sys.settrace, checks that format a traceback each time."
-        ),
+        "Switch off what only debugging needs: torch.autograd.set_detect_anomaly, tracemalloc, "
+        "sys.settrace, checks that format a traceback each time."
     ),
     Activity.INTERPRETER: (
-        "Python code outside numeric libraries",
-        "Replace the loop with whole-array operations, or move it out of the steps.",
+        "Replace the loop{} with whole-array operations, or move it out of the training step."
     ),
 }
-"""By activity: what takes time, and what to change."""
+"""By activity: what to change; `{}` is where."""
 
 OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
     LossPattern.STATIC: (
@@ -151,8 +132,8 @@ OF_CALLS: dict[OperationClass, tuple[str, str]] = {
 """By class of calls of which the waiting is not told apart: what they are, and what to change."""
 
 TRANSFER_ACTION = (
-    "Send less often and less: fuse small messages, use a smaller number type, overlap transfer "
-    "with work; check that the fastest transport is used."
+    "Send less and less often: fuse small messages, use a smaller number type, overlap transfer "
+    "with work, and check that the fastest transport is used."
 )
 
 
@@ -163,30 +144,28 @@ def title(group: Group, meeting: Frame | None = None) -> str:
     """
     first = group.entries[0]
     where = place(first.frame)
-    seen = f", mostly in {where}" if where else ""
+    seen = f", mainly in {where}" if where else ""
     if first.cause.activity is not None:
         who = f" on {ranks(group.ranks)}" if len(group.ranks) == 1 else ""
-        return f"{named(group)}{who} slows the run{seen}"
+        return f"{named(group)}{who} is slowing the run{seen}"
     if first.cause.kind is LossKind.COMMUNICATION:
         inside = f" in {place(meeting)}" if place(meeting) else ""
-        told = f", mostly {first.cause.operation}{inside}"
-        return f"{named(group)} slows the run{told}"
+        told = f", mainly {first.cause.operation}{inside}"
+        return f"{named(group)} is slowing the run{told}"
     if first.cause.kind is LossKind.TRANSFER:
         operation = next((one.cause.operation for one in group.entries if one.cause.operation), "")
-        inside = f", mostly in {operation}" if operation else ""
-        return f"Moving data slows the run{inside}"
+        inside = f", mainly in {operation}" if operation else ""
+        return f"{first.cause.kind.label} is slowing the run{inside}"
     if met := place(meeting):
-        seen = f", mostly in {met}{f', for {where}' if where else ''}"
+        seen = f", mainly in {met}{f', for {where}' if where else ''}"
     return f"{named(group)}{seen}"
 
 
 def named(group: Group) -> str:
     """What is lost, in a few words."""
     first = group.entries[0]
-    if first.cause.activity is Activity.LOCK:
-        return label(first)
     if first.cause.activity is not None:
-        return OF_ACTIVITY[first.cause.activity][0]
+        return label(first)
     if first.cause.kind is LossKind.COMMUNICATION:
         return OF_CALLS[_class_of(first)][0]
     assert first.pattern is not None
@@ -236,7 +215,8 @@ def _seen(entry: Entry) -> str:
 def _change(first: Entry) -> str:
     """What to change."""
     if first.cause.activity is not None:
-        return OF_ACTIVITY[first.cause.activity][1]
+        where = f" in {called(first.frame)}" if first.frame is not None else ""
+        return CHANGES[first.cause.activity].format(where)
     if first.cause.kind is LossKind.COMMUNICATION:
         return OF_CALLS[_class_of(first)][1]
     if first.cause.kind is LossKind.TRANSFER or first.pattern is None:

@@ -83,7 +83,7 @@ def _share(one: FaultTime) -> float:
 
 
 def _mostly(one: FaultTime) -> str:
-    return f", mostly in {place(one.place)}" if one.place is not None else ""
+    return f", mainly in {place(one.place)}" if one.place is not None else ""
 
 
 def _given_back(one: FaultTime) -> str:

@@ -35,12 +35,12 @@ def judge(run: Facts) -> Outcome:
     facts = run.network
     status = facts.status_of(Cause.EXCHANGE)
     if status is Status.PASS:
-        text = f"Moving data takes {of_window(facts.whole.share)}"
+        text = f"Data transfer takes {of_window(facts.whole.share)}"
         text += "." if facts.status() is Status.PASS else ", for another reason."
         return passed(text, confidence(facts))
     result = Finding(
         status=status,
-        title=f"Exchange of gradients that {_framework(results)} cannot hide slows the run",
+        title=f"Exchange of gradients that {_framework(results)} cannot hide is slowing the run",
         summary=(
             "When their last gradient is ready the ranks still need "
             f"{facts.whole.at_most}{format_seconds(facts.whole.seconds)} in all until the exchange "
@@ -95,7 +95,7 @@ def _evidence(results: Results) -> tuple[Evidence, ...]:
 def _actions(results: Results) -> tuple[str, ...]:
     if results.horovod is not None:
         return (
-            "Send half as many bytes: compression=hvd.Compression.fp16 of DistributedOptimizer.",
+            "Halve the bytes sent: compression=hvd.Compression.fp16 of DistributedOptimizer.",
             (
                 "Let Horovod begin earlier: a smaller HOROVOD_FUSION_THRESHOLD sends the first "
                 "gradients while the others are computed "
@@ -105,7 +105,7 @@ def _actions(results: Results) -> tuple[str, ...]:
         )
     return (
         (
-            "Send half as many bytes: register_comm_hook of DistributedDataParallel, with "
+            "Halve the bytes sent: register_comm_hook of DistributedDataParallel, with "
             "fp16_compress_hook or bf16_compress_hook."
         ),
         (

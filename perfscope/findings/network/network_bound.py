@@ -3,7 +3,7 @@
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding
-from perfscope.findings.core.gain import as_bound
+from perfscope.findings.core.gain import as_bound, most_moving
 from perfscope.findings.core.thresholds import FAIL_SHARE_UPPER_BOUND
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
@@ -29,7 +29,8 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
 from perfscope.units import NS, counted, format_bytes, format_seconds
 
-PASSED = "Moving data between ranks takes little time"
+PASSED = "Data transfer between ranks takes little time"
+HALVE = "Halve the bytes sent, for example by sending 16-bit instead of 32-bit values"
 CHANGES = {
     "Gain of a network twice as fast": TWICE,
     "Gain of half the bytes": HALVED,
@@ -61,6 +62,7 @@ def judge(run: Facts) -> Outcome:
         summary=f"{_summary(results, facts)}{CONTENDED if facts.is_contended and is_fault else ''}",
         gain=as_bound(whole),  # no network needs no time
         confidence=confidence(facts),
+        ranks=_moving(results) if is_fault else (),
         where=sampled_places.frames(results.call_sites.transfer) if is_fault else (),
         evidence=_evidence(results, facts, is_fault=is_fault),
         actions=_actions(results, facts, is_told=True) if is_fault else (),
@@ -85,25 +87,25 @@ def _named_elsewhere(results: Results, facts: NetworkFacts) -> Finding:
 
 
 def _title(results: Results) -> str:
-    place = sampled_places.calls(results, ", mostly in")
+    place = sampled_places.calls(results, " in")
     if empty := without_data(results):
-        return f"Calls that move no data ({empty[0]}) slow the run{place}"
-    return f"Moving data between ranks slows the run{place}"
+        return f"Calls that move no data are slowing the run, mainly {empty[0]}{place}"
+    mainly = f"{most_moving(results)}{place}".strip()
+    return f"Data transfer between ranks is slowing the run{mainly and f', mainly {mainly}'}"
+
+
+def _moving(results: Results) -> tuple[int, ...]:
+    """Ranks that move data for at least half as long as the one that does it longest."""
+    spent_s = results.communication.transfer_s_by_rank
+    least_s = max(spent_s, default=0.0) / 2
+    return tuple(n for n, s in zip(results.ledger.ranks, spent_s, strict=True) if s >= least_s)
 
 
 def _summary(results: Results, facts: NetworkFacts) -> str:
-    text = (
+    return (
         f"With an ideal network, on which data takes no time, the run would take "
         f"{facts.cost(results)} less. No real change saves all of that."
     )
-    known = classes(results)
-    if known:
-        main = max(known, key=lambda c: c.seconds * c.calls)
-        text += (
-            f" Of the collectives, {main.name} of about {format_bytes(main.size_bytes)} takes "
-            f"the most time: {counted(main.calls, 'call')}, {format_seconds(main.seconds)} each."
-        )
-    return text
 
 
 def _evidence(results: Results, facts: NetworkFacts, *, is_fault: bool) -> tuple[Evidence, ...]:
@@ -127,11 +129,24 @@ def _evidence(results: Results, facts: NetworkFacts, *, is_fault: bool) -> tuple
     )
 
 
+def _largest(results: Results) -> str:
+    """Which collective takes the most time, and how large it is; "" where that is not known."""
+    known = classes(results)
+    if not known:
+        return ""
+    most = max(known, key=lambda one: one.seconds * one.calls)
+    return (
+        f"Most time goes to {most.name} of about {format_bytes(most.size_bytes)}: "
+        f"{counted(most.calls, 'call')}, {format_seconds(most.seconds)} each. Check that all of "
+        "them are needed."
+    )
+
+
 def _actions(results: Results, facts: NetworkFacts, *, is_told: bool) -> tuple[str, ...]:
     """What to do; the finding itself says what the first saves where its seconds are told."""
     half_s = 0.0 if is_told else facts.gain_s(HALVED) or facts.gain_s(TWICE)
     half = wording.saves(results, half_s, is_bound=True) if half_s else ""
-    actions = [f"Send half as many bytes, for example numbers of 16 bits{half}."]
+    actions = [f"{HALVE}{half}. {_largest(results)}".strip()]
     if empty := without_data(results):
         actions = [f"Call {empty[0]} only where ranks must meet: it moves no data."]
     if hidden_s := facts.gain_s(HIDDEN):

@@ -39,7 +39,7 @@ def judge(run: Facts) -> Outcome:
     result = Finding(
         status=status,
         title=f"{found.calls:,} small collectives take {format_share(found.share)} of all transfer "
-        f"time{sampled_places.calls(results, ', mostly in')}",
+        f"time{sampled_places.calls(results, ', mainly in')}",
         summary=_summary(facts, gain_s, is_bound=not fused_s),
         gain=saved(
             results,

@@ -28,8 +28,8 @@ OWN_FORMULA = "perfscope"
 """Of the share of work that is training, and of training efficiency: not POP's."""
 EMPTY = "the window is empty"
 ONE_PROCESS = (
-    "one process, and no communication of it is in the files: what it would have waited for is not "
-    "known"
+    "there is only one process and the recording contains no communication, so waiting on other "
+    "ranks cannot be measured"
 )
 NO_COMMUNICATION = (
     "no communication of the ranks' hosts is in the files: how long they waited is unknown"

@@ -48,7 +48,8 @@ class StepsResult:
 
 MAX_SERIES = 2000
 NO_STEPS = (
-    "no steps were found: no framework, no marker, no repeating pattern of communication or samples"
+    "no steps were detected: no known framework, no step markers, and no repeating pattern in the "
+    "communication or the stack samples"
 )
 
 

@@ -15,7 +15,9 @@ from perfscope.structures import dataclass
 from perfscope.trace.damage import Need
 from perfscope.trace.model import Rank, Table
 
-UNKNOWN_SAMPLES = "samples per step were not reported, as perfscope.step(samples=N) does"
+UNKNOWN_SAMPLES = (
+    "the job did not report samples per step; to report them, call perfscope.step(samples=N)"
+)
 _APART = (PhaseKind.EVALUATE, PhaseKind.PREDICT, PhaseKind.CHECKPOINT)
 """What is no training where it lies between the steps."""
 

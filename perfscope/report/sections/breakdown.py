@@ -1,17 +1,18 @@
-"""Where the time went, for page and terminal: parts of the run, and what they add up to."""
+"""Where the time went, for page and terminal: parts of the run, and what the verdict is about."""
 
 from collections.abc import Sequence
 
 from perfscope.report.formats import percent, seconds
-from perfscope.report.palette import ACCOUNT_ROLES
-from perfscope.report.table import Column, Kind, Note, Table
+from perfscope.report.palette import ACCOUNT_ROLES, LOST_ROLES
+from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Shown
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.time import TimePart
 from perfscope.structures import dataclass
-from perfscope.units import counted, format_seconds
+from perfscope.units import counted, format_seconds, inside
 
-OF_VERDICT = "of_verdict"
+OF_VERDICT, LOST = "of_verdict", "lost"
+MOST_ROLES = 3
 TOTAL = "Whole run"
 
 
@@ -24,32 +25,62 @@ class Row:
     meaning: str
     seconds: float
     share: float
-    note: str = ""  # what the figure is made of, "" where the label says all
 
 
 def rows(result: Analysis) -> list[Row]:
-    """What the verdict is about, the parts of the run, and the run that these add up to."""
+    """The parts of the run, and the run that these add up to."""
     parts = [one for one in result.breakdown if one.id != OF_VERDICT]
     if not parts:
         return []
-    own = [Row(_role(one), one.label, one.meaning, one.seconds, one.share) for one in parts]
-    whole_s = result.run.wall_s
-    total = Row("", TOTAL, "", whole_s, 1.0)
-    return [*(_cause(one) for one in result.breakdown if one.id == OF_VERDICT), *own, total]
+    losses = [one for one in parts if one.id == LOST]
+    own = [Row(_role(one, losses), one.label, one.meaning, one.seconds, one.share) for one in parts]
+    return [*own, Row("", TOTAL, "", result.run.wall_s, 1.0)]
 
 
-def _role(part: TimePart) -> str:
+def _role(part: TimePart, losses: Sequence[TimePart]) -> str:
+    """What colors it: losses have a color of their own, and a pattern each."""
+    if part.id == LOST:
+        return LOST_ROLES[min(losses.index(part), MOST_ROLES - 1)]
     return part.id if part.id in ACCOUNT_ROLES else "outside"
 
 
-def _cause(part: TimePart) -> Row:
-    note = ""
+def of_verdict(result: Analysis) -> str:
+    """What the cause that the verdict is about takes, apart from the parts that hold it; "" none.
+
+    Waiting for a rank is time of those who wait, so that it may be more than each part of the run.
+    """
+    each = " per rank" if result.run.recorded_ranks > 1 else ""
+    whole = f" of the {seconds(result.run.wall_s)} run"
+    told = []
+    for one in result.breakdown:
+        if one.id == OF_VERDICT:
+            spent = f"{seconds(one.seconds)}{each} ({percent(one.share)}{'' if told else whole})"
+            told.append(f"{inside(one.label)}, {spent}{_waited(one)}")
+    if not told:
+        return ""
+    return f"Already counted in the rows above: {'; '.join(told)}"
+
+
+def _waited(part: TimePart) -> str:
     if part.waiting_s >= part.seconds:
-        note = "who is waited for works meanwhile, so the run loses more than this mean"
-    elif part.waiting_s:
-        note = f"{seconds(part.waiting_s)} of this, other ranks waited for it"
-    label = f"Lost to: {part.label}"
-    return Row("", label, part.meaning, part.seconds, part.share, note)
+        return ", all of it spent waiting by other ranks"
+    if not part.waiting_s:
+        return ""
+    return f", including {seconds(part.waiting_s)} that other ranks spent waiting because of it"
+
+
+def useful_sentence(result: Analysis) -> str:
+    """What was lost while computing, which parallel efficiency counts as work; "" for nothing."""
+    lost = [one for one in result.breakdown if one.id == LOST]
+    value = result.metrics.parallel_efficiency.value
+    if not lost or value is None:
+        return ""
+    each = " per rank" if result.run.recorded_ranks > 1 else ""
+    spent = seconds(sum(one.seconds for one in lost))
+    return (
+        f"Parallel efficiency counts all computation as useful, including {spent}{each} lost "
+        "while computing"
+    )
 
 
 def heads(ranks: int) -> tuple[str, str]:
@@ -65,9 +96,8 @@ def table(found: Sequence[Row], ranks: int) -> Table:
             "Category",
             lambda row: Shown(row.role, row.label),
             kind=Kind.KEYED,
-            longest=60,
+            longest=80,
             hint=lambda row: row.meaning,
-            note=Note(lambda row: row.note),
         ),
         Column(spent, "seconds", seconds),
         Column(share, "share", percent),
@@ -83,12 +113,11 @@ def explained(result: Analysis) -> str:
     said = []
     if ranks > 1:
         of = counted(ranks, "rank" if ranks == run.ranks else "recorded rank")
-        said.append(f"Mean of {of}, in seconds of the run.")
-    if any(one.id == OF_VERDICT for one in result.breakdown):
-        saving = " Its saving is replayed, not a mean." if result.verdict.top else ""
-        said.append(f"“Lost to” is part of the rows below it.{saving}")
+        said.append(f"Mean over {of}.")
     if result.whole_run is not None:
         said.append("Steps that were left out count as the kept ones.")
     elif end > start and run.focus_reason:
         said.append(f"Analyzed window: {format_seconds(end - start)}, {run.focus_reason}.")
+    if result.verdict.top and any(one.id == OF_VERDICT for one in result.breakdown):
+        said.append("The saving is that of the replayed run, and no mean.")
     return " ".join(said)

@@ -182,15 +182,13 @@ def waiting_sentence(result: Analysis) -> str:
     if costs is None or not costs.waiting_s or not costs.causes or costs.causes[0].share <= 0:
         return ""
     waiting, most = costs.waiting_s, costs.causes[0]
-    at_end = ", with that at the end" if _at_end(result) else ""
-    of = f"of all waiting ({seconds(waiting)}{at_end})"
-    phase = phase_words(most.phase, phase_labels(result.phases))
-    work = "" if most.phase or most.phase is None else "work "
-    due = f"due to {work}{phase} on rank {most.rank}"
+    at_end = ", its end included" if _at_end(result) else ""
+    of = f"All ranks together waited {seconds(waiting)} for each other{at_end}"
+    due = f"due to {phase_words(most.phase, phase_labels(result.phases))} on rank {most.rank}"
     rest = costs.unattributed_s / waiting
     if rest > most.share:
-        return f"{percent(rest)} {of} is due to nobody’s work; {percent(most.share)} is {due}"
-    return f"{percent(most.share)} {of} is {due}"
+        return f"{of}; {percent(rest)} of it is due to nobody’s work, {percent(most.share)} {due}"
+    return f"{of}; {percent(most.share)} of it is {due}"
 
 
 def _takeaway(result: Analysis) -> str:

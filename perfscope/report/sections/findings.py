@@ -31,6 +31,9 @@ NOT_MADE = "findings-not-made"
 MOST_PLACES = 8
 ANCHOR = re.compile("[a-z][a-z0-9_]*")
 MOST_LINES = 40
+LEAST_S = 1e-9
+"""Clocks count no less."""
+
 SAME_WITHIN = 0.005  # sums of savings that are printed with three digits
 EVIDENCE = (
     Column("Measured", "label", kind=Kind.TEXT, longest=100),
@@ -64,13 +67,12 @@ def _first(row: Outcome) -> Outcome | FirstAction:
 def _saving(found: Outcome | FirstAction, of: Wholes) -> str:
     if found.gain_s is None:
         return ""
-    is_bound = found.gain_basis is Basis.UPPER_BOUND
-    return of.saving(found.gain_s, is_bound=is_bound, interval=found.gain_interval_s)
+    return of.saving(found.gain_s, is_bound=_is_bound(found), interval=found.gain_interval_s)
 
 
 def _saved(found: Outcome | FirstAction) -> str:
     """The seconds alone; "" if not known."""
-    at_most = "up to " if found.gain_basis is Basis.UPPER_BOUND else ""
+    at_most = "up to " if _is_bound(found) else ""
     return "" if found.gain_s is None else f"{at_most}{seconds(found.gain_s)}"
 
 
@@ -79,6 +81,30 @@ def weight(row: Outcome) -> StatusWord:
     first = _first(row)
     share = first.gain_run_share if isinstance(first, (FindingRow, FirstAction)) else None
     return weighed(row.status.value, share)
+
+
+def doubt(row: Outcome) -> str:
+    """Why a problem is no more than possible; "" where it is none, or is certain."""
+    if row.status is not Status.WARN:
+        return ""
+    first = _first(row)
+    if first.gain_s is None:
+        return "its saving could not be estimated"
+    if first.gain_interval_s and first.gain_interval_s[0] < LEAST_S:
+        return "the saving may be nothing"
+    return "the saving is an upper bound" if _is_bound(first) else ""
+
+
+def _is_bound(found: Outcome | FirstAction) -> bool:
+    return found.gain_basis is Basis.UPPER_BOUND
+
+
+def where_text(row: Outcome) -> str:
+    """The line to change and on which ranks, as far as they are known."""
+    frame = row.where[0] if row.where else None
+    told = place(frame.function, frame.file, frame.line) if frame else ""
+    ranks = rank_list(row.ranks) if row.ranks else ""
+    return " on ".join(part for part in (told, ranks) if part)
 
 
 def verdict_word(result: Analysis) -> StatusWord:
@@ -112,14 +138,6 @@ def _anchor(row: Outcome, position: int) -> str:
     return f"finding-{row.id if ANCHOR.fullmatch(row.id) else position + 1}"
 
 
-def _is_place_told(row: Outcome) -> bool:
-    """Whether the first action names the place and the ranks, so that no line of them is needed."""
-    told = row.actions[0] if row.actions and row.where else ""
-    where = row.where[0] if row.where else None
-    is_place = where is not None and place(where.function, where.file, where.line) in told
-    return is_place and (not row.ranks or "rank" in told.lower())
-
-
 def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
     """One finding as the page shows it: links to it stay good while its diagnosis keeps its name.
 
@@ -143,7 +161,7 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
         "ranks": rank_list(row.ranks) if row.ranks else "",
         "window_s": " ".join(map(str, window)),
         "window": " to ".join(map(seconds, window)),
-        "is_place_told": _is_place_told(row),
+        "doubt": doubt(row),
         "where": [place_of(frame) for frame in row.where[:MOST_PLACES]],
         "evidence": Table(
             f"{anchor}-evidence",

@@ -73,7 +73,7 @@ COLUMNS = (
 OF_WHOLE_RUN = (
     COLUMNS[0],
     Column("Lost in the run", "run_s", seconds),
-    Column("95 % interval", _interval, kind=Kind.TEXT),
+    Column("95 % confidence interval", _interval, kind=Kind.TEXT),
     Column("In the kept steps", lambda entry: entry.ns * NS, seconds),
     *COLUMNS[2:],
 )
@@ -153,7 +153,7 @@ def _sentence(found: Losses) -> str:
     more = len(inside) - len(told)
     others = f" and {counted(more, 'more cause')}" if more > 0 else ""
     lost = f"{percent(found.lost_share)} of the ranks’ time in the analyzed window was lost"
-    unknown = f"; nothing is known of {percent(found.unknown_share)}" if found.unknown_share else ""
+    unknown = f"; {percent(found.unknown_share)} is unattributed" if found.unknown_share else ""
     return f"{lost}{causes}{others}{unknown}"
 
 

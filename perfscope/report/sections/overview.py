@@ -29,11 +29,13 @@ from perfscope.units import counted
 
 LABELED_FROM = 0.09  # a narrower part of the bar has no room for its share
 MOST_ARGUMENTS = 40
+ALONE = "direct"
 
 
 def _context(result: Analysis) -> Context:
     verdict, command = result.verdict, result.run.command
     named, of, spent = _named(result), wholes(result), breakdown.rows(result)
+    tiles = _tiles(result)
     top = [finding_view(*one, of) for one in named]
     return {
         "command": [shlex.quote(part) for part in command[:MOST_ARGUMENTS]],
@@ -41,11 +43,14 @@ def _context(result: Analysis) -> Context:
         "facts": _facts(result.run),
         "verdict": verdict.sentence or "There is no verdict on this run.",
         "status": verdict_word(result),
-        "tiles": _tiles(result),
+        "tiles": tiles,
+        "unmeasured": [tile for tile in tiles if tile["value"] is None],
+        "unmeasured_why": _only([tile["reason"] for tile in tiles if tile["value"] is None]),
         "segments": _segments(spent),
         "accounts": breakdown.table(spent, result.run.recorded_ranks),
         "first": top[0] if top else None,
         "others": top[1:],
+        "of_verdict": breakdown.of_verdict(result),
         "explained": breakdown.explained(result),
         "unmade": sum(row.status.is_unmade for row in result.findings),
         "diagnoses": len(result.findings),
@@ -61,12 +66,17 @@ def _context(result: Analysis) -> Context:
     }
 
 
+def _only(reasons: Sequence[str]) -> str:
+    """The reason where there is one for all; "" otherwise."""
+    return reasons[0] if len({*reasons}) == 1 else ""
+
+
 def _facts(run: Run) -> list[str]:
-    facts = [counted(run.ranks, "rank")]
+    facts = [on_ranks(run)]
     if run.hosts:
         facts.append(on_hosts(run))
     if run.launcher:
-        facts.append(run.launcher)
+        facts.append(launched(run))
     facts.append(f"ran for {seconds(run.wall_s)}")
     if run.batch_size is not None:
         facts.append(f"batch size {run.batch_size:,}")
@@ -77,6 +87,16 @@ def _facts(run: Run) -> list[str]:
     if run.missing_ranks:
         facts.append(f"{counted(len(run.missing_ranks), 'rank')} without a recording")
     return facts
+
+
+def on_ranks(run: Run) -> str:
+    """How many ranks there are; one that nobody launched as a rank is a process."""
+    return "1 process" if run.ranks == 1 and run.launcher == ALONE else counted(run.ranks, "rank")
+
+
+def launched(run: Run) -> str:
+    """What started the ranks."""
+    return "launched directly" if run.launcher == ALONE else run.launcher
 
 
 def on_hosts(run: Run) -> str:
@@ -134,16 +154,18 @@ def _step_note(throughput: Throughput, steps: Steps) -> str:
     of = f"the {throughput.steps:,} steps" if throughput.steps else "the steps"
     is_whole = len(steps.max_seconds) == steps.count == throughput.steps  # long runs are thinned
     longest = max(steps.max_seconds, default=0.0) if is_whole else 0.0
-    beyond = f", the longest {seconds(longest)}" if longest > p95 else ""
-    together = f"; all take {seconds(steps.spent_s)} together" if is_whole and steps.spent_s else ""
-    return f"95 % of {of} took at most {seconds(p95)}{beyond}{together}.{_left_out(throughput)}"
+    beyond = f"; the longest took {seconds(longest)}" if longest > p95 else ""
+    together = f" Total: {seconds(steps.spent_s)}." if is_whole and steps.spent_s else ""
+    return f"95 % of {of} took {seconds(p95)} or less{beyond}.{together}{_left_out(throughput)}"
 
 
 def _left_out(throughput: Throughput) -> str:
     """Why a step of the program is not among those of a repeating pattern."""
     if throughput.step_source not in STEP_SOURCES or throughput.step_source in TOLD:
         return ""
-    return " Steps are told by what repeats, from one end to the next: the first is not among them."
+    return (
+        " Steps were inferred from repeating patterns and timed end to end; the first is excluded."
+    )
 
 
 def _efficiency_tile(metrics: Metrics, identity: str) -> Context:

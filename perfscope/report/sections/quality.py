@@ -9,7 +9,7 @@ from perfscope.report.table import Column, Kind, Table
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Status
 from perfscope.schema.findings import QualityRow
-from perfscope.units import counted, format_share
+from perfscope.units import counted, format_share, inside
 
 CHECKS = (
     Column("Check", "title", kind=Kind.TEXT, longest=120),
@@ -40,14 +40,14 @@ def trust(checks: Sequence[QualityRow]) -> str:
     passed, absent = made.count(Status.PASS), made.count(Status.NOT_MEASURED)
     if not made:
         return ""
-    said = f"{passed} of {counted(len(made), 'check')} of the recording passed"
+    said = f"{passed} of {counted(len(made), 'recording check')} passed"
     return f"{said}, {absent} could not be made" if absent else said
 
 
 def trust_and_doubts(checks: Sequence[QualityRow]) -> str:
     """How many checks of the recording passed, and which ones raise a doubt; "" without checks."""
-    doubts = "; ".join(one.title for one in checks if one.status.is_fault)
-    return f"{trust(checks)}; look at: {doubts}" if doubts else trust(checks)
+    doubts = "; ".join(inside(one.title) for one in checks if one.status.is_fault)
+    return f"{trust(checks)}. Warning: {doubts}" if doubts else trust(checks)
 
 
 SECTION = Section("quality", "Quality of the measurement", "quality.html", _context, is_folded=True)

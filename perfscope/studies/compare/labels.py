@@ -33,7 +33,7 @@ def _briefly(row: Comparison) -> str:
     side, against, change = row.side, row.against, format_change(row.ratio)
     if row.answer is Answer.UNKNOWN or row.interval is None:
         return f"It is unknown whether {side} differs from {against}."
-    told = f"({change}, 95 % interval {format_changes(row.interval)})"
+    told = f"({change}, 95 % confidence interval {format_changes(row.interval)})"
     if row.answer in (Answer.SLOWER, Answer.FASTER):
         return f"{side} is {row.answer.value} than {against} {told}."
     if row.answer is Answer.SAME:
@@ -59,7 +59,7 @@ def sentence_of(row: Comparison, found: Compare) -> str:
     interval = format_changes(row.interval)
     runs = "{} and {} runs".format(*row.counts)
     estimated = "estimated change " if row.method == "ranks" else ""
-    told = f"{values} ({estimated}{change}, 95 % interval {interval}, {runs})."
+    told = f"{values} ({estimated}{change}, 95 % confidence interval {interval}, {runs})."
     if row.answer in (Answer.SLOWER, Answer.FASTER):
         return f"{side} is {row.answer.value} than {against}: {told}"
     if row.answer is Answer.SAME:

@@ -93,7 +93,7 @@ def _bound_share(study: Scaling, law: Amdahl | str) -> float:
 def _finding(study: Scaling, worst: _Serial | None, share: float) -> StudyFinding:
     last = _largest(study)
     size = study.axis.count(last.size)
-    what = f"“{worst.label}”" if worst else "Time outside any phase"
+    what = f"“{worst.label}”" if worst else "Unlabeled work"
     summary = f"{what} takes {format_share(share)} of the run with {size}"
     if worst:
         first = study.axis.count(study.points[0].size)

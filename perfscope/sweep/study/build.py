@@ -171,7 +171,7 @@ _METHODS = (
             "than this noise explains (5 % for all comparisons together, by Bonferroni’s rule). "
             "The intervals are as wide as that rule makes them: one overlaps that of the fastest "
             "exactly if its configuration is not known to be slower. For a single configuration "
-            "it is the 95 % interval of the median."
+            "it is the 95 % confidence interval of the median."
         ),
     ),
     (

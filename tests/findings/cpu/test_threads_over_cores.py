@@ -83,7 +83,7 @@ def test_a_python_thread_that_runs_all_the_time_is_named(beside_s: float, where:
     finding = judged(runnable=2, beside_s=beside_s)
     assert finding.status.is_fault
     assert [one.function for one in finding.where] == where
-    assert finding.actions[0].startswith("Let the thread in watch()") is bool(where)
+    assert finding.actions[0].startswith("Make the thread in watch()") is bool(where)
 
 
 def test_few_samples_are_no_fault() -> None:

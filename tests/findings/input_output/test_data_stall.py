@@ -251,8 +251,8 @@ def test_what_making_batches_consists_of(function: str, words: str) -> None:
     told = str(rows["Seen in the threads that make batches"])
     assert told.startswith("66.7 % ")
     assert told.endswith("33.3 % waiting (of 60 samples)")
-    assert finding.title.endswith(f", which threads make in {function}() (train.py:7)")
-    assert finding.where[-1].function == function
+    assert finding.title.endswith(f" for batches that threads produce in {function}() (train.py:7)")
+    assert finding.where[0].function == function  # the line to change
     assert finding.actions[-1].startswith(words)
     assert finding.actions[-1].startswith("Most of it is") == bool(words)
 
@@ -277,10 +277,12 @@ def test_threads_that_wait_for_each_other_are_not_asked_to_be_more() -> None:
     plan = Plan(ranks=2, steps=100, input_s=0.1)
     finding = analyze_trace(training_run(plan, change=watch)).findings["data_stall"]
     assert finding.actions[0].startswith(
-        "One of 2 threads that make batches on rank 0 works in unpack() (train.py:21) while the "
-        "others wait for its lock in run() (train.py:28), 50.0 % of their samples"
+        "Move unpack() (train.py:21) out of the lock; hold the lock only while touching shared "
+        "data. The 2 batch threads on rank 0 take turns: one works while the others wait in run() "
+        "(train.py:28), in 50.0 % of their samples."
     )
     assert not any("more threads" in action for action in finding.actions)
+    assert finding.where[0].function == "unpack"
     assert finding.holder is not None
     assert finding.holder.kind is AwaitedThing.LOCK
 

@@ -147,7 +147,7 @@ def stalling(*, read_every: int, phase: PhaseKind | None = None) -> Finding:
 
 def test_the_function_in_which_a_rank_stands_still_is_named() -> None:
     finding = stalling(read_every=1)
-    assert ", mostly in read_shard() (train.py:39). It read" in finding.summary
+    assert ", mainly in read_shard() (train.py:39). It read" in finding.summary
     assert [frame.function for frame in finding.where] == ["read_shard"]
     told = {row.label: row.value for row in finding.evidence}
     assert told["Seen in read_shard() (train.py:39)"] == "100 of 100 samples"
@@ -155,7 +155,7 @@ def test_the_function_in_which_a_rank_stands_still_is_named() -> None:
 
 def test_beside_the_function_of_most_moments_no_other_is_named() -> None:
     finding = stalling(read_every=3)
-    assert ", mostly in learn() (train.py:44). It read" in finding.summary
+    assert ", mainly in learn() (train.py:44). It read" in finding.summary
     assert [frame.function for frame in finding.where] == ["learn"]
     assert not any("read_shard" in row.label for row in finding.evidence)
 
@@ -177,7 +177,7 @@ def test_the_function_of_marked_file_phases_is_named() -> None:
     rank.finalize(31.0)
     finding = analyze_trace(builder.build()).findings["io_bound"]
     assert finding.status is Status.FAIL
-    assert "file calls: 12.0 s, mostly in read_shard() (train.py:39)." in finding.summary
+    assert "file calls: 12.0 s, mainly in read_shard() (train.py:39)." in finding.summary
     assert [frame.function for frame in finding.where] == ["read_shard"]
 
 

@@ -54,7 +54,7 @@ def test_ranks_that_take_turns_are_told_by_where_they_wait_for_each_other() -> N
 def test_where_waits_were_not_seen_the_work_is_told() -> None:
     found = in_turns(seen_waiting=False)
     assert [one.function for one in found.where] == [WORK[0]]
-    assert "mostly in whitening() (train.py:12)" in found.title
+    assert "mainly in whitening() (train.py:12)" in found.title
 
 
 VARIED = np.random.default_rng(8).uniform(0.05, 0.15, (400, 2))
@@ -121,7 +121,7 @@ def test_one_sided_calls_are_told_though_the_run_cannot_be_replayed() -> None:
             rank.step(step, begin, begin + 0.1)
     found = analyze_trace(builder.build()).findings["lost_to_one_sided_communication"]
     assert found.status.is_fault
-    assert found.title.endswith("mostly MPI_Win_flush in fetch() (train.py:17)")
+    assert found.title.endswith("mainly MPI_Win_flush in fetch() (train.py:17)")
     assert found.gain_s == pytest.approx(0.0392 * STEPS, rel=0.05)
     assert found.gain_basis is Basis.UPPER_BOUND
 
@@ -162,7 +162,7 @@ def test_communicators_are_told_that_are_made_in_the_steps() -> None:
 
     told = found(in_steps=True)["lost_to_communicators"]
     assert told.status.is_fault
-    assert told.title.endswith("mostly MPI_Comm_split in group_for() (train.py:17)")
+    assert told.title.endswith("mainly MPI_Comm_split in group_for() (train.py:17)")
     assert told.gain_s == pytest.approx(0.04 * STEPS + 2.0, rel=0.05)
     assert "lost_to_communicators" not in found(in_steps=False)
 

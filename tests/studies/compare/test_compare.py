@@ -118,7 +118,7 @@ def test_several_sides_are_each_compared_with_the_first_and_corrected() -> None:
     assert found["compare"]["comparisons"][1]["p"] == pytest.approx(2 * 2 / 252)
     said = found["verdict"]["sentence"]
     assert said.startswith("C is slower than A: ")
-    assert re.search(r"B is as fast as A \([^()]* 95 % interval [^()]*\)\.$", said)
+    assert re.search(r"B is as fast as A \([^()]* 95 % confidence interval [^()]*\)\.$", said)
     # of what is faster beside what cannot be told, the first is the answer
     better = compared(side("A", 0.1), side("B", 0.1, spread=(0.8, 1.0, 1.3)), side("C", 0.05))
     assert better["verdict"]["status"] == "pass"

@@ -108,7 +108,7 @@ def _print_law(found: ScalingResult, console: Console) -> None:
         text += f"; extrapolated to {forecast.size} {found.axis_many}: {seconds(forecast.value)}"
         if forecast.interval:
             low, high = map(seconds, forecast.interval)
-            text += f" (95 % interval {low} to {high})"
+            text += f" (95 % confidence interval {low} to {high})"
     line(console, f"{text}.")
 
 
