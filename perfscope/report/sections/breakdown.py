@@ -71,15 +71,15 @@ def _waited(part: TimePart) -> str:
 
 def useful_sentence(result: Analysis) -> str:
     """What was lost while computing, which parallel efficiency counts as work; "" for nothing."""
-    lost = [one for one in result.breakdown if one.id == LOST]
+    parts = sorted(result.breakdown, key=lambda one: -one.seconds)
+    lost = [f"{inside(one.label)} {seconds(one.seconds)}" for one in parts if one.id == LOST]
     value = result.metrics.parallel_efficiency.value
     if not lost or value is None:
         return ""
     each = " per rank" if result.run.recorded_ranks > 1 else ""
-    spent = seconds(sum(one.seconds for one in lost))
     return (
-        f"Parallel efficiency counts all computation as useful, including {spent}{each} lost "
-        "while computing"
+        "Parallel efficiency counts all work outside communication as useful, also what was lost "
+        f"in it{each}: {', '.join(lost[:MOST_ROLES])}"
     )
 
 

@@ -18,7 +18,9 @@ from perfscope.report.sections.findings import (
 )
 from perfscope.report.sections.quality import trust
 from perfscope.report.sections.section import Context, Section
+from perfscope.report.text import stopped
 from perfscope.schema.analysis import Analysis
+from perfscope.schema.common import Metric
 from perfscope.schema.devices import Devices
 from perfscope.schema.efficiency import DEVICE_FACTORS, EFFICIENCIES
 from perfscope.schema.findings import FindingRow
@@ -40,7 +42,7 @@ def _context(result: Analysis) -> Context:
     return {
         "command": [shlex.quote(part) for part in command[:MOST_ARGUMENTS]],
         "arguments_left_out": max(len(command) - MOST_ARGUMENTS, 0),
-        "facts": _facts(result.run),
+        "facts": _facts(result.run, result.metrics.parallel_efficiency),
         "verdict": verdict.sentence or "There is no verdict on this run.",
         "status": verdict_word(result),
         "tiles": tiles,
@@ -71,13 +73,15 @@ def _only(reasons: Sequence[str]) -> str:
     return reasons[0] if len({*reasons}) == 1 else ""
 
 
-def _facts(run: Run) -> list[str]:
+def _facts(run: Run, efficiency: Metric) -> list[str]:
     facts = [on_ranks(run)]
     if run.hosts:
         facts.append(on_hosts(run))
     if run.launcher:
         facts.append(launched(run))
     facts.append(f"ran for {seconds(run.wall_s)}")
+    if efficiency.value is not None:
+        facts.append(f"parallel efficiency {ratio(efficiency.value)}")
     if run.batch_size is not None:
         facts.append(f"batch size {run.batch_size:,}")
     if started := started_at(run):
@@ -142,7 +146,10 @@ def _tiles(result: Analysis) -> list[Context]:
             "meaning": "A step is one iteration of the training loop.",
         },
         *([_device_tile(result.devices)] if result.devices.value is not None else []),
-        _efficiency_tile(result.metrics, "parallel_efficiency"),
+        {
+            **_efficiency_tile(result.metrics, "parallel_efficiency"),
+            "note": stopped(breakdown.useful_sentence(result)),
+        },
         _efficiency_tile(result.metrics, "training_efficiency"),
     ]
 
