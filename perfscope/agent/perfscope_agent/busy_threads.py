@@ -10,10 +10,7 @@ import os
 import sys
 
 from . import metadata
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Iterator, Tuple
+from .kinds import Iterator, Tuple
 
 _MOST_ASKED = 64
 _MOST_BUSY = 4

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import sys
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import CodeType
+from .kinds import CodeType
 
 _VERSION = sys.version_info[:2]
 _MOST_INSTRUCTIONS = 200

@@ -11,12 +11,7 @@ import sys
 
 from . import bytecode, files, recorder
 from .bytecode import CONSTANT, GLOBAL, LOCAL, Expression
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from types import CodeType, FrameType
-    from typing import Any
+from .kinds import Any, Callable, CodeType, FrameType, Mapping
 
 FILE = "<built-in>"
 """The file of frames that stand for what has none."""

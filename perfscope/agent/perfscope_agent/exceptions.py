@@ -6,12 +6,8 @@ import os
 import sys
 
 from . import files, notes
+from .kinds import Any, TracebackType
 from .redact import redact_value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Any
 
 _LONGEST_MESSAGE = 500
 _is_hook_installed = False

@@ -10,10 +10,7 @@ import gc
 import time
 
 from . import recorder
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from .kinds import Any
 
 _COST_NS = 2000
 """What listening to one takes."""

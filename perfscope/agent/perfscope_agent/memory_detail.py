@@ -12,10 +12,7 @@ import os
 import time
 
 from . import metadata, notes, recorder, roles
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from .kinds import Any
 
 VARIABLE = "PERFSCOPE_MEMORY_DETAIL"
 ENDING = ".memory.json"

@@ -7,12 +7,9 @@ import os
 import sys
 
 from . import environment, notes, recorder, roles
+from .kinds import Any, Sequence
 from .redact import redact_path, redact_value
 from .secret_programs import redact_command
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Sequence
 
 SCHEMA = 1
 _LONGEST_ARGUMENT = 1000

@@ -11,10 +11,7 @@ import resource
 import sys
 
 from . import metadata, notes, topology
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Callable
+from .kinds import Any, Callable
 
 _PROC = "/proc/self"
 _MOST_RESIDENT_BYTES = 16 << 30  # 0.2 s with pages of 4 KiB, at 14 ms/GiB

@@ -8,10 +8,7 @@ that is about nothing else.
 from __future__ import annotations
 
 from . import secret_names
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Sequence
+from .kinds import Sequence
 
 DATABASES = ("mysql", "mariadb")
 """Clients that take a password with `-p` alone."""

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import os
 
+from .kinds import Callable, Sequence
 from .redact import redact_arguments
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Callable, Sequence
 
 _ENDING = ".py"
 _MOST_PROGRAMS = 4

@@ -6,10 +6,7 @@ import os
 import sys
 
 from . import metadata, notes, recorder, roles
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Callable
+from .kinds import Any, Callable
 
 _MAX_RECORDED_FORKS = 64
 

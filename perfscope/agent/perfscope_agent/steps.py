@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from . import recorder
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from .kinds import Any
 
 MARKER = "marker"
 

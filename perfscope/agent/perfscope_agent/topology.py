@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 
+from .kinds import Any
 from .network import network
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _CPU = "/sys/devices/system/cpu"
 _NODE = "/sys/devices/system/node"

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
+from ..kinds import Callable, ModuleType
 from .savers import SAVING
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import ModuleType
-    from typing import Callable
-
 
 _JOINING = (
     ("torch.distributed.distributed_c10d", "torch_distributed", "install"),

@@ -5,11 +5,7 @@ from __future__ import annotations
 import os
 
 from .. import metadata
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import ModuleType
-    from typing import Any, Sequence
+from ..kinds import Any, ModuleType, Sequence
 
 _SYMBOLS = {
     "openblas": (

@@ -8,16 +8,9 @@ from __future__ import annotations
 from _thread import get_ident
 
 from .. import recorder
+from ..kinds import Any, AnyFunction, Callable, ModuleType
 from . import torch, wrap
 from .savers import SAVING
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import ModuleType
-    from typing import Any, Callable
-
-    AnyFunction = Callable[..., Any]
-
 
 _saving: set[int] = set()
 """Identities of the threads that are saving: one may do so while another one begins to."""

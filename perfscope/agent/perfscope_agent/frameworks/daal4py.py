@@ -5,12 +5,8 @@ from __future__ import annotations
 import sys
 
 from .. import exceptions, metadata, recorder
+from ..kinds import Any, ModuleType
 from . import wrap
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import ModuleType
-    from typing import Any
 
 _SOURCE = "daal4py"
 _PREDICTIONS = ("_prediction", "_prediction_ratings", "_transform")

@@ -9,15 +9,9 @@ import os
 import sys
 
 from .. import metadata, recorder
+from ..kinds import Any, AnyFunction, Callable, ModuleType
 from . import learning_rates, wrap
 from .tensorflow import is_eager
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import ModuleType
-    from typing import Any, Callable
-
-    AnyFunction = Callable[..., Any]
 
 _SOURCE = "horovod"
 _SETTINGS = (

@@ -11,14 +11,8 @@ from __future__ import annotations
 from _thread import get_ident
 
 from .. import recorder, stacks
+from ..kinds import Any, AnyFunction, ModuleType
 from . import wrap
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import ModuleType
-    from typing import Any, Callable
-
-    AnyFunction = Callable[..., Any]
 
 _PACKAGE = "perfscope.queue"
 _SEPARATOR = "\x1e"

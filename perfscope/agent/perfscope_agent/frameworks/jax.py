@@ -10,15 +10,9 @@ import _thread
 import functools
 
 from .. import metadata, recorder, steps
+from ..kinds import Any, AnyFunction, ModuleType
 from . import wrap
 from .jax_functions import Order, Uses
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import ModuleType
-    from typing import Any, Callable
-
-    AnyFunction = Callable[..., Any]
 
 _SOURCE = "jax"
 

@@ -5,15 +5,9 @@ from __future__ import annotations
 import sys
 
 from .. import files, metadata, recorder, steps
+from ..kinds import Any, AnyFunction, ModuleType
 from . import calls, keras_data, tf_profiler, wrap
 from .tensorflow import cycle, is_eager
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import ModuleType
-    from typing import Any, Callable
-
-    AnyFunction = Callable[..., Any]
 
 _SOURCE = "keras"
 _INPUT_REASONS = {

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import inspect
 
+from ..kinds import Any, Callable
 from . import wrap
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Callable
 
 _DEFAULT_BATCH = 32
 

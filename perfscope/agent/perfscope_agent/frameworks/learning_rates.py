@@ -5,10 +5,7 @@ from __future__ import annotations
 from numbers import Real
 
 from .. import metadata
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from ..kinds import Any
 
 _MOST = 8
 _noted: dict[str, list[dict[str, Any]]] = {}

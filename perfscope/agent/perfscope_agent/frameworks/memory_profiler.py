@@ -9,11 +9,7 @@ from __future__ import annotations
 import sys
 
 from .. import files
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import FrameType
-    from typing import Any
+from ..kinds import Any, FrameType
 
 _MIB = 1 << 20
 

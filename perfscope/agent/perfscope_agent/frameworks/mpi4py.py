@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from .. import metadata
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import ModuleType
+from ..kinds import ModuleType
 
 
 def install(module: ModuleType) -> None:

@@ -5,14 +5,8 @@ from __future__ import annotations
 import sys
 
 from .. import metadata, recorder, steps
+from ..kinds import Any, AnyFunction, ModuleType
 from . import calls, keras_data, tf_profiler, wrap
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import ModuleType
-    from typing import Any, Callable
-
-    AnyFunction = Callable[..., Any]
 
 _SOURCE = "tensorflow"
 _KINDS = (

@@ -8,14 +8,8 @@ import sys
 import types
 
 from .. import files, metadata, recorder, steps
+from ..kinds import Any, AnyFunction, ModuleType
 from . import wrap
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import ModuleType
-    from typing import Any, Callable
-
-    AnyFunction = Callable[..., Any]
 
 _MOST_FUNCTIONS = 5000
 _MOST_NAMES = 20

@@ -6,10 +6,7 @@ import os
 import sys
 
 from .. import metadata, notes, recorder, steps
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from ..kinds import Any
 
 VARIABLE = "PERFSCOPE_TF_PROFILER"
 ENDING = ".tf-profile"

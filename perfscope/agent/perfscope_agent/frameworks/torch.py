@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 
 from .. import metadata, recorder, steps
+from ..kinds import Any, AnyFunction, Callable, ModuleType
 from . import (
     learning_rates,
     torch_batches,
@@ -19,13 +20,6 @@ from . import (
     torch_traces,
     wrap,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import ModuleType
-    from typing import Any, Callable
-
-    AnyFunction = Callable[..., Any]
 
 _SOURCE = "torch"
 

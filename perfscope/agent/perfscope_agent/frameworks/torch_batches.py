@@ -10,13 +10,8 @@ import _thread
 import sys
 
 from .. import recorder
+from ..kinds import Any, AnyFunction
 from . import torch_compile, wrap
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Callable
-
-    AnyFunction = Callable[..., Any]
 
 _MOST_TRIES = 4
 _ALWAYS = 4  # so many batches are looked at each, later ones

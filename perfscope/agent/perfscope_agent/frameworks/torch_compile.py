@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from ..kinds import Any, AnyFunction, Callable
 from . import wrap
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Callable
-
-    AnyFunction = Callable[..., Any]
 
 
 def replace(owner: Any, name: str, make: Callable[[AnyFunction], AnyFunction]) -> bool:

@@ -5,10 +5,7 @@ from __future__ import annotations
 import warnings
 
 from .. import metadata
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from ..kinds import Any
 
 _MOST_DEVICES = 16
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import sys
 
 from .. import metadata, notes
+from ..kinds import Any
 from . import torch_compile
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _MOST_LOADERS = 8
 _MOST_NOTED = 64

@@ -6,10 +6,7 @@ import os
 import sys
 
 from .. import metadata, notes, recorder
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from ..kinds import Any
 
 VARIABLE = "PERFSCOPE_TORCH_PROFILER"
 ENDING = ".torch-trace.json.gz"

@@ -6,10 +6,7 @@ import os
 import sys
 
 from .. import files, metadata, notes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from ..kinds import Any
 
 _MOST_NAMES = 20
 _RESUMES = "torch_dynamo_resume_in_"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from ..kinds import Any
 
 _SENT = {
     "all_reduce": "tensor",
