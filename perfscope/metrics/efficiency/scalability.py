@@ -53,6 +53,10 @@ class RunTotals:
     cycles: int | None = None  # the same
     useful: str = USEFUL  # what counts as useful, as in `Metric.useful`
     foa: str = FOCUS  # over which time
+    # why the run's own efficiencies are not known, None where they are
+    unknown: str | None = None
+    # the same of `useful_s`, which the scalabilities compare
+    useful_unknown: str | None = None
 
     @property
     def ranks(self) -> int:
@@ -148,9 +152,16 @@ def scalability(
 def _row(
     run: RunTotals, reference: RunTotals, variant: Variant, weak: bool | None, work: float | None
 ) -> Scalability:
-    def metric(value: float | None, reason: str) -> Metric:
-        because = None if value is not None else reason
-        return Metric(value, "ratio", because, run.useful, run.foa, variant.value)
+    def metric(value: float | None, reason: str, unknown: str | None = None) -> Metric:
+        known = value if unknown is None else None
+        because = None if known is not None else unknown or reason
+        return Metric(known, "ratio", because, run.useful, run.foa, variant.value)
+
+    def own(value: float | None, reason: str) -> Metric:
+        return metric(value, reason, run.unknown)
+
+    def compared(value: float | None, reason: str) -> Metric:
+        return metric(value, reason, run.useful_unknown or reference.useful_unknown)
 
     useful, longest = sum(run.useful_s), max(run.useful_s, default=0.0)
     empty = "no rank computed" if longest <= 0 else "the run has no length"
@@ -170,13 +181,17 @@ def _row(
     return Scalability(
         ranks=run.ranks,
         is_weak=is_weak,
-        parallel_efficiency=metric(parallel, empty),
-        load_balance=metric(balance, empty),
-        communication_efficiency=metric(spread, empty),
-        serialization_efficiency=metric(serial, no_ideal),
-        transfer_efficiency=metric(transfer, no_ideal),
-        computation_scalability=metric(compute, empty),
-        global_efficiency=metric(_product(parallel, compute), empty),
+        parallel_efficiency=own(parallel, empty),
+        load_balance=own(balance, empty),
+        communication_efficiency=own(spread, empty),
+        serialization_efficiency=own(serial, no_ideal),
+        transfer_efficiency=own(transfer, no_ideal),
+        computation_scalability=compared(compute, empty),
+        global_efficiency=metric(
+            _product(parallel, compute),
+            empty,
+            run.unknown or run.useful_unknown or reference.useful_unknown,
+        ),
         ipc_scalability=metric(_ratio(run.ipc, reference.ipc), NO_COUNTERS),
         instruction_scalability=metric(instructions, NO_COUNTERS),
         frequency_scalability=metric(_ratio(run.frequency_hz, reference.frequency_hz), NO_COUNTERS),

@@ -52,7 +52,9 @@ HOW = (
         (
             "Global efficiency = parallel efficiency × computation scalability. Computation "
             "scalability is the useful time of all ranks at the smallest size over that at this "
-            "size (weak scaling and uneven work: times the work over that of the smallest). With "
+            "size (weak scaling and uneven work: times the work over that of the smallest): the "
+            "smallest is 1 by definition. A run without traced communication has no parallel "
+            "efficiency, nor a global one; one process alone is useful all of its time. With "
             "counters it is exactly IPC × instruction × frequency scalability. On an axis of "
             "ranks, efficiency of the run time is the global efficiency over the parallel "
             "efficiency of the smallest size."
@@ -276,9 +278,22 @@ def notes(study: Scaling) -> list[str]:
                 f"The runs with {study.axis.count(point.size)} trained on {min(samples):,.0f} to "
                 f"{max(samples):,.0f} samples: their times are not of the same work."
             )
+    found += _without_efficiency(study)
     if any(len(point.runs) < 2 for point in study.points):
         found.append(
             "A size with a single run has no spread: repeat the runs to tell differences from "
             "noise."
         )
     return found
+
+
+def _without_efficiency(study: Scaling) -> list[str]:
+    """Which sizes have no parallel efficiency, and why."""
+    columns = zip(study.points, study.table.columns, strict=True)
+    unknown = [(point.size, column.parallel_efficiency) for point, column in columns]
+    return [
+        f"{study.axis.count(size)} {'has' if size == 1 else 'have'} no parallel efficiency: "
+        f"{own.reason}. The speed-up is measured."
+        for size, own in unknown
+        if not own.is_measured
+    ]

@@ -149,7 +149,7 @@ def _told(runs: Sequence[StudyRun], totals: Sequence[RunTotals]) -> _Told | None
         return _Told("batch_size", work)
     if work := _shares(totals, lambda total: total.instructions):
         return _Told("instructions", work)
-    useful = _shares(totals, lambda total: sum(total.useful_s))
+    useful = _shares(totals, lambda one: None if one.useful_unknown else sum(one.useful_s))
     return _told_by_steps(runs, useful) or (_Told("useful_time", useful) if useful else None)
 
 

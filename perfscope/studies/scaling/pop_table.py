@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from perfscope.metrics.efficiency.pop import ONE_PROCESS
 from perfscope.metrics.efficiency.scalability import RunTotals, Scalability, Variant, scalability
-from perfscope.schema.common import Metric
+from perfscope.schema.common import NO_REASON, Metric
 from perfscope.structures import dataclass
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.scaling.growth import Growth
@@ -57,6 +58,7 @@ def totals_of(run: StudyRun) -> RunTotals:
     # nothing known: every factor is null
     work = metrics.outside_communication_s_by_rank or (0.0,)
     metric = metrics.parallel_efficiency
+    unknown = None if metric.is_measured else metric.reason or NO_REASON
     return RunTotals(
         runtime_s=run.focus_s,
         useful_s=work,
@@ -65,6 +67,9 @@ def totals_of(run: StudyRun) -> RunTotals:
         waiting_s=run.waiting_s_by_rank,
         useful=metric.useful or "outside_communication",
         foa=metric.foa or "communication_lifetime",
+        unknown=unknown,
+        # a process without others has nobody to wait for: all of its time was useful
+        useful_unknown=None if run.ranks == 1 and unknown == ONE_PROCESS else unknown,
     )
 
 

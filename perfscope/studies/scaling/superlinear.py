@@ -39,12 +39,13 @@ def _why(axis: Axis, found: Superlinear) -> str:
     text = f"{axis.count(found.size)} are faster than ideal (efficiency {found.efficiency:.3f})"
     if axis is not Axis.RANKS:
         return f"{text}; computation scalability, which would explain it, counts ranks."
-    if found.computation is None or found.parallel_ratio is None:
+    if found.computation is None:
         return f"{text}; computation scalability, which would explain it, is not known."
-    text += (
-        f": computation scalability {found.computation:.3f} x change of parallel efficiency "
-        f"{found.parallel_ratio:.3f}."
-    )
+    text += f": computation scalability {found.computation:.3f} x change of parallel efficiency "
+    if found.parallel_ratio is None:
+        text += "that is not known, as no communication of one of the two sizes was traced."
+    else:
+        text += f"{found.parallel_ratio:.3f}."
     if found.computation > 1:
         text += " The ranks together computed for a shorter time than at the smallest size"
         factors = (("IPC", found.ipc), ("instructions", found.instructions))

@@ -10,6 +10,7 @@ import pytest
 
 from perfscope.cli.main import main
 from perfscope.errors import ExitCode, UnreadableInputError, UsageError
+from perfscope.metrics.efficiency.pop import NO_COMMUNICATION, ONE_PROCESS
 from perfscope.studies.common.external import read_external
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.scaling import document as scaling_document
@@ -17,7 +18,7 @@ from perfscope.studies.scaling.scaling import Scaling, scaling
 from perfscope.studies.scaling.series import Axis
 from tests.support.environments import REPOSITORY
 from tests.support.scaling_series import trained
-from tests.support.study_runs import made_run
+from tests.support.study_runs import figure, made_run
 
 REPORT = REPOSITORY / "reports" / "sgan_evaluation" / "analysis.json"
 Reference = Callable[[str], Path]
@@ -43,6 +44,45 @@ def test_strong_scaling_by_the_formulas() -> None:
         assert first is not None
         assert own is not None
         assert whole.efficiency == pytest.approx(own / first)
+
+
+def unseen(run: StudyRun, reason: str) -> StudyRun:
+    """The run, as it is analyzed where none of its communication was traced."""
+    metrics = run.document["metrics"]
+    for name in ("parallel_efficiency", "load_balance", "communication_efficiency"):
+        metrics[name] = figure(None, reason=reason)
+    return run
+
+
+def test_a_reference_without_traced_communication_has_no_efficiency_of_its_own() -> None:
+    """Its useful time is all of it, so that the others are still compared with it."""
+    runs = trained(evaluation=lambda _: 10.0)
+    unseen(runs[0], ONE_PROCESS)
+    study = scaling(runs)
+    assert values(study, "computation_scalability") == pytest.approx([1, 1, 1])
+    assert values(study, "parallel_efficiency") == [None, *map(pytest.approx, (90 / 100, 90 / 120))]
+    assert values(study, "global_efficiency") == [None, *map(pytest.approx, (90 / 100, 90 / 120))]
+    first = study.table.columns[0]
+    for name in ("load_balance", "serialization_efficiency", "transfer_efficiency"):
+        assert getattr(first, name).value is None
+        assert getattr(first, name).reason == ONE_PROCESS
+    assert study.whole.values[0].efficiency == 1
+    assert any("1 rank has no parallel efficiency" in n for n in scaling_document.notes(study))
+
+
+@pytest.mark.parametrize("place", [0, 2])
+def test_ranks_whose_waiting_is_unknown_are_compared_with_nothing(place: int) -> None:
+    runs = trained((2, 4, 8))
+    for run in runs:
+        run.document["run"] |= {"batch_size": None}
+        run.document["run"]["throughput"] |= {"samples": None, "steps": 0}
+    unseen(runs[place], NO_COMMUNICATION)
+    study = scaling(runs)
+    assert study.growth.basis == "none"  # what they worked is not known either
+    known = [1.0, 1.0, None] if place else [None] * 3
+    for name in ("computation_scalability", "global_efficiency"):
+        assert values(study, name) == [v and pytest.approx(v) for v in known]
+    assert values(study, "parallel_efficiency").count(None) == 1
 
 
 def test_weak_scaling_by_the_formulas() -> None:
@@ -154,6 +194,9 @@ def test_above_ideal_is_explained_by_its_factors() -> None:
     assert found.computation == pytest.approx(80 / 60)
     assert found.parallel_ratio == pytest.approx(1.0)
     assert "cache" in found.sentence
+    runs = trained(step=lambda p: (80.0 if p == 1 else 60.0) / p)
+    unseen(runs[0], ONE_PROCESS)
+    assert "efficiency that is not known" in scaling(runs).superlinear[0].sentence
 
 
 def test_phases_scale_by_their_longest_rank_and_missing_ones_are_null() -> None:
