@@ -16,11 +16,14 @@ from perfscope.units import counted
 
 SIGN = re.compile(rb"\bNCCL (?:INFO|WARN|version)\b")
 _LINE = re.compile(r"(\S+?):(\d+):(\d+) \[(-?\d+)\] (?:\S+ )?NCCL (INFO|WARN) (.*)")
+_TORN = re.compile(r":\d+:\d+ \[-?\d+\] .*?NCCL (?:INFO|WARN) ")
 _WARN = re.compile(r"NCCL WARN (.*)")
 _VERSION = re.compile(r"NCCL version (\S+)")
 _INIT = re.compile(r"comm (0x[0-9a-f]+) rank (\d{1,7}) nranks (\d{1,7}).*Init (START|COMPLETE)")
 _ID = re.compile(r"commId (0x[0-9a-f]+)")
-_CHANNEL = re.compile(r"(?:Channel|Ring) (\S+) : (\S+) -> (\S+) .*?via (\S+)")
+_SPLIT = re.compile(r"(splitCount \d+ color -?\d+)")
+_CHANNEL = re.compile(r"(?:Channel|Ring) \S+ : \S+ -> \S+ .*?via (.+?)(?: comm 0x.*)?\s*$")
+_DEVICE = re.compile(r"/\d+(?:\(\d+\))?(?=/|$)")
 _CALL = re.compile(r"(\w+): opCount \w+ .*?count (\d{1,18}) datatype (\d{1,2}) ")
 _NETWORK = re.compile(r"Using network (\S+)")
 BYTES = {0: 1, 1: 1, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 8, 9: 2, 10: 1, 11: 1}
@@ -40,6 +43,7 @@ class Nccl:
         self._warnings: Counter[str] = Counter()
         self._first: dict[str, str] = {}
         self._calls: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+        self._torn = 0  # lines into which another process wrote
 
     def take(self, line: str) -> bool:
         """Whether the line is NCCL's."""
@@ -52,6 +56,7 @@ class Nccl:
                 self._warn(warning[1], "")
             return warning is not None
         text = found[6]
+        self._torn += _TORN.search(text) is not None
         if found[5] == "WARN":
             self._warn(text, found[1])
         elif made := _INIT.search(text):
@@ -61,7 +66,7 @@ class Nccl:
             sums[0] += 1
             sums[1] += int(call[2]) * BYTES.get(int(call[3]), 0)
         elif way := _CHANNEL.search(text):
-            self._ways[re.sub(r"/\d+(?=/|$)", "", way[4])] += 1
+            self._ways[_DEVICE.sub("", way[1])] += 1
         elif network := _NETWORK.search(text):
             self._networks[network[1]] += 1
         return True
@@ -72,8 +77,8 @@ class Nccl:
         self._first.setdefault(kind, f"{text[:250]}{f' ({host})' if host else ''}")
 
     def _made(self, made: re.Match[str], text: str) -> None:
-        """A rank that begins to make a communicator, or has made it."""
-        told = _ID.search(text)
+        """A rank that begins to make a communicator, or has made it; splits have no id."""
+        told = _ID.search(text) or _SPLIT.search(text)
         key = (told[1] if told else "", int(made[3]))
         (self._complete if made[4] == "COMPLETE" else self._begun)[key].add(int(made[2]))
 
@@ -102,7 +107,13 @@ class Nccl:
         return report(f"NCCL {self._version}".strip(), path, self._sentences(), tables)
 
     def _sentences(self) -> Iterator[str]:
-        for (name, size), begun in sorted(self._begun.items()):
+        if self._torn:
+            yield (
+                f"{counted(self._torn, 'line')} of several processes are torn into each other, so "
+                "that ranks which never made a communicator cannot be told: one file for each "
+                "process (NCCL_DEBUG_FILE=nccl.%h.%p) keeps them whole."
+            )
+        for (name, size), begun in sorted(self._begun.items() if not self._torn else ()):
             done = self._complete[name, size]
             if missing := sorted(begun - done):
                 never = counted(len(missing), "rank")

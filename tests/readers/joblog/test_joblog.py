@@ -122,6 +122,47 @@ def test_the_rank_that_made_no_communicator_is_named(tmp_path: Path) -> None:
     assert tables["Calls, of the ranks that are in the log"] == (("AllReduce", 2, 1024 * 6),)
 
 
+SPLIT = """n0:7:17 [0] NCCL INFO ncclCommSplit comm 0x5e40 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 70 parent 0x8d57 splitCount 1 color {0} key 0- Init START
+n1:8:18 [0] NCCL INFO ncclCommSplit comm 0x6e40 rank 1 nranks 2 cudaDev 0 nvmlDev 0 busId 70 parent 0x9d57 splitCount 1 color {0} key 1- Init START
+n0:7:17 [0] NCCL INFO ncclCommSplit comm 0x5e40 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 70 parent 0x8d57 splitCount 1 color {0} key 0 - Init COMPLETE
+"""  # noqa: E501 - as NCCL 2.27 prints it
+SPLIT_ENDS = """n1:8:18 [0] NCCL INFO ncclCommSplit comm 0x6e40 rank 1 nranks 2 cudaDev 0 nvmlDev 0 busId 70 parent 0x9d57 splitCount 1 color 923 key 1 - Init COMPLETE
+"""  # noqa: E501 - the same
+
+
+def test_communicators_that_were_split_are_told_apart(tmp_path: Path) -> None:
+    """They have no id: two of two ranks, and of one rank 1 never came."""
+    (found,) = told(tmp_path, SPLIT.format(923) + SPLIT_ENDS + SPLIT.format(-144))
+    (table,) = (table for table in found.tables if table.title == "Communicators")
+    assert sorted(row[1:] for row in table.rows) == [(2, 1), (2, 2)]
+    (never,) = found.says
+    assert "splitCount 1 color -144 of 2 ranks was never made by 1 rank" in never
+
+
+def test_a_log_that_several_processes_wrote_over_each_other_accuses_none(tmp_path: Path) -> None:
+    torn = NCCL.replace("busId 70 commId 0x49 - Init COMPLETE\n", "bun1:8:18 [1] NCCL INFO P2P\n")
+    (found,) = told(tmp_path, torn)
+    assert "1 line" in found.says[0]
+    assert "torn" in found.says[0]
+    assert not any("never made by" in said for said in found.says)
+
+
+@pytest.mark.parametrize(
+    ("line", "way"),
+    [
+        ("4[d6] -> 0[d6] via NET/AWS Libfabric/2/GDRDMA comm 0x9b nRanks 4096",
+         "NET/AWS Libfabric/GDRDMA"),
+        ("8[0] -> 0[0] [receive] via NET/IB/0(3)/GDRDMA", "NET/IB/GDRDMA"),
+        ("3[3] -> 2[2] via P2P/direct pointer/read", "P2P/direct pointer/read"),
+    ],
+)  # fmt: skip
+def test_the_way_between_ranks_is_told_whole(tmp_path: Path, line: str, way: str) -> None:
+    """With the names of plugins that have a space, and without the numbers of devices."""
+    (found,) = told(tmp_path, f"n0:7:17 [0] NCCL INFO Channel 00/0 : {line}\n")
+    (table,) = found.tables
+    assert table.rows == ((way, 1),)
+
+
 def test_communication_of_deepspeed_adds_up(tmp_path: Path) -> None:
     (found,) = told(tmp_path, DEEPSPEED)
     (row,) = found.tables[0].rows
