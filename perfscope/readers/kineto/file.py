@@ -110,6 +110,7 @@ class Part:
     rank: int | None = None
     host: str = ""
     pid: str = ""
+    lived_ns: tuple[int, int] | None = None  # from when to when, as the file says it
 
 
 @dataclass
@@ -220,8 +221,10 @@ def _senseless(path: Path, why: str) -> UnreadableInputError:
     )
 
 
-def contents_of(path: Path, file: engine.KinetoFile) -> KinetoContents:
-    """The tables of a decoded file.
+def contents_of(
+    path: Path, file: engine.KinetoFile, lived_ns: tuple[int, int] | None = None
+) -> KinetoContents:
+    """The tables of a decoded file, of a process that lived as long as it says.
 
     Raises:
         UnreadableInputError: it holds no event, or its times make no sense.
@@ -239,7 +242,7 @@ def contents_of(path: Path, file: engine.KinetoFile) -> KinetoContents:
     found = Extent(*file.extent)
     if not is_own_export(members):  # a job may rest for an hour, and its recording tells it
         tables = {"device": device, "host": host, "calls": calls}
-        found = extent(tables, file.edges, file.extent, counts["events"])
+        found = extent(tables, file.edges, file.extent, counts["events"], lived_ns)
     days = (found.end_ns - found.start_ns) / 86400e9
     if found.end_ns - found.start_ns > LONGEST_NS:
         raise _senseless(path, f"From its first to its last event pass {days:,.0f} days.")

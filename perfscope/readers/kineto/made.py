@@ -96,7 +96,7 @@ def ended(
     """
     file.feed(b"]}")
     file.finish()
-    found = contents_of(path, file)
+    found = contents_of(path, file, part.lived_ns)
     counts = {**found.counts, "without_time": found.counts["without_time"] + without_time}
     return replace(found, part=part, counts=counts)
 

@@ -63,12 +63,17 @@ class Extent:
 
 
 def extent(
-    tables: Mapping[str, Table], edges: Sequence[int], told: tuple[int, int], events: int
+    tables: Mapping[str, Table],
+    edges: Sequence[int],
+    told: tuple[int, int],
+    events: int,
+    lived_ns: tuple[int, int] | None = None,
 ) -> Extent:
     """The time of a file without the few events that lie farther off than all others are long.
 
     `edges` are starts of the outermost events without a row; `told` spans all events, strays
-    included, and `events` counts them.
+    included, and `events` counts them. Where the file says how long the process lived (`lived_ns`),
+    what lies in that time is never stray: a program may load and compile for long before it begins.
     """
     rows = [table[table["t1"] - table["t0"] <= LONGEST_NS] for table in tables.values()]
     outer = np.array(sorted(edges), np.int64)
@@ -89,6 +94,9 @@ def extent(
     last = min(
         (place for place in far.tolist() if place >= len(starts) - most), default=len(starts)
     )
+    if lived_ns is not None:
+        first = first if starts[0] < lived_ns[0] else 0
+        last = last if reach[-1] > lived_ns[1] else len(starts)
     if first == 0 and last == len(starts) and not too_long:
         return whole
     kept = slice(first, last)

@@ -104,6 +104,7 @@ class Told:
     number: int  # of the process in them
     pid: str  # as the system numbers it, "" unknown
     host: str  # where it ran, "" unknown
+    lived_ns: tuple[int, int] | None  # from when to when
 
     def rows(self, table: str, columns: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
         """Its rows of one of the tables."""
@@ -119,11 +120,12 @@ def processes_in(database: Database) -> list[Told]:
     found: list[Told] = []
     for tables in (Tables(database, suffix) for suffix in _suffixes(database)):
         hosts = dict(tables.rows("info_node", ("id", "hostname"), ("id",)))
-        for number, pid, node in tables.rows("info_process", ("id", "pid", "nid"), ("id",)):
+        columns = ("id", "pid", "nid", "start", "end")
+        for number, pid, node, *lived in tables.rows("info_process", columns, ("id",)):
             host = hosts.get(node)
             shown = str(pid) if isinstance(pid, int) else ""
             named = host if isinstance(host, str) else ""
-            found.append(Told(tables, number, shown, named))
+            found.append(Told(tables, number, shown, named, records.span(*lived)))
             if len(found) > MOST_PROCESSES:
                 raise UnreadableInputError(
                     f"{database.path} holds too many processes.",

@@ -64,6 +64,7 @@ class Told:
     members: Row
     rows: Table
     left_out: int  # records without a usable time
+    lived_ns: tuple[int, int] | None  # from when to when
 
 
 def recognizes(head: bytes) -> bool:
@@ -114,7 +115,8 @@ def _process(written: Mapping[str, str], rows: npt.NDArray[np.uint8], left_out: 
     ]
     host = texts.text(texts.mapping(about.get("node")), "hostname")
     shown = "" if pid is None else str(pid)
-    return Told(shown, host, devices, members, rows.view(ROW_DTYPE), left_out)
+    lived_ns = records.span(texts.whole(about, "init_time"), texts.whole(about, "fini_time"))
+    return Told(shown, host, devices, members, rows.view(ROW_DTYPE), left_out, lived_ns)
 
 
 def made_of(told: Told) -> tuple[Table, list[str]]:

@@ -138,7 +138,7 @@ def _of_document(path: Path) -> list[KinetoContents]:
     found = []
     processes = document.processes_in(path)
     for told in processes:
-        part = Part(told.pid if len(processes) > 1 else "", None, told.host, told.pid)
+        part = _part(told, len(processes))
         file = begun(_members(told.devices))
         rows, names = document.made_of(told)
         engine.take_rows(file, rows.view(np.uint8), names, document.CATEGORIES, PROCESS)
@@ -148,6 +148,11 @@ def _of_document(path: Path) -> list[KinetoContents]:
             contents.notes.append(f"Process {told.pid}: left out {left_out} without a usable time.")
         found.append(contents)
     return found
+
+
+def _part(told: document.Told | database.Told, processes: int) -> Part:
+    """Which process of a file with so many it is."""
+    return Part(told.pid if processes > 1 else "", None, told.host, told.pid, told.lived_ns)
 
 
 def _members(devices: Sequence[Mapping[str, object]]) -> dict[str, object]:
@@ -161,7 +166,7 @@ def _of_database(path: Path) -> list[KinetoContents]:
         processes = database.processes_in(file)
         for told in processes:
             notes: list[str] = []
-            part = Part(told.pid if len(processes) > 1 else "", None, told.host, told.pid)
+            part = _part(told, len(processes))
             events = database.events_of(told, notes)
             found.append(_contents(path, events, part, told.tables.devices, notes))
     return found

@@ -17,6 +17,8 @@ KERNEL, COPY, CALL, RANGE = (
     (800_000, 810_000),
     (700, 9**7),
 )
+LIVED = (1, 2_000_000)
+"""When the process began and ended."""
 
 
 def _row(
@@ -54,8 +56,8 @@ def process(pid: int = 7) -> dict[str, Any]:
     return {
         "metadata": {
             "pid": pid,
-            "init_time": 1,
-            "fini_time": 2_000_000,
+            "init_time": LIVED[0],
+            "fini_time": LIVED[1],
             "node": {"hostname": "n0"},
         },
         "agents": agents,
@@ -94,7 +96,7 @@ def document(path: Path, *processes: dict[str, Any]) -> Path:
 
 TABLES = {
     "info_node": "id, hostname",
-    "info_process": "id, nid, pid",
+    "info_process": 'id, nid, pid, start, "end"',
     "info_agent": "id, type, absolute_index, product_name, name",
     "info_kernel_symbol": "id, kernel_name, display_name",
     "string": "id, string",
@@ -112,7 +114,7 @@ def database(path: Path, *pids: int) -> Path:
         for number, pid in enumerate(pids or (7,)):
             rows: dict[str, list[tuple[Any, ...]]] = {
                 "info_node": [(1, "n0")],
-                "info_process": [(1, 1, pid)],
+                "info_process": [(1, 1, pid, *LIVED)],
                 "info_agent": [(0, "CPU", 0, "EPYC", ""), (4, "GPU", 4, "Instinct MI300X", "")],
                 "info_kernel_symbol": [(33, "_Z4", NAME)],
                 "string": list(

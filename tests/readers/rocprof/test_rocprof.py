@@ -175,6 +175,24 @@ def test_json_and_databases_tell_the_same_as_tables(
     assert [device.name for device in results.devices.devices] == ["Instinct MI300X"]
 
 
+@pytest.mark.parametrize("ended_ns", [9_000_000_000, 4_000_000_000])
+def test_what_a_process_did_long_before_its_kernels_is_no_stray(
+    tmp_path: Path, ended_ns: int
+) -> None:
+    """It may load and compile for seconds; what the process did not live to see is set aside."""
+    told = profiles.process()
+    told["metadata"] |= {"init_time": 1_000, "fini_time": ended_ns}
+    (first,) = told["buffer_records"]["hip_api"]
+    for at in (*range(4_000_000, 5_000_000, 20_000), 8_000_000_000):
+        first_ns = at if at > 10**9 else at + 3 * 10**9
+        times = {"start_timestamp": first_ns, "end_timestamp": first_ns + 9_000}
+        told["buffer_records"]["hip_api"].append({**first, **times})
+    trace = open_trace(profiles.document(tmp_path / "7_results.json", told))
+    check_trace(trace)
+    assert trace.wall_ns > 3 * 10**9
+    assert any("set aside" in note for note in trace.notes) == (ended_ns < 8_000_000_000)
+
+
 def test_processes_of_one_file_are_ranks(tmp_path: Path) -> None:
     one = profiles.document(tmp_path / "a.json", profiles.process(7), profiles.process(8))
     for path in (one, profiles.database(tmp_path / "b.db", 7, 8)):
@@ -238,7 +256,9 @@ def test_processes_without_end_are_an_error(tmp_path: Path) -> None:
     path = profiles.database(tmp_path / "a.db")
     with sqlite3.connect(path) as damaged:
         rows = ((number, 1, number) for number in range(2, 10_000))
-        damaged.executemany("INSERT INTO rocpd_info_process_0000_0 VALUES (?, ?, ?)", rows)
+        damaged.executemany(
+            "INSERT INTO rocpd_info_process_0000_0 (id, nid, pid) VALUES (?, ?, ?)", rows
+        )
     damaged.close()
     with pytest.raises(UnreadableInputError, match="too many processes"):
         open_trace(path)
@@ -247,7 +267,7 @@ def test_processes_without_end_are_an_error(tmp_path: Path) -> None:
 def test_processes_of_the_same_tables_are_ranks(tmp_path: Path) -> None:
     path = profiles.database(tmp_path / "a.db")
     with sqlite3.connect(path) as both:
-        both.execute("INSERT INTO rocpd_info_process_0000_0 VALUES (2, 1, 8)")
+        both.execute("INSERT INTO rocpd_info_process_0000_0 VALUES (2, 1, 8, NULL, NULL)")
         for table in ("kernel_dispatch", "region", "memory_copy"):
             name = f"rocpd_{table}_0000_0"
             columns = [column for _, column, *_ in both.execute(f"PRAGMA table_info({name})")]
