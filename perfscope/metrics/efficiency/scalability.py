@@ -7,6 +7,7 @@ additive model; `cube` is what Cube's Advisor computes without a replay.
 
 from collections.abc import Sequence
 from enum import Enum
+from functools import partial
 
 from perfscope.schema.common import Metric
 from perfscope.structures import dataclass
@@ -152,24 +153,14 @@ def scalability(
 def _row(
     run: RunTotals, reference: RunTotals, variant: Variant, weak: bool | None, work: float | None
 ) -> Scalability:
-    def metric(value: float | None, reason: str, unknown: str | None = None) -> Metric:
-        known = value if unknown is None else None
-        because = None if known is not None else unknown or reason
-        return Metric(known, "ratio", because, run.useful, run.foa, variant.value)
-
-    def own(value: float | None, reason: str) -> Metric:
-        return metric(value, reason, run.unknown)
-
-    def compared(value: float | None, reason: str) -> Metric:
-        return metric(value, reason, run.useful_unknown or reference.useful_unknown)
-
+    metric = partial(_metric, run, variant)
+    own = partial(metric, unknown=run.unknown)
+    incomparable = run.useful_unknown or reference.useful_unknown
     useful, longest = sum(run.useful_s), max(run.useful_s, default=0.0)
     empty = "no rank computed" if longest <= 0 else "the run has no length"
     balance = _load_balance(run, variant)
     spread = longest / run.runtime_s if longest > 0 and run.runtime_s > 0 else None
-    parallel = _product(balance, spread)
-    if variant is Variant.PYPOP_ADDITIVE and balance is not None and spread is not None:
-        parallel = balance + spread - 1.0
+    parallel = _parallel(balance, spread, variant)
     no_ideal = NO_WAITS if variant is Variant.CUBE else NO_IDEAL
     serial, transfer = _ideal_factors(run, variant, spread)
     alone = run is reference
@@ -186,17 +177,35 @@ def _row(
         communication_efficiency=own(spread, empty),
         serialization_efficiency=own(serial, no_ideal),
         transfer_efficiency=own(transfer, no_ideal),
-        computation_scalability=compared(compute, empty),
+        computation_scalability=metric(compute, empty, unknown=incomparable),
         global_efficiency=metric(
-            _product(parallel, compute),
-            empty,
-            run.unknown or run.useful_unknown or reference.useful_unknown,
+            _product(parallel, compute), empty, unknown=run.unknown or incomparable
         ),
         ipc_scalability=metric(_ratio(run.ipc, reference.ipc), NO_COUNTERS),
         instruction_scalability=metric(instructions, NO_COUNTERS),
         frequency_scalability=metric(_ratio(run.frequency_hz, reference.frequency_hz), NO_COUNTERS),
         speedup=metric(_ratio(reference.runtime_s * growth, run.runtime_s), empty),
     )
+
+
+def _metric(
+    run: RunTotals,
+    variant: Variant,
+    value: float | None,
+    reason: str,
+    *,
+    unknown: str | None = None,
+) -> Metric:
+    """A value, or the reason why there is none; `unknown` is why one that there is may not be."""
+    known = value if unknown is None else None
+    because = None if known is not None else unknown or reason
+    return Metric(known, "ratio", because, run.useful, run.foa, variant.value)
+
+
+def _parallel(balance: float | None, spread: float | None, variant: Variant) -> float | None:
+    if variant is Variant.PYPOP_ADDITIVE and balance is not None and spread is not None:
+        return balance + spread - 1.0
+    return _product(balance, spread)
 
 
 def _load_balance(run: RunTotals, variant: Variant) -> float | None:

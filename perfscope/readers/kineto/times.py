@@ -90,13 +90,12 @@ def extent(
     gaps = starts[1:] - reach[:-1]
     body = max(int(reach[-1 - most] - starts[most]), LEAST_GAP_NS)
     far = np.flatnonzero(gaps > body) + 1
+    if lived_ns is not None:
+        far = far[(starts[far - 1] < lived_ns[0]) | (starts[far] > lived_ns[1])]
     first = max((place for place in far.tolist() if place <= most), default=0)
     last = min(
         (place for place in far.tolist() if place >= len(starts) - most), default=len(starts)
     )
-    if lived_ns is not None:
-        first = first if starts[0] < lived_ns[0] else 0
-        last = last if reach[-1] > lived_ns[1] else len(starts)
     if first == 0 and last == len(starts) and not too_long:
         return whole
     kept = slice(first, last)
