@@ -15,31 +15,18 @@ Known = dict[str, Any]
 
 @dataclass(frozen=True)
 class Sample:
-    """One recording: how it is made and what a reader should know about it.
+    """One recording: how it is made and what a reader should know about it."""
 
-    Attributes:
-        name: of its directory.
-        environment: whose packages it needs, below .envs/.
-        program: the command that is recorded.
-        files: of examples/, that it needs.
-        ranks: their number.
-        wrong: what is wrong on purpose.
-        expected: what the report should say.
-        known: reads the program's own log.
-        options: of `perfscope run`.
-        variables: set for the job.
-    """
-
-    name: str
-    environment: str
-    program: tuple[str, ...]
-    files: tuple[str, ...]
-    ranks: int
-    wrong: str
-    expected: str
-    known: Callable[[list[Known]], Known]
-    options: tuple[str, ...] = ()
-    variables: tuple[tuple[str, str], ...] = ()
+    name: str  # of its directory
+    environment: str  # whose packages it needs, below .envs/
+    program: tuple[str, ...]  # the command that is recorded
+    files: tuple[str, ...]  # of examples/, that it needs
+    ranks: int  # their number
+    wrong: str  # what is wrong on purpose
+    expected: str  # what the report should say
+    known: Callable[[list[Known]], Known]  # reads the program's own log
+    options: tuple[str, ...] = ()  # of `perfscope run`
+    variables: tuple[tuple[str, str], ...] = ()  # set for the job
 
     @property
     def command(self) -> list[str]:

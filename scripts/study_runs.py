@@ -12,24 +12,16 @@ SWEEP = f"sweep --no-reports -o {OUT}"
 
 @dataclass(frozen=True)
 class Study:
-    """One study: the commands that make it and what a reader should know.
+    """One study: the commands that make it and what a reader should know."""
 
-    Attributes:
-        name: of its directory.
-        environments: below .envs/; the first one leads PATH.
-        files: of examples/, that it needs.
-        commands: words behind `perfscope`; the last one writes to OUT.
-        question: what it answers.
-        texts: other files that it needs, name and content; {place} is where environments are.
-        packages: the environment with whose packages the last command runs; "" for perfscope's own.
-    """
-
-    name: str
-    environments: tuple[str, ...]
-    files: tuple[str, ...]
-    commands: tuple[str, ...]
-    question: str
+    name: str  # of its directory
+    environments: tuple[str, ...]  # below .envs/; the first one leads PATH
+    files: tuple[str, ...]  # of examples/, that it needs
+    commands: tuple[str, ...]  # words behind `perfscope`; the last one writes to OUT
+    question: str  # what it answers
+    # other files that it needs, name and content; {place} is where environments are
     texts: tuple[tuple[str, str], ...] = ()
+    # the environment with whose packages the last command runs; "" for perfscope's own
     packages: str = ""
 
 

@@ -8,21 +8,15 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class Noise:
-    """How a simulated machine disturbs its runs.
+    """How a simulated machine disturbs its runs."""
 
-    Attributes:
-        between_runs: standard deviation of the luck of a run, relative; Student's t with 5 degrees.
-        within_run: scale of the innovations of the steps, relative; Student's t with 3 degrees.
-        correlation: of a step with the one before (AR(1)).
-        spikes: share of steps that take 2 to 5 times as long.
-        steps: of a run.
-    """
-
+    # standard deviation of the luck of a run, relative; Student's t with 5 degrees
     between_runs: float
+    # scale of the innovations of the steps, relative; Student's t with 3 degrees
     within_run: float = 0.02
-    correlation: float = 0.7
-    spikes: float = 0.02
-    steps: int = 200
+    correlation: float = 0.7  # of a step with the one before (AR(1))
+    spikes: float = 0.02  # share of steps that take 2 to 5 times as long
+    steps: int = 200  # of a run
 
 
 QUIET = Noise(between_runs=0.01)  # a node of one's own

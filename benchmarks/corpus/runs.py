@@ -19,23 +19,15 @@ TIMED = re.compile(rb"^(seconds|samples/s) .*$|^\[(\d{4}-\d\d-\d\d )?[\d:,]+\]",
 
 @dataclass(frozen=True)
 class Program:
-    """A program and how its users start it.
+    """A program and how its users start it."""
 
-    Attributes:
-        name: its file, without the ending.
-        style: the public programs whose structure it has.
-        environment: where its packages are.
-        launcher: the words before Python's, of that environment; empty: Python alone.
-        ranks: how many it has.
-        shell: a line of the shell that starts `"$@"`, where that is what the user types.
-    """
-
-    name: str
-    style: str
-    environment: str
+    name: str  # its file, without the ending
+    style: str  # the public programs whose structure it has
+    environment: str  # where its packages are
+    # the words before Python's, of that environment; empty: Python alone
     launcher: tuple[str, ...] = ()
-    ranks: int = 1
-    shell: str = ""
+    ranks: int = 1  # how many it has
+    shell: str = ""  # a line of the shell that starts `"$@"`, where that is what the user types
 
     def command(self) -> list[str]:
         """What the user types."""
@@ -66,29 +58,17 @@ class Ran:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the two runs of a program tell.
+    """What the two runs of a program tell."""
 
-    Attributes:
-        program: the program.
-        is_same: same output, times left out, and same exit code.
-        overhead: CPU seconds that recording added, as a share of those without.
-        ranks: ranks that were found.
-        steps: steps that were found, and that the program counted.
-        samples_per_s: the same of samples a second.
-        unlabeled: share of the ranks' time that no cause is known of.
-        loud: findings that call for a change.
-        verdict: the first sentence of the result.
-    """
-
-    program: Program
-    is_same: bool
-    overhead: float
-    ranks: int
-    steps: tuple[int, float | None]
-    samples_per_s: tuple[float | None, float | None]
-    unlabeled: float | None
-    loud: tuple[str, ...]
-    verdict: str
+    program: Program  # the program
+    is_same: bool  # same output, times left out, and same exit code
+    overhead: float  # CPU seconds that recording added, as a share of those without
+    ranks: int  # ranks that were found
+    steps: tuple[int, float | None]  # steps that were found, and that the program counted
+    samples_per_s: tuple[float | None, float | None]  # the same of samples a second
+    unlabeled: float | None  # share of the ranks' time that no cause is known of
+    loud: tuple[str, ...]  # findings that call for a change
+    verdict: str  # the first sentence of the result
 
 
 def measure(program: Program) -> Outcome:

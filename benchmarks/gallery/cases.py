@@ -21,41 +21,24 @@ class Work(Enum):
 
 @dataclass(frozen=True)
 class Case:
-    """A fault and its cure.
+    """A fault and its cure."""
 
-    Attributes:
-        fault: what is wrong.
-        environment: below .envs/.
-        script: below examples/.
-        before: options with the fault.
-        after: options with the cure.
-        expected: the diagnoses of which one must fire; the others may.
-        ranks: those that it must name; empty: any.
-        words: that its title or actions must hold.
-        where: the function that it must name, without its class; "": any or none.
-        work: what the run became shorter by is the difference of.
-        companions: diagnoses that may fire as well, as the same time shows in them.
-        ranks_started: by mpirun; 0: without mpirun.
-        wrapper: between mpirun and Python, with the fault only.
-        launcher: the environment whose mpirun starts it; "": its own.
-        may_fail: the job with the fault may end with an error.
-    """
-
-    fault: str
-    environment: str
-    script: str
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-    expected: tuple[str, ...]
-    ranks: tuple[int, ...] = ()
-    words: str = ""
-    where: str = ""
-    work: Work = Work.SAME
+    fault: str  # what is wrong
+    environment: str  # below .envs/
+    script: str  # below examples/
+    before: tuple[str, ...]  # options with the fault
+    after: tuple[str, ...]  # options with the cure
+    expected: tuple[str, ...]  # the diagnoses of which one must fire; the others may
+    ranks: tuple[int, ...] = ()  # those that it must name; empty: any
+    words: str = ""  # that its title or actions must hold
+    where: str = ""  # the function that it must name, without its class; "": any or none
+    work: Work = Work.SAME  # what the run became shorter by is the difference of
+    # diagnoses that may fire as well, as the same time shows in them
     companions: tuple[str, ...] = ()
-    ranks_started: int = 2
-    wrapper: tuple[str, ...] = ()
-    launcher: str = ""
-    may_fail: bool = False
+    ranks_started: int = 2  # by mpirun; 0: without mpirun
+    wrapper: tuple[str, ...] = ()  # between mpirun and Python, with the fault only
+    launcher: str = ""  # the environment whose mpirun starts it; "": its own
+    may_fail: bool = False  # the job with the fault may end with an error
 
 
 STEP = ("--quiet", "--batch", "64", "--hidden", "128", "--work", "sleep", "--forward-ms", "8")

@@ -7,21 +7,13 @@ from benchmarks.gallery.cases import FILES, KERAS, KMEANS, NEVER, POINTS, PROGRE
 
 @dataclass(frozen=True)
 class Healthy:
-    """A program of which no diagnosis may say a fault.
+    """A program of which no diagnosis may say a fault."""
 
-    Attributes:
-        name: what the table calls it.
-        environment: below .envs/.
-        script: below examples/.
-        options: of the script.
-        ranks_started: by mpirun; 0: without mpirun.
-    """
-
-    name: str
-    environment: str
-    script: str
-    options: tuple[str, ...]
-    ranks_started: int = 2
+    name: str  # what the table calls it
+    environment: str  # below .envs/
+    script: str  # below examples/
+    options: tuple[str, ...]  # of the script
+    ranks_started: int = 2  # by mpirun; 0: without mpirun
 
 
 COMPUTED = (

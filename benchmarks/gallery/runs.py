@@ -16,19 +16,12 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Told:
-    """What the report of one run says.
+    """What the report of one run says."""
 
-    Attributes:
-        faults: findings that fail or warn, by id.
-        focus_s: length of the focus of analysis.
-        job_s: the whole job, from the start of the launcher to its end.
-        top: the finding that the verdict names first; "" none.
-    """
-
-    faults: dict[str, Json]
-    focus_s: float
-    job_s: float
-    top: str
+    faults: dict[str, Json]  # findings that fail or warn, by id
+    focus_s: float  # length of the focus of analysis
+    job_s: float  # the whole job, from the start of the launcher to its end
+    top: str  # the finding that the verdict names first; "" none
 
 
 def record(

@@ -42,17 +42,12 @@ MOST_OF_OTHERS = 0.1
 
 @dataclass(frozen=True)
 class Judged:
-    """What is right in the report of a run with its fault.
+    """What is right in the report of a run with its fault."""
 
-    Attributes:
-        named: "verdict", "finding" or "missed"; "quiet" or "loud" of a healthy program.
-        ranks: whether the ranks are right.
-        error: of the predicted gain, as a share of the real one; None: nothing predicted, or other
-            processes took so much of the machine that the real one is not known.
-    """
-
-    named: str
-    ranks: bool = True
+    named: str  # "verdict", "finding" or "missed"; "quiet" or "loud" of a healthy program
+    ranks: bool = True  # whether the ranks are right
+    # of the predicted gain, as a share of the real one; None: nothing predicted, or other processes
+    # took so much of the machine that the real one is not known
     error: float | None = None
 
     @property

@@ -20,30 +20,20 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Program:
-    """What truth.toml says of a program.
+    """What truth.toml says of a program."""
 
-    Attributes:
-        name: of its file, without ".py".
-        environment: below .envs/, whose Python runs it.
-        processes: ranks that are started; 1: no launcher.
-        kind: of the loss; "healthy" where there is none.
-        wrong: what is wrong, in a sentence.
-        functions: where the time goes or the fault lies; any of them counts as found.
-        code: stands in the line at fault and nowhere else; "" healthy.
-        also: stand in other lines that count as found, where the fault takes its time.
-        ranks: those at fault; all where it is empty.
-        words: for a fault of the set-up, which no function shows: what a finding must say of it.
-    """
-
-    name: str
-    environment: str
-    processes: int
-    kind: str
-    wrong: str
+    name: str  # of its file, without ".py"
+    environment: str  # below .envs/, whose Python runs it
+    processes: int  # ranks that are started; 1: no launcher
+    kind: str  # of the loss; "healthy" where there is none
+    wrong: str  # what is wrong, in a sentence
+    # where the time goes or the fault lies; any of them counts as found
     functions: tuple[str, ...] = ()
-    code: str = ""
+    code: str = ""  # stands in the line at fault and nowhere else; "" healthy
+    # stand in other lines that count as found, where the fault takes its time
     also: tuple[str, ...] = ()
-    ranks: tuple[int, ...] = ()
+    ranks: tuple[int, ...] = ()  # those at fault; all where it is empty
+    # for a fault of the set-up, which no function shows: what a finding must say of it
     words: str = ""
 
     @property
@@ -76,25 +66,15 @@ class Program:
 
 @dataclass(frozen=True)
 class Heard:
-    """What the report of one run says.
+    """What the report of one run says."""
 
-    Attributes:
-        findings: all of them.
-        verdict: its sentence.
-        top: the findings that the verdict speaks of.
-        wall_s: how long the job took.
-        functions: where the ranks' time went, by function.
-        others: share of the machine's CPU time that other processes had meanwhile.
-        losses: entries of the loss account.
-    """
-
-    findings: list[Json]
-    verdict: str
-    top: list[str]
-    wall_s: float
-    functions: list[Json] = field(default_factory=list)
-    others: float = 0.0
-    losses: list[Json] = field(default_factory=list)
+    findings: list[Json]  # all of them
+    verdict: str  # its sentence
+    top: list[str]  # the findings that the verdict speaks of
+    wall_s: float  # how long the job took
+    functions: list[Json] = field(default_factory=list)  # where the ranks' time went, by function
+    others: float = 0.0  # share of the machine's CPU time that other processes had meanwhile
+    losses: list[Json] = field(default_factory=list)  # entries of the loss account
 
     @property
     def loud(self) -> list[Json]:

@@ -22,17 +22,11 @@ class MeasurementError(Exception):
 
 @dataclass(frozen=True)
 class Finished:
-    """A command that ended well.
+    """A command that ended well."""
 
-    Attributes:
-        output: what it printed.
-        wall_s: from its start to its end.
-        cpu_s: of it and all that it started and waited for.
-    """
-
-    output: str
-    wall_s: float
-    cpu_s: float
+    output: str  # what it printed
+    wall_s: float  # from its start to its end
+    cpu_s: float  # of it and all that it started and waited for
 
 
 def run(

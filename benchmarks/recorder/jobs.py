@@ -20,24 +20,15 @@ GOAL_PERCENT = 1.0
 
 @dataclass(frozen=True)
 class Workload:
-    """A job that is measured.
+    """A job that is measured."""
 
-    Attributes:
-        name: as in the table.
-        environment: below .envs/, with what the job needs.
-        script: below examples/.
-        starts: the function of the script whose first call begins the training.
-        steps: what `{steps}` among the options is, and what the cost is divided by.
-        options: of the script.
-        launcher: below the environment's bin/, with its options.
-    """
-
-    name: str
-    environment: str
-    script: str
-    starts: str
-    steps: int
-    options: tuple[str, ...]
+    name: str  # as in the table
+    environment: str  # below .envs/, with what the job needs
+    script: str  # below examples/
+    starts: str  # the function of the script whose first call begins the training
+    steps: int  # what `{steps}` among the options is, and what the cost is divided by
+    options: tuple[str, ...]  # of the script
+    # below the environment's bin/, with its options
     launcher: tuple[str, ...] = ("mpirun", "-n", str(RANKS))
 
     @property
@@ -118,19 +109,12 @@ class Spent:
 
 @dataclass
 class Compared:
-    """The runs of one workload.
+    """The runs of one workload."""
 
-    Attributes:
-        workload: what was run.
-        steps: of each run.
-        pairs: unrecorded and recorded.
-        reason: why there are none.
-    """
-
-    workload: Workload
-    steps: int
-    pairs: list[tuple[Spent, Spent]] = field(default_factory=list)
-    reason: str | None = None
+    workload: Workload  # what was run
+    steps: int  # of each run
+    pairs: list[tuple[Spent, Spent]] = field(default_factory=list)  # unrecorded and recorded
+    reason: str | None = None  # why there are none
 
     def percent(self, quantity: str) -> list[float]:
         """How much more of a quantity each recorded run took than its partner, in percent."""

@@ -22,36 +22,22 @@ SAMPLER_CPU_AT = 280  # ps_header.sampler_cpu_ns
 
 @dataclass(frozen=True)
 class Setting:
-    """Where and how often to measure.
+    """Where and how often to measure."""
 
-    Attributes:
-        directory: for files that are made.
-        repeats: of every measurement.
-        prefix: of the environment whose mpirun and Python run the jobs.
-        library: the recorder.
-    """
-
-    directory: Path
-    repeats: int
-    prefix: Path
-    library: Path
+    directory: Path  # for files that are made
+    repeats: int  # of every measurement
+    prefix: Path  # of the environment whose mpirun and Python run the jobs
+    library: Path  # the recorder
 
 
 @dataclass(frozen=True)
 class Cost:
-    """A cost and its spread over repeats.
+    """A cost and its spread over repeats."""
 
-    Attributes:
-        name: what was measured.
-        unit: of the values.
-        values: one for each repeat.
-        goal: at most this, None without a goal.
-    """
-
-    name: str
-    unit: str
-    values: tuple[float, ...]
-    goal: float | None = None
+    name: str  # what was measured
+    unit: str  # of the values
+    values: tuple[float, ...]  # one for each repeat
+    goal: float | None = None  # at most this, None without a goal
 
     @property
     def median(self) -> float:

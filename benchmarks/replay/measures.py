@@ -31,21 +31,13 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Task:
-    """What is measured.
+    """What is measured."""
 
-    Attributes:
-        program: collectives, exchanging, or long: collectives made and replayed in windows.
-        what: lengths, build (look at the program and bring it into an order), causes, plain.
-        ranks: of the program.
-        count: collectives, or steps of three calls.
-        threads: of the replay, 0 all cores.
-    """
-
-    program: str
-    what: str
-    ranks: int
-    count: int
-    threads: int = 1
+    program: str  # collectives, exchanging, or long: collectives made and replayed in windows
+    what: str  # lengths, build (look at the program and bring it into an order), causes, plain
+    ranks: int  # of the program
+    count: int  # collectives, or steps of three calls
+    threads: int = 1  # of the replay, 0 all cores
 
 
 @dataclass(frozen=True)

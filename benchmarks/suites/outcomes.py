@@ -21,17 +21,11 @@ RECORDED_PATIENCE = 3
 
 @dataclass(frozen=True)
 class Place:
-    """Where a suite runs.
+    """Where a suite runs."""
 
-    Attributes:
-        mpi: mpich, openmpi or intelmpi: an environment below .envs/.
-        ranks: of each job.
-        longest_s: an unrecorded job is ended after so long.
-    """
-
-    mpi: str
-    ranks: int
-    longest_s: float
+    mpi: str  # mpich, openmpi or intelmpi: an environment below .envs/
+    ranks: int  # of each job
+    longest_s: float  # an unrecorded job is ended after so long
 
     def patience_s(self, is_recorded: bool) -> float:
         """A job is ended after so long: how fast it is on a busy machine is no outcome."""
@@ -50,18 +44,13 @@ class Place:
 
 @dataclass(frozen=True)
 class Ending:
-    """How one job ended.
+    """How one job ended."""
 
-    Attributes:
-        end: exit code of the launcher, or that it did not end.
-        tests: outcome of each test by its name; the job itself where it is one test.
-        output: what it printed.
-        printed: lines of it that must be the same; None where nothing can be told.
-    """
-
-    end: str
+    end: str  # exit code of the launcher, or that it did not end
+    # outcome of each test by its name; the job itself where it is one test
     tests: Mapping[str, str] = field(default_factory=dict)
-    output: str = ""
+    output: str = ""  # what it printed
+    # lines of it that must be the same; None where nothing can be told
     printed: tuple[str, ...] | None = None
 
 
@@ -146,19 +135,12 @@ def _text(lines: Counter[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A part of a suite, unrecorded and recorded.
+    """A part of a suite, unrecorded and recorded."""
 
-    Attributes:
-        tests: so many were run unrecorded, on all ranks.
-        passed: so many of them passed or were skipped.
-        is_whole: the part came to its end unrecorded.
-        different: a line for each test with another outcome when recorded.
-    """
-
-    tests: int
-    passed: int
-    is_whole: bool
-    different: tuple[str, ...]
+    tests: int  # so many were run unrecorded, on all ranks
+    passed: int  # so many of them passed or were skipped
+    is_whole: bool  # the part came to its end unrecorded
+    different: tuple[str, ...]  # a line for each test with another outcome when recorded
 
 
 GOOD = ("passed", "skipped", "failed as expected", "no errors, exit code 0", "ran")

@@ -22,21 +22,13 @@ STACK_FRAME = re.compile(r"^(\[[^\]]*\] ?)?\[ ?#\] .*\[#\]$")
 
 @dataclass(frozen=True)
 class Program:
-    """A line of a list of tests.
+    """A line of a list of tests."""
 
-    Attributes:
-        name: with its directory and its arguments.
-        directory: where it was built.
-        words: the program and its arguments.
-        ranks: so many it wants.
-        variables: that it wants in its environment.
-    """
-
-    name: str
-    directory: Path
-    words: Sequence[str]
-    ranks: int
-    variables: Mapping[str, str] = field(default_factory=dict)
+    name: str  # with its directory and its arguments
+    directory: Path  # where it was built
+    words: Sequence[str]  # the program and its arguments
+    ranks: int  # so many it wants
+    variables: Mapping[str, str] = field(default_factory=dict)  # that it wants in its environment
 
 
 def do(*command: object, cwd: Path, log: Path) -> int:

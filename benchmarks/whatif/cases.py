@@ -24,21 +24,13 @@ class Variant:
 
 @dataclass(frozen=True)
 class Row:
-    """A fault and its fix.
+    """A fault and its fix."""
 
-    Attributes:
-        fault: what the table calls the fault.
-        fix: and the fix.
-        before: the run with the fault.
-        after: the run with the fix really made.
-        edit: what `perfscope whatif` is asked about the run with the fault.
-    """
-
-    fault: str
-    fix: str
-    before: Variant
-    after: Variant
-    edit: str
+    fault: str  # what the table calls the fault
+    fix: str  # and the fix
+    before: Variant  # the run with the fault
+    after: Variant  # the run with the fix really made
+    edit: str  # what `perfscope whatif` is asked about the run with the fault
 
 
 TRAINER = Program(

@@ -30,15 +30,10 @@ CALLS = 7
 
 @dataclass(frozen=True)
 class Process:
-    """What the agent wrote about one process.
+    """What the agent wrote about one process."""
 
-    Attributes:
-        metadata: its JSON file.
-        recording: its records, None when it has none.
-    """
-
-    metadata: dict[str, Any]
-    recording: Recording | None
+    metadata: dict[str, Any]  # its JSON file
+    recording: Recording | None  # its records, None when it has none
 
     @property
     def role(self) -> str:
@@ -85,19 +80,12 @@ class Process:
 
 @dataclass(frozen=True)
 class Job:
-    """A finished command.
+    """A finished command."""
 
-    Attributes:
-        exit_code: negative after a signal.
-        stdout: what it printed.
-        stderr: what it printed there.
-        directory: where it was recorded to.
-    """
-
-    exit_code: int
-    stdout: bytes
-    stderr: bytes
-    directory: Path
+    exit_code: int  # negative after a signal
+    stdout: bytes  # what it printed
+    stderr: bytes  # what it printed there
+    directory: Path  # where it was recorded to
 
     @property
     def processes(self) -> list[Process]:

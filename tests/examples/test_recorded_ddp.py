@@ -25,19 +25,12 @@ long."""
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run of the example said.
+    """What a run of the example said."""
 
-    Attributes:
-        result: its result line up to the digest of the parameters.
-        log: the lines of its timings.
-        analysis: the result document, empty when it was not recorded.
-        directory: the recording.
-    """
-
-    result: str
-    log: list[dict[str, Any]]
-    analysis: dict[str, Any]
-    directory: Path
+    result: str  # its result line up to the digest of the parameters
+    log: list[dict[str, Any]]  # the lines of its timings
+    analysis: dict[str, Any]  # the result document, empty when it was not recorded
+    directory: Path  # the recording
 
     def steps(self, rank: int) -> list[dict[str, Any]]:
         """The timings of one rank's steps."""

@@ -37,22 +37,15 @@ WIDTH = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
 
 @dataclass(frozen=True)
 class Case:
-    """One command line and where its outputs are kept.
+    """One command line and where its outputs are kept."""
 
-    Attributes:
-        name: of the case and of its folder.
-        arguments: the words after `perfscope`; `OUT` is the folder of its files.
-        prepare: writes the input into the folder that the command is run in; without it the
-            command is run in the repository.
-        files: what it writes into `OUT` and is kept, beside what it prints.
-        kept: the folder of its files, where that is not the case's own.
-    """
-
-    name: str
-    arguments: Sequence[str]
+    name: str  # of the case and of its folder
+    arguments: Sequence[str]  # the words after `perfscope`; `OUT` is the folder of its files
+    # writes the input into the folder that the command is run in; without it the command is run in
+    # the repository
     prepare: Callable[[Path], object] | None = None
-    files: Sequence[str] = ()
-    kept: Path | None = None
+    files: Sequence[str] = ()  # what it writes into `OUT` and is kept, beside what it prints
+    kept: Path | None = None  # the folder of its files, where that is not the case's own
 
     def kept_at(self, file: str) -> Path:
         """Where one of its outputs is kept."""

@@ -18,19 +18,13 @@ OWN_WORDS = "perfscope: "
 
 @dataclass(frozen=True)
 class Job:
-    """A job of one process.
+    """A job of one process."""
 
-    Attributes:
-        program: in Python, or what a shell does.
-        is_shell: which of the two.
-        changes: of the environment; None takes a variable away.
-        given: what it gets on stdin.
-    """
-
-    program: str
-    is_shell: bool = False
+    program: str  # in Python, or what a shell does
+    is_shell: bool = False  # which of the two
+    # of the environment; None takes a variable away
     changes: dict[str, str | None] = field(default_factory=dict)
-    given: str = ""
+    given: str = ""  # what it gets on stdin
 
     @property
     def command(self) -> list[str]:

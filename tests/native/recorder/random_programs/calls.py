@@ -13,17 +13,11 @@ NOBODY, UNKNOWN, PROC_NULL = -1, -2, -3
 
 @dataclass(frozen=True)
 class Comm:
-    """A communicator as one rank sees it.
+    """A communicator as one rank sees it."""
 
-    Attributes:
-        slot: its place in the program's array.
-        birth: a number that tells apart those that had the same place one after the other.
-        members: world ranks.
-    """
-
-    slot: int
-    birth: int
-    members: tuple[int, ...]
+    slot: int  # its place in the program's array
+    birth: int  # a number that tells apart those that had the same place one after the other
+    members: tuple[int, ...]  # world ranks
 
 
 @dataclass(frozen=True)

@@ -17,18 +17,13 @@ LARGE = 3000  # elements: more than any library sends before the receive is ther
 
 @dataclass
 class Program:
-    """What each rank calls.
+    """What each rank calls."""
 
-    Attributes:
-        seed: that it was generated from.
-        main: by rank, the calls of the thread that initializes MPI; None stands for the run of
-            the next pair of threads.
-        threads: by rank, the calls of each further thread, two by two.
-    """
-
-    seed: int
+    seed: int  # that it was generated from
+    # by rank, the calls of the thread that initializes MPI; None stands for the run of the next
+    # pair of threads
     main: list[list[Call | None]]
-    threads: list[list[list[Call]]]
+    threads: list[list[list[Call]]]  # by rank, the calls of each further thread, two by two
 
     def truths(self, rank: int) -> list[Truth]:
         """What the main thread of a rank must have recorded, in order."""
