@@ -74,6 +74,7 @@ class _Loss:
     label: str
     meaning: str
     seconds: float
+    is_small: bool = False
 
 
 def _inside(
@@ -84,22 +85,25 @@ def _inside(
     What held work up is known of all work, and so each account has its part of it.
     """
     work_s = sum(means[one] for one in WORKING)
-    found: dict[Account, dict[str, _Loss]] = {one: {} for one in WORKING}
+    found: dict[Account, dict[str | None, _Loss]] = {one: {} for one in WORKING}
     for entry in lost.entries:
         own_s = _in_run_s(entry, entry.own_ns) / ranks
         is_held_up = entry.kind in HELD_UP
         for account in WORKING if is_held_up else {entry.account} & {*WORKING}:
             part_s = own_s * means[account] / work_s if is_held_up and work_s else own_s
             is_small = part_s < SMALL * run_s or len(found[account]) >= MOST_CAUSES
-            label = SMALLER if is_small else inside(entry.label)
-            meaning = SMALLER_MEANING if is_small else _meaning(entry)
-            before = found[account].get(label)
+            key = None if is_small else entry.label
+            before = found[account].get(key)
             part_s += before.seconds if before else 0.0
-            found[account][label] = _Loss(label, meaning, part_s)
+            found[account][key] = (
+                _Loss(SMALLER, SMALLER_MEANING, part_s, is_small=True)
+                if is_small
+                else _Loss(inside(entry.label), _meaning(entry), part_s)
+            )
     return {
-        account: sorted(rows.values(), key=lambda one: (one.label == SMALLER, -one.seconds))
+        account: sorted(rows.values(), key=lambda one: (one.is_small, -one.seconds))
         for account, rows in found.items()
-        if any(label != SMALLER for label in rows)
+        if not all(one.is_small for one in rows.values())
     }
 
 

@@ -37,7 +37,6 @@ ALONE = "direct"
 def _context(result: Analysis) -> Context:
     verdict, command = result.verdict, result.run.command
     named, of, spent = _named(result), wholes(result), breakdown.rows(result)
-    tiles = _tiles(result)
     top = [finding_view(*one, of) for one in named]
     return {
         "command": [shlex.quote(part) for part in command[:MOST_ARGUMENTS]],
@@ -45,9 +44,7 @@ def _context(result: Analysis) -> Context:
         "facts": _facts(result.run, result.metrics.parallel_efficiency),
         "verdict": verdict.sentence or "There is no verdict on this run.",
         "status": verdict_word(result),
-        "tiles": tiles,
-        "unmeasured": [tile for tile in tiles if tile["value"] is None],
-        "unmeasured_why": _only([tile["reason"] for tile in tiles if tile["value"] is None]),
+        "tiles": _tiles(result),
         "segments": _segments(spent),
         "accounts": breakdown.table(spent, result.run.recorded_ranks),
         "first": top[0] if top else None,
@@ -66,11 +63,6 @@ def _context(result: Analysis) -> Context:
             if one.status.is_fault
         ],
     }
-
-
-def _only(reasons: Sequence[str]) -> str:
-    """The reason where there is one for all; "" otherwise."""
-    return reasons[0] if len({*reasons}) == 1 else ""
 
 
 def _facts(run: Run, efficiency: Metric) -> list[str]:
