@@ -7,6 +7,7 @@ from perfscope.findings.core.gain import saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.function_growth import function_growth
 from perfscope.findings.facts.step_growth import LEAST_STEPS, StepGrowth, step_growth
+from perfscope.losses.account import TAKES_PART
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence
 from perfscope.units import format_seconds, format_share
@@ -36,10 +37,24 @@ def judge(run: Facts) -> Outcome:
         summary=_summary(found),
         gain=gain,
         confidence=Confidence.MEDIUM,
+        ranks=_ranks(run.results, found),
         where=(found.frame,) if found.frame else (),
         evidence=_evidence(found),
         actions=_actions(found),
     )
+
+
+def _ranks(results: Results, found: StepGrowth) -> tuple[int, ...]:
+    """The ranks that spend time in the function, where it is one; steps are those of all ranks."""
+    if found.frame is None or not found.is_of_function:
+        return ()
+    spent = dict.fromkeys(results.ledger.ranks, 0.0)
+    for share in results.ledger.functions:
+        if (share.function, share.file) == (found.frame.function, found.frame.file):
+            for rank, seconds in zip(results.ledger.ranks, share.seconds_by_rank, strict=True):
+                spent[rank] += seconds
+    least = TAKES_PART * max(spent.values(), default=0.0)
+    return tuple(rank for rank, seconds in spent.items() if seconds > least)
 
 
 def _summary(found: StepGrowth) -> str:
