@@ -81,7 +81,7 @@ DIAGNOSIS = Diagnosis(
     evidence="CPU time of the CPUs and of the job, run-queue delay",
     priced_by="replay of work and transfer without the time that others had the CPU",
     counts_from="of a cost of 1 % it is told (info): it is no fault of the job",
-    rank=195,
+    rank=198,
     references=(
         "Linux, /proc/stat: https://docs.kernel.org/filesystems/proc.html",
         "Linux scheduler statistics: https://docs.kernel.org/scheduler/sched-stats.html",

@@ -1,12 +1,13 @@
 """What is lost and no diagnosis explains becomes a finding by itself."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.certainty import as_sure_as_its_interval
 from perfscope.findings.core.finding import Evidence, Finding, Gain
-from perfscope.findings.core.gain import saved
+from perfscope.findings.core.gain import as_bound, saved
 from perfscope.findings.core.wording import place
 from perfscope.findings.facts import lock_holder, sampled_places
 from perfscope.findings.facts.facts import Facts
@@ -33,6 +34,9 @@ JUDGED = (
 AT_START = (Activity.IMPORTING, Activity.COMPILING)
 """What programs do when they begin."""
 
+ELSEWHERE = f"lost_to_{Activity.DATA_PREPARATION.value}"
+"""Work that has to be done all the same: before the steps, or beside them on a CPU that is free."""
+
 MOST_PLACES = 3
 
 
@@ -57,6 +61,14 @@ def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
         if not _is_chance(run, group, savings)
     ]
     return tuple(sorted(made, key=lambda one: -(one.gain_s or 0.0)))
+
+
+def at_most_saved(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings; what moving work elsewhere saves is at most the time that it takes now."""
+    return tuple(
+        replace(one, gain=as_bound(one.gain)) if one.id == ELSEWHERE and one.gain else one
+        for one in findings
+    )
 
 
 def _is_told(group: Group, findings: Sequence[Finding]) -> bool:
@@ -135,7 +147,7 @@ def _finding(run: Facts, group: Group) -> Finding:
         id=group.id,
         status=status,
         title=words.title(group, meeting[0] if meeting else None),
-        summary=_summary(group, gain),
+        summary=_summary(group, as_bound(gain) if group.id == ELSEWHERE else gain),
         gain=gain,
         confidence=Confidence.MEDIUM,
         ranks=group.ranks,

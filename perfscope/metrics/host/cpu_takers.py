@@ -79,7 +79,8 @@ def _grown(rows: Table, column: str, edges: Floats) -> Floats:
 
 
 def _together(tables: Sequence[Table], column: str, edges: Floats) -> Floats:
-    return np.sum([_grown(rows, column, edges) for rows in tables], axis=0, dtype=np.float64)
+    found: Floats = np.sum([_grown(rows, column, edges) for rows in tables], axis=0)
+    return found
 
 
 def _withheld(rank: Rank, edges: Floats) -> Floats:

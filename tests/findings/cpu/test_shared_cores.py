@@ -1,9 +1,13 @@
 """What ranks that take turns on a CPU lose by it, in closed form."""
 
+import numpy as np
 import pytest
 
+from perfscope.document.quality import quality
+from perfscope.document.verdict import verdict
 from perfscope.findings.core.finding import Finding
 from perfscope.schema.enums import Basis, Status
+from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
@@ -13,6 +17,14 @@ STEPS = 40
 def judged(
     mask: tuple[str, str], *, delay: float, cpus: int = 2, throttled: float = 0.0, runnable: int = 1
 ) -> dict[str, Finding]:
+    trace = built(mask, delay=delay, throttled=throttled, runnable=runnable)
+    trace.environment["topology"] = {"node0": {"cpus": cpus}}
+    return analyze_trace(trace).findings
+
+
+def built(
+    mask: tuple[str, str], *, delay: float, throttled: float = 0.0, runnable: int = 1
+) -> Trace:
     """Two ranks that work for 0.4 s and exchange for 0.1 s, and wait for a CPU meanwhile."""
     builder = TraceBuilder(2, end_s=1.0 + 0.5 * STEPS + 1.0)
     for number in range(2):
@@ -29,8 +41,7 @@ def judged(
             rank.main_sample(
                 at, cpu_s=cpu_s, queue_delay_s=queue_delay_s, throttled_s=at * throttled
             )
-    builder.set(environment={"topology": {"node0": {"cpus": cpus}}})
-    return analyze_trace(builder.build()).findings
+    return builder.set(environment={"topology": {"node0": {"cpus": 2}}}).build()
 
 
 def test_the_gain_is_the_run_without_the_waiting() -> None:
@@ -63,6 +74,26 @@ def test_what_others_take_is_told() -> None:
     assert found["busy_host"].status is Status.INFO
     assert "less." in found["busy_host"].summary
     assert found["threads_over_cores"].gain_s is None
+
+
+def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
+    """Each rank has a CPU of its own, and half of it."""
+    trace = built(("0", "1"), delay=0.5)
+    for rank in trace.ranks:
+        rows = np.zeros(len(rank.main_samples), rank.cpu_samples.dtype)
+        rows["t"], rows["cpus"] = rank.main_samples["t"], 1
+        rows["used_ns"] = rank.main_samples["cpu_ns"]
+        rows["busy_ns"] = rows["used_ns"] + rank.main_samples["queue_delay_ns"]
+        rank.cpu_samples = rows
+    found = analyze_trace(trace)
+    (row,) = (one for one in quality(found.results, found.replay) if one.id == "other_work")
+    assert (row.status, row.title) == (
+        Status.WARN,
+        "Other work on the host used 0.5 of the one CPU",
+    )
+    told = verdict(found.results, found.replay, tuple(found.findings.values()), ())
+    assert "Processes outside the job used its CPUs" in told.sentence
+    assert "used 0.5 of the one CPU" in found.findings["busy_host"].summary
 
 
 def test_cpus_that_a_limit_withholds_are_told() -> None:
