@@ -18,7 +18,7 @@ def judged(
     mask: tuple[str, str], *, delay: float, cpus: int = 2, throttled: float = 0.0, runnable: int = 1
 ) -> dict[str, Finding]:
     trace = built(mask, delay=delay, throttled=throttled, runnable=runnable)
-    trace.environment["topology"] = {"node0": {"cpus": cpus}}
+    trace.environment = {"topology": {"node0": {"cpus": cpus}}}
     return analyze_trace(trace).findings
 
 
