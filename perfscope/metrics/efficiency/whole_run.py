@@ -38,7 +38,7 @@ def slowest(whole: Prepared, kept: Kept) -> tuple[SlowStep, ...]:
     if not chosen:
         return ()
     accounts = np.array(
-        [_accounts(whole, rank, begins[rank], ends[rank]) for rank in range(len(begins))]
+        [_seconds_in_windows(whole, rank, begins[rank], ends[rank]) for rank in range(len(begins))]
     )
     usual = accounts[:, by_chance].mean(axis=1)
     more = np.where(IS_COMMUNICATION, -1.0, accounts - usual[:, None, :])
@@ -63,7 +63,7 @@ def slowest(whole: Prepared, kept: Kept) -> tuple[SlowStep, ...]:
     return tuple(found)
 
 
-def _accounts(whole: Prepared, rank: int, begins: Ints, ends: Ints) -> Floats:
+def _seconds_in_windows(whole: Prepared, rank: int, begins: Ints, ends: Ints) -> Floats:
     """Seconds of a rank by window and account, shape (windows, accounts)."""
     timeline = whole.timelines[rank]
     spent = np.zeros((len(begins), len(ACCOUNTS)))
