@@ -1,10 +1,16 @@
 """The POP table of a series: one column a size, from documents instead of traces."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from perfscope.metrics.efficiency.pop import ONE_PROCESS
-from perfscope.metrics.efficiency.scalability import RunTotals, Scalability, Variant, scalability
+from perfscope.metrics.efficiency.scalability import (
+    USEFUL,
+    RunTotals,
+    Scalability,
+    Variant,
+    scalability,
+)
 from perfscope.schema.common import NO_REASON, Metric
 from perfscope.structures import dataclass
 from perfscope.studies.common.run import StudyRun
@@ -68,9 +74,20 @@ def totals_of(run: StudyRun) -> RunTotals:
         useful=metric.useful or "outside_communication",
         foa=metric.foa or "communication_lifetime",
         unknown=unknown,
-        # a process without others has nobody to wait for: all of its time was useful
-        useful_unknown=None if run.ranks == 1 and unknown == ONE_PROCESS else unknown,
+        useful_unknown=None if _is_alone(run) else unknown,
     )
+
+
+def _is_alone(run: StudyRun) -> bool:
+    """Whether it is one process that never communicated: all of its time was useful.
+
+    Of threads beside it nobody knows that.
+    """
+    metrics = run.result.metrics
+    work = metrics.outside_communication_s_by_rank
+    if run.ranks != 1 or len(work) != 1 or metrics.parallel_efficiency.useful == USEFUL:
+        return False
+    return math.isclose(work[0], run.focus_s, rel_tol=1e-6)
 
 
 def pop_table(points: Sequence[Point], grown: Growth, *, variant: Variant) -> PopTable:
