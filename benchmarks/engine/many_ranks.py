@@ -128,7 +128,15 @@ def measure_ranks(ranks: int) -> tuple[Measured, list[int]]:
         place = Path(name)
         files = write_many(SOURCE, place / "run", ranks, slow=SLOW if ranks > max(SLOW) else ())
         results = place / "results"
-        command = [sys.executable, "-m", "perfscope", "analyze", place / "run", "-o", results]
+        command: list[str | Path] = [
+            sys.executable,
+            "-m",
+            "perfscope",
+            "analyze",
+            place / "run",
+            "-o",
+            results,
+        ]
         found = measure(f"{ranks:,} ranks", command, ranks, files)
         written = [(results / name).stat().st_size for name in ("analysis.json", "report.html")]
     print(f"{found.tool}: {found.cpu_s:.2f} s of CPU", flush=True)

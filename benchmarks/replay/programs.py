@@ -78,14 +78,14 @@ def program_of(window: Window) -> Program:
     """A window as a whole program, as the plain Python replay takes it."""
     ranks = window.cut_rows.shape[1]
     sizes = window.cut_rows[-1] - window.cut_rows[0] + 1
-    none = np.empty(0, np.int64)
+    none = np.empty(0, np.int32)
     return Program(
         ranks=tuple(range(ranks)),
-        row_rank=np.repeat(np.arange(ranks), sizes),
+        row_rank=np.repeat(np.arange(ranks, dtype=np.int32), sizes),
         row_segment=none,
         row_op=none,
-        segment_kind=none,
-        work=Work(none, none, np.empty(0)),
+        segment_kind=np.empty(0, np.int64),
+        work=Work(none, np.empty(0, np.uint8), np.empty(0)),
         phase=none,
         stack=none,
         fixed_ns=window.gap_ns,

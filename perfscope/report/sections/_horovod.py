@@ -97,7 +97,6 @@ TENSORS = (
 )
 
 
-MOST_RANKS = 64
 RANKS = (
     Column("Rank", lambda row: f"rank {row[0].rank}", kind=Kind.TEXT),
     Column("Wait per step", 1, seconds),
