@@ -128,7 +128,10 @@ def build(python: Path, output: Path, machine: str) -> Path:
             raise FailedError(f"{wheel.name} needs more than glibc {GLIBC}:\n{judged}")
         output.mkdir(parents=True, exist_ok=True)
         tag = ["--platform-tag", f"manylinux2014_{machine}.manylinux_2_17_{machine}", "--remove"]
-        named = run([programs / "python", "-m", "wheel", "tags", *tag, wheel]).split()[-1]
+        # which writes a file of its own, and so needs the time as well
+        named = run([programs / "python", "-m", "wheel", "tags", *tag, wheel], variables).split()[
+            -1
+        ]
         final = output / named
         shutil.move(built / named, final)
     return final
