@@ -7,6 +7,7 @@ import itertools
 import os
 import shlex
 import shutil
+import textwrap
 import traceback
 from collections.abc import Iterable, Sequence
 from io import StringIO
@@ -47,11 +48,28 @@ class _HelpFormatter(click.HelpFormatter):
         columns = min(shutil.get_terminal_size().columns, max_width or WIDEST_HELP)
         super().__init__(width=width or max(columns - 2, NARROWEST_HELP))
 
+    def write_text(self, text: str) -> None:
+        """Paragraphs; lines that are kept as they are by click go on further in where too long."""
+        width = max(self.width - self.current_indent, NARROWEST_HELP // 2)
+        told = []
+        for paragraph in text.split("\n\n"):
+            lines = paragraph.splitlines()
+            if "\b" in paragraph and max(map(len, lines)) > width:
+                told.append("\n".join(_folded(line, width) for line in lines))
+            else:
+                told.append(paragraph)
+        super().write_text("\n\n".join(told))
+
     def write_dl(
         self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
     ) -> None:
         """Names to the left, what they mean beside them."""
         super().write_dl(rows, min(col_max, self.width * 2 // 5), col_spacing)
+
+
+def _folded(line: str, width: int) -> str:
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    return "\n".join(textwrap.wrap(line, width, subsequent_indent=indent)) or line
 
 
 class _HelpContext(click.Context):

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 import perfscope
-from perfscope.cli.group import COMMANDS
+from perfscope.cli.group import COMMANDS, cli
 from perfscope.cli.main import main
 from perfscope.errors import ExitCode, UnreadableInputError
 from tests.support.recording import job_variables, perfscope_command
@@ -150,3 +151,12 @@ def test_what_may_be_meant_by_no_command_is_said(
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 3
     assert lines[-1].endswith(meant)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_fits_forty_columns_where_it_has_spaces(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    told = CliRunner().invoke(cli, [name, "--help"]).output
+    assert [row for row in told.splitlines() if len(row) > 40 and len(row.split()) > 2] == []
