@@ -89,7 +89,7 @@ def _inside(
     for entry in lost.entries:
         own_s = _in_run_s(entry, entry.own_ns) / ranks
         is_held_up = entry.kind in HELD_UP
-        for account in WORKING if is_held_up else {entry.account} & {*WORKING}:
+        for account in [one for one in WORKING if is_held_up or one is entry.account]:
             part_s = own_s * means[account] / work_s if is_held_up and work_s else own_s
             is_small = part_s < SMALL * run_s or len(found[account]) >= MOST_CAUSES
             key = None if is_small else entry.label

@@ -51,7 +51,7 @@ def of_verdict(result: Analysis) -> str:
     """
     each = " per rank" if result.run.recorded_ranks > 1 else ""
     whole = f" of the {seconds(result.run.wall_s)} run"
-    told = []
+    told: list[str] = []
     for one in result.breakdown:
         if one.id == OF_VERDICT:
             spent = f"{seconds(one.seconds)}{each} ({percent(one.share)}{'' if told else whole})"
