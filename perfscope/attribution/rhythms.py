@@ -226,6 +226,8 @@ def _by_function(
     starts = np.searchsorted(stack, np.arange(int(stack.max()) + 2))
     own = np.minimum(rows["stack"].astype(np.int64), len(starts) - 2)
     sizes = np.where(rows["stack"] <= stack.max(), starts[own + 1] - starts[own], 0)
+    if not sizes.any():
+        return {}
     offset = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     place = function[np.repeat(starts[own], sizes) + offset]
     span = int(step.max()) + 1

@@ -135,3 +135,14 @@ def test_what_shares_nothing_with_training_and_tells_nobody_is_no_check(
     stack = (MAIN, ("wobble", "/job/go.py", 60), *below)
     results = record(set(range(5, 200, 10)), stack=stack)
     assert (EVALUATION_LIKE in {phase.id for phase in results.phases}) is is_told
+
+
+def test_functions_that_run_outside_steps_alone_have_no_rhythm() -> None:
+    builder = TraceBuilder(1, end_s=30.0)
+    rank = builder.rank(0)
+    library, prepare = ("send", "/usr/lib/python3.11/socket.py", 3), ("prepare", "train.py", 3)
+    for number in range(20):
+        rank.step(number, 2.0 + number, 3.0 + number).stack(2.5 + number, [library])
+    rank.stack(1.0, [prepare])
+    results = compute(builder.build())
+    assert results.steps.count == 20
