@@ -23,7 +23,7 @@ def judge(study: Sweep) -> StudyFinding | Quiet:
             Status.NOT_MEASURED,
             f"This is unknown, because {noise.reason}: run the sweep with --repeat 3.",
             Confidence.MEDIUM,
-            actions=("perfscope sweep --resume --repeat 3 adds the missing repeats.",),
+            actions=("`perfscope sweep --resume --repeat 3` adds the missing repeats.",),
         )
     evidence = (
         Evidence("Noise of one run (relative standard deviation)", noise.noise or 0.0, "share"),
