@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from statistics import median
 from typing import TYPE_CHECKING
 
 import pytest
@@ -85,9 +84,10 @@ def test_slow_rank(tmp_path: Path, where: str) -> None:
         tmp_path, *TINY, "--steps", "10", "--work", "sleep",
         "--slow-rank", "1", "--slow-ms", "30", "--slow-where", where,
     )  # fmt: skip
-    slow, fast = (median(outcome.seconds(where, rank=rank)) for rank in (1, 0))
-    assert slow - fast == pytest.approx(0.03, abs=0.015)
-    assert median(outcome.seconds("allreduce", rank=0)) == pytest.approx(0.03, abs=0.015)
+    # a busy machine only makes a part longer: the shortest one tells what was planted
+    slow, fast = (min(outcome.seconds(where, rank=rank)) for rank in (1, 0))
+    assert slow >= 0.03 > fast + 0.015
+    assert max(outcome.seconds("allreduce", rank=0)) > 0.015
 
 
 def test_random_slow_rank_is_the_same_draw_on_all_ranks(tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ def test_imbalance_gives_one_rank_more_samples_and_more_time(tmp_path: Path) -> 
     )  # fmt: skip
     samples = {line["rank"]: line["samples"] for line in outcome.log if "step" in line}
     assert samples == {0: 16, 1: 32}
-    more, less = (median(outcome.seconds("forward", rank=rank)) for rank in (1, 0))
-    assert more - less == pytest.approx(0.02, abs=0.015)
+    more, less = (min(outcome.seconds("forward", rank=rank)) for rank in (1, 0))
+    assert more >= 0.04 > less + 0.005
 
 
 def test_slow_input_starves_the_loop(tmp_path: Path) -> None:

@@ -114,7 +114,21 @@ def mock_spy(folder: Path, script: str) -> dict[str, str]:
 
 
 LASTING = "import time; print('on', flush=True); time.sleep(0.5); print('off')"
-SEEN = LASTING.replace("0.5", "1.2")  # long enough for py-spy on a busy machine
+SEEN = """
+import glob, os, time
+print('on', flush=True)
+def words(process):
+    try:
+        return open(process + '/cmdline', 'rb').read().split(b'\\0')
+    except OSError:  # it has ended meanwhile
+        return []
+def is_sampler(process):
+    return {b'--nonblocking', b'%d' % os.getpid()} <= {*words(process)}
+while not any(map(is_sampler, glob.glob('/proc/[0-9]*'))):
+    time.sleep(0.05)
+time.sleep(1.2)
+print('off')
+"""
 
 
 @pytest.mark.parametrize(
@@ -185,9 +199,12 @@ def test_damaged_files_are_told_and_no_number_comes_of_them(record: Recorder) ->
     assert stacks_of(recorded)["reason"]
 
 
-def test_under_srun_a_rank_waits_until_its_stacks_are_written(record: Recorder) -> None:
+def test_under_srun_a_rank_waits_until_its_stacks_are_written(
+    record: Recorder, tmp_path: Path
+) -> None:
     """slurmstepd kills what a task leaves behind; the variable stands in for it."""
-    rank = f'{sys.executable} -c "{SEEN}"'
+    (tmp_path / "seen.py").write_text(SEEN, encoding="ascii")
+    rank = f"{sys.executable} {tmp_path / 'seen.py'}"
     look = 'grep -c \'"is_over": true\' "$PERFSCOPE_DIR"/*/*.stacks.json'
     recorded = record(
         ["sh", "-c", f"{rank}; {look}"], options=["--stacks"], variables={"SLURM_STEP_ID": "0"}

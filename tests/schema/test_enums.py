@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,13 @@ SETS: tuple[type[Named], ...] = (Account, WaitKind, IdleCause)
 MOST_REPEATED = 0.5  # of a set: a few members may be chosen, most of them are a copy
 
 
-def collections_of_texts() -> Iterator[tuple[Path, int, set[str]]]:
+@cache
+def collections_of_texts() -> tuple[tuple[Path, int, set[str]], ...]:
+    """Every literal collection of texts in the package outside schema."""
+    return tuple(row for row in _literal_collections() if row[2])
+
+
+def _literal_collections() -> Iterator[tuple[Path, int, set[str]]]:
     """Every literal collection in the package outside schema: its file, line and texts."""
     for path in sorted(PACKAGE.rglob("*.py")):
         if AGENT in path.parents or path.parent.name == "schema":
