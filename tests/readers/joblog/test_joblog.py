@@ -1,4 +1,4 @@
-"""Logs of jobs: lines of oneDNN and sacct as they wrote them, NCCL's and DeepSpeed's by source."""
+"""Logs of jobs: lines of oneDNN, sacct and DeepSpeed as they wrote them, NCCL's by source."""
 
 import os
 import subprocess
