@@ -55,12 +55,11 @@ def verdict(
     counted = _counted(top) if gain_s is not None else []
     of = wholes_of_run(results)
     told = {one.id for one in damage}
+    of_job = _outside(results, top) + _sentence(results, findings, top, told=told, losses=losses)
     return Verdict(
         sentence=_preface(damage)
         + _kept(results)
-        + _outside(results, top)
-        + _sentence(results, findings, top, told=told, losses=losses)
-        + _others(results, replay)
+        + _beside_others(of_job, top, without_cpu_waits(results, replay, is_of_others=True), of)
         + unwatched(results),
         status=_status(results, findings, faults, damage),
         efficiency=headline(results).judged,
@@ -80,13 +79,21 @@ def _outside(results: Results, top: Sequence[Finding]) -> str:
     return f"{told}In the analyzed window: " if told else ""
 
 
-def _others(results: Results, replay: Replay) -> str:
-    """What other work on the host costs the run: no fault of the job, but all else rests on it."""
-    gain = without_cpu_waits(results, replay, is_of_others=True)
+def _beside_others(of_job: str, top: Sequence[Finding], gain: Gain | None, of: Wholes) -> str:
+    """What is said of the job, and what other work on the host costs it: what costs more is first.
+
+    The latter is no fault of the job, but all else rests on it.
+    """
     if gain is None or thresholds.by_gain(gain) is not Status.FAIL:
-        return ""
-    told = wholes_of_run(results).saving(gain.seconds, is_bound=gain.is_bound)
-    return f" Processes outside the job used its CPUs: without them the run would take {told} less."
+        return of_job
+    saved = of.saving(gain.seconds, is_bound=gain.is_bound)
+    others = (
+        f"Processes outside the job use its CPUs: without them the run would take {saved} less."
+    )
+    best = top[0].recommended if top else None
+    if best is not None and best.seconds > gain.seconds:
+        return f"{of_job} {others}"
+    return f"{others} In the job itself: {of_job}"
 
 
 def _worth_most(faults: Sequence[Finding]) -> list[Finding]:
