@@ -33,7 +33,9 @@ def cpu_takers(rank: Rank, ranks: Sequence[Rank], focus: Focus) -> CpuTakers:
     While a thread waits, all of its CPUs run something else. The job's other threads can have been
     that for no longer than they ran, over the number of CPUs. Between this and others the waiting
     is dealt out by the CPU time of both. What ranks do on CPUs that are not this rank's counts as
-    done on them, so that it is never too little that the job took.
+    done on them, so that it is never too little that the job took; and while less CPU time of a
+    rank is known than before (of a child that ended, and that nobody waited for), others took
+    nothing.
 
     Args:
         rank: whose CPUs.
@@ -44,8 +46,8 @@ def cpu_takers(rank: Rank, ranks: Sequence[Rank], focus: Focus) -> CpuTakers:
     if len(main) < 2 or not rank.cpu_count_allowed:
         return CpuTakers(0.0, None, cpus)
     sharing = [one for one in ranks if one.host == rank.host and may_share(one, rank)]
-    edges = _edges(rank.cpu_samples, focus)
-    is_measured = len(edges) > 1 and all(len(one.cpu_samples) > 1 for one in sharing)
+    edges = _edges(rank, sharing, focus)
+    is_measured = len(edges) > 1
     if not is_measured:
         edges = np.array([focus.start_ns, focus.end_ns], np.float64)
     waited, ran = _grown(main, "queue_delay_ns", edges), _grown(main, "cpu_ns", edges)
@@ -57,7 +59,9 @@ def cpu_takers(rank: Rank, ranks: Sequence[Rank], focus: Focus) -> CpuTakers:
         )
     used = _together([one.cpu_samples for one in sharing], "used_ns", edges)
     busy = _grown(rank.cpu_samples, "busy_ns", edges)
-    others = np.maximum(busy - used, 0.0)
+    falls = np.any([_grown(one.cpu_samples, "used_ns", edges) < 0 for one in sharing], axis=0)
+    others, withheld = np.maximum(busy - used, 0.0), np.where(falls, waited, withheld)
+    others[falls] = 0.0
     if busy.sum() < SEEN * used.sum():
         return CpuTakers(0.0, None, cpus)
     span = edges[-1] - edges[0]
@@ -65,10 +69,20 @@ def cpu_takers(rank: Rank, ranks: Sequence[Rank], focus: Focus) -> CpuTakers:
     return CpuTakers(share, float(others.sum() / span), cpus)
 
 
-def _edges(rows: Table, focus: Focus) -> Floats:
-    """When the CPUs were sampled in the focus, and where it begins and ends between samples."""
-    inside = np.clip(rows["t"], focus.start_ns, focus.end_ns)
-    return np.unique(inside).astype(np.float64)
+def _edges(rank: Rank, sharing: Sequence[Rank], focus: Focus) -> Floats:
+    """When a rank's CPUs were sampled in the focus, and where it begins and ends between samples.
+
+    Only while all that share them were sampled: what the others of the job used is not known then,
+    and would seem to be that of processes outside it. Shape (0,) where that is never so.
+    """
+    tables = [one.cpu_samples["t"] for one in (rank, *sharing)]
+    if not all(len(times) for times in tables):
+        return np.empty(0)
+    start = max(focus.start_ns, *(int(times[0]) for times in tables))
+    end = min(focus.end_ns, *(int(times[-1]) for times in tables))
+    if start >= end:
+        return np.empty(0)
+    return np.unique(np.clip(rank.cpu_samples["t"], start, end)).astype(np.float64)
 
 
 def _grown(rows: Table, column: str, edges: Floats) -> Floats:

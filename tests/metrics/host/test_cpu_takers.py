@@ -65,3 +65,21 @@ def test_a_rank_on_another_cpu_takes_nothing_from_this_one() -> None:
     trace = on_one_cpu((0.5, 0.5), 0.0, is_measured=False)
     trace.ranks[1].cpus_allowed = "1"
     assert of_first(trace).share == pytest.approx(1.0)
+
+
+def test_what_a_rank_used_before_it_was_sampled_is_not_that_of_others() -> None:
+    """The second rank's CPUs were seen to change after half of the run: its samples begin there."""
+    trace = on_one_cpu((0.5, 0.5), 0.0, is_measured=True)
+    trace.ranks[1].cpu_samples = trace.ranks[1].cpu_samples[10:]
+    found = of_first(trace)
+    assert (found.share, found.busy_cpus) == (pytest.approx(0.0), pytest.approx(0.0))
+    trace.ranks[1].cpu_samples = trace.ranks[1].cpu_samples[10:]
+    assert of_first(trace).busy_cpus is None
+
+
+def test_a_child_whose_cpu_time_is_lost_is_not_that_of_others() -> None:
+    """It ends after half of the run, and nobody waited for it."""
+    trace = on_one_cpu((0.5, 0.5), 0.0, is_measured=True)
+    trace.ranks[1].cpu_samples["used_ns"][10:] -= int(4e9)
+    found = of_first(trace)
+    assert (found.share, found.busy_cpus) == (pytest.approx(0.0), pytest.approx(0.0))
