@@ -43,7 +43,7 @@ CHANGES: dict[Activity, str] = {
         "Compile once: keep shapes and types of arguments the same, and define functions once."
     ),
     Activity.IMPORTING: (
-        "Import before the training begins; keep the environment on a local disk."
+        "Import at the start of the program; keep the environment on a local disk."
     ),
     Activity.LOGGING: "Log only every N steps, and from one rank.",
     Activity.DEBUGGING: (
@@ -51,7 +51,7 @@ CHANGES: dict[Activity, str] = {
         "sys.settrace, checks that format a traceback each time."
     ),
     Activity.INTERPRETER: (
-        "Replace the loop{} with whole-array operations, or move it out of the training step."
+        "Replace the loop{} with whole-array operations, or run it less often."
     ),
 }
 """By activity: what to change; `{}` is where."""
