@@ -42,6 +42,19 @@ class Calls:
     unmatched_messages: int
     impossible_sizes: int
 
+    def guessed_ns(self, rank_of: Rows) -> Rows:
+        """How long the calls of each rank took of which another call tells the end, shape (ranks,).
+
+        What a thread did between them is told as communication. A last call that is not left is
+        none of these: it lasts as long as its thread is seen.
+        """
+        table, location = self.operations, self.location
+        is_open = (table["flags"] & RowFlag.OPEN) > 0
+        is_open[np.flatnonzero(np.diff(location, append=-1))] = False
+        found = np.zeros(int(rank_of.max(initial=-1)) + 1, np.int64)
+        np.add.at(found, rank_of[location[is_open]], (table["t1"] - table["t0"])[is_open])
+        return found
+
     def address_nobody(self, rank_of: Rows, length_ns: int) -> None:
         """Tells calls whose other side is MPI_PROC_NULL, of which a whole trace has no message.
 

@@ -135,7 +135,7 @@ class _Assembly:
             notes=self._notes,
             source=str(self._path),
             format=Format.PARAVER,
-            not_recorded=self._not_recorded(),
+            not_recorded=self._not_recorded(calls),
             counter_kinds=self._counter_kinds,
             programs=found.programs,
         )
@@ -145,7 +145,7 @@ class _Assembly:
         is_traced = not any(self._locations.disabled_ns(n) for n in self._locations.by_rank)
         return is_traced and not self._locations.is_cut and len(self._locations.by_rank) == size
 
-    def _not_recorded(self) -> dict[str, str]:
+    def _not_recorded(self, calls: Calls) -> dict[str, str]:
         found = dict(NOT_RECORDED)
         disabled = {n: self._locations.disabled_ns(n) for n in self._locations.by_rank}
         worst = max(disabled, key=lambda number: disabled[number])
@@ -160,6 +160,12 @@ class _Assembly:
             found["communication"] = (
                 f"the states of rank {most} show {format_seconds(uncalled[most] * NS)} of "
                 "communication whose calls are not in the trace"
+            )
+        guessed = calls.guessed_ns(self._rank_of)
+        if guessed.max(initial=0) > NOTICEABLE_SHARE * self._facts["last_ns"]:
+            found["communication"] = (
+                f"calls of rank {guessed.argmax()} end nowhere in the trace: of "
+                f"{format_seconds(guessed.max() * NS)} until the next ones, some may be work"
             )
         if self._locations.has_devices:
             found["team"] = "some threads of the trace are streams of accelerators"

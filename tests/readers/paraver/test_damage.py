@@ -109,3 +109,14 @@ def test_states_alone_may_reach_the_end(tmp_path: Path) -> None:
     trace = open_paraver(write(tmp_path / "a.prv", header(100, [1, 1]), lines))
     assert [rank.detail_end_ns for rank in trace.ranks] == [None, None]
     assert all(rank.ending.is_natural for rank in trace.ranks)
+
+
+@pytest.mark.parametrize(("ends", "is_known"), [("-1000", False), ("15000", True)])
+def test_no_efficiency_where_calls_end_by_guess(tmp_path: Path, ends: str, is_known: bool) -> None:
+    """The end of a barrier stands before the begin of the trace: work until the next is no wait."""
+    lines = [line.replace(":12000:50000002:0", f":{ends}:50000002:0") for line in barrier_run()]
+    found = document(write(tmp_path / "a.prv", header(100, [1, 1], 1), [world(2), *lines]))
+    metric = found["metrics"]["parallel_efficiency"]
+    assert (metric["value"] is not None) == is_known
+    if not is_known:
+        assert "calls of rank 0 end nowhere in the trace" in metric["reason"]
