@@ -50,9 +50,7 @@ CHANGES: dict[Activity, str] = {
         "Switch off what only debugging needs: torch.autograd.set_detect_anomaly, tracemalloc, "
         "sys.settrace, checks that format a traceback each time."
     ),
-    Activity.INTERPRETER: (
-        "Replace the loop{} with whole-array operations, or run it less often."
-    ),
+    Activity.INTERPRETER: ("Replace the loop{} with whole-array operations, or run it less often."),
 }
 """By activity: what to change; `{}` is where."""
 

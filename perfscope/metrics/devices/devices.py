@@ -32,6 +32,8 @@ KINDS: tuple[KernelKind, ...] = ("compute", "communication", "memcpy", "memset")
 
 MOST_KERNELS = 100
 ENOUGH_STEPS = 3
+NEGLIGIBLE_SHARE = 1e-3
+"""Of the focus, by which clocks may be apart: what is less changes no figure that is shown."""
 BSC: Final = "bsc"
 TALP: Final = "talp"
 
@@ -178,8 +180,9 @@ def devices(prepared: Prepared) -> DevicesResult | None:
     factors = {name: efficiency(uses, name, focus.kind) for name in (BSC, TALP)}
     offload = _offload(prepared)
     if spoiled := why_spoiled(prepared.damage, Need.EVERY_RANK):
-        factors = {name: _withheld(tree, spoiled) for name, tree in factors.items()}
         offload = replace(offload, value=None, reason=spoiled)
+    if spoiled := spoiled or _shifted([activity for _, activity in places], focus):
+        factors = {name: _withheld(tree, spoiled) for name, tree in factors.items()}
     return DevicesResult(
         devices=used,
         kernels=kernels,
@@ -192,6 +195,17 @@ def devices(prepared: Prepared) -> DevicesResult | None:
         window_ns=(focus.start_ns, focus.end_ns),
         is_part=focus is not whole,
     )
+
+
+def _shifted(activities: Sequence[DeviceActivity], focus: Focus) -> str | None:
+    """Why the focus, which the host tells, does not hold what devices did in it; None if it does.
+
+    Work that a shift of clocks moves across an edge of the focus is at most as long as the shift.
+    """
+    worst = max(activities, key=lambda activity: activity.clock_shift_ns)
+    if worst.clock_shift_ns > NEGLIGIBLE_SHARE * focus.length_ns:
+        return worst.clock_reason
+    return None
 
 
 def _watched(focus: Focus, ranks: Sequence[Rank]) -> Focus | None:

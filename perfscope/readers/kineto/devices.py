@@ -16,7 +16,7 @@ from perfscope.trace.devices import (
     DeviceKind,
 )
 from perfscope.trace.model import Table
-from perfscope.units import format_seconds
+from perfscope.units import NS, format_seconds
 
 MOST_DEVICES = 1024
 EARLY_SHARE = 0.01
@@ -36,7 +36,7 @@ def device_activity(
     rows = contents.device
     if not len(rows) and not len(host.runtime):
         return None
-    clock_reason = _clock_reason(rows)
+    clock_reason, clock_shift_ns = _clock_shift(rows)
     if clock_reason:
         rows["launch"] = LAUNCH_UNKNOWN
     runtime = np.zeros(len(host.runtime), RUNTIME_DTYPE)
@@ -55,20 +55,26 @@ def device_activity(
         runtime=runtime,
         stream_names={},
         clock_reason=clock_reason,
+        clock_shift_ns=clock_shift_ns,
     )
 
 
-def _clock_reason(rows: Table) -> str:
-    """Why the clocks of device and host disagree: what runs was launched before it began."""
+def _clock_shift(rows: Table) -> tuple[str, int]:
+    """Why the clocks of device and host disagree: what runs was launched before it began.
+
+    And by how many ns at least.
+    """
     rows = rows[rows["launch"] != LAUNCH_UNKNOWN]
     ahead = rows["launch"] - rows["t0"]
     early = int(np.count_nonzero(ahead > 0))
     if early <= EARLY_SHARE * len(rows):
-        return ""
-    return (
-        f"{early:,} of {len(rows):,} device events begin up to {format_seconds(ahead.max() / 1e9)} "
+        return "", 0
+    shift_ns = int(ahead.max())
+    reason = (
+        f"{early:,} of {len(rows):,} device events begin up to {format_seconds(shift_ns * NS)} "
         "before the call that launched them: the clocks of device and host disagree"
     )
+    return reason, shift_ns
 
 
 def _infos(contents: KinetoContents) -> list[DeviceInfo]:

@@ -189,6 +189,10 @@ def test_kernels_before_their_launch_withhold_why_devices_were_idle(tmp_path: Pa
         in (told["devices"]["devices"][0]["idle_reason"])
     )
     assert told["devices"]["launch_delay_s_median"] == [None]
+    for tree in found(trace).efficiency.values():
+        for factor in vars(tree).values():
+            assert factor.value is None
+            assert "begin up to 2.00 ms before" in (factor.reason or "")
     finding = next(one for one in told["findings"] if one["id"] == "idle_devices")
     assert finding["status"] != Status.FAIL.value
     assert finding["gain_s"] is None
