@@ -191,7 +191,10 @@ def _actions(results: Results, work: SerialWork, milder: _Milder) -> tuple[str, 
     ways = WAYS if work.source != EVALUATION_LIKE else {}
     what, doing = ways.get(work.account, (f"the work in {place}", f"Run {place}"))
     return (
-        (f"Distribute {what} over all ranks, each with its part of the data, then one allreduce."),
+        (
+            f"Split {what} across all ranks, give each rank part of the data, and combine the "
+            "results with one allreduce."
+        ),
         f"{doing} every {RARER}nd time only{saves(milder.rarer_s)}.",
         (
             f"Move {what} to a separate process with CPUs of its own that reads the checkpoints, "

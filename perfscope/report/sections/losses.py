@@ -157,4 +157,4 @@ def _sentence(found: Losses) -> str:
     return f"{lost}{causes}{others}{unknown}"
 
 
-SECTION = Section("losses", "Where time was lost", "losses.html", _context, is_summary=True)
+SECTION = Section("losses", "Causes of lost time", "losses.html", _context, is_summary=True)

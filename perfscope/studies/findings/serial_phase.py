@@ -116,7 +116,7 @@ def _finding(study: Scaling, worst: _Serial | None, share: float) -> StudyFindin
         confidence=Confidence.HIGH if len(study.fitting) > 2 and worst else Confidence.MEDIUM,
         evidence=(*evidence, *figures),
         actions=(
-            f"Distribute it over all ranks ({who}), or run it alongside training.",
+            f"Split it across all ranks ({who}), or run it alongside training.",
             "Do it less often if that suffices.",
             (
                 "Until then, additional ranks cost more than they gain: choose the size from the "

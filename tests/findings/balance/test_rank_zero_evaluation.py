@@ -183,7 +183,7 @@ def test_a_function_of_the_training_step_is_not_serial_work() -> None:
 def test_the_first_action_says_its_own_number() -> None:
     finding = judged(Plan(ranks=2, steps=100, evaluate_s=1.0))
     assert finding.gain_s == pytest.approx(5.0, abs=0.1)
-    assert finding.actions[0].startswith("Distribute evaluation over all ranks")
+    assert finding.actions[0].startswith("Split evaluation across all ranks")
     assert finding.recommended is not None
     assert finding.recommended.seconds == pytest.approx(2.49, abs=0.01)
     # the 1st, 3rd and 5th of five are left out
