@@ -78,8 +78,9 @@ def were(number: float, noun: str, several: str = "") -> str:
 
 
 def inside(label: str) -> str:
-    """A label as it stands inside a sentence: `I/O` and names of operations stay as they are."""
-    return label if label[1:2].isupper() or label[1:2] == "/" else label[:1].lower() + label[1:]
+    """A label as it stands inside a sentence: `I/O`, Python and operations keep their names."""
+    is_name = label[1:2].isupper() or label[1:2] == "/" or label.startswith("Python ")
+    return label if is_name else label[:1].lower() + label[1:]
 
 
 def format_ratio(ratio: float | None) -> str:

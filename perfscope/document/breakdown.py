@@ -25,7 +25,7 @@ SMALL = 0.01
 """Of the run: several parts that are smaller are told together."""
 
 SMALLER = "smaller losses"
-SMALLER_MEANING = "Waits and other work that take less than 1 % of the run each."
+SMALLER_MEANING = "Waits and other work that have no row of their own."
 
 MOST_CAUSES = 3
 
@@ -91,19 +91,21 @@ def _inside(
         is_held_up = entry.kind in HELD_UP
         for account in [one for one in WORKING if is_held_up or one is entry.account]:
             part_s = own_s * means[account] / work_s if is_held_up and work_s else own_s
-            is_small = part_s < SMALL * run_s or len(found[account]) >= MOST_CAUSES
+            rows = found[account]
+            has_room = part_s >= SMALL * run_s and len(rows.keys() - {None}) < MOST_CAUSES
+            is_small = not has_room and entry.label not in rows
             key = None if is_small else entry.label
-            before = found[account].get(key)
+            before = rows.get(key)
             part_s += before.seconds if before else 0.0
-            found[account][key] = (
+            rows[key] = (
                 _Loss(SMALLER, SMALLER_MEANING, part_s, is_small=True)
                 if is_small
                 else _Loss(inside(entry.label), _meaning(entry), part_s)
             )
     return {
-        account: sorted(rows.values(), key=lambda one: (one.is_small, -one.seconds))
-        for account, rows in found.items()
-        if not all(one.is_small for one in rows.values())
+        account: sorted(told.values(), key=lambda one: (one.is_small, -one.seconds))
+        for account, told in found.items()
+        if not all(one.is_small for one in told.values())
     }
 
 

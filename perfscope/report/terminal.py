@@ -204,7 +204,7 @@ def _print_whole_run(whole: WholeRun | None, console: Console) -> None:
 def _print_efficiency(metrics: Metrics, console: Console) -> None:
     whole, spread = metrics.parallel_efficiency, metrics.communication_efficiency
     if whole.value is None:
-        line(console, f"Parallel efficiency: not available, {whole.reason}")
+        line(console, f"Parallel efficiency is not available: {whole.reason}")
         return
     factors = _factors(metrics, "load_balance", "communication_efficiency")
     line(console, f"Parallel efficiency {format_ratio(whole.value)}{factors}")
@@ -309,7 +309,8 @@ def _print_finding(
     if told and not is_told:
         line(console, f"Estimated saving: {told}", indent=3)
     if not told:
-        line(console, f"Saving not estimated. {clean(finding.summary)}", indent=3)
+        unknown = "" if why else "Saving not estimated. "
+        line(console, f"{unknown}{clean(finding.summary)}", indent=3)
     if finding.actions:
         line(console, f"Next step: {clean(finding.actions[0])}", indent=3)
     if places := where_text(finding):

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from perfscope.document.breakdown import breakdown
 from perfscope.schema.enums import LossKind, PhaseKind
 from perfscope.schema.losses import Losses
@@ -32,3 +34,24 @@ def test_a_finding_that_has_a_row_by_its_account_is_about_nothing_else() -> None
 
 def test_what_no_account_is_called_by_has_a_row() -> None:
     assert told(7_000_000_000) == ["Waiting for a CPU"]
+
+
+def test_losses_of_one_name_have_one_row_and_the_room_of_another_one_stays() -> None:
+    """What is small by itself takes no row from what is not."""
+    builder = TraceBuilder(1, end_s=10.0)
+    builder.rank(0).phase(PhaseKind.FORWARD, 1.0, 9.0)
+    analyzed = analyze_trace(builder.build())
+    losses = read_analysis(analyzed.document()).losses
+    of_cpus = replace(losses.entries[0], kind=LossKind.CPU_WAIT, findings=())
+    spent_ms = {"Small": [9, 9], "A": [900], "B": [800], "C": [700, 600, 9], "D": [500]}
+    entries = [
+        replace(of_cpus, label=label, ns=one * 1_000_000, own_ns=one * 1_000_000)
+        for label, some in spent_ms.items()
+        for one in some
+    ]
+    lost: Losses = replace(losses, entries=tuple(entries))
+    rows = breakdown(analyzed.results, lost, None, is_lost=False)
+    found = {row.label.split(": ")[1]: row for row in rows if row.id == "lost"}
+    assert list(found) == ["c", "a", "b", "smaller losses"]
+    assert found["c"].seconds == pytest.approx(1.309)
+    assert found["smaller losses"].seconds == pytest.approx(0.518)

@@ -155,7 +155,7 @@ def test_is_one_page(name: str) -> None:
 
 def test_what_is_missing_is_said() -> None:
     text = shown(sample_document.everything_null())
-    assert "Parallel efficiency: not available" in text
+    assert "Parallel efficiency is not available" in text
 
 
 @pytest.mark.parametrize("terminal", [False, True])

@@ -12,7 +12,7 @@ from perfscope.structures import dataclass
 from perfscope.units import counted, format_seconds, inside
 
 OF_VERDICT, LOST = "of_verdict", "lost"
-MOST_ROLES = 3
+MOST_TOLD = 3
 TOTAL = "Whole run"
 
 
@@ -40,7 +40,7 @@ def rows(result: Analysis) -> list[Row]:
 def _role(part: TimePart, losses: Sequence[TimePart]) -> str:
     """What colors it: losses have a color of their own, and a pattern each."""
     if part.id == LOST:
-        return LOST_ROLES[min(losses.index(part), MOST_ROLES - 1)]
+        return LOST_ROLES[min(losses.index(part), len(LOST_ROLES) - 1)]
     return part.id if part.id in ACCOUNT_ROLES else "outside"
 
 
@@ -78,8 +78,8 @@ def useful_sentence(result: Analysis) -> str:
         return ""
     each = " per rank" if result.run.recorded_ranks > 1 else ""
     return (
-        "Parallel efficiency counts all work outside communication as useful, also what was lost "
-        f"in it{each}: {', '.join(lost[:MOST_ROLES])}"
+        "Parallel efficiency counts all work outside communication as useful, including what was "
+        f"lost there{each}: {', '.join(lost[:MOST_TOLD])}"
     )
 
 
@@ -119,5 +119,6 @@ def explained(result: Analysis) -> str:
     elif end > start and run.focus_reason:
         said.append(f"Analyzed window: {format_seconds(end - start)}, {run.focus_reason}.")
     if result.verdict.top and any(one.id == OF_VERDICT for one in result.breakdown):
-        said.append("The saving is that of the replayed run, and no mean.")
+        saving = "The saving comes from replaying the run"
+        said.append(f"{saving}; it is not a mean." if ranks > 1 else f"{saving}.")
     return " ".join(said)

@@ -90,7 +90,8 @@ def doubt(row: Outcome) -> str:
     first = _first(row)
     if first.gain_s is None:
         return "its saving could not be estimated"
-    if first.gain_interval_s and first.gain_interval_s[0] < LEAST_S:
+    intervals = (first.gain_interval_s, row.gain_interval_s)
+    if any(one and one[0] < LEAST_S for one in intervals):
         return "the saving may be nothing"
     return "the saving is an upper bound" if _is_bound(first) else ""
 
