@@ -93,6 +93,11 @@ bool ps_affinity_has(uint32_t cpu)
     return has(&of_threads, cpu);
 }
 
+uint32_t ps_affinity_count(void)
+{
+    return count(&of_threads);
+}
+
 uint32_t ps_affinity_changes(void)
 {
     return changes;

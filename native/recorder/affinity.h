@@ -11,9 +11,10 @@ void ps_note_own_affinity(void);
 /* Those of all threads that do the work: programs bind themselves, runtimes of OpenMP each thread to another CPU, and
  * batch systems bind anew. Written where they changed. Called by the sampler alone, after it has seen the threads. */
 void ps_note_affinity_of_threads(void);
-/* Whether the threads may use a CPU, and how often the CPUs that they may use were seen to change; 0: not known yet.
+/* Whether the threads may use a CPU, how many they may use, and how often these were seen to change; 0: not known yet.
  * Called by the sampler alone. */
 bool ps_affinity_has(uint32_t cpu);
+uint32_t ps_affinity_count(void);
 uint32_t ps_affinity_changes(void);
 /* In a forked child: what was written is in the parent's files. */
 void ps_affinity_forget(void);

@@ -8,7 +8,7 @@
 #include "affinity.h"
 #include "text.h"
 
-#define STAT_BYTES (96u << 10) /* some 900 CPUs; of more nothing is known */
+#define STAT_BYTES (96u << 10) /* some 900 CPUs; of later ones nothing is known */
 #define NS_PER_S 1000000000ull
 #define NS_PER_US 1000ull
 
@@ -39,10 +39,11 @@ ps_cpu_use ps_cpus_read(void)
     static char text[STAT_BYTES];
     ps_cpu_use use = {0};
     ps_read_file("/proc/stat", text, sizeof text);
-    const char *line = strchr(text, '\n'); /* the first one is of all CPUs */
-    for (; line && strncmp(line + 1, "cpu", 3) == 0; line = strchr(line + 1, '\n'))
+    const char *line = strchr(text, '\n'), *end; /* the first one is of all CPUs, and the last may be cut off */
+    for (; line && strncmp(line + 1, "cpu", 3) == 0 && (end = strchr(line + 1, '\n')) != NULL; line = end)
         add(&use, line + 1);
-    return line ? use : (ps_cpu_use){0}; /* what follows the CPUs was not reached: some are missing */
+    /* some were not reached, or a container counts its CPUs in another way: those seen are not those allowed */
+    return use.cpus == ps_affinity_count() ? use : (ps_cpu_use){0};
 }
 
 static uint64_t ns_of_time(struct timeval time)

@@ -229,3 +229,22 @@ def test_limits_of_the_control_group_are_noted(library: Path, tmp_path: Path) ->
     assert recording.header["cgroup_cpu_quota_us"] == 1_500_000
     assert recording.header["cgroup_memory_limit"] == 1 << 30
     assert {r.request for r in recording.of_kind(SAMPLE) if r.op == 3} == {4096}
+
+
+@pytest.mark.parametrize(("hidden", "others", "is_known"), [(0, 4000, True), (1, 0, False)])
+def test_cpus_are_told_of_where_all_that_are_allowed_are_seen(
+    library: Path, tmp_path: Path, hidden: int, others: int, is_known: bool
+) -> None:
+    """Of more CPUs than are read the first ones suffice; containers may count theirs from 0 on."""
+    require_root("mount over /proc/stat")
+    allowed = sorted(os.sched_getaffinity(0))
+    stat, cpus = tmp_path / "stat", [*allowed[hidden:], *range(5000, 5000 + others)]
+    lines = ["cpu 0", *(f"cpu{cpu} 100 20 3 4 5 6 7 8 9 10" for cpu in cpus), "intr 0", ""]
+    stat.write_text("\n".join(lines), encoding="utf-8")
+    script = f"mount --bind {shlex.quote(str(stat))} /proc/stat || exit 99\n"
+    script += shlex.join([str(word) for word in running.python_command("resources.py")])
+    command: list[str | Path] = [require_tool("unshare"), "--mount", "sh", "-c", script]
+    [recording] = running.run(command, library, tmp_path / "run").succeeded().recordings
+    seen = {(r.peer, r.sent, r.received) for r in recording.of_kind(SAMPLE) if r.op == 12}
+    count, tick_ns = len(allowed), 10**9 // os.sysconf("SC_CLK_TCK")
+    assert seen == ({(count, 136 * count * tick_ns, 8 * count * tick_ns)} if is_known else set())
