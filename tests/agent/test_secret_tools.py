@@ -49,6 +49,12 @@ def test_what_a_tool_is_told_is_taken_out(command: str) -> None:
     assert redact_arguments(redact_arguments(words)) == redact_arguments(words)
 
 
+@pytest.mark.parametrize("secret", ["xK-9z-Q", "7!x@9"])
+def test_short_pieces_between_signs_are_no_words(secret: str) -> None:
+    shown = redact_arguments(["redis-cli", "-a", secret, "ping"])
+    assert shown == ["redis-cli", "-a", "[redacted]", "ping"]
+
+
 @pytest.mark.parametrize("command", commands(OPTIONS))
 def test_an_option_of_a_tool_is_known_in_a_sentence(command: str) -> None:
     assert WORD not in redact_value(f"could not reach it with {command.replace('§', WORD)}")

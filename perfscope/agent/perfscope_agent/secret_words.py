@@ -19,6 +19,8 @@ _words = set()  # type: set[str]
 def is_common(text: str) -> bool:
     """Whether a text has no other words than common ones, and few: `mean`, `image,label`."""
     parts = _parts(text)
+    if len(parts) > 1 and all(len(part) < _LEAST_LETTERS for part in parts):
+        return False  # `7!x@9`
     return 0 < len(parts) <= _MOST_PARTS and all(map(_is_known, parts))
 
 
@@ -28,7 +30,9 @@ def are_common(text: str) -> bool:
 
 
 def _is_known(part: str) -> bool:
-    return len(part) < _LEAST_LETTERS or part.lower() in (_words or _read())
+    if len(part) < _LEAST_LETTERS:
+        return part.isdigit() or part.isalpha()  # not `Q7`
+    return part.lower() in (_words or _read())
 
 
 def _parts(text: str) -> list[str]:
