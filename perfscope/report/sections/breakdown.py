@@ -72,7 +72,10 @@ def _waited(part: TimePart) -> str:
 def useful_sentence(result: Analysis) -> str:
     """What was lost while computing, which parallel efficiency counts as work; "" for nothing."""
     parts = sorted(result.breakdown, key=lambda one: -one.seconds)
-    lost = [f"{inside(one.label)} {seconds(one.seconds)}" for one in parts if one.id == LOST]
+    losses = [one for one in parts if one.id == LOST]
+    is_one = len({one.label.split(": ")[0] for one in losses}) == 1  # account, which goes unsaid
+    names = [one.label.split(": ", 1)[-1] if is_one else inside(one.label) for one in losses]
+    lost = [f"{name} {seconds(one.seconds)}" for name, one in zip(names, losses, strict=True)]
     value = result.metrics.parallel_efficiency.value
     if not lost or value is None:
         return ""
