@@ -88,7 +88,8 @@ def _beside_others(of_job: str, top: Sequence[Finding], gain: Gain | None, of: W
         return of_job
     saved = of.saving(gain.seconds, is_bound=gain.is_bound)
     others = (
-        f"Processes outside the job use its CPUs: without them the run would take {saved} less."
+        f"Processes outside the job use its CPUs: without them the run would take {saved} less, in "
+        "work and transfer together."
     )
     best = top[0].recommended if top else None
     if best is not None and best.seconds > gain.seconds:
