@@ -11,3 +11,6 @@ SURE = 1.96
 
 FEWEST_SAMPLES = 3
 """In which something is seen: fewer are chance."""
+
+NEGLIGIBLE = 1e-3
+"""Of a whole: what is less changes no figure that is shown."""

@@ -11,6 +11,7 @@ from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.engine import engine
+from perfscope.judging import NEGLIGIBLE
 from perfscope.matching.intervals import Cumulative, union
 from perfscope.metrics.devices.device_collectives import DeviceCommunication, device_communication
 from perfscope.metrics.devices.device_copies import copies
@@ -32,8 +33,6 @@ KINDS: tuple[KernelKind, ...] = ("compute", "communication", "memcpy", "memset")
 
 MOST_KERNELS = 100
 ENOUGH_STEPS = 3
-NEGLIGIBLE_SHARE = 1e-3
-"""Of the focus, by which clocks may be apart: what is less changes no figure that is shown."""
 BSC: Final = "bsc"
 TALP: Final = "talp"
 
@@ -203,7 +202,7 @@ def _shifted(activities: Sequence[DeviceActivity], focus: Focus) -> str | None:
     Work that a shift of clocks moves across an edge of the focus is at most as long as the shift.
     """
     worst = max(activities, key=lambda activity: activity.clock_shift_ns)
-    if worst.clock_shift_ns > NEGLIGIBLE_SHARE * focus.length_ns:
+    if worst.clock_shift_ns > NEGLIGIBLE * focus.length_ns:
         return worst.clock_reason
     return None
 

@@ -5,14 +5,12 @@ import numpy as np
 from perfscope.arrays import Ints
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.preparation import Prepared
+from perfscope.judging import NEGLIGIBLE
 from perfscope.matching.codes import N_TO_N_CODES, NONBLOCKING_CODES
 from perfscope.matching.collectives import Instances
 from perfscope.matching.pool import Bools
 from perfscope.schema.common import Metric
 from perfscope.trace.operations import OperationClass, name_of
-
-NEGLIGIBLE_SHARE = 1e-3
-"""Operations that the closed formula does not cover may take this share of the focus on a rank."""
 
 
 def ideal_network(prepared: Prepared) -> Metric:
@@ -72,7 +70,7 @@ def _obstacle(prepared: Prepared, chosen: Ints) -> str | None:
     spent = np.minimum(pool.exit, focus.end_ns) - np.maximum(pool.enter, focus.start_ns)
     rows = np.flatnonzero(~covered & (spent > 0))
     by_rank = np.bincount(pool.rank[rows], spent[rows], minlength=1)
-    if by_rank.max() <= NEGLIGIBLE_SHARE * _shortest_ns(focus):
+    if by_rank.max() <= NEGLIGIBLE * _shortest_ns(focus):
         return None
     codes, counts = np.unique(pool.op[rows], return_counts=True)
     largest = np.argsort(-counts, kind="stable")[:3]

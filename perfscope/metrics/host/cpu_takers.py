@@ -6,14 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.focus import Focus
+from perfscope.judging import MAIN
 from perfscope.structures import dataclass
 from perfscope.trace.host_cpus import may_share
 from perfscope.trace.model import Rank, Table
 
 Floats = npt.NDArray[np.float64]
-
-SEEN = 0.5
-"""Of the CPU time of the job, that its CPUs must have been seen busy: else others are hidden."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ def cpu_takers(rank: Rank, ranks: Sequence[Rank], focus: Focus) -> CpuTakers:
     falls = np.any([_grown(one.cpu_samples, "used_ns", edges) < 0 for one in sharing], axis=0)
     others, withheld = np.maximum(busy - used, 0.0), np.where(falls, waited, withheld)
     others[falls] = 0.0
-    if busy.sum() < SEEN * used.sum():
+    if busy.sum() < MAIN * used.sum():  # the CPUs' own figures hide the most part of the job
         return CpuTakers(0.0, None, cpus)
     span = edges[-1] - edges[0]
     share = _share(waited, withheld, np.maximum(used - ran, 0.0), others, cpus)

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.arrays import Bools, Ints
+from perfscope.judging import NEGLIGIBLE
 from perfscope.readers.common.amounts import forget_impossible_sizes
 from perfscope.readers.paraver.communicators import Communicators
 from perfscope.readers.paraver.layout import Labels
@@ -25,8 +26,6 @@ from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, codes_mask
 Rows = Ints
 ROOTED = codes_mask([OperationClass.ONE_TO_N, OperationClass.N_TO_ONE])
 COLLECTIVE_CALL = 2
-NOTICEABLE_SHARE = 1e-3
-"""Of the length of the trace; what takes less on each rank changes no figure that is shown."""
 
 _ONE_WAY = codes_mask([OperationClass.SEND, OperationClass.ISEND, OperationClass.RECV])
 
@@ -76,7 +75,7 @@ class Calls:
         spent = np.bincount(ranks[alone], (table["t1"] - table["t0"])[alone])
         if not has_messages and len(np.unique(rank_of)) > 1:
             return
-        if len(spent) and spent.max() > NOTICEABLE_SHARE * length_ns:
+        if len(spent) and spent.max() > NEGLIGIBLE * length_ns:
             return
         table["peer"][to_nobody] = PEER_PROC_NULL
         table["seq"][from_nobody] = PEER_PROC_NULL

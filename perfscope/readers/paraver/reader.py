@@ -11,9 +11,10 @@ import numpy as np
 from perfscope.arrays import Ints
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
+from perfscope.judging import NEGLIGIBLE
 from perfscope.readers.common.host_clocks import set_clock_domains
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
-from perfscope.readers.paraver.calls import NOTICEABLE_SHARE, Calls, build_calls, callers
+from perfscope.readers.paraver.calls import Calls, build_calls, callers
 from perfscope.readers.paraver.communicators import Communicators
 from perfscope.readers.paraver.decoding import decoded
 from perfscope.readers.paraver.layout import (
@@ -156,13 +157,13 @@ class _Assembly:
             )
         uncalled = {n: self._locations.uncalled_ns(n) for n in self._locations.by_rank}
         most = max(uncalled, key=lambda number: uncalled[number])
-        if uncalled[most] > NOTICEABLE_SHARE * self._facts["last_ns"]:
+        if uncalled[most] > NEGLIGIBLE * self._facts["last_ns"]:
             found["communication"] = (
                 f"the states of rank {most} show {format_seconds(uncalled[most] * NS)} of "
                 "communication whose calls are not in the trace"
             )
         guessed = calls.guessed_ns(self._rank_of)
-        if guessed.max(initial=0) > NOTICEABLE_SHARE * self._facts["last_ns"]:
+        if guessed.max(initial=0) > NEGLIGIBLE * self._facts["last_ns"]:
             found["communication"] = (
                 f"calls of rank {guessed.argmax()} end nowhere in the trace: of "
                 f"{format_seconds(guessed.max() * NS)} until the next ones, some may be work"
