@@ -1,10 +1,12 @@
 """Which CPUs a rank may use."""
 
 import re
+from functools import lru_cache
 
 from perfscope.trace.model import Rank
 
 
+@lru_cache(maxsize=1024)
 def cpu_set(text: str) -> frozenset[int]:
     """The CPUs of a list like `0-3,8`; what makes no sense is left out."""
     cpus: set[int] = set()

@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats
 from perfscope.attribution.focus import Focus
 from perfscope.judging import MAIN
 from perfscope.structures import dataclass
 from perfscope.trace.host_cpus import may_share
 from perfscope.trace.model import Rank, Table
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -51,13 +49,13 @@ def cpu_takers(rank: Rank, ranks: Sequence[Rank], focus: Focus) -> CpuTakers:
     waited, ran = _grown(main, "queue_delay_ns", edges), _grown(main, "cpu_ns", edges)
     withheld = _withheld(rank, edges)
     if not is_measured:
-        used = _together([one.process_samples for one in sharing], "cpu_ns", edges)
+        used = np.sum([_grown(one.process_samples, "cpu_ns", edges) for one in sharing], axis=0)
         return CpuTakers(
             _share(waited, withheld, np.maximum(used - ran, 0.0), None, cpus), None, cpus
         )
-    used = _together([one.cpu_samples for one in sharing], "used_ns", edges)
+    by_rank = np.array([_grown(one.cpu_samples, "used_ns", edges) for one in sharing])
+    used, falls = by_rank.sum(axis=0), (by_rank < 0).any(axis=0)
     busy = _grown(rank.cpu_samples, "busy_ns", edges)
-    falls = np.any([_grown(one.cpu_samples, "used_ns", edges) < 0 for one in sharing], axis=0)
     others, withheld = np.maximum(busy - used, 0.0), np.where(falls, waited, withheld)
     others[falls] = 0.0
     if busy.sum() < MAIN * used.sum():  # the CPUs' own figures hide the most part of the job
@@ -87,11 +85,6 @@ def _grown(rows: Table, column: str, edges: Floats) -> Floats:
     if not len(rows):
         return np.zeros(len(edges) - 1)
     found: Floats = np.diff(np.interp(edges, rows["t"].astype(np.float64), rows[column]))
-    return found
-
-
-def _together(tables: Sequence[Table], column: str, edges: Floats) -> Floats:
-    found: Floats = np.sum([_grown(rows, column, edges) for rows in tables], axis=0)
     return found
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
@@ -16,9 +16,6 @@ from perfscope.metrics.host.cpu_takers import cpu_takers
 from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Table
-
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
