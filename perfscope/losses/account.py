@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Floats, Ints
 from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
 from perfscope.judging import MAIN
 from perfscope.losses.cause import OUTSIDE, UNEXPLAINED, LossCause
@@ -31,9 +31,6 @@ from perfscope.replay.replay import Replay
 from perfscope.replay.steps import Steps
 from perfscope.schema.enums import LossKind, LossPattern
 from perfscope.trace.operations import code_of
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 SMALL = 0.002
 """Of the time in the focus: smaller entries of a kind are told together."""

@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator
 
-import numpy as np
-import numpy.typing as npt
-
+from perfscope.arrays import Ints
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.timeline import Timeline
 from perfscope.losses.cause import LossCause
@@ -12,8 +10,6 @@ from perfscope.metrics.host.run_queue import CpuWait
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import LossKind
-
-Ints = npt.NDArray[np.int64]
 
 Seconds = tuple[float, ...]
 """By what a rank was held up, in the order of `HELD_UP`."""

@@ -8,12 +8,9 @@ sizes are exponentially distributed: sum |t / fit - 1| is then what is to be min
 from itertools import combinations, pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from perfscope.arrays import Ints
+from perfscope.arrays import Floats, Ints
 from perfscope.structures import dataclass
-
-Floats = npt.NDArray[np.float64]
 
 LEAST_SPAN = 8.0  # largest by smallest size; below it A and B cannot be told apart
 FEWEST_CALLS = 16
