@@ -5,7 +5,8 @@ from functools import cache
 
 import pytest
 
-from perfscope.metrics.communication.collective_fit import Curve, Floats
+from perfscope.arrays import Floats
+from perfscope.metrics.communication.collective_fit import Curve
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.edit_parser import parse_edit
