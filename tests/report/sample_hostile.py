@@ -4,7 +4,8 @@ from enum import Enum
 from typing import Any
 
 from perfscope.schema import enums
-from tests.report.sample_parts import Json
+
+Json = dict[str, Any]
 
 HOSTILE_TEXTS = (
     "<script>window.pwned=1;console.log('pwned')</script>",

@@ -11,7 +11,6 @@ from perfscope.schema.resources import (
     StacksOfPhase,
     TopFunction,
 )
-from tests.report.sample_parts import Shape
 
 CALLS = (
     (-1, "<module>", "examples/train.py", 300, True, 1.0, 0.0),
@@ -23,10 +22,10 @@ CALLS = (
 )
 
 
-def stacks(shape: Shape) -> Stacks:
+def stacks(ranks: int) -> Stacks:
     """One phase in which `CALLS` share the time evenly over the ranks."""
-    seconds = 10.0 * shape.ranks
-    shown = tuple(range(min(shape.ranks, 8)))
+    seconds = 10.0 * ranks
+    shown = tuple(range(min(ranks, 8)))
     by_rank = (10.0,) * len(shown)
     nodes = tuple(
         StackNode(
@@ -46,7 +45,7 @@ def stacks(shape: Shape) -> Stacks:
         "train", "Training", seconds * 1.25, seconds, shown, nodes, 3, 0.01, (top,)
     )
     missing = MissingStacks(0, "a file of it is damaged")
-    return Stacks(None, 100.0, tuple(range(shape.ranks)), (missing,), 60.0, 3.0, (train,), 0)
+    return Stacks(None, 100.0, tuple(range(ranks)), (missing,), 60.0, 3.0, (train,), 0)
 
 
 def memory_lines() -> MemoryLines:

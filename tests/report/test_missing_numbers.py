@@ -17,12 +17,11 @@ from perfscope.units import (
     format_seconds,
     format_share,
 )
-from tests.report import sample_document
-from tests.report.sample_parts import Shape
+from tests.report.sample_document import with_horovod
 
 
 def test_a_missing_median_of_a_rank_is_no_zero() -> None:
-    document = sample_document.document(Shape(ranks=2, horovod=True))
+    document = with_horovod()
     found = document["horovod"]
     found["exposed"]["step_wait_s_median_by_rank"] = [0.012, None]
     found["exposed"]["step_transfer_s_median_by_rank"] = [None, 0.0]

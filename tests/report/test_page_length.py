@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,7 @@ from perfscope.report.build import write_report
 from perfscope.report.studies.build import write_page
 from perfscope.schema.read import known, read_known
 from perfscope.schema.study import Study
-from tests.report import sample_document
-from tests.report.sample_parts import Shape
+from tests.report.sample_document import thousand_ranks, two_ranks_evaluation, with_ranks
 from tests.report.test_hand_over import sheets
 from tests.support.environments import REPOSITORY
 from tests.support.requirements import require_browser
@@ -37,14 +36,20 @@ LINKS = (
 )
 
 
-def samples() -> Iterator[tuple[str, dict[str, Any]]]:
-    """The kept documents of runs and studies, and those of a test: of two ranks to a thousand."""
-    for path in sorted(REPOSITORY.glob("reports/**/*.json")):
-        yield path.parent.name, json.loads(path.read_text(encoding="utf-8"))
-    yield "two_ranks", sample_document.two_ranks_evaluation()
-    for ranks in (16, 64):
-        yield f"{ranks}_ranks", sample_document.document(Shape(ranks, hosts=2, evaluation_s=6.2))
-    yield "thousand_ranks", sample_document.thousand_ranks()
+def kept(path: Path) -> Callable[[], dict[str, Any]]:
+    """What reads a kept document of a run or a study."""
+    return lambda: json.loads(path.read_text(encoding="utf-8"))
+
+
+def of_ranks(ranks: int) -> Callable[[], dict[str, Any]]:
+    return lambda: with_ranks(two_ranks_evaluation(), ranks, hosts=2)
+
+
+DOCUMENTS = {path.parent.name: kept(path) for path in REPOSITORY.glob("reports/**/*.json")} | {
+    "two_ranks": two_ranks_evaluation,
+    **{f"{ranks}_ranks": of_ranks(ranks) for ranks in (16, 64)},
+    "thousand_ranks": thousand_ranks,
+}
 
 
 @pytest.fixture(scope="module")
@@ -53,11 +58,11 @@ def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield opened
 
 
-@pytest.mark.parametrize(("name", "document"), list(samples()))
+@pytest.mark.parametrize("name", sorted(DOCUMENTS))
 def test_a_page_is_short_and_all_its_evidence_folded(
-    window: Browser, name: str, document: dict[str, Any], tmp_path: Path
+    window: Browser, name: str, tmp_path: Path
 ) -> None:
-    page = tmp_path / f"{name}.html"
+    page, document = tmp_path / f"{name}.html", DOCUMENTS[name]()
     if "run" in document:
         write_report(read_known(document), page)
     else:
@@ -73,7 +78,7 @@ def test_a_page_is_short_and_all_its_evidence_folded(
 
 def test_a_link_unfolds_what_it_points_at(window: Browser, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    write_report(read_known(sample_document.two_ranks_evaluation()), page)
+    write_report(read_known(two_ranks_evaluation()), page)
     window.open(page)
     links = window.run(LINKS)
     assert {"#finding-rank_zero_evaluation", "#quality-evidence", "#memory-evidence"} <= set(links)
@@ -82,16 +87,16 @@ def test_a_link_unfolds_what_it_points_at(window: Browser, tmp_path: Path) -> No
 
 def test_many_ranks_are_no_longer_than_two(window: Browser, tmp_path: Path) -> None:
     heights = []
-    for name in ("two_ranks_evaluation", "thousand_ranks"):
-        write_report(read_known(getattr(sample_document, name)()), tmp_path / f"{name}.html")
-        window.open(tmp_path / f"{name}.html", height=SCREEN)
+    for made in (two_ranks_evaluation, thousand_ranks):
+        write_report(read_known(made()), tmp_path / "page.html")
+        window.open(tmp_path / "page.html", height=SCREEN)
         heights.append(window.run("document.querySelector('#timeline').scrollHeight"))
     assert heights[1] <= heights[0] + MOST_TALLER
 
 
 def test_a_box_takes_a_tab_stop_only_to_be_scrolled(window: Browser, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    write_report(read_known(sample_document.two_ranks_evaluation()), page)
+    write_report(read_known(two_ranks_evaluation()), page)
     window.open(page, width=400)
     window.run("document.querySelectorAll('details').forEach(d => { d.open = true; })")
     window.page("Runtime.evaluate", expression=TOGGLED, awaitPromise=True)
@@ -101,7 +106,7 @@ def test_a_box_takes_a_tab_stop_only_to_be_scrolled(window: Browser, tmp_path: P
 
 def test_a_finding_is_shown_on_the_timeline(window: Browser, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    document = sample_document.two_ranks_evaluation()
+    document = two_ranks_evaluation()
     start = document["timeline"]["start_s"]
     document["findings"][0]["window_s"] = [start + 10.0, start + 12.0]
     write_report(read_known(document), page)

@@ -121,7 +121,7 @@ def test_the_script_gets_every_level_whole() -> None:
     assert [level["rows"] for level in data["levels"]] == [
         level["rows"] for level in document["timeline"]["levels"]
     ]
-    assert [row["name"] for row in data["rows"]] == ["rank 0 on node00", "rank 1 on node00"]
+    assert [row["name"] for row in data["rows"]] == ["rank 0 on node01", "rank 1 on node01"]
 
 
 @pytest.mark.parametrize(

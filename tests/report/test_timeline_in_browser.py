@@ -10,13 +10,13 @@ import pytest
 from benchmarks.browser import Browser, browser
 from perfscope.report.build import write_report
 from perfscope.schema.read import read_known
-from tests.report.sample_document import document
+from tests.report.sample_document import Json, two_ranks_evaluation, with_ranks
 from tests.report.sample_hostile import HOSTILE_TEXTS
-from tests.report.sample_parts import Json, Shape
+from tests.report.sample_timeline import LENGTH_S, START_S
 from tests.support.requirements import require_browser
 
 WINDOW = re.compile(r"Shown: ([\d.,]+) s to ([\d.,]+) s, in parts of (.+)")
-START_S, END_S = 1.2, 1.2 + 26.9
+END_S = START_S + LENGTH_S
 COLORS = """(() => {
   const canvas = document.querySelector('.timeline canvas');
   const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
@@ -36,7 +36,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def sample() -> Json:
-    return document(Shape(ranks=2, hosts=2, evaluation_s=6.2))
+    return with_ranks(two_ranks_evaluation(), 2, hosts=2)
 
 
 @pytest.fixture(scope="module")

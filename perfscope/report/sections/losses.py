@@ -90,11 +90,12 @@ def _context(result: Analysis) -> Context:
         caption, columns = f"{caption}, own time and waiting in the kept steps", OF_WHOLE_RUN
     whole = Table("losses-all", caption, columns, found.entries, MOST_ROWS, "causes")
     is_all = len(found.entries) <= MOST_SHOWN
+    most = whole if is_all else replace(whole, caption=f"{caption}: the largest")
     return {
         "takeaway": _sentence(found),
         "lost": seconds(found.lost_ns * NS),
         "life": seconds(found.life_ns * NS),
-        "table": replace(whole, id="losses-table", rows=found.entries[:MOST_SHOWN]),
+        "table": replace(most, id="losses-table", rows=found.entries[:MOST_SHOWN]),
         "whole": None if is_all else whole,
         "extent": _extent(found),
         "elsewhere": _elsewhere(found),
