@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from perfscope.schema.scaling import Amdahl
+from perfscope.schema.scaling import Amdahl, NotFitted, ScaledLoss
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.findings.catalog import judge_study
 from perfscope.studies.scaling import document as scaling_document
@@ -115,3 +115,40 @@ def test_what_shares_cpus_is_no_serial_phase() -> None:
     assert evaluating["serial_phase"].evidence[0].value == pytest.approx(10 / 50)
     alone = {f.id: f for f in judge_study("scaling", scaling(slowed_above(1, (1, 2, 4))))}
     assert alone["serial_phase"].status.value == "not_measured"
+
+
+def test_a_largest_size_without_a_cpu_for_each_rank_is_a_finding() -> None:
+    study = scaling(slowed_above(2, (1, 2, 4)))
+    found = {own.id: own for own in judge_study("scaling", study)}["shared_cpus"]
+    assert found.status.value == "warn"
+    assert "4 ranks on 2 CPUs" in found.title
+    assert "2 ranks" in found.summary
+    enough = scaling(slowed_above(4, (1, 2, 4)))
+    assert {own.id: own.status.value for own in judge_study("scaling", enough)}[
+        "shared_cpus"
+    ] == "pass"
+
+
+@pytest.mark.parametrize(
+    ("strong", "seconds", "told"),
+    [
+        (True, ((8.0, 2.0), (0.0, 1.0)), "“waiting”: 1.00 s per rank"),
+        (True, ((8.0, 5.0), (0.0, 1.0)), "“training”: 3.00 s per rank"),
+        (False, ((8.0, 8.5), (1.0, 2.0)), "“waiting”: 1.00 s per rank"),
+        (True, ((8.0, 3.0), (0.0, 1.0)), ""),  # no one of them has most of it
+        (True, ((8.0, 2.0),), ""),
+    ],
+)
+def test_the_verdict_names_what_takes_the_time_beyond_the_ideal(
+    strong: bool, seconds: tuple[tuple[float, float], ...], told: str
+) -> None:
+    """Of 8 s of work at one rank, 2 s are ideal on 4 in strong scaling, and 8 s in weak."""
+    found = scaling_document.body(scaling(slowed_above(4, (1, 4)), weak=not strong))
+    labels = ("training", "waiting")
+    losses = tuple(
+        ScaledLoss(label, label, own, own, NotFitted(None, ""))
+        for label, own in zip(labels, seconds, strict=False)
+    )
+    _, sentence = scaling_document.scaled(replace(found, losses=losses), ())
+    assert ("beyond the ideal" in sentence) == bool(told)
+    assert told in sentence

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import TypeVar
 
 from perfscope.findings.core.finding import Finding
+from perfscope.judging import MAIN
 from perfscope.schema.compare import NotCounted
 from perfscope.schema.efficiency import ACCEPTABLE_FROM, GOOD_FROM
 from perfscope.schema.enums import Status
@@ -245,7 +246,21 @@ def _limit(found: ScalingResult) -> str:
     if values[name] >= 0.95:
         return ""
     size = found.size_label(found.points[-1].size)
-    return f" Main limit at {size}: {LIMITS[name]}, {format_ratio(values[name])}."
+    return f" Main limit at {size}: {LIMITS[name]}, {format_ratio(values[name])}.{_added(found)}"
+
+
+def _added(found: ScalingResult) -> str:
+    """What takes a rank most of the time that ideal scaling would have spared it; "" if unknown."""
+    ideal = found.points[-1].ideal_speedup if found.growth.kind == STRONG else 1.0
+    if found.growth.kind == UNEVEN or not found.losses:
+        return ""
+    added = [(own.seconds[-1] - own.seconds[0] / ideal, own.label) for own in found.losses]
+    seconds, label = max(added)
+    if seconds <= MAIN * sum(most for most, _ in added if most > 0):
+        return ""
+    return (
+        f" Most of the time beyond the ideal goes to “{label}”: {format_seconds(seconds)} per rank."
+    )
 
 
 def _status(efficiency: float, statuses: Collection[Status]) -> str:

@@ -1,6 +1,7 @@
 """The page and the terminal of a scaling study."""
 
 import copy
+import html
 import re
 from typing import Any
 
@@ -62,6 +63,30 @@ def test_the_page_is_well_formed_and_ids_are_unique() -> None:
     assert len(outline.ids) == len(set(outline.ids))
     assert set(outline.targets) <= set(outline.ids)
     assert all(table["caption"] and table["scopes"] for table in outline.tables)
+
+
+@pytest.mark.parametrize(
+    ("commands", "told"),
+    [
+        (
+            [("mpirun", "-n", "1", "a b.py"), ("mpirun", "-n", "4", "a b.py")],
+            "mpirun -n … 'a b.py'",
+        ),
+        ([("python", "a.py"), ("python", "a.py")], "python a.py"),
+        ([("python", "a.py"), ("python", "a.py", "--fast")], ""),
+        ([("a",), ("b",)], ""),
+        ([(), ("b",)], ""),
+        ([(), ()], ""),
+    ],
+)
+def test_the_command_stands_first_as_far_as_the_runs_have_it_in_common(
+    commands: list[tuple[str, ...]], told: str
+) -> None:
+    made = document((1, 4))
+    for run, words in zip(made["runs"], commands, strict=True):
+        run["command"] = list(words)
+    shown = re.search(r'<p class="command">.*?<code>(?:<bdi[^>]*>)?(.*?)<', page_of(made))
+    assert (html.unescape(shown.group(1)) if shown else "") == told
 
 
 @pytest.mark.parametrize("sizes", [(4,), (1, 2), (1, 2, 4)])

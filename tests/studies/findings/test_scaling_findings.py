@@ -16,6 +16,7 @@ NAMES = (
     "communication_at_scale",
     "evaluation_frequency",
     "serial_phase",
+    "shared_cpus",
     "throughput_without_time",
 )
 
