@@ -30,6 +30,9 @@ class RecordedCalls:
         """The latest moment of a record that can be true, 0 without one."""
     def operations(self) -> Bytes:
         """Rows of OPERATION_DTYPE; can be taken once."""
+    def operation_count(self) -> int: ...
+    def operation_columns(self) -> dict[str, npt.NDArray[Any]]:
+        """The same rows, each field of OPERATION_DTYPE as an array; can be taken once."""
     def completions(self) -> Bytes:
         """Rows of COMPLETION_DTYPE; can be taken once."""
     def others(self) -> npt.NDArray[np.int64]:
@@ -141,6 +144,9 @@ def work_pieces(
 
 def gaps(row: Small, ns: Floats, fixed: Floats) -> Floats:
     """The pieces of work before each row, added up in order, and `fixed`, shape (rows,)."""
+
+def work_by_rank(row: Small, ns: Floats, rank: Small, *, ranks: int) -> Floats:
+    """The pieces of work before rows by the rank of their row, shape (ranks,)."""
 
 def chosen_pieces(
     row: Small,
@@ -588,7 +594,7 @@ class Replay:
         transfer: npt.NDArray[np.float64],
         *,
         piece_starts: npt.NDArray[np.int64],
-        tag: npt.NDArray[np.int64],
+        tag: Small,
         ns: npt.NDArray[np.float64],
         tags: int,
         waits_at_end: npt.NDArray[np.uint8],
@@ -612,7 +618,7 @@ class Replay:
         transfer: npt.NDArray[np.float64],
         *,
         piece_starts: npt.NDArray[np.int64],
-        tag: npt.NDArray[np.int64],
+        tag: Small,
         ns: npt.NDArray[np.float64],
         tags: int,
         waits_at_end: npt.NDArray[np.uint8],
@@ -685,6 +691,12 @@ def kernel_totals(
 
 def operation_totals(rows: Bytes, codes: int) -> list[list[int]]:
     """Calls, ns, bytes sent and received, closed calls and their ns, by operation code."""
+
+def time_before(boundaries: Ints, chosen: Bytes) -> Ints:
+    """Of two boundaries or more, how much of the chosen segments lies before each."""
+
+def time_until(boundaries: Ints, chosen: Bytes, before: Ints, moments: Ints) -> Ints:
+    """How much of them lies before some moments, cheapest where these ascend."""
 
 def places(
     ordered: npt.NDArray[np.int64], moments: npt.NDArray[np.int64], behind_equal: bool

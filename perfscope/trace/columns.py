@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +21,6 @@ class Columns:
     def __init__(self, dtype: np.dtype[np.void], columns: Mapping[str, npt.NDArray[Any]]) -> None:
         self.dtype = dtype
         self._columns = dict(columns)
-
-    @classmethod
-    def table(cls, rows: Table) -> Table:
-        """What stands for some rows, which it copies."""
-        columns = {name: rows[name].copy() for name in rows.dtype.names or ()}
-        return cast("Table", cls(rows.dtype, columns))
 
     def __len__(self) -> int:
         return len(next(iter(self._columns.values())))

@@ -51,6 +51,30 @@ static nb::dict faults(const RecordedCalls &calls)
     return found;
 }
 
+static nb::dict operation_columns(RecordedCalls &calls)
+{
+    OperationColumns columns;
+    {
+        const nb::gil_scoped_release unlocked;
+        const std::vector<OperationRow> rows = std::move(calls.operations);
+        columns = columns_of(rows);
+    }
+    nb::dict found;
+    found["t0"] = to_numpy(std::move(columns.t0));
+    found["t1"] = to_numpy(std::move(columns.t1));
+    found["op"] = to_numpy(std::move(columns.op));
+    found["flags"] = to_numpy(std::move(columns.flags));
+    found["tid"] = to_numpy(std::move(columns.tid));
+    found["comm"] = to_numpy(std::move(columns.comm));
+    found["seq"] = to_numpy(std::move(columns.seq));
+    found["peer"] = to_numpy(std::move(columns.peer));
+    found["tag"] = to_numpy(std::move(columns.tag));
+    found["sent"] = to_numpy(std::move(columns.sent));
+    found["received"] = to_numpy(std::move(columns.received));
+    found["request"] = to_numpy(std::move(columns.request));
+    return found;
+}
+
 static OperationTotals totals(const Bytes &bytes, size_t codes)
 {
     const auto [rows, count] = rows_in<OperationRow>(bytes);
@@ -74,6 +98,8 @@ void bind_recording(nb::module_ &module)
         .def("faults", &faults)
         .def("last_ns", [](const RecordedCalls &calls) { return calls.last_ns; })
         .def("operations", [](RecordedCalls &c) { return rows_to_numpy(std::move(c.operations)); })
+        .def("operation_count", [](const RecordedCalls &calls) { return calls.operations.size(); })
+        .def("operation_columns", &operation_columns)
         .def("completions", [](RecordedCalls &c) { return rows_to_numpy(std::move(c.completions)); })
         .def("others", [](RecordedCalls &c) { return to_numpy(std::move(c.others)); });
     module.def("operation_totals", &totals, nb::arg("rows"), nb::arg("codes"));

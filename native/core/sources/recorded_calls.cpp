@@ -192,6 +192,29 @@ void RecordedCalls::leave_out_overlapping()
     faults[static_cast<size_t>(RecordFault::OVERLAPS)] += bad.size();
 }
 
+OperationColumns columns_of(const std::vector<OperationRow> &rows)
+{
+    OperationColumns columns;
+    const auto fill = [&](auto &column, auto value_of) {
+        column.resize(rows.size());
+        for (size_t i = 0; i < rows.size(); i++)
+            column[i] = value_of(rows[i]);
+    };
+    fill(columns.t0, [](const OperationRow &row) { return row.t0; });
+    fill(columns.t1, [](const OperationRow &row) { return row.t1; });
+    fill(columns.op, [](const OperationRow &row) { return row.op; });
+    fill(columns.flags, [](const OperationRow &row) { return row.flags; });
+    fill(columns.tid, [](const OperationRow &row) { return row.tid; });
+    fill(columns.comm, [](const OperationRow &row) { return row.comm; });
+    fill(columns.seq, [](const OperationRow &row) { return row.seq; });
+    fill(columns.peer, [](const OperationRow &row) { return row.peer; });
+    fill(columns.tag, [](const OperationRow &row) { return row.tag; });
+    fill(columns.sent, [](const OperationRow &row) { return row.sent; });
+    fill(columns.received, [](const OperationRow &row) { return row.received; });
+    fill(columns.request, [](const OperationRow &row) { return row.request; });
+    return columns;
+}
+
 OperationTotals operation_totals(const OperationRow *rows, size_t count, size_t codes)
 {
     // unsigned, as damaged amounts may be anything and sums of them must still be defined

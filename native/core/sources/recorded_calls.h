@@ -77,6 +77,15 @@ private:
     bool last_known_ = false;
 };
 
+// The rows of a table, column by column.
+struct OperationColumns {
+    std::vector<int64_t> t0, t1, seq, sent, received, request;
+    std::vector<uint16_t> op, flags;
+    std::vector<uint32_t> tid;
+    std::vector<int32_t> comm, peer, tag;
+};
+OperationColumns columns_of(const std::vector<OperationRow> &rows);
+
 // Calls, nanoseconds, bytes sent and received, closed calls and their nanoseconds, by operation code.
 using OperationTotals = std::vector<std::array<int64_t, 6>>;
 OperationTotals operation_totals(const OperationRow *rows, size_t count, size_t codes);

@@ -1,6 +1,7 @@
 """The calls and completions in the records of a process, without those that cannot be true."""
 
 from enum import Enum
+from typing import cast
 
 import numpy as np
 
@@ -61,10 +62,6 @@ LONG_ROWS = 1 << 14
 """From so many calls on their columns are kept apart; of many short ranks that costs more."""
 
 
-def _kept(rows: Table) -> Table:
-    return Columns.table(rows) if len(rows) >= LONG_ROWS else rows
-
-
 class RecordedCalls:
     """The records of a process, looked at once by the engine.
 
@@ -98,8 +95,14 @@ class RecordedCalls:
             fault = Fault[name]
             add_counts(incomplete if fault in _KEPT else left_out, {fault.value: number})
         return Closed(
-            _kept(self._found.operations().view(model.OPERATION_DTYPE)),
+            self._operations(),
             self._found.completions().view(model.COMPLETION_DTYPE),
             left_out,
             incomplete,
         )
+
+    def _operations(self) -> Table:
+        if self._found.operation_count() < LONG_ROWS:
+            return self._found.operations().view(model.OPERATION_DTYPE)
+        columns = self._found.operation_columns()
+        return cast("Table", Columns(model.OPERATION_DTYPE, columns))
