@@ -9,6 +9,7 @@ each rank keeps the order of its own long and short steps.
 import numpy as np
 
 from perfscope.arrays import Bools
+from perfscope.replay.kinds import rows_by_kind
 from perfscope.replay.model import Level
 from perfscope.replay.program import Floats, Ints
 
@@ -36,8 +37,7 @@ def leveled(work: Floats, *, level: Level, columns: Bools, kinds: Ints) -> Float
     if level is Level.MEDIAN:
         return np.where(columns, np.minimum(work, _lower_median(work)[:, None]), work)
     result = work.copy()
-    for kind in np.unique(kinds):
-        rows = np.flatnonzero(kinds == kind)
+    for rows in rows_by_kind(kinds):
         for group in _groups(_usual(work[rows], level, columns)):
             chosen = rows[group]
             result[chosen] = RULES[level](work[chosen], columns)

@@ -4,6 +4,7 @@ from math import sqrt
 
 import numpy as np
 
+from perfscope.replay.kinds import rows_by_kind
 from perfscope.replay.model import Persistence
 from perfscope.replay.program import Floats, Ints
 
@@ -27,8 +28,8 @@ def persistence(work: Floats, kinds: Ints, steps: int) -> Persistence | None:
     """
     together = spread = 0.0
     pairs = 0
-    for kind in np.unique(kinds):
-        late = work[kinds == kind]
+    for rows in rows_by_kind(kinds):
+        late = work[rows]
         if len(late) < FEWEST_SEGMENTS or (steps and len(late) > PER_STEP * steps):
             continue
         late = late - late.mean(axis=1, keepdims=True)

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from perfscope.replay.kinds import segment_kinds
+from perfscope.replay import kinds as kinds_of_segments
+from perfscope.replay.kinds import rows_by_kind, segment_kinds
 from perfscope.replay.leveling import (
     NORMAL_QUARTILES,
     ROUNDING,
@@ -192,3 +193,13 @@ def test_long_and_short_parts_in_no_order_are_not_compared() -> None:
     late[np.arange(0, 3 * STEPS, 12), 1] *= 3.0
     found = leveled(late, level=Level.USUAL, columns=every, kinds=kinds)
     assert found.sum() == pytest.approx(work.sum(), rel=0.01)
+
+
+@pytest.mark.parametrize("few", [1, 1 << 16])
+def test_segments_of_a_kind_stand_in_their_order(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kinds_of_segments, "MOST_FEW", few)
+    kinds = np.random.default_rng(5).integers(0, 7, 200)
+    found = rows_by_kind(kinds)
+    expected = [np.flatnonzero(kinds == kind).tolist() for kind in np.unique(kinds)]
+    assert [rows.tolist() for rows in found] == expected
+    assert rows_by_kind(kinds[:0]) == []
