@@ -80,7 +80,8 @@ public:
         for (const int64_t row : path.transfer_rows)
             on_path += transfer_[static_cast<size_t>(row)];
         expect(on_path, length, "the critical path is not as long as the run");
-        std::vector<int64_t> starts(gap_.size() + 1), tags(gap_.size());
+        std::vector<int64_t> starts(gap_.size() + 1);
+        const std::vector<int32_t> tags(gap_.size());
         std::iota(starts.begin(), starts.end(), 0);
         const Waiting waiting{std::vector<uint8_t>(ranks_, 1), nullptr, nullptr};
         const Pieces pieces{view(starts), tags.data(), gap_.data(), 2};

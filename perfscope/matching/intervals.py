@@ -72,18 +72,17 @@ class Cumulative:
     @classmethod
     def of(cls, boundaries: Times, inside: Bools) -> Cumulative:
         """Of the segments between the boundaries that are marked."""
-        lengths = np.where(inside, np.diff(boundaries), 0)
-        return cls(boundaries, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), inside)
+        if len(boundaries) < 2:
+            return cls(boundaries, np.zeros(len(boundaries), np.int64), inside)
+        edges, marks = _packed(boundaries), np.ascontiguousarray(inside, np.bool_)
+        return cls(edges, engine.time_before(edges, marks.view(np.uint8)), marks)
 
     def at(self, times: Times) -> Times:
         """Nanoseconds inside before each moment; beyond the boundaries nothing is inside."""
         if len(self.boundaries) < 2:
             return np.zeros(len(times), np.int64)
-        moments = np.clip(times, self.boundaries[0], self.boundaries[-1])
-        place = np.searchsorted(self.boundaries, moments, side="right") - 1
-        place = np.minimum(place, len(self.inside) - 1)
-        part = np.where(self.inside[place], moments - self.boundaries[place], 0)
-        return self.before[place] + part
+        chosen = self.inside.view(np.uint8)
+        return engine.time_until(self.boundaries, chosen, self.before, _packed(times))
 
     def between(self, starts: Times, ends: Times) -> Times:
         """Nanoseconds inside each [start, end)."""

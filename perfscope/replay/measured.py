@@ -4,16 +4,13 @@ What the replay makes a rank wait for is the same where clocks agree. Where a me
 arrive before it was sent, the replayed wait is longer than the call was; the measured one is not.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from perfscope.attribution.ledger import INDEX
-from perfscope.attribution.timeline import Timeline
+from perfscope.matching.intervals import Cumulative
 from perfscope.metrics.results import Results
 from perfscope.replay.program import Floats, Ints, Program
 from perfscope.schema.enums import Account
-from perfscope.search import places
 from perfscope.structures import dataclass
 
 
@@ -48,27 +45,14 @@ def measured_waits(results: Results, program: Program) -> MeasuredWaits:
         called = program.pool_row[first + 1 : end - 1]
         window = (focus.start_ns, focus.end_ns)
         enters, exits = np.clip(pool.enter[called], *window), np.clip(pool.exit[called], *window)
-        waited = _waited_until(timeline)
+        waiting = timeline.accounts == INDEX[Account.COMMUNICATION_WAIT]
+        waited = Cumulative.of(timeline.boundaries, waiting).at
         at_enter = waited(np.concatenate([[focus.start_ns], enters]))[1:]
         at_exit = waited(np.concatenate([[focus.start_ns], exits]))
         inside[first + 1 : end - 1] = at_exit[1:] - at_enter
         between = at_enter - at_exit[:-1]
-        waiting = np.flatnonzero(between)
-        rows.append(first + 1 + waiting)
-        before.append(between[waiting].astype(np.float64))
+        some = np.flatnonzero(between)
+        rows.append(first + 1 + some)
+        before.append(between[some].astype(np.float64))
         inside[end - 1] = waited(np.array([focus.end_ns]))[0] - at_exit[-1]
     return MeasuredWaits(inside, np.concatenate(rows), np.concatenate(before))
-
-
-def _waited_until(timeline: Timeline) -> Callable[[Ints], Ints]:
-    """A function that tells how long a rank had waited by some moments, in nanoseconds."""
-    boundaries = timeline.boundaries
-    waits = timeline.accounts == INDEX[Account.COMMUNICATION_WAIT]
-    sums = np.concatenate([[0], np.cumsum(np.where(waits, timeline.lengths, 0))])
-
-    def waited(moments: Ints) -> Ints:
-        inside = np.clip(moments, boundaries[0], boundaries[-1])
-        place = np.clip(places(boundaries, inside, "right") - 1, 0, len(waits) - 1)
-        return np.asarray(sums[place] + (inside - boundaries[place]) * waits[place])
-
-    return waited

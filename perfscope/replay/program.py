@@ -171,5 +171,5 @@ def segment_lengths(program: Program, work: Work, transfer_ns: Floats) -> Floats
 
 def busiest_ns(program: Program, work: Work) -> float:
     """Nanoseconds that the rank with most work has of it: no run with that work is shorter."""
-    by_rank = np.bincount(program.row_rank[work.row], work.ns)
+    by_rank = compiled.work_by_rank(work.row, work.ns, program.row_rank, ranks=len(program.ranks))
     return float(by_rank.max(initial=0.0))

@@ -3,9 +3,10 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from perfscope.metrics.results import Results
-from perfscope.replay.program import Floats, Ints, Program
+from perfscope.replay.program import Floats, Ints, Program, Small
 from perfscope.schema.common import DelayCause
 from perfscope.units import NS
 
@@ -23,9 +24,9 @@ class WorkTags:
     Each piece has a `kind` below `kinds`, shape (pieces,).
     """
 
-    def __init__(self, program: Program, kind: Ints, kinds: int) -> None:
+    def __init__(self, program: Program, kind: npt.NDArray[np.integer], kinds: int) -> None:
         row, alone = program.work.row, np.flatnonzero(program.fixed_ns > 0)
-        tag, ns = kind.astype(np.int64, copy=False), program.work.ns
+        tag, ns = kind.astype(np.int32, copy=False), program.work.ns
         if np.any(row[1:] < row[:-1]):  # what edits added stands behind the rest
             order = np.argsort(row, kind="stable")
             row, tag, ns = row[order], tag[order], ns[order]
@@ -34,7 +35,7 @@ class WorkTags:
             tag, ns = np.insert(tag, place, kinds), np.insert(ns, place, program.fixed_ns[alone])
         counts = np.bincount(row, minlength=program.row_count)
         counts[alone] += 1
-        self.tag: Ints = tag
+        self.tag: Small = tag
         self.ns: Floats = ns
         self.starts: Ints = np.zeros(program.row_count + 1, np.int64)
         np.cumsum(counts, out=self.starts[1:])
@@ -58,7 +59,7 @@ class PhaseTags(WorkTags):
 
     def __init__(self, results: Results, program: Program) -> None:
         ids = results.phase_ids
-        phase = np.where(program.phase >= 0, program.phase, len(ids))
+        phase = np.where(program.phase >= 0, program.phase, np.int32(len(ids)))
         super().__init__(program, phase, len(ids) + 1)
         self.names: tuple[str | None, ...] = (*ids, "", None)
         self._ranks = program.ranks

@@ -78,7 +78,7 @@ public:
         return {to_numpy(std::move(result.work_rows)), to_numpy(std::move(result.transfer_rows))};
     }
 
-    nb::dict delays(const Floats &gap, const Floats &transfer, const Ints &piece_starts, const Ints &tag,
+    nb::dict delays(const Floats &gap, const Floats &transfer, const Ints &piece_starts, const Small &tag,
                     const Floats &ns, size_t tags, const Column<uint8_t> &waits_at_end,
                     const std::optional<Floats> &waits, const std::optional<Small> &units) const
     {
@@ -89,7 +89,7 @@ public:
         }));
     }
 
-    void delays_of_parts(const Floats &gap, const Floats &transfer, const Ints &piece_starts, const Ints &tag,
+    void delays_of_parts(const Floats &gap, const Floats &transfer, const Ints &piece_starts, const Small &tag,
                          const Floats &ns, size_t tags, const Column<uint8_t> &waits_at_end,
                          const std::optional<Floats> &waits, const Ints &edges, const nb::callable &take) const
     {
@@ -159,13 +159,13 @@ private:
         return result;
     }
 
-    static Pieces checked_pieces(const Ints &starts, const Ints &tag, const Floats &ns, size_t tags)
+    static Pieces checked_pieces(const Ints &starts, const Small &tag, const Floats &ns, size_t tags)
     {
         const int64_t *begin = starts.data(), *end = begin + starts.size();
         const bool fits = starts.size() && *begin == 0 && std::is_sorted(begin, end) &&
                           end[-1] == static_cast<int64_t>(tag.size()) && tag.size() == ns.size() &&
                           std::all_of(tag.data(), tag.data() + tag.size(),
-                                      [&](int64_t t) { return t >= 0 && static_cast<size_t>(t) < tags; });
+                                      [&](int32_t t) { return t >= 0 && static_cast<size_t>(t) < tags; });
         if (!fits)
             throw ReplayError("the pieces of work do not fit the rows");
         return {numbers(starts), tag.data(), ns.data(), tags};

@@ -82,6 +82,19 @@ auto by_cell(const Small &row, const Floats &ns, const Bytes &choice, const Smal
     return to_numpy(std::move(found));
 }
 
+auto by_rank(const Small &row, const Floats &ns, const Small &rank, size_t ranks)
+{
+    check(are_below(rank, ranks));
+    const PiecesOfWork work = pieces_of(row, ns, rank.size());
+    const RowPlaces places{nullptr, rank.data(), rank.size(), ranks};
+    std::vector<double> found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = work_by_rank(work, places);
+    }
+    return to_numpy(std::move(found));
+}
+
 auto times_factor(const Small &row, const Floats &ns, const Bytes &choice, const Small &segment, const Small &rank,
                   const Floats &factor, size_t ranks)
 {
@@ -120,6 +133,8 @@ void bind_row_work(nb::module_ &module)
                nb::kw_only(), nb::arg("ranks"), nb::arg("accounts"), nb::arg("phase"));
     module.def("work_by_cell", &by_cell, nb::arg("row"), nb::arg("ns"), nb::arg("chosen"), nb::arg("segment"),
                nb::arg("rank"), nb::arg("segments"), nb::arg("ranks"));
+    module.def("work_by_rank", &by_rank, nb::arg("row"), nb::arg("ns"), nb::arg("rank"), nb::kw_only(),
+               nb::arg("ranks"));
     module.def("rescaled", &times_factor, nb::arg("row"), nb::arg("ns"), nb::arg("chosen"), nb::arg("segment"),
                nb::arg("rank"), nb::arg("factor"), nb::arg("ranks"));
     module.def("sums_by_unit", &by_unit, nb::arg("one"), nb::arg("other"), nb::arg("unit"), nb::arg("rank"),

@@ -21,6 +21,39 @@ static auto places(const Moments &ordered, const Moments &moments, bool behind_e
     return to_numpy(std::move(found));
 }
 
+using Marks = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+static void check_segments(const Moments &boundaries, const Marks &chosen)
+{
+    if (boundaries.size() < 2 || chosen.size() + 1 != boundaries.size())
+        throw nb::value_error("the segments do not fit their boundaries");
+}
+
+static auto before_boundaries(const Moments &boundaries, const Marks &chosen)
+{
+    check_segments(boundaries, chosen);
+    std::vector<int64_t> before(boundaries.size());
+    {
+        const nb::gil_scoped_release unlocked;
+        time_before(boundaries.data(), boundaries.size(), chosen.data(), before.data());
+    }
+    return to_numpy(std::move(before));
+}
+
+static auto until_moments(const Moments &boundaries, const Marks &chosen, const Moments &before, const Moments &moments)
+{
+    check_segments(boundaries, chosen);
+    if (before.size() != boundaries.size())
+        throw nb::value_error("the sums do not fit the boundaries");
+    std::vector<int64_t> until(moments.size());
+    {
+        const nb::gil_scoped_release unlocked;
+        time_until(boundaries.data(), boundaries.size(), chosen.data(), before.data(), moments.data(), moments.size(),
+                   until.data());
+    }
+    return to_numpy(std::move(until));
+}
+
 using Small = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Values = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
@@ -59,6 +92,9 @@ void bind_search(nb::module_ &module)
 {
     module.def("like_rows", &rows_alike, nb::arg("ranks"), nb::arg("units"), nb::arg("ops"), nb::arg("unit_count"));
     module.def("medians", &medians_by, nb::arg("values"), nb::arg("numbers"), nb::arg("count"));
+    module.def("time_before", &before_boundaries, nb::arg("boundaries"), nb::arg("chosen"));
+    module.def("time_until", &until_moments, nb::arg("boundaries"), nb::arg("chosen"), nb::arg("before"),
+               nb::arg("moments"));
     module.def("places", &places, nb::arg("ordered"), nb::arg("moments"), nb::arg("behind_equal"));
 }
 

@@ -165,7 +165,7 @@ private:
     void add_work(int64_t after, int64_t until, double sign)
     {
         for (int64_t piece = pieces_.starts[after + 1]; piece < pieces_.starts[until + 1]; piece++)
-            late_[pieces_.tag[piece]] += sign * pieces_.ns[piece];
+            late_[static_cast<size_t>(pieces_.tag[piece])] += sign * pieces_.ns[piece];
         for (int64_t row = after; row < until; row++)
             late_[pieces_.tags - 1] += sign * costs_.transfer[row];
     }

@@ -11,7 +11,7 @@ namespace perfscope {
 // Work before rows, cut into pieces of one kind each: the pieces of a row are those of a list.
 struct Pieces {
     Numbers starts; // rows + 1
-    const int64_t *tag;          // below `tags`
+    const int32_t *tag; // below `tags`
     const double *ns;
     size_t tags; // the last one stands for transfer
 };

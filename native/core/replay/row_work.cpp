@@ -33,6 +33,14 @@ std::vector<double> work_by_cell(const PiecesOfWork &work, const uint8_t *chosen
     return sums;
 }
 
+std::vector<double> work_by_rank(const PiecesOfWork &work, const RowPlaces &places)
+{
+    std::vector<double> sums(places.ranks);
+    for (size_t piece = 0; piece < work.size; piece++)
+        sums[static_cast<size_t>(places.rank[work.row[piece]])] += work.ns[piece];
+    return sums;
+}
+
 std::vector<double> rescaled(const PiecesOfWork &work, const uint8_t *chosen, const RowPlaces &places,
                              const double *factor)
 {

@@ -44,6 +44,9 @@ std::vector<double> gaps_of(const PiecesOfWork &work, const double *fixed, size_
 // Chosen work by cell.
 std::vector<double> work_by_cell(const PiecesOfWork &work, const uint8_t *chosen, const RowPlaces &places, size_t cells);
 
+// All work by rank.
+std::vector<double> work_by_rank(const PiecesOfWork &work, const RowPlaces &places);
+
 // Chosen pieces times a factor of their cell, of the others as they are.
 std::vector<double> rescaled(const PiecesOfWork &work, const uint8_t *chosen, const RowPlaces &places,
                              const double *factor);
