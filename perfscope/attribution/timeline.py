@@ -132,11 +132,6 @@ def blocking_layer(rank: Rank, rows: Table, catalog: PhaseCatalog, trace: Trace)
     blocking = rows[~np.isin(rows["kind"], undecided)]
     index = catalog.of_rows(trace, blocking)
     starts, ends = _times(blocking)
-    if hooked and len(rank.steps):
-        step_starts, step_ends = _times(rank.steps)
-        train = np.full(len(step_starts), catalog.index("train"), np.int64)
-        starts, ends = np.concatenate([starts, step_starts]), np.concatenate([ends, step_ends])
-        index = np.concatenate([index, train])
     return innermost_layer(starts, ends, index)
 
 

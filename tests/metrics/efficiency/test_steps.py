@@ -4,9 +4,10 @@ import math
 
 import pytest
 
+from perfscope.attribution.ledger import INDEX
 from perfscope.metrics.compute import compute
 from perfscope.metrics.efficiency.steps import StepsResult
-from perfscope.schema.enums import PhaseKind
+from perfscope.schema.enums import Account, PhaseKind
 from tests.support.trace_builder import TraceBuilder
 
 
@@ -53,6 +54,20 @@ def test_samples_from_the_global_batch_or_the_agent() -> None:
     steps = steps_of(builder)
     assert steps.source == "framework"
     assert steps.samples_per_s.value == pytest.approx(2 * 8 / 0.9)
+
+
+def test_a_function_between_two_optimizer_steps_is_what_its_name_tells() -> None:
+    """Steps that a framework tells follow each other without a gap: not all in them is training."""
+    builder = TraceBuilder(1, end_s=20.0)
+    rank = builder.rank(0).set(metadata={"frameworks": {"torch": {}}})
+    for step in range(20):
+        rank.step(step, float(step), step + 1.0)
+        rank.phase(PhaseKind.BACKWARD, step + 0.5, step + 1.0)
+        rank.stack(step + 0.25, [("main", "/job/t.py", 9), ("validate", "/job/t.py", 5)])
+        rank.stack(step + 0.75, [("main", "/job/t.py", 9), ("validate", "/job/t.py", 5)])
+    results = compute(builder.build())
+    spent = results.ledger.ns[[INDEX[Account.EVALUATION], INDEX[Account.TRAINING]], 0]
+    assert spent.tolist() == pytest.approx([10e9, 10e9], rel=0.06)
 
 
 def test_what_is_set_up_first_and_what_evaluates_is_no_training() -> None:
