@@ -45,8 +45,8 @@ def judge(run: Facts) -> Outcome:
     if not gaps:
         if not any(_is_told(rank) for rank in ranks):
             return not_measured(
-                "An older perfscope recorded this run, without samplers and broadcasts: record it "
-                "again with perfscope run."
+                "Neither loaders nor broadcasts nor learning rates were seen: the program has none "
+                "that perfscope knows, or an older perfscope recorded it."
             )
         return passed(
             "Samplers, broadcasts and learning rates are as they are in most data-parallel "
@@ -83,7 +83,8 @@ def _is_ddp(rank: Rank) -> bool:
 def _is_told(rank: Rank) -> bool:
     """Whether the agent noted what this diagnosis looks at."""
     has_samplers = any("sampler" in loader for loader in _loaders(rank))
-    return has_samplers or isinstance(rank.framework("horovod").get("broadcasts"), list)
+    has_broadcasts = isinstance(rank.framework("horovod").get("broadcasts"), list)
+    return has_samplers or has_broadcasts or _first_rate(rank) is not None
 
 
 def _loaders(rank: Rank) -> list[Mapping[str, Any]]:

@@ -92,6 +92,12 @@ def test_older_recordings_do_not_tell() -> None:
     assert status_of(frameworks={"horovod": {"optimizers": 1}}) is Status.NOT_MEASURED
 
 
+def test_a_program_without_loaders_is_not_called_an_older_recording() -> None:
+    """It indexes its tensors itself; its optimizer was seen."""
+    row = {"optimizer": "Adam", "learning_rate": 0.002, "default": 0.001}
+    assert status_of(frameworks={**DDP, "torch": {"learning_rates": [row]}}) is Status.PASS
+
+
 @pytest.mark.parametrize(
     ("frameworks", "ranks"),
     [(DDP, 1), ({"mpi4py": {}}, 2), ({"horovod": {"optimizers": 0, "broadcasts": []}}, 2)],
