@@ -1,11 +1,14 @@
 """Main threads that wait for Python's interpreter lock while another thread runs Python code."""
 
+from dataclasses import replace
+
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, passed, place_of
+from perfscope.findings.core.finding import Evidence, Finding, Quiet, passed, place_of
 from perfscope.findings.core.gain import predicted_gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.helper_threads import UNEVEN
+from perfscope.judging import NEGLIGIBLE
 from perfscope.metrics.host.interpreter_lock import LockWait
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
@@ -22,23 +25,26 @@ def is_sampled(results: Results) -> bool:
 def judge(run: Facts) -> Outcome:
     """What it costs that another thread runs Python code, and which one it is."""
     results = run.results
-    waits = [one for one in results.lock_waits if one.waited_s > 0 and one.work_s > 0]
+    waits = [_with_cpus(one, run) for one in results.lock_waits if one.waited_s > 0 < one.work_s]
     if not waits:
-        return passed("No other thread was seen to run Python code.")
-    edits = [Edit(ranks=(one.rank,), factor=1.0 - one.waited_s / one.work_s) for one in waits]
-    bound_s = max(one.waited_s for one in waits)
+        return _nothing_seen(results)
+    edits = [Edit(ranks=(one.rank,), factor=1.0 - one.lost_s / one.work_s) for one in waits]
+    bound_s = max(one.lost_s for one in waits)
     gain = predicted_gain(results, run.replay, edits, bound_s=bound_s)
     status = thresholds.unless_chance(thresholds.by_gain(gain), gain)
     if not status.is_fault:
-        return passed(f"The main thread waited for it for {format_seconds(bound_s)} at most.")
-    worst = max(waits, key=lambda one: one.waited_s)
+        return passed(
+            f"The main thread waited for it for {format_seconds(bound_s)} at most.",
+            Confidence.MEDIUM,
+        )
+    worst = max(waits, key=lambda one: one.lost_s)
     return Finding(
         status=status,
         title=_title(worst),
         summary=_summary(worst),
         gain=gain,
         confidence=Confidence.MEDIUM,
-        ranks=tuple(one.rank for one in waits if one.waited_s >= 0.1 * worst.waited_s),
+        ranks=tuple(one.rank for one in waits if one.lost_s >= 0.1 * worst.lost_s),
         where=(worst.frame,) if worst.frame else (),
         evidence=_evidence(waits),
         actions=_actions(worst),
@@ -53,12 +59,44 @@ def judge(run: Facts) -> Outcome:
     )
 
 
+def _with_cpus(one: LockWait, run: Facts) -> LockWait:
+    """With what the main thread also waited for CPUs while threads of the job used them.
+
+    Threads that run Python code may have used them for no longer than they ran. Those that hardly
+    keep the lock run no Python code, but code that gives it back: CPUs are all that they take.
+    """
+    own = next((w for w in run.results.resources.cpu_waits if w.rank == one.rank), None)
+    most_s = one.work_s - one.waited_s
+    if own is None or one.waited_s < thresholds.WARN_SHARE * one.work_s:
+        return one
+    return replace(
+        one, queued_s=min(own.part(is_of_others=False).in_work_s, one.cpu_s, 0.98 * most_s)
+    )
+
+
+def _nothing_seen(results: Results) -> Quiet:
+    """No thread was seen: that is sure only where no other one used a CPU for long."""
+    others_ns = sum(
+        thread.cpu_ns
+        for rank in results.trace.ranks
+        for thread in rank.threads
+        if thread.tid != rank.main_tid
+    )
+    if others_ns < NEGLIGIBLE * results.focus.length_ns:
+        return passed("No other thread was seen to run Python code.")
+    return passed(
+        "No other thread was seen to run Python code; threads that use less than 10 % of a CPU "
+        "for 0.25 s are not looked at.",
+        Confidence.LOW,
+    )
+
+
 def _title(worst: LockWait) -> str:
     who = f'Thread "{worst.thread}"' if worst.thread else "A thread"
     doing = f" in {wording.called(worst.frame)}" if worst.frame else ""
     return (
         f"{who} of rank {worst.rank} runs Python code{doing}, and the main thread waits for the "
-        "interpreter lock"
+        f"interpreter lock{' and for CPUs' if worst.queued_s > worst.waited_s else ''}"
     )
 
 
@@ -66,13 +104,14 @@ def _summary(worst: LockWait) -> str:
     return (
         f"Of {format_seconds(worst.work_s)} between its calls the main thread of rank {worst.rank} "
         f"waited {format_seconds(worst.waited_s)} ({format_share(worst.waited_s / worst.work_s)}) "
-        "for the interpreter lock. Only one thread at a time runs Python code; the other one used "
+        f"for the interpreter lock, and {format_seconds(worst.queued_s)} for a CPU that threads of "
+        "the job used. Only one thread at a time runs Python code; the other one used "
         f"{format_seconds(worst.cpu_s)} of CPU time."
     )
 
 
 def _evidence(waits: list[LockWait]) -> tuple[Evidence, ...]:
-    shown = sorted(waits, key=lambda one: -one.waited_s)[:8]
+    shown = sorted(waits, key=lambda one: -one.lost_s)[:8]
     rows = [
         Evidence(f"Rank {one.rank} waited for the interpreter lock", one.waited_s, "s", "near 0")
         for one in shown
@@ -88,7 +127,9 @@ def _actions(worst: LockWait) -> tuple[str, ...]:
     return (
         (
             f"Move {where} to a process of its own (multiprocessing, concurrent.futures."
-            "ProcessPoolExecutor), or into a library that gives the lock back while it computes."
+            "ProcessPoolExecutor), or into a library that gives the lock back while it computes. "
+            "Where it waits for something there, have it block (queue.get, Event.wait) instead of "
+            "looking again and again."
         ),
         (
             "Where it need not run all the time, let it do less: once every few steps, or after "
@@ -113,7 +154,7 @@ DIAGNOSIS = Diagnosis(
         "the main thread's CPU time, run-queue delay and samples, samples of threads that "
         "use a CPU; names the thread, its function and line"
     ),
-    priced_by="replay of the work without the waiting",
+    priced_by="replay of the work without the waiting for the lock and for CPUs of other threads",
     counts_from=(
         f"{100 * thresholds.WARN_SHARE:g} % of the window (fails from "
         f"{100 * thresholds.FAIL_SHARE:g} % on)"

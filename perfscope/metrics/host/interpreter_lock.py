@@ -12,7 +12,7 @@ from perfscope.attribution.own_places import usual_place
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.stack_rules import SYSTEM_CALL
 from perfscope.attribution.timeline import Timeline
-from perfscope.judging import MAIN
+from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank, Table, ThreadInfo, Trace
@@ -43,6 +43,13 @@ class LockWait:
     wanted_s: float  # the same with their waiting for CPUs
     thread: str  # name of the one that was seen most; "" unknown
     frame: Frame | None  # the user's function in which it was seen most, at the line seen most
+    # between calls, waiting for a CPU that a thread of the job used, as far as these may have
+    queued_s: float = 0.0
+
+    @property
+    def lost_s(self) -> float:
+        """What the main thread lost to them, by the lock and by their use of CPUs."""
+        return self.waited_s + self.queued_s
 
 
 def lock_waits(prepared: Prepared) -> tuple[LockWait, ...]:
@@ -144,7 +151,11 @@ def _of_rank(
         return None
     seen = np.maximum(np.histogram(own["t"], edges)[0], 1)
     asked = np.histogram(own["t"][resting[own["stack"]]], edges)[0] / seen
-    waited = windows.waited(polling, asked, np.histogram(others["t"], edges)[0] > 0)
+    busy = np.histogram(others["t"], edges)[0] > 0
+    # looked at is a thread most often while it lets go of the lock: a few samples of it at work
+    # say that the CPU time of the process is that of Python code, in other windows as well
+    busy |= len(others) >= FEWEST_SAMPLES
+    waited = windows.waited(polling, asked, busy)
     threads = _threads(rank, others)
     cpu_s = sum(thread.cpu_ns for thread in threads) / 1e9
     wanted_s = cpu_s + sum(thread.queue_delay_ns for thread in threads) / 1e9

@@ -4,7 +4,7 @@ import pytest
 
 from perfscope.findings.core.finding import Finding
 from perfscope.schema.common import Place
-from perfscope.schema.enums import AwaitedThing, Status
+from perfscope.schema.enums import AwaitedThing, Confidence, Status
 from perfscope.schema.findings import Holder
 from perfscope.trace.model import Frame
 from tests.findings.analyzed import analyze_trace
@@ -25,6 +25,7 @@ def judged(
     main: tuple[FrameLike, ...] = TRAINING,
     other: tuple[FrameLike, ...] = BURNING,
     queued: float = 0.0,
+    works_every: int = 1,
 ) -> Finding:
     """Rank 1 works 0.4 s a step, of which its main thread runs a part; rank 0 needs half of that.
 
@@ -45,7 +46,7 @@ def judged(
             rank.process_sample(at, cpu_s=cpu + at * other_ran * number, queue_delay_s=waited)
             if number and 10 <= tick < 10 + 5 * STEPS:
                 rank.stack(at + 0.05, main)
-                rank.stack(at + 0.05, other, tid=OTHER)
+                rank.stack(at + 0.05, RESTING if tick % works_every else other, tid=OTHER)
         rank.thread("python", tid=OTHER, cpu_s=0.5 * STEPS * other_ran)
         rank.set(metadata={"python_threads": {str(OTHER): "tally thread"}})
     return analyze_trace(builder.build()).findings["interpreter_lock"]
@@ -74,6 +75,23 @@ def test_a_thread_that_runs_most_of_the_time_does_not_rest_though_it_is_seen_to(
 
 def test_a_thread_cannot_keep_it_for_longer_than_it_wants_to_run() -> None:
     assert judged(ran=0.5, other_ran=0.1).gain_s == pytest.approx(0.1 * 0.5 * STEPS, rel=0.05)
+
+
+def test_a_thread_that_is_looked_at_while_it_rests_is_told_by_a_few_samples_of_its_work() -> None:
+    """Whoever looks needs the lock, too, and gets it where the other thread lets go of it."""
+    finding = judged(ran=0.5, works_every=40)
+    assert finding.gain_s == pytest.approx(0.2 * STEPS, rel=0.02)
+    assert finding.where == (Frame("tally", "/home/me/train.py", 9),)
+
+
+def test_what_it_takes_of_the_cpus_is_its_price_as_well() -> None:
+    alone, both = judged(ran=0.5, other_ran=0.9), judged(ran=0.3, other_ran=0.9, queued=0.2)
+    assert both.gain_s == pytest.approx(alone.gain_s, rel=0.02)
+    assert "and for CPUs" not in alone.title
+
+
+def test_what_was_not_looked_at_is_not_called_sure() -> None:
+    assert judged(ran=0.5, other=RESTING).confidence is Confidence.LOW
 
 
 @pytest.mark.parametrize("kind", ["runs", "waits for a CPU", "asked to wait", "other one rests"])
