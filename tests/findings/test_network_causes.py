@@ -17,7 +17,7 @@ from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.exchange_runs import CAUSES, exchanges, fired
 from tests.findings.network.test_network_bound import messages
 from tests.findings.training_runs import Plan
-from tests.support.trace_builder import to_ns
+from tests.support.trace_builder import TraceBuilder, to_ns
 
 MIB = 1 << 20
 ALLREDUCE = code_of("MPI_Allreduce")
@@ -44,6 +44,36 @@ def test_the_function_that_exchanges_is_told_of_a_small_batch() -> None:
     trace = exchanges(size=64 * MIB, count=1, each_s=0.04, samples=32, stacks=stacks)
     finding = judged(trace)["communication_per_step"]
     assert finding.where == (Frame("exchange", "/job/train.py", 88),)
+
+
+def test_many_small_messages_are_to_be_one_and_not_half_as_large() -> None:
+    """Two ranks exchange 20 strips of 32 KiB a step, as mpi4py does with objects."""
+    builder, at = TraceBuilder(2, end_s=1e6), 1.0
+    for step in range(50):
+        end = at + 0.2
+        for number in range(2):
+            rank = builder.rank(number).set(metadata={"frameworks": {"mpi4py": {}}})
+            for strip in range(20):
+                begin = at + 0.1 + 0.005 * strip
+                rank.stack(begin + 0.002, [("swap", "/job/train.py", 9)])
+                rank.op("MPI_Isend", begin, begin + 1e-4, peer=1 - number, tag=strip, sent=32768)
+                rank.op("MPI_Mprobe", begin + 1e-4, begin + 2e-4, peer=1 - number, tag=strip)
+                rank.op(
+                    "MPI_Mrecv", begin + 2e-4, begin + 0.005, peer=1 - number, tag=strip,
+                    received=32768,
+                )  # fmt: skip
+            rank.step(step, at, end)
+        at = end
+    for number in range(2):
+        builder.rank(number).init(1.0).finalize(at).end_s = at + 0.1
+    finding = judged(builder.set(wall_ns=round((at + 0.1) * 1e9)).build())["network_bound"]
+    assert finding.status.is_fault
+    assert finding.first is None
+    assert finding.title == (
+        "2,000 messages of about 32.0 KiB are slowing the run, mainly in swap() (train.py:9)"
+    )
+    assert "send them as one buffer" in finding.actions[0]
+    assert "capital letter" in finding.actions[0]
 
 
 @pytest.mark.parametrize(

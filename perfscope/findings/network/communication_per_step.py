@@ -70,7 +70,7 @@ def _passed(results: Results, facts: NetworkFacts) -> Outcome:
         )
         if missing:
             return not_measured(
-                f"The {missing} of the run are not known: mark them with "
+                f"No framework or mark tells the {missing} of the run: mark them with "
                 "`with perfscope.step(samples=...):`."
             )
     text = f"Moving data takes {of_window(facts.whole.share)}."

@@ -3,16 +3,18 @@
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding
-from perfscope.findings.core.gain import as_bound, most_moving
+from perfscope.findings.core.gain import as_bound, most_moving, moved_s
 from perfscope.findings.core.thresholds import FAIL_SHARE_UPPER_BOUND
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.messages import main_messages
 from perfscope.findings.facts.network_facts import (
     CONTENDED,
     FUSED,
     HALVED,
     HIDDEN,
+    SMALL_BYTES,
     TRANSFER_FAIL_SHARE,
     TWICE,
     Cause,
@@ -25,12 +27,18 @@ from perfscope.findings.facts.network_facts import (
     unknown,
     without_data,
 )
+from perfscope.losses.account import TAKES_PART
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
 from perfscope.units import NS, counted, format_bytes, format_seconds
 
 PASSED = "Data transfer between ranks takes little time"
 HALVE = "Halve the bytes sent, for example by sending 16-bit instead of 32-bit values"
+AS_ONE = "Where several go to the same rank one after the other, send them as one buffer."
+PICKLED = (
+    " They are pickled objects: mpi4py's calls with a capital letter (Send, Recv, Sendrecv) send "
+    "arrays as they are."
+)
 CHANGES = {
     "Gain of a network twice as fast": TWICE,
     "Gain of half the bytes": HALVED,
@@ -66,7 +74,7 @@ def judge(run: Facts) -> Outcome:
         where=sampled_places.frames(results.call_sites.transfer) if is_fault else (),
         evidence=_evidence(results, facts, is_fault=is_fault),
         actions=_actions(results, facts, is_told=True) if is_fault else (),
-        first=halved(results, facts) if is_fault and not without_data(results) else None,
+        first=halved(results, facts) if is_fault and _is_of_bytes(results) else None,
     )
     return told_only(result)
 
@@ -90,6 +98,9 @@ def _title(results: Results) -> str:
     place = sampled_places.calls(results, " in")
     if empty := without_data(results):
         return f"Calls that move no data are slowing the run, mainly {empty[0]}{place}"
+    if (found := main_messages(results)) and _as_one(results):
+        many = f"{counted(found.calls, 'message')} of about {format_bytes(found.size_bytes)}"
+        return f"{many} are slowing the run{place and f', mainly{place}'}"
     mainly = f"{most_moving(results)}{place}".strip()
     return f"Data transfer between ranks is slowing the run{mainly and f', mainly {mainly}'}"
 
@@ -129,12 +140,24 @@ def _evidence(results: Results, facts: NetworkFacts, *, is_fault: bool) -> tuple
     )
 
 
+def _is_of_bytes(results: Results) -> bool:
+    """Whether half the bytes take less time, as they do not where calls are empty or small."""
+    return not without_data(results) and not _as_one(results)
+
+
 def _largest(results: Results) -> str:
-    """Which collective takes the most time, and how large it is; "" where that is not known."""
+    """Which calls take most of the transfer, and how large they are; "" where that is not known."""
+    if found := main_messages(results):
+        return (
+            f"Most time goes to messages of about {format_bytes(found.size_bytes)}: "
+            f"{counted(found.calls, 'message')}{sampled_places.calls(results, ' in')}."
+        )
     known = classes(results)
     if not known:
         return ""
     most = max(known, key=lambda one: one.seconds * one.calls)
+    if most.seconds * most.calls * most.ranks < TAKES_PART * moved_s(results):
+        return ""
     return (
         f"Most time goes to {most.name} of about {format_bytes(most.size_bytes)}: "
         f"{counted(most.calls, 'call')}, {format_seconds(most.seconds)} each. Check that all of "
@@ -142,11 +165,20 @@ def _largest(results: Results) -> str:
     )
 
 
+def _as_one(results: Results) -> str:
+    """What to do about messages that are made of latency; "" where most transfer is none."""
+    found = main_messages(results)
+    if found is None or found.size_bytes >= SMALL_BYTES:
+        return ""
+    pickled = PICKLED if found.is_pickled else ""
+    return f"{_largest(results)} {AS_ONE}{pickled}"
+
+
 def _actions(results: Results, facts: NetworkFacts, *, is_told: bool) -> tuple[str, ...]:
     """What to do; the finding itself says what the first saves where its seconds are told."""
     half_s = 0.0 if is_told else facts.gain_s(HALVED) or facts.gain_s(TWICE)
     half = wording.saves(results, half_s, is_bound=True) if half_s else ""
-    actions = [f"{HALVE}{half}. {_largest(results)}".strip()]
+    actions = [_as_one(results) or f"{HALVE}{half}. {_largest(results)}".strip()]
     if empty := without_data(results):
         actions = [f"Call {empty[0]} only where ranks must meet: it moves no data."]
     if hidden_s := facts.gain_s(HIDDEN):
