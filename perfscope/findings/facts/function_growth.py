@@ -1,5 +1,7 @@
 """The function that needs more CPU time in a step from quarter to quarter of the run."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from perfscope.arrays import Floats, Ints
@@ -16,8 +18,10 @@ from perfscope.findings.facts.step_growth import (
     levels_off,
     never_falls,
 )
+from perfscope.judging import MAIN
 from perfscope.metrics.results import Results
 from perfscope.trace.model import Frame, Rank, Table
+from perfscope.units import NS
 
 
 def function_growth(results: Results) -> StepGrowth | None:
@@ -30,18 +34,35 @@ def function_growth(results: Results) -> StepGrowth | None:
     """
     if results.labels is None or len(results.steps.starts_ns) < LEAST_STEPS:
         return None
-    user_frame, grown = results.labels.user_frame, []
-    for rank, timeline in zip(results.trace.ranks, results.timelines, strict=True):
-        if len(rank.main_samples) and len(rank.stacks):
-            found = _of_rank(results, rank, timeline, user_frame)
-            grown += [found] if found else []
+    user_frame = results.labels.user_frame
+    tables = [
+        (rank, _tables(results, rank, timeline, user_frame))
+        for rank, timeline in zip(results.trace.ranks, results.timelines, strict=True)
+        if len(rank.main_samples) and len(rank.stacks)
+    ]
+    found = [_of_rank(results, rank, table) for rank, table in tables]
+    grown = [one for one in found if one and _grows_on_all(one, [t for _, t in tables], results)]
     return max(grown, key=lambda one: one.lost_s, default=None)
 
 
-def _of_rank(
-    results: Results, rank: Rank, timeline: Timeline, user_frame: Ints
-) -> StepGrowth | None:
-    tables = _tables(results, rank, timeline, user_frame)
+def _grows_on_all(growth: StepGrowth, tables: Sequence[Floats], results: Results) -> bool:
+    """Whether the ranks together need longer for it: work that moves from one to another may not.
+
+    So it does where the part of each stays the same and what has to be done there changes.
+    """
+    frame = growth.frame
+    assert frame is not None
+    places = [
+        place
+        for place, one in enumerate(results.trace.frames)
+        if (one.function, one.file) == (frame.function, frame.file)
+    ]
+    quarters = sum(table[1, places].sum(axis=0).reshape(PARTS, FINER).sum(1) for table in tables)
+    grown_s = (quarters[-1] - quarters[0]) * PARTS / results.steps.count * NS
+    return bool(grown_s >= MAIN * (growth.last_s - growth.first_s))
+
+
+def _of_rank(results: Results, rank: Rank, tables: Floats) -> StepGrowth | None:
     lines = _functions(results.trace.frames, tables[0])
     if not lines:
         return None
