@@ -40,13 +40,6 @@ RULES: dict[Activity, str] = {
         builtins.str builtins.bytes builtins.bytearray.decode datetime.datetime.strptime
         _strptime* dask.dataframe* networkx* faker* pydantic* jsonschema*
         numpy.array numpy.asarray numpy.asanyarray numpy.fromiter
-        numpy.core.fromnumeric.sort* numpy._core.fromnumeric.sort* numpy.ndarray.sort numpy.sort
-        numpy.core.fromnumeric.argsort* numpy._core.fromnumeric.argsort* numpy.ndarray.argsort
-        numpy.core.fromnumeric.partition* numpy._core.fromnumeric.partition* numpy.argsort
-        numpy.core.fromnumeric.argpartition* numpy._core.fromnumeric.argpartition*
-        numpy.ndarray.partition numpy.ndarray.argpartition numpy.lexsort
-        numpy.lib.arraysetops* numpy.lib._arraysetops_impl*
-        torch.sort torch.argsort torch.msort torch.unique torch.Tensor.sort torch.Tensor.argsort
         torch.tensor torch.as_tensor
     """,
     Activity.FILES: """
@@ -185,13 +178,13 @@ METHODS: dict[Activity, str] = {
         astype ravel flatten add_ mul_ sub_ div_ copy_ addcmul_ addcdiv_ lerp_ zero_ fill_ dgemm
         matvec solve predict fit_transform partial_fit standard_normal normal uniform integers
         random permutation shuffle item cpu cuda numpy to unsqueeze squeeze view permute
-        contiguous scatter_ index_select masked_fill inverse
+        contiguous scatter_ index_select masked_fill inverse argsort lexsort argpartition
     """,
     Activity.DATA_PREPARATION: """
         split rsplit strip lstrip rstrip lower upper casefold replace startswith endswith join
         encode decode format splitlines translate partition rpartition isalpha isalnum isdigit
         title zfill find rfind findall finditer match search fullmatch sub subn tokenize
-        strptime groupby argsort lexsort argpartition sort_values
+        strptime groupby sort_values compress decompress
     """,
     Activity.LOGGING: "info debug warning set_description set_postfix add_scalar",
     Activity.INTERPRETER: """

@@ -42,6 +42,7 @@ _WAITS = frozenset(
 )
 _NEVER_CLAIMED = {
     Activity.DATA_PREPARATION: _WAITS,
+    Activity.FILES: frozenset({Activity.DATA_PREPARATION}),
     Activity.SERIALIZATION: _WAITS,
     Activity.MEMORY_MANAGEMENT: _WAITS,
     Activity.NUMERIC: _WAITS,

@@ -8,12 +8,15 @@ from perfscope.losses.account import TAKES_PART
 from perfscope.losses.entry import Entry, NoSaving, Saving
 from perfscope.losses.savings import BY_TURNS, Savings, by_time, edits_of
 from perfscope.replay.model import Edit, Level
-from perfscope.schema.enums import LossKind, LossPattern
+from perfscope.schema.enums import Activity, LossKind, LossPattern
 from perfscope.structures import dataclass
 from perfscope.trace.operations import BY_NAME, OperationClass
 
 FASTEST = 1e9
 """Times as fast: a network that takes no time."""
+
+MOVES = (Activity.DATA_PREPARATION,)
+"""Work that has to be done all the same: before the steps, or beside them on a CPU that is free."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,9 @@ def _saving(entries: Sequence[Entry], savings: Savings, after: Sequence[Edit]) -
         edits = dict.fromkeys(
             replace(edit, ranks=None) for one in entries for edit in edits_of(one)
         )
-        return savings.replayed(list(edits), after=after)
+        # what has to be done all the same can only move elsewhere
+        price = savings.bound if first.cause.activity in MOVES else savings.replayed
+        return price(list(edits), after=after)
     if first.pattern is LossPattern.SERIAL:
         return savings.without_turns(sum(one.ns for one in entries), after)
     if first.pattern in (LossPattern.ALTERNATING, LossPattern.CHAINED):

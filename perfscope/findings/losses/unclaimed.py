@@ -7,13 +7,13 @@ from math import inf
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.certainty import as_sure_as_its_interval
 from perfscope.findings.core.finding import Evidence, Finding, Gain
-from perfscope.findings.core.gain import as_bound, saved
+from perfscope.findings.core.gain import saved
 from perfscope.findings.core.wording import place
 from perfscope.findings.facts import lock_holder, sampled_places
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import JITTER_SHARE
 from perfscope.findings.losses import lock_words, words
-from perfscope.findings.losses.groups import Group, groups
+from perfscope.findings.losses.groups import MOVES, Group, groups
 from perfscope.judging import MAIN
 from perfscope.losses.cause import LossCause
 from perfscope.losses.entry import Entry, Saving
@@ -34,8 +34,7 @@ JUDGED = (
 AT_START = (Activity.IMPORTING, Activity.COMPILING)
 """What programs do when they begin."""
 
-ELSEWHERE = f"lost_to_{Activity.DATA_PREPARATION.value}"
-"""Work that has to be done all the same: before the steps, or beside them on a CPU that is free."""
+ELSEWHERE = frozenset(f"lost_to_{one.value}" for one in MOVES)
 
 MOST_PLACES = 3
 
@@ -63,12 +62,12 @@ def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(made, key=lambda one: -(one.gain_s or 0.0)))
 
 
-def at_most_saved(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The findings; what moving work elsewhere saves is at most the time that it takes now."""
-    return tuple(
-        replace(one, gain=as_bound(one.gain)) if one.id == ELSEWHERE and one.gain else one
-        for one in findings
-    )
+def without_saving(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings; of work that can only move elsewhere it is told what it takes, and no saving.
+
+    All of the time that it takes may be left where no CPU is free for it.
+    """
+    return tuple(replace(one, gain=None) if one.id in ELSEWHERE else one for one in findings)
 
 
 def _is_told(group: Group, findings: Sequence[Finding]) -> bool:
@@ -127,6 +126,10 @@ def _is_waiting(group: Group) -> bool:
     return group.entries[0].cause.kind is LossKind.WAITING
 
 
+def _is_serial(group: Group) -> bool:
+    return _is_waiting(group) and group.entries[0].pattern is LossPattern.SERIAL
+
+
 def _finding(run: Facts, group: Group) -> Finding:
     gain = saved(
         run.results,
@@ -139,15 +142,18 @@ def _finding(run: Facts, group: Group) -> Finding:
     entries = group.entries[:MOST_PLACES]
     meeting = _meeting(run, group)
     seen = sampled_places.rows(run.results.call_sites.waiting, meeting)
-    worked = [one.frame for one in entries if one.frame is not None]
+    workers = words.workers(run.losses.entries)[:MOST_PLACES] if _is_serial(group) else ()
+    worked = [one.frame for one in (workers or entries) if one.frame is not None]
     holder, is_lock = None, group.entries[0].cause.activity is Activity.LOCK
     if is_lock:
         holder = lock_holder.holder_for(run.results, group.ranks)
     found = Finding(
         id=group.id,
         status=status,
-        title=words.title(group, meeting[0] if meeting else None),
-        summary=_summary(group, as_bound(gain) if group.id == ELSEWHERE else gain),
+        title=words.title(
+            group, meeting[0] if meeting else None, share=_share(run, group), workers=workers
+        ),
+        summary=_summary(group, gain),
         gain=gain,
         confidence=Confidence.MEDIUM,
         ranks=group.ranks,
@@ -159,7 +165,7 @@ def _finding(run: Facts, group: Group) -> Finding:
             *((lock_holder.evidence(holder),) if holder else ()),
             *(() if holder or not is_lock else (Evidence("What holds it", lock_words.UNSEEN),)),
         ),
-        actions=(lock_holder.action(holder) if holder else words.action(group),),
+        actions=(lock_holder.action(holder) if holder else words.action(group, workers),),
         holder=lock_holder.typed(holder),
     )
     return as_sure_as_its_interval(found) if status is not Status.INFO else found
@@ -172,7 +178,7 @@ def _meeting(run: Facts, group: Group) -> tuple[Frame, ...]:
     """
     if group.entries[0].cause.kind is LossKind.COMMUNICATION:
         return sampled_places.main_place(run.results.call_sites.transfer)
-    if not _is_waiting(group) or group.entries[0].pattern is not LossPattern.SERIAL:
+    if not _is_serial(group):
         return ()
     return sampled_places.frames(run.results.call_sites.waiting)
 
@@ -189,6 +195,13 @@ def _cpus(group: Group) -> tuple[Evidence, ...]:
     return (Evidence(what, _queued(group) * group.ns * 1e-9, "s"),)
 
 
+def _share(run: Facts, group: Group) -> float | None:
+    """Of the ranks' time in the analyzed window, where that is all that is told of a group."""
+    if group.id not in ELSEWHERE:
+        return None
+    return sum(one.own_ns for one in group.entries) / max(run.losses.window_ns, 1)
+
+
 def _summary(group: Group, gain: Gain) -> str:
     told = words.summary(group.entries[0])
     own_s = sum(one.own_ns for one in group.entries) * 1e-9
@@ -197,6 +210,8 @@ def _summary(group: Group, gain: Gain) -> str:
     waits = f"others wait {format_seconds(waiting_s)} for it" if waiting_s else ""
     parts = ", and ".join(part for part in (spent, waits) if part)
     said = f"{parts[:1].upper()}{parts[1:]}, {told}." if told else f"{parts}."
+    if group.id in ELSEWHERE:
+        return f"{said} What can be had of that depends on where it is done instead."
     return (
         f"{said} Without it the run would be {gain.at_most}{format_seconds(gain.seconds)} shorter."
     )
@@ -211,7 +226,7 @@ def claims(run: Facts, findings: Sequence[Finding]) -> dict[LossCause, tuple[str
     if not run.replay.available:
         return result
     savings = run.savings
-    faults = [one for one in findings if one.status.is_fault and _edits(one)]
+    faults = [one for one in findings if one.status.is_fault]
     worth_s = thresholds.WARN_SHARE * run.results.focus.length_ns * 1e-9
     for entry in run.losses.entries:
         saving = entry.saving
@@ -223,7 +238,7 @@ def claims(run: Facts, findings: Sequence[Finding]) -> dict[LossCause, tuple[str
             one.id
             for one in faults
             if (group and one.id == group.id)
-            or _left_s(entry, savings, _edits(one)) <= MAIN * whole_s
+            or (_edits(one) and _left_s(entry, savings, _edits(one)) <= MAIN * whole_s)
         ]
         result[entry.cause] = tuple(ids)
     return result

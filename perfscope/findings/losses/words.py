@@ -1,19 +1,24 @@
 """What is said of losses that no diagnosis explains: titles, what to look at, what to change."""
 
+from collections.abc import Sequence
+
 from perfscope.findings.core.wording import called, capitalized, place, ranks
 from perfscope.findings.losses import lock_words
 from perfscope.findings.losses.groups import Group, class_of
+from perfscope.losses.account import TAKES_PART
 from perfscope.losses.entry import Entry
 from perfscope.losses.words import label
 from perfscope.schema.enums import Activity, LossKind, LossPattern
+from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 from perfscope.trace.operations import OperationClass
-from perfscope.units import NS, format_seconds
+from perfscope.units import NS, format_seconds, format_share
 
 CHANGES: dict[Activity, str] = {
     Activity.DATA_PREPARATION: (
-        "Prepare the data ahead of time, or in other processes alongside this one, as far as CPUs "
-        "are free for them."
+        "What is known before the steps can be prepared ahead of time, and the rest in other "
+        "processes alongside this one, as far as CPUs are free for them. Keep numbers in arrays "
+        "instead of lists, and compress only what gets much smaller by it."
     ),
     Activity.FILES: (
         "Keep files open, and read what is needed in large blocks before the steps or in a loader "
@@ -26,7 +31,8 @@ CHANGES: dict[Activity, str] = {
         "Wait on the event itself instead of sleeping for a fixed time, or poll more often."
     ),
     Activity.SUBPROCESS: (
-        "Call a function instead of a program, or start the process once and reuse it."
+        "Where processes are started again and again, start them once and reuse them, or call a "
+        "function instead; where they are waited for, do other work meanwhile."
     ),
     Activity.GARBAGE_COLLECTION: (
         "Leave garbage collection to Python, or collect once per epoch; gc.freeze() after set-up "
@@ -62,8 +68,9 @@ OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
     LossPattern.SERIAL: (
         "Ranks take turns inside each step: while one works, others wait",
         (
-            "Let the ranks work at the same time: split a batch into micro-batches, post sends and "
-            "receives before they are needed, and meet once a step and not after each part."
+            "Let the ranks work at the same time: send what others wait for before any work that "
+            "they do not need, split a batch into micro-batches, post receives before they are "
+            "needed, and meet once a step and not after each part."
         ),
     ),
     LossPattern.VARYING: (
@@ -135,17 +142,56 @@ TRANSFER_ACTION = (
 )
 
 
-def title(group: Group, meeting: Frame | None = None) -> str:
+@dataclass(frozen=True)
+class Worker:
+    """A function in which ranks work by turns, and how long others wait for it."""
+
+    ranks: tuple[int, ...]
+    frame: Frame
+    waiting_ns: int
+
+
+def workers(entries: Sequence[Entry]) -> tuple[Worker, ...]:
+    """What others wait for by turns, function by function and most first, whatever is done there.
+
+    Where one rank only works for another it is that work that may be done later or elsewhere.
+    """
+    found: dict[tuple[str, str], Worker] = {}
+    for one in sorted(entries, key=lambda entry: -entry.waiting_ns):
+        if one.pattern is not LossPattern.SERIAL or one.frame is None or not one.ranks:
+            continue
+        function = one.frame.function, one.frame.file
+        before = found.get(function, Worker((), one.frame, 0))
+        both = tuple(dict.fromkeys((*before.ranks, *one.ranks)))
+        found[function] = Worker(both, before.frame, before.waiting_ns + one.waiting_ns)
+    most = sorted(found.values(), key=lambda one: -one.waiting_ns)
+    return tuple(one for one in most if one.waiting_ns >= TAKES_PART * most[0].waiting_ns)
+
+
+def title(
+    group: Group,
+    meeting: Frame | None = None,
+    *,
+    share: float | None = None,
+    workers: Sequence[Worker] = (),
+) -> str:
     """What is lost and where: how much, the breakdown of the run and the saving tell.
 
     `meeting` is where ranks that take turns wait for each other, or communicate; None unknown.
+    `share` is of the ranks' time in the analyzed window, where no saving tells how much it is.
+    `workers` are those that others wait for by turns.
     """
     first = group.entries[0]
     where = place(first.frame)
     seen = f", mainly in {where}" if where else ""
     if first.cause.activity is not None:
         who = f" on {ranks(group.ranks)}" if len(group.ranks) == 1 else ""
-        return f"{named(group)}{who} is slowing the run{seen}"
+        does = (
+            "is slowing the run"
+            if share is None
+            else f"takes {format_share(share)} of the ranks' time"
+        )
+        return f"{named(group)}{who} {does}{seen}"
     if first.cause.kind is LossKind.COMMUNICATION:
         inside = f" in {place(meeting)}" if place(meeting) else ""
         told = f", mainly {first.cause.operation}{inside}"
@@ -155,7 +201,10 @@ def title(group: Group, meeting: Frame | None = None) -> str:
         inside = f", mainly in {operation}" if operation else ""
         return f"{first.cause.kind.label} is slowing the run{inside}"
     if met := place(meeting):
-        seen = f", mainly in {met}{f', for {where}' if where else ''}"
+        seen = f", mainly in {met}"
+    if workers:
+        at_work = ", ".join(f"{ranks(one.ranks)} in {place(one.frame)}" for one in workers)
+        seen = f"{f'{seen}, ' if met else ' '}for {at_work}"
     return f"{named(group)}{seen}"
 
 
@@ -184,11 +233,17 @@ def _of_ranks(told: str, causing: tuple[int, ...]) -> str:
     return capitalized(told.format(ranks=who, work="work", be="are"))
 
 
-def action(group: Group) -> str:
+def action(group: Group, workers: Sequence[Worker] = ()) -> str:
     """What was seen, and what to change."""
     first = group.entries[0]
     if first.cause.activity is Activity.LOCK:
         return lock_words.unseen(first)
+    if workers:
+        waits = (
+            f"{format_seconds(one.waiting_ns * NS)} for {ranks(one.ranks)} in {place(one.frame)}"
+            for one in workers
+        )
+        return f"Others together wait {' and '.join(waits)}. {_change(first)}"
     return f"{_seen(first)}{_change(first)}"
 
 

@@ -28,10 +28,10 @@ def found(doing: FrameLike, *, once_s: float = 0.0) -> dict[str, Finding]:
     return analyze_trace(late(doing, once_s=once_s)).findings
 
 
-def late(doing: FrameLike, *, once_s: float = 0.0) -> Trace:
+def late(doing: FrameLike, *, once_s: float = 0.0, on_all: bool = False) -> Trace:
     """Two ranks with equal work; rank 1 does something before it in each step, and rank 0 waits.
 
-    Or once: before the work of the step in the middle, and for so long.
+    Or once: before the work of the step in the middle, and for so long. Or both do it.
     """
     builder = TraceBuilder(2, end_s=3.0 + (WORK_S + LATE_S) * STEPS + once_s)
     ranks = [builder.rank(number).init(1.0) for number in (0, 1)]
@@ -41,7 +41,7 @@ def late(doing: FrameLike, *, once_s: float = 0.0) -> Trace:
         most_s = (once_s or LATE_S) * is_late
         end = begin + WORK_S + most_s
         for number, rank in enumerate(ranks):
-            late_s = most_s * number
+            late_s = most_s * (number or on_all)
             for part in range(round(100 * late_s)):
                 rank.stack(begin + 0.01 * part + 0.005, [MAIN, FETCHING, doing])
             for part in range(10):
@@ -84,6 +84,24 @@ def test_work_that_can_go_as_a_whole_is_told_rather_than_its_uneven_part() -> No
     whole = findings["lost_to_interpreter"]
     assert whole.ranks == (1,)
     assert whole.gain_s == pytest.approx(LATE_S * STEPS, rel=0.05)
+
+
+def test_what_has_to_be_done_all_the_same_hides_no_rank_that_does_more_of_it() -> None:
+    """It can only move elsewhere: what that saves nobody knows, but what dealing it out saves."""
+    findings = found(("numpy.array", BUILT_IN, 0))
+    assert faults(findings) & {"load_imbalance", "straggler", "rank_zero_evaluation"}
+    assert "lost_to_data_preparation" not in findings
+
+
+def test_of_what_can_only_move_elsewhere_it_is_told_what_it_takes_and_no_saving() -> None:
+    prepared = analyze_trace(late(("numpy.array", BUILT_IN, 0), on_all=True)).findings[
+        "lost_to_data_preparation"
+    ]
+    assert prepared.status.is_fault
+    assert prepared.gain is None
+    assert prepared.title == (
+        "Preparing data takes 28.6 % of the ranks' time, mainly in fetch() (train.py:12)"
+    )
 
 
 def test_a_sleep_that_comes_once_leaves_the_finding_about_the_rank() -> None:

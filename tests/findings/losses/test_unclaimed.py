@@ -54,7 +54,7 @@ def test_ranks_that_take_turns_are_told_by_where_they_wait_for_each_other() -> N
 def test_where_waits_were_not_seen_the_work_is_told() -> None:
     found = in_turns(seen_waiting=False)
     assert [one.function for one in found.where] == [WORK[0]]
-    assert "mainly in whitening() (train.py:12)" in found.title
+    assert "for ranks 0 and 1 in whitening() (train.py:12)" in found.title
 
 
 VARIED = np.random.default_rng(8).uniform(0.05, 0.15, (400, 2))
