@@ -7,6 +7,7 @@ from perfscope.attribution.soundness import why_spoiled
 from perfscope.document import tensors
 from perfscope.document.damage import spoils_comparison
 from perfscope.document.headline import Headline, headline, outside, unwatched
+from perfscope.document.hottest import hottest
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.certainty import is_firm
@@ -60,6 +61,7 @@ def verdict(
         sentence=_preface(damage)
         + _kept(results)
         + _beside_others(of_job, top, without_cpu_waits(results, replay, is_of_others=True), of)
+        + hottest(results, [frame for finding in top for frame in finding.where])
         + unwatched(results),
         status=_status(results, findings, faults, damage),
         efficiency=headline(results).judged,

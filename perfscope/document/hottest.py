@@ -1,0 +1,57 @@
+"""Where most of the computing is done: what a verdict names that has no change to propose there."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection
+
+from perfscope.findings.core.wording import place
+from perfscope.findings.losses.unclaimed import AT_START
+from perfscope.judging import MAIN
+from perfscope.losses.account import TAKES_PART
+from perfscope.metrics.host.activities import ActivityRow
+from perfscope.metrics.host.interpreter_lock import RESTING
+from perfscope.metrics.results import Results
+from perfscope.trace.model import Frame
+from perfscope.units import format_share
+
+MOST = 3
+"""Functions that are named."""
+
+NO_COMPUTING = RESTING.union(AT_START)
+
+
+def hottest(results: Results, named: Collection[Frame]) -> str:
+    """The few functions that hold the main part of the computing, as a sentence.
+
+    "" where three do not hold it, where computing is not the main part of the ranks' time, and
+    where all of them are `named` already.
+    """
+    own: defaultdict[tuple[str, str], list[ActivityRow]] = defaultdict(list)
+    spent: Counter[tuple[str, str]] = Counter()
+    for row in results.activities.rows:
+        if row.where is not None and row.activity not in NO_COMPUTING:
+            function = row.where.function, row.where.file
+            own[function].append(row)
+            spent[function] += row.ns
+    whole_ns = results.focus.length_ns * len(results.trace.ranks)
+    computing_ns = sum(spent.values())
+    most = spent.most_common(MOST)
+    first = [one for one, ns in most if ns >= TAKES_PART * most[0][1]]
+    is_most = sum(spent[one] for one in first) > MAIN * computing_ns > MAIN**2 * whole_ns
+    if not is_most or {(one.function, one.file) for one in named}.issuperset(first):
+        return ""
+    parts = (f"{_where(own[one])}, {format_share(spent[one] / whole_ns)}" for one in first)
+    return f" Most computing is in {'; in '.join(parts)} of the ranks' time."
+
+
+def _where(rows: Collection[ActivityRow]) -> str:
+    """A function at the line in which it spends most, and what it calls there."""
+    lines: Counter[Frame] = Counter()
+    calls: Counter[tuple[Frame, str]] = Counter()
+    for row in rows:
+        assert row.where is not None
+        lines[row.where] += row.ns
+        calls[row.where, row.calls] += row.ns
+    line = max(lines, key=lambda one: (lines[one], -one.line))
+    called = max((one for one in calls if one[0] == line), key=lambda one: (calls[one], one[1]))[1]
+    called = called.strip("?.")  # names without a type begin with a dot, untold ones are none
+    return f"{place(line)}{f', which calls {called}' if called else ''}"
