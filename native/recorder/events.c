@@ -183,6 +183,16 @@ PS_EXPORT void ps_set_rank(int32_t rank, int32_t size)
     header->size = size;
 }
 
+PS_EXPORT int ps_run_here(void)
+{
+    PS_STORES;
+    ps_header *header = ps_recorder.header;
+    if (!header || (__atomic_load_n(&header->flags, __ATOMIC_RELAXED) & PS_FLAG_MPI))
+        return 0;
+    header->main_tid = ps_tid();
+    return 1;
+}
+
 PS_EXPORT void ps_set_flag(uint32_t flag)
 {
     ps_set_header_flag(flag);

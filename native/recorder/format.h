@@ -200,7 +200,7 @@ typedef struct {
     uint32_t abi;       /* ps_abi */
     uint32_t flags;     /* ps_flag, atomic */
     int32_t exit_code;
-    uint32_t main_tid; /* thread that initialized MPI, else the process's first thread */
+    uint32_t main_tid; /* thread that initialized MPI, else the first that trained or the process's first thread */
     uint64_t capacity; /* records that may ever be written */
     uint64_t claimed;  /* atomic: slots claimed; may exceed capacity */
     uint64_t dropped;  /* records that found no slot */

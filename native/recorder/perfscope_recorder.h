@@ -62,6 +62,8 @@ uint64_t ps_private_bytes(void);
 uint64_t ps_address_space_left(void);
 /* For processes that do not use MPI; MPI's own answer wins. */
 void ps_set_rank(int32_t rank, int32_t size);
+/* The calling thread runs the program, and not the process's first one; 0: the thread that initialized MPI does. */
+int ps_run_here(void);
 void ps_set_flag(uint32_t flag);
 /* 0 leaves the records of MPI calls out until it is called with 1; totals, phases, steps and samples go on. */
 void ps_set_detail(uint32_t is_wanted);

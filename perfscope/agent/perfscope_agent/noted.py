@@ -31,10 +31,13 @@ only. The recorder uses the place after it has seen Python itself set it so and 
 """
 _HAS_ONE_HOLDER = _VERSION <= (3, 11)
 _MAY_COLLECT = _VERSION == (3, 11)
+_is_off = False
 
 
 def start(rec: Recorder) -> None:
     """Prepares the calling thread, the main one, to note its stack."""
+    global _is_off
+    _is_off = False
     is_usual = bytecode.is_known() and "t" not in getattr(sys, "abiflags", "t")
     if is_usual and _VERSION in _LOOK_UP:
         place = _LOOK_UP[_VERSION]
@@ -43,6 +46,13 @@ def start(rec: Recorder) -> None:
         rec.stack_notes_start(None, 0, 0, 0)
 
 
+def stop(rec: Recorder) -> None:
+    """Another thread runs the program, and Python has only the main one look up."""
+    global _is_off
+    _is_off = True
+    rec.stack_notes_start(None, 0, 0, 0)
+
+
 def take(rec: Recorder) -> Note | None:
     """Moment, cost and places of what was noted since the last wait; nothing is from now on."""
-    return rec.stack_note() if rec.stack_is_noted() else None
+    return rec.stack_note() if rec.stack_is_noted() and not _is_off else None

@@ -57,6 +57,7 @@ _FUNCTIONS = {
     "private_bytes": "u64",
     "address_space_left": "u64",
     "set_rank": "- i32 i32",
+    "run_here": "int",
     "set_flag": "- u32",
     "sampler_start": "-",
     "ignore_thread": "- u32",
@@ -152,17 +153,22 @@ on_open: Callable[[Recorder, int], None] | None = None
 becomes_rank: Callable[[int, int], None] | None = None
 """In a worker: what makes it a rank, by its number and the size of its world, -1 where unknown."""
 
+on_move: Callable[[Recorder], None] | None = None
+"""Called in the thread that turned out to run the program."""
+
+_trains = 0
+"""Identity of the first thread that trained, 0 none yet."""
 _loaded: Recorder | None = None
 _rank_and_size = (-1, -1)
 
 
 def load(rank: int, size: int) -> bool:
     """Finds the recorder library in this process; False: not found, with a note."""
-    global _loaded, _rank_and_size, main_thread
+    global _loaded, _rank_and_size, _trains, main_thread
     import _thread
     import ctypes
 
-    main_thread = _thread.get_ident()
+    main_thread, _trains = _thread.get_ident(), 0
     _rank_and_size = (rank, size)
     path = os.environ.get("PERFSCOPE_RECORDER", "")
     try:
@@ -203,6 +209,24 @@ def of_training(rank: int = -1, size: int = -1) -> Recorder | None:
     if current is None and becomes_rank is not None:
         becomes_rank(rank, size)
     return activate()
+
+
+def trains_here(rec: Recorder) -> None:
+    """Takes the first thread that trains for the one that runs the program.
+
+    Ray and others start a process's training in a thread and let the main one wait for it. A
+    thread that initialized MPI stays the one.
+    """
+    global _trains, main_thread
+    if _trains:
+        return
+    import _thread
+
+    _trains = _thread.get_ident()
+    if _trains != main_thread and rec.run_here():
+        main_thread = _trains
+        if on_move is not None:
+            on_move(rec)
 
 
 def functions() -> Recorder | None:

@@ -286,6 +286,12 @@ def watch_current_thread(most: int = 0) -> None:
         watched[identity] = recorder.native_thread_id()
 
 
+def move(rec: recorder.Recorder) -> None:
+    """Samples the calling thread as the one that runs the program."""
+    noted.stop(rec)
+    watch_current_thread()
+
+
 sampler: Sampler | None = None
 
 
@@ -308,6 +314,7 @@ def start(first: Callable[[], None], later: Callable[[Any], None] | None = None)
     if rec is None:
         return
     watched[recorder.main_thread] = os.getpid()
+    recorder.on_move = move
     sampler = Sampler(hz, rec, first, later)
     sampler.start()
 

@@ -45,6 +45,7 @@ def emit(
     rec = recorder.current
     if rec is None or not accepts(candidate) or t1_ns <= t0_ns:
         return
+    recorder.trains_here(rec)
     last_number = last_number + 1 if number is None else number
     rec.step(last_number, epoch, max(samples, 0), max(global_batch, 0), t0_ns, t1_ns)
     if window is not None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from perfscope.arrays import Ints
 from perfscope.readers.recording.layout import NO_ID
 from perfscope.trace.main_thread import CPU_SAMPLE_DTYPE, MAIN_SAMPLE_DTYPE
 from perfscope.trace.model import Table
@@ -11,13 +12,23 @@ def main_samples(raw: Table) -> Table:
     """What the main thread used and waited for, sorted by time; counters that fall are damage."""
     rows = np.zeros(len(raw), MAIN_SAMPLE_DTYPE)
     raw = raw[np.argsort(raw["t0_ns"], kind="stable")]
-    rows["t"], rows["cpu_ns"], rows["queue_delay_ns"] = raw["t0_ns"], raw["sent"], raw["received"]
+    rows["t"] = raw["t0_ns"]
+    rows["cpu_ns"], rows["queue_delay_ns"] = _joined(raw, "sent"), _joined(raw, "received")
     rows["kernel_ns"] = raw["request"]
     # the counter has 32 bits: what grew between two samples is known modulo 2^32
     rows["minor_faults"][1:] = np.cumsum(np.diff(raw["comm"]).astype(np.int64))
     throttled = raw["seq"].astype(np.int64)
     rows["throttled_ns"] = np.where(throttled == NO_ID, -1, throttled * 1_000_000)
     return _growing(rows, "cpu_ns", "queue_delay_ns")
+
+
+def _joined(raw: Table, column: str) -> Ints:
+    """A counter that goes on where another thread becomes the main one, which has its own."""
+    values = raw[column].astype(np.int64)
+    grown = np.diff(values, prepend=0)
+    grown[1:][raw["tid"][1:] != raw["tid"][:-1]] = 0
+    joined: Ints = np.cumsum(grown)
+    return joined
 
 
 def cpu_samples(raw: Table) -> Table:

@@ -11,6 +11,7 @@ from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.endings import ObservedEnds, end_time_ns, ending_of, observed_end
 from perfscope.readers.recording.interning import Interning
 from perfscope.readers.recording.layout import HeaderFlag
+from perfscope.readers.recording.moved_thread import join_first_thread
 from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.readers.recording.record_tables import Tables, read_tables
 from perfscope.readers.recording.thinned import call_totals_of, thinning_of
@@ -56,6 +57,7 @@ def assemble_rank(process: ProcessFile, context: RankContext, interning: Interni
     tables = read_tables(
         process, numbering, end_of=lambda last_ns: end_time_ns(process, last_ns, seen)
     )
+    join_first_thread(process, tables)
     header, offset = process.header, context.clock.offset_ns
     rank = Rank(
         number=context.number,

@@ -22,3 +22,12 @@ def test_counters_that_wrap_and_rows_that_cannot_be(tmp_path: Path) -> None:
     assert found["queue_delay_ns"].tolist() == [1, 5, 5]
     assert found["minor_faults"].tolist() == [0, 32, 36]
     assert found["throttled_ns"].tolist() == [-1, 7_000_000, 8_000_000]
+
+
+def test_a_counter_goes_on_where_another_thread_becomes_the_main_one(tmp_path: Path) -> None:
+    process = ProcessWriter()
+    for number, (tid, cpu) in enumerate([(1, 500), (1, 700), (2, 40), (2, 90)]):
+        process.sample(SampleKind.MAIN, 1.0 + number / 10, tid=tid, sent=cpu, received=cpu)
+    process.write(tmp_path)
+    [rank] = open_recording(tmp_path).ranks
+    assert rank.main_samples["cpu_ns"].tolist() == [500, 700, 700, 750]

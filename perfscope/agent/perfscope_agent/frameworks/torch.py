@@ -279,6 +279,7 @@ def install_backward(module: ModuleType) -> None:
             rec = recorder.of_training()
             if rec is None or backward_depth:
                 return original(*args, **kwargs)
+            recorder.trains_here(rec)
             _loop.begins_backward(rec.now())
             for tell in before_backward:
                 tell()
@@ -351,6 +352,11 @@ def begins_checkpoint() -> None:
     """An evaluation whose loader has no more batches is over: what follows it is no part of it."""
     if _loop.evaluation_start_ns and _loop.has_evaluated:
         _loop.end_evaluation(_loop.evaluation_end_ns)
+
+
+def end_steps() -> None:
+    """Nothing more is trained: a process that somebody kills now loses no step that it made."""
+    _loop.cycle.cut()
 
 
 def loaded(module: ModuleType) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic_ns
 
 from .. import metadata, recorder
-from . import torch_async, torch_compile, torch_flight, torch_groups, torch_volumes
+from . import torch, torch_async, torch_compile, torch_flight, torch_groups, torch_volumes
 from .torch_groups import NAME, OUTERMOST, SEPARATOR, end, group_of, guarded, is_timed, not_blocking
 
 TYPE_CHECKING = False
@@ -81,6 +81,7 @@ def _make_destroy() -> Callable[[AnyFunction], AnyFunction]:
                 return original(group)
             rec = recorder.current
             if group is None:
+                torch.end_steps()
                 torch_flight.read_all()
             begin_ns = monotonic_ns()
             try:
