@@ -15,6 +15,7 @@ from perfscope.findings.facts.input_work import producers_place, work_action, wo
 from perfscope.findings.facts.lock_holder import action, among_producers, evidence, frames, typed
 from perfscope.findings.facts.queue_evidence import queue_evidence
 from perfscope.metrics.efficiency.phases import PhaseResult
+from perfscope.metrics.host.cpu_takers import busy_for_anyone
 from perfscope.metrics.host.lock_holders import LockHolder
 from perfscope.metrics.host.resources import busy_cpus
 from perfscope.metrics.results import Results
@@ -214,10 +215,13 @@ def _unlocked(results: Results, replay: Replay, held: LockHolder) -> Gain | None
 def _actions(
     results: Results, replay: Replay, phases: list[PhaseResult], worst: int
 ) -> tuple[str, ...]:
-    room = _room(results, results.ledger.ranks[worst])
+    host, idle = _idle_cpus(results, worst)
+    room = _room(host, idle)
     loader = _loader(results, worst)
     workers = loader.get("workers")
     if isinstance(workers, int) and not isinstance(workers, bool):
+        if workers and idle == 0:
+            return (_crowded(host, workers), *_persistent(loader))
         return _loader_actions(loader, workers, room, _back(results, replay, 2 * workers or 1))
     if "tensorflow" in results.trace.ranks[worst].frameworks:
         return (
@@ -237,16 +241,40 @@ def _actions(
     )
 
 
-def _room(results: Results, rank: int) -> str:
-    """Whether the node of a rank has CPUs to spare, in brackets; "" where it was not seen."""
+def _idle_cpus(results: Results, position: int) -> tuple[str, int | None]:
+    """The host of a rank, and how many CPUs idle there, rounded down; None: not seen."""
+    rank = results.trace.ranks[position]
+    busy = busy_for_anyone(rank, results.focus)
+    if busy is not None:
+        return rank.host, int(max(0.0, rank.cpu_count_allowed - busy))
     for node in results.resources.node_threads:
         here = results.resources.threads_of(node)
-        if rank in node.ranks and here and node.cpus > 0:
-            idle = int(node.cpus - busy_cpus(here))
-            if idle < 1:
-                return f" (all CPUs of host {node.host} are busy: additional workers need more)"
-            return f" ({idle} {'CPU' if idle == 1 else 'CPUs'} of host {node.host} idle)"
-    return ""
+        if rank.number in node.ranks and here and node.cpus > 0:
+            return node.host, int(max(0.0, node.cpus - busy_cpus(here)))
+    return rank.host, None
+
+
+def _room(host: str, idle: int | None) -> str:
+    """Whether the node of a rank has CPUs to spare, in brackets; "" where it was not seen."""
+    if idle is None:
+        return ""
+    if idle == 0:
+        return f" (all CPUs of host {host} are busy: additional workers need more)"
+    return f" ({idle} {'CPU' if idle == 1 else 'CPUs'} of host {host} idle)"
+
+
+def _crowded(host: str, workers: int) -> str:
+    return (
+        "Make a batch cheaper: store the data decoded and scaled, and read it in large pieces. All "
+        f"CPUs of host {host} are busy: more than {workers} "
+        f"{'worker' if workers == 1 else 'workers'} of the DataLoader would only share them."
+    )
+
+
+def _persistent(loader: Mapping[str, Any]) -> tuple[str, ...]:
+    if loader.get("persistent_workers") is not False:
+        return ()
+    return ("Set persistent_workers=True, so that no epoch begins with new workers.",)
 
 
 def _loader_actions(
@@ -260,9 +288,7 @@ def _loader_actions(
             ),
         )
     more = f"Raise num_workers of the DataLoader from {workers} to {2 * workers}{room}"
-    actions = [f"{more}{back}."]
-    if loader.get("persistent_workers") is False:
-        actions.append("Set persistent_workers=True, so that no epoch begins with new workers.")
+    actions = [f"{more}{back}.", *_persistent(loader)]
     factor = loader.get("prefetch_factor")
     if isinstance(factor, int):
         actions.append(

@@ -65,6 +65,17 @@ def cpu_takers(rank: Rank, ranks: Sequence[Rank], focus: Focus) -> CpuTakers:
     return CpuTakers(share, float(others.sum() / span), cpus)
 
 
+def busy_for_anyone(rank: Rank, focus: Focus) -> float | None:
+    """CPUs of those that a rank may use that were busy on average, whoever used them.
+
+    Processes that prepare its batches are among them. None: not measured.
+    """
+    edges = _edges(rank, (), focus)
+    if len(edges) < 2:
+        return None
+    return float(_grown(rank.cpu_samples, "busy_ns", edges).sum() / (edges[-1] - edges[0]))
+
+
 def _edges(rank: Rank, sharing: Sequence[Rank], focus: Focus) -> Floats:
     """When a rank's CPUs were sampled in the focus, and where it begins and ends between samples.
 
