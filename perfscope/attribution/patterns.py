@@ -66,6 +66,11 @@ class Periods:
     ends: Times
     source: str
 
+    @property
+    def turns(self) -> int:
+        """How often the loop turned: once for each call that marks it; samples lie between two."""
+        return len(self.ends) + (self.source == "samples")
+
 
 def of_calls(trace: Trace, focus: Focus) -> Periods | None:
     """Periods of the calls that each rank makes: collectives of any communicator, then messages."""

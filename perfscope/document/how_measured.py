@@ -73,8 +73,8 @@ TERMS = (
     ),
 )
 _FROM_END = (
-    "from the end of one to the end of the next. When the first began does not show: a loop of N "
-    "iterations has one step fewer."
+    "from the end of one to the end of the next. When the first began does not show: it is counted "
+    "and has no time."
 )
 STEPS = {
     "marker": "A step is what the program marked with perfscope.step().",

@@ -57,7 +57,7 @@ USEFUL = {
     "running_on_all_threads": "computing counts as work, on all threads of all ranks",
     "training_work": "time in training steps counts as work",
 }
-_FIRST = "when the first began does not show, so that N turns of a loop count as N - 1"
+_FIRST = "when the first began does not show: it is counted and has no time"
 STEP_SOURCES = {
     "marker": "steps marked in the program with perfscope.step",
     "framework": "steps reported by the training framework",

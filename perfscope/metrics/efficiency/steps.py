@@ -21,7 +21,8 @@ class StepsResult:
     `source` says what a step is here: `marker`, `framework`, or one period of what repeats where
     neither is there: `collectives` of all ranks, the `communication` of each, or its `samples`.
     Series are per step: numbers (S,), seconds by rank (S, P) flattened by step, thinned to at
-    most 2,000 steps.
+    most 2,000 steps. `count` has the first step of what repeats, too, whose beginning nothing shows
+    and which therefore has no time.
     """
 
     source: str | None
@@ -58,6 +59,7 @@ class _Step:
     """Steps of all ranks: seconds by (step, rank), NaN where a rank does not have the step."""
 
     source: str
+    count: int
     numbers: npt.NDArray[np.int64]
     seconds: npt.NDArray[np.float64]
     starts_ns: npt.NDArray[np.int64]  # on the first rank, with their numbers
@@ -84,7 +86,7 @@ def steps(prepared: Prepared) -> StepsResult:
     samples = samples_of(trace.ranks, tables, done)
     return StepsResult(
         source=found.source,
-        count=len(found.numbers),
+        count=found.count,
         samples=None if samples is None else samples.total,
         samples_per_s=rate_of(prepared, tables, samples),
         step_s_median=Metric(float(np.median(slowest)), "s", foa=foa),
@@ -121,7 +123,7 @@ def _told_steps(prepared: Prepared) -> _Step | None:
     order = np.argsort(tables[0]["t0"], kind="stable")
     starts = tables[0]["t0"][order].astype(np.int64)
     source = "framework" if hooked else "marker"
-    return _Step(source, every, seconds, starts, numbers[0][order])
+    return _Step(source, len(every), every, seconds, starts, numbers[0][order])
 
 
 def step_numbers(table: Table) -> npt.NDArray[np.int64]:
@@ -156,7 +158,8 @@ def _pattern_steps(prepared: Prepared) -> _Step | None:
         return None
     seconds = np.diff(periods.ends, axis=0) / 1e9
     numbers = np.arange(len(seconds), dtype=np.int64)
-    return _Step(periods.source, numbers, seconds, periods.ends[:-1, 0], numbers)
+    starts = periods.ends[:-1, 0]
+    return _Step(periods.source, periods.turns, numbers, seconds, starts, numbers)
 
 
 def _metric_series(trace: Trace) -> dict[str, tuple[tuple[float, float], ...]]:

@@ -146,24 +146,25 @@ def _tiles(result: Analysis) -> list[Context]:
     ]
 
 
+_LEFT_OUT = (
+    " Steps were inferred from repeating patterns and timed end to end; the first has no time."
+)
+
+
 def _step_note(throughput: Throughput, steps: Steps) -> str:
     p95 = throughput.step_s_p95.value
     if p95 is None or throughput.steps == 1:
         return ""
-    of = f"the {throughput.steps:,} steps" if throughput.steps else "the steps"
-    is_whole = len(steps.max_seconds) == steps.count == throughput.steps  # long runs are thinned
+    is_told = throughput.step_source not in STEP_SOURCES or throughput.step_source in TOLD
+    timed = steps.count if is_told else steps.count - 1
+    of = f"the {timed:,} steps" if throughput.steps else "the steps"
+    # long runs are thinned
+    is_whole = len(steps.max_seconds) == timed and throughput.steps == steps.count
     longest = max(steps.max_seconds, default=0.0) if is_whole else 0.0
     beyond = f"; the longest took {seconds(longest)}" if longest > p95 else ""
     together = f" Total: {seconds(steps.spent_s)}." if is_whole and steps.spent_s else ""
-    return f"95 % of {of} took {seconds(p95)} or less{beyond}.{together}{_left_out(throughput)}"
-
-
-def _left_out(throughput: Throughput) -> str:
-    """Why a step of the program is not among those of a repeating pattern."""
-    if throughput.step_source not in STEP_SOURCES or throughput.step_source in TOLD:
-        return ""
     return (
-        " Steps were inferred from repeating patterns and timed end to end; the first is excluded."
+        f"95 % of {of} took {seconds(p95)} or less{beyond}.{together}{'' if is_told else _LEFT_OUT}"
     )
 
 
