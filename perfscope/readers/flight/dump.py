@@ -17,15 +17,19 @@ ACTION = "Copy it again from the job; dumps are written by TORCH_NCCL_DUMP_ON_TI
 PROTO = b"\x80"
 LIBRARY = "/torch/"
 _NUMBER = re.compile(r"(\d{1,6})(?:\.\w+)?$")
+_WHOLE, _RANK = re.compile(r"\d+"), re.compile(r"\d{1,6}")
 MOST_TENSORS, MOST_DIMENSIONS = 40, 20
 """Whose sizes are told."""
+MOST_RANKS, MOST_LISTED = 1 << 20, 8
+"""Of a process group: those that are read, and those that its name holds."""
+Members = Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
 class Entry:
     """One operation that a rank put into a process group's queue."""
 
-    group: str  # the process group, by its description where it has one
+    group: str  # the process group: what is told of it that no other group of the job shares
     number: int  # of a collective on the group; those of messages count apart
     name: str  # of the operation, with its backend
     is_message: bool
@@ -45,6 +49,7 @@ class Dump:
     written_ns: int  # when the file was changed last, since 1970
     rank: int | None
     release: str
+    members: Mapping[str, tuple[int, ...]]  # ranks of each process group that tells them
     entries: tuple[Entry, ...]
     status: Mapping[str, tuple[int | None, int | None, int | None]]
 
@@ -79,8 +84,9 @@ def read_dump(path: Path) -> Dump:
             f"{path} cannot be read as {WHAT}.", why=why, action=ACTION
         ) from error
     document = texts.mapping(value)
-    groups = _groups(document)
-    entries = [_entry(row) for row in texts.rows(document.get("entries"))]
+    members = _members(texts.mapping(document.get("pg_config")))
+    groups = _groups(document, members)
+    entries = [_entry(row, members) for row in texts.rows(document.get("entries"))]
     if not entries and not document.get("pg_status"):
         why = "Neither `entries` nor `pg_status` holds anything."
         raise UnreadableInputError(f"{path} tells of no operation.", why=why, action=ACTION)
@@ -94,36 +100,55 @@ def read_dump(path: Path) -> Dump:
         path.stat().st_mtime_ns,
         int(number[1]) if number else None,
         texts.text(document, "version")[:20],
+        members,
         tuple(entries),
         status,
     )
 
 
-def _groups(document: Mapping[str, Any]) -> dict[str, str]:
+def _members(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """The ranks of each process group, by its name; they are told as a text or as a list."""
+    found = {}
+    for name, group in config.items():
+        told = texts.mapping(group).get("ranks")
+        numbers = _WHOLE.findall(told) if isinstance(told, str) else told
+        if isinstance(numbers, list | tuple):
+            whole = [_shown(one) for one in numbers[:MOST_RANKS]]
+            found[_shown(name)] = tuple(int(one) for one in whole if _RANK.fullmatch(one))
+    return found
+
+
+def _groups(document: Mapping[str, Any], members: Members) -> dict[str, str]:
     """What groups are called, by the numbers that `pg_status` has."""
     found = {}
     for row in texts.rows(document.get("entries")):
         told = row.get("process_group")
         if isinstance(told, list | tuple) and len(told) == 2:
-            found[_shown(row.get("pg_id"))] = _group(told)
+            found[_shown(row.get("pg_id"))] = _group(told, members)
     return found
 
 
-def _group(told: object) -> str:
+def _group(told: object, members: Members) -> str:
+    """What a group is called: many have one description, as those of each tensor-parallel group."""
     if not isinstance(told, list | tuple) or len(told) != 2:
         return "?"
     name, description = (_shown(one) for one in told)
-    return description if description not in ("", "undefined") else name
+    called = description if description not in ("", "undefined") else name
+    ranks = members.get(name, ())
+    few = f"ranks {', '.join(map(str, ranks))}"
+    of = few if len(ranks) <= MOST_LISTED else f"{len(ranks)} ranks"
+    named = [*([name] if called != name else []), *([of] if ranks else [])]
+    return f"{called} ({': '.join(named)})" if named else called
 
 
-def _entry(row: Mapping[str, Any]) -> Entry:
+def _entry(row: Mapping[str, Any], members: Members) -> Entry:
     is_message = row.get("is_p2p") is True
     number = texts.whole(row, "p2p_seq_id" if is_message else "collective_seq_id")
     state = texts.text(row, "state")[:20]
     created = row.get("time_created_ns")
     duration = texts.amount(row, "duration_ms")
     return Entry(
-        group=_group(row.get("process_group")),
+        group=_group(row.get("process_group"), members),
         number=-1 if number is None else number,
         name=texts.text(row, "profiling_name")[:120] or "unknown",
         is_message=is_message,

@@ -6,11 +6,12 @@ follows. Pickles are read without executing them.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 from perfscope.errors import UnreadableInputError
+from perfscope.readers.common.amounts import LATEST_NS
 from perfscope.readers.common.tool_reports import report, reporting_trace, table
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.flight.dump import PROTO, Dump, Entry, read_dump
@@ -72,12 +73,19 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
         told,
         why=WHY,
         ranks=list(ranks),
+        world_size=_world_size(ranks.values()),
         origin_unix_ns=min(moments, default=0),
         wall_ns=max(moments, default=0) - min(moments, default=0),
         notes=notes,
     )
     trace.damage += damage
     return trace
+
+
+def _world_size(dumps: Iterable[Dump]) -> int:
+    """As many as the ranks that the process groups of these dumps have, 0 where they tell none."""
+    told = (one for dump in dumps for ranks in dump.members.values() for one in ranks)
+    return max(told, default=-1) + 1
 
 
 def _refuse_several_runs(dumps: Sequence[Dump]) -> None:
@@ -122,11 +130,11 @@ def _sentences(ranks: Mapping[int, Dump]) -> list[str]:
     said = [*_behind(ranks, found), *_different(found)]
     late = [(rank, e) for rank, dump in ranks.items() for e in dump.entries if not e.is_done]
     if late and not said:
-        rank, entry = late[0]
+        rank, entry = min(late, key=lambda one: one[1].created_ns or LATEST_NS)
         where = f", called in {entry.where}" if entry.where else ""
         said.append(
-            f"{counted(len(late), 'operation')} had not ended when the dump was made; the first of "
-            f"rank {rank} is number {entry.number} of {entry.group}, {entry.name}{where}."
+            f"{counted(len(late), 'operation')} had not ended when the dump was made; the "
+            f"oldest is number {entry.number} of {entry.group} on rank {rank}, {entry.name}{where}."
         )
     count = sum(len(dump.entries) for dump in ranks.values())
     of = counted(len(ranks), "rank")
@@ -135,7 +143,7 @@ def _sentences(ranks: Mapping[int, Dump]) -> list[str]:
 
 
 def _behind(ranks: Mapping[int, Dump], found: Mapping[Key, Mapping[int, Entry]]) -> Iterator[str]:
-    """Which ranks never came to the last collective of a group that others are in.
+    """Which ranks never came to the last collective of a group that others are in, oldest first.
 
     A dump that was made before others were there tells nothing of them, which is said instead.
     """
@@ -152,6 +160,7 @@ def _behind(ranks: Mapping[int, Dump], found: Mapping[Key, Mapping[int, Entry]])
             f"collective {number} of {group}, too early to tell who never came to it: make all "
             "dumps at one time."
         )
+    found_behind: list[tuple[int, str]] = []
     for group, all_reached in last.items():
         reached = {rank: number for rank, number in all_reached.items() if rank not in early}
         least, most = min(reached.values(), default=0), max(reached.values(), default=0)
@@ -160,12 +169,15 @@ def _behind(ranks: Mapping[int, Dump], found: Mapping[Key, Mapping[int, Entry]])
         behind = sorted(rank for rank, number in reached.items() if number == least)
         ahead = min(rank for rank, number in reached.items() if number == most)
         waiting = found.get((group, least + 1), {}).get(ahead)
+        since = waiting.created_ns if waiting and waiting.created_ns else LATEST_NS
         where = f" in {waiting.where}" if waiting and waiting.where else ""
         what = f", {waiting.name}{where}," if waiting else ""
-        yield (
+        text = (
             f"In {group} rank {behind[0]} came to collective {least}, and rank {ahead} to {most}: "
             f"number {least + 1}{what} was never reached by {_listed(behind)}."
         )
+        found_behind.append((since, text))
+    yield from (text for _, text in sorted(found_behind))
 
 
 def _early(
@@ -275,7 +287,7 @@ READER = Reader(
     tells=Tells(
         waits="who never came to which collective",
         clock="yes",
-        known_from="dumps that PyTorch wrote of Gloo; those of NCCL are known from the sources",
+        known_from="dumps that PyTorch wrote of Gloo; of NCCL, 64 published ones by hand",
     ),
     joins=True,
 )

@@ -42,13 +42,17 @@ def entry(number: int, *, name: str = "nccl:all_reduce", **told: Any) -> dict[st
     return whole | {"time_created_ns": 1_795_000_000 * 10**9 + number, "input_sizes": [[4]]} | told
 
 
-def dumped(place: Path, *ranks: list[dict[str, Any]]) -> list[Path]:
+def dumped(
+    place: Path, *ranks: list[dict[str, Any]], groups: dict[str, object] | None = None
+) -> list[Path]:
     paths = []
     for rank, entries in enumerate(ranks):
         path = place / f"nccl_trace_rank_{rank}"
         last = max((one["collective_seq_id"] for one in entries), default=0)
         status = {"0": {"last_enqueued_collective": last, "last_completed_collective": last - 1}}
-        document = {"version": "2.10", "entries": entries, "pg_status": status}
+        members = {name: {"name": name, "ranks": told} for name, told in (groups or {}).items()}
+        document = {"version": "2.10", "pg_config": members, "entries": entries}
+        document["pg_status"] = status
         path.write_bytes(pickle.dumps(document, protocol=2))
         paths.append(path)
     return paths
@@ -67,7 +71,29 @@ def test_the_rank_that_never_came_is_named_with_the_line(tmp_path: Path) -> None
     assert "rank 1 came to collective 4, and rank 0 to 5" in found.says[0]
     assert "train (train.py:7)" in found.says[0]
     unfinished = found.tables[0]
-    assert [row[:3] for row in unfinished.rows] == [(0, "default_pg", 5), (2, "default_pg", 5)]
+    world = "default_pg (0)"
+    assert [row[:3] for row in unfinished.rows] == [(0, world, 5), (2, world, 5)]
+
+
+def test_groups_of_one_description_are_not_one_group(tmp_path: Path) -> None:
+    """Each pair of ranks counts its own collectives; rank 2 never came to the third of its pair."""
+    groups: dict[str, object] = {"0": "[0, 1, 2, 3]", "7": "[0, 1]", "8": [2, 3]}
+
+    def pair(name: str, last: int, at: int = 0) -> list[dict[str, Any]]:
+        told: dict[str, Any] = {"process_group": (name, "TENSOR"), "pg_id": 3}
+        ends: dict[str, Any] = {
+            "state": "scheduled",
+            "time_created_ns": entry(at)["time_created_ns"],
+        }
+        return [entry(n, **told) for n in range(1, last)] + [entry(last, **told, **ends)]
+
+    ranks = [pair("7", 9), pair("7", 9), pair("8", 2), pair("8", 3, at=50)]
+    trace = open_traces(dumped(tmp_path, *ranks, groups=groups))
+    said = trace.tool_reports[0].says
+    assert said[0].startswith("In TENSOR (8: ranks 2, 3) rank 2 came to collective 2, and rank 3")
+    assert sum("never reached" in one for one in said) == 1
+    alone = open_traces(dumped(tmp_path, ranks[0], groups=groups)[:1])
+    assert alone.missing_ranks == [1, 2, 3]
 
 
 def test_only_ranks_that_are_furthest_behind_never_reached_the_next(tmp_path: Path) -> None:
@@ -84,7 +110,7 @@ def test_a_dump_from_before_a_collective_is_no_rank_that_never_came(tmp_path: Pa
     paths = dumped(tmp_path, [*ahead, entry(6, state="started")], ahead[:4], ahead)
     said = told(paths).says
     assert said[0].startswith("The dump of rank 1 was made before the other ranks were in")
-    assert "collective 5 of default_pg" in said[0]
+    assert "collective 5 of default_pg (0)" in said[0]
     assert "rank 2 came to collective 5, and rank 0 to 6" in said[1]
 
 
