@@ -10,7 +10,7 @@ import numpy as np
 
 from perfscope.arrays import Ints
 from perfscope.structures import dataclass
-from perfscope.trace.damage import SPOILS_COMPARISON, Damage
+from perfscope.trace.damage import MIXED_RUNS, SPOILS_COMPARISON, Damage
 from perfscope.trace.model import Format, Rank, Trace
 from perfscope.units import NS, counted, format_seconds
 
@@ -77,7 +77,10 @@ def _all_moments(trace: Trace) -> Ints:
 
 
 def _apart(moments: Ints) -> Damage | None:
-    """That a few of many moments of a lone rank lie far from all others."""
+    """That some of many moments of a lone rank lie far from all others.
+
+    A few are damage; as many as the others are another run, whose clock may count from elsewhere.
+    """
     if len(moments) < ENOUGH_MOMENTS:
         return None
     gaps = np.diff(moments)
@@ -86,11 +89,18 @@ def _apart(moments: Ints) -> Damage | None:
     outside = min(place + 1, len(gaps) - place)
     if gaps[place] <= max(MOST_TIMES * body, LEAST_GAP_NS):
         return None
+    apart = format_seconds(int(gaps[place]) * NS)
     if outside > max(FEW, FEW_SHARE * len(moments)):
-        return None
+        first = format_seconds(int(moments[place] - moments[0]) * NS)
+        second = format_seconds(int(moments[-1] - moments[place + 1]) * NS)
+        text = (
+            f"The events are of several runs, as it seems: between two parts of {first} and "
+            f"{second} there is nothing for {apart}."
+        )
+        return Damage(MIXED_RUNS, text, SPOILS_COMPARISON)
     text = (
-        f"Some events lie far outside of all others: {format_seconds(int(gaps[place]) * NS)} "
-        f"apart, and all others take {format_seconds(body * NS)}."
+        f"Some events lie far outside of all others: {apart} apart, and all others take "
+        f"{format_seconds(body * NS)}."
     )
     return Damage("stray_events", text, SPOILS_COMPARISON)
 

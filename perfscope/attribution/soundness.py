@@ -15,7 +15,7 @@ from perfscope.matching.clock_check import impossible
 from perfscope.matching.codes import IGNORED_CODES
 from perfscope.matching.waits import Waits
 from perfscope.structures import dataclass
-from perfscope.trace.damage import SPOILS_COMPARISON, SPOILS_WHOLE, Damage, Need
+from perfscope.trace.damage import MIXED_RUNS, SPOILS_COMPARISON, SPOILS_WHOLE, Damage, Need
 from perfscope.trace.model import Format, Rank, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, name_of
 from perfscope.trace.worlds import apart, separate_worlds
@@ -91,7 +91,7 @@ def _apart(run: _Run) -> Damage | None:
         f"Ranks {first.number} and {last.number} were not recorded at the same time: one begins "
         f"{format_seconds((last.start_ns - first.end_ns) * NS)} after the end of the other."
     )
-    return Damage("mixed_runs", text, SPOILS_COMPARISON)
+    return Damage(MIXED_RUNS, text, SPOILS_COMPARISON)
 
 
 def _impossible(run: _Run) -> Damage | None:
@@ -107,7 +107,7 @@ def _impossible(run: _Run) -> Damage | None:
         f"between them ({format_share(wrong / calls)}) ended before another rank had begun what "
         "they needed."
     )
-    return Damage("mixed_runs", text, SPOILS_COMPARISON)
+    return Damage(MIXED_RUNS, text, SPOILS_COMPARISON)
 
 
 def _unequal_programs(run: _Run) -> Damage | None:

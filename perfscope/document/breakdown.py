@@ -45,7 +45,8 @@ def breakdown(
     rows tell what most was lost to.
     """
     run_s, ranks = results.run_s, len(results.trace.ranks)
-    if run_s <= 0 or not ranks:
+    # files that tell sums do not tell when a rank did anything
+    if run_s <= 0 or not ranks or results.trace.format.is_report:
         return ()
     means = mean_spent_s(results)
     losses = _inside(lost, means, run_s=run_s, ranks=ranks)

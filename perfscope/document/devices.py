@@ -3,8 +3,9 @@
 from typing import Any
 
 from perfscope.metrics.devices.device_gaps import KERNEL_WAIT_NS
-from perfscope.metrics.devices.devices import BSC, MOST_KERNELS, DevicesResult, DeviceUse, Occupancy
+from perfscope.metrics.devices.devices import BSC, MOST_KERNELS, DevicesResult, DeviceUse
 from perfscope.metrics.devices.gpus import GpuUse
+from perfscope.metrics.devices.occupancy import Occupancy
 from perfscope.metrics.results import Results
 from perfscope.schema.common import Series
 from perfscope.schema.devices import (

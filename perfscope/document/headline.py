@@ -12,6 +12,7 @@ from perfscope.schema.common import Metric
 from perfscope.schema.enums import Absence, Account
 from perfscope.schema.run import JudgedEfficiency
 from perfscope.structures import dataclass
+from perfscope.trace.model import Format
 from perfscope.units import NS, format_seconds, format_share
 
 HALF = 0.5
@@ -92,7 +93,9 @@ def outside_s(results: Results) -> list[tuple[Absence, float]]:
     """Seconds of the run in which a rank does not live, by what is there instead."""
     whole_s = max(0.0, results.run_s - sum(mean_spent_s(results).values()))
     elsewhere_s = min(whole_s, results.trace.elsewhere_ns * NS)
-    return [(Absence.ELSEWHERE, elsewhere_s), (Absence.OUTSIDE, whole_s - elsewhere_s)]
+    is_own = results.trace.format is Format.PERFSCOPE
+    rest = Absence.OUTSIDE if is_own else Absence.NOT_IN_TRACE
+    return [(Absence.ELSEWHERE, elsewhere_s), (rest, whole_s - elsewhere_s)]
 
 
 def outside(results: Results, worth_s: float) -> str:

@@ -146,7 +146,7 @@ def _print_run(run: Run, console: Console) -> None:
     line(console, shlex.join(clean(word) for word in run.command) or run.source, style="bold")
     ranks = on_ranks(run)
     parts = [
-        f"{ranks} on {on_hosts(run)}" if run.hosts else ranks,
+        f"{ranks} on {hosts}" if (hosts := on_hosts(run)) else ranks,
         format_seconds(run.wall_s),
         launched(run) or "unknown launcher",
     ]

@@ -12,6 +12,8 @@ class Need(Enum):
     TO_THE_END = "to_the_end"  # the run until it ended by itself: shares of the whole run
 
 
+MIXED_RUNS = "mixed_runs"
+"""What is wrong where files of several runs were taken for one."""
 SPOILS_COMPARISON = frozenset({Need.EVERY_RANK, Need.TO_THE_END})
 SPOILS_WHOLE = frozenset({Need.TO_THE_END})
 

@@ -134,4 +134,7 @@ def not_watched(results: Results) -> Quiet:
 
 def need_devices(results: Results) -> Quiet | None:
     """Why a finding about what accelerators did cannot be made; None where they were watched."""
-    return None if results.devices is not None else not_watched(results)
+    found = results.devices
+    if found is not None and (reason := found.partial_reason):
+        return not_measured(f"{reason[0].upper()}{reason[1:]}. Record all kernels.")
+    return None if found is not None else not_watched(results)

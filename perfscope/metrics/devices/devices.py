@@ -18,6 +18,7 @@ from perfscope.metrics.devices.device_copies import copies
 from perfscope.metrics.devices.device_gaps import KERNEL_WAIT_NS, idle_by_cause
 from perfscope.metrics.devices.device_idle import idle_by_account, launch_delays
 from perfscope.metrics.devices.matrix_kernels import MatrixTime, matrix_time
+from perfscope.metrics.devices.occupancy import COMMUNICATION, COMPUTE, Occupancy, occupancy
 from perfscope.parallel import each
 from perfscope.schema.common import Metric
 from perfscope.schema.devices import DeviceFactors, HostCopies, Kernel, KernelKind, Stream
@@ -35,83 +36,6 @@ MOST_KERNELS = 100
 ENOUGH_STEPS = 3
 BSC: Final = "bsc"
 TALP: Final = "talp"
-
-_COMPUTE, _COMMUNICATION = 1 << DeviceKind.COMPUTE, 1 << DeviceKind.COMMUNICATION
-_MEMCPY, _MEMSET = 1 << DeviceKind.MEMCPY, 1 << DeviceKind.MEMSET
-_MEMORY = _MEMCPY | _MEMSET
-
-
-@dataclass(frozen=True)
-class Occupancy:
-    """How long each combination of kinds was at work in a window, in ns.
-
-    `states[s]` is the time in which exactly the kinds of the set bits of s (bit k: DeviceKind k)
-    ran; it adds up to the window. All sums are exact.
-    """
-
-    states: tuple[int, ...]
-    rows: tuple[int, ...]  # that begin in the window, by DeviceKind
-
-    def any_of(self, kinds: int) -> int:
-        """Time in which something of these kinds (bits) ran: the union of its intervals."""
-        return sum(ns for state, ns in enumerate(self.states) if state & kinds)
-
-    def without(self, kinds: int, others: int) -> int:
-        """Time in which something of these kinds ran and nothing of the others: what is exposed."""
-        return sum(
-            ns for state, ns in enumerate(self.states) if state & kinds and not state & others
-        )
-
-    @property
-    def window_ns(self) -> int:
-        """Length of the window."""
-        return sum(self.states)
-
-    @property
-    def idle_ns(self) -> int:
-        """Time in which nothing ran."""
-        return self.states[0]
-
-    @property
-    def busy_ns(self) -> int:
-        """Time in which anything ran."""
-        return self.window_ns - self.idle_ns
-
-    @property
-    def compute_ns(self) -> int:
-        """Union of the kernels that compute."""
-        return self.any_of(_COMPUTE)
-
-    @property
-    def communication_ns(self) -> int:
-        """Union of the kernels that communicate."""
-        return self.any_of(_COMMUNICATION)
-
-    @property
-    def memcpy_ns(self) -> int:
-        """Union of the copies."""
-        return self.any_of(_MEMCPY)
-
-    @property
-    def memset_ns(self) -> int:
-        """Union of the fills."""
-        return self.any_of(_MEMSET)
-
-    @property
-    def exposed_communication_ns(self) -> int:
-        """Communication while nothing computes."""
-        return self.without(_COMMUNICATION, _COMPUTE)
-
-    @property
-    def exposed_memory_ns(self) -> int:
-        """Copies and fills while no kernel runs."""
-        return self.without(_MEMORY, _COMPUTE | _COMMUNICATION)
-
-    @property
-    def overlap(self) -> float | None:
-        """Share of the communication that computation hides; None without communication."""
-        whole = self.communication_ns
-        return (whole - self.exposed_communication_ns) / whole if whole else None
 
 
 @dataclass(frozen=True)
@@ -154,6 +78,8 @@ class DevicesResult:
     matrices: MatrixTime
     window_ns: tuple[int, int]
     is_part: bool
+    partial_reason: str | None = None
+    """Why this is not all that devices did, so that nothing tells when they were idle."""
 
 
 def devices(prepared: Prepared) -> DevicesResult | None:
@@ -180,7 +106,9 @@ def devices(prepared: Prepared) -> DevicesResult | None:
     offload = _offload(prepared)
     if spoiled := why_spoiled(prepared.damage, Need.EVERY_RANK):
         offload = replace(offload, value=None, reason=spoiled)
-    if spoiled := spoiled or _shifted([activity for _, activity in places], focus):
+    partial = _partial(uses)
+    shifted = _shifted([activity for _, activity in places], focus)
+    if spoiled := spoiled or shifted or partial:
         factors = {name: _withheld(tree, spoiled) for name, tree in factors.items()}
     return DevicesResult(
         devices=used,
@@ -193,7 +121,18 @@ def devices(prepared: Prepared) -> DevicesResult | None:
         matrices=matrix_time((use.name, use.seconds) for use in kernels if use.kind == "compute"),
         window_ns=(focus.start_ns, focus.end_ns),
         is_part=focus is not whole,
+        partial_reason=partial,
     )
+
+
+def _partial(uses: Sequence[Occupancy]) -> str | None:
+    """Why kernels of devices are missing; None where nothing says so.
+
+    A program that computes nowhere has no efficiency either.
+    """
+    if any(use.compute_ns for use in uses) or not any(use.communication_ns for use in uses):
+        return None
+    return "the files hold kernels of communication alone, and not what devices computed"
 
 
 def _shifted(activities: Sequence[DeviceActivity], focus: Focus) -> str | None:
@@ -229,19 +168,6 @@ def _watched(focus: Focus, ranks: Sequence[Rank]) -> Focus | None:
     if end <= start:
         return None
     return Focus(start, end, "profiler_window", "the steps that a profiler watched")
-
-
-def occupancy(
-    activity: DeviceActivity, windows: Sequence[tuple[int, int]]
-) -> dict[int, list[Occupancy]]:
-    """Of each device that worked, what it did in each window."""
-    found = engine.device_use(activity.rows.view(np.uint8), windows)
-    return {
-        device: [
-            Occupancy(tuple(ns), tuple(counts)) for ns, counts in zip(states, rows, strict=True)
-        ]
-        for device, states, rows in found
-    }
 
 
 def _devices_of(prepared: Prepared, place: int, activity: DeviceActivity) -> list[DeviceUse]:
@@ -313,7 +239,7 @@ def efficiency(uses: Sequence[Occupancy], formula: str, foa: str) -> DeviceFacto
     sum K/(D T) = [sum K/(D max K)] x [max K/max(K+X)] x [max(K+X)/T] (TALP 3.6,
     arXiv 2603.26576; docs/metrics.md).
     """
-    useful = _COMPUTE if formula == BSC else _COMPUTE | _COMMUNICATION
+    useful = COMPUTE if formula == BSC else COMPUTE | COMMUNICATION
     kernels = [use.any_of(useful) for use in uses]
     active = [use.busy_ns for use in uses]
     window = max((use.window_ns for use in uses), default=0)

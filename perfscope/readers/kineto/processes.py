@@ -74,7 +74,22 @@ def _processes(contents: KinetoContents, of: Places) -> list[int]:
         places = every[~np.isin(every, list(devices))]
         if len(places) > 1:
             found.update(places.tolist())
-    return sorted(found)
+    return _with_devices_of_their_rank(contents, of, sorted(found))
+
+
+def _with_devices_of_their_rank(
+    contents: KinetoContents, of: Places, owners: list[int]
+) -> list[int]:
+    """The processes without those that are but the devices of another one: `RANK 3 - GPU`."""
+    program = set(of[np.concatenate([contents.host["thread"], contents.calls["thread"]])].tolist())
+    hosts = {_rank_of(contents, place) for place in owners if place in program} - {None}
+    return [place for place in owners if place in program or _rank_of(contents, place) not in hosts]
+
+
+def _rank_of(contents: KinetoContents, place: int) -> int | None:
+    """The rank in the name of a process."""
+    named = _RANK.search(contents.processes[place].name)
+    return int(named[1]) if named else None
 
 
 def _device_processes(contents: KinetoContents, of: Places) -> set[int]:
@@ -133,7 +148,12 @@ def _others(contents: KinetoContents, of: Places) -> list[str]:
 def _owners_of_device_rows(contents: KinetoContents, owners: list[int]) -> Places:
     """The process of each device row: its event's own, that which launched it, or its device's."""
     own = contents.device_processes.astype(np.int64)
-    found = np.where(np.isin(own, owners), own, -1)
+    of_rank = {rank: place for place in owners if (rank := _rank_of(contents, place)) is not None}
+    owner = np.full(len(contents.processes), -1, np.int64)
+    for place in np.unique(own).tolist():
+        rank = _rank_of(contents, place)
+        owner[place] = place if place in owners else -1 if rank is None else of_rank.get(rank, -1)
+    found = owner[own]
     launches = contents.launches[np.isin(contents.launches["process"], owners)]
     if len(launches):
         first = np.searchsorted(launches["correlation"], contents.device["correlation"])

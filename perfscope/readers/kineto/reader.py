@@ -33,7 +33,7 @@ from perfscope.readers.kineto.host import HostTables, host_tables, step_at
 from perfscope.readers.kineto.processes import split
 from perfscope.readers.kineto.ranks import MOST_RANKS, number_ranks, process_of
 from perfscope.readers.kineto.runs import refuse_several_runs
-from perfscope.readers.kineto.unusable import left_out, losses, without_times
+from perfscope.readers.kineto.unusable import left_out, losses, tells_hosts, without_times
 from perfscope.readers.kineto.window import judged_from
 from perfscope.schema.enums import EndKind
 from perfscope.structures import dataclass
@@ -60,6 +60,10 @@ NOT_RECORDED = {
     "environment": "a profiler trace does not hold the environment",
     "messages": "a profiler trace holds no point-to-point messages",
 }
+NO_HOSTS = (
+    "the profile holds nothing of the hosts but calls of the devices' runtime, if any "
+    "(ProfilerActivity.CPU): how long they waited is not known"
+)
 
 One = TypeVar("One")
 
@@ -222,7 +226,7 @@ def _rank(
     cut = contents.cut_at is not None
     rank = Rank(
         number=number,
-        host=contents.host_name or "unknown host",
+        host=contents.host_name,
         pid=int(pid) if pid.isascii() and pid.isdigit() and len(pid) < 10 else 0,
         start_ns=contents.start_ns,
         end_ns=contents.end_ns,
@@ -314,6 +318,8 @@ def _not_recorded(
     reasons = dict(NOT_RECORDED)
     if all(map(is_foreign, files)):
         reasons["communication"] = NOT_TOLD
+    elif not any(map(tells_hosts, files)):
+        reasons["communication"] = NO_HOSTS
     if all(rank.devices is None for rank in ranks):
         reasons["devices"] = form.no_devices
     if not any(len(rank.steps) for rank in ranks):

@@ -1,6 +1,8 @@
 """What of the files of a profile could not be used, and what that means for the run."""
 
-from perfscope.readers.kineto.file import EPOCH_NS, KinetoContents
+import numpy as np
+
+from perfscope.readers.kineto.file import EPOCH_NS, RUNTIME, KinetoContents
 from perfscope.readers.kineto.foreign import notes_on
 from perfscope.trace.damage import Damage, Need
 from perfscope.units import counted
@@ -12,6 +14,12 @@ MOST_LEFT_OUT = 0.1
 def left_out(contents: KinetoContents) -> int:
     """Events whose times are none: they did happen, but nobody knows when or for how long."""
     return sum(contents.counts[key] for key in ("without_time", "damaged", "negative"))
+
+
+def tells_hosts(contents: KinetoContents) -> bool:
+    """Whether a file holds anything of its host but calls of the devices' runtime."""
+    told = contents.counts["operators"] + contents.counts["python_functions"]
+    return bool(told or len(contents.calls) or np.any(contents.host["kind"] != RUNTIME))
 
 
 def without_times(ranked: dict[int, KinetoContents]) -> list[Damage]:

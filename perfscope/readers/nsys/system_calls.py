@@ -57,7 +57,7 @@ def told(trace: Trace, found: Sequence[SystemCall], path: Path) -> list[ToolRepo
     rows: list[tuple[float, list[Cell]]] = []
     spent: dict[int, tuple[Rank, list[SystemCall]]] = {}
     for call in found:
-        rank = ranks.get((call.host or "unknown host", call.pid))
+        rank = ranks.get((call.host, call.pid))
         if rank is None:
             continue
         spent.setdefault(rank.number, (rank, []))[1].append(call)

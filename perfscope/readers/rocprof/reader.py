@@ -24,7 +24,9 @@ from perfscope.readers.rocprof import database, document, tables
 from perfscope.trace.model import Format, Trace
 from perfscope.units import counted
 
-_PID = re.compile(r"(\d{1,9})_")
+_TABLE = re.compile(r"(?:(.*?)_)??(?:kernel|memory_[a-z]+|[a-z]+_(?:api|memory))_trace\.csv")
+"""rocprofv3's names of tables; what stands in front is the process id, or what `-o` says."""
+_PID = re.compile(r"\d{1,9}")
 PROCESS = "0"
 MOST_ROWS = 3_000_000
 """Of a process in tables or a database: each becomes an object of Python."""
@@ -63,9 +65,9 @@ def _open(paths: Sequence[Path], options: ReadOptions) -> Trace:
     """
     groups: dict[tuple[Path, str], list[Path]] = {}
     for path in paths:
-        pid = _PID.match(path.name)
+        process = _TABLE.match(path.name)
         is_table = tables.recognizes(Place(path, is_directory=False).head)
-        key = (path.parent, pid[1] if pid else "") if is_table else (path, "")
+        key = (path.parent, (process and process[1]) or "") if is_table else (path, "")
         groups.setdefault(key, []).append(path)
     firsts = [files[0] for files in groups.values()]
     read = _Process({files[0].absolute(): (pid, files) for (_, pid), files in groups.items()})
@@ -131,7 +133,7 @@ class _Process:
 def _of_tables(pid: str, paths: Sequence[Path]) -> KinetoContents:
     notes: list[str] = []
     events = (event for path in sorted(paths) for event in tables.events_in(path, notes))
-    return _contents(paths[0], events, Part(pid=pid), (), notes)
+    return _contents(paths[0], events, Part(pid=pid if _PID.fullmatch(pid) else ""), (), notes)
 
 
 def _of_document(path: Path) -> list[KinetoContents]:

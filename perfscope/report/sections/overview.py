@@ -67,8 +67,8 @@ def _context(result: Analysis) -> Context:
 
 def _facts(run: Run, efficiency: Metric) -> list[str]:
     facts = [on_ranks(run)]
-    if run.hosts:
-        facts.append(on_hosts(run))
+    if hosts := on_hosts(run):
+        facts.append(hosts)
     if run.launcher:
         facts.append(launched(run))
     facts.append(f"ran for {seconds(run.wall_s)}")
@@ -96,8 +96,11 @@ def launched(run: Run) -> str:
 
 
 def on_hosts(run: Run) -> str:
-    """The host by name, or how many there are."""
-    return f"host {run.hosts[0].name}" if len(run.hosts) == 1 else f"{len(run.hosts):,} hosts"
+    """The host by name, or how many there are; "" where none is named."""
+    names = [host.name for host in run.hosts if host.name]
+    if len(names) == 1:
+        return f"host {names[0]}"
+    return f"{len(names):,} hosts" if names else ""
 
 
 def started_at(run: Run) -> str:

@@ -11,7 +11,8 @@ from perfscope import _core
 from perfscope.attribution.preparation import prepare
 from perfscope.document.analysis import analysis
 from perfscope.metrics.compute import compute
-from perfscope.metrics.devices.devices import BSC, TALP, Occupancy, devices, efficiency, occupancy
+from perfscope.metrics.devices.devices import BSC, TALP, devices, efficiency
+from perfscope.metrics.devices.occupancy import Occupancy, occupancy
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
 from perfscope.schema.check import problems
@@ -253,6 +254,27 @@ def test_several_ranks_without_a_communication_kernel_are_doubted(tmp_path: Path
     document = analysis(open_trace(tmp_path), Options())
     row = next(one for one in document["quality"] if one["id"] == "device_communication")
     assert row["status"] == "warn"
+
+
+@pytest.mark.parametrize("is_filtered", [True, False])
+def test_communication_alone_is_no_efficiency_of_devices(tmp_path: Path, is_filtered: bool) -> None:
+    """A file from which all but the collectives was taken: nobody knows what else devices did."""
+    for rank in range(2):
+        writer = KinetoWriter(rank=rank, world_size=2)
+        for at in range(0, 100 * MS, 10 * MS):
+            if not is_filtered:
+                writer.kernel("gemm", at + MS, at + 4 * MS)
+            writer.allreduce(at + 4 * MS, at + 7 * MS)
+        writer.write(tmp_path / f"{rank}.json")
+    document = analysis(open_trace(tmp_path), Options())
+    tree = document["devices"]["efficiency"]["bsc"]["parallel_efficiency"]
+    told = {one["id"]: one["status"] for one in document["findings"]}
+    is_judged = told["exposed_device_communication"] != "not_measured"
+    assert (tree["value"] is None, is_judged) == (is_filtered, not is_filtered)
+    # no event tells what the hosts did
+    rows = {row["id"]: row["share"] for row in document["breakdown"]}
+    assert rows["untraced"] == pytest.approx(1.0, abs=0.1)
+    assert "computation" not in rows
 
 
 def test_a_run_without_devices_lists_no_finding_about_them() -> None:

@@ -68,6 +68,24 @@ def test_merged_profiles_are_ranks_with_devices_of_their_own(tmp_path: Path) -> 
     assert (launches[1][0] - launches[0][0]) == 1
 
 
+def test_devices_that_are_named_like_their_rank_belong_to_it(tmp_path: Path) -> None:
+    """Tools that put ranks into one file number devices anew: nothing else tells whose they are."""
+    writers = [rank_of_job(rank, device=rank) for rank in (0, 1)]
+    path = merged(tmp_path / "all.json", *writers)
+    document = json.loads(path.read_text())
+    for rank, writer in enumerate(writers):
+        for pid, what in ((writer.pid, "CPU"), (rank, "GPU")):
+            name = {"name": f"RANK {rank} - {what}"}
+            told = {"ph": "M", "name": "process_name", "pid": pid, "ts": 0, "args": name}
+            document["traceEvents"].append(told)
+    path.write_text(json.dumps(document))
+    trace = open_trace(path)
+    check_trace(trace)
+    assert [rank.number for rank in trace.ranks] == [0, 1]
+    assert not trace.damage
+    assert busy_ms(trace) == pytest.approx({0: 600.0, 1: 200.0})
+
+
 def test_names_of_processes_that_do_nothing_make_no_ranks(tmp_path: Path) -> None:
     """A launcher's and a viewer's names for two ranks; all events are of a third process."""
     writer = rank_of_job(0, device=0)

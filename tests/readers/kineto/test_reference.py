@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perfscope.metrics.devices.devices import Occupancy, occupancy
+from perfscope.metrics.devices.occupancy import Occupancy, occupancy
 from perfscope.readers.kineto.file import KinetoContents, read_kineto
 from perfscope.readers.kineto.host import host_tables
 from perfscope.readers.registry import open_trace

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from perfscope.attribution.preparation import prepare
+from perfscope.document.analysis import analysis
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.compute import compute
 from perfscope.metrics.devices.devices import devices
+from perfscope.metrics.results import Options
 from perfscope.readers.common import memory
 from perfscope.readers.common.spread import spread_by
 from perfscope.readers.registry import open_trace, open_traces
@@ -88,6 +90,27 @@ def test_files_of_a_process_belong_together_and_launches_are_found(tmp_path: Pat
     assert sorted(rows["kind"].tolist()) == [DeviceKind.COMPUTE, DeviceKind.MEMCPY]
     (launched,) = rows[rows["kind"] == DeviceKind.COMPUTE]
     assert launched["t0"] - launched["launch"] == 200_000
+
+
+DAY_NS = 86400 * 10**9
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_two_runs_in_one_folder_are_no_run_of_a_day(tmp_path: Path, is_named: bool) -> None:
+    """rocprofv3 -o names files as the user likes; without a name nothing tells them apart."""
+    runs = [
+        [kernel("rocprofv3 7", begin=at, end=at + 9).split("\n") for at in range(day, day + 90, 9)]
+        for day in (1000, DAY_NS)
+    ]
+    head, first, second = runs[0][0][0], *([row for _, row, _ in rows] for rows in runs)
+    files = {"decode_": first, "prefill_": second} if is_named else {"": first + second}
+    texts = {f"{name}kernel_trace": "\n".join([head, *rows, ""]) for name, rows in files.items()}
+    trace = opened(tmp_path, **texts)
+    document = analysis(trace, Options())
+    assert len(trace.ranks) == len(files)
+    assert document["run"]["damage"][0]["id"] == "mixed_runs"
+    assert document["devices"]["value"] is None
+    assert "the files of one run alone" in document["verdict"]["sentence"]
 
 
 def test_files_that_are_read_elsewhere_are_the_same(
