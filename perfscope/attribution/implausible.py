@@ -28,7 +28,7 @@ LEAST_GAP_NS = 3600 * 10**9
 
 @dataclass(frozen=True)
 class _Life:
-    """When a rank did something: all begins and ends in their order."""
+    """When a rank did something: all begins and ends in their order, its own among them."""
 
     rank: Rank
     moments: Ints
@@ -42,7 +42,11 @@ def implausible_times(trace: Trace) -> Damage | None:
     """What is wrong with the times of a rank beside those of the others; None where nothing is."""
     if trace.format is Format.PERFSCOPE:
         return None
-    lives = [_Life(rank, moments) for rank in trace.ranks if len(moments := _moments(rank)) > 1]
+    lives = [
+        _Life(rank, np.sort(np.append(moments, [rank.start_ns, rank.end_ns])))
+        for rank in trace.ranks
+        if len(moments := _moments(rank)) > 1
+    ]
     if len(lives) < 2:
         return _apart(_all_moments(trace))
     shortest = min(lives, key=lambda life: life.length_ns)
@@ -108,7 +112,7 @@ def _apart(moments: Ints) -> Damage | None:
 def _far(odd: _Life, others: Sequence[_Life]) -> Damage | None:
     """That a few events of a rank lie far from all of its others, longer than other ranks live."""
     usual = max(life.length_ns for life in others)
-    moments = np.sort(np.append(odd.moments, [odd.rank.start_ns, odd.rank.end_ns]))
+    moments = odd.moments
     gaps = np.diff(moments)
     place = int(np.argmax(gaps))
     length = int(moments[-1] - moments[0])
@@ -133,6 +137,13 @@ def _unit(odd: _Life, others: Sequence[_Life]) -> Damage | None:
         return None
     if events[1] > ALIKE * events[0]:
         return None
+    gap = int(np.diff(odd.moments).max())
+    if odd.length_ns == lengths[1] and gap > GAP_SHARE * odd.length_ns:
+        text = (
+            f"Rank {odd.rank.number} has a gap of {format_seconds(gap * NS)}, longer than any "
+            "other rank: its clock jumped, or its files are of several runs."
+        )
+        return Damage("stray_events", text, SPOILS_COMPARISON)
     one, other = (
         f"{counted(len(life.moments) // 2, 'event')} of rank {life.rank.number} take "
         f"{format_seconds(life.length_ns * NS)}"

@@ -11,6 +11,7 @@ import numpy as np
 
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.implausible import implausible_times
+from perfscope.judging import NEGLIGIBLE
 from perfscope.matching.clock_check import impossible
 from perfscope.matching.codes import IGNORED_CODES
 from perfscope.matching.waits import Waits
@@ -199,10 +200,13 @@ def _cut_short(run: _Run) -> Damage | None:
 
 
 def _clocks(run: _Run) -> Damage | None:
-    reason = run.waits.clocks.reason
-    if not reason:
+    clocks = run.waits.clocks
+    if not clocks.reason:
         return None
-    return Damage("clocks", f"Times of different hosts cannot be compared: {reason}.")
+    # from the first to the last event of all ranks is as wrong as the clocks are
+    is_small = clocks.apart_ns <= NEGLIGIBLE * run.focus.length_ns
+    text = f"Times of different ranks cannot be compared: {clocks.reason}."
+    return Damage("clocks", text, frozenset() if is_small else SPOILS_COMPARISON)
 
 
 def _times(run: _Run) -> Damage | None:

@@ -49,6 +49,7 @@ class ClockCheck:
     operations: int = 0
     violations: int = 0
     error_ns: int = 0
+    apart_ns: int = 0  # how far clocks are apart, as the median of what contradicts them tells
     reason: str = ""
 
     @property
@@ -71,8 +72,8 @@ def check_clocks(
     everywhere = np.ones(len(trace.communicators), np.bool_)
     alone = _hosts(trace) <= 1
     found = _dependent(pool, instances, messages, requests, ~alone, home)
-    lengths, late = found.lengths, found.late
-    violations, error = int(np.count_nonzero(late)), _error_ns(trace)
+    lengths = found.lengths
+    violations, error = int(np.count_nonzero(found.late_ns > 0)), _error_ns(trace)
     is_told = _is_told(trace)
     reason = ""
     if not is_told or _is_anything_between(pool, home, ~alone):
@@ -82,6 +83,7 @@ def check_clocks(
         operations=len(lengths),
         violations=violations,
         error_ns=error,
+        apart_ns=found.apart_ns if reason else 0,
         reason=reason,
     )
 
@@ -117,7 +119,7 @@ def _of_one_host(
     if not violations:
         return ClockCheck(everywhere)
     reason = _contradiction(violations, count, "ranks of one host")
-    return ClockCheck(alone, count, violations, reason=reason)
+    return ClockCheck(alone, count, violations, apart_ns=found.apart_ns, reason=reason)
 
 
 def _home(trace: Trace) -> Rows:
@@ -144,7 +146,7 @@ def impossible(
         len(c.members) > 1 and len({domains.get(number) for number in c.members}) == 1
         for c in trace.communicators
     ]
-    meetings, late = _meetings(pool, instances, np.array(alone, np.bool_))
+    meetings, late_ns = _meetings(pool, instances, np.array(alone, np.bool_))
     home = _home(trace)
     received = pool.is_of(OperationClass.RECV, OperationClass.SENDRECV) & (messages.send_of >= 0)
     rows = np.flatnonzero(received)
@@ -152,7 +154,8 @@ def impossible(
     together = home[pool.rank[rows]] == home[pool.rank[sends]]
     rows, sends = rows[together], sends[together]
     early = pool.exit[rows] < pool.enter[sends]
-    return len(meetings) + len(rows), int(np.count_nonzero(late)) + int(np.count_nonzero(early))
+    wrong = np.count_nonzero(late_ns > 0) + np.count_nonzero(early)
+    return len(meetings) + len(rows), int(wrong)
 
 
 def _error_ns(trace: Trace) -> int:
@@ -171,22 +174,29 @@ class _Dependent:
     """Calls that could not end before another rank had begun something."""
 
     lengths: Rows  # of the calls
-    late: Bools  # they ended before it all the same
+    late_ns: Rows  # how long before it they ended all the same; 0 or less where they did not
     rank: Rows  # positions of the ranks that made them
     other: Rows  # of the rank of which they needed something; -1 for many at once
+
+    @property
+    def apart_ns(self) -> int:
+        """The median of how long before it those ended that did; 0 where none did."""
+        late_ns = self.late_ns[self.late_ns > 0]
+        return int(np.median(late_ns)) if len(late_ns) else 0
 
     def worst(self, ranks: int) -> tuple[int, int]:
         """Calls that ended too early, and all, of all ranks or of those who contradict most.
 
         Two of many ranks do little together: what they say is not lost among the others.
         """
-        violations = int(np.count_nonzero(self.late))
-        if violations > MAX_VIOLATIONS * len(self.late):
-            return violations, len(self.late)
+        late = self.late_ns > 0
+        violations = int(np.count_nonzero(late))
+        if violations > MAX_VIOLATIONS * len(late):
+            return violations, len(late)
         low, high = np.minimum(self.rank, self.other), np.maximum(self.rank, self.other)
         _, group = np.unique((low + 1) * (ranks + 1) + high, return_inverse=True)
         count = np.bincount(group)
-        wrong = np.bincount(group, weights=self.late).astype(np.int64)
+        wrong = np.bincount(group, weights=late).astype(np.int64)
         told = (wrong >= FEWEST_VIOLATIONS) & (wrong > MAX_VIOLATIONS * count)
         if not np.any(told):
             return 0, 0
@@ -205,22 +215,22 @@ def _dependent(
     is_within: bool = False,
 ) -> _Dependent:
     """Calls that needed something of a rank with another home, or of another rank of the same."""
-    met, meeting_late = _meetings(pool, instances, crossing)
-    ended, end_late = _later_meetings(pool, instances, requests, crossing)
-    rows, other, late = _exchanges(pool, messages, requests, home, is_within=is_within)
+    met, met_early = _meetings(pool, instances, crossing)
+    ended, ended_early = _later_meetings(pool, instances, requests, crossing)
+    rows, other, early = _exchanges(pool, messages, requests, home, is_within=is_within)
     every = np.concatenate([met, ended, rows])
     return _Dependent(
         pool.exit[every] - pool.enter[every],
-        np.concatenate([meeting_late, end_late, late]),
+        np.concatenate([met_early, ended_early, early]).astype(np.int64),
         pool.rank[every].astype(np.int64),
         np.concatenate([np.full(len(met) + len(ended), -1), other]).astype(np.int64),
     )
 
 
-def _meetings(pool: Pool, instances: Instances, crossing: Bools) -> tuple[Rows, Bools]:
-    """Each call of a blocking collective between hosts, and whether it ended too early."""
+def _meetings(pool: Pool, instances: Instances, crossing: Bools) -> tuple[Rows, Rows]:
+    """Each call of a blocking collective between hosts, and how much too early it ended."""
     if not len(instances):
-        return np.empty(0, np.int64), np.empty(0, np.bool_)
+        return np.empty(0, np.int64), np.empty(0, np.int64)
     members, group = instances.members, instances.instance_of_member
     begin, op = instances.starts[:-1], instances.op
     latest = np.maximum.reduceat(pool.enter[members], begin)
@@ -235,7 +245,7 @@ def _meetings(pool: Pool, instances: Instances, crossing: Bools) -> tuple[Rows, 
         need = np.where(has_got, np.maximum(need, rooted), need)
     chosen = (crossing[instances.comm] & ~NONBLOCKING_CODES[op])[group]
     rows = members[chosen]
-    return rows, pool.exit[rows] < need[chosen]
+    return rows, need[chosen] - pool.exit[rows]
 
 
 def _is_strict(pool: Pool, instances: Instances) -> Bools:
@@ -248,11 +258,11 @@ def _is_strict(pool: Pool, instances: Instances) -> Bools:
 
 def _later_meetings(
     pool: Pool, instances: Instances, requests: tuple[Rows, Rows], crossing: Bools
-) -> tuple[Rows, Bools]:
-    """Calls in which nonblocking collectives ended, and whether they ended too early."""
+) -> tuple[Rows, Rows]:
+    """Calls in which nonblocking collectives ended, and how much too early."""
     started, finished = requests
     if not len(instances) or not np.any(NONBLOCKING_CODES[instances.op]):
-        return np.empty(0, np.int64), np.empty(0, np.bool_)
+        return np.empty(0, np.int64), np.empty(0, np.int64)
     members, group = instances.members, instances.instance_of_member
     latest = np.maximum.reduceat(pool.enter[members], instances.starts[:-1])
     wanted = crossing[instances.comm] & NONBLOCKING_CODES[instances.op]
@@ -262,7 +272,7 @@ def _later_meetings(
     known = (started >= 0) & (finished >= 0)
     known[known] = need[started[known]] >= 0
     rows = finished[known]
-    return rows, pool.exit[rows] < need[started[known]]
+    return rows, need[started[known]] - pool.exit[rows]
 
 
 _BARRIER = code_of("MPI_Barrier")
@@ -270,11 +280,11 @@ _BARRIER = code_of("MPI_Barrier")
 
 def _exchanges(
     pool: Pool, messages: Messages, requests: tuple[Rows, Rows], home: Rows, *, is_within: bool
-) -> tuple[Rows, Rows, Bools]:
+) -> tuple[Rows, Rows, Rows]:
     """Calls that ended with a message of another rank, or its arrival there.
 
     Returns:
-        their rows, positions of the other ranks, and whether they ended too early.
+        their rows, positions of the other ranks, and how much too early they ended.
     """
     blocking = pool.is_of(OperationClass.RECV, OperationClass.SENDRECV) & (messages.send_of >= 0)
     started, finished = requests
@@ -290,8 +300,7 @@ def _exchanges(
     wanted = (home[pool.rank[rows]] == home[pool.rank[others]]) == is_within
     wanted &= pool.rank[rows] != pool.rank[others]
     rows, others = rows[wanted], others[wanted]
-    late = pool.exit[rows] < pool.enter[others]
-    return rows, pool.rank[others].astype(np.int64), late
+    return rows, pool.rank[others].astype(np.int64), pool.enter[others] - pool.exit[rows]
 
 
 def _contradiction(violations: int, operations: int, between: str) -> str:

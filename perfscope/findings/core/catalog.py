@@ -17,7 +17,7 @@ from perfscope.progress import counted, stage
 from perfscope.replay.model import RefusedEditError
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Confidence, Status
-from perfscope.trace.damage import MIXED_RUNS, Need
+from perfscope.trace.damage import Need
 from perfscope.trace.model import Format
 from perfscope.trace.worlds import apart
 
@@ -70,9 +70,9 @@ def how_to_be_whole(results: Results) -> str:
         return "Look at each program alone: record it, or cut it out of the trace."
     if results.trace.format is Format.PERFSCOPE:
         return "Record the whole job with perfscope run."
-    if any(damage.id == MIXED_RUNS for damage in results.damage):
-        return "Give perfscope analyze the files of one run alone."
-    return "Give perfscope analyze the files of all ranks together."
+    if results.trace.missing_ranks:
+        return "Give perfscope analyze the files of all ranks together."
+    return "Give perfscope analyze the files of one run alone, each as it was written."
 
 
 def _withheld(diagnosis: Diagnosis, results: Results, why: str) -> Finding:

@@ -110,7 +110,7 @@ def test_two_runs_in_one_folder_are_no_run_of_a_day(tmp_path: Path, is_named: bo
     assert len(trace.ranks) == len(files)
     assert document["run"]["damage"][0]["id"] == "mixed_runs"
     assert document["devices"]["value"] is None
-    assert "the files of one run alone" in document["verdict"]["sentence"]
+    assert "the files of one run alone, each" in document["verdict"]["sentence"]
 
 
 def test_files_that_are_read_elsewhere_are_the_same(
