@@ -2,23 +2,22 @@
 
 import numpy as np
 
-from perfscope.readers.recording.process_file import ProcessFile
-from perfscope.readers.recording.record_tables import Tables
+from perfscope.trace.model import Rank
 
 
-def join_first_thread(process: ProcessFile, tables: Tables) -> None:
+def join_first_thread(rank: Rank) -> None:
     """Has the thread that trains go on with what the first thread did until then.
 
     The thread of the program is then one sequence from start to end; what the first thread does
     later, mostly waiting, is that of another thread. Where MPI was initialized, its thread is the
     one, whatever others do.
     """
-    if process.main_tid == process.pid or process.init_exit_ns is not None:
+    if rank.main_tid == rank.pid or rank.init_exit_ns is not None:
         return
-    told = (tables.operations, tables.phases)
-    begins = [table["t0"][table["tid"] == process.main_tid] for table in told]
-    if not any(len(times) for times in begins):
+    told = (rank.operations, rank.phases)
+    begins = np.concatenate([table["t0"][table["tid"] == rank.main_tid] for table in told])
+    if not len(begins):
         return
-    moment = np.concatenate(begins).min()
-    for table, column in ((tables.operations, "t0"), (tables.phases, "t0"), (tables.stacks, "t")):
-        table["tid"][(table["tid"] == process.pid) & (table[column] < moment)] = process.main_tid
+    moment = begins.min()
+    for table, column in ((rank.operations, "t0"), (rank.phases, "t0"), (rank.stacks, "t")):
+        table["tid"][(table["tid"] == rank.pid) & (table[column] < moment)] = rank.main_tid

@@ -57,7 +57,6 @@ def assemble_rank(process: ProcessFile, context: RankContext, interning: Interni
     tables = read_tables(
         process, numbering, end_of=lambda last_ns: end_time_ns(process, last_ns, seen)
     )
-    join_first_thread(process, tables)
     header, offset = process.header, context.clock.offset_ns
     rank = Rank(
         number=context.number,
@@ -125,6 +124,7 @@ def _attach(rank: Rank, tables: Tables, offset: int) -> None:
         table = getattr(tables, name)
         table["t"] += offset
         setattr(rank, name, table)
+    join_first_thread(rank)
 
 
 def _note_quality(process: ProcessFile, number: int, tables: Tables) -> None:
