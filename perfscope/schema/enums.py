@@ -21,8 +21,7 @@ class Named(Enum):
     def __new__(cls, identity: str, label: str, meaning: str = "") -> Any:
         """A member of this id."""
         made = object.__new__(cls)
-        made._value_ = identity
-        made.label, made.meaning = label, meaning
+        made._value_, made.label, made.meaning = identity, label, meaning
         return made
 
 
