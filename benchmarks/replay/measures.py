@@ -15,7 +15,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.replay import oracle
 from benchmarks.replay.programs import collective_windows, collectives, exchanging, program_of
@@ -26,7 +25,6 @@ ROOT = Path(__file__).resolve().parents[2]
 REPEATS = 5
 CUT_EVERY = 10
 WINDOW_COLLECTIVES = 100
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

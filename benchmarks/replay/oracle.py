@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfscope.replay.program import Floats, Program, Work
+from perfscope.arrays import Floats
+from perfscope.replay.program import Program, Work
 
 
 @dataclass

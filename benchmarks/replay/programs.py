@@ -3,15 +3,13 @@
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.replay.windows import Window
+from perfscope.arrays import Ints
 from perfscope.replay.program import Needs, Program, Work
 
 WORK_NS, TRANSFER_NS = 1_000_000.0, 50_000.0
 START, SEND, RECEIVE, PAIR, CUT, END = range(6)
-
-Ints = npt.NDArray[np.int64]
 
 
 def collectives(ranks: int, count: int, *, seed: int = 0) -> Window:

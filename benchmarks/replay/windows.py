@@ -11,8 +11,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from perfscope.arrays import Floats, Ints
 from perfscope.engine import engine as compiled
-from perfscope.replay.program import Floats, Ints, Needs
+from perfscope.replay.program import Needs
 from perfscope.structures import dataclass
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from perfscope.arrays import Ints
+from perfscope.arrays import Bools, Ints
 from perfscope.judging import MAIN
-from perfscope.matching.pool import Bools, dense
+from perfscope.matching.pool import dense
 
 MIN_PERIODS = 5
 """Fewer repetitions are no pattern."""

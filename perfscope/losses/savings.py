@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from perfscope.arrays import Floats
 from perfscope.judging import SURE
 from perfscope.losses.cause import UNEXPLAINED
 from perfscope.losses.entry import Entry, NoSaving, Saving
@@ -12,7 +13,7 @@ from perfscope.losses.turns import Turns
 from perfscope.replay.bootstrap import gain_interval, no_more
 from perfscope.replay.edits import apply_edits
 from perfscope.replay.model import Edit, Level, RefusedEditError
-from perfscope.replay.program import Floats, Program, busiest_ns, segment_lengths
+from perfscope.replay.program import Program, busiest_ns, segment_lengths
 from perfscope.replay.replay import Replay
 from perfscope.replay.steps import Steps
 from perfscope.schema.enums import Basis, LossKind, LossPattern

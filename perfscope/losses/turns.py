@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
+from perfscope.arrays import Floats
 from perfscope.engine import engine
-from perfscope.replay.program import Floats, Program, Work
+from perfscope.replay.program import Program, Work
 from perfscope.replay.steps import Steps
 from perfscope.structures import dataclass
 

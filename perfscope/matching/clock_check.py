@@ -4,10 +4,11 @@ from dataclasses import field
 
 import numpy as np
 
+from perfscope.arrays import Bools
 from perfscope.matching.codes import NONBLOCKING_CODES, SYNCHRONOUS, TO_ROOT_CODES
 from perfscope.matching.collectives import Instances, rooted_need
 from perfscope.matching.messages import Messages
-from perfscope.matching.pool import Bools, Pool, Rows
+from perfscope.matching.pool import Pool, Rows
 from perfscope.structures import dataclass
 from perfscope.trace.framework_codes import BLOCKING_FORM
 from perfscope.trace.model import Format, Trace

@@ -7,11 +7,11 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Ints
+from perfscope.arrays import Bools, Ints
 from perfscope.engine import engine
 from perfscope.matching.codes import CODES, N_TO_N_CODES, TO_ALL_CODES, TO_ROOT_CODES
 from perfscope.matching.intervals import Times
-from perfscope.matching.pool import Bools, Pool, Rows
+from perfscope.matching.pool import Pool, Rows
 from perfscope.structures import dataclass
 from perfscope.trace.model import Trace
 

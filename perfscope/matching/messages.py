@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from perfscope.arrays import Bools
 from perfscope.engine import engine
 from perfscope.matching.codes import CODES
 from perfscope.matching.collectives import as_bytes, members_of
-from perfscope.matching.pool import Bools, Pool, Rows, dense
+from perfscope.matching.pool import Pool, Rows, dense
 from perfscope.structures import dataclass
 from perfscope.trace.model import Trace
 from perfscope.trace.operations import OperationClass

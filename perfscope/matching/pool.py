@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Ints
+from perfscope.arrays import Bools, Int32s, Ints
 from perfscope.matching.intervals import Times
 from perfscope.structures import dataclass
 from perfscope.trace.columns import Columns
@@ -16,8 +16,6 @@ from perfscope.trace.model import OPERATION_DTYPE, Rank, Table, empty
 from perfscope.trace.operations import OperationClass, codes_mask
 
 Rows = Ints
-Bools = npt.NDArray[np.bool_]
-Small = npt.NDArray[np.int32]
 """Columns of small numbers: a large recording has many rows."""
 
 
@@ -31,11 +29,11 @@ class Pool:
     op: npt.NDArray[np.uint16]
     flags: npt.NDArray[np.uint16]
     tid: npt.NDArray[np.uint32]
-    comm: Small
+    comm: Int32s
     seq: Ints
-    peer: Small  # position in Trace.ranks; -1 none, unknown, or not recorded
-    peer_number: Small  # world rank or PEER_*
-    tag: Small
+    peer: Int32s  # position in Trace.ranks; -1 none, unknown, or not recorded
+    peer_number: Int32s  # world rank or PEER_*
+    tag: Int32s
     sent: Ints
     received: Ints
     request: Ints
@@ -101,7 +99,7 @@ _COLUMNS = (
 )
 
 
-def _positions(peers: Small, numbers: Ints) -> Small:
+def _positions(peers: Int32s, numbers: Ints) -> Int32s:
     """Positions in the list of recorded ranks for world ranks."""
     if not len(numbers):
         return np.full(len(peers), -1, np.int32)

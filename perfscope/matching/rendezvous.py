@@ -9,10 +9,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Bools
 from perfscope.engine import engine
 from perfscope.matching.codes import CODES
 from perfscope.matching.intervals import Times
-from perfscope.matching.pool import Bools, Pool, Rows
+from perfscope.matching.pool import Pool, Rows
 from perfscope.structures import dataclass
 
 

@@ -2,13 +2,14 @@
 
 import numpy as np
 
+from perfscope.arrays import Bools
 from perfscope.engine import engine
 from perfscope.matching.clock_check import ClockCheck, check_clocks
 from perfscope.matching.codes import CODES
 from perfscope.matching.collectives import Instances, Matched, match_collectives
 from perfscope.matching.intervals import Times
 from perfscope.matching.messages import Messages, match_messages
-from perfscope.matching.pool import Bools, Pool, Rows
+from perfscope.matching.pool import Pool, Rows
 from perfscope.structures import dataclass
 from perfscope.trace.model import Trace
 from perfscope.trace.operations import name_of

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perfscope.replay.program import Floats, Ints
+from perfscope.arrays import Floats, Ints
 
 SEED = 20261120  # fixed: the same recording gives the same interval
 REPEATS = 2000

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from perfscope.arrays import Bools
+from perfscope.arrays import Bools, Floats, Int32s, Ints
 from perfscope.metrics.communication.collective_cost import CollectiveCost, bus_factor
 from perfscope.metrics.communication.collective_fit import Curve
 from perfscope.metrics.results import Results
 from perfscope.replay.model import RefusedEditError
-from perfscope.replay.program import Floats, Ints, Program, Small
+from perfscope.replay.program import Program
 from perfscope.structures import dataclass
 from perfscope.trace.operations import OperationClass, code_of, codes_mask, name_of
 
@@ -25,9 +25,9 @@ UNIMPORTANT_SHARE = 0.01
 class CallCosts:
     """Of each row of a program: what the collective carried; arrays have shape (rows,)."""
 
-    op: Small  # operation code, -1 none
+    op: Int32s  # operation code, -1 none
     size: Ints  # bytes, 0 unknown or no collective
-    ranks: Small  # of its communicator
+    ranks: Int32s  # of its communicator
     curves: Mapping[tuple[str, int], Curve]  # by operation and number of ranks
 
     @classmethod

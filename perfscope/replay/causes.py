@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from perfscope.arrays import Floats, Ints
 from perfscope.metrics.efficiency.steps import step_numbers
 from perfscope.metrics.results import Results
 from perfscope.replay.measured import MeasuredWaits
 from perfscope.replay.model import Causes
-from perfscope.replay.program import Floats, Ints, Program
+from perfscope.replay.program import Program
 from perfscope.replay.work_tags import PhaseTags, resolved
 from perfscope.schema.replay import (
     CriticalPath,

@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from perfscope.arrays import Floats, Ints
 from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.matching.pool import dense
 from perfscope.metrics.results import Results
 from perfscope.replay.measured import MeasuredWaits
-from perfscope.replay.program import Floats, Ints, Program
+from perfscope.replay.program import Program
 from perfscope.replay.steps import Steps
 from perfscope.replay.work_tags import WorkTags
 from perfscope.schema.enums import Account, Activity

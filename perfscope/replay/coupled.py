@@ -12,8 +12,9 @@ from math import inf
 
 import numpy as np
 
+from perfscope.arrays import Floats, Int32s
 from perfscope.replay.producers import PrefetchQueue, ReplayedQueue
-from perfscope.replay.program import Floats, Needs, Program, Small, Work, segment_lengths
+from perfscope.replay.program import Needs, Program, Work, segment_lengths
 from perfscope.structures import dataclass
 
 MOST_ROWS = 400_000
@@ -181,7 +182,7 @@ class _Sweep:
 class Hubs:
     """When the last member of each hub arrived, as far as members are of one segment."""
 
-    def __init__(self, needs: Needs, row_segment: Small, segment: int) -> None:
+    def __init__(self, needs: Needs, row_segment: Int32s, segment: int) -> None:
         self._needs, self._row_segment, self._segment = needs, row_segment, segment
         self._seen: dict[int, tuple[int, float]] = {}  # members seen to have arrived, and the last
         self._complete: dict[int, float] = {}

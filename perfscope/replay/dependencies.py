@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from perfscope.arrays import Ints
 from perfscope.replay.meetings import Kind, Meetings
-from perfscope.replay.program import Ints, Needs
+from perfscope.replay.program import Needs
 from perfscope.structures import dataclass
 
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from perfscope.arrays import Bools
+from perfscope.arrays import Bools, Floats, Ints
 from perfscope.attribution.ledger import ACCOUNTS, INDEX
 from perfscope.engine import engine
 from perfscope.matching.pool import dense
 from perfscope.replay.leveling import leveled
 from perfscope.replay.model import Edit
 from perfscope.replay.occurrences import factors
-from perfscope.replay.program import Floats, Ints, Program, Work
+from perfscope.replay.program import Program, Work
 from perfscope.schema.enums import Account
 
 WAITING = (INDEX[Account.INPUT_WAIT], INDEX[Account.DEVICE_WAIT])

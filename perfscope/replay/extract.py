@@ -5,11 +5,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from perfscope.arrays import Bools, Ints
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.matching.codes import NONBLOCKING_CODES, SCAN_CODES, TO_ALL_CODES, TO_ROOT_CODES
 from perfscope.matching.collectives import Instances, silent_members
-from perfscope.matching.pool import Bools, Pool
+from perfscope.matching.pool import Pool
 from perfscope.matching.rendezvous import Calls
 from perfscope.matching.waits import Waits
 from perfscope.metrics.results import Results
@@ -17,7 +18,7 @@ from perfscope.replay.kinds import call_kinds
 from perfscope.replay.layout import Run, lay_out
 from perfscope.replay.meetings import Kind, Meetings
 from perfscope.replay.messages import MESSAGE_CLASSES, Exchanges, message_needs
-from perfscope.replay.program import Ints, Program
+from perfscope.replay.program import Program
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
 from perfscope.trace.damage import Need

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from perfscope.arrays import Ints
 from perfscope.matching.pool import Pool, dense
 from perfscope.matching.rendezvous import size_classes
-from perfscope.replay.program import Ints
 
 MOST_FEW = 1 << 16
 """Of so few kinds numpy counts the segments instead of comparing them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Floats, Int32s, Ints
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.engine import engine
 from perfscope.matching.rendezvous import Calls
@@ -14,7 +15,7 @@ from perfscope.replay.functions import Functions
 from perfscope.replay.kinds import segment_kinds, segment_steps
 from perfscope.replay.meetings import Meetings
 from perfscope.replay.occurrences import Marks
-from perfscope.replay.program import Floats, Ints, Needs, Program, Small, Work
+from perfscope.replay.program import Needs, Program, Work
 from perfscope.replay.schedule import cut_table, is_cut
 from perfscope.structures import dataclass
 
@@ -39,10 +40,10 @@ class Run:
 class _Rows:
     """The rows without the work before them; as in a program."""
 
-    rank: Small
-    segment: Small
-    op: Small
-    pool_row: Small
+    rank: Int32s
+    segment: Int32s
+    op: Int32s
+    pool_row: Int32s
     transfer_ns: Floats
     cut_rows: Ints
     needs: Needs
@@ -130,7 +131,7 @@ def _check_count(rows: int) -> None:
         raise ValueError(f"it has more than {MOST_ROWS:,} calls")
 
 
-def _scattered(values: npt.NDArray[np.integer], places: Ints, count: int, *, fill: int) -> Small:
+def _scattered(values: npt.NDArray[np.integer], places: Ints, count: int, *, fill: int) -> Int32s:
     result = np.full(count, fill, np.int32)
     result[places] = values
     return result
@@ -166,8 +167,8 @@ class _Pieces:
     """The time between calls: pieces of work with what they were, and communication alone."""
 
     work: Work
-    phase: Small
-    stack: Small
+    phase: Int32s
+    stack: Int32s
     begin_ns: Ints
     fixed_ns: Floats
 
@@ -208,7 +209,7 @@ def _cut_times(results: Results, times: _Times, cut_rows: Ints) -> Ints:
     return found
 
 
-def _row_segments(cut_rows: Ints, starts: Ints) -> Small:
+def _row_segments(cut_rows: Ints, starts: Ints) -> Int32s:
     """Segment of each row: a closing cut belongs to the segment it ends."""
     segment = np.zeros(int(starts[-1]), np.int32)  # of what begins, too
     number = np.arange(len(cut_rows) - 1, dtype=np.int32)

@@ -8,10 +8,9 @@ each rank keeps the order of its own long and short steps.
 
 import numpy as np
 
-from perfscope.arrays import Bools
+from perfscope.arrays import Bools, Floats, Ints
 from perfscope.replay.kinds import rows_by_kind
 from perfscope.replay.model import Level
-from perfscope.replay.program import Floats, Ints
 
 GROUP_GAP = 1.5  # segments whose usual work differs by such a factor, with none between
 GROUP_LEAST_SHARE = 0.1  # of the segments of a kind, and at least this many:

@@ -6,10 +6,11 @@ arrive before it was sent, the replayed wait is longer than the call was; the me
 
 import numpy as np
 
+from perfscope.arrays import Floats, Ints
 from perfscope.attribution.ledger import INDEX
 from perfscope.matching.intervals import Cumulative
 from perfscope.metrics.results import Results
-from perfscope.replay.program import Floats, Ints, Program
+from perfscope.replay.program import Program
 from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
 

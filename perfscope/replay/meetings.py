@@ -6,8 +6,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from perfscope.arrays import Bools
-from perfscope.replay.program import Ints
+from perfscope.arrays import Bools, Ints
 from perfscope.structures import dataclass
 
 

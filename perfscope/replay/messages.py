@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfscope.matching.pool import Bools, Pool
+from perfscope.arrays import Bools, Ints
+from perfscope.matching.pool import Pool
 from perfscope.matching.rendezvous import Calls, Rendezvous
 from perfscope.matching.waits import Waits
-from perfscope.replay.program import Ints
 from perfscope.structures import dataclass
 from perfscope.trace.model import PEER_PROC_NULL
 from perfscope.trace.operations import OperationClass

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools
+from perfscope.arrays import Bools, Floats, Ints
 from perfscope.engine import engine
 from perfscope.matching.pool import dense
 from perfscope.metrics.communication.collective_fusion import close_groups
 from perfscope.metrics.results import Results
 from perfscope.replay.call_costs import ALLREDUCE, CallCosts
 from perfscope.replay.model import Edit, RefusedEditError
-from perfscope.replay.program import Floats, Ints, Program, Work
+from perfscope.replay.program import Program, Work
 from perfscope.structures import dataclass
 from perfscope.trace.operations import name_of
 

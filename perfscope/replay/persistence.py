@@ -4,9 +4,9 @@ from math import sqrt
 
 import numpy as np
 
+from perfscope.arrays import Floats, Ints
 from perfscope.replay.kinds import rows_by_kind
 from perfscope.replay.model import Persistence
-from perfscope.replay.program import Floats, Ints
 
 FEWEST_SEGMENTS = 16  # of a kind, below which one segment says nothing about the next
 PER_STEP = 1.1  # segments of a kind in a step: of several, one that is long makes the others long

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from perfscope.arrays import Ints
 from perfscope.attribution.ledger import INDEX
 from perfscope.metrics.results import Results
 from perfscope.replay.producers import (
@@ -15,7 +16,7 @@ from perfscope.replay.producers import (
     mean_service_ns,
     recorded_queue,
 )
-from perfscope.replay.program import Ints, Program
+from perfscope.replay.program import Program
 from perfscope.schema.enums import Account, PhaseKind
 from perfscope.trace.model import Rank, RowFlag, Table
 

@@ -19,8 +19,7 @@ from math import inf, isnan
 
 import numpy as np
 
-from perfscope.arrays import Bools
-from perfscope.replay.program import Floats, Ints
+from perfscope.arrays import Bools, Floats, Ints
 from perfscope.structures import dataclass
 
 NOTICEABLE_NS = 50_000

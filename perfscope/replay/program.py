@@ -12,16 +12,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Bools, Floats, Int32s, Ints
 from perfscope.engine import engine as compiled
 from perfscope.replay.functions import Functions
 from perfscope.replay.occurrences import Marks
 from perfscope.structures import dataclass
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Small = npt.NDArray[np.int32]
-"""Columns of rows and pieces: a long run has many of both, and half as much of each column."""
-
+# A long run has many rows and pieces of work: columns take no more room than they need.
 Codes = npt.NDArray[np.uint8]
 
 
@@ -29,7 +26,7 @@ Codes = npt.NDArray[np.uint8]
 class Work:
     """Pieces of local work, each before one row; times in nanoseconds."""
 
-    row: Small
+    row: Int32s
     account: Codes  # index in Account
     ns: Floats
 
@@ -88,24 +85,24 @@ class Program:
     """
 
     ranks: tuple[int, ...]
-    row_rank: Small  # column of the row's rank, shape (rows,)
-    row_segment: Small  # shape (rows,)
-    row_op: Small  # operation code, -1 of starts and ends, shape (rows,)
+    row_rank: Int32s  # column of the row's rank, shape (rows,)
+    row_segment: Int32s  # shape (rows,)
+    row_op: Int32s  # operation code, -1 of starts and ends, shape (rows,)
     segment_kind: Ints  # segments of one kind lie at the same place of a step, shape (segments,)
     work: Work
-    phase: Small  # of each piece of work: index in the phase ids, -1 none
-    stack: Small  # of each piece of work: index in Trace.stacks, -1 unknown
+    phase: Int32s  # of each piece of work: index in the phase ids, -1 none
+    stack: Int32s  # of each piece of work: index in Trace.stacks, -1 unknown
     fixed_ns: Floats  # before each row: a rank's communication alone, never edited, shape (rows,)
     transfer_ns: Floats  # of each row: exit - need, shape (rows,)
     cut_rows: Ints
     needs: Needs
-    waits_at_end: npt.NDArray[np.bool_]
+    waits_at_end: Bools
     """Ranks that wait in their finalization for the last one to come, shape (ranks,)."""
     phase_ids: tuple[str, ...] = ()
     """What `phase` holds indices of."""
     begin_ns: Ints | None = None
     """When each piece of work began in the recorded run, shape (pieces,)."""
-    pool_row: Small | None = None
+    pool_row: Int32s | None = None
     """The row of the pool of all operations that each row is, -1 none, shape (rows,)."""
     segment_step: Ints | None = None
     """The step in which each segment ends, in order; None where no steps are known."""

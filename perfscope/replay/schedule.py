@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from perfscope.arrays import Ints
 from perfscope.replay.meetings import Kind, Meetings
-from perfscope.replay.program import Ints
 
 INCONSISTENT = "the ranks enter the same collectives in different orders"
 

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Floats, Ints
 from perfscope.metrics.results import Results
 from perfscope.replay.assumptions import (
     ALWAYS,
@@ -38,7 +39,7 @@ from perfscope.replay.network_edits import fused, network_after
 from perfscope.replay.persistence import persistence
 from perfscope.replay.prefetch_queues import prefetch_queues
 from perfscope.replay.producers import PrefetchQueue
-from perfscope.replay.program import Floats, Ints, Program, Work, busiest_ns, segment_lengths
+from perfscope.replay.program import Program, Work, busiest_ns, segment_lengths
 from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
 from perfscope.trace.operations import OperationClass

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfscope.arrays import Ints
+from perfscope.arrays import Int32s, Ints
 from perfscope.metrics.efficiency.steps import step_numbers
 from perfscope.metrics.results import Results
-from perfscope.replay.program import Program, Small
+from perfscope.replay.program import Program
 from perfscope.search import places
 from perfscope.structures import dataclass
 
@@ -23,8 +23,8 @@ class Steps:
     each goes by its own. Where all meet, all are in the step of the first rank.
     """
 
-    of_row: Small  # the unit of each row of the program, shape (rows,)
-    of_piece: Small  # the unit in which each piece of work began, shape (pieces,)
+    of_row: Int32s  # the unit of each row of the program, shape (rows,)
+    of_piece: Int32s  # the unit in which each piece of work began, shape (pieces,)
     count: int  # how many units there are
     numbers: Ints  # of the steps that begin the units, shape (count,); empty where none are known
     size: int  # steps or segments to a unit
@@ -86,7 +86,7 @@ def _reference(results: Results) -> tuple[Ints, Ints]:
     return most["t0"].astype(np.int64), step_numbers(most)
 
 
-def _places(results: Results, program: Program, clocks: list[_Clock]) -> tuple[Small, Small]:
+def _places(results: Results, program: Program, clocks: list[_Clock]) -> tuple[Int32s, Int32s]:
     """The place of the step of each row, and of each piece of work."""
     begin = np.full(program.row_count, results.focus.start_ns, np.int64)
     begin[program.cut_rows[-1]] = results.focus.end_ns
@@ -95,7 +95,7 @@ def _places(results: Results, program: Program, clocks: list[_Clock]) -> tuple[S
     begin[called] = results.waits.pool.enter[program.pool_row[called]]
     cuts = np.maximum.accumulate(clocks[0].at(begin[program.cut_rows[:, 0]])).astype(np.int32)
 
-    def own(moments: Ints, starts: Ints, segment: Small) -> Small:
+    def own(moments: Ints, starts: Ints, segment: Int32s) -> Int32s:
         place = np.empty(len(moments), np.int32)
         for clock, first, end in zip(
             clocks, starts[:-1].tolist(), starts[1:].tolist(), strict=True

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Floats, Int32s, Ints
 from perfscope.metrics.results import Results
-from perfscope.replay.program import Floats, Ints, Program, Small
+from perfscope.replay.program import Program
 from perfscope.schema.common import DelayCause
 from perfscope.units import NS
 
@@ -35,7 +36,7 @@ class WorkTags:
             tag, ns = np.insert(tag, place, kinds), np.insert(ns, place, program.fixed_ns[alone])
         counts = np.bincount(row, minlength=program.row_count)
         counts[alone] += 1
-        self.tag: Small = tag
+        self.tag: Int32s = tag
         self.ns: Floats = ns
         self.starts: Ints = np.zeros(program.row_count + 1, np.int64)
         np.cumsum(counts, out=self.starts[1:])

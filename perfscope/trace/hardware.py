@@ -12,6 +12,5 @@ class ComputeTotals:
 
     useful_ns: int  # in the state Running: outside MPI, I/O, and the tracing tool itself
     outside_ns: int  # outside MPI until its last record, I/O included (M_i of docs/metrics.md)
-    io_ns: int  # in the state I/O
     instructions: int | None = None  # completed inside `useful_ns`; None without that counter
     cycles: int | None = None  # inside `useful_ns`; None without that counter

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.trace.devices import LAUNCH_UNKNOWN, DeviceActivity
 from perfscope.trace.model import Rank
 
@@ -22,7 +22,7 @@ MOMENTS = (
     *("init_enter_ns", "init_exit_ns", "finalize_enter_ns", "program_end_ns"),
     "detail_end_ns",
 )
-Moves = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
+Moves = Callable[[Ints], Ints]
 
 
 def move(rank: Rank, to: Moves) -> None:

@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.trace.damage import SPOILS_COMPARISON, Damage
 from perfscope.trace.model import OPERATION_DTYPE, PEER_NONE, Rank, Table, Trace, empty
 from perfscope.trace.moving import INTERVAL_TABLES, MOMENT_TABLES, move
 from perfscope.trace.operations import LEFT_OUT
-from perfscope.trace.thinning import Ints, Kept, WindowSource, is_selected
+from perfscope.trace.thinning import Kept, WindowSource, is_selected
 
 FEWEST_WINDOWS = 8
 SPANNING = ("phases", "spans", "memory_windows")
@@ -139,9 +139,9 @@ def _rank(rank: Rank, begins: Ints, ends: Ints, cuts: Ints) -> Rank:
         moved: Ints = np.minimum(times, ends[piece]) - cuts[piece]
         return moved
 
-    def is_inside(times: Ints) -> npt.NDArray[np.bool_]:
+    def is_inside(times: Ints) -> Bools:
         piece = np.searchsorted(begins, times, side="right") - 1
-        found: npt.NDArray[np.bool_] = (piece >= 0) & (times < ends[np.maximum(piece, 0)])
+        found: Bools = (piece >= 0) & (times < ends[np.maximum(piece, 0)])
         found |= times == ends[-1]
         return found
 

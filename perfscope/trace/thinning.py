@@ -10,10 +10,8 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools
+from perfscope.arrays import Bools, Ints
 from perfscope.structures import dataclass
-
-Ints = npt.NDArray[np.int64]
 
 
 class WindowSource(IntEnum):
@@ -68,7 +66,6 @@ class RankThinning:
     level: int  # one window in 2^level is kept; 0: all are
     windows: dict[WindowSource, int]  # how many ended, by what they ended with
     records: int  # that were taken out
-    broken: int  # windows that lack records, and are not kept either
     calls_not_sorted: int = 0  # that totals tell by operation alone, without communicator and phase
 
     @property

@@ -38,7 +38,7 @@ def look(path: Path, *, window_s: float = WINDOW_S) -> Picture:
     trace = prepared.trace
     now_ranks = ranks_now(trace, now_ns, prepared.labels.user_frame)
     alive = [rank for rank, now in zip(trace.ranks, now_ranks, strict=True) if not now.has_ended]
-    tree, found_gpus = efficiency(prepared), gpus(prepared)
+    tree = efficiency(prepared)
     at_unix_s = (trace.origin_unix_ns + now_ns) / 1e9
     return Picture(
         source=str(path),
@@ -56,8 +56,7 @@ def look(path: Path, *, window_s: float = WINDOW_S) -> Picture:
         communication_efficiency=tree.communication_efficiency,
         late=_late(prepared),
         memory=_memory(prepared),
-        gpus=tuple(map(_gpu, found_gpus.gpus)),
-        no_gpus=found_gpus.reason,
+        gpus=tuple(map(_gpu, gpus(prepared).gpus)),
         pending=tuple(pending_collectives(trace, now_ns)),
         stalled_s=(now_ns - max(map(progress_ns, alive), default=now_ns)) / 1e9,
         notes=tuple(trace.notes),

@@ -102,7 +102,6 @@ class Picture:
     late: tuple[Late, ...]  # for whom others waited in the window, most first
     memory: tuple[HostMemory, ...]  # by host
     gpus: tuple[GpuNow, ...]  # those that are sampled
-    no_gpus: str  # why there are none
     pending: tuple[Pending, ...]  # collectives in which ranks wait, longest first
     stalled_s: float  # how long no rank has finished a call, a step or a phase
     notes: tuple[str, ...] = ()  # what could not be read

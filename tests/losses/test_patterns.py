@@ -1,16 +1,15 @@
 """How a loss is spread over steps and ranks is told as what it was made as."""
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perfscope.arrays import Floats
 from perfscope.losses.no_cpu import Queue
 from perfscope.losses.patterns import OF_MANY_STEPS, is_certain, pattern_of
 from perfscope.schema.enums import LossPattern
 
-Floats = npt.NDArray[np.float64]
 STEPS = 200
 NO_TURNS, TURNS = np.zeros(STEPS), np.ones(STEPS)
 

@@ -1,14 +1,12 @@
 """Ranks that are late in turn are told from ranks that are late by chance, by one or by all."""
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perfscope.arrays import Floats
 from perfscope.losses.patterns import in_turn
-
-Floats = npt.NDArray[np.float64]
 
 
 def noise(random: np.random.Generator, shape: tuple[int, int]) -> Floats:

@@ -4,9 +4,9 @@ Both runs of a pair draw the same chances: the truth is the run without the plan
 """
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from perfscope.arrays import Floats
 from perfscope.replay import kinds as kinds_of_segments
 from perfscope.replay.kinds import rows_by_kind, segment_kinds
 from perfscope.replay.leveling import (
@@ -18,7 +18,6 @@ from perfscope.replay.leveling import (
 )
 from perfscope.replay.model import Level
 
-Floats = npt.NDArray[np.float64]
 STEPS = 80
 WORK_S, EXTRA_S = 0.1, 0.06
 REPEATS = 30

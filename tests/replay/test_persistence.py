@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from perfscope.arrays import Floats
 from perfscope.replay.persistence import FEWEST_SEGMENTS, persistence
-from perfscope.replay.program import Floats
 
 SEGMENTS = 4000
 

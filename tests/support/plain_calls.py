@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Bools
 from perfscope.readers.common.amounts import MAX_AMOUNT
 from perfscope.readers.recording.layout import NO_ID, RecordKind
 from perfscope.readers.recording.numbering import Numbering, translated
@@ -17,8 +18,6 @@ from perfscope.readers.recording.recorded_calls import (
 from perfscope.trace import model
 from perfscope.trace.model import PEER_PROC_NULL, PEER_UNKNOWN, RowFlag, Table
 from perfscope.trace.operations import IS_COLLECTIVE, KNOWN
-
-Bools = npt.NDArray[np.bool_]
 
 
 class PlainCalls:

@@ -43,7 +43,7 @@ def _rank(rank: Rank, level: int) -> Rank:
     tables: dict[str, Any] = {
         name: _inside(getattr(rank, name), windows, kept) for name in OPERATION_TABLES
     }
-    told = RankThinning(level, {WindowSource.STEP: len(steps)}, 0, 0)
+    told = RankThinning(level, {WindowSource.STEP: len(steps)}, 0)
     return replace(
         rank,
         **tables,

@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from perfscope.arrays import Ints
+from perfscope.arrays import Bools, Ints
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.preparation import Prepared
 from perfscope.judging import NEGLIGIBLE
 from perfscope.matching.codes import N_TO_N_CODES, NONBLOCKING_CODES
 from perfscope.matching.collectives import Instances
-from perfscope.matching.pool import Bools
 from perfscope.schema.common import Metric
 from perfscope.trace.operations import OperationClass, name_of
 

@@ -104,7 +104,7 @@ class _Kinds:
         idle = int(rows["exclusive"][self._idle[region]].sum())
         useful = (length if is_main else spent) - idle
         ns = reduced.ticks.durations_ns(np.array([useful, length - location["mpi_ticks"]]))
-        return ComputeTotals(useful_ns=int(ns[0]), outside_ns=int(ns[1]), io_ns=0)
+        return ComputeTotals(useful_ns=int(ns[0]), outside_ns=int(ns[1]))
 
 
 COUNTER_ROW = np.dtype([("t", "i8"), ("location", "u4"), ("member", "u4"), ("value", "f8")])

@@ -10,7 +10,7 @@ from perfscope.structures import dataclass
 from perfscope.trace.hardware import ComputeTotals
 from perfscope.trace.model import Ending
 
-RUNNING, INPUT_OUTPUT, TRACING_DISABLED = 1, 12, 14
+RUNNING, TRACING_DISABLED = 1, 14
 COMMUNICATING = (3, 4, 5, 6, 8, 9, 10, 11, 13, 16)
 """States of sending, receiving, waiting, probing and collectives, by Extrae and Dimemas."""
 MAIN_THREAD = 1
@@ -143,7 +143,6 @@ def _totals(row: Row | None) -> ComputeTotals | None:
     return ComputeTotals(
         useful_ns=row["state_ns"].get(RUNNING, 0),
         outside_ns=row["last_ns"] - row["mpi_ns"],
-        io_ns=row["state_ns"].get(INPUT_OUTPUT, 0),
         instructions=row["instructions"],
         cycles=row["cycles"],
     )

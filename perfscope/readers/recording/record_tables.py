@@ -6,6 +6,7 @@ from dataclasses import field
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.layout import NO_ID, RecordKind, SampleKind
 from perfscope.readers.recording.main_thread_table import cpu_samples, main_samples
@@ -29,8 +30,6 @@ from perfscope.trace.operations import (
     HOROVOD_CONTROL,
 )
 from perfscope.trace.tensors import READINESS_DTYPE
-
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass
@@ -125,7 +124,7 @@ class _Reading:
 
     def _translate(
         self, ids: npt.NDArray[np.uint32], table: Mapping[int, int], reason: str
-    ) -> npt.NDArray[np.int64]:
+    ) -> Ints:
         """Indices of the trace for ids of the process, -1 where unknown (counted if a reason)."""
         indices, unknown = translated(ids, table)
         if reason:
@@ -239,7 +238,7 @@ class _Reading:
         return _by_time(rows[possible], "t")
 
 
-def _optional(column: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
+def _optional(column: npt.NDArray[np.uint32]) -> Ints:
     values = column.astype(np.int64)
     values[column == NO_ID] = -1
     return values

@@ -30,7 +30,6 @@ def thinning_of(process: ProcessFile) -> RankThinning | None:
         level=level,
         windows=windows,
         records=min(int(told["records"]), MAX_AMOUNT),
-        broken=min(int(told["broken"]), MAX_AMOUNT),
         calls_not_sorted=min(int(told["lost_calls"]), MAX_AMOUNT),
     )
 

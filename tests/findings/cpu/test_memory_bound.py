@@ -74,7 +74,7 @@ def test_sums_by_rank_are_used_where_there_are_no_samples() -> None:
     builder = TraceBuilder(2, end_s=20.0)
     for number in (0, 1):
         rank = builder.rank(number).init(1.0).finalize(19.0)
-        totals = ComputeTotals(10**10, 10**10, 0, instructions=10**9, cycles=4 * 10**9)
+        totals = ComputeTotals(10**10, 10**10, instructions=10**9, cycles=4 * 10**9)
         rank.set(compute=totals)
     finding = finding_of(analyze_trace(builder.build()))
     assert finding.status is Status.INFO

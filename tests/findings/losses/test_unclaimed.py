@@ -3,15 +3,13 @@
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from perfscope.arrays import Floats
 from perfscope.findings.core.finding import Finding
 from perfscope.schema.enums import Basis
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
-
-Floats = npt.NDArray[np.float64]
 
 STEPS = 60
 WORK_S = 0.1

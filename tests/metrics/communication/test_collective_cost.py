@@ -3,9 +3,9 @@
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from perfscope.arrays import Floats
 from perfscope.metrics.communication import collective_algorithms as algorithms
 from perfscope.metrics.communication.collective_cost import NOT_SPREAD, CollectiveCost
 from perfscope.metrics.communication.collective_fit import Line, fit_curve
@@ -16,7 +16,6 @@ from tests.support.trace_builder import TraceBuilder
 
 ALPHA_S, BETA_S = 50e-6, 1e-9
 LINK = algorithms.Link(ALPHA_S, BETA_S)
-Floats = npt.NDArray[np.float64]
 SIZES = (1 << 10, 1 << 13, 1 << 16, 1 << 20, 1 << 22)
 
 

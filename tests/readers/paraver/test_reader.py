@@ -245,7 +245,6 @@ def test_a_trace_without_labels_and_with_old_times(tmp_path: Path) -> None:
     assert trace.wall_ns == 100_000
     assert trace.ranks[0].compute is not None
     assert trace.ranks[0].compute.useful_ns == 60_000
-    assert trace.ranks[0].compute.io_ns == 40_000
     assert trace.ranks[0].compute.instructions is None
     notes = " ".join(trace.notes)
     assert "no old.pcf" in notes
