@@ -44,18 +44,22 @@ void *ps_type_of_variable(const void *frame, uint32_t inner_offset, uint32_t off
  * one interpreter: another one may have a lock of its own, and change what the function looks at. The caller holds the
  * lock of the first one, without which there will be no second. */
 void *ps_call_alone(void *function, void *none);
-/* Has the calling thread, the main one of the Python that `none` belongs to, note its stack whenever a wait ends. The
- * word at that offset of Python's interpreter makes it look for pending calls (0: nothing more is needed); there may be
- * one current thread for the whole process; looking at frames may begin a garbage collection. Where anything is not as
- * it should be, nothing is ever noted. The caller holds the interpreter's lock, except that of the wait: it returns
- * not 0 when told to stop. */
+/* Has the stack of the calling thread, the main one of the Python that `none` belongs to, noted at the moments that a
+ * wait is given. The word at that offset of Python's interpreter makes it look for pending calls (0: nothing more is
+ * needed); there may be one current thread for the whole process; looking at frames may begin a garbage collection.
+ * Where anything is not as it should be, nothing is ever noted. The caller holds the interpreter's lock, except that of
+ * the wait. That ends after the last moment, or at one for which Python has to look: it returns which one that is,
+ * counted from 1, or 0 when told to stop. */
 void ps_stack_notes_start(const void *none, uint32_t word_offset, uint32_t has_one_holder, uint32_t may_collect);
-int ps_stack_notes_wait(uint64_t ns);
+uint32_t ps_stack_notes_wait(const uint64_t *due_ns, uint32_t count);
 void ps_stack_notes_stop(void);
-/* Whether a stack has been noted since the last wait; after that, a late one is not. */
+/* Whether any stack has been noted; after that, a late one is not. */
 int ps_stack_is_noted(void);
-/* When it was noted, in how many ns, and code and instruction of each frame, innermost first: a new tuple. */
-void *ps_stack_note(void);
+/* All that have been, as a new list. Of each: when, when it was due, in how many ns, the system call that it waited in
+ * as the kernel tells it, and code and instruction of each frame, innermost first. */
+void *ps_stack_notes(void);
+/* Has no wait end for stacks whose innermost place is this one. */
+void ps_stack_knows(void *code, int32_t last);
 /* Resident memory of the process's own: without libraries, shared memory and this recording. */
 uint64_t ps_private_bytes(void);
 /* Bytes that the process may still map, UINT64_MAX without a limit. */

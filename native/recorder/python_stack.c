@@ -1,22 +1,35 @@
-/* Has the main thread of Python note its own stack at a given moment.
+/* Notes the stack of Python's main thread at given moments, without running Python code.
  *
  * Who asks for the interpreter's lock gets it where the main thread gives it back: in C code that works without it,
  * hardly in Python code. So the sampler thread, still without the lock, adds a pending call, which the main thread
- * runs the next time its evaluation loop looks up. It runs no Python code there, only looks at frames. */
+ * runs the next time its evaluation loop looks up. It only looks at frames there. While the main thread works without
+ * the lock, the sampler thread takes it for a moment and notes the stack itself.
+ *
+ * To hand the lock to a thread that runs Python code costs several times what that thread does: notes are kept until
+ * there are some, and Python is woken at once only by a stack whose innermost place it does not know yet. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "events.h"
 #include "perfscope_recorder.h"
+#include "text.h"
 
-#define MOST_FRAMES 1000
+#define MOST_FRAMES 1000 /* of one stack */
+#define MOST_NOTES 16
+#define MOST_KEPT_FRAMES 4000
+#define PLACES 4096 /* that Python is known to know; those that meet in one row take turns */
+#define GRACE_NS 1000000ull /* the evaluation loop looks up much sooner, unless C code is running */
+#define ENOUGH_IN_A_ROW 8u /* after so many known places no new one is expected, and none waited for */
+#define CALL_BYTES 128
 #define NS_PER_SECOND 1000000000ull
 
 typedef void *object;
@@ -26,11 +39,13 @@ static struct {
     int (*is_started)(void), (*is_ending)(void);
     object (*thread)(void), (*holder)(void), (*error)(void);
     void (*clear_error)(void);
-    object (*innermost)(void), (*back)(object), (*code)(object), (*item)(object, const char *);
+    object (*innermost)(object), (*back)(object), (*code)(object), (*item)(object, const char *);
     int (*last)(object);
     long (*integer)(object);
     int (*collector_off)(void), (*collector_on)(void);
-    void (*keep)(object), (*drop)(object);
+    int (*lock)(void);
+    void (*unlock)(int);
+    void (*drop)(object);
     object (*list)(ssize_t);
     int (*append)(object, object);
     object (*build)(const char *, ...);
@@ -39,23 +54,47 @@ static struct {
 static struct {
     object thread; /* of the main thread */
     int pid;
+    uint32_t known_in_a_row; /* looks whose innermost place Python knew */
     bool has_one_holder, may_collect;
     atomic_int *look_up; /* tells the evaluation loop to look for pending calls; NULL where to add one is enough */
     atomic_bool is_usable, is_wanted, is_queued;
+    _Atomic uint64_t due_ns; /* when the stack that is wanted was to be noted */
     atomic_uint is_stopped;
     pthread_mutex_t asking; /* held while Python is asked, and by who forks or stops meanwhile */
 } watch = {.asking = PTHREAD_MUTEX_INITIALIZER};
 
 /* Used under the interpreter's lock. Of a frame that may be over by then only its code is kept, innermost frame first:
  * what else belongs to it would end later than the program expects, and elsewhere. */
+typedef struct {
+    uint64_t at_ns, due_ns, cost_ns;
+    uint32_t first, count;  /* of the frames */
+    char call[CALL_BYTES]; /* the system call that the thread waits in, as the kernel tells it; "" where it ran */
+} stack_note;
+
+typedef struct {
+    object code;
+    int last;
+} code_place;
+
 static struct {
-    uint64_t at_ns, cost_ns;
-    uint32_t count;
-    struct {
-        object code;
-        int last;
-    } frames[MOST_FRAMES];
+    atomic_uint count;
+    uint32_t frames_used;
+    stack_note notes[MOST_NOTES];
+    code_place frames[MOST_KEPT_FRAMES];
 } noted;
+
+static code_place known[PLACES];
+
+static code_place *row_of(object code, int last)
+{
+    return &known[((uintptr_t)code / sizeof(void *) + (uintptr_t)last * 31) % PLACES];
+}
+
+static bool is_known(object code, int last)
+{
+    const code_place *row = row_of(code, last);
+    return row->code == code && row->last == last;
+}
 
 static int last_of(object frame)
 {
@@ -68,17 +107,22 @@ static int last_of(object frame)
     return (int)last;
 }
 
+static void drop_frames(uint32_t first)
+{
+    for (uint32_t at = first; at < noted.frames_used; at++)
+        python.drop(noted.frames[at].code);
+    noted.frames_used = first;
+}
+
 static void note_frames(void)
 {
-    object frame = python.innermost();
-    if (!frame)
-        return;
-    python.keep(frame);
+    object frame = python.innermost(watch.thread);
+    uint32_t end = noted.frames_used + MOST_FRAMES;
     while (frame) {
         object outer = NULL;
-        if (noted.count < MOST_FRAMES) {
-            noted.frames[noted.count].code = python.code(frame);
-            noted.frames[noted.count++].last = last_of(frame);
+        if (noted.frames_used < end) {
+            noted.frames[noted.frames_used].code = python.code(frame);
+            noted.frames[noted.frames_used++].last = last_of(frame);
             outer = python.back(frame);
         }
         python.drop(frame);
@@ -86,33 +130,43 @@ static void note_frames(void)
     }
 }
 
-static void forget(void)
+static bool has_room(void)
 {
-    for (uint32_t place = 0; place < noted.count; place++)
-        python.drop(noted.frames[place].code);
-    noted.count = 0;
+    return atomic_load(&noted.count) < MOST_NOTES && noted.frames_used + MOST_FRAMES <= MOST_KEPT_FRAMES;
 }
 
-/* The pending call. Where frames become objects as they are looked at, that must not begin a collection. */
-static int note(void *unused)
+/* Where frames become objects as they are looked at, that must not begin a collection. */
+static void note_stack(const char *call)
 {
-    (void)unused;
-    int error = errno;
-    atomic_store(&watch.is_queued, false);
-    if (!atomic_load(&watch.is_wanted) || noted.count || getpid() != watch.pid || python.thread() != watch.thread ||
-        python.error())
-        return 0;
-    atomic_store(&watch.is_wanted, false);
-    noted.at_ns = ps_now();
+    uint32_t first = noted.frames_used;
+    stack_note *note = &noted.notes[atomic_load(&noted.count)];
+    *note = (stack_note){.at_ns = ps_now(), .due_ns = atomic_load(&watch.due_ns), .first = first};
+    memcpy(note->call, call, strnlen(call, CALL_BYTES - 1));
     bool is_held = watch.may_collect && python.collector_off();
     note_frames();
     if (is_held)
         python.collector_on();
     if (python.error()) {
         python.clear_error();
-        forget();
+        drop_frames(first);
     }
-    noted.cost_ns = ps_now() - noted.at_ns;
+    note->count = noted.frames_used - first;
+    note->cost_ns = ps_now() - note->at_ns;
+    if (note->count)
+        atomic_fetch_add(&noted.count, 1);
+}
+
+/* The pending call. */
+static int note(void *unused)
+{
+    (void)unused;
+    int error = errno;
+    atomic_store(&watch.is_queued, false);
+    if (!atomic_load(&watch.is_wanted) || getpid() != watch.pid || python.thread() != watch.thread || python.error())
+        return 0;
+    if (has_room())
+        note_stack("");
+    atomic_store(&watch.is_wanted, false);
     errno = error;
     return 0;
 }
@@ -141,7 +195,8 @@ static void in_forked_child(void)
 {
     atomic_store(&watch.is_usable, false);
     atomic_store(&watch.is_wanted, false);
-    noted.count = 0; /* the references stay: a child frees nothing of its parent's */
+    atomic_store(&noted.count, 0); /* the references stay: a child frees nothing of its parent's */
+    noted.frames_used = 0;
     pthread_mutex_unlock(&watch.asking);
 }
 
@@ -167,11 +222,11 @@ static bool find_all(const void *none)
     return has_ending && find(&python.is_started, "Py_IsInitialized") && find(&python.add, "Py_AddPendingCall") &&
            find(&python.thread, "PyThreadState_Get") &&
            find(&python.error, "PyErr_Occurred") && find(&python.clear_error, "PyErr_Clear") &&
-           find(&python.innermost, "PyEval_GetFrame") && find(&python.back, "PyFrame_GetBack") &&
+           find(&python.innermost, "PyThreadState_GetFrame") && find(&python.back, "PyFrame_GetBack") &&
            find(&python.code, "PyFrame_GetCode") && find(&python.item, "PyObject_GetAttrString") &&
-           find(&python.integer, "PyLong_AsLong") && find(&python.keep, "Py_IncRef") &&
-           find(&python.drop, "Py_DecRef") && find(&python.list, "PyList_New") &&
+           find(&python.integer, "PyLong_AsLong") && find(&python.drop, "Py_DecRef") && find(&python.list, "PyList_New") &&
            find(&python.append, "PyList_Append") && find(&python.build, "Py_BuildValue") &&
+           find(&python.lock, "PyGILState_Ensure") && find(&python.unlock, "PyGILState_Release") &&
            (!watch.has_one_holder || find(&python.holder, "_PyThreadState_UncheckedGet")) &&
            (!watch.may_collect ||
             (find(&python.collector_off, "PyGC_Disable") && find(&python.collector_on, "PyGC_Enable")));
@@ -215,37 +270,120 @@ PS_EXPORT void ps_stack_notes_start(const void *none, uint32_t word_offset, uint
         atomic_store(&watch.is_usable, true);
 }
 
-/* Where one thread at a time is known to hold the lock, and it is not the main thread, the sampler will find the main
- * thread's stack as it is now. */
-static void ask(void)
+static bool is_running(void)
 {
-    if (!python.is_started() || python.is_ending() || (python.holder && python.holder() != watch.thread))
-        return;
-    atomic_store(&watch.is_wanted, true);
-    if (!atomic_exchange(&watch.is_queued, true) && python.add(note, NULL) != 0) {
-        atomic_store(&watch.is_queued, false);
-        atomic_store(&watch.is_wanted, false);
-        return;
-    }
-    if (watch.look_up)
-        atomic_store(watch.look_up, 1);
+    return python.is_started() && !python.is_ending();
 }
 
-PS_EXPORT int ps_stack_notes_wait(uint64_t ns)
+/* The thread that holds the lock; the main thread where that is not to be known. */
+static object holder(void)
 {
-    uint64_t end_ns = ps_now() + ns;
+    return python.holder ? python.holder() : watch.thread;
+}
+
+/* Has the main thread note its stack. Who forks meanwhile waits for that. */
+static bool ask(uint64_t due_ns)
+{
+    pthread_mutex_lock(&watch.asking);
+    bool is_asked = is_running() && !atomic_load(&watch.is_stopped);
+    if (is_asked) {
+        atomic_store(&watch.due_ns, due_ns);
+        atomic_store(&watch.is_wanted, true);
+        if (!atomic_exchange(&watch.is_queued, true) && python.add(note, NULL) != 0) {
+            atomic_store(&watch.is_queued, false);
+            atomic_store(&watch.is_wanted, false);
+            is_asked = false;
+        } else if (watch.look_up) {
+            atomic_store(watch.look_up, 1);
+        }
+    }
+    pthread_mutex_unlock(&watch.asking);
+    return is_asked;
+}
+
+/* Notes the stack from the calling thread, unless the main thread has done so by the time that the lock is free. */
+static void look(uint64_t due_ns)
+{
+    char path[64], call[CALL_BYTES];
+    uint32_t before = atomic_load(&noted.count);
+    if (!is_running())
+        return;
+    int state = python.lock();
+    atomic_store(&watch.is_wanted, false);
+    if (getpid() == watch.pid && atomic_load(&noted.count) == before && has_room()) {
+        atomic_store(&watch.due_ns, due_ns);
+        snprintf(path, sizeof path, "/proc/self/task/%d/syscall", watch.pid);
+        ps_read_file(path, call, sizeof call);
+        note_stack(call);
+    }
+    python.unlock(state);
+}
+
+/* Waits; false when told to stop. */
+static bool sleep_until(uint64_t end_ns)
+{
     for (uint64_t now_ns = ps_now(); !atomic_load(&watch.is_stopped) && now_ns < end_ns; now_ns = ps_now()) {
         uint64_t left_ns = end_ns - now_ns;
         struct timespec left = {.tv_sec = (time_t)(left_ns / NS_PER_SECOND),
                                 .tv_nsec = (long)(left_ns % NS_PER_SECOND)};
         syscall(SYS_futex, &watch.is_stopped, FUTEX_WAIT_PRIVATE, 0, &left, NULL, 0);
     }
-    pthread_mutex_lock(&watch.asking);
-    bool is_stopped = atomic_load(&watch.is_stopped);
-    if (!is_stopped && atomic_load(&watch.is_usable))
-        ask();
-    pthread_mutex_unlock(&watch.asking);
-    return is_stopped;
+    return !atomic_load(&watch.is_stopped);
+}
+
+/* Whether the stack has been noted, or will be before the main thread runs more Python code. */
+static bool note_at(uint64_t due_ns)
+{
+    uint32_t before = atomic_load(&noted.count);
+    if (holder() == watch.thread)
+        return ask(due_ns);
+    if (holder() == NULL)
+        look(due_ns);
+    return atomic_load(&noted.count) != before;
+}
+
+/* Whether Python should come for its notes now: the next one may find no room, or it has not seen such a place. */
+static bool is_awaited(void)
+{
+    uint32_t count = atomic_load(&noted.count);
+    if (count == 0 || atomic_load(&watch.is_wanted))
+        return false;
+    if (count + 2 >= MOST_NOTES || noted.frames_used + 3 * MOST_FRAMES > MOST_KEPT_FRAMES)
+        return true;
+    const code_place *innermost = &noted.frames[noted.notes[count - 1].first];
+    return !is_known(innermost->code, innermost->last);
+}
+
+/* Notes what was due at one moment. The main thread may not have come to it by the next one: then it was in C code,
+ * and where it has given the lock away there, this thread looks for both moments. */
+static bool note_next(uint64_t due_ns)
+{
+    if (atomic_load(&watch.is_wanted))
+        look(ps_now());
+    if (!note_at(due_ns))
+        return false;
+    if (atomic_load(&watch.is_wanted) && watch.known_in_a_row < ENOUGH_IN_A_ROW)
+        sleep_until(ps_now() + GRACE_NS); /* what a new place calls is to be seen before it is over */
+    return true;
+}
+
+PS_EXPORT uint32_t ps_stack_notes_wait(const uint64_t *due_ns, uint32_t count)
+{
+    uint32_t seen = 1;
+    for (uint32_t at = 0; at < count; at++) {
+        if (at && due_ns[at] < ps_now())
+            continue; /* what came late stands for the looks that it has delayed */
+        if (!sleep_until(due_ns[at]))
+            return 0;
+        bool is_late = at && atomic_load(&watch.is_wanted);
+        if (is_late && python.holder && holder() == watch.thread)
+            continue;
+        bool was_awaited = is_awaited();
+        seen = at + 1;
+        if (!atomic_load(&watch.is_usable) || !note_next(due_ns[at]) || was_awaited || is_awaited())
+            break;
+    }
+    return seen;
 }
 
 PS_EXPORT void ps_stack_notes_stop(void)
@@ -260,21 +398,37 @@ PS_EXPORT void ps_stack_notes_stop(void)
 PS_EXPORT int ps_stack_is_noted(void)
 {
     atomic_store(&watch.is_wanted, false);
-    return noted.count > 0;
+    return atomic_load(&noted.count) > 0;
 }
 
-PS_EXPORT void *ps_stack_note(void)
+PS_EXPORT void *ps_stack_notes(void)
 {
-    object frames = python.list(0);
-    for (uint32_t place = 0; frames && place < noted.count; place++) {
-        object one = python.build("(Oi)", noted.frames[place].code, noted.frames[place].last);
-        if (one) {
-            python.append(frames, one);
-            python.drop(one);
+    object all = python.list(0);
+    for (uint32_t at = 0; all && at < atomic_load(&noted.count); at++) {
+        const stack_note *one = &noted.notes[at];
+        const code_place *innermost = &noted.frames[one->first];
+        watch.known_in_a_row = is_known(innermost->code, innermost->last) ? watch.known_in_a_row + 1 : 0;
+        object frames = python.list(0);
+        for (uint32_t frame = one->first; frames && frame < one->first + one->count; frame++) {
+            object made = python.build("(Oi)", noted.frames[frame].code, noted.frames[frame].last);
+            if (made) {
+                python.append(frames, made);
+                python.drop(made);
+            }
+        }
+        object made = python.build("(KKKsN)", (unsigned long long)one->at_ns, (unsigned long long)one->due_ns,
+                                   (unsigned long long)one->cost_ns, one->call, frames);
+        if (made) {
+            python.append(all, made);
+            python.drop(made);
         }
     }
-    object found =
-        python.build("(KKN)", (unsigned long long)noted.at_ns, (unsigned long long)noted.cost_ns, frames);
-    forget();
-    return found;
+    atomic_store(&noted.count, 0);
+    drop_frames(0);
+    return all;
+}
+
+PS_EXPORT void ps_stack_knows(void *code, int32_t last)
+{
+    *row_of(code, last) = (code_place){.code = code, .last = last};
 }

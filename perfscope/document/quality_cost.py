@@ -8,7 +8,7 @@ from perfscope.trace.model import Format, Rank, Trace
 from perfscope.units import NS, counted, format_count, format_seconds, format_share
 
 CALL_COST_NS = 100  # one MPI call: two clock readings and one record, `make bench-recorder`
-EVENT_COST_NS = 2_000  # one phase, step, stack sample or reported value, from Python
+EVENT_COST_NS = 2_000  # one phase, step or reported value, from Python
 OVERHEAD_PASS, OVERHEAD_WARN = 0.01, 0.05
 RESIDUE_WARN = 0.02  # of the window
 
@@ -35,12 +35,14 @@ def overhead(trace: Trace) -> QualityRow:
         f"{format_share(share)} of the lifetime of rank {rank.number}, an estimate for the rank "
         f"with the most: {counted(_calls(rank), _call_noun(rank))} at {CALL_COST_NS} ns, "
         f"{counted(_events(rank), 'other record')} at {format_seconds(EVENT_COST_NS * NS)}, and "
-        f"{format_seconds(rank.sampler_cpu_ns * NS)} of CPU time of the recorder's samplers."
+        f"{format_seconds(rank.sampler_cpu_ns * NS)} of CPU time of the recorder's samplers. Not "
+        "in it: the start of the recorder, what samplers displace from the caches of the CPUs, and "
+        "the time that other ranks then wait or poll for longer."
     )
     title = (
         "Recording overhead is low"
         if status is Status.PASS
-        else f"Recording slowed the run by about {format_share(share)}"
+        else f"Recording took at least {format_share(share)} of a rank's time"
     )
     return QualityRow("overhead", status, title, detail)
 
@@ -55,7 +57,8 @@ def _calls(rank: Rank) -> int:
 
 
 def _events(rank: Rank) -> int:
-    count = sum(len(table) for table in (rank.phases, rank.steps, rank.stacks, rank.metrics))
+    # not stacks: what they take is measured, with the samplers
+    count = sum(len(table) for table in (rank.phases, rank.steps, rank.metrics))
     thinning = rank.thinning
     if thinning is None or thinning.level == 0 or not len(rank.windows):
         return count

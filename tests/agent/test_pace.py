@@ -22,11 +22,22 @@ def test_cheap_looks_are_as_frequent_as_asked_for() -> None:
     assert paced(0.00005, 60.0, hz=2.0)[0].period_s == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize("cost_s", [0.0005, 0.002])
+@pytest.mark.parametrize("cost_s", [0.0003, 0.001])
 def test_dear_looks_take_a_bounded_part_of_a_core(cost_s: float) -> None:
     _, count = paced(cost_s, 100.0)
-    assert count * cost_s <= 0.02 + 0.005 * 100.0 + 2 * cost_s
-    assert count * cost_s >= 0.6 * 0.005 * 100.0
+    assert count * cost_s <= 0.01 + 0.0025 * 100.0 + 2 * cost_s
+    assert count * cost_s >= 0.6 * 0.0025 * 100.0
+
+
+def test_looks_are_told_together_four_times_a_second() -> None:
+    assert [Pace(hz).together() for hz in (50.0, 10.0, 2.0)] == [12, 2, 1]
+    alone, beside = Pace(50.0), Pace(50.0)
+    waits = [beside.wait_s(following) for following in range(5)]
+    beside.looked(0.0001 * 5, 1.0, 5)
+    for wait_s in waits:
+        assert alone.wait_s() == wait_s
+        alone.looked(0.0001, 1.0)
+    assert (alone.wait_s(), alone.period_s) == (beside.wait_s(), beside.period_s)
 
 
 def test_the_dearest_looks_go_on_twice_a_second() -> None:

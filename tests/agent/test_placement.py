@@ -164,8 +164,8 @@ class NoNotes:
     def stack_notes_stop(self) -> None:
         self._over.set()
 
-    def stack_notes_wait(self, ns: int) -> bool:
-        return self._over.wait(ns / 1e9)
+    def stack_notes_wait(self, due_ns: list[int]) -> int:
+        return 0 if self._over.wait(max(0, due_ns[0] - time.monotonic_ns()) / 1e9) else 1
 
     def stack_is_noted(self) -> bool:
         return False

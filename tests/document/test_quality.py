@@ -48,6 +48,17 @@ def test_cost_is_estimated_from_what_was_recorded() -> None:
     assert row.status.value == "fail"
     assert "rank 2" in row.detail
     assert "100 ns" in row.detail
+    assert "the start of the recorder" in row.detail
+
+
+def test_stacks_are_counted_by_what_looking_took_alone() -> None:
+    def looked_at(builder: TraceBuilder) -> None:
+        for rank in range(4):
+            for at in range(100):
+                builder.rank(rank).stack(at * 1e-2, [("work", "train.py", 1)])
+
+    row = rows(training_run(Plan(steps=100), change=looked_at))["overhead"]
+    assert row.detail == rows(training_run(Plan(steps=100)))["overhead"].detail
 
 
 def test_what_another_tool_cost_is_not_known() -> None:

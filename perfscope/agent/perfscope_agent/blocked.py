@@ -42,15 +42,21 @@ def system_call(thread_id: int) -> str:
     A pipe or a socket that is read or written is told behind the name. A thread that waits for
     the interpreter's lock gives itself a time limit, and is told as one that waits for nothing.
     """
+    try:
+        return told(_read("/proc/self/task/%d/syscall" % thread_id))
+    except OSError:
+        return ""
+
+
+def told(text: str) -> str:
+    """The same, by what the kernel says of a thread."""
     global _names
     if _names is None:
         words = _TABLES.get(os.uname().machine, "").split()
         _names = {int(words[at]): words[at + 1] for at in range(0, len(words), 2)}
-    if not _names:
-        return ""
+    words = text.split()
     try:
-        words = _read("/proc/self/task/%d/syscall" % thread_id).split()
-        return _told(words) if words else ""
+        return _told(words) if words and _names else ""
     except (OSError, ValueError):
         return ""
 

@@ -1,10 +1,10 @@
-"""The stack that the main thread has noted itself at the moment at which a look was due.
+"""The stacks of the main thread that have been noted at the moments at which looks were due.
 
 Who asks for the interpreter's lock gets it where the main thread gives it back: in C code that
 works without it, hardly in Python code. Looks that wait for the lock see too much of the one and
-too little of the other. So the wait between looks ends in C, which has the main thread note its
-stack as soon as its evaluation loop looks up. Nothing is noted while the main thread works without
-the lock: then the sampler gets it at once, and looks itself.
+too little of the other. So the waits between looks are C code, which has the main thread note its
+stack as soon as its evaluation loop looks up, and notes it itself while that works without the
+lock. Python is not woken for each: handing it the lock costs more than all that it does then.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from .recorder import Recorder
 
-    Note = Tuple[int, int, List[Tuple[CodeType, int]]]
+    Note = Tuple[int, int, int, str, List[Tuple[CodeType, int]]]
+    """Moment, when it was due, cost in ns, the system call inside, and the places."""
 
 _VERSION = sys.version_info[:2]
 _LOOK_UP = {(3, 9): 72, (3, 10): 68, (3, 11): 100, (3, 12): 368, (3, 13): 0}
@@ -53,6 +54,6 @@ def stop(rec: Recorder) -> None:
     rec.stack_notes_start(None, 0, 0, 0)
 
 
-def take(rec: Recorder) -> Note | None:
-    """Moment, cost and places of what was noted since the last wait; nothing is from now on."""
-    return rec.stack_note() if rec.stack_is_noted() and not _is_off else None
+def take(rec: Recorder) -> list[Note]:
+    """What has been noted, oldest first; nothing is until the next wait."""
+    return rec.stack_notes() if rec.stack_is_noted() and not _is_off else []

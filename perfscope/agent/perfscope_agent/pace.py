@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 _GOLDEN = 0.6180339887
-_SHARE = 0.005
+_SHARE = 0.0025
 """Of one core, that looking may take on an average; what it interrupts costs about as much."""
-_AT_ONCE_S = 0.02  # the first looks meet every name for the first time
+_AT_ONCE_S = 0.01  # the first looks meet every name for the first time
+_TOGETHER_S = 0.25  # looks of which Python hears at once
 _SLOWEST_S = 0.5
 _LONG_RUN_S = 600.0
 _LONG_RUN_HZ = 10.0
@@ -21,9 +22,9 @@ class Pace:
         self._count = 0
         self.period_s = self._shortest_s
 
-    def looked(self, cost_s: float, age_s: float) -> None:
-        """Takes note of what one look cost, in a program that has run for so long."""
-        self._count += 1
+    def looked(self, cost_s: float, age_s: float, count: int = 1) -> None:
+        """Takes note of what some looks cost, in a program that has run for so long."""
+        self._count += count
         self._spent_s += cost_s
         period_s = self._shortest_s
         if self._spent_s > _AT_ONCE_S + _SHARE * age_s:
@@ -34,9 +35,13 @@ class Pace:
             period_s = max(period_s, min(rarer_s, max(self._shortest_s, 1.0 / _LONG_RUN_HZ)))
         self.period_s = min(period_s, max(_SLOWEST_S, self._shortest_s))
 
-    def wait_s(self) -> float:
-        """The next wait: it varies, or a loop of the same period would be caught at one line."""
-        return self.period_s * (1.0 + 0.5 * (self._count * _GOLDEN % 1.0))
+    def wait_s(self, following: int = 0) -> float:
+        """A wait to come: it varies, or a loop of the same period would be caught at one line."""
+        return self.period_s * (1.0 + 0.5 * ((self._count + following) * _GOLDEN % 1.0))
+
+    def together(self) -> int:
+        """For how many looks Python need not be woken in between."""
+        return max(1, int(_TOGETHER_S / self.period_s))
 
     def made_up(self, late_s: float) -> int:
         """How many looks a delay has cost: C code that keeps the interpreter's lock delays them."""

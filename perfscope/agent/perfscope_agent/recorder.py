@@ -69,7 +69,8 @@ _FUNCTIONS = {
     "stack_notes_start": "- pointer u32 u32 u32",
     "stack_notes_stop": "-",
     "stack_is_noted": "int",
-    "stack_note": "object",
+    "stack_notes": "object",
+    "stack_knows": "- pointer i32",
 }
 """What each function of the library returns and takes, by its name in Python."""
 
@@ -101,8 +102,9 @@ class Recorder:
         self.phase_begin.argtypes = None
         address = ctypes.cast(library.ps_stack_notes_wait, ctypes.c_void_p).value or 0
         # alone of all these it gives the interpreter's lock away
-        self.stack_notes_wait = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)(address)
-        self._u32 = ctypes.c_uint32
+        wait = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint32)
+        self._notes_wait = wait(address)
+        self._u32, self._u64 = ctypes.c_uint32, ctypes.c_uint64
         self._names: dict[str, int] = {}
 
     if TYPE_CHECKING:
@@ -136,6 +138,10 @@ class Recorder:
         safe = (redact_path(function), redact_path(file), line)
         data = ("%s\x1f%s\x1f%d" % safe).encode("utf-8", "replace")
         return int(self._name(data, len(data)))
+
+    def stack_notes_wait(self, due_ns: list[int]) -> int:
+        """How many of these moments, at which the stack was to be noted, have passed; 0: stop."""
+        return int(self._notes_wait((self._u64 * len(due_ns))(*due_ns), len(due_ns)))
 
     def stack(self, frames: list[int]) -> int:
         """The id of a stack of name ids, outermost frame first."""

@@ -7,16 +7,20 @@ import os
 import sys
 import time
 
-from . import blocked, busy_threads, callees, files, garbage, noted, notes, python_objects, recorder
+from . import blocked, busy_threads, callees, files, garbage, noted, python_objects, recorder
+from . import notes as agent_notes
 from .pace import Pace
 from .places import OWN, Places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, FrameType
-    from typing import Any, Callable, Tuple
+    from typing import Any, Callable, List, Optional, Tuple
 
-    _Named = Tuple[int, Tuple[CodeType, int]]
+    _Place = Tuple[CodeType, int]
+    _Named = Tuple[int, _Place]
+    _Look = Tuple[int, List[_Place], str, Optional[str], Tuple[int, int]]
+    """Kernel thread id, places, callee, system call (None to ask for it), moment and due one."""
 
 _MAX_HZ = 50.0
 _FIRST_S = 0.1  # what runs for less is left alone
@@ -59,9 +63,12 @@ class Sampler:
 
         self._library = rec
         self._pace = Pace(hz)
-        self._first = first
+        self._first: Callable[[], None] | None = first
         self._later = later
         self._later_s = time.monotonic() + _LATER_S
+        self._begin_s = 0.0
+        self._before_ns = self._noted_ns = 0  # spent by the last look; by the main thread
+        self._is_told = False
         self._done = _thread.allocate_lock()
         # Held by whoever must not be interrupted by a fork: a child would inherit half-made state.
         self.busy = _thread.allocate_lock()
@@ -86,69 +93,92 @@ class Sampler:
             block_signals()
             self._loop()
         except Exception as error:
-            notes.failure("stack sampler stopped", error)
+            agent_notes.failure("stack sampler stopped", error)
         finally:
             self._done.release()
 
     def _loop(self) -> None:
-        begin_s = due_s = time.monotonic()
-        count, others_s, told = 0, 0.0, False
-        noted_ns = 0  # what the main thread took for it
+        self._begin_s = time.monotonic()
+        due_ns, others_s = 0, 0.0
         while True:
-            wait_s = self._pace.wait_s() if count else _FIRST_S
-            # Not from the end of the last look: some code lets it wait for the lock.
-            now_s, due_s = time.monotonic(), due_s + wait_s
-            if due_s < now_s:
-                due_s = now_s + wait_s
-            if self._library.stack_notes_wait(int((due_s - now_s) * 1e9)):
-                return
-            now_s, note = time.monotonic(), noted.take(self._library)
-            count += 1
-            noted_ns += note[1] if note else 0
-            if self._later is not None and now_s >= self._later_s:
-                self._later_s = float("inf")
-                self._later(self.busy)
+            dues_ns = self._dues_ns(due_ns)
+            seen = self._library.stack_notes_wait(dues_ns)
+            notes = noted.take(self._library)
+            due_ns = dues_ns[seen - 1] if seen else 0
+            now_s = time.monotonic()
+            if seen:
+                self._do_once(now_s)
             with self.busy:
-                if count == 1:
-                    self._first()
                 rec = recorder.current
-                if rec is None:
-                    continue
-                told = told or self._tell(rec)
-                before_ns = time.thread_time_ns()
-                self._sample(rec, note, due_s)
-                cost_ns = time.thread_time_ns() - before_ns + (note[1] if note else 0)
-                self._pace.looked(cost_ns / 1e9, now_s - begin_s)
-                if now_s - others_s >= _OTHERS_S:
-                    others_s = now_s
-                    _look_at_others(rec)
-            statistics["samples"] = count
-            statistics["cpu_ns"] = time.thread_time_ns() + noted_ns
+                if rec is not None and (seen or notes):
+                    self._tell(rec)
+                    self._count(self._sample(rec, notes, due_ns), notes, now_s)
+                    if seen and now_s - others_s >= _OTHERS_S:
+                        others_s = now_s
+                        _look_at_others(rec)
+            if not seen:
+                return
 
-    def _tell(self, rec: recorder.Recorder) -> bool:
+    def _dues_ns(self, due_ns: int) -> list[int]:
+        """When to look next: of the looks that Python need not be woken for, all at once."""
+        now_ns = time.monotonic_ns()
+        if not due_ns:
+            return [now_ns + int(_FIRST_S * 1e9)]
+        found = []
+        for following in range(self._pace.together() if len(watched) == 1 else 1):
+            wait_ns = int(self._pace.wait_s(following) * 1e9)
+            # Not from the end of the last look: some code lets it wait for the lock.
+            due_ns = due_ns + wait_ns if due_ns + wait_ns >= now_ns else now_ns + wait_ns
+            found.append(due_ns)
+        return found
+
+    def _do_once(self, now_s: float) -> None:
+        """What is done soon after the start, and after half a minute; no look pays for it."""
+        if self._first is not None:
+            with self.busy:
+                first, self._first = self._first, None
+                first()
+        elif self._later is not None and now_s >= self._later_s:
+            later, self._later = self._later, None
+            later(self.busy)
+        else:
+            return
+        self._before_ns = time.thread_time_ns() + self._noted_ns
+
+    def _count(self, looks: int, notes: list[noted.Note], now_s: float) -> None:
+        """Counts looks and all that they cost: of this thread, and of the main one for its own."""
+        own_ns = time.thread_time_ns()
+        self._noted_ns += sum([note[2] for note in notes if not note[3]])
+        spent_ns = own_ns + self._noted_ns
+        self._pace.looked((spent_ns - self._before_ns) / 1e9, now_s - self._begin_s, looks)
+        self._before_ns = spent_ns
+        statistics["samples"] += looks
+        statistics["cpu_ns"] = spent_ns
+
+    def _tell(self, rec: recorder.Recorder) -> None:
         """Has this thread left out of what is counted of the program."""
-        thread_id = recorder.native_thread_id()
-        if thread_id:
-            rec.ignore_thread(thread_id)
-        return True
+        if not self._is_told:
+            self._is_told = True
+            thread_id = recorder.native_thread_id()
+            if thread_id:
+                rec.ignore_thread(thread_id)
 
-    def _sample(self, rec: recorder.Recorder, note: noted.Note | None, due_s: float) -> None:
+    def _sample(self, rec: recorder.Recorder, notes: list[noted.Note], due_ns: int) -> int:
+        """Writes what was noted and what is seen now; how many looks that was."""
         is_held = _IS_FRAGILE and gc.isenabled()
         if is_held:
             gc.disable()
         try:
-            walks = _walks(rec, note)
+            seen = _seen(rec, notes, due_ns)
         finally:
             if is_held:
                 gc.enable()
-        now_ns = rec.now()
-        for thread_id, places, callee in walks:
-            is_noted = note is not None and places is note[2]
-            leaves = _leaves(0 if is_noted else thread_id, callee)
-            stack = self._stack(rec, places, leaves)
+        for thread_id, places, callee, call, (at_ns, was_due_ns) in seen:
+            waits_in = blocked.system_call(thread_id) if call is None else blocked.told(call)
+            stack = self._stack(rec, places, _leaves(callee, waits_in))
             if stack:
-                at_ns = note[0] if note is not None and is_noted else now_ns
-                self._write(rec, thread_id, stack, (at_ns, at_ns / 1e9 - due_s))
+                self._write(rec, thread_id, stack, (at_ns, (at_ns - was_due_ns) / 1e9))
+        return max(1, len(seen))
 
     def _write(
         self, rec: recorder.Recorder, thread_id: int, stack: int, seen: tuple[int, float]
@@ -196,45 +226,50 @@ def _look_at_others(rec: recorder.Recorder) -> None:
         look()
 
 
-def _leaves(thread_id: int, callee: str) -> tuple[tuple[str, str], ...]:
+def _leaves(callee: str, call: str) -> tuple[tuple[str, str], ...]:
     """Name and file of what is no Python code: the function called, the system call inside it."""
-    call = blocked.system_call(thread_id) if thread_id else ""
     leaves = ((callee, callees.FILE),) if callee else ()
     return leaves + (((call, blocked.FILE),) if call else ())
 
 
-def _walks(
-    rec: recorder.Recorder, note: noted.Note | None
-) -> list[tuple[int, list[tuple[CodeType, int]], str]]:
-    """Kernel id, places and callee of each watched thread; no other thread goes on meanwhile."""
-    walks = []
+def _seen(rec: recorder.Recorder, notes: list[noted.Note], due_ns: int) -> list[_Look]:
+    """The stacks noted, and those of now of threads that note none; no other thread goes on."""
     main = recorder.main_thread
-    if note is not None and main in watched:
-        code, last = note[2][0]
-        is_own = code.co_filename.startswith(files.AGENT)
-        callee = "" if is_own else callees.known(code, last)
-        if callee is not None and len(watched) == 1:
-            return [(watched[main], note[2], callee)]
-    frames = rec.look_at_all(sys._current_frames)
+    is_missing = bool(due_ns) and (not notes or notes[-1][1] < due_ns)
+    is_told = all(_told(note[4][0]) is not None for note in notes)
+    frames: dict[int, FrameType] | None = {}
+    if is_missing or not is_told or len(watched) > 1:
+        frames = rec.look_at_all(sys._current_frames)
     if frames is None:
-        notes.add("only noted stacks were kept while the process had several interpreters")
-        return [(watched[main], note[2], callee or "")] if note and main in watched else []
+        agent_notes.add("only noted stacks were kept while the process had several interpreters")
+        frames = {}
+    seen: list[_Look] = []
     try:
-        for identity, thread_id in list(watched.items()):
+        for at_ns, was_due_ns, _, call, places in notes if main in watched else ():
+            callee = _told(places[0])
+            if callee is None:
+                callee = callees.called_before(*places[0], frames.get(main))
+            seen.append((watched[main], places, callee, call, (at_ns, was_due_ns)))
+        for identity, thread_id in list(watched.items()) if frames else ():
             frame = frames.get(identity)
-            if frame is None:
-                if identity != main:
-                    watched.pop(identity, None)
-            elif note is not None and identity == main:
-                if callee is None:
-                    callee = callees.called_before(code, last, frame)
-                walks.append((thread_id, note[2], callee))
-            else:
-                walks.append((thread_id, _walk(frame), _callee(frame)))
+            if frame is None and identity != main:
+                watched.pop(identity, None)
+            elif frame is not None and due_ns and (is_missing or identity != main):
+                moment = (rec.now(), due_ns)
+                seen.append((thread_id, _walk(frame), _callee(frame), None, moment))
     finally:
         # This frame is among them: a cycle that would keep the program's objects alive.
         frames.clear()
-    return walks
+    for note in notes[-1:]:
+        if _told(note[4][0]) is not None:
+            rec.stack_knows(id(note[4][0][0]), note[4][0][1])
+    return seen
+
+
+def _told(place: tuple[CodeType, int]) -> str | None:
+    """What is called at a place, if that has been looked up."""
+    code, last = place
+    return "" if code.co_filename.startswith(files.AGENT) else callees.known(code, last)
 
 
 def _callee(frame: FrameType) -> str:
@@ -272,7 +307,7 @@ def requested_hz() -> float:
     try:
         return max(0.0, min(_MAX_HZ, float(os.environ.get("PERFSCOPE_STACK_HZ", "") or _MAX_HZ)))
     except ValueError:
-        notes.add("PERFSCOPE_STACK_HZ is not a number")
+        agent_notes.add("PERFSCOPE_STACK_HZ is not a number")
         return _MAX_HZ
 
 
@@ -304,7 +339,7 @@ def start(first: Callable[[], None], later: Callable[[Any], None] | None = None)
     global sampler
     hz = requested_hz()
     if hz > 0 and not recorder.has_address_space(_THREAD_BYTES):
-        notes.add("no stack samples: the address space of the process is limited (ulimit -v)")
+        agent_notes.add("no stack samples: the address space of the process is limited (ulimit -v)")
         hz = 0.0
     statistics["hz"] = hz
     if hz <= 0:
