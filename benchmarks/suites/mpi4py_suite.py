@@ -4,7 +4,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.suites.outcomes import CACHE, Ending, Place, recorded_command, run
@@ -37,13 +37,15 @@ def parts(suite: Path) -> list[str]:
     return sorted(path.stem for path in suite.glob("test_*.py"))
 
 
-def run_part(place: Place, suite: Path, part: str, is_recorded: bool) -> Ending:
-    """How a module's tests end."""
+def run_part(
+    place: Place, suite: Path, part: str, is_recorded: bool, *, options: Sequence[str] = ()
+) -> Ending:
+    """How a module's tests end, run with more options of the suite's own."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         notes = directory / "notes"
         notes.mkdir()
-        program = (NOTING, notes, suite / "main.py", "-q", "-i", f"^{part}[.]py$")
+        program = (NOTING, notes, suite / "main.py", "-q", *options, "-i", f"^{part}[.]py$")
         command = place.command(place.binaries / "python", *program)
         if is_recorded:
             command = recorded_command(command, directory / "trace")

@@ -112,8 +112,10 @@ def test_handles_made_and_freed_quickly_do_what_they_do_unrecorded(
     monkeypatch.setenv("PATH", str(place.binaries), prepend=os.pathsep)
     suite = suite_of_mpi4py()
     assert set(SHORT) <= {*mpi4py_suite.parts(suite)}
-    # in one job: most of the time of eight would be that in which Python and MPI start
-    found = compare(partial(mpi4py_suite.run_part, place, suite, f"({'|'.join(SHORT)})"))
+    # In one job: most of the time of eight would be that in which Python and MPI start. Without
+    # numpy's arrays the same calls are made for a third of the kinds of buffers.
+    part, options = f"({'|'.join(SHORT)})", ("--no-numpy",)
+    found = compare(partial(mpi4py_suite.run_part, place, suite, part, options=options))
     assert found.is_whole
     assert found.passed > 2 * len(SHORT)
     assert found.different == ()
