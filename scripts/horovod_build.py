@@ -23,29 +23,31 @@ RECIPE = {
     "HOROVOD_WITH_MPI": "1",
     "HOROVOD_WITHOUT_GLOO": "1",
 }
-TOGETHER = "set(CMAKE_UNITY_BUILD ON)\nset(CMAKE_UNITY_BUILD_BATCH_SIZE 13)"
-LIBRARY = "# Create library\n"
-
-
-def _alone(framework: str) -> tuple[str, str]:
-    """A patch: macros of a framework are not those of Horovod, so its sources stay apart."""
-    sources = f"${{{framework}_SOURCES}}"
-    apart = f"set_source_files_properties({sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)\n"
-    return LIBRARY, f"{apart}{LIBRARY}"
-
-
+ONCE = """# Create library
+add_library(common OBJECT ${SOURCES})
+set_target_properties(common PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 13)
+target_include_directories(common PRIVATE ${EIGEN_INCLUDE_PATH} ${FLATBUFFERS_INCLUDE_PATH})
+"""
+TOGETHER = """SHARED $<TARGET_OBJECTS:common> ${PYTORCH_SOURCES})
+set_target_properties(${PYTORCH_TARGET_LIB} PROPERTIES UNITY_BUILD ON)"""
+XLA = 'list(APPEND TF_SOURCES "${PROJECT_SOURCE_DIR}/horovod/tensorflow/xla_mpi_ops.cc")'
 PATCHES = {
-    # PyTorch's headers ask for C++20. Without -g and at -O1 the build takes a third less time. Of
-    # Horovod's own sources 13 are compiled together: they include the same headers.
+    # PyTorch's headers ask for C++20. Without -g and at -O1 the build takes a third less time.
     "CMakeLists.txt": (
-        ("set(CMAKE_CXX_STANDARD 14)", f"set(CMAKE_CXX_STANDARD 20)\n{TOGETHER}"),
+        ("set(CMAKE_CXX_STANDARD 14)", "set(CMAKE_CXX_STANDARD 20)"),
         ('"-O2" "-O3"', '"-O2 -g" "-O1"'),
+    ),
+    # What knows no framework is compiled once for both, as TensorFlow wants it, and files that
+    # include the same headers are compiled together. Operations for XLA are off unless asked for.
+    "horovod/tensorflow/CMakeLists.txt": (
+        ("# Create library\n", ONCE),
+        ("SHARED ${SOURCES}", "SHARED $<TARGET_OBJECTS:common>"),
+        (XLA, ""),
     ),
     "horovod/torch/CMakeLists.txt": (
         ("set(CMAKE_CXX_STANDARD 14)", "set(CMAKE_CXX_STANDARD 20)"),
-        _alone("PYTORCH"),
+        ("SHARED ${SOURCES} ${PYTORCH_SOURCES})", TOGETHER),
     ),
-    "horovod/tensorflow/CMakeLists.txt": (_alone("TF"),),
 }
 """What is changed in the sources: texts and their replacements by file."""
 
