@@ -22,6 +22,8 @@ SHORT = (
     *("test_p2p_buf", "test_request", "test_threads"),
 )
 """Parts of mpi4py's that make, copy and free communicators, requests and handlers quickly."""
+YIELDING = ("MPIR_CVAR_CH4_PROGRESS_THROTTLE", "OMPI_MCA_mpi_yield_when_idle")
+"""What has the ranks of MPICH and of Open MPI leave their CPU to others while they wait."""
 RANKS = [*(("mpi4py", ranks) for ranks in (1, 2, 3, 4)), ("mpich", 4), ("openmpi", 2), ("imb", 2)]
 
 
@@ -110,6 +112,8 @@ def test_handles_made_and_freed_quickly_do_what_they_do_unrecorded(
 ) -> None:
     place = Place(environments.mpi(name).name, 2, 2 * LONGEST_S["mpi4py"])
     monkeypatch.setenv("PATH", str(place.binaries), prepend=os.pathsep)
+    for variable in YIELDING:
+        monkeypatch.setenv(variable, "1")
     suite = suite_of_mpi4py()
     assert set(SHORT) <= {*mpi4py_suite.parts(suite)}
     # In one job: most of the time of eight would be that in which Python and MPI start. Without
