@@ -294,9 +294,10 @@ void ParaverTrace::close(ParaverLocation &of, int64_t time, bool is_open)
 
 void ParaverTrace::counter(ParaverLocation &of, int32_t place, int64_t time, int64_t type, int64_t value)
 {
-    if (counter_index_.empty())
-        counter_index_.resize(last_counter - first_counter + 1, -1);
-    int32_t &index = counter_index_[static_cast<size_t>(type - first_counter)];
+    const auto at = static_cast<size_t>(type - first_counter);
+    if (counter_index_.size() <= at)
+        counter_index_.resize(at + 1, -1);
+    int32_t &index = counter_index_[at];
     if (index < 0) {
         index = static_cast<int32_t>(counter_types.size());
         counter_types.push_back(type);
