@@ -1,5 +1,6 @@
 """The library as a file: what it needs, how it compiles, the numbers of its format."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -79,19 +80,6 @@ def test_it_loads_where_every_symbol_is_bound_at_once(library: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def compile_all(directory: Path, *options: str) -> Path:
-    """The library, compiled by hand with warnings as errors."""
-    compiler = require_tool("cc")
-    target = directory / "librecorder.so"
-    baseline = ["-include", SOURCES / "glibc_baseline.h", "-D_GNU_SOURCE", "-D_FILE_OFFSET_BITS=64"]
-    strict = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-fPIC"]
-    linking = ["-shared", "-Wl,--fatal-warnings", "-o", target, "-ldl", "-lpthread"]
-    command = [compiler, *baseline, *strict, *options, *sorted(SOURCES.glob("*.c")), *linking]
-    done = subprocess.run([str(w) for w in command], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    return target
-
-
 def test_every_source_is_built() -> None:
     listed = re.findall(r"^  (\w+\.c)$", (SOURCES / "CMakeLists.txt").read_text(), re.MULTILINE)
     assert listed == sorted(path.name for path in SOURCES.glob("*.c"))
@@ -155,10 +143,18 @@ def test_another_preloaded_tool_still_sees_its_calls(
 
 
 @pytest.fixture(scope="module")
-def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The library with the address and undefined-behavior sanitizers."""
-    options = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
-    return compile_all(tmp_path_factory.mktemp("sanitized"), *options)
+def sanitized() -> Path:
+    """The library with the sanitizers; where `make test` runs, it was built before the tests."""
+    build = REPOSITORY / "build" / "sanitize"
+    tools = Path(sys.executable).parent
+    path = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+    options = ("-G", "Ninja", "-DPERFSCOPE_SANITIZE=ON", "-DCMAKE_BUILD_TYPE=Debug")
+    for command in (
+        (tools / "cmake", "-S", REPOSITORY, "-B", build, *options),
+        (tools / "cmake", "--build", build, "--target", "perfscope_recorder"),
+    ):
+        subprocess.run(command, env=path, check=True, stdout=subprocess.DEVNULL)
+    return build / "libperfscope_recorder.so"
 
 
 SANITIZED = [
