@@ -191,11 +191,7 @@ class Absence(Named):
             "rank may start later or end earlier than others."
         ),
     )
-    NOT_IN_TRACE = (
-        "not_in_trace",
-        "Not in the trace",
-        "What the trace holds of a rank begins later or ends earlier than that of others.",
-    )
+    NOT_IN_TRACE = "not_in_trace", "Not in the trace", "A rank's part is shorter than others' are."
 
 
 class WaitKind(Named):
