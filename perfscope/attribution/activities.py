@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.activity_rules import Told, claims, told_by, told_last, waited_for
+from perfscope.attribution.input_evidence import is_input
 from perfscope.attribution.stack_rules import BUILT_IN, is_user_file
 from perfscope.schema.enums import Activity
 from perfscope.trace.model import Frame, Trace
@@ -16,6 +17,7 @@ _BEYOND_USER = frozenset({Activity.DATA_PREPARATION, Activity.COMPILING})
 """What stays the purpose when a library calls back a function of the user's: a data set that a
 loader asks for an item, a model that is traced."""
 
+_NOTHING = Told(Activity.UNKNOWN)
 _IN_LOCKS = frozenset({Activity.LOCK, Activity.SLEEP})
 """By which libraries wait for whatever they wait for."""
 
@@ -25,12 +27,18 @@ def stack_activities(trace: Trace) -> npt.NDArray[np.int8]:
 
     The innermost frame that tells an activity tells that of the stack, down from the user's own
     innermost function; the rest of what that function does is the interpreter's work. A library
-    further out, whose purpose the inner ones serve, claims what it has them do.
+    further out, whose purpose the inner ones serve, claims what it has them do. What may prepare
+    data does so only where these are input.
     """
     told = [told_by(frame) for frame in trace.frames]
     is_user = [is_user_file(frame.file) for frame in trace.frames]
-    found = (_of_stack(trace.frames, told, is_user, stack) for stack in trace.stacks)
-    return np.fromiter((_INDEX[activity] for activity in found), np.int8, len(trace.stacks))
+    found = [_of_stack(trace.frames, told, is_user, stack) for stack in trace.stacks]
+    prepared = is_input(trace, told, is_user, found)
+    whole = (
+        Activity.DATA_PREPARATION if prepares else one.activity
+        for one, prepares in zip(found, prepared, strict=True)
+    )
+    return np.fromiter((_INDEX[activity] for activity in whole), np.int8, len(trace.stacks))
 
 
 def _of_stack(
@@ -38,18 +46,20 @@ def _of_stack(
     told: Sequence[Told | None],
     is_user: Sequence[bool],
     stack: Sequence[int],
-) -> Activity:
+) -> Told:
     found = _innermost(frames, told, is_user, stack)
     beyond = False
     for place in reversed(stack):
         beyond = beyond or is_user[place]
-        if found in _IN_LOCKS and not beyond:
-            found = waited_for(frames[place]) or found
+        if found.activity in _IN_LOCKS and not beyond:
+            found = Told(waited_for(frames[place]) or found.activity)
         outer = told[place]
-        if outer is None or not claims(outer, found):
+        if outer is None or (beyond and outer.activity not in _BEYOND_USER):
             continue
-        if not beyond or outer.activity in _BEYOND_USER:
-            found = outer.activity
+        if claims(outer, found.activity):
+            found = outer
+        elif outer.prepares and found.activity is Activity.NUMERIC:
+            found = found._replace(prepares=True)
     return found
 
 
@@ -58,23 +68,23 @@ def _innermost(
     told: Sequence[Told | None],
     is_user: Sequence[bool],
     stack: Sequence[int],
-) -> Activity:
+) -> Told:
     """What the innermost frames tell, up to the user's innermost function."""
     if not stack:
-        return Activity.UNKNOWN
+        return _NOTHING
     unsure = _undecided(frames, stack)
     is_known = told[stack[-1]] is not None
     if frames[stack[-1]].file == BUILT_IN and not is_known and is_user[stack[-2:][0]]:
-        return Activity.UNKNOWN  # a function of C of no known library: it may well be numeric
+        return _NOTHING  # a function of C of no known library: it may well be numeric
     for place in reversed(stack[:-1] if _serves_a_library(frames, is_user, stack) else stack):
         one = told[place]
         if one is not None and one.activity is not Activity.UNKNOWN:
-            return unsure if unsure and one.activity is Activity.INTERPRETER else one.activity
+            return Told(unsure) if unsure and one.activity is Activity.INTERPRETER else one
         if one is not None:
-            return unsure or Activity.UNKNOWN
+            return Told(unsure or Activity.UNKNOWN)
         if is_user[place]:
-            return unsure or Activity.INTERPRETER
-    return unsure or Activity.UNKNOWN
+            return Told(unsure or Activity.INTERPRETER)
+    return Told(unsure or Activity.UNKNOWN)
 
 
 def _serves_a_library(

@@ -10,8 +10,7 @@ RULES: dict[Activity, str] = {
         dgl torch_geometric onnxruntime mkl opt_einsum sparse dask.array tinygrad mlx bottleneck
         autograd pytorch_lightning lightning diffusers timm bitsandbytes flash_attn xformers
         math cmath random statistics fractions decimal array
-        torch._inductor.codecache.CompiledFxGraph torch._inductor.codecache.__call__
-        torch._dynamo.eval_frame torch._dynamo.external_utils torch.jit.ScriptModule
+        pandas._libs*+ polars*+ pyarrow*+
     """,
     Activity.COMMUNICATION: """
         mpi4py torch.distributed torch._C._distributed_c10d horovod mpi4jax nccl ucp
@@ -25,23 +24,27 @@ RULES: dict[Activity, str] = {
         torch.xpu.synchronize torch.mps.synchronize torch.hpu.synchronize
     """,
     Activity.DATA_PREPARATION: """
-        pandas* polars* pyarrow* PIL* torchvision* torchtext* torchaudio* torch.utils.data* cv2*
-        skimage* albumentations* imageio* av* tokenizers* sentencepiece* tiktoken* datasets*
-        nltk* spacy* gensim* librosa* soundfile* tensorflow.python.data* tensorflow_datasets*
-        tfds* sklearn.preprocessing* sklearn.feature_extraction* sklearn.datasets*
-        sklearn.model_selection._split* transformers.tokenization_utils*
-        transformers.tokenization_utils_base* transformers.tokenization_utils_fast*
-        transformers.image_processing_utils* webdataset* decord* keras.preprocessing*
-        keras.src.utils.dataset_utils* keras.src.utils.image_utils*
-        keras.src.legacy.preprocessing* tf_keras.preprocessing* csv* re* _sre*
-        sre_compile* sre_parse* string* textwrap* html* xml* pyexpat* unicodedata* difflib*
-        email* base64* binascii* quopri* hashlib* sha2* md5* zlib* gzip* bz2* lzma* codecs*
-        encodings* io.StringIO io.BytesIO lxml* bs4* dateutil* regex* ftfy* Bio* rdkit*
-        builtins.str builtins.bytes builtins.bytearray.decode datetime.datetime.strptime
-        _strptime* dask.dataframe* networkx* faker* pydantic* jsonschema*
-        numpy.array numpy.asarray numpy.asanyarray numpy.fromiter
-        torch.tensor torch.as_tensor
+        PIL* torchvision* torchtext* torchaudio* torch.utils.data* cv2* skimage* albumentations*
+        imageio* av* tokenizers* sentencepiece* tiktoken* datasets* nltk* spacy* gensim* librosa*
+        soundfile* tensorflow.python.data* tensorflow_datasets* tfds* sklearn.preprocessing*
+        sklearn.feature_extraction* sklearn.datasets* sklearn.model_selection._split*
+        transformers.tokenization_utils* transformers.tokenization_utils_base*
+        transformers.tokenization_utils_fast* transformers.image_processing_utils* webdataset*
+        decord* keras.preprocessing* keras.src.utils.dataset_utils* keras.src.utils.image_utils*
+        keras.src.legacy.preprocessing* tf_keras.preprocessing* faker* rdkit* Bio*
     """,
+    Activity.TEXT: """
+        csv*+ re*+ _sre*+ sre_compile*+ sre_parse*+ string*+ textwrap*+ html*+ xml*+ pyexpat*+
+        unicodedata*+ difflib*+ email*+ base64*+ binascii*+ quopri*+ codecs*+ encodings*+
+        io.StringIO+ io.BytesIO+ lxml*+ bs4*+ dateutil*+ regex*+ ftfy*+ builtins.str+
+        builtins.bytes+ builtins.bytearray.decode+ datetime.datetime.strptime+ _strptime*+
+        pydantic*+ jsonschema*+
+    """,
+    Activity.COMPRESSION: """
+        zlib* gzip* bz2* _bz2* lzma* zstandard* lz4* blosc* blosc2* snappy* brotli* hashlib* sha2*
+        md5*
+    """,
+    Activity.WORKERS: "multiprocessing.pool",
     Activity.FILES: """
         builtins.open io _pyio os posixpath genericpath pathlib shutil glob fnmatch tempfile
         fileinput linecache filecmp mmap fcntl stat tarfile* zipfile* netrc h5py* netCDF4* zarr*
@@ -60,7 +63,7 @@ RULES: dict[Activity, str] = {
     """,
     Activity.LOCK: """
         threading thread queue sched concurrent multiprocessing.synchronize
-        multiprocessing.queues multiprocessing.pool multiprocessing.SemLock select selectors
+        multiprocessing.queues multiprocessing.SemLock select selectors
         asyncio signal.pause signal.sigwait signal.sigwaitinfo signal.sigtimedwait fcntl.flock
         fcntl.lockf os.lockf joblib dask distributed ray celery zmq
     """,
@@ -124,18 +127,32 @@ RULES: dict[Activity, str] = {
         posixpath.join posixpath.split posixpath.splitext posixpath.basename posixpath.dirname
         posixpath.normpath posixpath.isabs argparse configparser gettext locale getopt optparse
         __future__ atexit contextvars errno ctypes resource keyword reprlib graphlib code
+        numpy.array+ numpy.asarray+ numpy.asanyarray+ numpy.fromiter+ torch.tensor+
+        torch.as_tensor+ pandas*+ dask.dataframe*+ networkx*+
     """,
 }
-"""Modules, classes and functions by activity; `*`: what they have others do belongs to it, too."""
+"""Modules, classes and functions by activity; `*`: what they have others do belongs to it, too.
+
+`+`: where it is done for data that are read, and for batches of training, data are prepared."""
+
+TRAINERS = frozenset(
+    "torch tensorflow tf_keras keras jax jaxlib flax horovod sklearn xgboost lightgbm catboost "
+    "paddle mxnet pytorch_lightning lightning".split()
+)
+"""Libraries that models are trained with."""
 
 WAITED_FOR = {
-    Activity.SUBPROCESS: """
-        multiprocessing.pool multiprocessing.connection torch.multiprocessing.spawn joblib loky
-        concurrent.futures.process dask distributed ray
+    Activity.SUBPROCESS: "multiprocessing.pool",
+    Activity.WORKERS: """
+        multiprocessing.pool.ApplyResult multiprocessing.pool.AsyncResult
+        multiprocessing.pool.MapResult multiprocessing.pool.IMapIterator multiprocessing.pool.get
+        multiprocessing.pool.wait multiprocessing.pool.next multiprocessing.connection
+        torch.multiprocessing.spawn joblib loky concurrent.futures.process dask distributed ray
     """,
     Activity.COMMUNICATION: "mpi4py.futures mpi4py.util.pool torch.distributed.rpc",
 }
-"""Modules that wait, in a lock or a sleep of the standard library, for what is no thread."""
+"""Modules, classes and functions that wait, in a lock or a sleep of the standard library, for what
+is no thread. Workers that live on have the work done; a pool is also started and taken down."""
 
 NEUTRAL = frozenset(
     "collections contextlib functools itertools operator types typing enum dataclasses abc _abc "
@@ -146,7 +163,7 @@ NEUTRAL = frozenset(
     "torch._inductor.utils torch._inductor.output_code torch.utils._contextlib torch.jit._script "
     "torch._functorch._aot_autograd.runtime_wrappers torch._functorch._aot_autograd.utils "
     "torch.fx.graph_module torch.fx.traceback multiprocessing.process multiprocessing.popen_fork "
-    "multiprocessing.spawn multiprocessing.pool concurrent.futures.thread asyncio.events "
+    "multiprocessing.spawn concurrent.futures.thread asyncio.events "
     "asyncio.base_events asyncio.runners numba.core.serialize numba.np.arrayobj".split()
 )
 """Modules whose Python code only passes calls on: what calls them tells more than they do."""
@@ -178,14 +195,16 @@ METHODS: dict[Activity, str] = {
         astype ravel flatten add_ mul_ sub_ div_ copy_ addcmul_ addcdiv_ lerp_ zero_ fill_ dgemm
         matvec solve predict fit_transform partial_fit standard_normal normal uniform integers
         random permutation shuffle item cpu cuda numpy to unsqueeze squeeze view permute
-        contiguous scatter_ index_select masked_fill inverse argsort lexsort argpartition
+        contiguous scatter_ index_select masked_fill inverse groupby+ argsort lexsort
+        partition argpartition sort_values+
     """,
-    Activity.DATA_PREPARATION: """
-        split rsplit strip lstrip rstrip lower upper casefold replace startswith endswith join
-        encode decode format splitlines translate partition rpartition isalpha isalnum isdigit
-        title zfill find rfind findall finditer match search fullmatch sub subn tokenize
-        strptime groupby sort_values compress decompress
+    Activity.TEXT: """
+        split+ rsplit+ strip+ lstrip+ rstrip+ lower+ upper+ casefold+ replace+ startswith+
+        endswith+ join+ encode+ decode+ format+ splitlines+ translate+ rpartition+ isalpha+
+        isalnum+ isdigit+ title+ zfill+ find+ rfind+ findall+ finditer+ match+ search+ fullmatch+
+        sub+ subn+ tokenize+ strptime+
     """,
+    Activity.COMPRESSION: "compress decompress",
     Activity.LOGGING: "info debug warning set_description set_postfix add_scalar",
     Activity.INTERPRETER: """
         append extend pop popleft appendleft items keys values setdefault insert remove add

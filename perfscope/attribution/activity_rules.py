@@ -14,6 +14,7 @@ from perfscope.attribution.activity_names import (
     NEUTRAL,
     RULES,
     SYSTEM_CALLS,
+    TRAINERS,
     UNDECIDED_CALLS,
     WAITED_FOR,
 )
@@ -27,6 +28,7 @@ class Told(NamedTuple):
 
     activity: Activity
     claims: bool = False  # also what it has others do for it, down to functions of the user's
+    prepares: bool = False  # prepares data where these are input
 
 
 _WAITS = frozenset(
@@ -38,14 +40,18 @@ _WAITS = frozenset(
         Activity.LOCK,
         Activity.SLEEP,
         Activity.SUBPROCESS,
+        Activity.WORKERS,
     }
 )
 _NEVER_CLAIMED = {
     Activity.DATA_PREPARATION: _WAITS,
-    Activity.FILES: frozenset({Activity.DATA_PREPARATION}),
     Activity.SERIALIZATION: _WAITS,
     Activity.MEMORY_MANAGEMENT: _WAITS,
     Activity.NUMERIC: _WAITS,
+    Activity.TEXT: _WAITS,
+    Activity.COMPRESSION: _WAITS,
+    Activity.FILES: frozenset({Activity.COMPRESSION}),
+    Activity.INTERPRETER: _WAITS | {Activity.NUMERIC, Activity.SERIALIZATION},
 }
 
 
@@ -75,7 +81,7 @@ _CONVERTING = re.compile(
 
 def _declared(table: dict[Activity, str]) -> dict[str, Told]:
     return {
-        word.rstrip("*"): Told(activity, word.endswith("*"))
+        word.rstrip("*+"): Told(activity, "*" in word, word.endswith("+"))
         for activity, words in table.items()
         for word in words.split()
     }
@@ -83,7 +89,7 @@ def _declared(table: dict[Activity, str]) -> dict[str, Told]:
 
 _OF_NAMES = _declared(RULES)
 _OF_METHODS = _declared(METHODS)
-_OF_WAITING = {module: one for one, modules in WAITED_FOR.items() for module in modules.split()}
+_OF_WAITING = {name: one for one, names in WAITED_FOR.items() for name in names.split()}
 _OF_CALLS = _declared(SYSTEM_CALLS)
 
 NOT_BEGUN = ("<module>", 0)
@@ -144,8 +150,23 @@ def waited_for(frame: Frame) -> Activity | None:
 
     What holds a lock is told by who waits in it: all that wait have the same ones in the end.
     """
-    known = (_OF_WAITING.get(part) for part in prefixes(module_of(frame.file)))
+    module = module_of(frame.file)
+    known = (_OF_WAITING.get(part) for part in prefixes(f"{module}.{frame.function}") if module)
     return next((activity for activity in known if activity is not None), None)
+
+
+def is_of_arrays(frame: Frame) -> bool:
+    """Whether a frame is C code of a library whose arrays or tensors are computed with."""
+    of_library = _OF_NAMES.get(frame.function.partition(".")[0])
+    is_known = of_library is not None and of_library.activity is Activity.NUMERIC
+    return frame.file == BUILT_IN and is_known
+
+
+@lru_cache(maxsize=65536)
+def is_trainer(frame: Frame) -> bool:
+    """Whether a frame is of a library that models are trained with."""
+    name = frame.function if frame.file == BUILT_IN else module_of(frame.file)
+    return name.partition(".")[0] in TRAINERS
 
 
 def told_last(frame: Frame) -> Activity | None:

@@ -6,8 +6,9 @@ import numpy as np
 
 from perfscope.arrays import Bools, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
+from perfscope.attribution.activity_rules import is_of_arrays
 from perfscope.attribution.ledger import INDEX
-from perfscope.attribution.stack_rules import NATIVE_FILES
+from perfscope.attribution.stack_rules import NATIVE_FILES, is_user_file
 from perfscope.attribution.timeline import Timeline
 from perfscope.judging import ALONE, MAIN
 from perfscope.schema.enums import Account, Activity
@@ -25,8 +26,15 @@ The host that waits for a device is no loss of its own: the device works meanwhi
 """
 
 TRAINING_ACTIVITIES = frozenset(
-    {Activity.NUMERIC, Activity.COMMUNICATION, Activity.DEVICE_WAIT, Activity.UNKNOWN}
+    {
+        Activity.NUMERIC,
+        Activity.COMMUNICATION,
+        Activity.DEVICE_WAIT,
+        Activity.WORKERS,
+        Activity.UNKNOWN,
+    }
 )
+"""Who waits for workers of its own has it done."""
 
 
 IS_TRAINING = np.isin(np.arange(len(INDEX)), [INDEX[account] for account in TRAINING_ACCOUNTS])
@@ -76,20 +84,28 @@ def _in_numeric_functions(trace: Trace, activity: Ints) -> Bools:
     """Which stacks are in Python of a function that at other times is seen in numeric code.
 
     An operator on arrays that keeps the interpreter's lock is noted when it is over: at the next
-    call or jump of its function.
+    call or jump of its function. An array that a function makes of objects is part of what it
+    computes by it.
     """
     numeric = {ACTIVITIES.index(one) for one in (Activity.NUMERIC, Activity.UNKNOWN)}
     function = [(frame.function, frame.file) for frame in trace.frames]
     native = {place for place, frame in enumerate(trace.frames) if frame.file in NATIVE_FILES}
+    is_user = [is_user_file(frame.file) for frame in trace.frames]
     told = list(zip(trace.stacks, activity.tolist(), strict=True))
-    computing = {
-        function[stack[-2]]
-        for stack, one in told
-        if len(stack) > 1 and stack[-1] in native and one in numeric
-    }
+    computing, asking = set(), set()
+    for stack, one in told:
+        if len(stack) > 1 and stack[-1] in native and one in numeric:
+            computing.add(function[stack[-2]])
+            asking.add(next((function[at] for at in reversed(stack) if is_user[at]), None))
     interpreter = ACTIVITIES.index(Activity.INTERPRETER)
     found = [
-        bool(stack) and one == interpreter and function[stack[-1]] in computing
+        bool(stack)
+        and one == interpreter
+        and (
+            function[stack[-2:][0]] in asking
+            if is_of_arrays(trace.frames[stack[-1]])
+            else function[stack[-1]] in computing
+        )
         for stack, one in told
     ]
     return np.array(found, np.bool_)

@@ -252,7 +252,13 @@ class Activity(Named):
     DATA_PREPARATION = (
         "data_preparation",
         "Preparing data",
-        "texts, tables, images and records are parsed, sorted and put together",
+        "input is decoded, parsed, sorted and put together for the work that follows",
+    )
+    TEXT = "text", "Processing text", "strings, dates and records are searched, parsed and joined"
+    COMPRESSION = (
+        "compression",
+        "Compressing and hashing",
+        "data are compressed, unpacked or summed up",
     )
     FILES = (
         "files",
@@ -270,6 +276,11 @@ class Activity(Named):
         "subprocess",
         "Starting and awaiting processes",
         "starting another process or waiting for it",
+    )
+    WORKERS = (
+        "workers",
+        "Waiting for worker processes",
+        "processes that live on work for this one",
     )
     GARBAGE_COLLECTION = "garbage_collection", "Garbage collection", "Python's cyclic collector"
     MEMORY_MANAGEMENT = (

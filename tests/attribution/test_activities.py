@@ -1,5 +1,7 @@
 """Activities come from what the innermost frames belong to, not from the names of the user's."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
@@ -30,10 +32,14 @@ def library(file: str, function: str = "work") -> FrameLike:
 
 
 def activity(*frames: FrameLike) -> Activity:
+    return activities(frames)[0]
+
+
+def activities(*stacks: Sequence[FrameLike]) -> list[Activity]:
     builder = TraceBuilder(1, end_s=1.0)
-    builder.rank(0).stack(0.5, frames)
-    places = stack_activities(builder.build())
-    return ACTIVITIES[int(places[0])]
+    for place, frames in enumerate(stacks):
+        builder.rank(0).stack(0.1 + 0.1 * place, frames)
+    return [ACTIVITIES[int(place)] for place in stack_activities(builder.build())]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +55,7 @@ def activity(*frames: FrameLike) -> Activity:
         ("numpy.dot", Activity.NUMERIC),
         ("numpy.ndarray.sum", Activity.NUMERIC),
         ("numpy.ndarray.tobytes", Activity.SERIALIZATION),
-        ("numpy._core._multiarray_umath.array", Activity.DATA_PREPARATION),
+        ("numpy._core._multiarray_umath.array", Activity.INTERPRETER),
         ("numpy.core._multiarray_umath.frombuffer", Activity.SERIALIZATION),
         ("numpy._core._multiarray_umath.empty", Activity.NUMERIC),
         ("numpy.ndarray.argsort", Activity.NUMERIC),
@@ -58,7 +64,9 @@ def activity(*frames: FrameLike) -> Activity:
         ("time.sleep", Activity.SLEEP),
         ("time.monotonic", Activity.INTERPRETER),
         ("_thread.lock.acquire", Activity.LOCK),
-        ("builtins.str.split", Activity.DATA_PREPARATION),
+        ("builtins.str.split", Activity.TEXT),
+        ("re.Pattern.match", Activity.TEXT),
+        ("zlib.compress", Activity.COMPRESSION),
         ("builtins.list.append", Activity.INTERPRETER),
         ("builtins.print", Activity.LOGGING),
         ("builtins.compile", Activity.COMPILING),
@@ -93,7 +101,7 @@ def test_a_library_tells_by_its_parts() -> None:
 def test_a_library_claims_what_it_has_others_do() -> None:
     log = library("logging/__init__.py", "StreamHandler.emit")
     assert activity(LOOP, OWN, log, native("_io.TextIOWrapper.write")) is Activity.LOGGING
-    read = package("pandas/core/frame.py")
+    read = package("PIL/Image.py")
     assert activity(LOOP, read, native("numpy.empty")) is Activity.DATA_PREPARATION
     assert activity(LOOP, read, native("io.open")) is Activity.FILES
     load = ("<frozen>", "<frozen importlib._bootstrap>", 3)
@@ -129,7 +137,8 @@ def test_a_system_call_tells_what_no_name_does() -> None:
     ("waiting", "expected"),
     [
         (package("mpi4py/futures/pool.py", "result_iterator"), Activity.COMMUNICATION),
-        (library("multiprocessing/pool.py", "ApplyResult.get"), Activity.SUBPROCESS),
+        (library("multiprocessing/pool.py", "ApplyResult.get"), Activity.WORKERS),
+        (library("multiprocessing/pool.py", "Pool.__init__"), Activity.SUBPROCESS),
         (library("concurrent/futures/thread.py", "shutdown"), Activity.LOCK),
     ],
 )
@@ -177,18 +186,56 @@ def test_a_traceback_for_each_operation_is_no_output() -> None:
 
 
 def test_a_nameless_call_of_a_library_is_what_that_library_does() -> None:
-    """`numpy.sort` calls the array's own method by a name that is no longer known there."""
+    """`numpy.trace` calls the array's own method by a name that is no longer known there."""
     wrapped = package("numpy/_core/fromnumeric.py", "_wrapfunc")
-    unpacking = package("numpy/lib/_npyio_impl.py", "load")
+    saving = package("numpy/lib/_npyio_impl.py", "save")
     summing = package("numpy/_core/fromnumeric.py", "trace")
-    assert activity(LOOP, OWN, unpacking, native("?")) is Activity.FILES
+    assert activity(LOOP, OWN, saving, wrapped, native("?")) is Activity.FILES
     assert activity(LOOP, OWN, summing, wrapped, native("?")) is Activity.NUMERIC
     assert activity(LOOP, OWN, native("?")) is Activity.UNKNOWN
 
 
-def test_what_is_compressed_on_its_way_to_a_file_is_no_output() -> None:
-    """No faster disk helps a program that computes what it writes."""
-    saves = package("numpy/lib/_npyio_impl.py", "_savez")
-    zips = library("zipfile/__init__.py", "_ZipWriteFile.write")
-    assert activity(LOOP, OWN, saves, zips, native(".compress")) is Activity.DATA_PREPARATION
-    assert activity(LOOP, OWN, saves, zips, native(".write")) is Activity.FILES
+MAIN = ("main", "/home/me/train.py", 30)
+PARSE = ("parse", "/home/me/train.py", 8)
+PARSES = (LOOP, MAIN, PARSE, native("re.Pattern.match"))
+FILLS = (LOOP, MAIN, OWN, native("numpy.array"))
+MEETS = (LOOP, MAIN, native("mpi4py.MPI.Comm.Allreduce"))
+TRAINS = (LOOP, package("torch/_tensor.py", "Tensor.backward"))
+
+
+@pytest.mark.parametrize(
+    ("stack", "beside", "expected"),
+    [
+        (PARSES, [], Activity.TEXT),
+        (PARSES, [(LOOP, MAIN, native("io.open"))], Activity.DATA_PREPARATION),
+        (PARSES, [(LOOP, MAIN, PARSE, native("io.open"))], Activity.DATA_PREPARATION),
+        # the loop that communicates is no reader, though it opens a file at its beginning
+        (PARSES, [(LOOP, MAIN, native("io.open")), MEETS], Activity.TEXT),
+        (PARSES, [(LOOP, ("save", "/home/me/train.py", 3), native("io.open"))], Activity.TEXT),
+        (PARSES, [TRAINS], Activity.DATA_PREPARATION),
+        (FILLS, [MEETS], Activity.INTERPRETER),
+        (FILLS, [TRAINS], Activity.DATA_PREPARATION),
+        ((LOOP, package("torch/nn/modules/module.py"), *FILLS[1:]), [], Activity.INTERPRETER),
+    ],
+)
+def test_data_are_prepared_only_where_they_are_input(
+    stack: Sequence[FrameLike], beside: Sequence[Sequence[FrameLike]], expected: Activity
+) -> None:
+    assert activities(stack, *beside)[0] is expected
+
+
+def test_compressing_what_is_saved_is_no_file_time() -> None:
+    """`numpy.savez_compressed`: the bytes go to zlib first, and to the file then."""
+    save = package("numpy/lib/_npyio_impl.py", "savez_compressed")
+    packs = library("zipfile.py", "_ZipWriteFile.write")
+    assert activity(LOOP, OWN, save, packs, native(".compress")) is Activity.COMPRESSION
+    assert activity(LOOP, OWN, save, packs, native(".write")) is Activity.FILES
+
+
+def test_a_table_is_walked_through_by_python_and_computed_by_c() -> None:
+    table = package("pandas/core/frame.py", "DataFrame.iterrows")
+    assert activity(LOOP, OWN, table) is Activity.INTERPRETER
+    assert activity(LOOP, OWN, table, native("pandas._libs.groupby.group_sum")) is Activity.NUMERIC
+    assert activities((LOOP, OWN, table, native("numpy.empty")), TRAINS)[0] is (
+        Activity.DATA_PREPARATION
+    )

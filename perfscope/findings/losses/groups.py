@@ -18,6 +18,9 @@ FASTEST = 1e9
 MOVES = (Activity.DATA_PREPARATION,)
 """Work that has to be done all the same: before the steps, or beside them on a CPU that is free."""
 
+CHEAPER = (*MOVES, Activity.TEXT, Activity.COMPRESSION)
+"""Work of which something is left: what it takes bounds what can be had."""
+
 
 @dataclass(frozen=True)
 class Group:
@@ -103,8 +106,7 @@ def _saving(entries: Sequence[Entry], savings: Savings, after: Sequence[Edit]) -
         edits = dict.fromkeys(
             replace(edit, ranks=None) for one in entries for edit in edits_of(one)
         )
-        # what has to be done all the same can only move elsewhere
-        price = savings.bound if first.cause.activity in MOVES else savings.replayed
+        price = savings.bound if first.cause.activity in CHEAPER else savings.replayed
         return price(list(edits), after=after)
     if first.pattern is LossPattern.SERIAL:
         return savings.without_turns(sum(one.ns for one in entries), after)

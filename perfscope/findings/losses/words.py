@@ -18,7 +18,15 @@ CHANGES: dict[Activity, str] = {
     Activity.DATA_PREPARATION: (
         "What is known before the steps can be prepared ahead of time, and the rest in other "
         "processes alongside this one, as far as CPUs are free for them. Keep numbers in arrays "
-        "instead of lists, and compress only what gets much smaller by it."
+        "instead of lists."
+    ),
+    Activity.TEXT: (
+        "Do less for each piece of text{}: simpler patterns, compiled once, and results that are "
+        "kept instead of parsed again."
+    ),
+    Activity.COMPRESSION: (
+        "Write without compression, or at a cheaper level, and compute checksums only where "
+        "something compares them; a thread can do both{} while the run goes on."
     ),
     Activity.FILES: (
         "Keep files open, and read what is needed in large blocks before the steps or in a loader "

@@ -65,7 +65,7 @@ def test_samples_speak_for_their_time() -> None:
     assert seconds(found.rows) == pytest.approx(
         {
             **{(rank, Activity.NUMERIC, 1, step): 1.6 for rank in (0, 1) for step in (True, False)},
-            **{(0, Activity.DATA_PREPARATION, 2, step): 1.2 for step in (True, False)},
+            **{(0, Activity.TEXT, 2, step): 1.2 for step in (True, False)},
             **{
                 (rank, Activity.GARBAGE_COLLECTION, 3, step): 0.8
                 for rank in (0, 1)
@@ -119,7 +119,7 @@ def test_a_collection_nobody_asked_for_belongs_to_the_line_where_it_began() -> N
     assert found == pytest.approx(
         {
             (0, Activity.NUMERIC, 1, False): 1.5,
-            (0, Activity.DATA_PREPARATION, 2, False): 1.0,
+            (0, Activity.TEXT, 2, False): 1.0,
             (0, Activity.GARBAGE_COLLECTION, 2, False): 0.5,
         }
     )
@@ -175,7 +175,7 @@ def test_a_real_program_is_told_by_what_it_did(
         "a": Activity.GARBAGE_COLLECTION,
         "b": Activity.SLEEP,
         "c": Activity.NUMERIC,
-        "d": Activity.DATA_PREPARATION,
+        "d": Activity.TEXT,
     }
     for rank in (0, 1):
         spent = json.loads((tmp_path / f"spent{rank}.json").read_text(encoding="utf-8"))
