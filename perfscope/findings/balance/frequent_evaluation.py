@@ -18,7 +18,7 @@ from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measure
 from perfscope.findings.core.gain import bound_s, predicted_gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.serial_work import PROGRESS, own_seconds
-from perfscope.judging import ALONE, MAIN
+from perfscope.judging import ALONE, MAIN, NEGLIGIBLE
 from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
@@ -70,6 +70,8 @@ def judge(run: Facts) -> Outcome:
     main = habits[0]
     every = _rarer(results, main)
     edit = Edit(phase=main.phase.id, keep_every=every)
+    if is_full := _is_in_full(results, main):
+        edit = Edit(phase=main.phase.id, factor=1 / len(main.phase.ranks))
     work = own_seconds(main.phase)
     found = predicted_gain(results, replay, [edit], bound_s=bound_s(results, work), is_planned=True)
     is_affordable = _is_affordable(results, main, main.seconds)
@@ -79,14 +81,15 @@ def judge(run: Facts) -> Outcome:
     return Finding(
         status=status,
         title=_title(main) if is_fault else PASSED if is_certain else UNKNOWN,
-        summary=_summary(results, main, every, found) + ("" if is_certain else UNCERTAIN),
+        summary=_summary(results, main, None if is_full else every, found)
+        + ("" if is_certain else UNCERTAIN),
         gain=found,
         confidence=Confidence.HIGH if main.phase.source != "sampled" else Confidence.MEDIUM,
         ranks=main.phase.entering_ranks if is_fault else (),
         window_s=_window(main),
         where=main.phase.where,
-        evidence=_evidence(results, replay, habits, every),
-        actions=_actions(main, every) if is_fault else (),
+        evidence=_evidence(results, replay, habits, None if is_full else every),
+        actions=_actions(main, every, is_full=is_full) if is_fault else (),
         overlaps=("rank_zero_evaluation", "load_imbalance"),
     )
 
@@ -173,12 +176,31 @@ def _nothing(results: Results) -> Outcome:
 
 def _rarer(results: Results, habit: _Habit) -> int:
     """The smallest factor that leaves little of it, at most as often as it is done now."""
+    # what tells whether training is any good is not to be left out altogether
+    most = habit.times if habit.is_output else max(2, habit.times // 2)
     for every in RARER:
         left_s = habit.seconds / every
         rest_s = results.focus.length_ns * NS - habit.seconds + left_s
-        if every >= habit.times or left_s <= thresholds.FAIL_SHARE_UPPER_BOUND * rest_s:
-            return min(every, habit.times)
-    return min(RARER[-1], habit.times)
+        if every >= most or left_s <= thresholds.FAIL_SHARE_UPPER_BOUND * rest_s:
+            return min(every, most)
+    return min(RARER[-1], most)
+
+
+def _is_in_full(results: Results, habit: _Habit) -> bool:
+    """Whether each rank seems to do all of it: with the others, as long, and without a word.
+
+    Ranks that share an evaluation add up what they found at its end.
+    """
+    phase, work = habit.phase, own_seconds(habit.phase)
+    ranks = len(results.trace.ranks)
+    is_alike = ranks > 1 and len(phase.entering_ranks) == ranks and min(work) > ALONE * max(work)
+    talks = sum(phase.communication_s_by_rank) > NEGLIGIBLE * sum(work)
+    first: dict[int, tuple[float, float]] = {}
+    for rank, begin, end in phase.windows_s:
+        first.setdefault(rank, (begin, end))
+    begins, ends = [one[0] for one in first.values()], [one[1] for one in first.values()]
+    is_together = bool(first) and max(begins) < min(ends)
+    return is_alike and is_together and not talks and not habit.is_output
 
 
 def _is_affordable(results: Results, habit: _Habit, seconds: float) -> bool:
@@ -196,14 +218,15 @@ def _title(habit: _Habit) -> str:
     return f"{what} too often{f': {place}' if place else ''}, {habit.times:,} times on {who}"
 
 
-def _summary(results: Results, habit: _Habit, every: int, found: Gain) -> str:
+def _summary(results: Results, habit: _Habit, every: int | None, found: Gain) -> str:
     steps = results.steps.count
     apart = round(steps / habit.times)
     often = f", once in {apart:,} steps" if apart > 1 else ""
     share = habit.seconds / (results.focus.length_ns * NS)
+    changed = f"Done {_rarely(habit, every)}" if every else "Split over the ranks"
     return (
         f"Each time takes {format_seconds(habit.seconds / habit.times)}{often}; in all "
-        f"{wording.of_window(share)}. Done {_rarely(habit, every)}, the run would take "
+        f"{wording.of_window(share)}. {changed}, the run would take "
         f"{wording.saving(results, found.seconds, is_bound=found.is_bound)} less."
     )
 
@@ -211,7 +234,7 @@ def _summary(results: Results, habit: _Habit, every: int, found: Gain) -> str:
 def _rarely(habit: _Habit, every: int) -> str:
     """How often it would be done: `every 10th time only`, `once in the run`."""
     if every >= habit.times:
-        return "once in the run"
+        return "once in the run" if habit.is_output else "at the end of the run"
     return f"every {wording.ordinal(every)} time only"
 
 
@@ -221,7 +244,7 @@ def _window(habit: _Habit) -> tuple[float, float] | None:
 
 
 def _evidence(
-    results: Results, replay: Replay, habits: list[_Habit], every: int
+    results: Results, replay: Replay, habits: list[_Habit], every: int | None
 ) -> tuple[Evidence, ...]:
     main = habits[0]
     rows = [
@@ -243,7 +266,7 @@ def _evidence(
     return tuple(rows)
 
 
-def _actions(habit: _Habit, every: int) -> tuple[str, ...]:
+def _actions(habit: _Habit, every: int, *, is_full: bool) -> tuple[str, ...]:
     place = wording.place(habit.phase.where[0]) if habit.phase.where else f"{habit.phase.label}"
     doing = "Compute and print it" if habit.is_output else "Evaluate"
     if habit.phase.id == EVALUATION_LIKE:
@@ -254,6 +277,14 @@ def _actions(habit: _Habit, every: int) -> tuple[str, ...]:
             "Keep the figure as a running sum on each rank, without copying data again, and add it "
             "up over the ranks only when it is printed."
         )
+    elif is_full:
+        ranks = len(habit.phase.ranks)
+        split = (
+            f"Where each rank does all of {place}, split it over the ranks: each takes every "
+            f"{wording.ordinal(ranks)} sample (data[rank::{ranks}]), and one all-reduce adds up "
+            "the sums."
+        )
+        return (split, *actions)
     else:
         actions.append("Evaluate on a part of the data while training, on all of it at the end.")
     return tuple(actions)
@@ -271,7 +302,8 @@ DIAGNOSIS = Diagnosis(
     passed=PASSED,
     evidence="times, seconds each, function and line",
     priced_by=(
-        f"replay with every k-th time only: the smallest k of {', '.join(map(str, RARER))} "
+        "replay with the evaluation split over the ranks, where each seems to do all of it, else "
+        f"with every k-th time only: the smallest k of {', '.join(map(str, RARER))} "
         f"that leaves at most {100 * thresholds.FAIL_SHARE_UPPER_BOUND:g} % of the rest"
     ),
     counts_from=(

@@ -1,18 +1,22 @@
 """Another rank is late each time: work that adds up evenly, and still makes all wait."""
 
-from perfscope.findings.core import thresholds
+from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, passed
+from perfscope.findings.core.finding import Evidence, Finding, passed
+from perfscope.findings.core.gain import predicted_gain
 from perfscope.findings.core.thresholds import FAIL_SHARE_UPPER_BOUND
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import Pattern
 from perfscope.findings.facts.imbalance_judgment import (
+    OVERLAPS,
     REFERENCES,
     SPREAD_WARN_SHARE,
     Judgment,
     unable,
 )
+from perfscope.findings.facts.moving_load import MovingLoad, moving_load
 from perfscope.metrics.results import Results
+from perfscope.replay.model import Edit, Level
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_share
 
@@ -41,6 +45,8 @@ LASTING_ACTIONS = (
 def judge(run: Facts) -> Outcome:
     """Whether work alternates between the ranks, and what that costs."""
     results = run.results
+    if moving := moving_load(results):
+        return _moves(run, moving)
     found = run.imbalance_judgment
     if found.status is Status.PASS or found.facts.pattern is not Pattern.ALTERNATING:
         return passed(_passed(found), Confidence.MEDIUM)
@@ -50,6 +56,49 @@ def judge(run: Facts) -> Outcome:
         summary=_summary(found),
         evidence=_evidence(results, found),
         actions=LASTING_ACTIONS if found.facts.lasts else ACTIONS,
+    )
+
+
+def _moves(run: Facts, moving: MovingLoad) -> Outcome:
+    """A load that the program moves itself, which no chance explains."""
+    results, frame = run.results, moving.frame
+    name, ranks = wording.called(frame), len(results.trace.ranks)
+    edit = Edit(function=(frame.function, frame.file), level=Level.SHARED)
+    waited_s = sum(results.communication.wait_s_by_rank) / ranks
+    gain = predicted_gain(results, run.replay, [edit], bound_s=waited_s, is_planned=True)
+    status = thresholds.unless_chance(thresholds.deserved(gain), gain)
+    if not status.is_fault:
+        cost = wording.saving(results, gain.seconds, is_bound=gain.is_bound)
+        return passed(f"Work in {name} moves between the ranks, which costs {cost}.")
+    both = moving.first_rank, moving.last_rank
+    numbers = [rank.number for rank in results.trace.ranks]
+    return Finding(
+        status=status,
+        title=f"The load in {name} moves from rank {both[0]} to rank {both[1]} during the run",
+        summary=(
+            f"All ranks together spend as much in {name} in the last quarter of the run as in the "
+            f"first, but rank {both[0]} less and rank {both[1]} more, and the others wait. Shared "
+            "equally in every step, the run would take "
+            f"{wording.saving(results, gain.seconds, is_bound=gain.is_bound)} less."
+        ),
+        gain=gain,
+        confidence=Confidence.MEDIUM,
+        ranks=tuple(sorted(both)),
+        where=(frame,),
+        evidence=tuple(
+            Evidence(f"Rank {number} in {name}, {when} quarter of the run", seconds[at], "s")
+            for number, seconds in zip(numbers, moving.seconds, strict=False)
+            if number in both
+            for when, at in (("first", 0), ("last", -1))
+        ),
+        actions=(
+            (
+                f"Balance the work of {name} again as it moves, or deal it out in small pieces "
+                f"over all ranks (every {wording.ordinal(ranks)} item instead of one block each): "
+                "then each has its part of it wherever it is."
+            ),
+        ),
+        overlaps=OVERLAPS,
     )
 
 

@@ -32,17 +32,25 @@ def function_growth(results: Results) -> StepGrowth | None:
     ranks, the one that loses most by it. Seconds are those of the function in a step; their error
     is that of counting samples.
     """
+    tables = tables_by_rank(results)
+    found = [_of_rank(results, rank, table) for rank, table in tables]
+    grown = [one for one in found if one and _grows_on_all(one, [t for _, t in tables], results)]
+    return max(grown, key=lambda one: one.lost_s, default=None)
+
+
+def tables_by_rank(results: Results) -> list[tuple[Rank, Floats]]:
+    """What each frame took, and ran of it, in each part of the steps: see `_tables`.
+
+    Of ranks whose samples and CPU time are known; none where no steps are, or too few.
+    """
     if results.labels is None or len(results.steps.starts_ns) < LEAST_STEPS:
-        return None
+        return []
     user_frame = results.labels.user_frame
-    tables = [
+    return [
         (rank, _tables(results, rank, timeline, user_frame))
         for rank, timeline in zip(results.trace.ranks, results.timelines, strict=True)
         if len(rank.main_samples) and len(rank.stacks)
     ]
-    found = [_of_rank(results, rank, table) for rank, table in tables]
-    grown = [one for one in found if one and _grows_on_all(one, [t for _, t in tables], results)]
-    return max(grown, key=lambda one: one.lost_s, default=None)
 
 
 def _grows_on_all(growth: StepGrowth, tables: Sequence[Floats], results: Results) -> bool:
@@ -63,7 +71,7 @@ def _grows_on_all(growth: StepGrowth, tables: Sequence[Floats], results: Results
 
 
 def _of_rank(results: Results, rank: Rank, tables: Floats) -> StepGrowth | None:
-    lines = _functions(results.trace.frames, tables[0])
+    lines = functions(results.trace.frames, tables[0])
     if not lines:
         return None
     finer = np.array([tables[1, places].sum(axis=0) for places in lines])
@@ -71,7 +79,7 @@ def _of_rank(results: Results, rank: Rank, tables: Floats) -> StepGrowth | None:
         np.array([table[places].sum(axis=0) for places in lines]).reshape(-1, PARTS, FINER).sum(2)
         for table in tables
     )
-    period = results.focus.length_ns / max(1, _samples(results, rank))
+    period = results.focus.length_ns / max(1, samples_in_focus(results, rank))
     error = own * np.sqrt(period / np.maximum(wall, period))
     slowed = _slowed(own)
     usual = own / slowed
@@ -153,7 +161,7 @@ def _slowed(own: Floats) -> Floats:
     return np.maximum(found, 1.0)
 
 
-def _functions(frames: list[Frame], spent: Floats) -> list[list[int]]:
+def functions(frames: list[Frame], spent: Floats) -> list[list[int]]:
     """The frames of each of the user's functions in which time was spent; not the last row."""
     found: dict[tuple[str, str], list[int]] = {}
     for place in np.flatnonzero(spent[:-1].any(axis=1)).tolist():
@@ -161,7 +169,7 @@ def _functions(frames: list[Frame], spent: Floats) -> list[list[int]]:
     return list(found.values())
 
 
-def _samples(results: Results, rank: Rank) -> int:
+def samples_in_focus(results: Results, rank: Rank) -> int:
     """How often the main thread of a rank was looked at in the focus."""
     times = rank.stacks["t"][rank.stacks["tid"] == rank.main_tid]
     inside = (times >= results.focus.start_ns) & (times < results.focus.end_ns)

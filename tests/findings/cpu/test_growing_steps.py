@@ -12,6 +12,7 @@ from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 STEPS = 80
+MOVES = "transient_imbalance"
 NOISE = np.random.default_rng(3).uniform(-0.002, 0.002, STEPS)
 FIXED = ("step", "/home/me/train.py", 5)
 GROWING = ("summarize", "/home/me/train.py", 30)
@@ -68,6 +69,7 @@ def crowded(
     also: Callable[[int], float] = lambda _: 0.0,
     *,
     moves: bool = False,
+    told: str = "growing_steps",
 ) -> Finding:
     """Two ranks whose threads wait for CPUs, which makes all work longer; looked at every 5 ms.
 
@@ -96,7 +98,7 @@ def crowded(
             at, half = tick / 10, tick / 20
             rank.main_sample(at, cpu_s=half, queue_delay_s=half)
             rank.process_sample(at, cpu_s=half, queue_delay_s=half)
-    return analyze_trace(builder.build()).findings["growing_steps"]
+    return analyze_trace(builder.build()).findings[told]
 
 
 def busier(step: int) -> float:
@@ -181,3 +183,13 @@ def test_what_has_stopped_growing_is_not_said_to_go_on(
 def test_work_that_moves_from_one_rank_to_the_other_does_not_grow() -> None:
     """As a front that travels from the cells of one rank to those of the other: 80 ms in all."""
     assert crowded(lambda step: 0.001 * step, lambda _: 1.0, moves=True).status is Status.PASS
+
+
+def test_a_load_that_moves_is_told_with_what_sharing_it_saves() -> None:
+    """Of k and 79 - k ms in step k the longer is waited for: 20 ms more than half, on average."""
+    finding = crowded(lambda step: 0.001 * step, lambda _: 1.0, moves=True, told=MOVES)
+    assert finding.status is Status.FAIL
+    assert finding.title == "The load in summarize() moves from rank 1 to rank 0 during the run"
+    assert finding.gain_s == pytest.approx(0.020 * STEPS, rel=0.15)
+    assert finding.where == (Frame(*GROWING),)
+    assert crowded(lambda _: 0.04, lambda _: 1.0, moves=True, told=MOVES).status is Status.PASS
