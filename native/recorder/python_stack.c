@@ -7,7 +7,6 @@
  *
  * To hand the lock to a thread that runs Python code costs several times what that thread does: notes are kept until
  * there are some, and Python is woken at once only by a stack whose innermost place it does not know yet. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -21,6 +20,7 @@
 
 #include "events.h"
 #include "perfscope_recorder.h"
+#include "python_functions.h"
 #include "text.h"
 
 #define MOST_FRAMES 1000 /* of one stack */
@@ -32,30 +32,13 @@
 #define CALL_BYTES 128
 #define NS_PER_SECOND 1000000000ull
 
-typedef void *object;
-
-static struct {
-    int (*add)(int (*)(void *), void *);
-    int (*is_started)(void), (*is_ending)(void);
-    object (*thread)(void), (*holder)(void), (*error)(void);
-    void (*clear_error)(void);
-    object (*innermost)(object), (*back)(object), (*code)(object), (*item)(object, const char *);
-    int (*last)(object);
-    long (*integer)(object);
-    int (*collector_off)(void), (*collector_on)(void);
-    int (*lock)(void);
-    void (*unlock)(int);
-    void (*drop)(object);
-    object (*list)(ssize_t);
-    int (*append)(object, object);
-    object (*build)(const char *, ...);
-} python;
+static ps_python_functions python;
 
 static struct {
     object thread; /* of the main thread */
     int pid;
     uint32_t known_in_a_row; /* looks whose innermost place Python knew */
-    bool has_one_holder, may_collect;
+    bool may_collect;
     atomic_int *look_up; /* tells the evaluation loop to look for pending calls; NULL where to add one is enough */
     atomic_bool is_usable, is_wanted, is_queued;
     _Atomic uint64_t due_ns; /* when the stack that is wanted was to be noted */
@@ -200,47 +183,12 @@ static void in_forked_child(void)
     pthread_mutex_unlock(&watch.asking);
 }
 
-/* Finds a function of the Python that `none` belongs to: a process may hold several. */
-static bool find(void *function, const char *name)
-{
-    static void *base;
-    Dl_info place;
-    void *found = dlsym(RTLD_DEFAULT, name);
-    if (!found || !dladdr(found, &place) || (base && place.dli_fbase != base))
-        return false;
-    base = place.dli_fbase;
-    *(void **)function = found;
-    return true;
-}
-
-static bool find_all(const void *none)
-{
-    if (!dlsym || !dladdr || dlsym(RTLD_DEFAULT, "_Py_NoneStruct") != none)
-        return false;
-    find(&python.last, "PyFrame_GetLasti");
-    bool has_ending = find(&python.is_ending, "Py_IsFinalizing") || find(&python.is_ending, "_Py_IsFinalizing");
-    return has_ending && find(&python.is_started, "Py_IsInitialized") && find(&python.add, "Py_AddPendingCall") &&
-           find(&python.thread, "PyThreadState_Get") &&
-           find(&python.error, "PyErr_Occurred") && find(&python.clear_error, "PyErr_Clear") &&
-           find(&python.innermost, "PyThreadState_GetFrame") && find(&python.back, "PyFrame_GetBack") &&
-           find(&python.code, "PyFrame_GetCode") && find(&python.item, "PyObject_GetAttrString") &&
-           find(&python.integer, "PyLong_AsLong") && find(&python.drop, "Py_DecRef") && find(&python.list, "PyList_New") &&
-           find(&python.append, "PyList_Append") && find(&python.build, "Py_BuildValue") &&
-           find(&python.lock, "PyGILState_Ensure") && find(&python.unlock, "PyGILState_Release") &&
-           (!watch.has_one_holder || find(&python.holder, "_PyThreadState_UncheckedGet")) &&
-           (!watch.may_collect ||
-            (find(&python.collector_off, "PyGC_Disable") && find(&python.collector_on, "PyGC_Enable")));
-}
-
 /* The word of an interpreter that makes its evaluation loop look up, if adding a call sets it as it should. */
 static void confirm_word(uint32_t offset)
 {
-    object (*interpreter)(void) = NULL, (*first)(void) = NULL;
-    if (!find(&interpreter, "PyInterpreterState_Get") || !find(&first, "PyInterpreterState_Main"))
+    if (python.interpreter() != python.first_interpreter())
         return;
-    if (interpreter() != first())
-        return;
-    watch.look_up = (atomic_int *)((char *)interpreter() + offset);
+    watch.look_up = (atomic_int *)((char *)python.interpreter() + offset);
     if (atomic_load(watch.look_up) != 0 || python.add(confirm, NULL) != 0)
         return;
     if (atomic_load(watch.look_up) != 1)
@@ -251,12 +199,11 @@ PS_EXPORT void ps_stack_notes_start(const void *none, uint32_t word_offset, uint
                                     uint32_t may_collect)
 {
     static bool has_handlers;
-    watch.has_one_holder = has_one_holder;
     watch.may_collect = may_collect;
     atomic_store(&watch.is_stopped, 0);
     atomic_store(&watch.is_usable, false);
     atomic_store(&watch.is_queued, false);
-    if (!find_all(none))
+    if (!ps_find_python(&python, none, has_one_holder, may_collect))
         return;
     watch.thread = python.thread();
     watch.pid = getpid();

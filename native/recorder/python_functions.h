@@ -1,0 +1,29 @@
+#ifndef PS_PYTHON_FUNCTIONS_H
+#define PS_PYTHON_FUNCTIONS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+typedef void *object;
+
+typedef struct {
+    int (*add)(int (*)(void *), void *);
+    int (*is_started)(void), (*is_ending)(void);
+    object (*thread)(void), (*holder)(void), (*interpreter)(void), (*first_interpreter)(void), (*error)(void);
+    void (*clear_error)(void);
+    object (*innermost)(object), (*back)(object), (*code)(object), (*item)(object, const char *);
+    int (*last)(object);
+    long (*integer)(object);
+    int (*collector_off)(void), (*collector_on)(void);
+    int (*lock)(void);
+    void (*unlock)(int);
+    void (*drop)(object);
+    object (*list)(ssize_t);
+    int (*append)(object, object);
+    object (*build)(const char *, ...);
+} ps_python_functions;
+
+/* Finds all of them in the Python that `none` belongs to; false where one is missing. */
+bool ps_find_python(ps_python_functions *python, const void *none, bool has_one_holder, bool may_collect);
+
+#endif
