@@ -142,8 +142,8 @@ def work_pieces(
         of communication alone before it.
     """
 
-def gaps(row: Small, ns: Floats, fixed: Floats) -> Floats:
-    """The pieces of work before each row, added up in order, and `fixed`, shape (rows,)."""
+def gaps(row: Small, ns: Floats, fixed_row: Small, fixed_ns: Floats, rows: int) -> Floats:
+    """The pieces of work before each row, added up in order, then `fixed_ns`, shape (rows,)."""
 
 def work_by_rank(row: Small, ns: Floats, rank: Small, *, ranks: int) -> Floats:
     """The pieces of work before rows by the rank of their row, shape (ranks,)."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.replay.windows import Window
 from perfscope.arrays import Ints
-from perfscope.replay.program import Needs, Program, Work
+from perfscope.replay.program import Fixed, Needs, Program, Work
 
 WORK_NS, TRANSFER_NS = 1_000_000.0, 50_000.0
 START, SEND, RECEIVE, PAIR, CUT, END = range(6)
@@ -86,7 +86,7 @@ def program_of(window: Window) -> Program:
         work=Work(none, np.empty(0, np.uint8), np.empty(0)),
         phase=none,
         stack=none,
-        fixed_ns=window.gap_ns,
+        fixed=Fixed.of(window.gap_ns),
         transfer_ns=window.transfer_ns,
         cut_rows=window.cut_rows,
         needs=window.needs,

@@ -72,7 +72,7 @@ struct Table {
     int64_t add(Supply &supply, size_t own, int64_t at)
     {
         const int64_t length = supply.next(256) * 2000;
-        rank.push_back(static_cast<int64_t>(own));
+        rank.push_back(static_cast<int32_t>(own));
         enter.push_back(at);
         leave.push_back(at + length);
         op.push_back(static_cast<uint16_t>(supply.next(CODES + 1))); // the last one is no code
@@ -99,10 +99,10 @@ struct Table {
     }
 
     size_t ranks;
-    std::vector<int64_t> rank, enter, leave, seq, sent, received, request, offsets{0}, numbers, members, member_starts;
+    std::vector<int64_t> enter, leave, seq, sent, received, request, offsets{0}, numbers, members, member_starts;
     std::vector<uint16_t> op, flags, forms;
     std::vector<uint32_t> tid, main_tids;
-    std::vector<int32_t> comm, peer, peer_number, tag;
+    std::vector<int32_t> rank, comm, peer, peer_number, tag;
     std::vector<std::vector<OperationRow>> completions;
 };
 

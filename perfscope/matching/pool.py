@@ -23,7 +23,7 @@ Rows = Ints
 class Pool:
     """One row per operation, rank after rank; `rank` is a position in `Trace.ranks`."""
 
-    rank: Ints
+    rank: Int32s
     enter: Times
     exit: Times
     op: npt.NDArray[np.uint16]
@@ -60,7 +60,7 @@ class Pool:
         columns["peer"] = _positions(columns["peer_number"], numbers)
         return cls(
             numbers=numbers,
-            rank=np.repeat(np.arange(len(ranks)), np.diff(offsets)),
+            rank=np.repeat(np.arange(len(ranks), dtype=np.int32), np.diff(offsets)),
             offsets=offsets.astype(np.int64),
             **columns,
         )

@@ -53,7 +53,7 @@ def forget_partners(results: Results) -> None:
     _forget(pool, *_OF_PARTNERS, "peer_number")
     _forget(results.waits.messages, "send_of")
     _set(results.waits, "requests", (np.empty(0, np.int64), np.empty(0, np.int64)))
-    for name in ("rank", *_AMOUNTS):
+    for name in _AMOUNTS:
         _set(pool, name, _narrowed(getattr(pool, name)))
     for place, rank in enumerate(results.trace.ranks):
         if isinstance(table := cast("object", rank.operations), Columns):

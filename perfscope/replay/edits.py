@@ -62,7 +62,7 @@ def _seen_share(program: Program, work: Work, chosen: Bools) -> Floats:
     pieces of a kind is a third of each: which one it was in is chance. Pieces are alike that are
     of the same rank, account, phase and kind of segment, before calls with about as much work.
     """
-    spent = engine.gaps(work.row, work.ns, np.zeros(program.row_count))
+    spent = program.before_rows(work, work.ns)
     size = np.log2(np.maximum(spent[work.row], 1.0)).astype(np.int64)
     kind = program.segment_kind[program.row_segment[work.row]]
     phase = np.full(len(work.row), -1, np.int64)

@@ -15,7 +15,7 @@ from perfscope.replay.functions import Functions
 from perfscope.replay.kinds import segment_kinds, segment_steps
 from perfscope.replay.meetings import Meetings
 from perfscope.replay.occurrences import Marks
-from perfscope.replay.program import Needs, Program, Work
+from perfscope.replay.program import Fixed, Needs, Program, Work
 from perfscope.replay.schedule import cut_table, is_cut
 from perfscope.structures import dataclass
 
@@ -111,7 +111,7 @@ def lay_out(results: Results, run: Run) -> Program:
         work=pieces.work,
         phase=pieces.phase,
         stack=pieces.stack,
-        fixed_ns=pieces.fixed_ns,
+        fixed=pieces.fixed,
         transfer_ns=rows.transfer_ns,
         cut_rows=rows.cut_rows,
         needs=rows.needs,
@@ -170,7 +170,7 @@ class _Pieces:
     phase: Int32s
     stack: Int32s
     begin_ns: Ints
-    fixed_ns: Floats
+    fixed: Fixed
 
 
 def _pieces(results: Results, times: _Times, starts: Ints, marks: Marks) -> _Pieces:
@@ -193,7 +193,7 @@ def _pieces(results: Results, times: _Times, starts: Ints, marks: Marks) -> _Pie
     row, account, ns, phase, stack, begin, fixed = engine.work_pieces(
         ranks, results.focus.start_ns, IS_COMMUNICATION.view(np.uint8), int(starts[-1])
     )
-    return _Pieces(Work(row, account, ns), phase, stack, begin, fixed)
+    return _Pieces(Work(row, account, ns), phase, stack, begin, Fixed.of(fixed))
 
 
 def _cut_kinds(kinds: Ints, cut_rows: Ints) -> Ints:

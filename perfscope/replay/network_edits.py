@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.arrays import Bools, Floats, Ints
-from perfscope.engine import engine
 from perfscope.matching.pool import dense
 from perfscope.metrics.communication.collective_fusion import close_groups
 from perfscope.metrics.results import Results
@@ -92,7 +91,7 @@ def _overlapped(program: Program, work: Work, transfer: Floats, share: float) ->
     is_backward = np.zeros(len(work.row), np.bool_)
     is_backward[: len(program.phase)] = program.phase == program.phase_ids.index(BACKWARD)
     ns = np.where(is_backward, work.ns, 0.0)
-    backward = engine.gaps(work.row, ns, np.zeros(program.row_count))
+    backward = program.before_rows(work, ns)
     own = _by_segment(program, backward)
     other = _by_segment(program, program.gaps_ns(work)) - own
     reduces = program.row_op[cuts[:, 0]] == ALLREDUCE
@@ -167,7 +166,7 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
 def _with_fewer_calls(program: Program, together: _Together) -> Work:
     """The work of the ranks, less what calling MPI took for all calls of a group but the first."""
     later = together.rows[~together.is_first].ravel()
-    gap = program.before_rows(program.work.ns)
+    gap = program.before_rows(program.work, program.work.ns)
     left = np.ones(program.row_count)
     spent = np.minimum(_call_ns(gap, together)[program.row_rank[later]], gap[later])
     left[later] = 1.0 - np.divide(spent, gap[later], out=np.zeros(len(later)), where=gap[later] > 0)

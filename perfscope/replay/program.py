@@ -32,6 +32,23 @@ class Work:
 
 
 @dataclass(frozen=True)
+class Fixed:
+    """A rank's communication alone, before some rows: no edit changes it. Rows ascend."""
+
+    row: Int32s
+    ns: Floats
+
+    @classmethod
+    def of(cls, ns: Floats) -> Fixed:
+        """Of what stands before each row, mostly nothing."""
+        row = np.flatnonzero(ns)
+        return cls(row.astype(np.int32), ns[row])
+
+
+NOTHING_FIXED = Fixed.of(np.empty(0))
+
+
+@dataclass(frozen=True)
 class Needs:
     """For whom rows wait, in meetings that are no cuts and in messages.
 
@@ -92,7 +109,7 @@ class Program:
     work: Work
     phase: Int32s  # of each piece of work: index in the phase ids, -1 none
     stack: Int32s  # of each piece of work: index in Trace.stacks, -1 unknown
-    fixed_ns: Floats  # before each row: a rank's communication alone, never edited, shape (rows,)
+    fixed: Fixed
     transfer_ns: Floats  # of each row: exit - need, shape (rows,)
     cut_rows: Ints
     needs: Needs
@@ -147,11 +164,12 @@ class Program:
         return found
 
     def _gaps_ns(self, work: Work) -> Floats:
-        return compiled.gaps(work.row, work.ns, self.fixed_ns)
+        return compiled.gaps(work.row, work.ns, self.fixed.row, self.fixed.ns, self.row_count)
 
-    def before_rows(self, ns: Floats) -> Floats:
-        """What stands at the pieces of the unedited run, added up by row, shape (rows,)."""
-        return compiled.gaps(self.work.row, ns, np.zeros(self.row_count))
+    def before_rows(self, work: Work, ns: Floats) -> Floats:
+        """What stands at pieces of work, added up by row, shape (rows,)."""
+        none = NOTHING_FIXED
+        return compiled.gaps(work.row, ns, none.row, none.ns, self.row_count)
 
     @cached_property
     def measured_lengths_ns(self) -> Floats:

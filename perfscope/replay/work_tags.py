@@ -26,14 +26,14 @@ class WorkTags:
     """
 
     def __init__(self, program: Program, kind: npt.NDArray[np.integer], kinds: int) -> None:
-        row, alone = program.work.row, np.flatnonzero(program.fixed_ns > 0)
+        row, alone = program.work.row, program.fixed.row
         tag, ns = kind.astype(np.int32, copy=False), program.work.ns
         if np.any(row[1:] < row[:-1]):  # what edits added stands behind the rest
             order = np.argsort(row, kind="stable")
             row, tag, ns = row[order], tag[order], ns[order]
         if len(alone):
             place = np.searchsorted(row, alone, side="right")
-            tag, ns = np.insert(tag, place, kinds), np.insert(ns, place, program.fixed_ns[alone])
+            tag, ns = np.insert(tag, place, kinds), np.insert(ns, place, program.fixed.ns)
         counts = np.bincount(row, minlength=program.row_count)
         counts[alone] += 1
         self.tag: Int32s = tag

@@ -11,7 +11,7 @@ from perfscope.attribution.ledger import INDEX
 from perfscope.replay.edits import apply_edits
 from perfscope.replay.model import Edit, Level
 from perfscope.replay.occurrences import Marks
-from perfscope.replay.program import Needs, Program, Work
+from perfscope.replay.program import NOTHING_FIXED, Needs, Program, Work
 from perfscope.schema.enums import Account
 
 TRAINING = INDEX[Account.TRAINING]
@@ -34,7 +34,7 @@ def program(table: Sequence[Sequence[float]], account: int = TRAINING) -> Progra
             account=np.full(values.size, account, np.uint8),
             ns=values.ravel(),
         ),
-        fixed_ns=np.zeros(rows * ranks),
+        fixed=NOTHING_FIXED,
         transfer_ns=np.zeros(rows * ranks),
         cut_rows=cut_rows,
         row_op=np.full(rows * ranks, -1, np.int32),

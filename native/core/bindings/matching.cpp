@@ -83,7 +83,8 @@ public:
 
 private:
     size_t count_, ranks_;
-    Named<int64_t> rank_, enter_, leave_, seq_, sent_, received_, request_, offsets_, numbers_;
+    Named<int32_t> rank_;
+    Named<int64_t> enter_, leave_, seq_, sent_, received_, request_, offsets_, numbers_;
     Named<uint16_t> op_, flags_;
     Named<uint32_t> tid_;
     Named<int32_t> comm_, peer_, peer_number_, tag_;

@@ -41,13 +41,13 @@ RowPlaces places_of(const Small &segment, const Small &rank, size_t segments, si
     return {segment.data(), rank.data(), rank.size(), ranks};
 }
 
-auto gaps(const Small &row, const Floats &ns, const Floats &fixed)
+auto gaps(const Small &row, const Floats &ns, const Small &fixed_row, const Floats &fixed_ns, size_t rows)
 {
-    const PiecesOfWork work = pieces_of(row, ns, fixed.size());
+    const PiecesOfWork work = pieces_of(row, ns, rows), fixed = pieces_of(fixed_row, fixed_ns, rows);
     std::vector<double> found;
     {
         const nb::gil_scoped_release unlocked;
-        found = gaps_of(work, fixed.data(), fixed.size());
+        found = gaps_of(work, fixed, rows);
     }
     return to_numpy(std::move(found));
 }
@@ -128,7 +128,7 @@ auto by_unit(const Floats &one, const Floats &other, const Small &unit, const Sm
 
 void bind_row_work(nb::module_ &module)
 {
-    module.def("gaps", &gaps, nb::arg("row"), nb::arg("ns"), nb::arg("fixed"));
+    module.def("gaps", &gaps, nb::arg("row"), nb::arg("ns"), nb::arg("fixed_row"), nb::arg("fixed_ns"), nb::arg("rows"));
     module.def("chosen_pieces", &chosen, nb::arg("row"), nb::arg("account"), nb::arg("rank"), nb::arg("phases"),
                nb::kw_only(), nb::arg("ranks"), nb::arg("accounts"), nb::arg("phase"));
     module.def("work_by_cell", &by_cell, nb::arg("row"), nb::arg("ns"), nb::arg("chosen"), nb::arg("segment"),

@@ -45,7 +45,8 @@ constexpr double SYNCHRONIZING_SHARE = 0.95;
 // One row a call, rank after rank and ordered by time; rank and peer are positions among the ranks.
 struct CallColumns {
     size_t count;
-    const int64_t *rank, *enter, *leave;
+    const int32_t *rank;
+    const int64_t *enter, *leave;
     const uint16_t *op, *flags;
     const uint32_t *tid;
     const int32_t *comm;        // -1 none

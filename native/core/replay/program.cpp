@@ -43,14 +43,16 @@ void ReplayProgram::lay_out_rows()
             throw ReplayError(DIFFERENT_ORDERS);
     if (next != static_cast<int64_t>(needs_.count()))
         throw ReplayError("needs do not fit the rows");
-    places_.resize(static_cast<size_t>(next));
+    segments_.resize(static_cast<size_t>(next));
+    block_ranks_.reserve(segments_.size() / BLOCK_ROWS + 1);
     for (size_t rank = 0; rank < ranks_; rank++) {
-        const auto number = static_cast<uint32_t>(rank);
         int64_t row = first_row(rank);
-        places_[row++] = {-1, number}; // where everything begins
+        segments_[row++] = -1; // where everything begins
         for (size_t cut = 1; cut <= last; cut++)
             for (const int64_t end = cut_row(cut, rank); row <= end; row++)
-                places_[row] = {static_cast<int32_t>(cut - 1), number};
+                segments_[row] = static_cast<int32_t>(cut - 1);
+        while (block_ranks_.size() * BLOCK_ROWS < static_cast<size_t>(row))
+            block_ranks_.push_back(static_cast<uint32_t>(rank));
     }
 }
 
@@ -67,7 +69,7 @@ void ReplayProgram::place_hubs()
         if (hub_parent_[hub] != -1 && hub_parent_[hub] != hub - 1)
             throw ReplayError("a hub follows another than the one before it");
         for (auto row = hubs_.begin_of(hub); row != hubs_.end_of(hub); ++row)
-            segment = std::max(segment, places_[*row].segment);
+            segment = std::max(segment, segments_[*row]);
         if (hub_parent_[hub] >= 0)
             segment = std::max(segment, hub_segment_[hub - 1]);
     }

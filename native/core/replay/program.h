@@ -43,17 +43,23 @@ struct Lists {
 class ReplayProgram {
 public:
     // `cut_rows` has one line of `ranks` rows for each cut, the first being the starts and the last the ends. The
-    // numbers must outlive the program: only eight bytes a row are kept beside them.
+    // numbers must outlive the program: only five bytes a row are kept beside them.
     ReplayProgram(size_t ranks, Numbers cut_rows, Lists hubs, Numbers hub_parent, Lists needs);
 
     size_t ranks() const { return ranks_; }
-    size_t rows() const { return places_.size(); }
+    size_t rows() const { return segments_.size(); }
     size_t segments() const { return cut_rows_.size / ranks_ - 1; }
     size_t hub_count() const { return hubs_.count(); }
     int64_t cut_row(size_t cut, size_t rank) const { return cut_rows_[cut * ranks_ + rank]; }
     int64_t first_row(size_t rank) const { return cut_rows_[rank]; }
-    int64_t segment_of(int64_t row) const { return places_[row].segment; } // -1 of starts
-    uint32_t rank_of(int64_t row) const { return places_[row].rank; }
+    int64_t segment_of(int64_t row) const { return segments_[row]; } // -1 of starts
+    uint32_t rank_of(int64_t row) const
+    {
+        uint32_t rank = block_ranks_[static_cast<size_t>(row) / BLOCK_ROWS];
+        while (rank + 1 < ranks_ && first_row(rank + 1) <= row)
+            rank++;
+        return rank;
+    }
     int64_t segment_of_hub(int64_t hub) const { return hub_segment_[hub]; }
     // Whether every call is a cut, so that the rows of a rank and its cuts are the same.
     bool has_only_cuts() const { return rows() == cut_rows_.size; }
@@ -64,10 +70,7 @@ public:
     int64_t hub_parent(size_t hub) const { return hub_parent_[hub]; }
 
 private:
-    struct Place {
-        int32_t segment;
-        uint32_t rank;
-    };
+    static constexpr size_t BLOCK_ROWS = 16;
 
     void lay_out_rows();
     void place_hubs();
@@ -78,7 +81,8 @@ private:
     Lists hubs_;
     Numbers hub_parent_;
     Lists needs_;
-    std::vector<Place> places_;
+    std::vector<int32_t> segments_;     // of each row
+    std::vector<uint32_t> block_ranks_; // of the first of every BLOCK_ROWS rows
     std::vector<int32_t> hub_segment_;
 };
 

@@ -2,13 +2,13 @@
 
 namespace perfscope {
 
-std::vector<double> gaps_of(const PiecesOfWork &work, const double *fixed, size_t rows)
+std::vector<double> gaps_of(const PiecesOfWork &work, const PiecesOfWork &fixed, size_t rows)
 {
     std::vector<double> gaps(rows);
     for (size_t piece = 0; piece < work.size; piece++)
         gaps[static_cast<size_t>(work.row[piece])] += work.ns[piece];
-    for (size_t row = 0; row < rows; row++)
-        gaps[row] = fixed[row] + gaps[row];
+    for (size_t piece = 0; piece < fixed.size; piece++)
+        gaps[static_cast<size_t>(fixed.row[piece])] += fixed.ns[piece];
     return gaps;
 }
 

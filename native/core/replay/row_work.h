@@ -38,8 +38,8 @@ struct Choice {
 
 std::vector<uint8_t> chosen_pieces(const PiecesOfWork &work, const RowPlaces &places, const Choice &choice);
 
-// `fixed` and the work before each row.
-std::vector<double> gaps_of(const PiecesOfWork &work, const double *fixed, size_t rows);
+// The work before each row, and what comes before some of them beside it.
+std::vector<double> gaps_of(const PiecesOfWork &work, const PiecesOfWork &fixed, size_t rows);
 
 // Chosen work by cell.
 std::vector<double> work_by_cell(const PiecesOfWork &work, const uint8_t *chosen, const RowPlaces &places, size_t cells);

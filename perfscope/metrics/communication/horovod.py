@@ -124,7 +124,7 @@ def _exposed(prepared: Prepared) -> Exposed:
         for times in (pool.enter, waits.need, pool.exit)
     )
     wait, transfer = (need - enter) / 1e9, (leave - need) / 1e9
-    column = pool.rank[chosen]
+    column = pool.rank[chosen].astype(np.int64)
     numbers, row = _steps_of(ranks, pool.enter[chosen], column)
     thin = slice(None, None, max(1, -(-len(numbers) // MAX_STEPS)))
     shape = len(numbers), len(ranks)

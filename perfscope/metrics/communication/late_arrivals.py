@@ -83,7 +83,7 @@ def _late_at_collectives(prepared: Prepared) -> _Late:
     cause[instances.instance_of_member[longest]] = instances.cause[longest]
     chosen = (waiting > 0) & ~NONBLOCKING_CODES[instances.op]
     row = cause[chosen]
-    return _Late(pool.rank[row], pool.enter[row], waiting[chosen], stall[chosen])
+    return _Late(pool.rank[row].astype(np.int64), pool.enter[row], waiting[chosen], stall[chosen])
 
 
 def _late_at_finalize(prepared: Prepared) -> _Late:
@@ -97,7 +97,10 @@ def _late_at_finalize(prepared: Prepared) -> _Late:
     if not wait.any():
         return _nobody()
     return _Late(
-        pool.rank[[last]], pool.enter[[last]], wait.sum(keepdims=True), wait.max(keepdims=True)
+        pool.rank[[last]].astype(np.int64),
+        pool.enter[[last]],
+        wait.sum(keepdims=True),
+        wait.max(keepdims=True),
     )
 
 
