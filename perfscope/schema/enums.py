@@ -255,11 +255,7 @@ class Activity(Named):
         "input is decoded, parsed, sorted and put together for the work that follows",
     )
     TEXT = "text", "Processing text", "strings, dates and records are searched, parsed and joined"
-    COMPRESSION = (
-        "compression",
-        "Compressing and hashing",
-        "data are compressed, unpacked or summed up",
-    )
+    COMPRESSION = "compression", "Compressing and hashing", "data are packed, unpacked or hashed"
     FILES = (
         "files",
         "Reading and writing files",
@@ -277,11 +273,7 @@ class Activity(Named):
         "Starting and awaiting processes",
         "starting another process or waiting for it",
     )
-    WORKERS = (
-        "workers",
-        "Waiting for worker processes",
-        "processes that live on work for this one",
-    )
+    WORKERS = "workers", "Waiting for worker processes", "processes that live on work for this"
     GARBAGE_COLLECTION = "garbage_collection", "Garbage collection", "Python's cyclic collector"
     MEMORY_MANAGEMENT = (
         "memory_management",
