@@ -63,7 +63,7 @@ def verdict(
         + _beside_others(of_job, top, without_cpu_waits(results, replay, is_of_others=True), of)
         + hottest(results, [frame for finding in top for frame in finding.where])
         + unwatched(results),
-        status=_status(results, findings, faults, damage),
+        status=_status(results, findings, faults, damage=damage, losses=losses),
         efficiency=headline(results).judged,
         combined_gain_s=gain_s,
         combined_gain_share=share_of(gain_s, of.window_s),
@@ -166,7 +166,9 @@ def _status(
     results: Results,
     findings: Sequence[Finding],
     faults: Sequence[Finding],
+    *,
     damage: Sequence[Damage],
+    losses: LossAccount | None,
 ) -> Status:
     if spoils_comparison(damage) or any(finding.status is Status.FAIL for finding in faults):
         return Status.FAIL
@@ -174,6 +176,10 @@ def _status(
         return Status.WARN
     if all(finding.status in UNKNOWN for finding in findings) or _unknown_efficiency(results):
         return Status.INFO
+    if losses is not None and much_is_lost(losses):
+        return (
+            Status.INFO
+        )  # nobody knows the change that gives it back, which is not to have passed
     return Status.PASS
 
 
@@ -251,7 +257,7 @@ def _healthy(
     if _is_inefficient(results):
         return _inefficient(leading, subject, lost) + rest
     if lost:
-        return f"No change was found that saves {of_window(WARN_SHARE)}: {subject}; {lost}.{rest}"
+        return f"No change was found that saves {of_window(WARN_SHARE)}. {lost}.{rest}"
     share = losses.lost_share if losses else None
     little = "" if share is None else f", {format_share(share)} of the ranks' time is lost"
     return (
@@ -278,8 +284,8 @@ def _lost(losses: LossAccount | None, ranks: int) -> str:
     where = f" in {place(first.frame)}" if first.frame else ""
     each = f"{format_seconds(first.ns * NS / ranks)}{' per rank' if ranks > 1 else ''}"
     return (
-        f"{format_share(losses.lost_share)} of the ranks' time in the analyzed window is lost, the "
-        f"largest part, {each}, to “{label(first)}”{where}{pattern}"
+        f"{format_share(losses.lost_share)} of the ranks' time in the analyzed window is lost. The "
+        f"largest part, {each}, goes to “{label(first)}”{where}{pattern}"
     )
 
 

@@ -244,18 +244,43 @@ def test_what_does_not_apply_is_no_diagnosis_that_could_not_be_made() -> None:
     assert " 1 of 3 diagnoses could not be made." in found["sentence"]
 
 
-def test_a_low_efficiency_without_a_finding_is_not_called_healthy() -> None:
+def polling(busy_s: float) -> TraceBuilder:
+    """Two ranks that ask for a message for so long in every second of 26."""
     builder = TraceBuilder(2, end_s=30.0)
     for number in (0, 1):
         rank = builder.rank(number).init(1.0).finalize(29.0)
         for second in range(2, 28):
-            rank.op("MPI_Iprobe", second + 0.1, second + 0.95)
-    found = verdict(analyze_trace(builder.build()))
-    assert found["status"] == "warn"
-    assert found["sentence"].startswith(
-        "Efficiency is low: 78.9 % of the ranks' time in the analyzed window is lost, the largest "
-        "part, 22.1 s per rank, to “Unexplained waiting”. Parallel efficiency, 0.211, counts only "
-    )
+            rank.op("MPI_Iprobe", second + 0.1, second + 0.1 + busy_s)
+    return builder
+
+
+@pytest.mark.parametrize(
+    ("busy_s", "status", "told"),
+    [
+        (
+            0.85,
+            "warn",
+            (
+                "Efficiency is low: 78.9 % of the ranks' time in the analyzed window is lost. The "
+                "largest part, 22.1 s per rank, goes to “Unexplained waiting”. Parallel "
+                "efficiency, 0.211, counts only "
+            ),
+        ),
+        (
+            0.1,
+            "info",
+            (
+                "No change was found that saves 1.0 % of the analyzed window. 9.3 % of the ranks' "
+                "time in the analyzed window is lost. The largest part, 2.60 s per rank, goes to "
+            ),
+        ),
+        (0.01, "pass", "Nothing to fix was found: 2 ranks"),
+    ],
+)
+def test_what_is_lost_without_a_finding_is_no_pass(busy_s: float, status: str, told: str) -> None:
+    found = verdict(analyze_trace(polling(busy_s).build()))
+    assert found["sentence"].startswith(told)
+    assert found["status"] == status
 
 
 @pytest.mark.parametrize(("gains", "together"), [((30.0, 1.0), 30.0), ((9.0, 0.5), 9.5)])
