@@ -3,6 +3,7 @@
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -87,8 +88,13 @@ def part_of(module: str) -> str:
     return next(nested, inside.split(".")[0])
 
 
-def imported_modules(path: Path) -> Iterator[str]:
+@cache
+def imported_modules(path: Path) -> tuple[str, ...]:
     """Absolute names of what a file imports, also inside functions."""
+    return tuple(_imported_modules(path))
+
+
+def _imported_modules(path: Path) -> Iterator[str]:
     inside = path.relative_to(REPOSITORY).with_suffix("").parts
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):

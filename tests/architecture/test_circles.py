@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 from tests.support.environments import REPOSITORY
@@ -16,8 +17,13 @@ def module_name(path: Path) -> str:
     return ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".__init__")
 
 
-def imported(path: Path) -> Iterator[str]:
+@cache
+def imported(path: Path) -> tuple[str, ...]:
     """What a file imports anywhere, also for its annotations alone."""
+    return tuple(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[str]:
     inside = module_name(path).split(".")
     package = inside if path.name == "__init__.py" else inside[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
