@@ -94,18 +94,32 @@ def _refuse_several_runs(dumps: Sequence[Dump]) -> None:
     Raises:
         UnreadableInputError: they are of runs at other times, or count in other units.
     """
+    known: dict[str, tuple[tuple[int, ...], Dump]] = {}
+    for dump in dumps:
+        for name, ranks in dump.members.items():
+            before, first = known.setdefault(name, (ranks, dump))
+            if before != ranks:
+                raise _several_runs(
+                    f"Process group {name} has other ranks in {dump.path.name} than in "
+                    f"{first.path.name}."
+                )
     told = [(extent, dump) for dump in dumps if (extent := dump.extent_ns) is not None]
     told.sort(key=lambda one: one[0])
-    for (before, first), (after, second) in pairwise(told):
-        if after[0] - before[1] > APART_NS:
-            days = (after[0] - before[1]) / DAY_NS
-            raise UnreadableInputError(
-                "These dumps are of several runs, or count their times in other units.",
-                why=f"The operations in {second.path.name} were queued {days:,.1f} days after "
-                f"those in {first.path.name}.",
-                action="Give the dumps of one run alone, by their names or in a folder of their "
-                "own.",
+    for (earlier, one), (later, other) in pairwise(told):
+        if later[0] - earlier[1] > APART_NS:
+            days = (later[0] - earlier[1]) / DAY_NS
+            raise _several_runs(
+                f"The operations in {other.path.name} were queued {days:,.1f} days after those in "
+                f"{one.path.name}."
             )
+
+
+def _several_runs(why: str) -> UnreadableInputError:
+    return UnreadableInputError(
+        "These dumps are of several runs, or count their times in other units.",
+        why=why,
+        action="Give the dumps of one run alone, by their names or in a folder of their own.",
+    )
 
 
 def _by_rank(dumps: Sequence[Dump]) -> dict[int, Dump]:

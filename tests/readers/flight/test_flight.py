@@ -123,6 +123,14 @@ def test_a_file_that_is_older_than_the_call_of_others_is_from_before_it(tmp_path
     assert "was never reached by rank 1" in told(paths).says[0]
 
 
+def test_groups_that_are_others_on_another_rank_are_of_another_run(tmp_path: Path) -> None:
+    first, _ = dumped(tmp_path, [entry(1)], [entry(1)], groups={"7": "[0, 1]"})
+    (other := tmp_path / "other").mkdir()
+    _, second = dumped(other, [entry(1)], [entry(1)], groups={"7": [0, 2]})
+    with pytest.raises(UnreadableInputError, match="of several runs"):
+        open_traces([first, second])
+
+
 def test_dumps_of_some_ranks_are_a_sound_trace(tmp_path: Path) -> None:
     paths = dumped(tmp_path, [entry(1)], [entry(1)], [entry(1)])
     trace = open_traces(paths[1:])
