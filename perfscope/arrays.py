@@ -1,4 +1,4 @@
-"""Arrays of numpy by what they hold: one name each, whoever passes them on."""
+"""Type aliases for NumPy arrays, by element type."""
 
 import numpy as np
 import numpy.typing as npt

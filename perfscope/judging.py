@@ -1,16 +1,16 @@
-"""What counts as the main part, as alone and as sure, for all parts that judge: declared once."""
+"""Thresholds shared by all parts that judge: what counts as the main part, as alone, as certain."""
 
 MAIN = 0.5
-"""Of a whole: what is more is its main part, of which there is one at most."""
+"""Share of a whole above which a part is its main part; at most one part can be."""
 
 ALONE = 0.8
-"""Of what all ranks do: who does more of it does it alone; the rest is what samples mistake."""
+"""Share of a task above which one rank counts as doing it alone; the rest may be sampling error."""
 
 SURE = 1.96
-"""Standard errors on each side of an interval of 95 %."""
+"""Standard errors on each side of a 95 % confidence interval."""
 
 FEWEST_SAMPLES = 3
-"""In which something is seen: fewer are chance."""
+"""Samples in which something must be seen; fewer may be chance."""
 
 NEGLIGIBLE = 1e-3
-"""Of a whole: what is less changes no figure that is shown."""
+"""Share of a whole below which a part changes no figure that is shown."""

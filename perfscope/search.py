@@ -1,4 +1,4 @@
-"""Where moments belong among others that are in order."""
+"""Binary search of times in a sorted array."""
 
 from typing import Literal
 
@@ -8,13 +8,13 @@ from perfscope.arrays import Ints
 from perfscope.engine import engine
 
 FEW = 1000
-"""For so few moments numpy is as fast."""
+"""Below this number of times, NumPy is as fast."""
 
 
 def places(ordered: Ints, moments: Ints, side: Literal["left", "right"] = "left") -> Ints:
-    """What `np.searchsorted` gives, in a fraction of its time where the moments ascend too.
+    """The result of `np.searchsorted`, in a fraction of its time where `moments` ascends too.
 
-    `side` says whether a moment belongs before (left) or behind (right) those equal to it.
+    `side` says whether a time belongs before (left) or after (right) those equal to it.
     """
     if len(moments) < FEW or not _are_integers(ordered, moments):
         return np.searchsorted(ordered, moments, side=side).astype(np.int64, copy=False)

@@ -1,4 +1,4 @@
-"""The period of a row of events that repeats itself, and the event that marks each repetition."""
+"""The period of a repeating sequence of events, and the event that marks each repetition."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Times of ranks that cannot be those of one run: in another unit, or far outside of all others.
+"""Rank times that cannot belong to one run: in another unit, or far from those of all other ranks.
 
 Recordings of perfscope itself have one clock and are not asked. Files of other tools may be made
 by a program that counts otherwise, put together by hand, or damaged in one number.

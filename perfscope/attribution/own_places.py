@@ -1,4 +1,4 @@
-"""Where something is, as people say it: the outermost function that does that and nothing else."""
+"""Where work happens, as a person would say it: the outermost function that does only that work."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Finds the step of a program that tells none: what repeats in its calls, else in its samples."""
+"""Infers the steps of a program that marks none: what repeats in its calls, else in its samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that compute an error, a score or the like for progress output, and not in each step.
+"""Functions that compute an error or a score for progress output, but not in every step.
 
 Names do not tell `compute_accuracy` after an epoch from `compute_accuracy` in each step, which is
 training work. How long it goes on without a break, and how often, does.

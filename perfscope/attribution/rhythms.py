@@ -1,4 +1,4 @@
-"""Work that recurs every few steps, by its rhythm in the stack samples and not by its name."""
+"""Work that recurs every few steps, recognized by its period in the samples rather than by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a recording as a whole, as its tables and the matching of its calls show it.
+"""Defects of a recording as a whole that its tables and the matching of its calls reveal.
 
 Everything here makes some figures meaningless: what it spoils is withheld, and it is what the
 verdict says first.

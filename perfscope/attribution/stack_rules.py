@@ -1,4 +1,4 @@
-"""What a sampled stack says: the user's own function, and the phase that names tell."""
+"""What a sampled stack reveals: the user's own function, and the phase that its names suggest."""
 
 from __future__ import annotations
 

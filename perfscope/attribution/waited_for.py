@@ -1,4 +1,4 @@
-"""For what a thread waits that another thread or process must give: a lock, a queue, a result."""
+"""What a waiting thread needs from another thread or process: a lock, a queue item, a result."""
 
 from collections import Counter
 from collections.abc import Sequence

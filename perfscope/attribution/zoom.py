@@ -1,4 +1,4 @@
-"""The timelines of the ranks at several zoom levels: which account most of each bin belongs to."""
+"""The timelines of the ranks at several zoom levels, with the main account of each bin."""
 
 from collections.abc import Sequence
 

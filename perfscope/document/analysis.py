@@ -1,4 +1,4 @@
-"""From a trace to its result document: what `analyze` and every study do with a run."""
+"""Turns a trace into its result document; `analyze` and every study go through here."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is wrong with a recording, with all stages seen: the first words of the verdict."""
+"""Defects of a recording, collected from all stages; the verdict opens with them."""
 
 from collections.abc import Sequence
 from dataclasses import replace

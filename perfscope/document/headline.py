@@ -1,4 +1,4 @@
-"""The efficiency that leads: of the devices where they were measured, else of the hosts."""
+"""The efficiency shown first: that of the devices where they were measured, else of the hosts."""
 
 from dataclasses import replace
 from typing import Literal

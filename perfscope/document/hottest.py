@@ -1,4 +1,4 @@
-"""Where most of the computing is done: what a verdict names that has no change to propose there."""
+"""Where most of the computing happens, for verdicts that have no change to propose."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""A gain over as many steps as the user plans to train, from the steps of the recorded run."""
+"""Scales a gain from the recorded steps to the number of steps that the user plans to train."""
 
 from perfscope.metrics.results import Results
 from perfscope.schema.findings import PlannedRun

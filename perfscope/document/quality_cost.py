@@ -1,4 +1,4 @@
-"""What recording cost: time, and steps that were left out for want of space."""
+"""What recording cost: time, and steps dropped for lack of space."""
 
 from perfscope.document.endings import speaks_mpi
 from perfscope.metrics.results import Results

@@ -1,4 +1,4 @@
-"""Whether the host worked for others while the job was recorded: a row of `quality`."""
+"""Whether processes outside the job used the host during the recording: a row of `quality`."""
 
 from perfscope.findings.core import wording
 from perfscope.findings.core.thresholds import WARN_SHARE
@@ -9,7 +9,7 @@ from perfscope.units import NS, format_seconds
 
 
 def host_checks(results: Results) -> list[QualityRow]:
-    """What others used of the CPUs of the rank that waited longest for them."""
+    """How much other processes used the CPUs of the rank that waited longest for them."""
     waits = results.resources.cpu_waits
     if not waits:
         return []

@@ -1,4 +1,4 @@
-"""Checks of whether the time of a run has names: the part of `quality` on functions and phases."""
+"""Whether the time of a run is attributed to functions and phases: rows of `quality`."""
 
 from perfscope.document.headline import mostly, spent
 from perfscope.document.measures import UNLABELED_TARGET

@@ -1,4 +1,4 @@
-"""Parts and wholes in analysis.json: what tables add up to, and what shares are shares of.
+"""Parts and wholes in analysis.json: what tables must add up to, and what each share is a share of.
 
 The rules that `perfscope.document.invariants` lists; each yields what breaks it, with the figures.
 """

@@ -1,4 +1,4 @@
-"""Who was last to have tensors ready, in words."""
+"""Sentences about which rank was last to have its tensors ready."""
 
 from collections.abc import Sequence
 

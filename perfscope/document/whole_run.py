@@ -1,4 +1,4 @@
-"""The whole run as an object of analysis.json: what the replay of the kept steps adds to totals."""
+"""The whole run as an object of analysis.json: totals, extended by the replay of the kept steps."""
 
 from dataclasses import replace
 

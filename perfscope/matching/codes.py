@@ -1,4 +1,4 @@
-"""What the code of an operation means to those who match calls."""
+"""What an operation code means for the matching of calls."""
 
 from enum import IntFlag, auto
 

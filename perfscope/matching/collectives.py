@@ -1,4 +1,4 @@
-"""Collective instances: which calls belong together, and before what they could not complete."""
+"""Collective instances: which calls belong together, and the earliest that each could complete."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from perfscope.trace.operations import name_of
 
 
 def completed_requests(trace: Trace, pool: Pool) -> tuple[Rows, Rows]:
-    """For each completed request the row that created it and the wait or test, -1 not known."""
+    """For each completed request, the rows that created it and completed it; -1 if unknown."""
     tables = [np.ascontiguousarray(rank.completions).view(np.uint8) for rank in trace.ranks]
     return engine.completed_requests(pool, CODES, tables)
 
@@ -25,8 +25,8 @@ def completed_requests(trace: Trace, pool: Pool) -> tuple[Rows, Rows]:
 class Waits:
     """The split of every operation: [enter, need) is wait, [need, exit) transfer, where `known`.
 
-    Columns are aligned with `pool`; `cause` is the row of the operation that set need, -1 where
-    nobody else did; `for_receiver` tells where that was the receiver of a message.
+    Columns are aligned with `pool`. `cause` is the row of the operation that determined `need`, -1
+    where no other rank did; `for_receiver` is true where that was the receiver of a message.
     """
 
     pool: Pool
@@ -37,7 +37,7 @@ class Waits:
     instances: Instances
     messages: Messages
     requests: tuple[Rows, Rows]
-    """Of each that completed, what created it and what it completed in; -1 not known."""
+    """For each completed request, the rows that created and completed it; -1 if unknown."""
     matched_calls: int
     unmatched: dict[str, int]
     clocks: ClockCheck

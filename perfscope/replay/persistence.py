@@ -1,4 +1,4 @@
-"""Whether being late lasts: what single steps cost by their data does not, a slow CPU does."""
+"""Whether lateness persists: that of a slow CPU does, that of a few larger steps does not."""
 
 from math import sqrt
 

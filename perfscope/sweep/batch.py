@@ -1,4 +1,4 @@
-"""Job scripts for Slurm: one a configuration, which makes its runs and nothing else."""
+"""Slurm job scripts: one per configuration, which makes the runs of that configuration only."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""Works through the runs of a plan, one after the other, and says how far it is."""
+"""Makes the runs of a plan one after the other and reports progress."""
 
 import time
 from collections.abc import Callable, Iterable

@@ -1,6 +1,6 @@
-"""What `Rank.clock_error_ns` says where it is no bound on what is left of a clock's error."""
+"""Values of `Rank.clock_error_ns` that are not a bound on the remaining clock error."""
 
 UNMEASURED = -1
-"""Nobody measured how far the clock is from those of other hosts; times stand as they were read."""
+"""The offset from other hosts' clocks was never measured; times are as recorded."""
 UNSTATED = -2
-"""The tool that wrote the trace measured it, and does not say how large an error is left."""
+"""The tool that wrote the trace corrected the offset, but does not state the remaining error."""

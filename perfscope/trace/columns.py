@@ -1,4 +1,4 @@
-"""A table whose columns lie apart: what is asked of one column reads no other."""
+"""A table stored by column: reading one column touches no other."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What the values of a counter are."""
+"""Kinds of counters: what their values mean."""
 
 from enum import Enum
 
 
 class CounterKind(Enum):
-    """How a counter's values belong to time."""
+    """How the values of a counter relate to time."""
 
-    GROWING = "growing"  # counted since the beginning, or since some moment
-    VALUE = "value"  # of the moment: a temperature, a rate
-    DIFFERENCE = "difference"  # counted since the value before
+    GROWING = "growing"  # accumulated since the start of the process or some other origin
+    VALUE = "value"  # at this moment: a temperature, a rate
+    DIFFERENCE = "difference"  # accumulated since the previous value

@@ -1,4 +1,4 @@
-"""What is wrong with a recording as a whole, and which figures may not be told because of it."""
+"""Defects of a recording as a whole, and the figures that must be withheld because of them."""
 
 from enum import Enum
 

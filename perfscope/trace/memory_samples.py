@@ -1,4 +1,4 @@
-"""Columns of what was measured of memory and its collector beside the samples of a process."""
+"""Columns of memory and garbage-collector measurements that go beyond the samples of a process."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What the agent noted of a rank, read with care: a recording may hold anything."""
+"""What the agent noted about a rank, read defensively: a recording may hold anything."""
 
 from collections.abc import Mapping
 from typing import Any

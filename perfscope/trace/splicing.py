@@ -1,9 +1,9 @@
-"""A thinned recording as one run: the windows that all ranks kept, one behind the other.
+"""A thinned recording as one run: the windows that all ranks kept, joined end to end.
 
-What lies between two of them is cut out of all ranks by the same time, so that calls of different
-ranks keep their distance. Ranks do not reach the end of a window together: where one needed longer
-for what is cut out, the rest of that time stays, as an operation `Left_out`, which is no work;
-`Kept.residue_ns` says how much it is.
+The same amount of time is cut between two windows on all ranks, so that calls of different ranks
+keep their distance. Ranks do not reach the end of a window together: where one took longer than the
+others for the part that is cut, the remainder stays as an operation `Left_out`, which is not work;
+`Kept.residue_ns` holds its length.
 """
 
 from dataclasses import replace
@@ -27,13 +27,13 @@ OF_THE_WHOLE_RUN = (
     *("tree_samples", "python_samples", "gpu_samples", "gpu_processes", "garbage_collections"),
     *("call_samples", "cpu_samples"),
 )
-"""Samples are of the whole run: their counts go on through what is cut out."""
+"""Samples cover the whole run: their counters continue through the parts that are cut."""
 
 
 def spliced(trace: Trace) -> Trace:
     """The trace of the windows that all ranks have; itself where nothing was thinned away.
 
-    Where too few are left to be put together it says so: what was left out would pass for work.
+    With too few windows left, it notes that instead: the gaps between them would pass for work.
     """
     level = max((rank.thinning.level for rank in trace.ranks if rank.thinning), default=0)
     if level == 0 or trace.kept is not None:

@@ -1,4 +1,4 @@
-"""Stacks that py-spy saw: how long each thread of a rank and of its workers was in which one."""
+"""Stacks that py-spy saw: how long each thread of a rank and its workers spent in each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field

@@ -1,4 +1,4 @@
-"""What Horovod's coordinator saw of every tensor: readiness, negotiation, and what was done.
+"""What Horovod's coordinator recorded about each tensor: readiness, negotiation and operations.
 
 Times are those of the trace: int64 nanoseconds since its origin.
 """

@@ -1,8 +1,8 @@
-"""Of a recording that kept only some windows of its run in detail: which, and the totals of all.
+"""Which windows of a thinned recording were kept in detail, and totals over all of them.
 
-A window ends with a step, with every 32nd collective on the world, or with a second of the wall
-clock; all ranks number them alike. Where a rank came to its limit of space it kept one in two, then
-one in four, and so on, chosen by the number alone.
+A window ends with a step, with every 32nd collective on the world communicator, or with a second of
+wall-clock time; all ranks number them alike. Whenever a rank reached its space limit it kept one
+window in two, then one in four, and so on, chosen by the window's number alone.
 """
 
 from enum import IntEnum
@@ -15,7 +15,7 @@ from perfscope.structures import dataclass
 
 
 class WindowSource(IntEnum):
-    """What windows end with, by how well it tells parts of the run apart (ps_window)."""
+    """What ends a window, from the least to the most specific (ps_window)."""
 
     NONE = 0
     TIME = 1
@@ -24,10 +24,10 @@ class WindowSource(IntEnum):
 
 
 UNUSUAL_WINDOWS = 16
-"""How many windows a recorder keeps for their length, beside those of chance."""
+"""Longest windows that a recorder keeps, in addition to the random selection."""
 
 WINDOW_DTYPE = np.dtype([("t0", "i8"), ("t1", "i8"), ("number", "i8"), ("source", "u1")])
-"""A window that is there in detail: its ends, its number, and what it ended with."""
+"""A window kept in detail: its start and end, its number, and what ended it."""
 
 BLOCK_DTYPE = np.dtype(
     [
@@ -42,7 +42,7 @@ BLOCK_DTYPE = np.dtype(
         ("longest", "i8"),  # and of the longest one
     ]
 )
-"""Neighboring steps, kept in detail or not, as sums."""
+"""Sums over neighboring steps, whether or not they were kept in detail."""
 
 CALL_TOTAL_DTYPE = np.dtype(
     [
@@ -65,22 +65,20 @@ class RankThinning:
 
     level: int  # one window in 2^level is kept; 0: all are
     windows: dict[WindowSource, int]  # how many ended, by what they ended with
-    records: int  # that were taken out
-    calls_not_sorted: int = 0  # that totals tell by operation alone, without communicator and phase
+    records: int  # removed
+    calls_not_sorted: int = 0  # in totals by operation only, not by communicator and phase
 
     @property
     def source(self) -> WindowSource:
-        """What most of the run was cut by."""
+        """What ended most windows of the run."""
         return max((s for s, count in self.windows.items() if count), default=WindowSource.NONE)
 
 
 def is_selected(numbers: Ints, level: int) -> Bools:
     """Which numbers are kept at a level, as the recorder decides it (native/recorder/thinning.c).
 
-    Of each two neighbors at a level one is kept, the first or the second as if by chance: what
-    comes every so many steps is kept as often as all else.
-
-    One in 2^level is kept.
+    One window in 2^level is kept. Of each pair of neighbors at a level, one is kept
+    pseudo-randomly, so that periodic events are kept as often as all others.
     """
     kept = np.ones(len(numbers), np.bool_)
     values = numbers.astype(np.uint64)
@@ -102,7 +100,7 @@ def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 @dataclass(frozen=True)
 class Kept:
-    """The pieces that a trace was put together from: start-up, windows, what came after."""
+    """The pieces that a spliced trace consists of: start-up, windows, and what followed them."""
 
     source: WindowSource  # what the windows end with
     level: int  # of the rank that kept the fewest

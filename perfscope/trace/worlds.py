@@ -1,4 +1,4 @@
-"""Whether the processes of a job found each other, and which MPI library they loaded."""
+"""Whether the processes of a job formed one MPI world, and which MPI library they loaded."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Keeps a picture of a job that hangs: a program of its own beside it, started by `perfscope run`.
+"""Saves a picture of a hanging job; a separate process that `perfscope run` starts beside it.
 
 Its arguments are the run directory and the seconds after which a job is said to hang. It only reads
 what the recorder writes, so that it needs nothing of the job. It ends when its standard input does:

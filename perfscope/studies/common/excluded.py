@@ -1,4 +1,4 @@
-"""Which runs count in a study: a run that died early is not faster, so it is left out."""
+"""Which runs count in a study: a run that died early is not faster, so it is excluded."""
 
 from perfscope.studies.common.run import StudyRun
 

@@ -1,4 +1,4 @@
-"""What runs are compared in: one number a run, and which way is better."""
+"""What runs are compared by: one number per run, and which direction is better."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""Where runs lie: a run itself, or a directory of them."""
+"""Where runs are stored: one run, or a directory of runs."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Whether the runs of a study are of one program: what is said first where they are not."""
+"""Whether all runs of a study are of one program; a study says first where they are not."""
 
 import itertools
 from collections.abc import Iterable, Sequence

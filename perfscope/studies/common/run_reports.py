@@ -1,4 +1,4 @@
-"""Where the report of a run lies, and links to it from the page of a study."""
+"""Where the report of a run is stored, and links to it from the page of a study."""
 
 import os
 from dataclasses import replace

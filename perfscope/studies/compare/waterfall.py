@@ -1,4 +1,4 @@
-"""Where the time went that one side takes more or less than another, part by part."""
+"""The difference in time between two sides, part by part."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

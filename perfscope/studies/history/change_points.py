@@ -1,4 +1,4 @@
-"""Where a series of measurements changed its level, and where it is only noise."""
+"""Where the level of a series of measurements changed beyond noise."""
 
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""A job over its attempts: where the time went that no result has been built on."""
+"""A job over its attempts: the time spent on work that no later attempt built on."""
 
 import math
 from collections.abc import Sequence

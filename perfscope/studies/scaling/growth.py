@@ -1,4 +1,4 @@
-"""How the work grew with the size: not at all (strong scaling), alike (weak), or otherwise."""
+"""How the work grew with the size: not at all (strong scaling), in proportion (weak), or else."""
 
 import math
 from collections.abc import Callable, Sequence

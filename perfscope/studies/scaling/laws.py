@@ -1,4 +1,4 @@
-"""The laws of a part of a scaling study, from the sizes that can follow one."""
+"""Scaling laws fitted to the sizes of a study that can follow one."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the time is lost to at each size, and by which law each loss grows."""
+"""What time is lost to at each size, and the law by which each loss grows."""
 
 from collections.abc import Sequence
 from statistics import median

@@ -1,4 +1,4 @@
-"""Laws of growth: Amdahl's law and one-term performance models, with what they foretell.
+"""Scaling laws: Amdahl's law and one-term performance models, with their predictions.
 
 A performance model is t(p) = c0 + c1 p^i log2(p)^j, the normal form of A. Calotoiu et al., "Using
 automated performance modeling to find scalability bugs in complex codes", SC13, which Extra-P uses,

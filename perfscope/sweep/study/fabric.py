@@ -1,4 +1,4 @@
-"""On what the ranks of each run talked and where they ran: whether runs may be compared at all."""
+"""The transport and hosts that each run used, which decide whether runs can be compared at all."""
 
 from collections.abc import Mapping, Sequence
 
@@ -30,16 +30,16 @@ _NAMING = (
 
 @dataclass(frozen=True)
 class Medium:
-    """What one run tells of its transport."""
+    """The transport of one run, as far as its recording shows."""
 
     library: str  # name and version of the MPI library, "" without one
     hosts: int  # of the run
-    named: tuple[str, ...]  # fabrics that its settings name; empty when they name none
+    named: tuple[str, ...]  # fabrics that its settings name
     settings: Mapping[str, str]  # variables that choose a transport
 
 
 def medium_of(run: StudyRun) -> Medium:
-    """What a run tells of how its ranks talked."""
+    """The transport that a recording shows for its run."""
     known = run.transport
     settings = {name: value for name, value in known.items() if name not in _OWN}
     words = {

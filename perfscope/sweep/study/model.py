@@ -1,4 +1,4 @@
-"""A sweep, measured: every configuration with its speed, its spread, and what it was made of.
+"""A measured sweep: the speed of each configuration, its spread, and its factors.
 
 speed = ranks × parallel efficiency × work speed, exactly: the work speed is the work that a rank
 does in a second outside communication. So a ratio of two speeds is the product of three ratios.

@@ -1,4 +1,4 @@
-"""Which configurations may be the best, given how far repeats of one configuration are apart.
+"""Which configurations may be the best, given the spread between repeats of one configuration.
 
 Hsu's multiple comparisons with the best: a configuration is out when the best is faster by more
 than noise explains. Noise is pooled over all configurations, of logarithms, so that few repeats of
