@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.jobs import ROOT
 from benchmarks.machine import machine, replace_between
 from benchmarks.recorder.bounded import MeasurementError
-from benchmarks.recorder.jobs import compare
+from benchmarks.recorder.jobs import PARTS, compare
 from benchmarks.recorder.measures import MEASURES, Cost, Setting
 from benchmarks.recorder.tables import costs_table, jobs_table
 from perfscope.record.places import recorder_library
@@ -52,6 +52,13 @@ def parse() -> argparse.Namespace:
         "--budget", type=float, default=WHOLE_BUDGET_S, metavar="S", help="for everything together"
     )
     parser.add_argument("--job", default="", metavar="NAME", help="only jobs with this in the name")
+    parser.add_argument(
+        "--without",
+        choices=PARTS,
+        action="append",
+        default=[],
+        help="leave it out of recorded jobs",
+    )
     parser.add_argument("--quick", action="store_true", help="short runs, few of them")
     parser.add_argument("--environment", type=Path, default=Path(sys.prefix), metavar="DIR")
     parser.add_argument("--document", type=Path, metavar="FILE")
@@ -90,7 +97,9 @@ def main() -> None:
         print("measuring jobs ...", file=sys.stderr, flush=True)
         left_s = options.budget - (time.monotonic() - began)
         shorter = QUICK_SHORTER if options.quick else 1
-        jobs = compare(budget_s=left_s, shorter=shorter, only=options.job)
+        jobs = compare(budget_s=left_s, shorter=shorter, only=options.job, without=options.without)
+        if options.without:
+            parts.append(f"Recorded without {' and '.join(options.without)}.")
         parts.append(jobs_table(jobs))
     text = "\n\n".join(parts)
     print(text)

@@ -5,6 +5,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from benchmarks.recorder.bounded import MeasurementError, run
 
 HERE = Path(__file__).parent
 RANKS = 2
-MOST_PAIRS = 12
+MOST_PAIRS = 40
+PARTS = {"stacks": ("--stack-hz", "0"), "samples": ("--sample-hz", "0")}
+"""What can be left out of the recorded runs, with the options of `perfscope run` for it."""
 LONGEST_RUN_S = 60.0
 GOAL_PERCENT = 1.0
 
@@ -137,15 +140,19 @@ class Compared:
         }
 
 
-def compare(*, budget_s: float, shorter: int = 1, only: str = "") -> list[Compared]:
+def compare(
+    *, budget_s: float, shorter: int = 1, only: str = "", without: Sequence[str] = ()
+) -> list[Compared]:
     """Runs all workloads in turn, again and again, until the time is used up.
 
     Args:
         budget_s: no pair of runs begins that would hardly end within it, but each has one.
         shorter: divides the steps of each workload.
         only: a part of the name of those to run.
+        without: keys of `PARTS` that are left out of the recorded runs.
     """
     found = [Compared(w, w.steps // shorter) for w in WORKLOADS if only in w.name]
+    options = [word for part in without for word in PARTS[part]]
     deadline = time.monotonic() + budget_s
     longest = [0.0] * len(found)
     for number in range(MOST_PAIRS):
@@ -153,7 +160,7 @@ def compare(*, budget_s: float, shorter: int = 1, only: str = "") -> list[Compar
         for place, one in enumerate(found):
             before = time.monotonic()
             if one.reason is None and (number == 0 or before + longest[place] < deadline):
-                _add_pair(one, shorter=shorter, recorded_first=bool(number % 2))
+                _add_pair(one, options, shorter=shorter, recorded_first=bool(number % 2))
                 longest[place] = max(longest[place], time.monotonic() - before)
                 going = True
         if not going:
@@ -162,13 +169,13 @@ def compare(*, budget_s: float, shorter: int = 1, only: str = "") -> list[Compar
     return found
 
 
-def _add_pair(one: Compared, *, shorter: int, recorded_first: bool) -> None:
+def _add_pair(one: Compared, options: Sequence[str], *, shorter: int, recorded_first: bool) -> None:
     if not (one.workload.prefix / "bin" / one.workload.launcher[0]).exists():
         one.reason = f"no environment {one.workload.environment}"
         return
     try:
         runs = {
-            recorded: _spent(one.workload, shorter=shorter, recorded=recorded)
+            recorded: _spent(one.workload, options if recorded else None, shorter=shorter)
             for recorded in (recorded_first, not recorded_first)
         }
     except MeasurementError as error:
@@ -179,14 +186,15 @@ def _add_pair(one: Compared, *, shorter: int, recorded_first: bool) -> None:
     one.pairs.append((runs[False], runs[True]))
 
 
-def _spent(workload: Workload, *, shorter: int, recorded: bool) -> Spent:
+def _spent(workload: Workload, options: Sequence[str] | None, *, shorter: int) -> Spent:
+    """What a run takes, recorded with these options of `perfscope run`, None unrecorded."""
     with tempfile.TemporaryDirectory(prefix="perfscope-bench-") as place:
         clocks = Path(place) / "clocks"
         clocks.mkdir()
         command = workload.command(clocks, shorter=shorter)
-        if recorded:
+        if options is not None:
             start = [sys.executable, "-m", "perfscope", "run", "--quiet", "--output"]
-            command = [*start, f"{place}/trace", "--", *command]
+            command = [*start, f"{place}/trace", *options, "--", *command]
         done = run(command, {"OMP_NUM_THREADS": "1"}, longest_s=LONGEST_RUN_S)
         times = [json.loads(path.read_text(encoding="utf-8")) for path in clocks.glob("*.json")]
     if len(times) != RANKS:
