@@ -15,11 +15,8 @@ from perfscope.trace.operations import BY_NAME, OperationClass
 FASTEST = 1e9
 """Times as fast: a network that takes no time."""
 
-MOVES = (Activity.DATA_PREPARATION,)
-"""Work that has to be done all the same: before the steps, or beside them on a CPU that is free."""
-
-CHEAPER = (*MOVES, Activity.TEXT, Activity.COMPRESSION)
-"""Work of which something is left: what it takes bounds what can be had."""
+NEEDED = (Activity.DATA_PREPARATION, Activity.TEXT, Activity.COMPRESSION)
+"""Work that has to be done all the same, at another time, beside the steps, or for less."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +103,7 @@ def _saving(entries: Sequence[Entry], savings: Savings, after: Sequence[Edit]) -
         edits = dict.fromkeys(
             replace(edit, ranks=None) for one in entries for edit in edits_of(one)
         )
-        price = savings.bound if first.cause.activity in CHEAPER else savings.replayed
+        price = savings.bound if first.cause.activity in NEEDED else savings.replayed
         return price(list(edits), after=after)
     if first.pattern is LossPattern.SERIAL:
         return savings.without_turns(sum(one.ns for one in entries), after)

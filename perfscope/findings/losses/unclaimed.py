@@ -13,7 +13,7 @@ from perfscope.findings.facts import lock_holder, sampled_places
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import JITTER_SHARE
 from perfscope.findings.losses import lock_words, words
-from perfscope.findings.losses.groups import MOVES, Group, groups
+from perfscope.findings.losses.groups import NEEDED, Group, groups
 from perfscope.judging import MAIN
 from perfscope.losses.cause import LossCause
 from perfscope.losses.entry import Entry, Saving
@@ -34,7 +34,7 @@ JUDGED = (
 AT_START = (Activity.IMPORTING, Activity.COMPILING)
 """What programs do when they begin."""
 
-ELSEWHERE = frozenset(f"lost_to_{one.value}" for one in MOVES)
+NO_SAVING = frozenset(f"lost_to_{one.value}" for one in NEEDED)
 
 MOST_PLACES = 3
 
@@ -63,11 +63,11 @@ def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def without_saving(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The findings; of work that can only move elsewhere it is told what it takes, and no saving.
+    """The findings; of work that is needed it is told what it takes, and no saving.
 
-    All of the time that it takes may be left where no CPU is free for it.
+    All of the time that it takes may be left: nobody has seen it done elsewhere or for less.
     """
-    return tuple(replace(one, gain=None) if one.id in ELSEWHERE else one for one in findings)
+    return tuple(replace(one, gain=None) if one.id in NO_SAVING else one for one in findings)
 
 
 def _is_told(group: Group, findings: Sequence[Finding]) -> bool:
@@ -197,7 +197,7 @@ def _cpus(group: Group) -> tuple[Evidence, ...]:
 
 def _share(run: Facts, group: Group) -> float | None:
     """Of the ranks' time in the analyzed window, where that is all that is told of a group."""
-    if group.id not in ELSEWHERE:
+    if group.id not in NO_SAVING:
         return None
     return sum(one.own_ns for one in group.entries) / max(run.losses.window_ns, 1)
 
@@ -210,8 +210,8 @@ def _summary(group: Group, gain: Gain) -> str:
     waits = f"others wait {format_seconds(waiting_s)} for it" if waiting_s else ""
     parts = ", and ".join(part for part in (spent, waits) if part)
     said = f"{parts[:1].upper()}{parts[1:]}, {told}." if told else f"{parts}."
-    if group.id in ELSEWHERE:
-        return f"{said} What can be had of that depends on where it is done instead."
+    if group.id in NO_SAVING:
+        return f"{said} What can be had of that depends on where and how it is done instead."
     return (
         f"{said} Without it the run would be {gain.at_most}{format_seconds(gain.seconds)} shorter."
     )
