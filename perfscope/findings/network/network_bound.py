@@ -33,7 +33,7 @@ from perfscope.schema.enums import Status
 from perfscope.units import NS, counted, format_bytes, format_seconds
 
 PASSED = "Data transfer between ranks takes little time"
-HALVE = "Halve the bytes sent, for example by sending 16-bit instead of 32-bit values"
+HALVE = "Halve the bytes sent: fewer values, or the same values in a type half as wide"
 AS_ONE = "Where several go to the same rank one after the other, send them as one buffer."
 PICKLED = (
     " They are pickled objects: mpi4py's calls with a capital letter (Send, Recv, Sendrecv) send "

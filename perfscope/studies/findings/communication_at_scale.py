@@ -69,7 +69,7 @@ def _finding(study: Scaling, several: list[Point], shares: list[float]) -> Study
         ),
         actions=(
             "Give each rank more work between exchanges: larger batches, or gradient accumulation.",
-            "Send less, or hide it: overlap with the backward pass, fusion, 16-bit gradients.",
+            "Send less, or hide it: overlap with the backward pass, fusion, narrower gradients.",
             (
                 "Check whether the largest run reaches the bandwidth of its network: perfscope "
                 "analyze."
