@@ -1,4 +1,4 @@
-"""Where most of the computing happens, for verdicts that have no change to propose."""
+"""The functions that compute most, for the verdict."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection
@@ -15,6 +15,9 @@ from perfscope.units import format_share
 
 MOST = 3
 """Functions that are named."""
+
+OPERATOR = ".operator"
+"""What the agent writes behind a type whose operators a line uses."""
 
 NO_COMPUTING = RESTING.union(AT_START)
 
@@ -39,8 +42,10 @@ def hottest(results: Results, named: Collection[Frame]) -> str:
     is_most = sum(spent[one] for one in first) > MAIN * computing_ns > MAIN**2 * whole_ns
     if not is_most or {(one.function, one.file) for one in named}.issuperset(first):
         return ""
-    parts = (f"{_where(own[one])}, {format_share(spent[one] / whole_ns)}" for one in first)
-    return f" Most computing is in {'; in '.join(parts)} of the ranks' time."
+    shares = [format_share(spent[one] / whole_ns) for one in first]
+    shares[0] += " is spent computing, or waiting for a CPU,"
+    parts = [f"{share} in {_where(own[one])}" for share, one in zip(shares, first, strict=True)]
+    return f" Of the ranks' time in the analyzed window, {'; '.join(parts)}."
 
 
 def _where(rows: Collection[ActivityRow]) -> str:
@@ -54,4 +59,6 @@ def _where(rows: Collection[ActivityRow]) -> str:
     line = max(lines, key=lambda one: (lines[one], -one.line))
     called = max((one for one in calls if one[0] == line), key=lambda one: (calls[one], one[1]))[1]
     called = called.strip("?.")  # names without a type begin with a dot, untold ones are none
-    return f"{place(line)}{f', which calls {called}' if called else ''}"
+    of_type = called.removesuffix(OPERATOR)
+    does = f"uses operators of {of_type}" if of_type != called else f"calls {called}"
+    return f"{place(line)}{f', which {does}' if called else ''}"

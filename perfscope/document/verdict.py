@@ -177,9 +177,8 @@ def _status(
     if all(finding.status in UNKNOWN for finding in findings) or _unknown_efficiency(results):
         return Status.INFO
     if losses is not None and much_is_lost(losses):
-        return (
-            Status.INFO
-        )  # nobody knows the change that gives it back, which is not to have passed
+        # nobody knows the change that gives it back, which is not to have passed
+        return Status.INFO
     return Status.PASS
 
 

@@ -90,8 +90,8 @@ def test_where_most_is_computed_is_told_though_nothing_proves_it_wrong() -> None
     found = verdict(analyze_trace(builder.build()))
     assert found["top"] == []
     assert found["sentence"].endswith(
-        "Most computing is in relax() (plate.py:25), which calls numpy.multiply, 66.0 %; in flux() "
-        "(plate.py:40), 33.0 % of the ranks' time."
+        "Of the ranks' time in the analyzed window, 66.0 % is spent computing, or waiting for a "
+        "CPU, in relax() (plate.py:25), which calls numpy.multiply; 33.0 % in flux() (plate.py:40)."
     )
 
 

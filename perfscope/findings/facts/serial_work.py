@@ -58,6 +58,7 @@ DOES = {
     Activity.LOCK: "waits for a thread",
     Activity.SLEEP: "sleeps",
     Activity.SUBPROCESS: "waits for another process",
+    Activity.WORKERS: "waits for its worker processes",
     Activity.GARBAGE_COLLECTION: "collects garbage alone",
     Activity.SERIALIZATION: "serializes objects alone",
     Activity.COMPILING: "compiles code alone",

@@ -26,7 +26,7 @@ POLLING_LEAST = 0.05
 RESTING = frozenset(
     {
         *(Activity.LOCK, Activity.SLEEP, Activity.FILES, Activity.NETWORK),
-        *(Activity.SUBPROCESS, Activity.DEVICE_WAIT),
+        *(Activity.SUBPROCESS, Activity.WORKERS, Activity.DEVICE_WAIT),
     }
 )
 """What a thread does without a CPU and without the interpreter's lock."""
@@ -48,7 +48,7 @@ class LockWait:
 
     @property
     def lost_s(self) -> float:
-        """What the main thread lost to them, by the lock and by their use of CPUs."""
+        """What the main thread lost to other threads: waiting for the lock, and for CPUs."""
         return self.waited_s + self.queued_s
 
 
