@@ -191,7 +191,7 @@ class Absence(Named):
             "rank may start later or end earlier than others."
         ),
     )
-    NOT_IN_TRACE = "not_in_trace", "Not in the trace", "A rank's part is shorter than others' are."
+    NOT_IN_TRACE = "not_in_trace", "Not in the trace", "The trace does not hold a rank so long."
 
 
 class WaitKind(Named):

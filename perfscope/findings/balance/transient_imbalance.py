@@ -93,9 +93,9 @@ def _moves(run: Facts, moving: MovingLoad) -> Outcome:
         ),
         actions=(
             (
-                f"Balance the work of {name} again as it moves, or deal it out in small pieces "
-                f"over all ranks (every {wording.ordinal(ranks)} item instead of one block each): "
-                "then each has its part of it wherever it is."
+                f"Rebalance the work of {name} as it moves, or deal it out in small pieces (to "
+                f"each rank every {wording.ordinal(ranks)} item instead of one block), so that "
+                "each has its share wherever the load is."
             ),
         ),
         overlaps=OVERLAPS,

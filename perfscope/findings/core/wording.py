@@ -80,7 +80,12 @@ def ranks(numbers: Sequence[int]) -> str:
         return f"rank {numbers[0]}"
     if len(numbers) > 4:
         return f"ranks {', '.join(map(str, numbers[:3]))} and {len(numbers) - 3} more"
-    return f"ranks {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
+    return f"ranks {listed([str(number) for number in numbers])}"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """One part or more inside a sentence: `a`, `a and b`, `a, b and c`."""
+    return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
 
 
 def cpus(count: float) -> str:

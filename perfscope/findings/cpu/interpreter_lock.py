@@ -25,7 +25,9 @@ def is_sampled(results: Results) -> bool:
 def judge(run: Facts) -> Outcome:
     """What it costs that another thread runs Python code, and which one it is."""
     results = run.results
-    waits = [_with_cpus(one, run) for one in results.lock_waits if one.waited_s > 0 < one.work_s]
+    waits = [
+        _with_cpus(one, run) for one in results.lock_waits if min(one.waited_s, one.work_s) > 0
+    ]
     if not waits:
         return _nothing_seen(results)
     edits = [Edit(ranks=(one.rank,), factor=1.0 - one.lost_s / one.work_s) for one in waits]
@@ -101,12 +103,13 @@ def _title(worst: LockWait) -> str:
 
 
 def _summary(worst: LockWait) -> str:
+    waited = format_seconds(worst.queued_s)
+    queued = f", and {waited} for CPUs that threads of the job used" if worst.queued_s else ""
     return (
         f"Of {format_seconds(worst.work_s)} between its calls the main thread of rank {worst.rank} "
         f"waited {format_seconds(worst.waited_s)} ({format_share(worst.waited_s / worst.work_s)}) "
-        f"for the interpreter lock, and {format_seconds(worst.queued_s)} for a CPU that threads of "
-        "the job used. Only one thread at a time runs Python code; the other one used "
-        f"{format_seconds(worst.cpu_s)} of CPU time."
+        f"for the interpreter lock{queued}. Only one thread at a time runs Python code; the other "
+        f"one used {format_seconds(worst.cpu_s)} of CPU time."
     )
 
 
@@ -154,7 +157,7 @@ DIAGNOSIS = Diagnosis(
         "the main thread's CPU time, run-queue delay and samples, samples of threads that "
         "use a CPU; names the thread, its function and line"
     ),
-    priced_by="replay of the work without the waiting for the lock and for CPUs of other threads",
+    priced_by="replay of the work without the waiting for the lock and for CPUs that the job used",
     counts_from=(
         f"{100 * thresholds.WARN_SHARE:g} % of the window (fails from "
         f"{100 * thresholds.FAIL_SHARE:g} % on)"

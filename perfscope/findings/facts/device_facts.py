@@ -136,5 +136,5 @@ def need_devices(results: Results) -> Quiet | None:
     """Why a finding about what accelerators did cannot be made; None where they were watched."""
     found = results.devices
     if found is not None and (reason := found.partial_reason):
-        return not_measured(f"{reason[0].upper()}{reason[1:]}. Record all kernels.")
+        return not_measured(f"{wording.capitalized(reason)}. Record all kernels.")
     return None if found is not None else not_watched(results)

@@ -54,9 +54,9 @@ def tables_by_rank(results: Results) -> list[tuple[Rank, Floats]]:
 
 
 def _grows_on_all(growth: StepGrowth, tables: Sequence[Floats], results: Results) -> bool:
-    """Whether the ranks together need longer for it: work that moves from one to another may not.
+    """Whether the ranks together need longer for it, and not one what others need less.
 
-    So it does where the part of each stays the same and what has to be done there changes.
+    Work moves so where each rank keeps its part of the data, and what is to be done there changes.
     """
     frame = growth.frame
     assert frame is not None

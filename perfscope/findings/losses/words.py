@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from perfscope.findings.core.wording import called, capitalized, place, ranks
+from perfscope.findings.core.wording import called, capitalized, listed, place, ranks
 from perfscope.findings.losses import lock_words
 from perfscope.findings.losses.groups import Group, class_of
 from perfscope.losses.account import TAKES_PART
@@ -211,8 +211,8 @@ def title(
     if met := place(meeting):
         seen = f", mainly in {met}"
     if workers:
-        at_work = ", ".join(f"{ranks(one.ranks)} in {place(one.frame)}" for one in workers)
-        seen = f"{f'{seen}, ' if met else ' '}for {at_work}"
+        at_work = listed([f"for {ranks(one.ranks)} in {place(one.frame)}" for one in workers])
+        seen = f"{f'{seen}, ' if met else ' '}{at_work}"
     return f"{named(group)}{seen}"
 
 
@@ -247,11 +247,11 @@ def action(group: Group, workers: Sequence[Worker] = ()) -> str:
     if first.cause.activity is Activity.LOCK:
         return lock_words.unseen(first)
     if workers:
-        waits = (
+        waits = [
             f"{format_seconds(one.waiting_ns * NS)} for {ranks(one.ranks)} in {place(one.frame)}"
             for one in workers
-        )
-        return f"Others together wait {' and '.join(waits)}. {_change(first)}"
+        ]
+        return f"The others together wait {listed(waits)}. {_change(first)}"
     return f"{_seen(first)}{_change(first)}"
 
 
