@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from perfscope.arrays import Floats
+from perfscope.arrays import Bools, Floats
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.stack_rules import is_user_file
 from perfscope.judging import ALONE, MAIN
@@ -35,17 +35,37 @@ Weights = Floats
 
 
 def samples_by_stack(
-    trace: Trace, rank: Rank, focus: Focus, windows: tuple[Times, Times] | None = None
+    trace: Trace,
+    rank: Rank,
+    focus: Focus,
+    windows: tuple[Times, Times] | None = None,
+    *,
+    outside: tuple[Times, Times] | None = None,
 ) -> Weights:
-    """How often the rank's main thread was seen in each stack, of the windows alone if given."""
+    """How often the rank's main thread was seen in each stack.
+
+    Args:
+        trace: the trace.
+        rank: the rank.
+        focus: in which samples count.
+        windows: starts and ends in nanoseconds in which alone they count; None: everywhere.
+        outside: starts and ends in nanoseconds in which they do not count.
+    """
     rows = rank.stacks[(rank.stacks["tid"] == rank.main_tid) & (rank.stacks["stack"] >= 0)]
     at = rows["t"].astype(np.int64)
     chosen = (at >= focus.start_ns) & (at < focus.end_ns)
     if windows is not None:
-        begun = np.searchsorted(np.sort(windows[0]), at, side="right")
-        chosen &= begun > np.searchsorted(np.sort(windows[1]), at, side="right")
+        chosen &= _is_within(at, windows)
+    if outside is not None:
+        chosen &= ~_is_within(at, outside)
     seen: Weights = np.bincount(rows["stack"][chosen], minlength=len(trace.stacks)).astype(float)
     return seen
+
+
+def _is_within(at: Times, windows: tuple[Times, Times]) -> Bools:
+    begun = np.searchsorted(np.sort(windows[0]), at, side="right")
+    inside: Bools = begun > np.searchsorted(np.sort(windows[1]), at, side="right")
+    return inside
 
 
 def outermost_own(
@@ -84,6 +104,17 @@ def outermost_own(
     candidates = np.flatnonzero(own)
     chosen = int(min(candidates, key=lambda place: (-sums[0][place], depth[place])))
     return _with_line(trace, wanted, of_frame, chosen)
+
+
+def called_below(trace: Trace, wanted: Weights, own: Frame) -> tuple[Frame, ...]:
+    """The user's functions that a place calls on its way to most of the wanted, outermost first."""
+    functions: Counter[tuple[Frame, ...]] = Counter()
+    for stack in np.flatnonzero(wanted).tolist():
+        frames = [trace.frames[frame] for frame in trace.stacks[stack]]
+        if own in frames:
+            below = frames[frames.index(own) + 1 :]
+            functions[tuple(one for one in below if _names(one))] += wanted[stack]
+    return max(functions, key=lambda chain: functions[chain], default=())
 
 
 def _names(frame: Frame) -> bool:

@@ -1,16 +1,21 @@
 """Phases: where each kind of work took its time, by rank."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from perfscope.arrays import Ints
 from perfscope.attribution.ledger import ACCOUNTS, IS_COMMUNICATION
-from perfscope.attribution.own_places import Weights, outermost_own, samples_by_stack
+from perfscope.attribution.own_places import (
+    Weights,
+    called_below,
+    outermost_own,
+    samples_by_stack,
+)
 from perfscope.attribution.phase_catalog import source_of
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.soundness import why_spoiled
-from perfscope.attribution.timeline import RankParts
+from perfscope.attribution.timeline import RankParts, Timeline
 from perfscope.matching.intervals import Times
 from perfscope.metrics.efficiency.factors import Efficiency
 from perfscope.metrics.efficiency.hybrid import PART, has_threads
@@ -56,8 +61,8 @@ def phases(prepared: Prepared) -> tuple[PhaseResult, ...]:
     """All phases that occur in the focus of analysis, in the order of `PhaseKind`."""
     seconds, trace = _seconds(prepared), prepared.trace
     seen = np.zeros(len(trace.stacks))
-    for part in prepared.parts:
-        seen += samples_by_stack(trace, part.rank, prepared.focus)
+    for part, timeline in _sampled(prepared):
+        seen += _at_work(prepared, part, timeline)
     found = [
         _phase(prepared, index, seconds[index], seen)
         for index in range(len(prepared.catalog.ids))
@@ -152,14 +157,19 @@ def _occurrences(
 def _where(prepared: Prepared, index: int, seen: Weights) -> tuple[Frame, ...]:
     """The functions that do a phase's work, with the line seen most; first the one that is it.
 
-    `seen` are samples by stack, of the whole focus.
+    Only what was seen inside the phase counts: what ran before it is none of its functions.
+    `seen` are samples by stack at work, of the whole focus.
     """
     labels, frames = prepared.labels, prepared.trace.frames
     if not frames:
         return ()
-    spent = np.zeros(len(frames))
-    for timeline in prepared.timelines:
+    spent, wanted = np.zeros(len(frames)), np.zeros(len(seen))
+    for part, timeline in _sampled(prepared):
+        windows = _of_phase(prepared, part, index)
+        is_seen = samples_by_stack(prepared.trace, part.rank, prepared.focus, windows) > 0
+        wanted += _at_work(prepared, part, timeline, windows)
         here = timeline.inside(prepared.focus) & (timeline.phases == index) & (timeline.stacks >= 0)
+        here[here] = is_seen[timeline.stacks[here]]
         frame = labels.label_frame[timeline.stacks[here]]
         spent += np.bincount(frame, timeline.lengths[here], minlength=len(frames))
     functions: dict[tuple[str, str], list[int]] = {}
@@ -167,18 +177,37 @@ def _where(prepared: Prepared, index: int, seen: Weights) -> tuple[Frame, ...]:
         functions.setdefault((frames[level].function, frames[level].file), []).append(level)
     ranked = sorted(functions.values(), key=lambda levels: -float(spent[levels].sum()))
     inner = [frames[max(levels, key=lambda i: spent[i])] for levels in ranked]
-    own = _own_place(prepared, index, seen)
+    # the user's outermost function that works only in this phase and in those inside it
+    own = outermost_own(prepared.trace, wanted, total=seen)
     if own is None:
         return tuple(inner[:MAX_WHERE])
-    others = [one for one in inner if (one.function, one.file) != (own.function, own.file)]
-    return (own, *others)[:MAX_WHERE]
+    places = (own, *called_below(prepared.trace, wanted, own), *inner)
+    first: dict[tuple[str, str], Frame] = {}
+    for one in places:
+        first.setdefault((one.function, one.file), one)
+    return tuple(first.values())[:MAX_WHERE]
 
 
-def _own_place(prepared: Prepared, index: int, seen: Weights) -> Frame | None:
-    """The user's outermost function that is only in this phase and in those inside it."""
-    trace, wanted = prepared.trace, np.zeros(len(prepared.trace.stacks))
-    for part in prepared.parts:
-        _, marked, sampled = _occurrences(prepared, part, index)
-        starts, ends = (np.concatenate(both) for both in zip(marked, sampled, strict=True))
-        wanted += samples_by_stack(trace, part.rank, prepared.focus, (starts, ends))
-    return outermost_own(trace, wanted, total=seen)
+def _sampled(prepared: Prepared) -> Iterator[tuple[RankParts, Timeline]]:
+    return zip(prepared.parts, prepared.timelines, strict=True)
+
+
+def _of_phase(prepared: Prepared, part: RankParts, index: int) -> tuple[Times, Times]:
+    _, marked, sampled = _occurrences(prepared, part, index)
+    starts, ends = (np.concatenate(both) for both in zip(marked, sampled, strict=True))
+    return starts, ends
+
+
+def _at_work(
+    prepared: Prepared,
+    part: RankParts,
+    timeline: Timeline,
+    windows: tuple[Times, Times] | None = None,
+) -> Weights:
+    """A rank's samples by stack, of the windows alone if given, outside communication.
+
+    A function in which others only wait for a rank is that rank's own.
+    """
+    told = IS_COMMUNICATION[timeline.accounts]
+    calls = timeline.boundaries[:-1][told], timeline.boundaries[1:][told]
+    return samples_by_stack(prepared.trace, part.rank, prepared.focus, windows, outside=calls)

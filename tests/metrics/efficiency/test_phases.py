@@ -110,3 +110,33 @@ def test_phases_of_other_threads_are_not_the_main_ones() -> None:
     builder = nested()
     builder.rank(0).phase(PhaseKind.IO, 0.0, 10.0, tid=77)
     assert "io" not in by_id(builder)
+
+
+MAIN = ("main", "/job/train.py", 80)
+VALIDATE, WAITING = ("validate", "/job/train.py", 42), ("validate", "/job/train.py", 43)
+ERROR, FORWARD = ("squared_error", "/job/train.py", 34), ("Net.forward", "/job/train.py", 17)
+
+
+def test_the_place_of_a_phase_is_the_outermost_function_that_works_in_it_alone() -> None:
+    """All ranks call it, and the others only wait there; what it calls is told behind it."""
+    builder = TraceBuilder(2, end_s=12.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(0.0).finalize(11.0)
+        for tick in range(20):
+            rank.stack(1.05 + 0.1 * tick, [MAIN, FORWARD])
+            below = [WAITING] if number else [VALIDATE, ERROR, FORWARD]
+            rank.stack(5.05 + 0.1 * tick, [MAIN, *below])
+        rank.op("MPI_Bcast", 5.0 if number else 7.0, 7.1)
+    builder.rank(0).phase(PhaseKind.EVALUATE, 5.0, 7.0)
+    where = by_id(builder)["evaluate"].where
+    assert [(one.function, one.line) for one in where] == [
+        (name, line) for name, _, line in (VALIDATE, ERROR, FORWARD)
+    ]
+
+
+def test_a_phase_in_which_nothing_was_seen_has_no_place() -> None:
+    """What was seen last before it, as a line that imports, is none of its functions."""
+    builder = TraceBuilder(1, end_s=10.0)
+    rank = builder.rank(0).init(0.0).finalize(9.0).phase(PhaseKind.EVALUATE, 2.02, 2.06)
+    rank.stack(2.0, [("<module>", "/job/train.py", 3)]).stack(3.0, [MAIN])
+    assert by_id(builder)["evaluate"].where == ()
