@@ -100,6 +100,11 @@ def _works_between(work: Ints, ends: Ints, lengths: Ints, members: Bools) -> boo
     return bool(np.median(work[inner]) >= BETWEEN_SHARE * np.median(work[before]))
 
 
+def are_by_lot(places: Ints, length: int) -> bool:
+    """Whether places in a sequence may have been drawn by lot, by their distances."""
+    return len(places) < MIN_PERIODS or _statistic(places, length) < CHANCE
+
+
 def by_chance(token: Ints) -> bool:
     """Whether events follow each other as if each had been drawn by lot."""
     often = np.flatnonzero(np.bincount(token) >= 4 * MIN_PERIODS).tolist()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +11,7 @@ from perfscope.arrays import Ints
 from perfscope.attribution.cycles import (
     MIN_PERIODS,
     NONE,
+    are_by_lot,
     fixed_marks,
     heaviest_marks,
     is_steady,
@@ -19,7 +20,7 @@ from perfscope.attribution.cycles import (
 )
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.stack_rules import is_user_file
-from perfscope.judging import FEWEST_SAMPLES
+from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.matching.codes import N_TO_N_CODES
 from perfscope.matching.intervals import Times
 from perfscope.matching.pool import dense
@@ -152,9 +153,9 @@ def _turns(trace: Trace, rank: Rank, focus: Focus, user: np.ndarray) -> Ints:
     stacks = [trace.stacks[index] for index in rows["stack"].tolist()]
     chosen = NONE
     for level in range(max(map(len, stacks))):
-        at = _backward(trace, stacks, level, user)
+        at, by_lot = _backward(trace, stacks, level, user)
         ends = times[at]
-        if not _is_seen(at, ends):
+        if not _is_seen(at, ends) or (len(at) > MAIN * by_lot and are_by_lot(at, len(stacks))):
             continue
         if len(chosen) and outer_is_step(len(chosen), len(ends) / len(chosen)):
             break
@@ -164,19 +165,29 @@ def _turns(trace: Trace, rank: Rank, focus: Focus, user: np.ndarray) -> Ints:
 
 def _backward(
     trace: Trace, stacks: Sequence[tuple[int, ...]], level: int, user: np.ndarray
-) -> Ints:
-    """The samples at which a function of the user's, at some level, is at an earlier line again."""
-    last: dict[tuple[str, str], int] = {}
+) -> tuple[Ints, float]:
+    """The samples at which a function of the user's, at some level, is at an earlier line again.
+
+    And how many they would be if lines were drawn by lot, as they are of turns that are shorter
+    than the time between two samples.
+    """
+    seen: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     found = []
     for place, stack in enumerate(stacks):
         if len(stack) <= level or not user[stack[level]]:
             continue
         frame = trace.frames[stack[level]]
-        name = frame.function, frame.file
-        if frame.line < last.get(name, 0):
+        lines = seen[frame.function, frame.file]
+        if lines and frame.line < lines[-1]:
             found.append(place)
-        last[name] = frame.line
-    return np.array(found, np.int64)
+        lines.append(frame.line)
+    return np.array(found, np.int64), sum(map(_backward_by_lot, seen.values()))
+
+
+def _backward_by_lot(lines: list[int]) -> float:
+    """How often a line would be before the last one on average: half of when they differ."""
+    often = np.unique(lines, return_counts=True)[1] / len(lines)
+    return float(1.0 - np.sum(often**2)) / 2 * (len(lines) - 1)
 
 
 def _is_seen(at: Ints, ends: Ints) -> bool:

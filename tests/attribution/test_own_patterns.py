@@ -151,3 +151,19 @@ def test_lines_by_lot_have_no_steps(seed: int) -> None:
     draw = random.Random(seed)
     loop = [(draw.expovariate(10.0), [10, draw.randint(20, 40)]) for _ in range(300)]
     assert sampled(loop).source is None
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3, 4])
+def test_turns_shorter_than_the_time_between_samples_have_no_steps(seed: int) -> None:
+    """Of turns of 20 ms, seen every 20 ms somewhere, the lines come as if drawn by lot."""
+    draw = random.Random(seed)
+    turns = (
+        [10, 61, draw.choice((51, 53))] if draw.random() < 0.12 else [10, 61] for _ in [0] * 500
+    )
+    assert sampled([(0.02, lines) for lines in turns]).source is None
+
+
+def test_few_long_turns_are_steps() -> None:
+    turn = [(0.5, [10, 31]), (1.0, [10, 32]), (0.5, [10, 33])]
+    steps = sampled(turn * 7)
+    assert (steps.source, steps.count) == ("samples", 7)
