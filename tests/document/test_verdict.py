@@ -7,6 +7,7 @@ import pytest
 
 from perfscope.document import verdict as verdicts
 from perfscope.document.build import build
+from perfscope.document.hottest import hottest
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.results import Results
@@ -15,7 +16,7 @@ from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Basis, EndKind, Status
 from perfscope.schema.write import as_json
 from perfscope.trace.damage import Damage
-from perfscope.trace.model import Ending
+from perfscope.trace.model import Ending, Frame
 from perfscope.units import format_seconds
 from tests.findings.analyzed import Analyzed, analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run
@@ -87,8 +88,12 @@ def test_where_most_is_computed_is_told_though_nothing_proves_it_wrong() -> None
             )
         for step in range(98):
             rank.op("MPI_Allreduce", 1.99 + step, 2.0 + step, comm=0, seq=step)
-    found = verdict(analyze_trace(builder.build()))
+    run = analyze_trace(builder.build())
+    found = verdict(run)
     assert found["top"] == []
+    relax, flux = Frame("relax", "/job/plate.py", 25), Frame("flux", "/job/plate.py", 40)
+    assert hottest(run.results, [relax]) == ""
+    assert hottest(run.results, [flux]) != ""
     assert found["sentence"].endswith(
         "Of the ranks' time in the analyzed window, 66.0 % is spent computing, or waiting for a "
         "CPU, in relax() (plate.py:25), which calls numpy.multiply; 33.0 % in flux() (plate.py:40)."

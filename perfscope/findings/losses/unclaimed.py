@@ -8,7 +8,7 @@ from perfscope.findings.core import thresholds
 from perfscope.findings.core.certainty import as_sure_as_its_interval
 from perfscope.findings.core.finding import Evidence, Finding, Gain
 from perfscope.findings.core.gain import saved
-from perfscope.findings.core.wording import place
+from perfscope.findings.core.wording import capitalized, place
 from perfscope.findings.facts import lock_holder, sampled_places
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import JITTER_SHARE
@@ -209,7 +209,7 @@ def _summary(group: Group, gain: Gain) -> str:
     spent = f"the ranks together spend {format_seconds(own_s)} on it" if own_s else ""
     waits = f"others wait {format_seconds(waiting_s)} for it" if waiting_s else ""
     parts = ", and ".join(part for part in (spent, waits) if part)
-    said = f"{parts[:1].upper()}{parts[1:]}, {told}." if told else f"{parts}."
+    said = f"{capitalized(parts)}. {told}".strip()
     if group.id in NO_SAVING:
         return f"{said} What can be had of that depends on where and how it is done instead."
     return (

@@ -286,13 +286,14 @@ def _change(first: Entry) -> str:
 
 
 def summary(entry: Entry) -> str:
-    """The largest entry of a group: when, by whom and where."""
+    """The largest entry of a group as a sentence: by whom, when, in which pattern; "" unknown."""
     parts = []
     if entry.ranks:
         parts.append(f"by {ranks(entry.ranks)}")
-    if entry.pattern is not None and entry.cause.kind is not LossKind.WAITING:
-        parts.append(entry.pattern.label)
     if entry.steps is not None:
         first, last = entry.steps
         parts.append(f"in step {first}" if first == last else f"in steps {first} to {last}")
-    return ", ".join(parts)
+    told = [f"caused {' '.join(parts)}"] if parts else []
+    if entry.pattern is not None and entry.cause.kind is not LossKind.WAITING:
+        told.append(entry.pattern.label)
+    return f"{capitalized(': '.join(told))}." if told else ""
