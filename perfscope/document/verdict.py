@@ -61,7 +61,7 @@ def verdict(
         sentence=_preface(damage)
         + _kept(results)
         + _beside_others(of_job, top, without_cpu_waits(results, replay, is_of_others=True), of)
-        + hottest(results, [frame for finding in top for frame in finding.where])
+        + hottest(results, [finding.where[0] for finding in top if finding.where])
         + unwatched(results),
         status=_status(results, findings, faults, damage=damage, losses=losses),
         efficiency=headline(results).judged,

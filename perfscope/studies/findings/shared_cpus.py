@@ -24,7 +24,7 @@ def judge(study: Scaling) -> StudyFinding | Quiet:
     )
     return StudyFinding(
         status=Status.WARN,
-        title=f"With {size} threads share CPUs: {shared}",
+        title=f"With {size}, threads share CPUs: {shared}",
         summary="What this size loses tells how crowded the node is, not how the program scales: "
         f"no law is fitted to it.{enough}",
         confidence=Confidence.HIGH,
