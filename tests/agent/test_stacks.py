@@ -5,9 +5,11 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from perfscope.agent.perfscope_agent import recorder, stacks
 from tests.agent.jobs import RANK_ZERO, Job
 
 BUSY = """
@@ -149,6 +151,41 @@ for _ in range(3):
     seen = [{frame[0] for frame in stack} for stack in stacks]
     held, let = (sum(name in names for names in seen) for name in ("held", "let"))
     assert 0.5 <= held / let <= 2.0
+
+
+class Samples:
+    """What the sampler asks of a recorder to write samples; keeps their moments."""
+
+    def __init__(self) -> None:
+        self.at_ns: list[int] = []
+
+    def place(self, *_: object) -> int:
+        return 1
+
+    def stack(self, _frames: list[int]) -> int:
+        return 1
+
+    def stack_knows(self, _code: int, _last: int) -> None:
+        """No wait is to end for a known place."""
+
+    def stack_sample(self, _thread: int, _stack: int, at_ns: int) -> None:
+        self.at_ns.append(at_ns)
+
+
+def test_looks_that_one_delay_keeps_waiting_count_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two were due 20 ms apart; C code kept both waiting until a second had passed."""
+    code = compile("", "program.py", "exec")
+    monkeypatch.setattr(stacks, "watched", {recorder.main_thread: 1})
+    monkeypatch.setattr(stacks, "_told", lambda _place: "")
+    written: Any = Samples()
+    places = [(code, 0)]
+    notes = [(10**9, 0, 0, "", places), (10**9 + 1000, 2 * 10**7, 0, "", places)]
+    sampler = stacks.Sampler(50.0, written, lambda: None)
+    sampler._sample(written, notes, 2 * 10**7)
+    late_again = [(2 * 10**9, 10**9 - 10**7, 0, "", places)]
+    sampler._sample(written, late_again, 10**9 - 10**7)
+    assert len(written.at_ns) == (1 + 40) + 1 + (1 + 39)
+    assert min(written.at_ns[42:]) > 10**9 + 1000
 
 
 def test_signals_reach_the_main_thread(job: Callable[..., Job]) -> None:

@@ -74,6 +74,7 @@ class Sampler:
         self.busy = _thread.allocate_lock()
         self._places = Places()
         self._stacks: dict[tuple[int, ...], int] = {}
+        self._looked_ns: dict[int, int] = {}  # when threads were looked at last
 
     def start(self) -> None:
         """Starts the thread; `threading` does not know it, so the program counts only its own."""
@@ -173,11 +174,16 @@ class Sampler:
         finally:
             if is_held:
                 gc.enable()
+        before_ns, self._looked_ns = self._looked_ns, {}
         for thread_id, places, callee, call, (at_ns, was_due_ns) in seen:
+            # a delay counts once: earlier time is covered by the look before
+            since_ns = self._looked_ns.get(thread_id) or before_ns.get(thread_id, 0)
+            late_s = (at_ns - max(was_due_ns, since_ns)) / 1e9
+            self._looked_ns[thread_id] = at_ns
             waits_in = blocked.system_call(thread_id) if call is None else blocked.told(call)
             stack = self._stack(rec, places, _leaves(callee, waits_in))
             if stack:
-                self._write(rec, thread_id, stack, (at_ns, (at_ns - was_due_ns) / 1e9))
+                self._write(rec, thread_id, stack, (at_ns, late_s))
         return max(1, len(seen))
 
     def _write(
