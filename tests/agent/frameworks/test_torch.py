@@ -222,8 +222,10 @@ def test_training_batches_that_are_there_in_time_are_counted(
     counts = rank.metadata["frameworks"]["torch"]["batches"]
     assert counts["asked"] == 12
     assert least <= counts["ready"] <= most
-    late = counts["late_ns"] / (counts["late_ns"] + counts["ready_ns"])
-    assert (late > 0.9) == (words == "0.05 0.001 1")
+    took_ns = [row.t1 - row.t0 for row in rank.phase_records("DataLoader")[:12]]
+    assert counts["late_ns"] + counts["ready_ns"] >= sum(took_ns)
+    assert counts["late_ns"] >= took_ns[0]  # nothing is there when the first is asked for
+    assert (counts["ready_ns"] > 0) == (counts["ready"] > 0)
 
 
 def test_without_workers_no_batch_is_there_in_time(
@@ -295,11 +297,6 @@ def train():
         optimizer.step()
         sum(range(200_000))
 
-def before():
-    while not done.is_set():
-        done.wait(0.1)
-
-done = threading.Event()
 dist.init_process_group("gloo", "file://" + os.path.abspath("store"), rank=0, world_size=1)
 waiting = threading.Timer(0.5, train)
 waiting.start()
