@@ -223,10 +223,10 @@ def _summary(results: Results, habit: _Habit, every: int | None, found: Gain) ->
     apart = round(steps / habit.times)
     often = f", once in {apart:,} steps" if apart > 1 else ""
     share = habit.seconds / (results.focus.length_ns * NS)
-    changed = f"Done {_rarely(habit, every)}" if every else "Split over the ranks"
+    changed = f"done {_rarely(habit, every)}" if every else "split over the ranks"
     return (
         f"Each time takes {format_seconds(habit.seconds / habit.times)}{often}; in all "
-        f"{wording.of_window(share)}. {changed}, the run would take "
+        f"{wording.of_window(share)}. If it were {changed}, the run would take "
         f"{wording.saving(results, found.seconds, is_bound=found.is_bound)} less."
     )
 

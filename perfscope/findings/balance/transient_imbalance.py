@@ -71,14 +71,13 @@ def _moves(run: Facts, moving: MovingLoad) -> Outcome:
         cost = wording.saving(results, gain.seconds, is_bound=gain.is_bound)
         return passed(f"Work in {name} moves between the ranks, which costs {cost}.")
     both = moving.first_rank, moving.last_rank
-    numbers = [rank.number for rank in results.trace.ranks]
     return Finding(
         status=status,
         title=f"The load in {name} moves from rank {both[0]} to rank {both[1]} during the run",
         summary=(
             f"All ranks together spend as much in {name} in the last quarter of the run as in the "
-            f"first, but rank {both[0]} less and rank {both[1]} more, and the others wait. Shared "
-            "equally in every step, the run would take "
+            f"first, but rank {both[0]} less and rank {both[1]} more, and the others wait. If "
+            "it were shared equally in every step, the run would take "
             f"{wording.saving(results, gain.seconds, is_bound=gain.is_bound)} less."
         ),
         gain=gain,
@@ -86,10 +85,9 @@ def _moves(run: Facts, moving: MovingLoad) -> Outcome:
         ranks=tuple(sorted(both)),
         where=(frame,),
         evidence=tuple(
-            Evidence(f"Rank {number} in {name}, {when} quarter of the run", seconds[at], "s")
-            for number, seconds in zip(numbers, moving.seconds, strict=False)
-            if number in both
-            for when, at in (("first", 0), ("last", -1))
+            Evidence(f"Rank {number} in {name}, {when} quarter of the run", seconds, "s")
+            for number in both
+            for when, seconds in zip(("first", "last"), moving.seconds[number][::3], strict=True)
         ),
         actions=(
             (

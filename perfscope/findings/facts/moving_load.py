@@ -1,5 +1,7 @@
 """Work that moves from one rank to another during the run, and is no more or less in all."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from perfscope.arrays import Floats
@@ -14,12 +16,12 @@ from perfscope.units import NS
 
 @dataclass(frozen=True)
 class MovingLoad:
-    """Of one function, which rank did most of it at first, and which one at last."""
+    """Of one function, the rank whose work shrinks most over the run, and that whose grows most."""
 
     frame: Frame
     first_rank: int
     last_rank: int
-    seconds: tuple[tuple[float, ...], ...]  # of CPU time, by rank and quarter of the steps
+    seconds: Mapping[int, tuple[float, ...]]  # of CPU time in each quarter of the steps, by rank
 
 
 def moving_load(results: Results) -> MovingLoad | None:
@@ -38,25 +40,29 @@ def moving_load(results: Results) -> MovingLoad | None:
     for lines in functions(results.trace.frames, np.sum([table[0] for table in tables], axis=0)):
         parts = np.array([table[1, lines].sum(axis=0) for table in tables])
         spent = parts.reshape(-1, PARTS, FINER).sum(axis=2)
-        moved = _moved(spent, period)
+        moved, first, last = moved_between(spent, period)
         if moved > best:
             frames = np.sum([table[0, lines].sum(axis=1) for table in tables], axis=0)
-            best, found = (
-                moved,
-                MovingLoad(
-                    frame=results.trace.frames[lines[int(frames.argmax())]],
-                    first_rank=ranks[int(spent[:, 0].argmax())].number,
-                    last_rank=ranks[int(spent[:, -1].argmax())].number,
-                    seconds=tuple(map(tuple, (spent * NS).tolist())),
-                ),
+            best, numbers = moved, [rank.number for rank in ranks]
+            found = MovingLoad(
+                frame=results.trace.frames[lines[int(frames.argmax())]],
+                first_rank=numbers[first],
+                last_rank=numbers[last],
+                seconds=dict(zip(numbers, map(tuple, (spent * NS).tolist()), strict=True)),
             )
     return found
 
 
-def _moved(spent: Floats, period: float) -> float:
-    """Nanoseconds that moved, of what ranks spent in each quarter, shape (ranks, quarters)."""
+def moved_between(spent: Floats, period: float) -> tuple[float, int, int]:
+    """Nanoseconds that moved over the run, 0 where none did, from which rank, and to which one.
+
+    Args:
+        spent: what each rank spent in each quarter, in ns, shape (ranks, quarters).
+        period: nanoseconds between samples.
+    """
     rise = spent[:, -1] - spent[:, 0]
     moved = min(float(rise.max()), float(-rise.min()))
     error = np.sqrt(period * spent.max())
     is_sure = moved > max(SURE * float(error), float(spent.sum(axis=0).mean()) / len(spent))
-    return moved if is_sure and abs(float(rise.sum())) < MAIN * moved else 0.0
+    is_move = is_sure and abs(float(rise.sum())) < MAIN * moved
+    return moved if is_move else 0.0, int(rise.argmin()), int(rise.argmax())

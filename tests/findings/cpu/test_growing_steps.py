@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from perfscope.findings.core.finding import Finding
+from perfscope.findings.facts.moving_load import moved_between
 from perfscope.schema.enums import Status
 from perfscope.trace.model import Frame
 from tests.findings.analyzed import analyze_trace
@@ -124,6 +125,12 @@ def test_of_two_functions_that_grow_neither_hides_the_other() -> None:
     assert [one.function for one in finding.where] == [ALSO[0]]
     lost = sum(0.004 * (step - 9.5) * busier(step) for step in range(STEPS))
     assert finding.gain_s == pytest.approx(lost, rel=0.15)
+
+
+def test_a_load_moves_between_those_that_do_less_and_more_and_not_those_that_do_most() -> None:
+    ms = np.array([[50, 50, 50, 50], [40, 30, 15, 5], [5, 15, 30, 40]], np.float64)
+    assert moved_between(ms * 1e6, 1e4) == (35e6, 1, 2)
+    assert moved_between(ms[:, ::-1] * 1e6, 1e4) == (35e6, 2, 1)
 
 
 def test_waiting_for_threads_of_its_own_is_no_work_that_grows() -> None:
