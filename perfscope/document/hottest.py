@@ -26,7 +26,7 @@ def hottest(results: Results, named: Collection[Frame]) -> str:
     """The few functions that hold the main part of the computing, as a sentence.
 
     "" where three do not hold it, where computing is not the main part of the ranks' time, and
-    where the one that computes most is `named` already.
+    where all of them are `named` already.
     """
     own: defaultdict[tuple[str, str], list[ActivityRow]] = defaultdict(list)
     spent: Counter[tuple[str, str]] = Counter()
@@ -40,7 +40,7 @@ def hottest(results: Results, named: Collection[Frame]) -> str:
     most = spent.most_common(MOST)
     first = [one for one, ns in most if ns >= TAKES_PART * most[0][1]]
     is_most = sum(spent[one] for one in first) > MAIN * computing_ns > MAIN**2 * whole_ns
-    if not is_most or first[0] in {(one.function, one.file) for one in named}:
+    if not is_most or {(one.function, one.file) for one in named}.issuperset(first):
         return ""
     shares = [format_share(spent[one] / whole_ns) for one in first]
     shares[0] += " is spent computing, or waiting for a CPU,"
