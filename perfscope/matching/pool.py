@@ -16,7 +16,7 @@ from perfscope.trace.model import OPERATION_DTYPE, Rank, Table, empty
 from perfscope.trace.operations import OperationClass, codes_mask
 
 Rows = Ints
-"""Columns of small numbers: a large recording has many rows."""
+"""Places of operations in a pool."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from perfscope.matching.pool import Pool, dense
 from perfscope.matching.rendezvous import size_classes
 
 MOST_FEW = 1 << 16
-"""Of so few kinds numpy counts the segments instead of comparing them."""
+"""Kinds that fit 16 bits, which numpy sorts by radix rather than by comparing."""
 
 
 def call_kinds(pool: Pool, rows: Ints) -> Ints:
