@@ -236,16 +236,15 @@ class Ending:
     code: int | None = None  # exit code, abort code or signal number
     source: str = ""
     raised: Raised | None = None
+    is_after_work: bool = False  # its communication was finalized, and its job then ended well
 
     @property
     def is_natural(self) -> bool:
         """Whether the rank ended by itself, without a sign of failure, or as the user asked."""
-        if self.kind is EndKind.STOPPED:
+        if self.kind is EndKind.STOPPED or self.is_after_work:
             return True
-        if self.raised is not None:
-            return False
         exited_well = self.kind is EndKind.EXITED and not self.code
-        return self.kind is EndKind.FINALIZED or exited_well
+        return self.raised is None and (self.kind is EndKind.FINALIZED or exited_well)
 
 
 @dataclass(frozen=True)

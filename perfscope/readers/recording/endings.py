@@ -5,19 +5,24 @@ from dataclasses import replace
 from pathlib import Path
 from signal import Signals
 
+import numpy as np
+
 from perfscope import files
 from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.layout import HeaderFlag
 from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.schema.enums import EndKind
 from perfscope.structures import dataclass
-from perfscope.trace.model import Ending, Raised
+from perfscope.trace.model import Ending, Raised, Rank, RowFlag
+from perfscope.trace.operations import OperationClass, codes_mask
 
 TRUSTED_DELAY_NS = 10**9
 """A parent that saw the end within this time of the last sign of life saw it as it happened."""
 
 MAX_ENDS_BYTES = 16 << 20
 MAX_TYPE_LENGTH = 100
+
+_FINALIZE = codes_mask([OperationClass.FINALIZE])
 
 
 @dataclass(frozen=True)
@@ -178,6 +183,19 @@ def ended_by_its_job(ending: Ending) -> Ending:
     if ending.kind in kinds and ending.code == Signals.SIGTERM:
         return Ending(EndKind.STOPPED, ending.code, "its job ended it, and then ended well")
     return ending
+
+
+def after_work(rank: Rank) -> Ending:
+    """What the end of a rank is in a job that ended well by itself.
+
+    However the programs that started it take it away, as Ray does with its workers: that cuts
+    nothing short where its communication was finalized before.
+    """
+    ending, rows = rank.ending, rank.operations
+    if ending.kind is EndKind.ABORTED or ending.raised or rank.finalize_enter_ns is None:
+        return ending
+    is_inside = _FINALIZE[rows["op"]] & ((rows["flags"] & RowFlag.OPEN) != 0)
+    return ending if np.any(is_inside) else replace(ending, is_after_work=True)
 
 
 def end_time_ns(process: ProcessFile, last_sign_ns: int, seen: ObservedEnd | None) -> int:

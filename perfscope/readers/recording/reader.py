@@ -9,7 +9,12 @@ from perfscope.readers.common.clocks import measure, shift
 from perfscope.readers.detect import Reader, ReadOptions
 from perfscope.readers.recording import TELLS, agent_metadata, unseen_collectives
 from perfscope.readers.recording.definitions import frame_of
-from perfscope.readers.recording.endings import ObservedEnds, ended_by_its_job, stopped_on_request
+from perfscope.readers.recording.endings import (
+    ObservedEnds,
+    after_work,
+    ended_by_its_job,
+    stopped_on_request,
+)
 from perfscope.readers.recording.framework_operations import adopt, unseen_communication
 from perfscope.readers.recording.gpu_samples import GpuNumbering, adopt_gpus
 from perfscope.readers.recording.input_queues import adopt_queues
@@ -100,6 +105,9 @@ class _Assembly:
         ranks = self._ranks(interning)
         self._sample_gpus(ranks, gpus)
         notes = adopt(ranks, interning.names, interning.communicators, world.size)
+        if self._ended_well:
+            for rank in ranks:
+                rank.ending = after_work(rank)
         clock_notes = measure(ranks)
         reports = unseen_collectives.take(ranks, interning.names, self._path)
         origin, wall = self._span(ranks)
@@ -146,13 +154,18 @@ class _Assembly:
         said += [*self._arrangement.notes, *of_clocks]
         return said + [note for process in self._processes for note in process.notes]
 
+    @property
+    def _ended_well(self) -> bool:
+        """Whether the command did, with nobody asking it to end."""
+        values = self._run.values
+        asked = agent_metadata.texts(values, "signals_received")
+        return agent_metadata.integer(values, "exit_code") == 0 and not asked
+
     def _ranks(self, interning: Interning) -> list[Rank]:
         """The ranks on the reference's clock as the wall clocks have it, from `_provisional_ns`."""
         clocks = align(self._processes, self._reference)
         ranks = []
         was_stopped = bool(agent_metadata.mapping(self._run.values, "stopped"))
-        ended_well = agent_metadata.integer(self._run.values, "exit_code") == 0
-        ended_well = ended_well and not agent_metadata.texts(self._run.values, "signals_received")
         every = list(zip(self._numbers, self._processes, clocks, strict=True))
         for number, process, clock in counted("putting ranks together", every):
             offset = clock.offset_ns - self._provisional_ns
@@ -170,7 +183,7 @@ class _Assembly:
                 self._memory.append(memory)
             if was_stopped:
                 rank.ending = stopped_on_request(rank.ending)
-            elif ended_well:
+            elif self._ended_well:
                 rank.ending = ended_by_its_job(rank.ending)
             ranks.append(rank)
         options = agent_metadata.mapping(self._run.values, "options")

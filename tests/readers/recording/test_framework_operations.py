@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from perfscope.document.endings import account_of_ends
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Results
 from perfscope.readers import open_recording
@@ -173,3 +174,27 @@ def test_asynchronous_calls_wait_for_the_rank_that_starts_last(
     started = found["torch.distributed.all_reduce (async)"]
     assert started.bytes_sent == 80 * (2 if blocking_rank is None else 1)
     assert len(trace.ranks[0].completions) == 1
+
+
+@pytest.mark.parametrize("status", [256, 9])  # exit code 1, SIGKILL
+@pytest.mark.parametrize(
+    ("destroys", "command", "is_cut_short"), [(True, 0, False), (False, 0, True), (True, 1, True)]
+)
+def test_a_worker_that_its_job_takes_away_when_all_is_done_cuts_nothing_short(
+    tmp_path: Path, status: int, destroys: bool, command: int, is_cut_short: bool
+) -> None:
+    """Ray ends its workers so: the command then tells whether the training ended well."""
+    for rank in (0, 1):
+        process = rank_process(rank)
+        process.flags = HeaderFlag(0)
+        call(process, "init_process_group", 0.5, 1.0)
+        process.step(0, 2.0, 3.0)
+        if destroys:
+            call(process, "destroy_process_group", 5.0, 7.0)
+        path = process.write(tmp_path)
+        seen = f"{process.pid} {process.start_ticks} {status} {process.mono(10)}\n"
+        (path.parent / f"{rank}.ends").write_text(seen)
+    write_run(tmp_path, exit_code=command)
+    trace = open_recording(tmp_path)
+    assert bool(account_of_ends(trace)) is is_cut_short
+    assert any(damage.id == "endings" for damage in compute(trace).damage) is is_cut_short
