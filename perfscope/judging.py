@@ -14,3 +14,6 @@ FEWEST_SAMPLES = 3
 
 NEGLIGIBLE = 1e-3
 """Share of a whole below which a part changes no figure that is shown."""
+
+MAJOR = 0.1
+"""Share of the run from which a problem is a major one."""

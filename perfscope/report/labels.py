@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from perfscope.judging import MAJOR
 from perfscope.schema.efficiency import ACCEPTABLE_FROM, GOOD_FROM
 from perfscope.schema.enums import Basis
 from perfscope.structures import dataclass
@@ -28,8 +29,8 @@ STATUSES = {
 }
 UNKNOWN_STATUS = StatusWord("–", "Unknown", "none")
 
-MAJOR_FROM, MINOR_BELOW = 0.1, 0.03
-"""Shares of the whole run: a problem weighs what curing it saves."""
+MINOR_BELOW = 0.03
+"""Share of the whole run, as `MAJOR` is: a problem weighs what curing it saves."""
 
 GAIN_BASES = {
     Basis.REPLAY: "predicted by replaying the recorded run with the fix applied",
@@ -99,7 +100,7 @@ def weighed(status: object, share: float | None) -> StatusWord:
     word = status_word(status)
     if word.style not in {"fail", "warn"} or share is None:
         return word
-    size = "major" if share >= MAJOR_FROM else "minor" if share < MINOR_BELOW else ""
+    size = "major" if share >= MAJOR else "minor" if share < MINOR_BELOW else ""
     if word.style == "fail":
         return StatusWord(word.sign, f"{size} problem".strip().capitalize(), f"fail {size}".strip())
     return StatusWord(word.sign, " ".join(f"Possible {size} problem".split()), word.style)

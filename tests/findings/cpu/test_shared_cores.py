@@ -6,6 +6,7 @@ import pytest
 from perfscope.document.quality import quality
 from perfscope.document.verdict import verdict
 from perfscope.findings.core.finding import Finding
+from perfscope.findings.core.gain import saved
 from perfscope.schema.enums import Basis, Status
 from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze_trace
@@ -94,6 +95,13 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
     told = verdict(found.results, found.replay, tuple(found.findings.values()), ())
     assert told.sentence.startswith("Processes outside the job use its CPUs")
     assert "used 0.5 of the one CPU" in found.findings["busy_host"].summary
+    for seconds, is_first in ((3.0, True), (1.0, False)):
+        gain = saved(found.results, seconds, basis=Basis.REPLAY)
+        own = Finding(id="own", status=Status.FAIL, title="Its own", summary="", gain=gain)
+        told = verdict(found.results, found.replay, (*found.findings.values(), own), ())
+        first, second = "Its own. ", "Processes outside the job use its CPUs"
+        assert told.sentence.startswith(first if is_first else second)
+        assert {first, second} == {one for one in (first, second) if one in told.sentence}
 
 
 def test_cpus_that_a_limit_withholds_are_told() -> None:
