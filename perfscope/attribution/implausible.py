@@ -10,7 +10,7 @@ import numpy as np
 
 from perfscope.arrays import Ints
 from perfscope.structures import dataclass
-from perfscope.trace.damage import MIXED_RUNS, SPOILS_COMPARISON, Damage
+from perfscope.trace.damage import MIXED_RUNS, SPOILS_COMPARISON, SPOILS_EVERYTHING, Damage
 from perfscope.trace.model import Format, Rank, Trace
 from perfscope.units import NS, counted, format_seconds
 
@@ -101,12 +101,12 @@ def _apart(moments: Ints) -> Damage | None:
             f"The events are of several runs, as it seems: between two parts of {first} and "
             f"{second} there is nothing for {apart}."
         )
-        return Damage(MIXED_RUNS, text, SPOILS_COMPARISON)
+        return Damage(MIXED_RUNS, text, SPOILS_EVERYTHING)
     text = (
         f"Some events lie far outside of all others: {apart} apart, and all others take "
         f"{format_seconds(body * NS)}."
     )
-    return Damage("stray_events", text, SPOILS_COMPARISON)
+    return Damage("stray_events", text, SPOILS_EVERYTHING)
 
 
 def _far(odd: _Life, others: Sequence[_Life]) -> Damage | None:

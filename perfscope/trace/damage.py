@@ -9,12 +9,14 @@ class Need(Enum):
     """What a figure or a diagnosis needs of a recording to be true."""
 
     EVERY_RANK = "every_rank"  # all ranks of one job: their times are compared or added up
+    ONE_RUN = "one_run"  # no gap inside a rank between events that do not belong together
     TO_THE_END = "to_the_end"  # the run until it ended by itself: shares of the whole run
 
 
 MIXED_RUNS = "mixed_runs"
 """What is wrong where files of several runs were taken for one."""
 SPOILS_COMPARISON = frozenset({Need.EVERY_RANK, Need.TO_THE_END})
+SPOILS_EVERYTHING = frozenset(Need)
 SPOILS_WHOLE = frozenset({Need.TO_THE_END})
 
 

@@ -291,11 +291,20 @@ def test_what_a_process_grew_by_is_not_called_allocated() -> None:
     assert "Allocated in</th>" not in page
 
 
-@pytest.mark.parametrize(("together_s", "is_said"), [(3.42, False), (3.0, True)])
+@pytest.mark.parametrize(("together_s", "is_said"), [(3.4, False), (3.0, True)])
 def test_savings_overlap_where_together_they_save_less(together_s: float, is_said: bool) -> None:
     """What the first actions save is compared, not what the whole faults cost."""
     result = read_known(
         json.loads((REPOSITORY / "reports/sgan_evaluation/analysis.json").read_text("utf-8"))
     )
-    verdict = replace(result.verdict, combined_gain_s=together_s)
-    assert overlap(verdict, result.findings) is is_said
+    evaluation = next(row for row in result.findings if row.first_action is not None)
+    assert evaluation.first_action is not None
+    saving = replace(evaluation.first_action, gain_s=2.2)
+    rows = [
+        replace(evaluation, gain_s=4.4, first_action=saving),
+        replace(evaluation, id="another", gain_s=1.2, first_action=None),
+    ]
+    verdict = replace(
+        result.verdict, combined_gain_s=together_s, combined_of=(evaluation.id, "another")
+    )
+    assert overlap(verdict, rows) is is_said

@@ -11,7 +11,7 @@ from perfscope.trace.damage import Need
 Outcome = Finding | Quiet
 LAST = 1_000
 EVERY_RANK = frozenset({Need.EVERY_RANK})
-RANK_BY_RANK: frozenset[Need] = frozenset()
+RANK_BY_RANK = frozenset({Need.ONE_RUN})
 
 
 def always(_: Results) -> bool:

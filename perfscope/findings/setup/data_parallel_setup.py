@@ -46,7 +46,7 @@ def judge(run: Facts) -> Outcome:
         if not any(_is_told(rank) for rank in ranks):
             return not_measured(
                 "Neither loaders nor broadcasts nor learning rates were seen: the program has none "
-                "that perfscope knows, or an older perfscope recorded it."
+                "of those that are known, or an older version recorded it."
             )
         return passed(
             "Samplers, broadcasts and learning rates are as they are in most data-parallel "
