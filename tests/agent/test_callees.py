@@ -172,3 +172,26 @@ def test_instructions_of_whole_libraries_are_read_without_a_failure() -> None:
         check=False,
     )
     assert done.stdout == b"True True\n", done.stderr
+
+
+def test_the_table_of_instructions_is_there_before_a_sampler_reads_bytecode() -> None:
+    """A thread that imports what the program imports as well may wait for it for good."""
+    script = """
+        import sys
+        sys.path.insert(0, sys.argv[1])
+        from perfscope_agent import bytecode
+        before = {*sys.modules}
+        def called():
+            print(len("a"))
+        code = called.__code__
+        for last in range(0, len(code.co_code), 2):
+            bytecode.called(code, last), bytecode.works(code, last)
+        print({*sys.modules} - before)
+    """
+    agent = Path(bytecode.__file__).parent.parent
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", textwrap.dedent(script), str(agent)],
+        capture_output=True,
+        check=False,
+    )
+    assert done.stdout == b"set()\n", done.stderr

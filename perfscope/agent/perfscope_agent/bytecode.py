@@ -2,10 +2,14 @@
 
 From the instruction that a frame is at, the stack of values is followed backwards to what put the
 called object there. Nothing is run and no value is looked at.
+
+The table of instructions is imported with this module, in the main thread: a sampler's thread that
+imports what the program is importing as well can have both wait for each other for good.
 """
 
 from __future__ import annotations
 
+import opcode
 import sys
 
 from .kinds import CodeType
@@ -26,8 +30,8 @@ _OPERATORS = ("BINARY_", "INPLACE_", "COMPARE_OP", "CONTAINS_OP", "UNARY_NEG", "
 
 GLOBAL, LOCAL, CONSTANT, UNKNOWN = "global", "local", "constant", "unknown"
 
-_names: list[str] = []
-_jumps: set[int] = set()
+_names = opcode.opname
+_jumps = {*opcode.hasjrel, *opcode.hasjabs}
 
 
 class Expression:
@@ -58,8 +62,6 @@ def is_known() -> bool:
 
 def called(code: CodeType, last: int) -> Expression | None:
     """What the instruction at offset `last` calls; None where it calls nothing that can be told."""
-    if not _names:
-        _prepare()
     raw = code.co_code
     if not 0 <= last < len(raw):
         return None
@@ -81,20 +83,11 @@ def called(code: CodeType, last: int) -> Expression | None:
 
 def works(code: CodeType, last: int) -> bool:
     """Whether the instruction at offset `last` calls something or is an operator."""
-    if not _names:
-        _prepare()
     raw = code.co_code
     if not 0 <= last < len(raw):
         return False
     name = _names[raw[last]]
     return name.startswith(_OPERATORS) or bool(_shape(name, _argument(raw, last))[1])
-
-
-def _prepare() -> None:
-    import opcode
-
-    _jumps.update(opcode.hasjrel, opcode.hasjabs)
-    _names.extend(opcode.opname)
 
 
 def _shape(name: str, argument: int) -> tuple[int, int]:
@@ -129,12 +122,10 @@ def _earlier(raw: bytes, place: int, name: str) -> int:
 
 
 def _effect(operation: int, argument: int) -> int:
-    from opcode import stack_effect
-
     try:
-        return stack_effect(operation, argument, jump=False)
+        return opcode.stack_effect(operation, argument, jump=False)
     except ValueError:
-        return stack_effect(operation, None, jump=False)
+        return opcode.stack_effect(operation, None, jump=False)
 
 
 def _before(raw: bytes, last: int, values: int) -> list[tuple[str, int, int]] | None:
