@@ -5,11 +5,14 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from perfscope.arrays import Bools, Floats
+from perfscope.arrays import Bools, Floats, Ints
 from perfscope.attribution.focus import Focus
+from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.stack_rules import is_user_file
-from perfscope.judging import ALONE, MAIN
+from perfscope.attribution.timeline import Timeline
+from perfscope.judging import ALONE, FEWEST_SAMPLES, MAIN
 from perfscope.matching.intervals import Times
+from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank, Trace
 
 
@@ -34,71 +37,80 @@ Weights = Floats
 """Samples by stack of the trace."""
 
 
-def samples_by_stack(
-    trace: Trace,
-    rank: Rank,
-    focus: Focus,
-    windows: tuple[Times, Times] | None = None,
-    *,
-    outside: tuple[Times, Times] | None = None,
-) -> Weights:
-    """How often the rank's main thread was seen in each stack.
+@dataclass(frozen=True)
+class Samples:
+    """What the main thread of a rank was seen in, look by look, inside the focus of analysis."""
 
-    Args:
-        trace: the trace.
-        rank: the rank.
-        focus: in which samples count.
-        windows: starts and ends in nanoseconds in which alone they count; None: everywhere.
-        outside: starts and ends in nanoseconds in which they do not count.
-    """
+    at_ns: Times
+    stacks: Ints  # indices in Trace.stacks
+    at_work: Bools  # outside communication
+
+    def within(self, starts: Times, ends: Times) -> Bools:
+        """Which of them lie in windows that may nest, given by their starts and ends."""
+        begun = np.searchsorted(np.sort(starts), self.at_ns, side="right")
+        inside: Bools = begun > np.searchsorted(np.sort(ends), self.at_ns, side="right")
+        return inside
+
+    def by_stack(self, trace: Trace, chosen: Bools) -> Weights:
+        """How often each stack is among those chosen."""
+        seen: Weights = np.bincount(self.stacks[chosen], minlength=len(trace.stacks)).astype(float)
+        return seen
+
+
+def samples_of(rank: Rank, timeline: Timeline, focus: Focus) -> Samples:
+    """The samples of a rank, whose time the timeline gives to accounts."""
     rows = rank.stacks[(rank.stacks["tid"] == rank.main_tid) & (rank.stacks["stack"] >= 0)]
     at = rows["t"].astype(np.int64)
     chosen = (at >= focus.start_ns) & (at < focus.end_ns)
-    if windows is not None:
-        chosen &= _is_within(at, windows)
-    if outside is not None:
-        chosen &= ~_is_within(at, outside)
-    seen: Weights = np.bincount(rows["stack"][chosen], minlength=len(trace.stacks)).astype(float)
-    return seen
-
-
-def _is_within(at: Times, windows: tuple[Times, Times]) -> Bools:
-    begun = np.searchsorted(np.sort(windows[0]), at, side="right")
-    inside: Bools = begun > np.searchsorted(np.sort(windows[1]), at, side="right")
-    return inside
+    at = at[chosen]
+    segments = np.searchsorted(timeline.boundaries[1:-1], at, side="right")
+    at_work: Bools = ~IS_COMMUNICATION[timeline.accounts[segments]]
+    return Samples(at, rows["stack"][chosen].astype(np.int64), at_work)
 
 
 def outermost_own(
-    trace: Trace, wanted: Weights, *, mine: Weights | None = None, total: Weights
+    trace: Trace,
+    wanted: Weights,
+    *,
+    mine: Weights | None = None,
+    total: Weights,
+    waiting: Weights | None = None,
 ) -> Frame | None:
     """The user's outermost function that nearly only the wanted runs, with the line seen most.
+
+    A function in which others only wait is that of who works there, unless it is seen at other
+    work as well.
 
     Args:
         trace: the trace.
         wanted: samples by stack of what is looked for.
         mine: samples in which a function may run and still be its own; None: the wanted.
         total: samples by stack of everything that is compared with it.
+        waiting: further samples by stack, of ranks that only wait; None: there are none.
     """
     allowed = wanted if mine is None else mine
-    if allowed.sum() >= ALONE * total.sum():
+    idle = np.zeros(len(total)) if waiting is None else waiting
+    if allowed.sum() >= ALONE * (total + idle).sum():
         return None  # nearly everything is of this kind: every function would be its own
     functions: dict[tuple[str, str], int] = {}
     of_frame = [
         functions.setdefault((frame.function, frame.file), len(functions)) if _names(frame) else -1
         for frame in trace.frames
     ]
-    sums = np.zeros((3, len(functions)))
+    sums = np.zeros((4, len(functions)))
     depth = np.full(len(functions), np.inf)
-    for stack in np.flatnonzero(total + wanted).tolist():
+    for stack in np.flatnonzero(total + wanted + idle).tolist():
         seen: set[int] = set()
         for level, frame in enumerate(trace.stacks[stack]):
             function = of_frame[frame]
             if function >= 0 and function not in seen:
                 seen.add(function)
-                sums[:, function] += wanted[stack], allowed[stack], total[stack]
+                sums[:, function] += wanted[stack], allowed[stack], total[stack], idle[stack]
                 if wanted[stack]:
                     depth[function] = min(depth[function], level)
-    own = (sums[1] >= ALONE * sums[2]) & (sums[0] > 0) & (sums[0] >= MAIN * wanted.sum())
+    does_more = sums[2] - sums[1] >= FEWEST_SAMPLES
+    compared = sums[2] + np.where(does_more, sums[3], 0.0)
+    own = (sums[1] >= ALONE * compared) & (sums[0] > 0) & (sums[0] >= MAIN * wanted.sum())
     if not np.any(own):
         return None
     candidates = np.flatnonzero(own)

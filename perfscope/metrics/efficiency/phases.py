@@ -1,21 +1,22 @@
 """Phases: where each kind of work took its time, by rank."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from perfscope.arrays import Ints
 from perfscope.attribution.ledger import ACCOUNTS, IS_COMMUNICATION
 from perfscope.attribution.own_places import (
+    Samples,
     Weights,
     called_below,
     outermost_own,
-    samples_by_stack,
+    samples_of,
 )
 from perfscope.attribution.phase_catalog import source_of
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.soundness import why_spoiled
-from perfscope.attribution.timeline import RankParts, Timeline
+from perfscope.attribution.timeline import RankParts
 from perfscope.matching.intervals import Times
 from perfscope.metrics.efficiency.factors import Efficiency
 from perfscope.metrics.efficiency.hybrid import PART, has_threads
@@ -57,12 +58,18 @@ MAX_WHERE = 5
 PHASE_IDEAL = Metric(None, "s", "is computed for the run as a whole only")
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """The samples of all ranks, and by stack those at work and those that only wait."""
+
+    samples: tuple[Samples, ...]
+    at_work: Weights
+    waiting: Weights
+
+
 def phases(prepared: Prepared) -> tuple[PhaseResult, ...]:
     """All phases that occur in the focus of analysis, in the order of `PhaseKind`."""
-    seconds, trace = _seconds(prepared), prepared.trace
-    seen = np.zeros(len(trace.stacks))
-    for part, timeline in _sampled(prepared):
-        seen += _at_work(prepared, part, timeline)
+    seconds, seen = _seconds(prepared), _seen(prepared)
     found = [
         _phase(prepared, index, seconds[index], seen)
         for index in range(len(prepared.catalog.ids))
@@ -80,7 +87,7 @@ def _seconds(prepared: Prepared) -> Ints:
     return result
 
 
-def _phase(prepared: Prepared, index: int, account_ns: Ints, seen: Weights) -> PhaseResult:
+def _phase(prepared: Prepared, index: int, account_ns: Ints, seen: _Seen) -> PhaseResult:
     trace = prepared.trace
     total = account_ns.sum(axis=1)
     communication = account_ns[:, IS_COMMUNICATION].sum(axis=1)
@@ -154,20 +161,19 @@ def _occurrences(
     return rows, marked, (start[label == index], end[label == index])
 
 
-def _where(prepared: Prepared, index: int, seen: Weights) -> tuple[Frame, ...]:
+def _where(prepared: Prepared, index: int, seen: _Seen) -> tuple[Frame, ...]:
     """The functions that do a phase's work, with the line seen most; first the one that is it.
 
     Only what was seen inside the phase counts: what ran before it is none of its functions.
-    `seen` are samples by stack at work, of the whole focus.
     """
-    labels, frames = prepared.labels, prepared.trace.frames
+    labels, trace, frames = prepared.labels, prepared.trace, prepared.trace.frames
     if not frames:
         return ()
-    spent, wanted = np.zeros(len(frames)), np.zeros(len(seen))
-    for part, timeline in _sampled(prepared):
-        windows = _of_phase(prepared, part, index)
-        is_seen = samples_by_stack(prepared.trace, part.rank, prepared.focus, windows) > 0
-        wanted += _at_work(prepared, part, timeline, windows)
+    spent, wanted = np.zeros(len(frames)), np.zeros(len(trace.stacks))
+    for part, timeline, one in zip(prepared.parts, prepared.timelines, seen.samples, strict=True):
+        inside = one.within(*_of_phase(prepared, part, index))
+        is_seen = one.by_stack(trace, inside) > 0
+        wanted += one.by_stack(trace, inside & one.at_work)
         here = timeline.inside(prepared.focus) & (timeline.phases == index) & (timeline.stacks >= 0)
         here[here] = is_seen[timeline.stacks[here]]
         frame = labels.label_frame[timeline.stacks[here]]
@@ -178,36 +184,30 @@ def _where(prepared: Prepared, index: int, seen: Weights) -> tuple[Frame, ...]:
     ranked = sorted(functions.values(), key=lambda levels: -float(spent[levels].sum()))
     inner = [frames[max(levels, key=lambda i: spent[i])] for levels in ranked]
     # the user's outermost function that works only in this phase and in those inside it
-    own = outermost_own(prepared.trace, wanted, total=seen)
+    own = outermost_own(trace, wanted, total=seen.at_work, waiting=seen.waiting)
     if own is None:
         return tuple(inner[:MAX_WHERE])
-    places = (own, *called_below(prepared.trace, wanted, own), *inner)
+    places = (own, *called_below(trace, wanted, own), *inner)
     first: dict[tuple[str, str], Frame] = {}
-    for one in places:
-        first.setdefault((one.function, one.file), one)
+    for place in places:
+        first.setdefault((place.function, place.file), place)
     return tuple(first.values())[:MAX_WHERE]
 
 
-def _sampled(prepared: Prepared) -> Iterator[tuple[RankParts, Timeline]]:
-    return zip(prepared.parts, prepared.timelines, strict=True)
+def _seen(prepared: Prepared) -> _Seen:
+    trace, none = prepared.trace, np.zeros(len(prepared.trace.stacks))
+    samples = tuple(
+        samples_of(part.rank, timeline, prepared.focus)
+        for part, timeline in zip(prepared.parts, prepared.timelines, strict=True)
+    )
+    return _Seen(
+        samples,
+        at_work=sum((one.by_stack(trace, one.at_work) for one in samples), none),
+        waiting=sum((one.by_stack(trace, ~one.at_work) for one in samples), none),
+    )
 
 
 def _of_phase(prepared: Prepared, part: RankParts, index: int) -> tuple[Times, Times]:
     _, marked, sampled = _occurrences(prepared, part, index)
     starts, ends = (np.concatenate(both) for both in zip(marked, sampled, strict=True))
     return starts, ends
-
-
-def _at_work(
-    prepared: Prepared,
-    part: RankParts,
-    timeline: Timeline,
-    windows: tuple[Times, Times] | None = None,
-) -> Weights:
-    """A rank's samples by stack, of the windows alone if given, outside communication.
-
-    A function in which others only wait for a rank is that rank's own.
-    """
-    told = IS_COMMUNICATION[timeline.accounts]
-    calls = timeline.boundaries[:-1][told], timeline.boundaries[1:][told]
-    return samples_by_stack(prepared.trace, part.rank, prepared.focus, windows, outside=calls)

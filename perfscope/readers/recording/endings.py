@@ -189,10 +189,12 @@ def after_work(rank: Rank) -> Ending:
     """What the end of a rank is in a job that ended well by itself.
 
     However the programs that started it take it away, as Ray does with its workers: that cuts
-    nothing short where its communication was finalized before.
+    nothing short where its communication was finalized before. Of one that left no sign of its end
+    nobody knows that it came so far.
     """
     ending, rows = rank.ending, rank.operations
-    if ending.kind is EndKind.ABORTED or ending.raised or rank.finalize_enter_ns is None:
+    is_told = ending.kind not in (EndKind.ABORTED, EndKind.UNKNOWN) and not ending.raised
+    if not is_told or rank.finalize_enter_ns is None:
         return ending
     is_inside = _FINALIZE[rows["op"]] & ((rows["flags"] & RowFlag.OPEN) != 0)
     return ending if np.any(is_inside) else replace(ending, is_after_work=True)

@@ -134,6 +134,24 @@ def test_the_place_of_a_phase_is_the_outermost_function_that_works_in_it_alone()
     ]
 
 
+def test_a_loop_that_also_trains_is_not_the_place_of_an_evaluation_that_it_calls() -> None:
+    """It trains for a tenth of the time: who waits for the evaluation waits in the loop."""
+    builder = TraceBuilder(2, end_s=12.0)
+    loop, wait = ("train", "/job/train.py", 59), ("train", "/job/train.py", 61)
+    evaluate = ("evaluate", "/job/train.py", 112)
+    for number in (0, 1):
+        rank = builder.rank(number).init(0.0).finalize(11.0)
+        for tick in range(8):
+            rank.stack(1.05 + 0.1 * tick, [MAIN, FORWARD])
+        for tick in range(4):
+            rank.stack(3.05 + 0.1 * tick, [MAIN, loop])
+        for tick in range(38):
+            rank.stack(5.05 + 0.1 * tick, [MAIN, wait] if number else [MAIN, loop, evaluate])
+        rank.op("MPI_Allreduce", 5.0 if number else 8.85, 8.9)
+    builder.rank(0).phase(PhaseKind.EVALUATE, 5.0, 8.85)
+    assert by_id(builder)["evaluate"].where[0].function == "evaluate"
+
+
 def test_a_phase_in_which_nothing_was_seen_has_no_place() -> None:
     """What was seen last before it, as a line that imports, is none of its functions."""
     builder = TraceBuilder(1, end_s=10.0)
