@@ -16,6 +16,7 @@ from rich.console import Console
 from perfscope.document.analysis import analysis
 from perfscope.findings.core.catalog import diagnoses
 from perfscope.metrics.results import Options
+from perfscope.output import visible
 from perfscope.readers.detect import ReadOptions
 from perfscope.readers.registry import open_traces
 from perfscope.report.build import build_html
@@ -176,9 +177,9 @@ def test_every_share_of_a_saving_is_of_the_whole_that_it_names(recording: Shown)
 
 def test_the_headline_promises_what_the_first_action_saves(trace: Shown) -> None:
     document = trace.document
-    sentence = document["verdict"]["sentence"]
-    told = " ".join(f"Verdict: {sentence}".translate(PLAIN).split())  # a name may hold a tab
-    assert told in " ".join(trace.terminal.split())
+    raw = document["verdict"]["sentence"]
+    sentence = " ".join(visible(raw, longest=len(raw)).split())  # a name may hold a tab or a NUL
+    assert f"Verdict: {sentence}".translate(PLAIN) in " ".join(trace.terminal.split())
     page = " ".join(trace.page)  # a heading, and what follows it; code is left out of it
     assert re.sub(r"`[^`]*`", "", sentence) in page
     first = next(
