@@ -1,4 +1,4 @@
-"""Type aliases for NumPy arrays, by element type."""
+"""Type aliases for NumPy arrays, by element type, and how much a sampled counter grows."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,3 +7,22 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Int32s = npt.NDArray[np.int32]
+
+
+def counter_growth(edges: npt.ArrayLike, times: npt.ArrayLike, readings: npt.ArrayLike) -> Floats:
+    """How much a counter grows from each edge to the next, evenly between two of its readings.
+
+    Args:
+        edges: ascending, shape (n,), in the unit of `times`.
+        times: of the readings, ascending, shape (m,). Before the first and after the last the
+            counter stands still.
+        readings: of the counter, shape (m,).
+
+    Returns:
+        Shape (n - 1,), in the unit of the readings.
+
+    Columns of tables have a type that no checker knows: NumPy's overloads take it seconds to try.
+    """
+    at, known = np.asarray(edges, np.float64), np.asarray(times, np.float64)
+    found: Floats = np.diff(np.interp(at, known, np.asarray(readings, np.float64)))
+    return found

@@ -69,7 +69,8 @@ def with_bare_stacks(trace: Trace) -> tuple[Trace, Ints]:
 def _with_calls(rank: Rank, bare: Ints, begins: Bools) -> Rank:
     rows = rank.stacks.copy()
     inside = _in_calls(rank, begins)
-    rows["stack"][inside] = bare[rows["stack"][inside]]
+    stacks: Ints = rows["stack"]
+    stacks[inside] = bare[stacks[inside]]
     return replace(rank, stacks=rows)
 
 

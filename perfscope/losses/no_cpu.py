@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perfscope.arrays import Floats
+from perfscope.arrays import Floats, Ints, counter_growth
 from perfscope.metrics.results import Results
 from perfscope.replay.steps import Steps
 from perfscope.structures import dataclass
@@ -54,13 +54,14 @@ def queue_of(results: Results, steps: Steps) -> Queue | None:
     if not sampled or len(starts) != steps.count or not len(steps.numbers):
         return None
     edges = np.append(starts, results.focus.end_ns)
-    grown = [
-        np.diff(np.interp(edges, rank.main_samples["t"], rank.main_samples["queue_delay_ns"]))
-        for rank in ranks
+    sampled_ns: list[Ints] = [rank.main_samples["t"] for rank in ranks]
+    queued = [
+        counter_growth(edges, times_ns, rank.main_samples["queue_delay_ns"])
+        for times_ns, rank in zip(sampled_ns, ranks, strict=True)
     ]
-    period = max(float(np.median(np.diff(rank.main_samples["t"]))) for rank in ranks)
+    period = max(float(np.median(np.diff(times_ns))) for times_ns in sampled_ns)
     stretch = max(1, int(np.ceil(SAMPLES * period / max(1.0, float(np.median(np.diff(edges)))))))
-    return Queue(_in_stretches(np.stack(grown, axis=1), stretch), stretch)
+    return Queue(_in_stretches(np.stack(queued, axis=1), stretch), stretch)
 
 
 def _in_stretches(values: Floats, stretch: int) -> Floats:

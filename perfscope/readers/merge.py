@@ -208,8 +208,9 @@ def _devices(activity: DeviceActivity, names: _Names, communicators: Numbers) ->
     rows = activity.rows
     for table, column in ((rows, "name"), (rows, "op"), (activity.runtime, "name")):
         table[column] = names.translate(table[column])
-    known = rows["comm"] >= 0
-    rows["comm"][known] = communicators[rows["comm"][known]]
+    found: Numbers = rows["comm"]
+    known = found >= 0
+    found[known] = communicators[found[known]]
     return activity
 
 

@@ -98,8 +98,10 @@ def _inside_ns(rows: Table, focus: Focus) -> int:
 
 def _share_inside(rows: Table, focus: Focus) -> Floats:
     """Which share of each record of joined cycles lies in the focus."""
-    length = np.maximum(rows["t1"] - rows["t0"], 1)
-    inside = np.minimum(rows["t1"], focus.end_ns) - np.maximum(rows["t0"], focus.start_ns)
+    begins: Ints = rows["t0"]
+    ends: Ints = rows["t1"]
+    length = np.maximum(ends - begins, 1)
+    inside = np.minimum(ends, focus.end_ns) - np.maximum(begins, focus.start_ns)
     share: Floats = np.clip(inside / length, 0.0, 1.0)
     return share
 

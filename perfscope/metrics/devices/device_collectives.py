@@ -116,7 +116,8 @@ def _ends(rows: Table, *, any_kernel: bool) -> tuple[float | None, str | None]:
     starts = _group_starts(rows)
     ends = np.append(starts[1:], len(rows)) - 1
     spread = float(np.quantile(rows["t1"][ends] - rows["t1"][starts], 0.99))
-    mean = float(np.mean(rows["t1"] - rows["t0"]))
+    lengths: Ints = rows["t1"] - rows["t0"]
+    mean = float(lengths.mean())
     if spread <= MOST_SPREAD * mean:
         return spread / NS_PER_S, None
     return spread / NS_PER_S, (

@@ -72,7 +72,9 @@ def _gaps(rows: Table, window: tuple[int, int]) -> Table:
     start, end = window
     has_begun = bool((rows["t0"] < start).any())
     goes_on = bool((rows["t1"] > end).any())
-    rows = rows[(rows["t1"] > start) & (rows["t0"] < end) & (rows["t1"] > rows["t0"])]
+    begins: Ints = rows["t0"]
+    ends: Ints = rows["t1"]
+    rows = rows[(ends > start) & (begins < end) & (ends > begins)]
     reach = np.maximum.accumulate(rows["t1"])
     first = np.ones(len(rows), np.bool_)
     first[1:] = rows["t0"][1:] > reach[:-1]

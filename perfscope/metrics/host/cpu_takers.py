@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perfscope.arrays import Floats
+from perfscope.arrays import Floats, counter_growth
 from perfscope.attribution.focus import Focus
 from perfscope.judging import MAIN
 from perfscope.structures import dataclass
@@ -95,8 +95,7 @@ def _edges(rank: Rank, sharing: Sequence[Rank], focus: Focus) -> Floats:
 def _grown(rows: Table, column: str, edges: Floats) -> Floats:
     if not len(rows):
         return np.zeros(len(edges) - 1)
-    found: Floats = np.diff(np.interp(edges, rows["t"].astype(np.float64), rows[column]))
-    return found
+    return counter_growth(edges, rows["t"], rows[column])
 
 
 def _withheld(rank: Rank, edges: Floats) -> Floats:

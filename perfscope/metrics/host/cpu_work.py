@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perfscope.arrays import Floats, Ints
+from perfscope.arrays import Floats, Ints, counter_growth
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.metrics.results import Results
 
@@ -30,12 +30,12 @@ def cpu_work_s(results: Results) -> Floats | None:
         is_work = timeline.inside(focus) & ~IS_COMMUNICATION[timeline.accounts]
         spent = np.concatenate([[0.0], np.cumsum(np.where(is_work, timeline.lengths, 0))])
         times = rank.main_samples["t"].astype(np.float64)
-        worked, length = np.diff(np.interp(times, timeline.boundaries, spent)), np.diff(times)
+        worked, length = counter_growth(times, timeline.boundaries, spent), np.diff(times)
         share = np.divide(worked, length, out=np.zeros(len(length)), where=length > 0)
         waited = np.minimum(np.diff(rank.main_samples["queue_delay_ns"]) * share, worked)
         ran = np.minimum(worked - waited, np.diff(rank.main_samples["cpu_ns"]))
         cpu = np.concatenate([[0.0], np.cumsum(ran)])
-        columns.append(np.diff(np.interp(edges, times, cpu)))
+        columns.append(counter_growth(edges, times, cpu))
     return np.stack(columns, axis=1) * 1e-9
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfscope.arrays import Bools, Floats, Ints
+from perfscope.arrays import Bools, Floats, counter_growth
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import IS_COMMUNICATION
@@ -102,12 +102,12 @@ class _Windows:
         inside = timeline.inside(focus)
         calls = inside & IS_COMMUNICATION[timeline.accounts]
         main, process = rank.main_samples, rank.process_samples
-        wanted = _grown(main["t"], main["cpu_ns"] + main["queue_delay_ns"], edges)
-        by_all = _grown(process["t"], process["cpu_ns"] + process["queue_delay_ns"], edges)
+        wanted = counter_growth(edges, main["t"], main["cpu_ns"] + main["queue_delay_ns"])
+        by_all = counter_growth(edges, process["t"], process["cpu_ns"] + process["queue_delay_ns"])
         return cls(
             edges,
-            _grown(timeline.boundaries, _cumulative(timeline, calls), edges),
-            _grown(timeline.boundaries, _cumulative(timeline, inside & ~calls), edges),
+            counter_growth(edges, timeline.boundaries, _cumulative(timeline, calls)),
+            counter_growth(edges, timeline.boundaries, _cumulative(timeline, inside & ~calls)),
             wanted,
             by_all - wanted,
         )
@@ -185,12 +185,6 @@ def _running(rank: Rank, edges: Floats) -> list[int]:
 
 def _cumulative(timeline: Timeline, chosen: Bools) -> Floats:
     return np.concatenate([[0.0], np.cumsum(np.where(chosen, timeline.lengths, 0))])
-
-
-def _grown(times: Ints, values: Floats, edges: Floats) -> Floats:
-    """How much a counter grew between edges."""
-    grown: Floats = np.diff(np.interp(edges, times, values))
-    return grown
 
 
 def _threads(rank: Rank, rows: Table) -> list[ThreadInfo]:

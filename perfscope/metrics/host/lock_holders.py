@@ -97,17 +97,19 @@ def _among_producers(
     trace: Trace, rank: Rank, rows: Table, locked: Bools, works: Bools
 ) -> LockHolder | None:
     """The threads that fill the input queue of a rank, where one works while others wait for it."""
-    tids = np.unique(rows["tid"]).tolist()
+    tid_of: Ints = rows["tid"]
+    tids = np.unique(tid_of).tolist()
     is_waiting = locked[rows["stack"]]
     waits, held = [], []
     for tid in tids:
-        mine = rows[(rows["tid"] == tid) & is_waiting]
-        others = np.sort(rows[rows["tid"] != tid], order="t")
+        mine = rows[(tid_of == tid) & is_waiting]
+        others = np.sort(rows[tid_of != tid], order="t")
+        stacks: Ints = others["stack"]
         if not len(mine) or not len(others) or _kind(trace, mine) not in LOCKS:
             continue
         near = _nearest(others["t"].astype(np.int64), mine["t"].astype(np.int64))
         waits.append(mine)
-        held.append(others[near[(near >= 0) & works[others["stack"][near]]]])
+        held.append(others[near[(near >= 0) & works[stacks[near]]]])
     if sum(map(len, waits)) < FEWEST_SAMPLES:
         return None
     mine, seen = np.concatenate(waits), np.concatenate(held)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perfscope.arrays import Floats, Ints
+from perfscope.arrays import Floats, Ints, counter_growth
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
@@ -231,7 +231,7 @@ def _grown_pages(rank: Rank, times: Times) -> Floats:
     """Pages by which the peak of the process' memory grew between the samples."""
     rows = rank.process_samples
     peak = np.maximum.accumulate(rows["rss_bytes"].astype(np.float64))
-    return np.diff(np.interp(times, rows["t"], peak)) / PAGE_BYTES
+    return counter_growth(times, rows["t"], peak) / PAGE_BYTES
 
 
 def _explained_s(rank: Rank, times: Times) -> Floats:
@@ -247,5 +247,4 @@ def _grown(rows: Table, column: str, times: Times) -> Floats:
     """How much a counter grew between moments."""
     if len(rows) < 2:
         return np.zeros(len(times) - 1)
-    counted = np.interp(times, rows["t"], rows[column].astype(np.float64))
-    return np.maximum(0.0, np.diff(counted))
+    return np.maximum(0.0, counter_growth(times, rows["t"], rows[column]))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
@@ -124,8 +125,11 @@ def _tree_bytes(rank: Rank) -> int | None:
     if not len(tree):
         return None
     rss = rank.process_samples["rss_bytes"].astype(np.float64)
-    then = np.interp(tree["t"], rank.process_samples["t"], rss)
-    needed = tree["own_bytes"] + tree["descendants_bytes"] + (float(rss.max()) - then)
+    times: Ints = tree["t"]
+    sampled: Ints = rank.process_samples["t"]
+    own: Ints = tree["own_bytes"]
+    theirs: Ints = tree["descendants_bytes"]
+    needed = own + theirs + (float(rss.max()) - np.interp(times, sampled, rss))
     latest = len(tree) // 2  # the first are of a process that still loads its libraries
     return int(np.max(needed[latest:]))
 

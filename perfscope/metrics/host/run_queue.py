@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from perfscope.arrays import Bools
+from perfscope.arrays import Bools, counter_growth
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
@@ -108,7 +108,7 @@ def _during(rows: Table, timeline: Timeline, chosen: Bools) -> tuple[float, floa
     """
     spent = np.concatenate([[0.0], np.cumsum(np.where(chosen, timeline.lengths, 0))])
     times = rows["t"].astype(np.float64)
-    inside = np.diff(np.interp(times, timeline.boundaries, spent))
+    inside = counter_growth(times, timeline.boundaries, spent)
     length = np.diff(times)
     share = np.divide(inside, length, out=np.zeros(len(length)), where=length > 0)
     waited = np.minimum(np.diff(rows["queue_delay_ns"]) * share, inside)
