@@ -50,31 +50,31 @@ def by_step(
     size = -(-len(numbers) // MOST_ROWS)
     group = step // size
     groups = -(-len(numbers) // size)
-    work, transfer = (
-        np.bincount(group[program.row_segment[rows]], weights=ns[rows], minlength=groups)
-        for rows, ns in zip(path, (gap_ns, program.transfer_ns), strict=True)
-    )
-    edges = np.searchsorted(group, np.arange(groups + 1))
     of_row = group[program.row_segment]
     waited = waits.by_unit(of_row, groups)
-    found: list[ReplayedSteps] = []
+    found: list[dict[str, Any]] = []
 
     def take(costs: dict[str, Any]) -> None:
-        place = len(found)
-        found.append(
-            ReplayedSteps(
-                first=int(numbers[place * size]),
-                count=min(size, len(numbers) - place * size),
-                work_s=NS * float(work[place]),
-                transfer_s=NS * float(transfer[place]),
-                **_costs(costs, float(waited[place]), tags),
-            )
-        )
+        found.append(_costs(costs, float(waited[len(found)]), tags))
 
+    edges = np.searchsorted(group, np.arange(groups + 1))
     program.engine.delay_costs(
         gap_ns, program.transfer_ns, waits=waits.inside, edges=edges, take=take, **tags.pieces
     )
-    return tuple(found)
+    work, transfer = (
+        NS * np.bincount(of_row[rows], weights=ns[rows], minlength=groups)
+        for rows, ns in zip(path, (gap_ns, program.transfer_ns), strict=True)
+    )
+    return tuple(
+        ReplayedSteps(int(steps[0]), len(steps), work_s=own, transfer_s=moved, **costs)
+        for steps, own, moved, costs in zip(
+            np.split(numbers, range(size, len(numbers), size)),
+            work.tolist(),
+            transfer.tolist(),
+            found,
+            strict=True,
+        )
+    )
 
 
 def _costs(costs: dict[str, Any], waited_ns: float, tags: PhaseTags) -> dict[str, Any]:

@@ -124,15 +124,9 @@ def joined(
     groups = Groups(world)
     origin = min(contents.start_ns for contents in ranked.values())
     names: dict[str, int] = {"": 0}
-    ranks = []
-    hosts = _hosts(ranked, options)
-    for number, contents in sorted(ranked.items()):
-        rank, said = _rank(number, contents, hosts[number], groups, names)
-        ranks.append(rank)
-        notes += said
-    _clock_domains(ranks, ranked)
+    ranks, said = _ranks(ranked, groups, names, options)
     kept, clock_notes = _on_one_clock(ranks, list(names), origin)
-    notes += rank_notes + clock_notes + look_like_communication(ranks, list(names))
+    notes += said + rank_notes + clock_notes + look_like_communication(ranks, list(names))
     judged, reason = judged_from(ranks, list(names))
     return Trace(
         origin_unix_ns=kept if kept >= EPOCH_NS else 0,
@@ -156,14 +150,24 @@ def joined(
     )
 
 
-def _hosts(ranked: dict[int, KinetoContents], options: ReadOptions) -> dict[int, HostTables]:
-    """What the hosts did, several at once."""
-    tables = each(
+def _ranks(
+    ranked: dict[int, KinetoContents], groups: Groups, names: dict[str, int], options: ReadOptions
+) -> tuple[list[Rank], list[str]]:
+    """The ranks by number, and what is to be said of them; what hosts did is read at once."""
+    numbers = sorted(ranked)
+    files = [ranked[number] for number in numbers]
+    hosts = each(
         lambda contents: host_tables(contents, (*options.phase_rules, *own_rules(contents))),
-        list(ranked.values()),
-        rows=sum(len(contents.host) for contents in ranked.values()),
+        files,
+        rows=sum(len(contents.host) for contents in files),
     )
-    return dict(zip(ranked, tables, strict=True))
+    made = [
+        _rank(number, contents, host, groups, names)
+        for number, contents, host in zip(numbers, files, hosts, strict=True)
+    ]
+    ranks = [rank for rank, _ in made]
+    _clock_domains(ranks, ranked)
+    return ranks, [note for _, said in made for note in said]
 
 
 def _on_one_clock(ranks: Sequence[Rank], names: list[str], origin: int) -> tuple[int, list[str]]:
