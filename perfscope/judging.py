@@ -15,5 +15,8 @@ FEWEST_SAMPLES = 3
 NEGLIGIBLE = 1e-3
 """Share of a whole below which a part changes no figure that is shown."""
 
+MOST_LOST = 0.98
+"""Share of a rank's work that can have been lost at most: some of it was done."""
+
 MAJOR = 0.1
 """Share of the run from which a problem is a major one."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from perfscope.arrays import Ints
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.timeline import Timeline
+from perfscope.judging import MOST_LOST
 from perfscope.losses.cause import LossCause
 from perfscope.metrics.host.run_queue import CpuWait
 from perfscope.metrics.results import Results
@@ -22,9 +23,6 @@ HELD_UP = (
     LossKind.INTERPRETER_LOCK,
     LossKind.PAGE_FAULTS,
 )
-
-MOST = 0.98
-"""Of a rank's work at most: some of it was done."""
 
 
 def held_up_s(results: Results) -> list[Seconds]:
@@ -92,5 +90,5 @@ def without(results: Results, own: Ints) -> tuple[Edit, ...]:
         work_ns = _work_ns(results, position)
         if ns > 0 and work_ns > 0:
             number = results.trace.ranks[position].number
-            found.append(Edit(ranks=(number,), factor=1.0 - min(ns / work_ns, MOST)))
+            found.append(Edit(ranks=(number,), factor=1.0 - min(ns / work_ns, MOST_LOST)))
     return tuple(found)

@@ -45,7 +45,7 @@ LASTING_ACTIONS = (
 def judge(run: Facts) -> Outcome:
     """Whether work alternates between the ranks, and what that costs."""
     results = run.results
-    if moving := moving_load(results):
+    if moving := moving_load(results, run.frame_times):
         return _moves(run, moving)
     found = run.imbalance_judgment
     if found.status is Status.PASS or found.facts.pattern is not Pattern.ALTERNATING:
@@ -172,7 +172,7 @@ DIAGNOSIS = Diagnosis(
     passed="The ranks are not late by turns",
     subject="Ranks that are late by turns",
     evidence="work by rank, serialization efficiency, who came last how often",
-    priced_by=(
+    gain_from=(
         "replay with work far beyond the usual taking the usual time; where step times just "
         "vary, or who is late is so for several steps on end (autocorrelation of at least "
         f"{thresholds.PERSISTENT:g} and two standard errors), nothing is claimed"

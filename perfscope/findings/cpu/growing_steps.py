@@ -22,7 +22,7 @@ def judge(run: Facts) -> Outcome:
     """Whether steps grow, what that cost, and the function that grows."""
     # ranks that wait for CPUs do so longer in one part of the run than in another
     whole = None if run.waits_for_cpus else step_growth(run.results)
-    found = whole or function_growth(run.results)
+    found = whole or function_growth(run.results, run.frame_times)
     if found is None:
         return passed("Nothing takes more of a step from quarter to quarter of the run.")
     margin_s = 2.0 * found.error_s
@@ -127,7 +127,7 @@ DIAGNOSIS = Diagnosis(
         "median step, or time of the function in a step, of the first and the last quarter, "
         "the function that takes more time in the last one"
     ),
-    priced_by="seconds beyond those of the first quarter, as an upper bound",
+    gain_from="seconds beyond those of the first quarter, as an upper bound",
     counts_from=(
         f"{LEAST_STEPS} steps; {100 * thresholds.WARN_SHARE:g} % of the window (fails from "
         f"{100 * thresholds.FAIL_SHARE_UPPER_BOUND:g} % on)"

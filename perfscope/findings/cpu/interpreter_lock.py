@@ -8,7 +8,7 @@ from perfscope.findings.core.finding import Evidence, Finding, Quiet, passed, pl
 from perfscope.findings.core.gain import predicted_gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.helper_threads import UNEVEN
-from perfscope.judging import NEGLIGIBLE
+from perfscope.judging import MOST_LOST, NEGLIGIBLE
 from perfscope.metrics.host.interpreter_lock import LockWait
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
@@ -71,9 +71,8 @@ def _with_cpus(one: LockWait, run: Facts) -> LockWait:
     most_s = one.work_s - one.waited_s
     if own is None or one.waited_s < thresholds.WARN_SHARE * one.work_s:
         return one
-    return replace(
-        one, queued_s=min(own.part(is_of_others=False).in_work_s, one.cpu_s, 0.98 * most_s)
-    )
+    in_work_s = own.part(is_of_others=False).in_work_s
+    return replace(one, queued_s=min(in_work_s, one.cpu_s, MOST_LOST * most_s))
 
 
 def _nothing_seen(results: Results) -> Quiet:
@@ -157,7 +156,7 @@ DIAGNOSIS = Diagnosis(
         "the main thread's CPU time, run-queue delay and samples, samples of threads that "
         "use a CPU; names the thread, its function and line"
     ),
-    priced_by="replay of the work without the waiting for the lock and for CPUs that the job used",
+    gain_from="replay of the work without the waiting for the lock and for CPUs that the job used",
     counts_from=(
         f"{100 * thresholds.WARN_SHARE:g} % of the window (fails from "
         f"{100 * thresholds.FAIL_SHARE:g} % on)"

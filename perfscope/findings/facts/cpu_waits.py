@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from perfscope.findings.core.finding import Gain
 from perfscope.findings.core.gain import predicted_gain
-from perfscope.losses.held_up import MOST
+from perfscope.judging import MOST_LOST
 from perfscope.metrics.host.run_queue import CpuWait
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, RefusedEditError
@@ -58,7 +58,7 @@ def share_on_free_cpus(results: Results, replay: Replay, edit: Edit) -> float:
 def _shorter(waits: Sequence[CpuWait]) -> list[Edit]:
     """The work of ranks without the waiting in it."""
     return [
-        Edit(ranks=(one.rank,), factor=1.0 - min(one.in_work_s / one.work_s, MOST))
+        Edit(ranks=(one.rank,), factor=1.0 - min(one.in_work_s / one.work_s, MOST_LOST))
         for one in waits
         if one.in_work_s > 0 and one.work_s > 0
     ]
@@ -66,5 +66,6 @@ def _shorter(waits: Sequence[CpuWait]) -> list[Edit]:
 
 def _transfer(results: Results, waits: Sequence[CpuWait]) -> list[Edit]:
     moved_s = sum(results.communication.transfer_s_by_rank)
-    share = min(sum(one.in_transfer_s for one in waits) / moved_s, MOST) if moved_s > 0 else 0.0
+    waited_s = sum(one.in_transfer_s for one in waits)
+    share = min(waited_s / moved_s, MOST_LOST) if moved_s > 0 else 0.0
     return [Edit(factor=1.0, network=1.0 / (1.0 - share))] if share > 0 else []

@@ -4,6 +4,7 @@ from functools import cached_property
 
 from perfscope.findings.core.finding import Gain
 from perfscope.findings.facts.cpu_waits import without_cpu_waits
+from perfscope.findings.facts.function_growth import RankTables, tables_by_rank
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, imbalance_facts
 from perfscope.findings.facts.imbalance_judgment import Judgment, judged
 from perfscope.findings.facts.network_facts import NetworkFacts, network_facts
@@ -84,6 +85,11 @@ class Facts:
         """What that imbalance costs, and the status that it deserves."""
         contended, queued = self.waits_for_cpus, self.losses.queued
         return judged(self.results, self.imbalance, is_contended=contended, queued=queued)
+
+    @cached_property
+    def frame_times(self) -> RankTables:
+        """What each frame took on each rank in each part of the steps."""
+        return tables_by_rank(self.results)
 
     @cached_property
     def network(self) -> NetworkFacts:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perfscope.arrays import Floats, Ints
+from perfscope.arrays import Floats, Ints, counter_growth
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.timeline import Timeline
 from perfscope.findings.facts.step_growth import (
@@ -23,8 +23,11 @@ from perfscope.metrics.results import Results
 from perfscope.trace.model import Frame, Rank, Table
 from perfscope.units import NS
 
+RankTables = Sequence[tuple[Rank, Floats]]
+"""Of ranks with samples what each frame took in each part of the steps: see `tables_by_rank`."""
 
-def function_growth(results: Results) -> StepGrowth | None:
+
+def function_growth(results: Results, tables: RankTables) -> StepGrowth | None:
     """The growth of one function, without waiting for CPUs; None where none grows.
 
     What slows a rank down as a whole, such as others that use its caches, makes all of its
@@ -32,13 +35,12 @@ def function_growth(results: Results) -> StepGrowth | None:
     ranks, the one that loses most by it. Seconds are those of the function in a step; their error
     is that of counting samples.
     """
-    tables = tables_by_rank(results)
     found = [_of_rank(results, rank, table) for rank, table in tables]
     grown = [one for one in found if one and _grows_on_all(one, [t for _, t in tables], results)]
     return max(grown, key=lambda one: one.lost_s, default=None)
 
 
-def tables_by_rank(results: Results) -> list[tuple[Rank, Floats]]:
+def tables_by_rank(results: Results) -> RankTables:
     """What each frame took, and ran of it, in each part of the steps: see `_tables`.
 
     Of ranks whose samples and CPU time are known; none where no steps are, or too few.
@@ -130,7 +132,7 @@ def _ready(timeline: Timeline, samples: Table) -> Floats:
     Who waits for threads of its own, or sleeps, does not, and what does not run does not grow.
     """
     queued, ran = (
-        np.diff(np.interp(timeline.boundaries, samples["t"], samples[name]))
+        counter_growth(timeline.boundaries, samples["t"], samples[name])
         for name in ("queue_delay_ns", "cpu_ns")
     )
     found: Floats = np.clip(timeline.lengths - queued, 0.0, ran)

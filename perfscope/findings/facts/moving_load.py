@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from perfscope.arrays import Floats
-from perfscope.findings.facts.function_growth import functions, samples_in_focus, tables_by_rank
+from perfscope.findings.facts.function_growth import RankTables, functions, samples_in_focus
 from perfscope.findings.facts.step_growth import FINER, PARTS, SURE
 from perfscope.judging import MAIN
 from perfscope.metrics.results import Results
@@ -24,14 +24,13 @@ class MovingLoad:
     seconds: Mapping[int, tuple[float, ...]]  # of CPU time in each quarter of the steps, by rank
 
 
-def moving_load(results: Results) -> MovingLoad | None:
+def moving_load(results: Results, by_rank: RankTables) -> MovingLoad | None:
     """The function of which most moves from one rank to another; None where none does.
 
     A rank does at least its fair share less of it in the last quarter of the steps than in the
     first, another one as much more, and all of them together as much as before. It is CPU time:
     who waits for a CPU is late, and does no more.
     """
-    by_rank = tables_by_rank(results)
     if len(by_rank) < 2:
         return None
     ranks, tables = [rank for rank, _ in by_rank], [table for _, table in by_rank]

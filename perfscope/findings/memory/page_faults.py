@@ -5,6 +5,7 @@ from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import as_bound, predicted_gain
 from perfscope.findings.core.wording import exported, place, ranks
 from perfscope.findings.facts.facts import Facts
+from perfscope.judging import MOST_LOST
 from perfscope.metrics.host.page_faults import FaultTime
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
@@ -79,7 +80,7 @@ def _share(one: FaultTime) -> float:
 
     Threads that do so at once count once.
     """
-    return min(0.98, one.again * one.fault_s / one.threads / one.work_s)
+    return min(MOST_LOST, one.again * one.fault_s / one.threads / one.work_s)
 
 
 def _mostly(one: FaultTime) -> str:
@@ -120,7 +121,7 @@ DIAGNOSIS = Diagnosis(
         "threads, resident memory; the line under which most pages were touched, where every "
         "other sample tells the same one"
     ),
-    priced_by=(
+    gain_from=(
         "replay of the work without the kernel's time that files and exchanges do not "
         "explain, less the part of the pages that stayed, as an upper bound"
     ),

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from perfscope.findings.core.wording import listed
 from perfscope.metrics.efficiency.scalability import WEAK_SHARE, RunTotals
 from perfscope.structures import dataclass
 from perfscope.studies.common.run import StudyRun
@@ -195,4 +196,4 @@ def _listed(values: Shares) -> str:
     words = [f"{value:.3g}" for value in values]
     if len(words) > 6:
         words = [*words[:3], "...", *words[-2:]]
-    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]
+    return listed(words)
