@@ -44,7 +44,7 @@ def findings() -> str:
     return "\n\n".join(
         f"### `{one.id}`\n\n**{one.title}.** {one.description}\n\n"
         f"* Shows: {one.evidence}.\n"
-        f"* Gain: {one.priced_by}.\n"
+        f"* Gain: {one.gain_from}.\n"
         f"* Counts from: {one.counts_from or 'as most do'}."
         for one in diagnoses()
     )

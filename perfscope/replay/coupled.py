@@ -25,20 +25,20 @@ Takes = dict[int, list[float]]
 
 
 @dataclass(frozen=True)
-class Fed:
-    """A rank with its queue and the number of producers in the edited run; None: as recorded."""
+class EditedQueue:
+    """The queue of a rank, and how many producers fill it in the edited run; None: as recorded."""
 
     queue: PrefetchQueue
     producers: int | None = None
 
 
 def coupled_lengths(
-    program: Program, work: Work, transfer_ns: Floats, fed: Sequence[Fed]
+    program: Program, work: Work, transfer_ns: Floats, queues: Sequence[EditedQueue]
 ) -> Floats:
     """Length of each segment in nanoseconds, shape (segments,), for given work and transfer."""
-    rest, takes = _split(program, work, fed)
+    rest, takes = _split(program, work, queues)
     lengths = segment_lengths(program, rest, transfer_ns)
-    sweep = _Sweep(program, program.gaps_ns(rest), transfer_ns, takes, fed)
+    sweep = _Sweep(program, program.gaps_ns(rest), transfer_ns, takes, queues)
     now = 0.0
     for segment in range(program.segment_count):
         if segment in sweep.places:
@@ -47,25 +47,25 @@ def coupled_lengths(
     return lengths
 
 
-def is_small_enough(program: Program, fed: Sequence[Fed]) -> bool:
+def is_small_enough(program: Program, queues: Sequence[EditedQueue]) -> bool:
     """Whether the segments with queues can be replayed in reasonable time."""
-    if not fed:
+    if not queues:
         return False
     rows = np.diff(program.cut_rows, axis=0).sum(axis=1)
     hit = np.zeros(program.segment_count, np.bool_)
-    for item in fed:
+    for item in queues:
         hit[program.row_segment[program.work.row[item.queue.first_piece]]] = True
     return int(rows[hit & (rows > len(program.ranks))].sum()) <= MOST_ROWS
 
 
-def _split(program: Program, work: Work, fed: Sequence[Fed]) -> tuple[Work, list[Takes]]:
+def _split(program: Program, work: Work, queues: Sequence[EditedQueue]) -> tuple[Work, list[Takes]]:
     """The work without the gets, and for each queue the work before each get."""
     ns = work.ns.copy()
     takes: list[Takes] = []
-    for item in fed:
+    for item in queues:
         own = item.queue.is_get(len(program.work.ns))
         ns[: len(own)][own] = 0.0
-    for item in fed:
+    for item in queues:
         first, behind = item.queue.first_piece, item.queue.last_piece + 1
         row = program.work.row
         begin = np.searchsorted(row, row[first], side="left")  # rows of work are in order
@@ -91,15 +91,15 @@ class _Sweep:
         gap: Floats,
         transfer: Floats,
         takes: Sequence[Takes],
-        fed: Sequence[Fed],
+        queues: Sequence[EditedQueue],
     ) -> None:
         self._program, self._gap, self._transfer = program, gap, transfer
         self._queue_of = {
-            item.queue.position: ReplayedQueue(item.queue, item.producers) for item in fed
+            item.queue.position: ReplayedQueue(item.queue, item.producers) for item in queues
         }
         self._takes: Takes = {row: leads for found in takes for row, leads in found.items()}
         self.places: dict[int, list[int]] = defaultdict(list)  # segment -> positions that take
-        for item, found in zip(fed, takes, strict=True):
+        for item, found in zip(queues, takes, strict=True):
             for segment in sorted({int(program.row_segment[row]) for row in found}):
                 self.places[segment].append(item.queue.position)
         cuts = program.cut_rows

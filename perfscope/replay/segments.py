@@ -30,7 +30,7 @@ from perfscope.replay.bootstrap import gain_interval, no_more
 from perfscope.replay.call_costs import CallCosts
 from perfscope.replay.causes import causes
 from perfscope.replay.charges import Charges, charges
-from perfscope.replay.coupled import Fed, coupled_lengths, is_small_enough
+from perfscope.replay.coupled import EditedQueue, coupled_lengths, is_small_enough
 from perfscope.replay.edits import apply_edits, are_times_unknown, background_end_ns, by_segment
 from perfscope.replay.extract import NotReplayableError, extract
 from perfscope.replay.measured import MeasuredWaits, measured_waits
@@ -222,10 +222,10 @@ class SegmentReplay:
         assert self._program is not None
         program = self._program
         found = prefetch_queues(self._results, program)
-        fed = [Fed(queue) for queue in found]
-        if not is_small_enough(program, fed):
+        queues = [EditedQueue(queue) for queue in found]
+        if not is_small_enough(program, queues):
             return ()
-        again = coupled_lengths(program, program.work, program.transfer_ns, fed)
+        again = coupled_lengths(program, program.work, program.transfer_ns, queues)
         error = abs(float(again.sum()) - self._focus_ns) / self._focus_ns
         return found if error <= MOST_RELATIVE_ERROR else ()
 
@@ -246,13 +246,13 @@ class SegmentReplay:
             program, costs, first = together.program, together.costs, together.first
         work = apply_edits(program, edits)
         transfer = network_after(program, edits, work, costs)
-        fed = self._fed(program, edits, work)
-        if drops_queues := bool(fed) and not is_small_enough(program, fed):
-            fed = []  # fused calls are no cuts: they are replayed one by one
+        queues = self._edited_queues(program, edits, work)
+        if drops_queues := bool(queues) and not is_small_enough(program, queues):
+            queues = []  # fused calls are no cuts: they are replayed one by one
             if _producers(edits):
                 raise RefusedEditError(TOO_MANY_CALLS)
-        if fed:
-            lengths = coupled_lengths(program, work, transfer, fed)
+        if queues:
+            lengths = coupled_lengths(program, work, transfer, queues)
         else:
             lengths = segment_lengths(program, work, transfer)
         if any(edit.background for edit in edits):
@@ -260,7 +260,9 @@ class SegmentReplay:
             lengths[-1] += max(0.0, beyond)
         return _Edited(lengths, first, drops_queues, busiest_ns(program, work))
 
-    def _fed(self, program: Program, edits: Sequence[Edit], work: Work) -> list[Fed]:
+    def _edited_queues(
+        self, program: Program, edits: Sequence[Edit], work: Work
+    ) -> list[EditedQueue]:
         """The queues of ranks whose waiting for input no edit changes."""
         producers = _producers(edits)
         if producers and not self._queues:
@@ -278,7 +280,7 @@ class SegmentReplay:
                     f"it is not known how many producers fill the input queue of rank {number}: "
                     "only queue.Queue and the DataLoader of PyTorch tell"
                 )
-        return [Fed(queue, producers.get(program.ranks[queue.position])) for queue in known]
+        return [EditedQueue(queue, producers.get(program.ranks[queue.position])) for queue in known]
 
     def _about_queues(self, edits: Sequence[Edit], edited: _Edited) -> tuple[str, ...]:
         """What is assumed about input queues."""

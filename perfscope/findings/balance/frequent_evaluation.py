@@ -301,7 +301,7 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     passed=PASSED,
     evidence="times, seconds each, function and line",
-    priced_by=(
+    gain_from=(
         "replay with the evaluation split over the ranks, where each seems to do all of it, else "
         f"with every k-th time only: the smallest k of {', '.join(map(str, RARER))} "
         f"that leaves at most {100 * thresholds.FAIL_SHARE_UPPER_BOUND:g} % of the rest"

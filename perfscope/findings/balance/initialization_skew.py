@@ -214,7 +214,7 @@ DIAGNOSIS = Diagnosis(
     passed=PASSED,
     subject="Ranks that begin at different times",
     evidence="start, imports, waiting in `MPI_Init` and set-up by rank, line",
-    priced_by=(
+    gain_from=(
         "waiting in `MPI_Init` as a bound, set-up by a replay in which nobody takes longer "
         "than the usual rank"
     ),

@@ -182,7 +182,7 @@ DIAGNOSIS = Diagnosis(
     passed="The ranks have equally much to do",
     subject="Load balance between ranks",
     evidence="work by rank and phase, samples by rank",
-    priced_by=(
+    gain_from=(
         "replay with even work (also where most ranks are overloaded), or with the ranks as "
         "fast as the others"
     ),

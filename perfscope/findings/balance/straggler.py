@@ -148,7 +148,7 @@ DIAGNOSIS = Diagnosis(
     passed="No rank is slower than the others for the same work",
     subject="Ranks that are slower for the same work",
     evidence="who came last how often, host, phase, line, run-queue delay",
-    priced_by="replay with them as fast as the others",
+    gain_from="replay with them as fast as the others",
     counts_from=(
         f"they must be the last in {100 * LAST_SHARE:g} % of the collectives in which "
         "somebody waits"

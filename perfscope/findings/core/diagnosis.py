@@ -32,7 +32,7 @@ class Diagnosis:
     that weigh the same, the one of the lower `rank` comes first. `references` are what its
     findings refer to, unless it passes.
 
-    docs/findings.md is made of `description`, `evidence` (the facts that it shows), `priced_by`
+    docs/findings.md is made of `description`, `evidence` (the facts that it shows), `gain_from`
     (what its gain is) and `counts_from` (from when on it fails or warns; else as most do).
     """
 
@@ -46,7 +46,7 @@ class Diagnosis:
     passed: str = ""
     subject: str = ""
     evidence: str = ""
-    priced_by: str = "no seconds"
+    gain_from: str = "no seconds"
     counts_from: str = ""
     rank: int = LAST
     references: tuple[str, ...] = ()

@@ -120,7 +120,7 @@ DIAGNOSIS = Diagnosis(
         "computing time of each thread, efficiency of all threads, of the ranks, and of the "
         "threads inside them"
     ),
-    priced_by=(
+    gain_from=(
         "the run less the longest of the ranks' work spread evenly over its threads: an upper bound"
     ),
     counts_from=(

@@ -127,7 +127,7 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     passed="No ranks are bound to fewer CPUs than they are",
     evidence="masks, run-queue delay",
-    priced_by=(
+    gain_from=(
         "replay of work and transfer without the time that their main threads waited for a CPU"
     ),
     counts_from=f"run-queue delay of {100 * thresholds.QUEUE_DELAY_SHARE:g} % of the CPU time",

@@ -304,7 +304,7 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     subject="Threads were not compared with CPUs",
     evidence="runnable threads, run-queue delay, pools, variables",
-    priced_by=(
+    gain_from=(
         "where the ranks alone are more than the node's CPUs, replay of work and transfer "
         "without the time that main threads waited for a CPU; else no seconds: the finding "
         "has the `perfscope sweep` that measures it"

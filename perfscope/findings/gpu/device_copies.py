@@ -130,7 +130,7 @@ DIAGNOSIS = Diagnosis(
     intact=RANK_BY_RANK,
     needs=(need_devices,),
     evidence="seconds and bytes by direction",
-    priced_by="upper bound; none for a profiler window",
+    gain_from="upper bound; none for a profiler window",
     rank=100,
     references=(
         (

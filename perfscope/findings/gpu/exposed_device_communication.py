@@ -121,7 +121,7 @@ DIAGNOSIS = Diagnosis(
     intact=RANK_BY_RANK,
     needs=(need_devices,),
     evidence="seconds on the worst device, share hidden",
-    priced_by="upper bound; none for a profiler window",
+    gain_from="upper bound; none for a profiler window",
     rank=90,
     references=(
         (

@@ -125,7 +125,7 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     passed=PASSED,
     evidence="times, seconds each, bytes, how many ranks write",
-    priced_by="replay with writing in the background; every 2nd",
+    gain_from="replay with writing in the background; every 2nd",
     rank=120,
     references=(
         (

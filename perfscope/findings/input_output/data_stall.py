@@ -314,7 +314,7 @@ DIAGNOSIS = Diagnosis(
         "many batches of a DataLoader's workers were there when they were asked for, and how "
         "long it was waited for the others, idle CPUs"
     ),
-    priced_by="replay with every batch there in time",
+    gain_from="replay with every batch there in time",
     counts_from=(
         f"{100 * thresholds.FAIL_SHARE:g} %; where it was waited less than that for "
         "batches, the rest is taking batches over: reported (info), from "

@@ -249,7 +249,7 @@ DIAGNOSIS = Diagnosis(
         "seconds in which a thread waits for a device and none runs, by part of the run; the "
         "function in which most of it happens; file calls; bytes; file systems"
     ),
-    priced_by="replay without file calls: an upper bound; no seconds where only samples tell",
+    gain_from="replay without file calls: an upper bound; no seconds where only samples tell",
     counts_from=(
         f"{100 * thresholds.FAIL_SHARE_UPPER_BOUND:g} % warns, {100 * IO_FAIL_SHARE:g} % fails; "
         "less than "

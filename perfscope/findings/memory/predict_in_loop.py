@@ -186,7 +186,7 @@ DIAGNOSIS = Diagnosis(
         "seconds of a call, of it before the compiled function begins, the same of the "
         "`_on_batch` method where the run calls it"
     ),
-    priced_by=(
+    gain_from=(
         "replay with the `_on_batch` method's time where the run has it, else an upper "
         "bound: the whole calls where setting up is most of them, what they set up where it "
         "is not"

@@ -137,7 +137,7 @@ DIAGNOSIS = Diagnosis(
     needs=(unknown,),
     passed="The steps compute enough for what they communicate",
     evidence="moving and computing in each step, samples of a rank",
-    priced_by="replay with half the transfer: twice the batch in half as many steps",
+    gain_from="replay with half the transfer: twice the batch in half as many steps",
     counts_from=(
         f"as `network_bound`; large collectives must reach {FAIR_BYTES_PER_S / 1e9:g} GB/s on "
         "the bus"

@@ -208,7 +208,7 @@ DIAGNOSIS = Diagnosis(
     evidence=(
         "transfer by rank, collectives by size, gain of each change, the functions that move data"
     ),
-    priced_by="replay on a network that needs no time: an upper bound",
+    gain_from="replay on a network that needs no time: an upper bound",
     counts_from=(
         f"{100 * FAIL_SHARE_UPPER_BOUND:g} % warns, {100 * TRANSFER_FAIL_SHARE:g} % fails; where "
         f"ranks wait for CPUs it warns from {100 * TRANSFER_FAIL_SHARE:g} % on of what even "

@@ -145,7 +145,7 @@ DIAGNOSIS = Diagnosis(
     applies=has_several_hosts,
     passed="The connections between the hosts are about equally fast",
     evidence="messages and time by pair of hosts",
-    priced_by="what their messages take longer, both directions added up: an upper bound",
+    gain_from="what their messages take longer, both directions added up: an upper bound",
     counts_from=(
         f"{PAIR_RATIO:g} times the usual pair's time over {FEWEST} messages of about one size, "
         f"where {FEWEST_PAIRS} pairs of hosts exchange as many"

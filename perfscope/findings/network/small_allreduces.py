@@ -135,7 +135,7 @@ DIAGNOSIS = Diagnosis(
     needs=(unknown,),
     passed="Small collectives cost little time",
     evidence="calls, sizes, calls in each step, latency of groups, the functions that move data",
-    priced_by="replay with allreduces in quick succession fused; else their time as a bound",
+    gain_from="replay with allreduces in quick succession fused; else their time as a bound",
     counts_from=(
         f"what this gives back as `network_bound` at most, and {100 * MAIN:g} % of all "
         f"transfer in collectives below {format_bytes(SMALL_BYTES)}"

@@ -154,7 +154,7 @@ DIAGNOSIS = Diagnosis(
     needs=(unknown,),
     passed="Nothing keeps the ranks from a faster transport",
     evidence="settings and what to set, fabric, best bandwidth, shortest call",
-    priced_by="replay on a network that needs no time: an upper bound",
+    gain_from="replay on a network that needs no time: an upper bound",
     counts_from=(
         "as `network_bound`; a setting that costs less is reported (info), a low rate (less than "
         f"{100 * FABRIC_LEAST_SHARE:g} % of the fabric and {FAIR_BYTES_PER_S / 1e9:g} GB/s) "
