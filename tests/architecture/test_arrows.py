@@ -88,20 +88,27 @@ def part_of(module: str) -> str:
     return next(nested, inside.split(".")[0])
 
 
+def module_name(path: Path) -> str:
+    """As the file is imported: the agent's package is one of its own."""
+    base = AGENT if AGENT in path.parents else REPOSITORY
+    return ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".__init__")
+
+
 @cache
 def imported_modules(path: Path) -> tuple[str, ...]:
-    """Absolute names of what a file imports, also inside functions."""
+    """Absolute names of what a file imports, also inside functions or for annotations alone."""
     return tuple(_imported_modules(path))
 
 
 def _imported_modules(path: Path) -> Iterator[str]:
-    inside = path.relative_to(REPOSITORY).with_suffix("").parts
+    inside = module_name(path).split(".")
+    package = inside if path.name == "__init__.py" else inside[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            base = ".".join(inside[: -node.level]) if node.level else ""
-            start = ".".join(name for name in (base, node.module) if name)
+            above = package[: len(package) - node.level + 1] if node.level else []
+            start = ".".join([*above, *([node.module] if node.module else [])])
             yield start
             yield from (f"{start}.{alias.name}" for alias in node.names)
 

@@ -1,39 +1,10 @@
 """Modules that import each other cannot be read one after the other: there are none."""
 
-import ast
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Mapping
 from pathlib import Path
 
+from tests.architecture.test_arrows import PACKAGE, imported_modules, module_name
 from tests.support.environments import REPOSITORY
-
-PACKAGE = REPOSITORY / "perfscope"
-AGENT = PACKAGE / "agent"
-
-
-def module_name(path: Path) -> str:
-    """As the file is imported: the agent's package is one of its own."""
-    base = AGENT if AGENT in path.parents else REPOSITORY
-    return ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".__init__")
-
-
-@cache
-def imported(path: Path) -> tuple[str, ...]:
-    """What a file imports anywhere, also for its annotations alone."""
-    return tuple(_imported(path))
-
-
-def _imported(path: Path) -> Iterator[str]:
-    inside = module_name(path).split(".")
-    package = inside if path.name == "__init__.py" else inside[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            above = package[: len(package) - node.level + 1] if node.level else []
-            start = ".".join([*above, *([node.module] if node.module else [])])
-            yield start
-            yield from (f"{start}.{alias.name}" for alias in node.names)
 
 
 def import_graph() -> dict[str, set[str]]:
@@ -42,7 +13,7 @@ def import_graph() -> dict[str, set[str]]:
     return {
         name: {
             other
-            for other in imported(path)
+            for other in imported_modules(path)
             if other in paths and other != name and not name.startswith(f"{other}.")
         }
         for name, path in paths.items()
@@ -98,7 +69,8 @@ def _source(name: str) -> str:
 
 def test_tests_are_imported_by_tests_alone() -> None:
     paths = [path for top in ("perfscope", "benchmarks", "scripts") for path in _python(top)]
-    assert [path.name for path in paths if any(_is_test(name) for name in imported(path))] == []
+    found = [path.name for path in paths if any(map(_is_test, imported_modules(path)))]
+    assert found == []
 
 
 def _python(top: str) -> list[Path]:
