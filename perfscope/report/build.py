@@ -41,6 +41,8 @@ TIMELINE = ("timeline_words.js", "timeline_paint.js", "timeline.js", "timeline_w
 TITLE_LENGTH = 120
 MOST_HELD = 300_000
 """Characters: a document that packs into no less stays out of its page."""
+BLOCK_BYTES = 1 << 18
+"""So much at a time is packed, until it is known to be too long."""
 
 
 def build_html(result: Analysis, text: str = "") -> str:
@@ -169,8 +171,13 @@ def _policy(page: Page) -> str:
 
 def _packed(text: str) -> str:
     """A text as a page holds it: zlib's stream in base64, a fifth of its size; "" if too long."""
-    packed = base64.b64encode(zlib.compress(text.encode("utf-8"), 9)).decode("ascii")
-    return packed if len(packed) <= MOST_HELD else ""
+    packer, whole, packed = zlib.compressobj(9), text.encode("utf-8"), b""
+    for start in range(0, len(whole), BLOCK_BYTES):
+        packed += packer.compress(whole[start : start + BLOCK_BYTES])
+        if len(packed) > MOST_HELD * 3 // 4:
+            return ""
+    held = base64.b64encode(packed + packer.flush()).decode("ascii")
+    return held if len(held) <= MOST_HELD else ""
 
 
 def _source(content: str) -> str:

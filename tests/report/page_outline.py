@@ -2,8 +2,10 @@
 
 import re
 from html.parser import HTMLParser
+from typing import Any
 
 from perfscope.report import build
+from perfscope.schema.read import read_known
 
 HELD = re.compile(r'<template id="held" data-file="\w+\.json">([\w+/=]*)</template>')
 VOID = frozenset({"meta", "link", "br", "img", "input", "hr"})
@@ -61,6 +63,17 @@ class Outline(HTMLParser):
         self.handle_starttag(tag, attrs)
         if tag not in VOID:
             self.unclosed.pop()
+
+
+def part(page: str, identity: str) -> str:
+    """The part of a page that one section fills, with plain spaces."""
+    start = page.index(f'<section id="{identity}"')
+    return page[start : page.index("</section>", start)].replace("\xa0", " ")
+
+
+def shown(document: dict[str, Any], identity: str) -> str:
+    """The same of the page of a document."""
+    return part(build.build_html(read_known(document)), identity)
 
 
 def without_own(page: str) -> str:

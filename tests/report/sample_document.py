@@ -11,7 +11,9 @@ from typing import Any
 from perfscope.document.analysis import analysis
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
+from perfscope.report.build import build_html
 from perfscope.schema.analysis import Analysis
+from perfscope.schema.read import read_known
 from perfscope.schema.write import document_text, plain
 from tests.report.sample_collectives import collective_cost, wait_states
 from tests.report.sample_horovod import horovod, tensors
@@ -220,3 +222,9 @@ ALL = {
     "null": everything_null,
     "hostile": hostile,
 }
+
+
+@cache
+def sample_page(name: str) -> str:
+    """The page of one of them."""
+    return build_html(read_known(ALL[name]()))

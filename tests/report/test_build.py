@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,22 +16,17 @@ from perfscope.report.build import build_html, write_report
 from perfscope.report.sections import ORDER
 from perfscope.schema.read import read_known
 from tests.report.page_outline import Outline, without_own
-from tests.report.sample_document import ALL, everything_null, two_ranks_evaluation
+from tests.report.sample_document import ALL, everything_null, sample_page, two_ranks_evaluation
 
 SCRIPT = "".join(map(build.asset, (*build.SCRIPTS, *build.TIMELINE)))
 MOST_BYTES = {"null": 150_000, "thousand_ranks": 1_500_000}
 
 
-@cache
-def page(name: str) -> str:
-    return build_html(read_known(ALL[name]()))
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_policy_allows_only_the_own_style_and_script(name: str) -> None:
-    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page(name))
-    style = re.search(r"<style>(.*?)</style>", page(name), re.DOTALL)
-    (script,) = re.findall(r"<script>(.*?)</script>", page(name), re.DOTALL)
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', sample_page(name))
+    style = re.search(r"<style>(.*?)</style>", sample_page(name), re.DOTALL)
+    (script,) = re.findall(r"<script>(.*?)</script>", sample_page(name), re.DOTALL)
     assert policy is not None
     assert style is not None
     assert script == SCRIPT
@@ -49,7 +43,7 @@ def source(content: str) -> str:
 
 @pytest.mark.parametrize("name", ALL)
 def test_structure_is_sound(name: str) -> None:
-    outline = Outline(page(name))
+    outline = Outline(sample_page(name))
     assert len(outline.ids) == len(set(outline.ids))
     assert set(outline.targets) <= set(outline.ids)
     assert outline.unclosed == []
@@ -60,21 +54,21 @@ def test_structure_is_sound(name: str) -> None:
     assert all(table["caption"] and table["scopes"] for table in outline.tables)
     assert "style" not in outline.attributes  # the policy forbids it
     assert not outline.tags & {"img", "iframe", "object", "embed", "form"}
-    assert page(name).count("<script") == 1
+    assert sample_page(name).count("<script") == 1
 
 
 def test_sections_come_in_the_stated_order() -> None:
-    found = re.findall(r'<section id="([^"]+)"', page("two_ranks"))
+    found = re.findall(r'<section id="([^"]+)"', sample_page("two_ranks"))
     assert tuple(found) == ORDER
 
 
 @pytest.mark.parametrize(("name", "most"), MOST_BYTES.items())
 def test_page_stays_small(name: str, most: int) -> None:
-    assert len(page(name).encode()) <= most
+    assert len(sample_page(name).encode()) <= most
 
 
 def test_first_screen_says_what_matters() -> None:
-    shown = page("two_ranks").replace("\xa0", " ")
+    shown = sample_page("two_ranks").replace("\xa0", " ")
     overview = shown[shown.index('<section id="overview"') : shown.index('<section id="findings"')]
     for expected in (
         "Rank 0 evaluates alone in evaluate()",
@@ -108,7 +102,7 @@ def test_same_document_gives_the_same_bytes_in_every_process() -> None:
         ).stdout
         for seed in ("1", "2")
     }
-    own = hashlib.sha256(page("two_ranks").encode()).hexdigest()
+    own = hashlib.sha256(sample_page("two_ranks").encode()).hexdigest()
     assert {digest.strip() for digest in digests} == {own}
 
 
@@ -120,7 +114,7 @@ def test_document_is_left_as_it_was() -> None:
 
 
 def test_hostile_texts_are_shown_and_never_markup() -> None:
-    hostile = page("hostile")
+    hostile = sample_page("hostile")
     assert "&lt;script&gt;window.pwned=1" in hostile
     assert "<script" not in without_own(hostile)
     assert "onerror=&#34;" in hostile

@@ -13,6 +13,7 @@ from perfscope.readers.registry import open_trace
 from perfscope.report.build import build_html
 from perfscope.report.terminal import print_summary
 from perfscope.schema.read import read_known
+from tests.report.page_outline import shown
 from tests.support.write_kineto import KinetoWriter
 
 MS = 1_000_000
@@ -35,19 +36,14 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return analysis(open_trace(place), Options())
 
 
-def section(page: str) -> str:
-    start = page.index('<section id="devices"')
-    return page[start : page.index("</section>", start)].replace("\xa0", " ")
-
-
 def test_the_section_shows_trees_devices_streams_and_kernels(document: dict[str, Any]) -> None:
-    shown = section(build_html(read_known(document)))
-    assert "was idle for 60.0 %" in shown
-    assert "while the host was waiting for input" in shown
+    found = shown(document, "devices")
+    assert "was idle for 60.0 %" in found
+    assert "while the host was waiting for input" in found
     for label in ("Orchestration efficiency", "Host wait", "Last to begin", "A GPU"):
-        assert label in shown
-    assert "&lt;b&gt;gemm&lt;/b&gt;" in shown
-    assert "<b>gemm" not in shown
+        assert label in found
+    assert "&lt;b&gt;gemm&lt;/b&gt;" in found
+    assert "<b>gemm" not in found
 
 
 def test_the_device_tree_leads_the_first_screen(document: dict[str, Any]) -> None:
@@ -58,7 +54,7 @@ def test_the_device_tree_leads_the_first_screen(document: dict[str, Any]) -> Non
 @pytest.mark.parametrize("part", ["devices", "efficiency", "communication", "kernels", "steps"])
 def test_a_missing_part_of_it_breaks_nothing(document: dict[str, Any], part: str) -> None:
     devices = {key: value for key, value in document["devices"].items() if key != part}
-    assert "Accelerators" in section(build_html(read_known(document | {"devices": devices})))
+    assert "Accelerators" in shown(document | {"devices": devices}, "devices")
 
 
 def test_the_terminal_shows_devices_before_hosts(document: dict[str, Any]) -> None:

@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from perfscope.report.build import build_html
 from perfscope.report.terminal import print_summary
 from perfscope.schema.check import problems
 from perfscope.schema.enums import PhaseKind
 from perfscope.schema.read import read_known
 from perfscope.trace.devices import Gpu
 from tests.findings.analyzed import analyze_trace
-from tests.report.test_devices import section
+from tests.report.page_outline import shown
 from tests.support.trace_builder import TraceBuilder
 
 GIB = 1 << 30
@@ -46,7 +45,7 @@ def test_the_document_has_its_shape(document: dict[str, Any]) -> None:
 
 
 def test_the_section_shows_each_gpu(document: dict[str, Any]) -> None:
-    shown = section(build_html(read_known(document)))
+    page = shown(document, "devices")
     for text in (
         "node0 GPU 0",
         "25.0 %",
@@ -60,9 +59,9 @@ def test_the_section_shows_each_gpu(document: dict[str, Any]) -> None:
         "(lost during the run)",
         "the driver’s process list",
     ):
-        assert text in shown.replace("&#39;", "’"), text
-    assert "<i>GPU" not in shown
-    assert shown.count("<svg") >= 3
+        assert text in page.replace("&#39;", "’"), text
+    assert "<i>GPU" not in page
+    assert page.count("<svg") >= 3
 
 
 @pytest.mark.parametrize("key", ["busy", "series", "ranks", "throttled", "memory_peak_bytes"])
@@ -71,7 +70,7 @@ def test_a_missing_part_breaks_nothing(document: dict[str, Any], key: str) -> No
     gpus = [{name: gpu[name] for name in gpu if name != key} for gpu in found]
     sampled: dict[str, Any] = document["devices"]["sampled"] | {"gpus": gpus}
     devices = document["devices"] | {"sampled": sampled}
-    assert "node0 GPU 0" in section(build_html(read_known(document | {"devices": devices})))
+    assert "node0 GPU 0" in shown(document | {"devices": devices}, "devices")
 
 
 def test_the_terminal_tells_how_busy_and_how_full(document: dict[str, Any]) -> None:
@@ -92,5 +91,5 @@ def test_without_samples_the_reason_is_said(document: dict[str, Any]) -> None:
         "gpus": [],
     }
     devices = document["devices"] | {"sampled": sampled}
-    shown = section(build_html(read_known(document | {"devices": devices})))
-    assert "no NVIDIA driver is loaded on this node" in shown
+    page = shown(document | {"devices": devices}, "devices")
+    assert "no NVIDIA driver is loaded on this node" in page

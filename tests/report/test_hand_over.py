@@ -20,7 +20,7 @@ from perfscope.report.text import shortened
 from perfscope.schema.read import read_known
 from perfscope.schema.write import as_json, document_text
 from tests.report.page_outline import HELD
-from tests.report.sample_document import thousand_ranks, two_ranks_evaluation
+from tests.report.sample_document import sample_page, two_ranks_evaluation
 from tests.report.sample_hostile import HOSTILE_TEXTS
 from tests.support.environments import REPOSITORY
 from tests.support.requirements import require_browser
@@ -85,7 +85,7 @@ def test_the_button_saves_what_the_page_holds(page: Browser) -> None:
 
 
 def test_a_large_document_stays_out_of_the_page() -> None:
-    found = build_html(read_known(thousand_ranks()))
+    found = sample_page("thousand_ranks")
     assert HELD.search(found) is None
     assert "analysis.json included" not in found
     assert "Save analysis.json" not in found

@@ -12,11 +12,12 @@ from perfscope.report.sections import ORDER
 from perfscope.report.sections.findings import overlap
 from perfscope.report.sections.section import Section
 from perfscope.schema.read import read_known
+from tests.report.page_outline import part, shown
 from tests.report.sample_document import (
     everything_null,
     four_ranks_healthy,
     metric,
-    thousand_ranks,
+    sample_page,
     two_ranks_evaluation,
     with_horovod,
 )
@@ -51,16 +52,6 @@ ABSENT = {
 def context(section: str, document: dict[str, Any]) -> dict[str, Any]:
     """What a section takes from a document."""
     return SECTIONS[section].context(read_known(document))
-
-
-def body(page: str, section: str) -> str:
-    """The part of the page that one section fills, with plain spaces."""
-    start = page.index(f'<section id="{section}"')
-    return page[start : page.index("</section>", start)].replace("\xa0", " ")
-
-
-def shown(document: dict[str, Any], section: str) -> str:
-    return body(build_html(read_known(document)), section)
 
 
 @pytest.mark.parametrize("section", SECTIONS)
@@ -198,10 +189,10 @@ def test_a_diagnosis_that_failed_to_run_is_named() -> None:
 
 
 def test_many_ranks_become_quartiles_and_means() -> None:
-    page = build_html(read_known(thousand_ranks()))
-    assert "Each bar is the mean of up to 40 neighboring ranks." in body(page, "ledger")
-    assert "75th percentile" in body(page, "memory")
-    assert "the middle half of them" in body(page, "memory")
+    page = sample_page("thousand_ranks")
+    assert "Each bar is the mean of up to 40 neighboring ranks." in part(page, "ledger")
+    assert "75th percentile" in part(page, "memory")
+    assert "the middle half of them" in part(page, "memory")
     assert page.count('scope="row">rank 500<') == 0
 
 
@@ -211,7 +202,7 @@ def test_few_ranks_are_shown_one_by_one() -> None:
 
 
 def test_endings_of_many_ranks_are_grouped_with_the_odd_ones_first() -> None:
-    environment = shown(thousand_ranks(), "environment")
+    environment = part(sample_page("thousand_ranks"), "environment")
     assert environment.index("killed by signal 9") < environment.index(">finalized<")
     assert "ranks 17, 400" in environment
 

@@ -12,17 +12,12 @@ from perfscope.report.formats import Scale
 from perfscope.report.timeline import Axis, Row, ticks, timeline_picture
 from perfscope.report.views import Shown
 from perfscope.schema.read import read_known
-from tests.report.sample_document import thousand_ranks, two_ranks_evaluation
+from tests.report.page_outline import part, shown
+from tests.report.sample_document import sample_page, two_ranks_evaluation
 from tests.report.sample_hostile import HOSTILE_TEXTS
 
 SECONDS = Scale(1.0, "s")
 ACCOUNTS = {"a": Shown("training", "Training"), "c": Shown("evaluation", "<Evaluation>")}
-
-
-def section(document: dict[str, Any]) -> str:
-    page = build_html(read_known(document))
-    start = page.index('<section id="timeline"')
-    return page[start : page.index("</section>", start)].replace("\xa0", " ")
 
 
 def given(document: dict[str, Any]) -> dict[str, Any]:
@@ -103,16 +98,16 @@ def test_ticks_are_round(start: float, length: float, scale: Scale, expected: li
 
 
 def test_shows_accounts_that_are_used_and_no_others() -> None:
-    shown = section(two_ranks_evaluation())
-    legend = shown[shown.index('class="legend"') : shown.index("timeline-picture")]
+    found = shown(two_ranks_evaluation(), "timeline")
+    legend = found[found.index('class="legend"') : found.index("timeline-picture")]
     assert "Evaluation" in legend
     assert "Checkpoint" not in legend
-    assert "the rank’s process was not running" in shown
+    assert "the rank’s process was not running" in found
 
 
 def test_many_ranks_are_said_to_be_a_choice() -> None:
-    assert "64 of 1,000 ranks are shown" in section(thousand_ranks())
-    assert "ranks are shown" not in section(two_ranks_evaluation())
+    assert "64 of 1,000 ranks are shown" in part(sample_page("thousand_ranks"), "timeline")
+    assert "ranks are shown" not in shown(two_ranks_evaluation(), "timeline")
 
 
 def test_the_script_gets_every_level_whole() -> None:
@@ -145,9 +140,9 @@ def test_what_is_no_letter_names_no_account(letter: str) -> None:
 def test_without_any_level_there_is_a_reason() -> None:
     document = two_ranks_evaluation()
     document["timeline"]["levels"] = []
-    assert "Not measured:" in section(document)
+    assert "Not measured:" in shown(document, "timeline")
     document["timeline"] |= {"reason": "the trace is empty"}
-    assert "the trace is empty" in section(document)
+    assert "the trace is empty" in shown(document, "timeline")
 
 
 @pytest.mark.parametrize("text", HOSTILE_TEXTS)
@@ -155,8 +150,8 @@ def test_hostile_hosts_and_labels_are_text(text: str) -> None:
     document = two_ranks_evaluation()
     document["timeline"]["rows"][0]["host"] = text
     document["timeline"]["accounts"][0]["label"] = text
-    shown = section(document)
+    found = shown(document, "timeline")
     data = given(document)
-    assert not re.search(r"<(script|img|style|svg onload)", shown)
+    assert not re.search(r"<(script|img|style|svg onload)", found)
     assert len(data["rows"][0]["name"]) < 1100
     assert len(data["rows"][0]["label"]) < 30
