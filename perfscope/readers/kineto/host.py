@@ -30,6 +30,8 @@ BACKWARD_GAP_NS = 10_000_000
 _STEP = re.compile(r"ProfilerStep\s*#\s*(\d{1,18})$")
 _COLLECTIVE = re.compile(r"(gloo|mpi|ucc):(\w+)$")
 _LIBRARY = re.compile(r"(nccl|rccl|hccl|oneccl|xccl|gloo|mpi|ucc):")
+_OF_WHAT = re.compile(r"\s+\([^()]*\)\s*$")
+"""What something was done to, as in `FSDP::pre_forward (layers.0._checkpoint_wrapped_module)`."""
 _WAITS = ("*Synchronize", "*SynchronizeWithFlags", "cudaMemcpy", "hipMemcpy", "hipMemcpyWithStream")
 _OPERATIONS = {
     "allreduce": "all_reduce",
@@ -178,7 +180,7 @@ def _kind(name: str, rules: Sequence[tuple[str, str]]) -> int:
         return ruled
     if _LIBRARY.match(name):
         return 0
-    plain = name.strip("# \t").lower()
+    plain = _OF_WHAT.sub("", name).strip("# \t").lower()
     for kind, patterns in DEFAULT_RULES:
         if any(fnmatchcase(plain, pattern) for pattern in patterns):
             return kind

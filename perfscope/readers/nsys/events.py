@@ -35,6 +35,8 @@ _STEP = re.compile(
     r"(?:\w+[\s_-])?(?:step|iter|iteration|batch)[\s_:=#-]*(\d{1,18})", re.IGNORECASE
 )
 """What outermost ranges are called that are a step: `step 12`, `train_iteration_3`, `Batch #7`."""
+_OPERATOR = re.compile(r"(.+?)(?:, seq = \d{1,20})?, op_id = \d{1,20}|(.+), seq = \d{1,20}")
+"""An operator of PyTorch as torch.autograd.profiler.emit_nvtx names it: a part of a phase."""
 _DEVICE_COLUMNS = ("start", "end", "deviceId", "streamId", "correlationId")
 _CALL_COLUMNS = (
     "start",
@@ -149,6 +151,11 @@ def _ranges(export: Export, pid: int) -> Iterator[Event]:
         if "nccl" in export.domains.get((pid, domain), "").lower():
             continue
         name = own if isinstance(own, str) and own else export.text(number)
+        operator = _OPERATOR.match(name)
+        if operator:
+            label = operator[1] or operator[2]
+            yield interval("cpu_op", label, start, end, tid_of(thread), {})
+            continue
         step = _STEP.fullmatch(name.strip())
         label = name
         if step and start >= step_ends.get(thread, start):

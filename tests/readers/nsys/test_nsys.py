@@ -15,6 +15,7 @@ from perfscope.errors import UnreadableInputError
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace, open_traces
+from perfscope.schema.enums import PhaseKind
 from perfscope.trace.devices import LAUNCH_UNKNOWN, DeviceKind
 from perfscope.trace.model import Format, Rank, Trace
 from perfscope.trace.operations import BY_NAME
@@ -222,6 +223,25 @@ def test_ranges_of_libraries_are_no_phases_of_the_program(tmp_path: Path) -> Non
     told = {trace.names[name] for name in trace.ranks[0].phases["name"].tolist()}
     assert "load" in told
     assert not told & {"cub::DeviceReduce", "CCCL", "a mark"}
+
+
+def test_operators_of_pytorch_are_no_phases_of_the_program(tmp_path: Path) -> None:
+    """As torch.autograd.profiler.emit_nvtx names them; nor does a module's name tell of saving."""
+    thread = serialized(5)
+    tables = steps_of(5)
+    wrapped = "FSDP::pre_forward (blocks.16._checkpoint_wrapped_module)"
+    tables[RANGES] += [
+        (MS, 3 * MS, thread, 59, wrapped, None, 0),
+        (MS, 2 * MS, thread, 59, "aten::linear, seq = 47485, op_id = 12", None, 0),
+        (4 * MS, 5 * MS, thread, 59, "aten::copy_, op_id = 13", None, 0),
+        (6 * MS, 7 * MS, thread, 59, "checkpoint_tensor, seq = 3", None, 0),
+    ]
+    trace = open_trace(write_export(tmp_path / "a.sqlite", tables))
+    phases = trace.ranks[0].phases
+    told = {trace.names[name] for name in phases["name"].tolist()}
+    assert wrapped in told
+    assert not {name for name in told if "seq" in name or "aten" in name}
+    assert PhaseKind.CHECKPOINT not in phases["kind"]
 
 
 def test_several_communicators_are_not_taken_for_one(tmp_path: Path) -> None:
