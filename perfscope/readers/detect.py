@@ -14,6 +14,7 @@ from pathlib import Path
 
 from perfscope import files
 from perfscope.errors import UnreadableInputError
+from perfscope.readers.encoding import in_utf8
 from perfscope.readers.lookalikes import LIST, LookAlike, by_ending, look_alike
 from perfscope.structures import dataclass
 from perfscope.trace.model import Format, Trace
@@ -67,13 +68,14 @@ class Place:
 
     @cached_property
     def head(self) -> bytes:
-        """The first bytes, decompressed, at most `HEAD_BYTES` of them."""
-        if not self.is_compressed:
-            return self.raw
-        try:
-            return zlib.decompressobj(wbits=31).decompress(self.raw, HEAD_BYTES)
-        except zlib.error:
-            return b""
+        """The first bytes, decompressed, at most `HEAD_BYTES` of them; marked text as UTF-8."""
+        head = self.raw
+        if self.is_compressed:
+            try:
+                head = zlib.decompressobj(wbits=31).decompress(head, HEAD_BYTES)
+            except zlib.error:
+                head = b""
+        return b"".join(in_utf8(iter([head])))
 
     @property
     def _known(self) -> LookAlike | None:

@@ -10,6 +10,7 @@ from typing import Any
 from perfscope.errors import UnreadableInputError
 from perfscope.files import open_input
 from perfscope.readers.detect import GZIP
+from perfscope.readers.encoding import in_utf8
 from perfscope.structures import dataclass
 
 BLOCK_BYTES = 4 << 20
@@ -49,7 +50,7 @@ def as_text(path: Path) -> str:
 
 
 def blocks(path: Path, tell: Callable[[str], None], growth: Growth = USUAL) -> Iterator[bytes]:
-    """The content of a file, plain or gzip.
+    """The content of a file, plain or gzip; a text with a byte-order mark as plain UTF-8.
 
     `tell` is told when a compressed file is cut off; what came before it counts.
 
@@ -61,9 +62,9 @@ def blocks(path: Path, tell: Callable[[str], None], growth: Growth = USUAL) -> I
             stored = iter(lambda: file.read(BLOCK_BYTES), b"")
             first = next(stored, b"")
             if first.startswith(GZIP):
-                yield from _decompressed(path, _chain(first, stored), tell, growth)
+                yield from in_utf8(_decompressed(path, _chain(first, stored), tell, growth))
             else:
-                yield from _chain(first, stored)
+                yield from in_utf8(_chain(first, stored))
     except OSError as error:
         raise UnreadableInputError(
             f"Cannot read {path}.",

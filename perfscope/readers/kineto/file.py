@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from perfscope.files import head_of, parse_json
 from perfscope.readers.common.amounts import LONGEST_NS
 from perfscope.readers.common.blocks import Growth, as_text, blocks
 from perfscope.readers.detect import GZIP
+from perfscope.readers.encoding import is_marked
 from perfscope.readers.kineto.times import (
     Extent,
     extent,
@@ -182,7 +184,9 @@ def _decoded(path: Path, *, is_in_nanoseconds: bool = False) -> engine.KinetoFil
     name = as_text(path)
     file = engine.KinetoFile(name, is_in_nanoseconds)
     try:
-        if head_of(path, len(GZIP)) == GZIP or name != str(path):  # the engine takes text alone
+        head = head_of(path, len(codecs.BOM_UTF8))
+        # the engine takes the path as text alone
+        if head.startswith(GZIP) or is_marked(head) or name != str(path):
             for block in blocks(path, _ignore, GROWTH):
                 file.feed(block)
         else:

@@ -52,7 +52,7 @@ from perfscope.trace.totals import totals_of
 
 _PHASE = re.compile(rb'"ph"\s*:')  # every event has one; notes beside a recording hold a "pid"
 _OWN = re.compile(rb'\s*\{\s*"schema(_version)?"')  # what perfscope itself leaves in a recording
-_START = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*\{)")
+_START = re.compile(rb"\s*(?:\{|\[\s*\{)")
 NOT_RECORDED = {
     "memory": "a profiler trace holds no samples of the process's memory",
     "threads": "a profiler trace holds no samples of threads and cores",
