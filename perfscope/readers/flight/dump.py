@@ -36,6 +36,7 @@ class Entry:
     state: str  # "scheduled", "started" or "completed"
     is_done: bool  # whether it was over when the dump was made
     created_ns: int  # when it was put there, since 1970; 0 unknown
+    timeout_ns: int  # how long PyTorch waits for it before it ends the job; 0 unknown
     seconds: float | None  # how long it ran on the device, where PyTorch measured it
     sizes: str  # of what went in
     where: str  # the program's own line, else the innermost
@@ -50,6 +51,7 @@ class Dump:
     rank: int | None
     release: str
     members: Mapping[str, tuple[int, ...]]  # ranks of each process group that tells them
+    ranks_of: Mapping[str, tuple[int, ...]]  # the same of those that entries name, as they do
     entries: tuple[Entry, ...]
     status: Mapping[str, tuple[int | None, int | None, int | None]]
 
@@ -58,6 +60,12 @@ class Dump:
         """From when to when its operations were queued; None where no usable time is told."""
         moments = [entry.created_ns for entry in self.entries if entry.created_ns]
         return (min(moments), max(moments)) if moments else None
+
+    @property
+    def deadline_ns(self) -> int | None:
+        """When the job was over at the latest, since PyTorch waits no longer; None unknown."""
+        waiting = [e for e in self.entries if not e.is_done and e.created_ns and e.timeout_ns]
+        return min((e.created_ns + e.timeout_ns for e in waiting), default=None)
 
     @property
     def without_time(self) -> int:
@@ -91,6 +99,8 @@ def read_dump(path: Path) -> Dump:
         why = "Neither `entries` nor `pg_status` holds anything."
         raise UnreadableInputError(f"{path} tells of no operation.", why=why, action=ACTION)
     number = _NUMBER.search(path.name)
+    told = [row.get("process_group") for row in texts.rows(document.get("entries"))]
+    pairs = [one for one in told if isinstance(one, list | tuple) and len(one) == 2]
     status = {
         groups.get(_shown(key), _shown(key)): _status(texts.mapping(told))
         for key, told in texts.mapping(document.get("pg_status")).items()
@@ -101,6 +111,7 @@ def read_dump(path: Path) -> Dump:
         int(number[1]) if number else None,
         texts.text(document, "version")[:20],
         members,
+        {_group(one, members): members.get(_shown(one[0]), ()) for one in pairs},
         tuple(entries),
         status,
     )
@@ -146,7 +157,7 @@ def _entry(row: Mapping[str, Any], members: Members) -> Entry:
     number = texts.whole(row, "p2p_seq_id" if is_message else "collective_seq_id")
     state = texts.text(row, "state")[:20]
     created = row.get("time_created_ns")
-    duration = texts.amount(row, "duration_ms")
+    duration, timeout = texts.amount(row, "duration_ms"), texts.whole(row, "timeout_ms")
     return Entry(
         group=_group(row.get("process_group"), members),
         number=-1 if number is None else number,
@@ -155,6 +166,7 @@ def _entry(row: Mapping[str, Any], members: Members) -> Entry:
         state=state,
         is_done=state == "completed" or row.get("retired") is True,
         created_ns=created if isinstance(created, int) and 0 < created < LATEST_NS else 0,
+        timeout_ns=min((timeout or 0) * 10**6, LATEST_NS),
         seconds=None if duration is None else duration / 1e3,
         sizes=_sizes(row.get("input_sizes")),
         where=_where(row.get("frames")),

@@ -7,14 +7,13 @@ follows. Pickles are read without executing them.
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 
-from perfscope.errors import UnreadableInputError
 from perfscope.readers.common.amounts import LATEST_NS
 from perfscope.readers.common.tool_reports import report, reporting_trace, table
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.flight.dump import PROTO, Dump, Entry, read_dump
+from perfscope.readers.flight.runs import refuse_several_runs
 from perfscope.readers.kineto.reader import read_each
 from perfscope.schema.enums import Quantity
 from perfscope.schema.other_tools import Cell, ToolTable
@@ -24,10 +23,7 @@ from perfscope.units import counted
 
 _SIGNS = re.compile(rb'"(?:collective_seq_id|last_enqueued_collective)"\s*:')
 _IN_PICKLE = (b"collective_seq_id", b"last_enqueued_collective", b"pg_status")
-MOST_SAID = 4
-DAY_NS = 86400 * 10**9
-APART_NS = DAY_NS
-"""A job that hangs is ended within hours, and all of its ranks write their dumps then."""
+MOST_SAID = 5
 MEETING = re.compile(r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|barrier", re.IGNORECASE)
 """Collectives that no rank leaves before the last one has come."""
 WHY = "a dump of the flight recorder tells when operations were queued, and not how long they took"
@@ -49,7 +45,7 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
         UnreadableInputError: none of them can be read.
     """
     dumps, notes = read_each(paths, read_dump)
-    _refuse_several_runs(dumps)
+    refuse_several_runs(dumps)
     ranks = _by_rank(dumps)
     damage = []
     if len(ranks) < len(dumps):
@@ -88,40 +84,6 @@ def _world_size(dumps: Iterable[Dump]) -> int:
     return max(told, default=-1) + 1
 
 
-def _refuse_several_runs(dumps: Sequence[Dump]) -> None:
-    """Lets dumps pass whose operations were queued within some hours of each other.
-
-    Raises:
-        UnreadableInputError: they are of runs at other times, or count in other units.
-    """
-    known: dict[str, tuple[tuple[int, ...], Dump]] = {}
-    for dump in dumps:
-        for name, ranks in dump.members.items():
-            before, first = known.setdefault(name, (ranks, dump))
-            if before != ranks:
-                raise _several_runs(
-                    f"Process group {name} has other ranks in {dump.path.name} than in "
-                    f"{first.path.name}."
-                )
-    told = [(extent, dump) for dump in dumps if (extent := dump.extent_ns) is not None]
-    told.sort(key=lambda one: one[0])
-    for (earlier, one), (later, other) in pairwise(told):
-        if later[0] - earlier[1] > APART_NS:
-            days = (later[0] - earlier[1]) / DAY_NS
-            raise _several_runs(
-                f"The operations in {other.path.name} were queued {days:,.1f} days after those in "
-                f"{one.path.name}."
-            )
-
-
-def _several_runs(why: str) -> UnreadableInputError:
-    return UnreadableInputError(
-        "These dumps are of several runs, or count their times in other units.",
-        why=why,
-        action="Give the dumps of one run alone, by their names or in a folder of their own.",
-    )
-
-
 def _by_rank(dumps: Sequence[Dump]) -> dict[int, Dump]:
     """The dumps by the number at the end of their names, else in their order."""
     if any(dump.rank is None for dump in dumps):
@@ -141,7 +103,13 @@ def _collectives(ranks: Mapping[int, Dump]) -> dict[Key, dict[int, Entry]]:
 
 def _sentences(ranks: Mapping[int, Dump]) -> list[str]:
     found = _collectives(ranks)
-    said = [*_behind(ranks, found), *_different(found)]
+    reached, absent = _reached(ranks, found)
+    early = _early(ranks, found, reached)
+    said = [
+        *_too_early(early),
+        *_of_others([*_behind(found, reached, early, absent), *_unended(ranks, found, early)]),
+        *_different(found),
+    ]
     late = [(rank, e) for rank, dump in ranks.items() for e in dump.entries if not e.is_done]
     if late and not said:
         rank, entry = min(late, key=lambda one: one[1].created_ns or LATEST_NS)
@@ -156,48 +124,120 @@ def _sentences(ranks: Mapping[int, Dump]) -> list[str]:
     return said[:MOST_SAID]
 
 
-def _behind(ranks: Mapping[int, Dump], found: Mapping[Key, Mapping[int, Entry]]) -> Iterator[str]:
-    """Which ranks never came to the last collective of a group that others are in, oldest first.
+Reached = Mapping[str, Mapping[int, int]]
+"""The last collective of each rank by process group."""
+Named = tuple[int, Sequence[int], str]
+"""When others began to wait, the ranks for which they wait, and a sentence that says so."""
 
-    A dump that was made before others were there tells nothing of them, which is said instead.
+
+def _reached(
+    ranks: Mapping[int, Dump], found: Mapping[Key, Mapping[int, Entry]]
+) -> tuple[Reached, set[tuple[str, int]]]:
+    """How far each rank came in each group, and where that is not told but follows.
+
+    Dumps may hold only what has not ended: a rank of a group that is in none of the collectives in
+    which others wait came to the one before them at most.
     """
     last: dict[str, dict[int, int]] = defaultdict(dict)
-    for group, number in found:
-        for rank in found[group, number]:
+    waiting: dict[str, int] = {}
+    for (group, number), by_rank in found.items():
+        for rank in by_rank:
             last[group][rank] = max(last[group].get(rank, -1), number)
-    early = _early(ranks, found, last)
+        if not any(entry.is_done for entry in by_rank.values()):
+            waiting[group] = min(waiting.get(group, number), number)
+    absent = set()
+    if all(dump.rank is not None for dump in ranks.values()):
+        members = {group: of for dump in ranks.values() for group, of in dump.ranks_of.items()}
+        for group, number in waiting.items():
+            missing = ranks.keys() & set(members.get(group, ())) - last[group].keys()
+            last[group] |= dict.fromkeys(missing, number - 1)
+            absent |= {(group, rank) for rank in missing}
+    return last, absent
+
+
+def _of_others(found: Iterable[Named]) -> Iterator[str]:
+    """The sentences of which each names a rank that none before it does."""
+    said: set[int] = set()
+    for _, named, text in found:
+        if not said.issuperset(named):
+            yield text
+        said.update(named)
+
+
+def _too_early(early: Mapping[int, Key]) -> Iterator[str]:
+    """That a dump was made before others were there: it tells nothing of who never came."""
     if early:
-        rank, (group, number) = min(early.items())
+        group, number = early[min(early)]
         said = "dump of {} was" if len(early) == 1 else "dumps of {} were"
         yield (
             f"The {said.format(_listed(sorted(early)))} made before the other ranks were in "
             f"collective {number} of {group}, too early to tell who never came to it: make all "
             "dumps at one time."
         )
-    found_behind: list[tuple[int, str]] = []
-    for group, all_reached in last.items():
-        reached = {rank: number for rank, number in all_reached.items() if rank not in early}
-        least, most = min(reached.values(), default=0), max(reached.values(), default=0)
+
+
+def _behind(
+    found: Mapping[Key, Mapping[int, Entry]],
+    reached: Reached,
+    early: Mapping[int, Key],
+    absent: set[tuple[str, int]],
+) -> list[Named]:
+    """Which ranks never came to the last collective of a group that others are in, oldest first."""
+    found_behind: list[Named] = []
+    for group, all_reached in reached.items():
+        of_group = {rank: number for rank, number in all_reached.items() if rank not in early}
+        least, most = min(of_group.values(), default=0), max(of_group.values(), default=0)
         if least == most:
             continue
-        behind = sorted(rank for rank, number in reached.items() if number == least)
-        ahead = min(rank for rank, number in reached.items() if number == most)
+        behind = sorted(rank for rank, number in of_group.items() if number == least)
+        ahead = min(rank for rank, number in of_group.items() if number == most)
         waiting = found.get((group, least + 1), {}).get(ahead)
         since = waiting.created_ns if waiting and waiting.created_ns else LATEST_NS
         where = f" in {waiting.where}" if waiting and waiting.where else ""
         what = f", {waiting.name}{where}," if waiting else ""
+        at_most = " at most" if (group, behind[0]) in absent else ""
         text = (
-            f"In {group} rank {behind[0]} came to collective {least}, and rank {ahead} to {most}: "
-            f"number {least + 1}{what} was never reached by {_listed(behind)}."
+            f"In {group} rank {behind[0]} came to collective {least}{at_most}, and rank {ahead} to "
+            f"{most}: number {least + 1}{what} was never reached by {_listed(behind)}."
         )
-        found_behind.append((since, text))
-    yield from (text for _, text in sorted(found_behind))
+        found_behind.append((since, behind, text))
+    return sorted(found_behind)
+
+
+def _unended(
+    ranks: Mapping[int, Dump],
+    found: Mapping[Key, Mapping[int, Entry]],
+    early: Mapping[int, Key],
+) -> list[Named]:
+    """Ranks that queued a collective which has ended on others and not on them, oldest first.
+
+    What no rank leaves before all have come ended for those others because these had come.
+    """
+    stuck: list[Named] = []
+    for group in sorted({group for group, _ in found}):
+        told = {rank: dump.status.get(group) for rank, dump in ranks.items() if rank not in early}
+        ended = {rank: one[2] for rank, one in told.items() if one and one[2] is not None}
+        least, most = min(ended.values(), default=0), max(ended.values(), default=0)
+        by_rank = found.get((group, least + 1), {})
+        behind = sorted(rank for rank, number in ended.items() if number == least)
+        waiting = by_rank.get(behind[0]) if behind else None
+        if least == most or waiting is None or not MEETING.search(waiting.name):
+            continue
+        if not all(rank in by_rank for rank in behind):
+            continue
+        others = sorted(rank for rank, number in ended.items() if number > least)
+        text = (
+            f"In {group} collective {least + 1}, {waiting.name}, ended on {_listed(others)} and "
+            f"not on {_listed(behind)}, where it was queued: look at what their devices do."
+        )
+        stuck.append((waiting.created_ns or LATEST_NS, behind, text))
+    return sorted(stuck)
 
 
 def _early(
     ranks: Mapping[int, Dump],
     found: Mapping[Key, Mapping[int, Entry]],
-    last: Mapping[str, Mapping[int, int]],
+    last: Reached,
 ) -> dict[int, Key]:
     """Ranks whose dump was made before the next collective of a group had begun, and which one.
 

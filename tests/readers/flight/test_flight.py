@@ -104,6 +104,27 @@ def test_only_ranks_that_are_furthest_behind_never_reached_the_next(tmp_path: Pa
     assert found.says[0].endswith("was never reached by rank 2.")
 
 
+def test_a_rank_without_entries_in_what_others_wait_for_never_came_to_it(tmp_path: Path) -> None:
+    """Dumps that hold what has not ended alone; rank 3 is in another group."""
+    waiting, other = [entry(5, state="started")], entry(9, process_group=("1", "pair"))
+    groups: dict[str, object] = {"0": [0, 1, 2], "1": [1, 3]}
+    found = told(dumped(tmp_path, waiting, [other], waiting, [other], groups=groups))
+    world = "default_pg (0: ranks 0, 1, 2)"
+    assert f"In {world} rank 1 came to collective 4 at most, and rank 0 to 5" in found.says[0]
+    assert "was never reached by rank 1." in found.says[0]
+    assert len(found.says) == 2
+
+
+def test_what_ended_on_others_alone_is_told_of_the_rank_that_queued_it(tmp_path: Path) -> None:
+    queued = [entry(n, state="scheduled") for n in (5, 6)]
+    paths = dumped(tmp_path, [entry(5), queued[1]], queued, [entry(5), queued[1]])
+    document = pickle.loads(paths[1].read_bytes())
+    document["pg_status"]["0"]["last_completed_collective"] = 4
+    paths[1].write_bytes(pickle.dumps(document, protocol=2))
+    (said, _) = told(paths).says
+    assert "collective 5, nccl:all_reduce, ended on ranks 0, 2 and not on rank 1" in said
+
+
 def test_a_dump_from_before_a_collective_is_no_rank_that_never_came(tmp_path: Path) -> None:
     """Rank 1's was made after the fourth, and the fifth has ended, which takes all ranks."""
     ahead = [entry(n) for n in range(1, 6)]
@@ -129,6 +150,22 @@ def test_groups_that_are_others_on_another_rank_are_of_another_run(tmp_path: Pat
     _, second = dumped(other, [entry(1)], [entry(1)], groups={"7": [0, 2]})
     with pytest.raises(UnreadableInputError, match="of several runs"):
         open_traces([first, second])
+
+
+@pytest.mark.parametrize(("after_s", "is_one"), [(170, True), (190, False)])
+def test_what_was_queued_after_another_dumps_timeout_is_of_another_run(
+    tmp_path: Path, after_s: int, is_one: bool
+) -> None:
+    """A rank may be late by as much as others wait for it; then PyTorch ends the job."""
+    waiting = [entry(4), entry(5, state="started", timeout_ms=180_000)]
+    later = entry(4)["time_created_ns"] + after_s * 10**9
+    paths = dumped(tmp_path, waiting, [entry(6, time_created_ns=later, timeout_ms=180_000)])
+    if is_one:
+        assert len(open_traces(paths).ranks) == 2
+        return
+    with pytest.raises(UnreadableInputError, match="several runs") as caught:
+        open_traces(paths)
+    assert "nccl_trace_rank_0 timed out 10 s before" in caught.value.why
 
 
 def test_dumps_of_some_ranks_are_a_sound_trace(tmp_path: Path) -> None:
