@@ -246,8 +246,8 @@ def efficiency(uses: Sequence[Occupancy], formula: str, foa: str) -> DeviceFacto
     count, longest = len(uses), max(kernels, default=0)
 
     def metric(above: float, below: float) -> Metric:
-        value = above / below if below > 0 else None
-        reason = None if value is not None else "no device did anything"
+        value = above / below if longest > 0 and below > 0 else None
+        reason = None if value is not None else "no device ran a kernel that counts as work"
         name = "compute_kernels" if formula == BSC else "kernels"
         return Metric(value, "ratio", reason, name, foa, formula)
 

@@ -19,6 +19,7 @@ from perfscope.readers.kineto.made import MADE_DTYPE, begun, ended, feed
 from perfscope.readers.kineto.reader import Form, joined, read_each
 from perfscope.readers.xplane.planes import Plane, Space, Told
 from perfscope.trace.model import Format, Table, Trace
+from perfscope.units import counted
 
 HOST, DEVICE = "/host:", "/device:"
 KNOWN = (b"/host:", b"/device:", b"Task Environment")
@@ -62,9 +63,12 @@ def _contents(path: Path, rules: Rules) -> KinetoContents:
     space = Space(path)
     file = begun({})
     origin = _origin_ns(space)
+    named, used = set[str](), set[str]()
     for place, plane in enumerate(space.planes):
         has_streams = any(_STREAM.match(name) for name in plane.lines)
         work = _STREAM if has_streams else _OPERATIONS
+        device = _DEVICE.match(plane.name)
+        named |= {device[0]} if device else set()
         for number, name in enumerate(plane.lines):
             if plane.name.startswith(HOST):
                 thread = {"ph": "M", "name": "thread_name", "pid": 0, "tid": number}
@@ -73,6 +77,7 @@ def _contents(path: Path, rules: Rules) -> KinetoContents:
             elif plane.name.startswith(DEVICE) and work.match(name):
                 rows, names = _of_device(plane, space.events(place, number))
                 _place(rows, plane.name, name, number)
+                used |= {device[0]} if device and len(rows) else set()
             else:
                 continue
             rows["thread"] = number if plane.name.startswith(HOST) else rows["stream"]
@@ -80,7 +85,13 @@ def _contents(path: Path, rules: Rules) -> KinetoContents:
             rows["t0"][early] += origin
             rows["t1"][early] += origin
             engine.take_rows(file, rows.view(np.uint8), names, CATEGORIES, PROCESS)
-    return ended(path, file, Part(host=space.hosts[0] if space.hosts else ""))
+    contents = ended(path, file, Part(host=space.hosts[0] if space.hosts else ""))
+    if used and named - used:
+        contents.notes.append(
+            f"{path.name}: {counted(len(named - used), 'device')} of {len(named)} did nothing in "
+            "it; figures of devices are of the others."
+        )
+    return contents
 
 
 def _origin_ns(space: Space) -> int:

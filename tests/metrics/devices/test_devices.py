@@ -70,6 +70,14 @@ def test_the_worked_example_of_basicanalysis() -> None:
     assert other.load_balance.value == (150 + 70) / (2 * 150)
 
 
+def test_devices_that_only_copy_have_no_efficiency_and_no_zero() -> None:
+    tree = efficiency([used(rows((0, 10, COPY)), 0, 100)], BSC, "whole")
+    factors = (tree.load_balance, tree.communication_efficiency, tree.orchestration_efficiency)
+    for metric in (tree.parallel_efficiency, *factors):
+        assert metric.value is None
+        assert "no device ran a kernel" in (metric.reason or "")
+
+
 INTERVALS = st.lists(
     st.tuples(st.integers(-50, 100), st.integers(0, 60), st.sampled_from(list(DeviceKind))).map(
         lambda one: (one[0], one[0] + one[1], one[2])

@@ -84,6 +84,12 @@ def test_devices_come_with_their_launches_and_sums_are_left_aside(tmp_path: Path
     assert len(rows) == 4
 
 
+def test_devices_without_work_are_counted_and_said(tmp_path: Path) -> None:
+    idle = [PlaneWriter(f"/device:GPU:{number}") for number in (2, 3)]
+    notes = open_trace(write(tmp_path / "a.xplane.pb", space(steps(), gpu(), *idle))).notes
+    assert any("2 devices of 3 did nothing in it" in note for note in notes)
+
+
 def test_what_stands_inside_of_an_operator_is_no_phase(tmp_path: Path) -> None:
     trace = open_trace(write(tmp_path / "a.xplane.pb", space(steps())))
     phases = trace.ranks[0].phases
