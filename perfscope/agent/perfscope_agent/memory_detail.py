@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 
-from . import metadata, notes, recorder, roles
+from . import metadata, notes, own_threads, recorder, roles, stacks
 from .kinds import Any
 
 VARIABLE = "PERFSCOPE_MEMORY_DETAIL"
@@ -94,8 +94,8 @@ class Watch:
         import _thread
 
         self._write()  # also of a rank that ends before its first window does
-        if self._wanted == "memory_profiler":  # it follows the thread that makes it
-            self._attempt(self._choose)
+        self._attempt(self._choose)
+        self._attempt(self._rehearse)
         self._wake.acquire()
         self._done.acquire()
         _thread.start_new_thread(self._run, ())
@@ -114,6 +114,7 @@ class Watch:
             close()
 
     def _run(self) -> None:
+        own_threads.enter()
         self._attempt(self._watch_from_here)
         try:
             self._write()
@@ -131,17 +132,19 @@ class Watch:
                 self.state["reason"] = "%s: %s" % (type(error).__name__, str(error)[:200])
 
     def _watch_from_here(self) -> None:
-        from .stacks import block_signals
-
-        block_signals()
+        stacks.block_signals()
         rec = recorder.current
         thread_id = recorder.native_thread_id()
         if rec is not None and thread_id:
             rec.ignore_thread(thread_id)
-        if self._engine is None and self.state["reason"] is None:
-            self._choose()
         if self._engine is not None:
             self._loop()
+
+    def _rehearse(self) -> None:
+        """Opens and closes a window here: what that imports is there before the thread starts."""
+        if self._engine is not None:
+            self._engine.begin()
+            self._engine.end()
 
     def _choose(self) -> None:
         try:

@@ -164,9 +164,9 @@ def _open_file(number: str) -> str:
 def _mounts() -> list[tuple[str, str]]:
     """Mount points with their file systems, the longest first."""
     found = []
-    with open(_PROC + "/mountinfo", encoding="utf-8", errors="replace") as stream:
+    with open(_PROC + "/mountinfo", "rb") as stream:  # a stream of text may import its encoding
         for line in stream:
-            fields, separator, rest = line.partition(" - ")
+            fields, separator, rest = line.decode("utf-8", "replace").partition(" - ")
             words = fields.split()
             if separator and len(words) > 4:
                 # Blanks in a mount point are written as \\040.

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from . import secret_brackets, secret_lists, secret_logins, secret_names, secret_prose, secret_tools
+from . import (
+    secret_brackets,
+    secret_lists,
+    secret_logins,
+    secret_names,
+    secret_prose,
+    secret_tools,
+)
+from .secret_patterns import can_be_read, compiled
 from .secret_tokens import BEGINNINGS, is_long_enough, is_suspicious, looks_random
 
 REDACTED = "[redacted]"
@@ -22,53 +30,10 @@ if TYPE_CHECKING:
     import re
     from typing import Callable, Sequence
 
-_patterns: dict[str, re.Pattern[str]] = {}
-
 
 def is_sensitive_name(name: str) -> bool:
     """Whether a variable or option of this name holds a secret whatever its value looks like."""
     return secret_names.kind_of(name) == secret_names.SECRET
-
-
-def _compiled() -> dict[str, re.Pattern[str]]:
-    """The patterns; `re` is imported only for something suspicious."""
-    if _patterns:
-        return _patterns
-    import re
-
-    from .secret_tokens import PLACES, known_tokens
-
-    name = r"(?:(?<![\w.%-])|(?<=%26)|(?<=%3[fF]))"
-    name += r"(?P<name>[^\W\d_][\w.-]{0,80}|-{1,2}[A-Za-z][\w.-]{0,80})"
-    quoted = r"(?P<quote>\\*[\"'`])(?P<text>.*?)(?P=quote)"
-    bare = (
-        r"(?P<bare>(?:[^\s\"'&,;<>(){}\[\]\\]|[<({\[]|[>)}\]](?=[^\s\"'&,;>)}\]])"
-        r"|[,;&](?=[^\s,;&=:]+(?:[\s\"')}\]]|$))){1,4000})"
-    )
-    separator = r"(?P<sep>\\*[\"'`]?\]?\s*(?::=|=>|->|==|=|%3[dD]|[＝：]|:(?!//|:))\s*)"
-    _patterns.update(
-        pem=re.compile(r"-----BEGIN.*?(?:-----END[^-]*-----|\Z)", re.S),
-        places=re.compile("(" + PLACES + r")[^\s'\"]+"),
-        known=re.compile(known_tokens()),
-        url=re.compile(r"(?<=://)[^\s'\"<>]+"),
-        login=re.compile(r"(?<![\w/@.-])([\w.+-]{1,40}):([^\s:@/'\",]{6,})@(?=[A-Za-z][\w.-]*)"),
-        header=re.compile(r"(?i)(\b(?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?)([^\"'\n\r]+)"),
-        scheme=re.compile(r"(?i)\b(bearer|basic|token|apikey|api-key)\s+([^\s'\",;)]+)"),
-        cookie=re.compile(r"(?i)(\b(?:set-)?cookie\s*:\s*)([^\"'\n\r]+)"),
-        pair=re.compile(name + separator + "(?:" + quoted + "|" + bare + ")", re.S),
-        option=re.compile(
-            r"(?<![\w-])(--?[A-Za-z][\w.-]*)(\s+|=)(?=\S)"
-            r"((?:\"[^\"]*\"|'[^']*')(?:\"[^\"]*\"|'[^']*'|[^\s'\"])*|[^\s'\"]+)"
-        ),
-        setting=re.compile(
-            r"(?<![\w-])(--?[A-Za-z][\w-]*\s+)([A-Za-z][\w-]*[_.][\w.-]*)(\s+)([^\s'\"-][^\s'\"]*)"
-        ),
-        attached=re.compile(r"(?<![\w-])(-[pPuU])([^\s'\"=-][^\s'\"]*|'[^']+'|\"[^\"]+\")"),
-        element=re.compile(r"<([A-Za-z][\w.:-]*)>([^<>]+)(?=</)"),
-        chunk=re.compile(r"[^\s\"'`=,;:()<>\[\]{}|]{20,}={0,2}"),
-        word=re.compile(r"[A-Za-z0-9+/_\-]{20,}={0,2}"),
-    )
-    return _patterns
 
 
 def _is_suspicious(text: str) -> bool:
@@ -91,13 +56,15 @@ def redact_value(text: str) -> str:
     """The text with everything that looks like a secret replaced; what is endless is cut."""
     if len(text) > LONGEST:
         text = text[:LONGEST] + "…"
-    return _redacted(text, secret_logins.evidence(text.split())) if _is_suspicious(text) else text
+    if not _is_suspicious(text):
+        return text
+    return _redacted(text, secret_logins.evidence(text.split())) if can_be_read() else REDACTED
 
 
 def _redacted(text: str, evidence: int) -> str:
     """The text, of a command with this evidence of passwords, without secrets."""
     text = _without_tokens(text)
-    patterns = _compiled()
+    patterns = compiled()
     text = patterns["header"].sub(r"\1" + REDACTED, text)
     text = patterns["cookie"].sub(r"\1" + REDACTED, text)
     text = patterns["scheme"].sub(_scheme, text)
@@ -115,27 +82,31 @@ def _redacted(text: str, evidence: int) -> str:
 
 def redact_tokens(text: str) -> str:
     """The text without what can only be a secret: for names of code, which may look like one."""
-    return _without_tokens(text) if _is_suspicious(text) else text
+    if not _is_suspicious(text):
+        return text
+    return _without_tokens(text) if can_be_read() else REDACTED
 
 
 def redact_path(text: str) -> str:
     """A path, a file or a host without secrets; hashes by which directories are named stay."""
     if not _is_suspicious(text):
         return text
+    if not can_be_read():
+        return REDACTED
     parts = _without_tokens(text).split("/")
     return "/".join(_path_part(part) for part in parts)
 
 
 def _path_part(part: str) -> str:
     """A part of a path; the hashes of caches and package managers are lower-case and stay."""
-    return _compiled()["word"].sub(
+    return compiled()["word"].sub(
         lambda m: REDACTED if looks_random(m.group(), is_path=True) else m.group(),
         _without_named(part),
     )
 
 
 def _without_tokens(text: str) -> str:
-    patterns = _compiled()
+    patterns = compiled()
     text = patterns["pem"].sub(REDACTED, text)
     text = patterns["places"].sub(r"\1" + REDACTED, text)
     text = patterns["url"].sub(lambda m: _address(m.group()), text)
@@ -175,7 +146,7 @@ def _scheme(found: re.Match[str]) -> str:
 
 def _without_named(text: str) -> str:
     """The text without the values of fields, settings and headers that are named as secrets."""
-    pattern, kept, place = _compiled()["pair"], [], 0
+    pattern, kept, place = compiled()["pair"], [], 0
     found = pattern.search(text)
     while found is not None:
         name, value = found.group("name").lstrip("-"), found.group("text")
@@ -202,7 +173,7 @@ def _element(found: re.Match[str]) -> str:
 
 def _without_option_values(text: str, evidence: int) -> str:
     """The text, which may be a command for a shell, without the values of telling options."""
-    pattern, kept, place = _compiled()["option"], [], 0
+    pattern, kept, place = compiled()["option"], [], 0
     found = pattern.search(text)
     while found is not None:
         option, value = found.group(1, 3)
@@ -246,7 +217,7 @@ def _login(found: re.Match[str]) -> str:
 
 def _without_random_words(text: str) -> str:
     """The text without what looks like a key; hashes behind a name that says so stay."""
-    patterns = _compiled()
+    patterns = compiled()
 
     def judged(found: re.Match[str]) -> str:
         chunk = found.group()

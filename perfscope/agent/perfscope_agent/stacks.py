@@ -7,7 +7,17 @@ import os
 import sys
 import time
 
-from . import blocked, busy_threads, callees, files, garbage, noted, python_objects, recorder
+from . import (
+    blocked,
+    busy_threads,
+    callees,
+    files,
+    garbage,
+    noted,
+    own_threads,
+    python_objects,
+    recorder,
+)
 from . import notes as agent_notes
 from .pace import Pace
 from .places import OWN, Places
@@ -91,6 +101,7 @@ class Sampler:
 
     def _run(self) -> None:
         try:
+            own_threads.enter()
             block_signals()
             self._loop()
         except Exception as error:

@@ -55,7 +55,7 @@ def _start_recording(is_lazy: bool) -> None:
     """Opens the records and starts everything that writes them."""
     import atexit
 
-    from . import stacks
+    from . import placement, stacks, topology  # noqa: F401 - what threads use is loaded before them
     from .frameworks import install
 
     if "PERFSCOPE_STEPS" in os.environ or "PERFSCOPE_STOP_AFTER" in os.environ:
@@ -123,8 +123,8 @@ def _later(busy: Any) -> None:
 
     Looking at memory and mounts may take long, and a fork must not wait for it.
     """
-    with busy:
-        from . import placement
+    from . import placement
+
     placement.note()
     with busy:
         metadata.write()
@@ -218,7 +218,7 @@ def _become_child() -> None:
     """Makes a forked child a worker that touches nothing of its parent's recording."""
     global _pid, _role, _is_forked
     try:
-        from . import busy_threads, garbage, stacks
+        from . import busy_threads, garbage, own_threads, stacks
 
         owner_pid, _pid = _pid, os.getpid()
         _role, _is_forked = roles.Role.WORKER, True
@@ -227,6 +227,7 @@ def _become_child() -> None:
         recorder.deactivate()
         busy_threads.forget()
         garbage.forget()
+        own_threads.forget()
         metadata.forget()
         _permit_spy()
         if "PERFSCOPE_MEMORY_DETAIL" in os.environ:

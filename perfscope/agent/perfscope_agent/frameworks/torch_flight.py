@@ -7,6 +7,9 @@ does not tell when a rank waits for them.
 
 from __future__ import annotations
 
+import bisect
+import gc
+import pickle
 import sys
 import time
 
@@ -104,9 +107,6 @@ def finish() -> None:
 
 
 def _read() -> None:
-    import gc
-    import pickle
-
     rec = recorder.current
     if rec is None or _reading.dump is None:
         return
@@ -168,8 +168,6 @@ def _groups_by_name() -> dict[str, Group]:
 
 def _is_within(at_ns: int, calls: list[list[int]]) -> bool:
     """Whether a moment lies within one of the calls, which are in order."""
-    import bisect
-
     place = bisect.bisect_right(calls, [at_ns + _INACCURACY_NS]) - 1
     return place >= 0 and at_ns <= calls[place][1] + _INACCURACY_NS
 

@@ -1,0 +1,34 @@
+"""The threads that the agent itself starts, and what holds for them.
+
+They import nothing. Python lets two threads that import the same modules wait for each other, and
+under rare circumstances for good; and what a program imports itself is none of their business. So
+what they use is imported before they start, and what is too much for that is done without.
+"""
+
+from __future__ import annotations
+
+import sys
+from _thread import get_ident
+
+_identities: set[int] = set()
+
+
+def enter() -> None:
+    """The calling thread is one of them from now on."""
+    _identities.add(get_ident())
+
+
+def may_use(module: str) -> bool:
+    """Whether the calling thread may say `import` of a module: it is no own one, or all is there.
+
+    A module that another thread is still importing is not there.
+    """
+    if get_ident() not in _identities:
+        return True
+    spec = getattr(sys.modules.get(module), "__spec__", None)
+    return spec is not None and not getattr(spec, "_initializing", False)
+
+
+def forget() -> None:
+    """In a forked child, where none of them is."""
+    _identities.clear()
