@@ -43,6 +43,12 @@ login with password 'hunter' failed
 use hunter as the password
 hunter is not a valid password
 my password, hunter, was refused
+set the token to hunter
+set the api key to hunter before the start
+changed my password from hunter to hunter2
+updating token for the tracker to 'hunter'
+the token was set to hunter.
+token changed to hunter, again
 the credentials me/hunter were rejected
 credentials me:hunter rejected
 """
@@ -63,6 +69,10 @@ PRIMARY_KEY=name python train.py
 password authentication failed
 this is not a valid password
 use get_word as the password text
+set the learning rate to hunting
+set the pad token to hunting
+set the token to expired
+reset the session token to none
 secret sharing is off, and the credentials were rejected
 $ echo state | ./x.sh
 x.sh -w mean
@@ -117,6 +127,27 @@ def test_what_the_program_itself_names_is_no_secret(
         assert command[-1] in ("[redacted]", "--value=[redacted]")
     for words in (["--value", TOKEN], ["--value=" + TOKEN]):
         assert TOKEN not in " ".join(redact_arguments(words, is_choice=lambda _: True))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "parser.add_argument('-w', '--password', help='(a word)')",
+        'parser.add_argument("--api-token", "-w")',
+        "parser.add_argument('-w', dest='secret', type=str)",
+    ],
+)
+def test_an_option_of_one_letter_holds_what_the_program_says(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    more = "\nparser.add_argument('-o', '--optimizer')\nparser.add_argument('-u', '--user-token')"
+    Path("train.py").write_text(program + more, encoding="utf-8")
+    command = ["mpirun", "-n", "2", "python", "-u", "train.py", "-o", "hunting"]
+    assert redact_command([*command, "-w", "hunter"]) == [*command, "-w", "[redacted]"]
+    assert redact_command([*command, "-whunter"]) == [*command, "-w[redacted]"]
+    Path("train.py").write_text("parser.add_argument('-w', '--warm-up')", encoding="utf-8")
+    assert redact_command([*command, "-w", "hunter"]) == [*command, "-w", "hunter"]
 
 
 @pytest.mark.parametrize("name", ["MPICH_AUTH", "SLURM_KEY", "OMPI_MCA_sec_key"])

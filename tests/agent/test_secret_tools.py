@@ -66,6 +66,48 @@ def test_what_a_script_pipes_into_a_tool_is_taken_out(before: str) -> None:
     assert shown == f"{before} [redacted] | sudo -S ls; echo done"
 
 
+@pytest.mark.parametrize("secret", ["1234", "Q7", "state", "true"])
+def test_what_a_tool_reads_is_taken_out_whatever_it_looks_like(secret: str) -> None:
+    for script in (f"echo {secret} | sudo -S ./x", f"sudo -S ls <<< {secret}"):
+        shown = redact_arguments(["sh", "-c", script])[-1]
+        assert shown == script.replace(secret, "[redacted]")
+    script = f"echo {secret} | ./x.sh"
+    is_open = secret != "Q7"
+    assert (redact_arguments(["sh", "-c", script])[-1] == script) == is_open
+
+
+CODE = """python -c "login('§')"|python3 -u -c "import x;x.connect('me', '§')"
+    |mpirun -n 2 python -W ignore -c 'x.login(\"\"\"§\"\"\")'|perl -e "login(q, '§')"
+    |node -e "login('§')"|srun python -c 'f(\"§\", mode=\"train\")'"""
+
+
+@pytest.mark.parametrize("command", commands(CODE))
+def test_what_a_program_of_one_line_has_in_quotes_is_taken_out(command: str) -> None:
+    words = shlex.split(command.replace("§", WORD))
+    safe = redact_arguments(words)
+    assert WORD not in safe[-1]
+    assert safe == [*words[:-1], words[-1].replace(WORD, "[redacted]")]
+    assert redact_arguments(safe) == safe
+    shown = redact_value(str(CalledProcessError(1, words)))
+    assert WORD not in shown
+    if "'" not in words[-1]:  # a shell writes that in three pieces
+        assert WORD not in redact_arguments(["bash", "-c", shlex.join(words)])[-1]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'python -c "from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=5)"',
+        "python -c \"main('train', 3, '/data/x', 'model.pt')\" --multiprocessing-fork",
+        "python train.py -c \"{'act': 'hardswish'}\"",
+        "python -m train -c \"{'act': 'hardswish'}\"",
+    ],
+)
+def test_what_a_program_of_one_line_does_stays(command: str) -> None:
+    words = shlex.split(command)
+    assert redact_arguments(words) == words
+
+
 MIXED = "rosebud" + "7!"
 ANYWHERE = """rar a -hp§ a.rar data|cryptsetup open -d § /dev/sdb x|qpdf --encrypt § § 256 -- a.pdf
     |smbclient //s/x §|ftp -n -u me §|expect -c 'send § now'|tool --value §|gpg --batch § -c f

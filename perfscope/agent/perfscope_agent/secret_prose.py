@@ -30,6 +30,8 @@ def _compiled() -> dict[str, re.Pattern[str]]:
         return _patterns
     import re
 
+    value = r"(?P<value>[^\s\"'`,;)]{3,200})(?=[\"'`,;)\n]|\s*$|\s+(?:and|but|or|et|und|y|for"
+    change = r"(?:(?:re)?set(?:s|ting)?|(?:chang|updat|rotat)(?:e[sd]?|ing))"
     passwords = r"(?i:[\w-]{0,20}(?:pass|pwd|credential|secret)[\w-]{0,20})"
     _patterns.update(
         quoted=re.compile(
@@ -45,9 +47,18 @@ def _compiled() -> dict[str, re.Pattern[str]]:
         told=re.compile(
             r"(?i)(?<![\w-])(?:(?P<before>[\w-]{1,40})\s+)?(?P<noun>[^\W\d_][\w-]{1,40})(?P<between>"
             r"(?:\s+(?:for|of|to|pour|für)(?:\s+[\w.@-]{1,40}){1,3}?)?"
-            r"\s+(?:is|was|are|were|ist|war|lautet|est|es|era|è|é)(?:\s*:)?\s+[\"'`]?)"
-            r"(?P<value>[^\s\"'`,;)]{3,200})"
-            r"(?=[\"'`,;)\n]|\s*$|\s+(?:and|but|or|et|und|y|for)\b)"
+            r"\s+(?:is|was|are|were|ist|war|lautet|est|es|era|è|é|(?:(?:is|was|been)\s+)?"
+            + change
+            + r"\s+to)(?:\s*:)?\s+[\"'`]?)"
+            + value
+            + r")\b)"
+        ),
+        changed=re.compile(
+            r"(?i)(?<![\w-])" + change + r"\s+(?:(?:the|my|your|our|its|an?)\s+)?"
+            r"(?:(?P<before>[\w-]{1,40})\s+)?(?P<noun>[^\W\d_][\w-]{1,40})"
+            r"(?:\s+(?:for|of|in|on)(?:\s+[\w.@-]{1,40}){1,3}?)?"
+            r"(?:\s+from\s+[\"'`]?(?P<old>[^\s\"'`,;)]{3,200})[\"'`]?)?"
+            r"\s+to(?:\s*:)?\s+[\"'`]?" + value + r"|in|on|before|after|when|then)\b)"
         ),
         behind=re.compile(
             r"(?<![\w-])(?P<noun>" + passwords + r")(?P<between>,?\s+(?:to\s+)?[\"'`(]?)"
@@ -67,7 +78,7 @@ def without_told(text: str) -> str:
     patterns = _compiled()
     text = patterns["quoted"].sub(r"\1\2" + REDACTED + r"\2", text)
     text = patterns["looks"].sub(_looking, text)
-    text = patterns["told"].sub(_told, text)
+    text = patterns["told"].sub(_told, patterns["changed"].sub(_changed, text))
     return patterns["before"].sub(_beside, patterns["behind"].sub(_beside, text))
 
 
@@ -94,6 +105,15 @@ def _told(found: re.Match[str]) -> str:
     if not is_secret or describes(bare) or secret_names.is_harmless(bare) or "[redacted" in bare:
         return found.group()
     return found.group()[: -len(value)] + REDACTED + value[len(bare) :]
+
+
+def _changed(found: re.Match[str]) -> str:
+    """A secret that was given another value; the former one is one as well."""
+    told, old = _told(found), found.group("old")
+    if told == found.group() or not old:
+        return told
+    place = found.start("old") - found.start()
+    return told[:place] + REDACTED + told[place + len(old) :]
 
 
 def _beside(found: re.Match[str]) -> str:

@@ -10,7 +10,7 @@ and of these none that mixes letters with digits or signs as passwords do.
 
 from __future__ import annotations
 
-from . import secret_names, secret_prose, secret_words
+from . import secret_code, secret_names, secret_prose, secret_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from typing import Sequence
 
 REDACTED = "[redacted]"
-_INTERPRETERS = ("python", "pypy", "perl", "ruby", "julia", "Rscript", "node", "java")
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _STARTS = ("run", "exec", "launch", "deepspeed")  # as mpirun, srun and mpiexec end
 _SCRIPTS = (".py", ".pyc", ".pyz", ".sh", ".jl", ".R", ".r", ".pl", ".rb", ".js", ".lua", ".jar")
@@ -104,6 +103,9 @@ def without_told(words: Sequence[str], *, is_command: bool = True) -> list[str]:
 
 def _without_own(words: list[str]) -> list[str]:
     """The words of a command of the user's own: a script for a shell has no presets behind `-w`."""
+    code = secret_code.place_of(words)
+    if code is not None:
+        words[code] = secret_code.without_texts(words[code])
     own = next((place for place, word in enumerate(words) if word.endswith(".sh")), len(words))
     for place in range(own + 2, len(words)):
         if words[place - 1] == "-w" and not secret_names.is_harmless(words[place]):
@@ -141,7 +143,7 @@ def _program_at(words: Sequence[str]) -> int | None:
 
 
 def _is_own(word: str) -> bool:
-    return word.rpartition("/")[2].startswith(_INTERPRETERS) or word.endswith(_SCRIPTS)
+    return secret_code.interprets(word) or word.endswith(_SCRIPTS)
 
 
 def _wraps(words: Sequence[str]) -> bool:
@@ -248,7 +250,8 @@ def without_commands(text: str, *, is_script: bool = False) -> str:
             continue
         group, begin = found[begin:number], number + 1
         words = [one.group() for one in group]
-        for one, safe in zip(group, _segment(words, is_command, is_piped=mark == "|")):
+        reader = found[begin].group() if mark == "|" and begin < len(found) else ""
+        for one, safe in zip(group, _segment(words, is_command, reader=reader)):
             if safe != one.group():
                 kept.append(text[place : one.start()] + safe)
                 place = one.end()
@@ -264,17 +267,21 @@ def _of_shell(found: re.Match[str]) -> str:
     return found.group()[: -len(words)] + words[0] + inner + words[-1]
 
 
-def _segment(tokens: list[str], is_script: bool, *, is_piped: bool) -> list[str]:
-    """The words of one command of a script or a text, with their quotes."""
+def _segment(tokens: list[str], is_script: bool, *, reader: str) -> list[str]:
+    """The words of one command of a script or a text, with their quotes.
+
+    What is printed for another one, the `reader`, is open if that is no tool and the words common.
+    """
     marks = [token[0] if token[0] in "\"'" and len(token) > 1 else "" for token in tokens]
     bare = [token[1:-1] if mark else token for token, mark in zip(tokens, marks)]
     safe = without_told(bare, is_command=is_script)
     printed = next((n for n, word in enumerate(bare) if word in _PRINTS), len(bare))
     for place, word in enumerate(bare):
-        is_fed = is_piped and place > printed and not word.startswith("-")
+        is_fed = bool(reader) and place > printed and not word.startswith("-")
         is_here = place > 0 and bare[place - 1] == "<<<" and not marks[place - 1]
         is_open = secret_names.is_trivial(word) or secret_words.are_common(word)
-        if (is_fed or is_here) and not is_open:
+        is_to_tool = _program_at([reader if is_fed else bare[0]]) is not None
+        if (is_fed or is_here) and (is_to_tool or not is_open):
             safe[place] = REDACTED
     return [
         mark
