@@ -170,11 +170,12 @@ static void note_length(lengths *known, uint64_t ns)
 }
 
 /* Takes windows out that are not kept at the level. The longest of the run are among those that are there: what was kept
- * as such stays until longer ones come, or fewer find room. Their own records go first: whenever the process is killed, a
- * window that has one is whole. */
+ * as such stays until longer ones come, or fewer find room. The level goes first, then their own records: whenever the
+ * process is killed, all windows of the level are there, and one that has a record is whole. */
 static void choose_windows(uint32_t level)
 {
     ps_acquire(&thinning.lock);
+    __atomic_store_n(&ps_recorder.header->thinning.level, level, __ATOMIC_SEQ_CST);
     uint32_t last = thinning.count > LAST_WINDOWS ? thinning.count - LAST_WINDOWS : 0;
     lengths steps = {{0}}, before = {{0}};
     for (uint32_t i = FIRST_WINDOWS; i < thinning.count; i++) {
@@ -195,7 +196,6 @@ static void choose_windows(uint32_t level)
             take_out(&ps_recorder.slots[at->slot], PS_KIND_WINDOW);
     }
     thinning.count = kept;
-    ps_recorder.header->thinning.level = level;
     ps_release(&thinning.lock);
 }
 

@@ -94,10 +94,16 @@ def check_steps(trace: Trace, steps: int) -> None:
         assert int(evaluations["count"].sum()) == -(-steps // EVERY_EVALUATION)
 
 
-def check_kept(trace: Trace, steps: int) -> int:
-    """Kept windows hold all their calls, are those of their level, and match; the highest level."""
+def check_kept(trace: Trace, *, was_killed: bool = False) -> int:
+    """Kept windows hold all their calls, are those of their level, and match; the highest level.
+
+    A rank may be killed while it takes windows out: some that are neither of its level nor unusual
+    are there then.
+    """
     levels = [rank.thinning.level for rank in trace.ranks if rank.thinning]
     for rank, level in zip(trace.ranks, levels, strict=True):
+        assert rank.thinning is not None
+        steps = rank.thinning.windows[WindowSource.STEP]
         windows = rank.windows[rank.windows["source"] == WindowSource.STEP]
         chosen = set(np.flatnonzero(is_selected(np.arange(steps), level)).tolist())
         kept = set(windows["number"].tolist())
@@ -106,7 +112,8 @@ def check_kept(trace: Trace, steps: int) -> int:
         since = 1 + max(number for number in range(steps) if number not in kept)
         assert since <= steps - LAST  # what came after was not thinned yet
         unusual = {number for number in kept - chosen if FIRST <= number < since}
-        assert 0 < len(unusual) <= 2 * UNUSUAL
+        assert unusual
+        assert was_killed or len(unusual) <= 2 * UNUSUAL
         longest = rank.step_blocks[np.argmax(rank.step_blocks["longest_ns"])]
         assert int(longest["longest"]) in kept
         table = rank.operations
@@ -136,7 +143,7 @@ def check(trace: Trace, place: Path, steps: int) -> None:
     check_size(trace)
     check_totals(trace, place, steps)
     check_steps(trace, steps)
-    assert check_kept(trace, steps) > 0
+    assert check_kept(trace) > 0
     check_matching(trace)
 
 
@@ -194,9 +201,11 @@ def test_a_kill_loses_no_call(mpich: Mpi, tmp_path: Path, seed: int) -> None:
     for rank in trace.ranks:
         done = returned(rank.number)
         halves = -(-done // EVERY_HALF)
-        assert done + halves - 1 <= rank.totals[ALLREDUCE][0] <= done + halves + 2
+        assert done + halves <= rank.totals[ALLREDUCE][0] <= done + halves + 2
         assert rank.thinning is not None
         assert rank.thinning.level > 0
+        # the program counts a step when its calls have returned, the recorder with the next one
+        assert done - 1 <= rank.thinning.windows[WindowSource.STEP] <= done
     check_size(trace)
-    check_kept(trace, min(len(np.arange(returned(rank.number))) for rank in trace.ranks))
+    check_kept(trace, was_killed=True)
     check_matching(trace, cut_off=RANKS)
