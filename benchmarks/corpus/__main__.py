@@ -9,6 +9,12 @@ from benchmarks.jobs import ROOT, prefix
 
 TORCHRUN = ("torchrun", "--nproc-per-node", "2")
 NUMBERED = 'for i in 0 1; do "$@" $i 2 & done; wait'
+RESTARTED = (
+    'TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 "$1" -m torch.distributed.run '
+    '--standalone --nproc-per-node 2 --max-restarts 1 "$2"'
+)
+"""Without the variable gloo may find the addresses of the workers that have failed."""
+
 MPIEXEC = ("mpiexec", "-n", "2")
 PROGRAMS = (
     Program("language_model", "word_language_model of pytorch/examples", "torch"),
@@ -17,6 +23,16 @@ PROGRAMS = (
     Program("averaged_gradients", "the tutorial on distributed PyTorch", "torch", TORCHRUN, 2),
     Program("sharded", "FSDP2 of pytorch/examples", "torch", TORCHRUN, 2),
     Program("tensor_parallel", "tensor parallel of pytorch/examples", "torch", TORCHRUN, 2),
+    Program(
+        "pipeline_stages", "the tutorial on pipeline parallel of PyTorch", "torch", TORCHRUN, 2
+    ),
+    Program(
+        "restarted_workers",
+        "the DDP tutorial's snapshots under torchrun",
+        "torch",
+        ranks=2,
+        shell=RESTARTED,
+    ),
     Program("horovod_classifier", "pytorch_mnist of Horovod", "horovod", MPIEXEC, 2),
     Program("horovod_throughput", "pytorch_synthetic_benchmark of Horovod", "horovod", MPIEXEC, 2),
     Program("keras_classifier", "mnist_convnet of keras-io", "tensorflow"),
@@ -62,6 +78,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Runs what is asked for; 1 when a program's result was not the same recorded."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="programs; all without")
+    parser.add_argument("--pairs", type=int, default=1, help="runs of each kind; 1 without")
     parser.add_argument("--document", action="store_true", help="write it to docs/corpus.md")
     asked = parser.parse_args(words)
     chosen = [one for one in PROGRAMS if not asked.names or one.name in asked.names]
@@ -70,7 +87,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if not (prefix(program.environment) / "bin" / "python").exists():
             print(f"{program.name}: environment {program.environment} is missing")
             continue
-        outcome = measure(program)
+        outcome = measure(program, pairs=asked.pairs)
         print(_row(outcome), flush=True)
         print(f"    {outcome.verdict}", flush=True)
         found.append(outcome)

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -62,7 +63,8 @@ class Outcome:
 
     program: Program  # the program
     is_same: bool  # same output, times left out, and same exit code
-    overhead: float  # CPU seconds that recording added, as a share of those without
+    # CPU seconds that recording added, as a share of those without, median of the pairs of runs
+    overhead: float
     ranks: int  # ranks that were found
     steps: tuple[int, float | None]  # steps that were found, and that the program counted
     samples_per_s: tuple[float | None, float | None]  # the same of samples a second
@@ -71,19 +73,23 @@ class Outcome:
     verdict: str  # the first sentence of the result
 
 
-def measure(program: Program) -> Outcome:
-    """Runs a program twice and reads what perfscope says of the recorded run."""
+def measure(program: Program, *, pairs: int = 1) -> Outcome:
+    """Runs a program in pairs, without and with perfscope, and reads what it says of the last."""
     perfscope = str(Path(sys.executable).with_name("perfscope"))
+    is_same, overheads = True, []
     with tempfile.TemporaryDirectory(prefix="corpus-") as folder:
-        plain = _run(program.command(), folder)
-        recording = str(Path(folder) / "run")
-        recorded = _run([perfscope, "run", "-o", recording, "--", *program.command()], folder)
+        for number in range(pairs):
+            plain = _run(program.command(), folder)
+            recording = str(Path(folder) / f"run-{number}")
+            recorded = _run([perfscope, "run", "-o", recording, "--", *program.command()], folder)
+            is_same &= _without_times(plain) == _without_times(recorded)
+            overheads.append(recorded.cpu_s / plain.cpu_s - 1 if plain.cpu_s else 0.0)
         _run([perfscope, "analyze", recording], folder)
         document = json.loads((Path(recording) / "analysis.json").read_text(encoding="utf-8"))
     return Outcome(
         program=program,
-        is_same=_without_times(plain) == _without_times(recorded),
-        overhead=recorded.cpu_s / plain.cpu_s - 1 if plain.cpu_s else 0.0,
+        is_same=is_same,
+        overhead=statistics.median(overheads),
         ranks=int(document["run"]["ranks"]),
         steps=(int(document["steps"]["count"]), recorded.said("steps")),
         samples_per_s=(

@@ -32,8 +32,10 @@ SCAN_CODES[_I_SCAN] = True
 NONBLOCKING_CODES = codes_mask([OperationClass.I_COLLECTIVE])
 IGNORED_CODES = codes_mask([OperationClass.COMMUNICATOR])
 
-SYNCHRONOUS = codes_of("MPI_Ssend", "MPI_Issend")
-"""Sends that wait for their receivers, however small they are."""
+SYNCHRONOUS = codes_of(
+    "MPI_Ssend", "MPI_Issend", "torch.distributed.send", "torch.distributed.isend"
+)
+"""Sends that wait for their receivers, however small they are: gloo's do."""
 
 
 class CallTrait(IntFlag):

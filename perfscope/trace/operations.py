@@ -194,7 +194,18 @@ ASYNCHRONOUS_OPERATIONS: tuple[Operation, ...] = tuple(
 TORCH_WAIT = Operation(
     FIRST_ASYNCHRONOUS_CODE + len(STARTED), "torch.distributed.wait", OperationClass.WAIT
 )
-"""Where a rank waits until an asynchronous collective is complete."""
+"""Where a rank waits until an asynchronous collective, or a message, is complete."""
+
+TORCH_MESSAGES: tuple[Operation, ...] = tuple(
+    Operation(code, f"torch.distributed.{cls.value}", cls)
+    for code, cls in (
+        (FRAMEWORK_OPERATIONS[-1].code + 1, OperationClass.SEND),
+        (FRAMEWORK_OPERATIONS[-1].code + 2, OperationClass.RECV),
+        (TORCH_WAIT.code + 1, OperationClass.ISEND),
+        (TORCH_WAIT.code + 2, OperationClass.IRECV),
+    )
+)
+"""What one rank of torch.distributed says to another; the last two are waited for later."""
 
 HOROVOD_EXPOSED = 254
 """Derived: time in which a rank had nothing left to do but to wait for Horovod."""
@@ -211,6 +222,7 @@ ALL_OPERATIONS = (
     *FRAMEWORK_OPERATIONS,
     *ASYNCHRONOUS_OPERATIONS,
     TORCH_WAIT,
+    *TORCH_MESSAGES,
     Operation(MPI_OTHER, "MPI_other", OperationClass.LOCAL),
     Operation(HOROVOD_EXPOSED, "Horovod_exposed", OperationClass.N_TO_N),
     Operation(LEFT_OUT, "Left_out", OperationClass.LOCAL),

@@ -8,7 +8,7 @@ os.environ.setdefault("DS_ACCELERATOR", "cpu")
 import deepspeed
 import torch
 
-BATCH, EPOCHS, EXAMPLES, FEATURES, CLASSES = 16, 3, 640, 128, 10
+BATCH, EPOCHS, EXAMPLES, FEATURES, CLASSES = 16, 12, 640, 128, 10
 
 # an extension for exchange in shared memory would be compiled first, for minutes
 deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False

@@ -41,14 +41,15 @@ std::vector<int64_t> receives_of(const CallColumns &calls, const int64_t *send_o
     return found;
 }
 
-// All MPI calls of the main threads.
+// All calls of the main threads but collectives of frameworks, in which no message of MPI moves.
 class MainCalls {
 public:
     MainCalls(const CallColumns &calls, const uint32_t *main_tids)
     {
         for (size_t rank = 0; rank < calls.ranks; rank++) {
             for (int64_t row = calls.offsets[rank]; row < calls.offsets[rank + 1]; row++) {
-                if (calls.tid[row] != main_tids[rank] || calls.is_of(row, FRAMEWORK))
+                const bool is_elsewhere = calls.is_of(row, FRAMEWORK) && calls.is_of(row, COLLECTIVE);
+                if (calls.tid[row] != main_tids[rank] || is_elsewhere)
                     continue;
                 rows_.push_back(row);
                 enter_.push_back(calls.enter[row]);

@@ -24,7 +24,10 @@ _APART = (PhaseKind.EVALUATE, PhaseKind.PREDICT, PhaseKind.CHECKPOINT)
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples of each step, one array a rank, and of all ranks together in the focus."""
+    """Samples of each step, one array a rank, and of all ranks together in the focus.
+
+    Ranks that hold parts of one model are given the same samples: those of one of them count.
+    """
 
     by_rank: Sequence[npt.NDArray[np.int64]]
     total: int
@@ -38,7 +41,7 @@ def samples_of(
     Tables hold the steps that ended inside the focus, in order of time; `counts` also those that a
     pattern told.
     """
-    told = [table["samples"].astype(np.int64) for table in tables]
+    told = _once_a_model(ranks, [table["samples"].astype(np.int64) for table in tables])
     if total := sum(int(one.sum()) for one in told):
         return Samples(told, total)
     longest = max(range(len(tables)), key=lambda place: len(tables[place]), default=None)
@@ -50,8 +53,46 @@ def samples_of(
     sizes = [agent_batch_size(rank.metadata) for rank in ranks]
     if not all(sizes):
         return None
-    known = [np.full(n, size, np.int64) for n, size in zip(counts, sizes, strict=True)]
+    sized = [np.full(n, size, np.int64) for n, size in zip(counts, sizes, strict=True)]
+    known = _once_a_model(ranks, sized)
     return Samples(known, sum(int(one.sum()) for one in known))
+
+
+def _once_a_model(
+    ranks: Sequence[Rank], samples: list[npt.NDArray[np.int64]]
+) -> list[npt.NDArray[np.int64]]:
+    """The samples of the rank of each model that was told most of them; none of its others."""
+    model = _Models()
+    for rank in ranks:
+        told = rank.framework("torch.distributed").get("model_ranks")
+        for number in told if isinstance(told, list) else ():
+            if isinstance(number, int):
+                model.join(rank.number, number)
+    most: dict[int, int] = {}  # of each model, the place of the rank whose samples count
+    for place, (rank, own) in enumerate(zip(ranks, samples, strict=True)):
+        best = most.setdefault(model.of(rank.number), place)
+        if own.sum() > samples[best].sum():
+            most[model.of(rank.number)] = place
+    counted = set(most.values())
+    return [own if place in counted else own[:0] for place, own in enumerate(samples)]
+
+
+class _Models:
+    """Ranks that hold parts of one model, joined two by two."""
+
+    def __init__(self) -> None:
+        self._next: dict[int, int] = {}
+
+    def of(self, number: int) -> int:
+        """The rank that stands for the model that a rank has a part of."""
+        while (following := self._next.get(number, number)) != number:
+            self._next[number] = self._next.get(following, following)
+            number = following
+        return number
+
+    def join(self, one: int, other: int) -> None:
+        """Both have parts of one model."""
+        self._next[self.of(other)] = self.of(one)
 
 
 def rate_of(prepared: Prepared, tables: Sequence[Table], samples: Samples | None) -> Metric:

@@ -2,8 +2,9 @@
 
 The agent names them `package RS operation RS group RS members` (RS: 0x1E), with the ordinal on the
 group as their step and the root as their epoch; `RS sent:received` follows where the bytes are
-known. As operations on a communicator of their own they are matched, split and replayed like those
-of MPI. An asynchronous one is a request from its call to the `wait` of the same group and ordinal.
+known, and `:tag` where a message has one. As operations on a communicator of their own they are
+matched, split and replayed like those of MPI. An asynchronous one is a request from its call to the
+`wait` of the same group and ordinal. A message has the other rank in place of the root.
 """
 
 import hashlib
@@ -14,12 +15,21 @@ import numpy as np
 from perfscope.readers.recording import agent_metadata
 from perfscope.schema.enums import EndKind, PhaseKind
 from perfscope.structures import dataclass
-from perfscope.trace.model import OPERATION_DTYPE, PEER_NONE, Communicator, Rank, RowFlag, Table
+from perfscope.trace.model import (
+    OPERATION_DTYPE,
+    PEER_NONE,
+    PEER_UNKNOWN,
+    Communicator,
+    Rank,
+    RowFlag,
+    Table,
+)
 from perfscope.trace.operations import (
     BY_NAME,
     FIRST_ASYNCHRONOUS_CODE,
     FIRST_FRAMEWORK_CODE,
     GRADIENT_EXCHANGE,
+    TORCH_MESSAGES,
     TORCH_WAIT,
     OperationClass,
     code_of,
@@ -32,6 +42,8 @@ SEPARATOR = "\x1e"
 _FINALIZE = code_of("MPI_Finalize")
 _SPEAKS = ~codes_mask((OperationClass.INIT, OperationClass.FINALIZE, OperationClass.ABORT))
 """Which operations are more than the beginning and the end of communication."""
+_MESSAGES = [operation.code for operation in TORCH_MESSAGES]
+_MAX_TAG = (1 << 31) - 1
 _INIT, _DESTROY = "init_process_group", "destroy_process_group"
 
 
@@ -44,6 +56,7 @@ class Call:
     members: tuple[int, ...]  # empty: all ranks
     sent: int = 0  # bytes, 0 also where they are not known
     received: int = 0
+    tag: int = 0  # of a message
 
 
 def adopt(
@@ -97,9 +110,12 @@ def parsed(name: str, package: str) -> Call | None:
         return None
     members = _numbers(parts[3].split(",") if parts[3] else [], digits=9)
     volume = _numbers(parts[4].split(":") if len(parts) == 5 else ["0", "0"], digits=18)
-    if members is None or volume is None or len(volume) != 2:
+    if members is None or volume is None or not 2 <= len(volume) <= 3:
         return None
-    return Call(parts[1], parts[2], members, volume[0], volume[1])
+    sent, received, tag = (*volume, 0)[:3]
+    if tag > _MAX_TAG:
+        return None
+    return Call(parts[1], parts[2], members, sent, received, tag)
 
 
 def _numbers(texts: list[str], *, digits: int) -> tuple[int, ...] | None:
@@ -152,6 +168,7 @@ def _adopt_rank(rank: Rank, found: Table, calls: dict[int, Call], groups: _Group
         if operation is not None and (comm := groups.index(call, rank.number)) >= 0:
             operations["op"][rows], operations["comm"][rows] = operation.code, comm
             operations["sent"][rows], operations["received"][rows] = call.sent, call.received
+            operations["tag"][rows] = call.tag
         elif call.operation == _INIT and rank.init_exit_ns is None:
             rank.init_exit_ns = int(found["t1"][rows].min())
             rank.init_enter_ns = int(found["t0"][rows].min())
@@ -159,7 +176,9 @@ def _adopt_rank(rank: Rank, found: Table, calls: dict[int, Call], groups: _Group
             rank.finalize_enter_ns = int(found["t0"][rows].max())
         elif call.operation not in (_INIT, _DESTROY):
             sound = False
-    operations["peer"] = np.where(operations["peer"] < 0, PEER_NONE, operations["peer"])
+    is_message = np.isin(operations["op"], _MESSAGES)
+    nobody = np.where(is_message, PEER_UNKNOWN, PEER_NONE)
+    operations["peer"] = np.where(operations["peer"] < 0, nobody, operations["peer"])
     adopted = _with_requests(operations[operations["op"] > 0])
     merged = np.concatenate([rank.operations, adopted])
     merged = merged[np.argsort(merged["t0"], kind="stable")]
@@ -179,7 +198,8 @@ def _with_requests(operations: Table) -> Table:
     request = ((group + 1) << 40) + ordinal + 1
     operations["request"] = np.where(starts & (ordinal >= 0), request, 0)
     waits = operations["op"] == TORCH_WAIT.code
-    operations["comm"][waits], operations["seq"][waits] = -1, -1
+    operations["comm"][waits] = -1
+    operations["seq"][waits | np.isin(operations["op"], _MESSAGES)] = -1
     return operations
 
 
@@ -201,7 +221,7 @@ def _complete_requests(rank: Rank) -> None:
     place = np.minimum(place, len(started) - 1)
     known = started["request"][place] == waits["request"]
     completions = np.zeros(int(known.sum()), OPERATION_DTYPE)
-    for column in ("op", "comm", "seq", "peer", "sent", "received", "request"):
+    for column in ("op", "comm", "seq", "peer", "tag", "sent", "received", "request"):
         completions[column] = started[column][place[known]]
     completions["t0"] = completions["t1"] = waits["t1"][known]
     completions["tid"] = waits["tid"][known]

@@ -1,4 +1,4 @@
-"""Collectives that return before they are complete: their start, their wait, their bytes."""
+"""What returns before it is complete, collectives and messages: start, wait, bytes."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -43,6 +43,27 @@ def work(rank, store):
     for _ in range(2):
         model(torch.ones(4, 64)).sum().backward()
         optimizer.step()
+    dist.destroy_process_group()
+
+if __name__ == "__main__":
+    multiprocessing.spawn(work, ("file://" + os.path.abspath("store"),), nprocs=2)
+"""
+
+PIPELINE = """
+import os
+import torch, torch.distributed as dist, torch.multiprocessing as multiprocessing
+from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
+
+def work(rank, store):
+    dist.init_process_group(init_method=store, rank=rank, world_size=2)
+    model, x = torch.nn.Linear(8, 8), torch.ones(4, 8)
+    stage = PipelineStage(model, rank, 2, torch.device("cpu"))
+    schedule = ScheduleGPipe(stage, n_microbatches=2, loss_fn=torch.nn.functional.mse_loss)
+    schedule.step(*([] if rank else [x]), **({"target": x, "losses": []} if rank else {}))
+    if rank:
+        dist.send(x, 0, tag=7)
+    else:
+        print(dist.recv(x, tag=7))
     dist.destroy_process_group()
 
 if __name__ == "__main__":
@@ -114,6 +135,31 @@ def test_sharded_parameters_are_gathered_and_scattered(
     part, whole = 64 * 32 * 4, 64 * 64 * 4
     assert volumes["all_gather"] == {f"{part}:{whole}"}
     assert volumes["reduce_scatter"] == {f"{whole}:{part}"}
+
+
+def test_stages_of_a_pipeline_send_and_receive(
+    job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> None:
+    """Two parts of a batch go on, their gradients come back; then one comes from whoever sends."""
+    done = job(PIPELINE, python=environment("torch").python)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout == b"1\n"
+    ranks = {
+        rank.metadata["frameworks"]["torch.distributed"]["rank"]: rank
+        for rank in done.of_role("rank")
+    }
+    part = 2 * 8 * 4
+    for number, (first, last) in enumerate([("isend", "irecv"), ("irecv", "isend")]):
+        found = [(name, volume) for name, _, volume in calls_of(ranks[number])]
+        for name in (first, last):
+            volume = f"{part}:0" if name == "isend" else f"0:{part}"
+            assert found.count((name, volume)) == 2
+        started = [name for name, _ in found if name in (first, last)]
+        assert started[-4:] == [first, first, last, last]
+        assert [name for name, _ in found].count("wait") == len(started)
+        assert found[-1] == (("send", "128:0:7") if number else ("recv", "0:128:7"))
+        told = ranks[number].metadata["frameworks"]["torch.distributed"]
+        assert told["model_ranks"] == [0, 1]
 
 
 @pytest.mark.parametrize("operation", ["all_gather", "reduce", "scatter", "gather", "broadcast"])

@@ -56,6 +56,16 @@ def test_samples_from_the_global_batch_or_the_agent() -> None:
     assert steps.samples_per_s.value == pytest.approx(2 * 8 / 0.9)
 
 
+def test_ranks_that_hold_parts_of_one_model_count_their_samples_once() -> None:
+    builder = told(samples=32)
+    for rank in (0, 1):
+        facts = {"frameworks": {"torch.distributed": {"model_ranks": [0, 1]}}}
+        builder.rank(rank).set(metadata=facts)
+    steps = steps_of(builder)
+    assert steps.samples == 10 * 32
+    assert steps.samples_per_s.value == pytest.approx(32 / 0.9)
+
+
 def test_a_function_between_two_optimizer_steps_is_what_its_name_tells() -> None:
     """Steps that a framework tells follow each other without a gap: not all in them is training."""
     builder = TraceBuilder(1, end_s=20.0)

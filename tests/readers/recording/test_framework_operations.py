@@ -176,6 +176,30 @@ def test_asynchronous_calls_wait_for_the_rank_that_starts_last(
     assert len(trace.ranks[0].completions) == 1
 
 
+def test_messages_wait_for_the_other_rank(tmp_path: Path) -> None:
+    """Rank 0 sends twice; rank 1 comes 0.3 s later and then waits 0.5 s for the second one."""
+    sender, receiver = rank_process(0), rank_process(1)
+    for process in (sender, receiver):
+        call(process, "init_process_group", 0.5, 1.0)
+    call(sender, "send", 2.0, 2.35, volume="8000:0:3", seq=1 << 30, tag=1)
+    call(receiver, "recv", 2.3, 2.35, volume="0:8000:3", seq=1 << 30, tag=0)
+    call(sender, "isend", 3.0, 3.0, volume="16:0", seq=(1 << 30) + 1, tag=1)
+    call(sender, "wait", 3.01, 3.1, seq=(1 << 30) + 1)
+    call(receiver, "irecv", 2.4, 2.4, volume="0:16", seq=(1 << 30) + 1, tag=0)
+    call(receiver, "wait", 2.5, 3.05, seq=(1 << 30) + 1)
+    for process in (sender, receiver):
+        process.write(tmp_path)
+    write_run(tmp_path)
+    trace = open_recording(tmp_path)
+    check_trace(trace)
+    results = compute(trace)
+    found = {operation.name: operation for operation in results.communication.operations}
+    assert found["torch.distributed.send"].wait_s == pytest.approx(0.3)
+    assert found["torch.distributed.wait"].wait_s == pytest.approx(0.5)
+    assert trace.ranks[0].operations["tag"].tolist() == [3, 0, 0]
+    assert results.communication.unmatched == {}
+
+
 @pytest.mark.parametrize("status", [256, 9])  # exit code 1, SIGKILL
 @pytest.mark.parametrize(
     ("destroys", "command", "is_cut_short"), [(True, 0, False), (False, 0, True), (True, 1, True)]

@@ -42,6 +42,8 @@ _HOOKS = (
     ("torch.nn.modules.module", "torch", "install_module"),
     *((module, "checkpoints", "install") for module in SAVING),
     ("torch.distributed._functional_collectives", "torch_async", "install_functional"),
+    ("torch.distributed.tensor.parallel.api", "torch_models", "install_tensor_parallel"),
+    ("torch.distributed.pipelining.stage", "torch_models", "install_pipeline"),
     ("torch.nn.parallel.distributed", "torch_ddp", "install_ddp"),
     ("deepspeed.runtime.engine", "torch_ddp", "note_deepspeed"),
     ("torch", "torch", "loaded"),

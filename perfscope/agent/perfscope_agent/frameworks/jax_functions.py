@@ -1,7 +1,9 @@
 """Which compiled functions of JAX train, and on how many samples.
 
 A training function computes gradients, or is given again what it returned: parameters, the state
-of an optimizer, the field of a solver. Functions that only look at such values train nothing.
+of an optimizer, the field of a solver. Functions that only look at such values train nothing, nor
+does one beside a function that computes gradients which is not called once a step, as what counts
+right answers over an evaluation.
 """
 
 from __future__ import annotations
@@ -24,10 +26,15 @@ _MOST_UNDECIDED = 16
 class Uses:
     """What the calls of one compiled function have shown."""
 
+    has_gradients = False
+    """Whether some function of the program computes gradients."""
+
     def __init__(self, name: str, devices_first: bool) -> None:
         self.name = name
         self.calls = 0
         self.trains: bool | None = None  # None: not known yet
+        self._computes_gradients = False
+        self._is_fed_back = False  # it is given again what it returned
         self.is_apart = False  # not called once a step, as what evaluates
         self._trained_before = 0
         self._devices_first = devices_first
@@ -36,7 +43,7 @@ class Uses:
 
     def computes_gradients(self) -> None:
         """A gradient was computed in it."""
-        self.trains = True
+        Uses.has_gradients = self._computes_gradients = self.trains = True
 
     def look_around(self, trained: int) -> None:
         """A call begins after so many training calls of the program."""
@@ -61,7 +68,8 @@ class Uses:
     def after(self, result: Any) -> None:
         """A call is over."""
         if self.calls > 1:
-            self.trains = bool(self.trains)
+            is_beside = self.is_apart and Uses.has_gradients
+            self.trains = self._computes_gradients or (self._is_fed_back and not is_beside)
         is_known = self.calls > _LOOKED_AT
         leaves = [] if is_known else _leaves(result)
         self._returned = [reference for leaf in leaves for reference in _weak(leaf)]
@@ -72,7 +80,7 @@ class Uses:
         for place, value in [*enumerate(args), *kwargs.items()]:
             leaves = _leaves(value)
             if not returned.isdisjoint(map(id, leaves)):
-                self.trains = True
+                self._is_fed_back = True
             elif _is_batch(leaves):
                 self._batch = place
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, Callable
 
-    from .torch_groups import Group
+    from .torch_groups import Group, Moved
 
     AnyFunction = Callable[..., Any]
 
@@ -43,17 +43,29 @@ def forget() -> None:
 
 
 def starts(
-    work: Any, group: Group, operation: str, root: int, moved: tuple[int, int] | None
+    work: Any,
+    group: Group,
+    operation: str,
+    root: int,
+    moved: Moved | None,
+    *,
+    begin_ns: int | None = None,
 ) -> None:
-    """Writes the start of an asynchronous call, and remembers what is to be waited for."""
+    """Writes the start of an asynchronous call, and remembers what is to be waited for.
+
+    `begin_ns` is the call's begin, where nothing but communication is done in it.
+    """
     import weakref
 
-    ordinal = _emit_start(group, operation, root, moved)
+    if begin_ns is None:
+        ordinal = _emit_start(group, operation, root, moved)
+    else:
+        ordinal = group.emit(operation, begin_ns, monotonic_ns(), root, moved)
     key = id(work)
     _works[key] = (weakref.ref(work, lambda _: _works.pop(key, None)), group, ordinal)
 
 
-def _emit_start(group: Group, operation: str, root: int, moved: tuple[int, int] | None) -> int:
+def _emit_start(group: Group, operation: str, root: int, moved: Moved | None) -> int:
     # a moment: what the call did before it handed the data over was work of this rank
     now_ns = monotonic_ns()
     return group.emit(operation + torch_groups.ASYNCHRONOUS, now_ns, now_ns, root, moved)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from time import monotonic_ns
 
 from .. import metadata, recorder
-from . import torch, torch_async, torch_compile, torch_flight, torch_groups, torch_volumes
+from . import (
+    torch,
+    torch_async,
+    torch_compile,
+    torch_flight,
+    torch_groups,
+    torch_messages,
+    torch_volumes,
+)
 from .torch_groups import NAME, OUTERMOST, SEPARATOR, end, group_of, guarded, is_timed, not_blocking
 
 TYPE_CHECKING = False
@@ -25,7 +33,10 @@ def install(module: ModuleType) -> None:
     torch_compile.replace(module, "init_process_group", _make_init(module))
     torch_compile.replace(module, "destroy_process_group", _make_destroy())
     for name in torch_groups.COLLECTIVES:
-        torch_compile.replace(module, name, _make_collective(module, name))
+        torch_compile.replace(module, name, _make(module, name, _begin_collective, _note_start))
+    for name in torch_groups.MESSAGES:
+        begin, note = torch_messages.begin, torch_messages.note_start
+        torch_compile.replace(module, name, _make(module, name, begin, note))
     torch_async.install_work(module)
 
 
@@ -96,59 +107,52 @@ def _make_destroy() -> Callable[[AnyFunction], AnyFunction]:
     return make
 
 
-def _make_collective(c10d: ModuleType, name: str) -> Callable[[AnyFunction], AnyFunction]:
+def _make(
+    c10d: ModuleType,
+    name: str,
+    begin: Callable[[Any, str, dict[str, Any]], Open | None],
+    note_start: Callable[[Any, str, dict[str, Any], int, Any], None],
+) -> Callable[[AnyFunction], AnyFunction]:
+    """Records the calls of a function.
+
+    `begin` writes the begin of a call that returns when it is done, as a rank may hang in it for
+    ever; `note_start` is told of the others, with their begin and what they returned.
+    """
     torch_module = torch_compile.module()
 
     def make(original: AnyFunction) -> AnyFunction:
-        def collective(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
             if torch_module.compiler.is_compiling():
                 return original(*args, **kwargs)
             if not is_timed():
                 return original(*args, **kwargs)
-            given: dict[str, Any] = {}
-            opened: list[Open | None] = []
-            guarded(_begin_collective, c10d, original, name, args, kwargs, given, opened)
+            given = guarded(_bound, original, args, kwargs)
+            opened = None if given is None else guarded(begin, c10d, name, given)
+            begin_ns = monotonic_ns()
             try:
                 with OUTERMOST:
                     result = original(*args, **kwargs)
             finally:
-                for one in opened:
-                    end(one)
-            if given and not opened:
-                guarded(_note_start, c10d, name, given, result)
+                end(opened)
+            if given is not None and opened is None:
+                guarded(note_start, c10d, name, given, begin_ns, result)
             return result
 
-        return collective
+        return call
 
     return make
 
 
-def _begin_collective(
-    c10d: Any,
-    original: AnyFunction,
-    name: str,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    given: dict[str, Any],
-    opened: list[Open | None],
-) -> None:
-    """Writes the begin of a call that returns when it is done: a rank may hang in it for ever.
-
-    `given` gets the arguments by name, and `opened` what is to be ended when the call returns.
-    """
-    given.update(_bound(original, args, kwargs))
+def _begin_collective(c10d: Any, name: str, given: dict[str, Any]) -> Open | None:
     group = group_of(c10d, given.get("group"))
-    if group is None or given.get("async_op"):
-        return
-    data = _data(given)
-    if not group.blocks(data):
-        return
+    if group is None or given.get("async_op") or not group.blocks(_data(given)):
+        return None
     root = _root(name, given, group)
     moved = torch_volumes.volume(name, given, root == group.ranks[group.own])
-    opened.append(group.begin(name, root, moved))
+    return group.begin(name, root, moved)
 
 
-def _note_start(c10d: Any, name: str, given: dict[str, Any], result: Any) -> None:
+def _note_start(c10d: Any, name: str, given: dict[str, Any], _begin_ns: int, result: Any) -> None:
     """Writes the start of an asynchronous call."""
     group = group_of(c10d, given.get("group"))
     if group is None:

@@ -148,7 +148,7 @@ def _write(rec: recorder.Recorder, new: list[dict[str, Any]]) -> None:
         group = groups.get(str(entry["process_group"][0]))
         at_ns = int(entry["time_created_ns"]) - ahead_ns
         if entry.get("is_p2p"):
-            told["messages"] += 1
+            told["messages"] += not _is_within(at_ns, seen)
         elif group is None or not torch_groups.is_known(operation):
             told["unknown"] += 1
         elif backend not in torch_groups.BLOCKING_BACKENDS or not _is_within(at_ns, seen):

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Tuple
 
     Open = Tuple[recorder.Recorder, int]
+    Moved = Tuple[int, ...]
+    """Bytes sent and received, and of a message its tag, unless it is 0."""
 
 NAME = "torch.distributed"
 FLIGHT = "torch.flight"
@@ -21,6 +23,9 @@ SEPARATOR = "\x1e"
 
 GRADIENTS = "gradient_exchange"
 ASYNCHRONOUS = " (async)"
+MESSAGES = ("send", "recv", "isend", "irecv")
+"""What one rank says to another."""
+
 BLOCKING_BACKENDS = ("gloo", "mpi")
 COLLECTIVES = (
     "all_reduce",
@@ -46,6 +51,9 @@ COLLECTIVES = (
     "scatter_object_list",
 )
 _WAIT = "wait"
+_FIRST_MESSAGE = 1 << 30
+"""Messages of a group are numbered from here on: only some ranks take part, so that these numbers
+tell what a rank waits for and match nothing."""
 _MOST_CALLS, _KEPT_CALLS = 8192, 64
 _STILL_RUNNING = 1 << 63
 
@@ -84,15 +92,14 @@ class Group:
         begin_ns: int,
         end_ns: int,
         root: int = -1,
-        moved: tuple[int, int] | None = None,
+        moved: Moved | None = None,
     ) -> int:
         """Writes one operation; its ordinal on the group is what matches it across ranks."""
         ordinal = self.take_ordinal(operation)
-        ending = self._ending if moved is None else self._ending + SEPARATOR + "%d:%d" % moved
-        self._write(operation + ending, ordinal, root, begin_ns, end_ns)
+        self._write(operation + self._ending + _volume(moved), ordinal, root, begin_ns, end_ns)
         return ordinal
 
-    def begin(self, operation: str, root: int, moved: tuple[int, int] | None) -> Open | None:
+    def begin(self, operation: str, root: int, moved: Moved | None) -> Open | None:
         """Writes that an operation begins: until it is ended, it is what this rank is in."""
         return self._open(operation, self.take_ordinal(operation), root, moved)
 
@@ -100,14 +107,11 @@ class Group:
         """Writes that the wait for an operation begins, which was started earlier."""
         return self._open(_WAIT, ordinal, -1, None)
 
-    def _open(
-        self, operation: str, ordinal: int, root: int, moved: tuple[int, int] | None
-    ) -> Open | None:
+    def _open(self, operation: str, ordinal: int, root: int, moved: Moved | None) -> Open | None:
         rec = recorder.current
         if rec is None:
             return None
-        volume = "" if moved is None else SEPARATOR + "%d:%d" % moved
-        name = rec.name(NAME + SEPARATOR + operation + self._ending + volume)
+        name = rec.name(NAME + SEPARATOR + operation + self._ending + _volume(moved))
         token = int(rec.phase_begin(recorder.Phase.COMMUNICATION, name, ordinal, root))
         return rec, token
 
@@ -127,19 +131,26 @@ class Group:
         operation: str,
         number: int,
         at_ns: int,
-        moved: tuple[int, int] | None,
+        moved: Moved | None,
     ) -> None:
         """Writes an operation that only the flight recorder has seen, with PyTorch's own number."""
-        ending = self._ending if moved is None else self._ending + SEPARATOR + "%d:%d" % moved
+        ending = self._ending + _volume(moved)
         name = rec.name(FLIGHT + SEPARATOR + operation + ASYNCHRONOUS + ending)
         rec.phase(recorder.Phase.COMMUNICATION, name, number, -1, at_ns, at_ns)
 
     def take_ordinal(self, operation: str) -> int:
         """How many operations of this stream the group has had; each call counts."""
         stream = operation if operation == GRADIENTS else ""
-        ordinal = self._ordinals.get(stream, 0)
+        first = 0
+        if operation in MESSAGES:
+            stream, first = MESSAGES[0], _FIRST_MESSAGE
+        ordinal = self._ordinals.get(stream, first)
         self._ordinals[stream] = ordinal + 1
         return ordinal
+
+
+def _volume(moved: Moved | None) -> str:
+    return "" if moved is None else SEPARATOR + ":".join("%d" % part for part in moved)
 
 
 def _backends(c10d: Any, group: Any) -> dict[str, str]:
