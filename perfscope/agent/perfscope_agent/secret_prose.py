@@ -12,6 +12,7 @@ from . import secret_names
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
+    from typing import Callable
 
 REDACTED = "[redacted]"
 _DESCRIBING = tuple(
@@ -30,10 +31,9 @@ def _compiled() -> dict[str, re.Pattern[str]]:
         return _patterns
     import re
 
-    value = r"(?P<value>[^\s\"'`,;)]{3,200})(?=[\"'`,;)\n]|\s*$|\s+(?:and|but|or|et|und|y|for"
-    change = r"(?:(?:re)?set(?:s|ting)?|(?:chang|updat|rotat)(?:e[sd]?|ing))"
     passwords = r"(?i:[\w-]{0,20}(?:pass|pwd|credential|secret)[\w-]{0,20})"
     _patterns.update(
+        **_of_clauses(re.compile),
         quoted=re.compile(
             r"(?i)\b((?:password|passwd|passphrase|passcode|secret|pwd|pw)(?:\s+(?:is|was|of|for))*\s+)"
             r"([\"'`])(?!\s)([^\"'`\n]+)\2"
@@ -43,22 +43,6 @@ def _compiled() -> dict[str, re.Pattern[str]]:
             r"|credentials?|pin|otp|pwd|api[ _]key))"
             r"((?:\s+(?:is|was|of|to|for|using|with|value|provided|given|code))*"
             r"\s*[:=]?\s+[\"'`]?)([^\s\"'`,;)]+)"
-        ),
-        told=re.compile(
-            r"(?i)(?<![\w-])(?:(?P<before>[\w-]{1,40})\s+)?(?P<noun>[^\W\d_][\w-]{1,40})(?P<between>"
-            r"(?:\s+(?:for|of|to|pour|für)(?:\s+[\w.@-]{1,40}){1,3}?)?"
-            r"\s+(?:is|was|are|were|ist|war|lautet|est|es|era|è|é|(?:(?:is|was|been)\s+)?"
-            + change
-            + r"\s+to)(?:\s*:)?\s+[\"'`]?)"
-            + value
-            + r")\b)"
-        ),
-        changed=re.compile(
-            r"(?i)(?<![\w-])" + change + r"\s+(?:(?:the|my|your|our|its|an?)\s+)?"
-            r"(?:(?P<before>[\w-]{1,40})\s+)?(?P<noun>[^\W\d_][\w-]{1,40})"
-            r"(?:\s+(?:for|of|in|on)(?:\s+[\w.@-]{1,40}){1,3}?)?"
-            r"(?:\s+from\s+[\"'`]?(?P<old>[^\s\"'`,;)]{3,200})[\"'`]?)?"
-            r"\s+to(?:\s*:)?\s+[\"'`]?" + value + r"|in|on|before|after|when|then)\b)"
         ),
         behind=re.compile(
             r"(?<![\w-])(?P<noun>" + passwords + r")(?P<between>,?\s+(?:to\s+)?[\"'`(]?)"
@@ -71,6 +55,30 @@ def _compiled() -> dict[str, re.Pattern[str]]:
         ),
     )
     return _patterns
+
+
+def _of_clauses(compiled: Callable[[str], re.Pattern[str]]) -> dict[str, re.Pattern[str]]:
+    """What is said of a secret up to the end of a clause: what it is, or is changed to."""
+    value = r"(?P<value>[^\s\"'`,;)]{3,200})(?=[\"'`,;)\n]|\s*$|\s+(?:and|but|or|et|und|y|for"
+    change = r"(?:(?:re)?set(?:s|ting)?|(?:chang|updat|rotat)(?:e[sd]?|ing))"
+    return {
+        "told": compiled(
+            r"(?i)(?<![\w-])(?:(?P<before>[\w-]{1,40})\s+)?(?P<noun>[^\W\d_][\w-]{1,40})(?P<between>"
+            r"(?:\s+(?:for|of|to|pour|für)(?:\s+[\w.@-]{1,40}){1,3}?)?"
+            r"\s+(?:is|was|are|were|ist|war|lautet|est|es|era|è|é|(?:(?:is|was|been)\s+)?"
+            + change
+            + r"\s+to)(?:\s*:)?\s+[\"'`]?)"
+            + value
+            + r")\b)"
+        ),
+        "changed": compiled(
+            r"(?i)(?<![\w-])" + change + r"\s+(?:(?:the|my|your|our|its|an?)\s+)?"
+            r"(?:(?P<before>[\w-]{1,40})\s+)?(?P<noun>[^\W\d_][\w-]{1,40})"
+            r"(?:\s+(?:for|of|in|on)(?:\s+[\w.@-]{1,40}){1,3}?)?"
+            r"(?:\s+from\s+[\"'`]?(?P<old>[^\s\"'`,;)]{3,200})[\"'`]?)?"
+            r"\s+to(?:\s*:)?\s+[\"'`]?" + value + r"|in|on|before|after|when|then)\b)"
+        ),
+    }
 
 
 def without_told(text: str) -> str:
