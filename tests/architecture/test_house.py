@@ -34,10 +34,13 @@ def text_lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8", errors="replace").splitlines()
 
 
-def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
+def functions(statement: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Those defined in a statement, or in the statements below it; expressions hold none."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+        yield statement
+    for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for below in getattr(statement, part, ()):
+            yield from functions(below)
 
 
 def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
