@@ -248,7 +248,8 @@ def test_cut_at_every_length_it_is_read_or_refused(place: Path) -> None:
     for end in range(whole, len(text)):
         found = read(text[:end], place)
         assert found.cut_at is not None
-        before, held = held, tuple(map(len, (found.host, found.device, found.names, found.threads)))
+        before, threads = held, len(found.threads)
+        held = (len(found.host), len(found.device), len(found.names), threads)
         if held != before:
             check_trace(open_trace(place))
 
