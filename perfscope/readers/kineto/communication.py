@@ -9,7 +9,7 @@ import numpy as np
 
 from perfscope.arrays import Floats
 from perfscope.parallel import each
-from perfscope.readers.kineto.file import KinetoContents, ToldGroup
+from perfscope.readers.kineto.file import GroupArguments, KinetoContents
 from perfscope.trace.devices import DeviceKind
 from perfscope.trace.model import Rank, Table
 
@@ -38,7 +38,9 @@ def named_by_user(contents: KinetoContents, globs: Sequence[str]) -> KinetoConte
     chosen = names[device["name"]] & (device["kind"] == DeviceKind.COMPUTE)
     device["kind"][chosen] = DeviceKind.COMMUNICATION
     device["comm"][chosen] = len(contents.groups)
-    return replace(contents, device=device, groups=[*contents.groups, ToldGroup("", "", -1, -1, 0)])
+    return replace(
+        contents, device=device, groups=[*contents.groups, GroupArguments("", "", -1, -1, 0)]
+    )
 
 
 def look_like_communication(ranks: Sequence[Rank], names: Sequence[str]) -> list[str]:

@@ -94,7 +94,7 @@ class ProcessName:
 
 
 @dataclass(frozen=True)
-class ToldGroup:
+class GroupArguments:
     """A process group as the arguments of a collective tell it; "", -1 and 0 where they do not."""
 
     name: str
@@ -128,7 +128,7 @@ class KinetoContents:
     names: list[str]
     threads: list[Thread]
     processes: list[ProcessName]
-    groups: list[ToldGroup]
+    groups: list[GroupArguments]
     launches: Table  # of the runtime, where several processes launched
     members: Mapping[str, Any]
     counts: Mapping[str, int]
@@ -258,7 +258,7 @@ def contents_of(
         device_processes=file.take_device_processes()[kept],
         calls=calls[inside(calls, found)],
         processes=[ProcessName(*process) for process in file.processes()],
-        groups=[ToldGroup(*group) for group in file.groups()],
+        groups=[GroupArguments(*group) for group in file.groups()],
         launches=file.take_launches().view(LAUNCH_DTYPE),
         host=host[inside(host, found) & _is_read(host, members, counts)],
         counters=counters[inside(counters, found, "t", "t")],

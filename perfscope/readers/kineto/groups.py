@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from perfscope.readers.kineto.file import KinetoContents, ToldGroup
+from perfscope.readers.kineto.file import GroupArguments, KinetoContents
 from perfscope.trace.model import Communicator
 
 MOST_RANKS = 1_000_000
@@ -67,7 +67,7 @@ class Groups:
         self._by_name.setdefault(name, place)
         return place
 
-    def _index(self, told: ToldGroup) -> int:
+    def _index(self, told: GroupArguments) -> int:
         known = self._by_name.get(told.name)
         if known is not None:
             return known
@@ -88,7 +88,7 @@ def _members(ranks: Any) -> tuple[int, ...]:
     return members if len(set(members)) == len(ranks) else ()
 
 
-def ranks_of(told: ToldGroup, world_size: int) -> Sequence[int]:
+def ranks_of(told: GroupArguments, world_size: int) -> Sequence[int]:
     """The members of a group as far as its collectives tell them.
 
     The profiler writes them as a text: `[0, 1]`, and `[]` for the world. It shortens long ones

@@ -97,7 +97,7 @@ class Tables:
 
 
 @dataclass(frozen=True)
-class Told:
+class Process:
     """What one process left."""
 
     tables: Tables  # that tell of it
@@ -111,13 +111,13 @@ class Told:
         return self.tables.rows(table, columns, ("pid",), f'"pid" = {self.number:d}')
 
 
-def processes_in(database: Database) -> list[Told]:
+def processes_in(database: Database) -> list[Process]:
     """What a file holds of each process.
 
     Raises:
         UnreadableInputError: it is damaged, holds none, or more than a run has on a node.
     """
-    found: list[Told] = []
+    found: list[Process] = []
     for tables in (Tables(database, suffix) for suffix in _suffixes(database)):
         hosts = dict(tables.rows("info_node", ("id", "hostname"), ("id",)))
         columns = ("id", "pid", "nid", "start", "end")
@@ -125,7 +125,7 @@ def processes_in(database: Database) -> list[Told]:
             host = hosts.get(node)
             shown = str(pid) if isinstance(pid, int) else ""
             named = host if isinstance(host, str) else ""
-            found.append(Told(tables, number, shown, named, records.span(*lived)))
+            found.append(Process(tables, number, shown, named, records.span(*lived)))
             if len(found) > MOST_PROCESSES:
                 raise UnreadableInputError(
                     f"{database.path} holds too many processes.",
@@ -139,59 +139,59 @@ def processes_in(database: Database) -> list[Told]:
     return found
 
 
-def events_of(told: Told, notes: list[str]) -> Iterator[Event]:
+def events_of(process: Process, notes: list[str]) -> Iterator[Event]:
     """What a process and its devices did; rows without a time are counted."""
     left_out = 0
     for make in (_kernels, _copies, _regions):
-        for event in make(told):
+        for event in make(process):
             if event is None:
                 left_out += 1
             else:
                 yield event
     if left_out:
         notes.append(
-            f"Process {told.pid}: left out {counted(left_out, 'row')} without a usable time."
+            f"Process {process.pid}: left out {counted(left_out, 'row')} without a usable time."
         )
 
 
-def _kernels(told: Told) -> Iterator[Event | None]:
-    devices = {device["agent"]: device["id"] for device in told.tables.devices}
+def _kernels(process: Process) -> Iterator[Event | None]:
+    devices = {device["agent"]: device["id"] for device in process.tables.devices}
     columns = (*TIMES, "agent_id", "queue_id", "kernel_id", "event_id")
-    for begin, end, agent, queue, kernel, event in told.rows("kernel_dispatch", columns):
+    for begin, end, agent, queue, kernel, event in process.rows("kernel_dispatch", columns):
         when = records.span(begin, end)
-        name = told.tables.kernels.get(kernel)
+        name = process.tables.kernels.get(kernel)
         shown = name if isinstance(name, str) and name else "unknown"
         yield when and records.kernel(
-            shown, when, devices.get(agent, 0), _whole(queue), _call(told, event)
+            shown, when, devices.get(agent, 0), _whole(queue), _call(process, event)
         )
 
 
-def _copies(told: Told) -> Iterator[Event | None]:
-    devices = {device["agent"]: device["id"] for device in told.tables.devices}
+def _copies(process: Process) -> Iterator[Event | None]:
+    devices = {device["agent"]: device["id"] for device in process.tables.devices}
     columns = (*TIMES, "name_id", "src_agent_id", "dst_agent_id", "size", "event_id")
-    for begin, end, name, source, target, size, event in told.rows("memory_copy", columns):
+    for begin, end, name, source, target, size, event in process.rows("memory_copy", columns):
         when = records.span(begin, end)
-        direction = told.tables.strings.get(name, "unknown")
+        direction = process.tables.strings.get(name, "unknown")
         agent = source if records.is_to_host(direction) else target
         yield when and records.copy(
-            direction, when, devices.get(agent, 0), _call(told, event), size
+            direction, when, devices.get(agent, 0), _call(process, event), size
         )
 
 
-def _regions(told: Told) -> Iterator[Event | None]:
-    strings = told.tables.strings
-    for begin, end, thread, name, event in told.rows(
+def _regions(process: Process) -> Iterator[Event | None]:
+    strings = process.tables.strings
+    for begin, end, thread, name, event in process.rows(
         "region", (*TIMES, "tid", "name_id", "event_id")
     ):
         when = records.span(begin, end)
-        category, call, message = told.tables.events.get(event, (None, None, ""))
+        category, call, message = process.tables.events.get(event, (None, None, ""))
         kind = strings.get(category, "") if category is not None else ""
         called = message or strings.get(name, "unknown")
         yield when and records.call(kind, called, when, _whole(thread), call)
 
 
-def _call(told: Told, event: object) -> int | None:
-    found = told.tables.events.get(event) if isinstance(event, int) else None
+def _call(process: Process, event: object) -> int | None:
+    found = process.tables.events.get(event) if isinstance(event, int) else None
     return found[1] if found else None
 
 

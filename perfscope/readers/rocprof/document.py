@@ -47,7 +47,7 @@ ROW_DTYPE = np.dtype(
         ("list", "u4"),  # place in LISTS
     ]
 )
-"""Records as the engine finds them; what is not told is -1. Agents are handles."""
+"""Records as the engine finds them; what is not known is -1. Agents are handles."""
 CATEGORIES = ("kernel", "gpu_memcpy", "cuda_runtime", "user_annotation")
 KERNEL, COPY, CALL, MARKER = range(len(CATEGORIES))
 Row = Mapping[str, Any]
@@ -55,7 +55,7 @@ Numbers = Ints
 
 
 @dataclass(frozen=True)
-class Told:
+class Process:
     """One process: who it was, its devices, what is known of it by number, and its records."""
 
     pid: str
@@ -72,7 +72,7 @@ def recognizes(head: bytes) -> bool:
     return head.lstrip()[:1] == b"{" and f'"{KEY}"'.encode() in head[:256]
 
 
-def processes_in(path: Path) -> list[Told]:
+def processes_in(path: Path) -> list[Process]:
     """What a file holds of each process.
 
     Raises:
@@ -104,7 +104,7 @@ def processes_in(path: Path) -> list[Told]:
     return found
 
 
-def _process(written: Mapping[str, str], rows: npt.NDArray[np.uint8], left_out: int) -> Told:
+def _process(written: Mapping[str, str], rows: npt.NDArray[np.uint8], left_out: int) -> Process:
     members = {name: parse_json(text, []) for name, text in written.items()}
     about = texts.mapping(members.get("metadata"))
     pid = texts.whole(about, "pid")
@@ -116,16 +116,16 @@ def _process(written: Mapping[str, str], rows: npt.NDArray[np.uint8], left_out: 
     host = texts.text(texts.mapping(about.get("node")), "hostname")
     shown = "" if pid is None else str(pid)
     lived_ns = records.span(texts.whole(about, "init_time"), texts.whole(about, "fini_time"))
-    return Told(shown, host, devices, members, rows.view(ROW_DTYPE), left_out, lived_ns)
+    return Process(shown, host, devices, members, rows.view(ROW_DTYPE), left_out, lived_ns)
 
 
-def made_of(told: Told) -> tuple[Table, list[str]]:
+def made_of(process: Process) -> tuple[Table, list[str]]:
     """What a process and its devices did, in order, as rows of MADE_DTYPE with their names."""
-    rows = told.rows[np.lexsort((told.rows["list"], told.rows["t0"]))]
+    rows = process.rows[np.lexsort((process.rows["list"], process.rows["t0"]))]
     made = np.zeros(len(rows), MADE_DTYPE)
     made["t0"], made["t1"], made["correlation"] = rows["t0"], rows["t1"], rows["call"]
     made["bytes"] = made["device"] = made["stream"] = -1
-    known, names = _Known(told.members), _Names()
+    known, names = _Known(process.members), _Names()
     is_kernel, is_copy = rows["list"] == KERNELS, rows["list"] == COPIES
     for is_one, fill in (
         (is_kernel, known.kernels),

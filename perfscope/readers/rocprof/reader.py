@@ -120,7 +120,7 @@ class _Process:
         self._groups = groups
 
     def __call__(self, first: Path) -> Found:
-        """What is told of each process; where files are read elsewhere, the path is whole."""
+        """What is known of each process; where files are read elsewhere, the path is whole."""
         place = Place(first, is_directory=False)
         if place.raw.startswith(MAGIC):
             return _Store.DATABASE, _of_database(first)
@@ -139,22 +139,26 @@ def _of_tables(pid: str, paths: Sequence[Path]) -> KinetoContents:
 def _of_document(path: Path) -> list[KinetoContents]:
     found = []
     processes = document.processes_in(path)
-    for told in processes:
-        part = _part(told, len(processes))
-        file = begun(_members(told.devices))
-        rows, names = document.made_of(told)
+    for process in processes:
+        part = _part(process, len(processes))
+        file = begun(_members(process.devices))
+        rows, names = document.made_of(process)
         engine.take_rows(file, rows.view(np.uint8), names, document.CATEGORIES, PROCESS)
         contents = ended(path, file, part)
-        if told.left_out:
-            left_out = counted(told.left_out, "record")
-            contents.notes.append(f"Process {told.pid}: left out {left_out} without a usable time.")
+        if process.left_out:
+            left_out = counted(process.left_out, "record")
+            contents.notes.append(
+                f"Process {process.pid}: left out {left_out} without a usable time."
+            )
         found.append(contents)
     return found
 
 
-def _part(told: document.Told | database.Told, processes: int) -> Part:
+def _part(process: document.Process | database.Process, processes: int) -> Part:
     """Which process of a file with so many it is."""
-    return Part(told.pid if processes > 1 else "", None, told.host, told.pid, told.lived_ns)
+    return Part(
+        process.pid if processes > 1 else "", None, process.host, process.pid, process.lived_ns
+    )
 
 
 def _members(devices: Sequence[Mapping[str, object]]) -> dict[str, object]:
@@ -166,11 +170,11 @@ def _of_database(path: Path) -> list[KinetoContents]:
     found = []
     with database.open_rocpd(path) as file:
         processes = database.processes_in(file)
-        for told in processes:
+        for process in processes:
             notes: list[str] = []
-            part = _part(told, len(processes))
-            events = database.events_of(told, notes)
-            found.append(_contents(path, events, part, told.tables.devices, notes))
+            part = _part(process, len(processes))
+            events = database.events_of(process, notes)
+            found.append(_contents(path, events, part, process.tables.devices, notes))
     return found
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from perfscope.attribution.preparation import prepare
 from perfscope.metrics.devices.devices import devices
-from perfscope.readers.kineto.file import ToldGroup
+from perfscope.readers.kineto.file import GroupArguments
 from perfscope.readers.kineto.groups import Groups, ranks_of
 from perfscope.readers.registry import open_trace
 from perfscope.trace.model import Trace
@@ -33,7 +33,7 @@ MS = 1_000_000
 def test_how_members_are_told(
     ranks: str, progression: tuple[int, int, int], expected: list[int]
 ) -> None:
-    assert list(ranks_of(ToldGroup("g", ranks, *progression), 8)) == expected
+    assert list(ranks_of(GroupArguments("g", ranks, *progression), 8)) == expected
 
 
 def job(folder: Path, calls: dict[str, str], ranks: int = 2) -> Trace:
@@ -85,7 +85,7 @@ def test_groups_show_ranks_of_which_no_profile_is_there(tmp_path: Path) -> None:
 def test_one_name_for_groups_of_other_members_in_one_file() -> None:
     """As in a merged file of four processes: what a collective tells of its members counts."""
 
-    told = [ToldGroup("1", ranks, -1, -1, 2) for ranks in ("[0, 1]", "[2, 3]", "")]
+    told = [GroupArguments("1", ranks, -1, -1, 2) for ranks in ("[0, 1]", "[2, 3]", "")]
     groups = Groups(4)
     groups.learn(SimpleNamespace(distributed={}, groups=told))  # type: ignore[arg-type]
     first, second, unsaid = groups.of_file
