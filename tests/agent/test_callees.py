@@ -144,6 +144,31 @@ def test_operators_name_all_that_they_work_on() -> None:
     assert set(found.operands) == {("local", 0), ("local", 1)}
 
 
+@pytest.mark.parametrize(
+    ("iterated", "root", "attributes"),
+    [
+        ("re.finditer(y, x)", ("global", "re"), ("finditer",)),
+        ("x.items(y, 1)", ("local", 0), ("items",)),
+        ("range(y)", ("global", "range"), ()),
+        ("y", ("local", 1), ()),
+    ],
+)
+def test_the_end_of_a_loop_tells_what_an_inner_one_has_just_asked_for_more(
+    iterated: str, root: tuple[str, object], attributes: tuple[str, ...]
+) -> None:
+    """C code keeps the lock while it is asked for the next item, and lets go at the jump back."""
+    scope: dict[str, Callable[..., None]] = {}
+    text = f"for y in x:\n        for z in {iterated}:\n            n = z + 1"
+    exec(f"def function(x, y):\n    {text}\n", scope)
+    code = scope["function"].__code__
+    ends = [i.offset for i in dis.get_instructions(code) if i.opname in bytecode._LOOP_ENDS]
+    inner, outer = (bytecode.called(code, end) for end in ends)
+    assert inner is None
+    assert outer is not None
+    assert outer.is_iterated
+    assert (outer.root, outer.attributes) == (root, attributes)
+
+
 def test_instructions_of_whole_libraries_are_read_without_a_failure() -> None:
     """Every instruction of some large modules: nothing raises, and most calls are told."""
     script = """

@@ -26,6 +26,10 @@ _PROTOCOLS = {
     "BEFORE_WITH": "__enter__",
     "SETUP_WITH": "__enter__",
 }
+_LOOP_ENDS = {"JUMP_BACKWARD", "JUMP_ABSOLUTE"}
+"""Where the interpreter lets others look, and nothing is done."""
+
+_BEHIND_LOOPS = {"END_FOR", "POP_TOP"}
 _OPERATORS = ("BINARY_", "INPLACE_", "COMPARE_OP", "CONTAINS_OP", "UNARY_NEG", "STORE_SUBSCR")
 
 GLOBAL, LOCAL, CONSTANT, UNKNOWN = "global", "local", "constant", "unknown"
@@ -37,7 +41,8 @@ _jumps = {*opcode.hasjrel, *opcode.hasjabs}
 class Expression:
     """What is called: a root, and the attributes that lead from it to the called object.
 
-    `operands` are further roots, of an operator that works on several values.
+    `operands` are further roots, of an operator that works on several values. What `is_iterated`
+    is not called now: it made, or is, the thing that was asked for its next item.
     """
 
     def __init__(
@@ -46,6 +51,7 @@ class Expression:
         attributes: tuple[str, ...],
         operands: tuple[tuple[str, object], ...] = (),
     ) -> None:
+        self.is_iterated = False
         self.root = root
         self.attributes = attributes
         self.operands = operands
@@ -66,6 +72,11 @@ def called(code: CodeType, last: int) -> Expression | None:
     if not 0 <= last < len(raw):
         return None
     name, argument = _names[raw[last]], _argument(raw, last)
+    if name in _LOOP_ENDS:
+        iterated = _iterated(code, raw, last)
+        if iterated is not None:
+            iterated.is_iterated = True
+        return iterated
     if name in _PROTOCOLS:
         found = _before(raw, last, 1)
         return None if found is None else _with_attribute(_expression(code, found), name)
@@ -87,7 +98,48 @@ def works(code: CodeType, last: int) -> bool:
     if not 0 <= last < len(raw):
         return False
     name = _names[raw[last]]
+    if name in _LOOP_ENDS:
+        return _left_before(raw, last) >= 0
     return name.startswith(_OPERATORS) or bool(_shape(name, _argument(raw, last))[1])
+
+
+def _left_before(raw: bytes, last: int) -> int:
+    """The instruction that ended an inner loop just before this one; -1 where none did.
+
+    What asks a thing of C for its next item lets nobody look meanwhile: whoever waits for that
+    sees the frame at the end of the loop around it.
+    """
+    if _VERSION < (3, 10):
+        return -1
+    ends = last
+    while ends >= 2 and (raw[ends - 2] == 0 or _names[raw[ends - 2]] in _BEHIND_LOOPS):
+        ends -= 2
+    caches = 1 if _VERSION >= (3, 12) else 0
+    for place in range(ends - 2, -1, -2):
+        if _names[raw[place]] == "FOR_ITER":
+            exit_at = place + 2 * (1 + caches + _argument(raw, place))
+            if ends <= exit_at <= last:
+                return place
+    return -1
+
+
+def _iterated(code: CodeType, raw: bytes, last: int) -> Expression | None:
+    """What made the thing that an inner loop has just come to the end of."""
+    place = _left_before(raw, last)
+    found = None if place < 0 else _before(raw, place, 1)
+    if not found:
+        return None
+    while found and found[-1][0] in _SILENT:
+        found = found[:-1]
+    if not found:
+        return None
+    name, argument, _ = found[-1]
+    above, own = _shape(name, argument)
+    if not own:
+        return _expression(code, found)
+    before = [one for one in found[:-1] if one[0] != "PRECALL"]
+    # heights are counted from the lowest value: the callee and its arguments are what is there
+    return _expression(code, _callee(before, above))
 
 
 def _shape(name: str, argument: int) -> tuple[int, int]:

@@ -112,7 +112,7 @@ def _called(frame: FrameType | _Place) -> str:
     try:
         expression = bytecode.called(frame.f_code, frame.f_lasti)
         if expression is not None:
-            return _name(frame, expression)
+            return (_iterated if expression.is_iterated else _name)(frame, expression)
         return UNTOLD if bytecode.works(frame.f_code, frame.f_lasti) else ""
     except Exception:  # what is unusual about this frame must not end the sampling
         return ""
@@ -134,6 +134,26 @@ def _name(frame: FrameType | _Place, expression: Expression) -> str:
         if found is not None:
             return _of_type(found, attributes)
     return "." + attributes[-1] if attributes else UNTOLD
+
+
+def _iterated(frame: FrameType | _Place, expression: Expression) -> str:
+    """What is asked for items: the kind of a variable, or the function that made it.
+
+    An iterator does not tell what it asks in turn, nor does a function of the program.
+    """
+    kind, root = expression.root
+    if kind == LOCAL and not expression.attributes:
+        found = _type_of_variable(frame, root)
+        is_told = found is not None and _member(found, "__next__") is None
+        return _of_class(found) if found is not None and is_told else UNTOLD
+    value = _global(frame, str(root)) if kind == GLOBAL else _MISSING
+    for attribute in expression.attributes:
+        is_module = issubclass(type(value), _Module)
+        value = _contents(value).get(attribute, _MISSING) if is_module else _MISSING
+    if type(value) is _Function:
+        module = _text(value.__module__)
+        return UNTOLD if _is_program_module(module) else _qualified(module, value.__name__)
+    return _name(frame, expression) or UNTOLD
 
 
 def _global(frame: FrameType | _Place, name: str) -> Any:

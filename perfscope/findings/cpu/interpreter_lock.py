@@ -26,8 +26,11 @@ def judge(run: Facts) -> Outcome:
     """What it costs that another thread runs Python code, and which one it is."""
     results = run.results
     waits = [
-        _with_cpus(one, run) for one in results.lock_waits if min(one.waited_s, one.work_s) > 0
+        _with_cpus(one, run)
+        for one in results.lock_waits
+        if one.work_s > 0 and (one.waited_s > 0 or one.polls)
     ]
+    waits = [one for one in waits if one.lost_s > 0]
     if not waits:
         return _nothing_seen(results)
     edits = [Edit(ranks=(one.rank,), factor=1.0 - one.lost_s / one.work_s) for one in waits]
@@ -65,11 +68,13 @@ def _with_cpus(one: LockWait, run: Facts) -> LockWait:
     """With what the main thread also waited for CPUs while threads of the job used them.
 
     Threads that run Python code may have used them for no longer than they ran. Those that hardly
-    keep the lock run no Python code, but code that gives it back: CPUs are all that they take.
+    keep the lock run no Python code, but code that gives it back: CPUs are all that they take,
+    and that is told elsewhere, unless they only look for something to do.
     """
     own = next((w for w in run.results.resources.cpu_waits if w.rank == one.rank), None)
     most_s = one.work_s - one.waited_s
-    if own is None or one.waited_s < thresholds.WARN_SHARE * one.work_s:
+    keeps_it = one.waited_s >= thresholds.WARN_SHARE * one.work_s
+    if own is None or not (keeps_it or one.polls):
         return one
     in_work_s = own.part(is_of_others=False).in_work_s
     return replace(one, queued_s=min(in_work_s, one.cpu_s, MOST_LOST * most_s))
@@ -95,8 +100,9 @@ def _nothing_seen(results: Results) -> Quiet:
 def _title(worst: LockWait) -> str:
     who = f'Thread "{worst.thread}"' if worst.thread else "A thread"
     doing = f" in {wording.called(worst.frame)}" if worst.frame else ""
+    does = "polls" if worst.polls else "runs Python code"
     return (
-        f"{who} of rank {worst.rank} runs Python code{doing}, and the main thread waits for the "
+        f"{who} of rank {worst.rank} {does}{doing}, and the main thread waits for the "
         f"interpreter lock{' and for CPUs' if worst.queued_s > worst.waited_s else ''}"
     )
 
@@ -125,13 +131,20 @@ def _evidence(waits: list[LockWait]) -> tuple[Evidence, ...]:
 
 
 def _actions(worst: LockWait) -> tuple[str, ...]:
+    if worst.polls:
+        who = wording.called(worst.frame) if worst.frame else "that thread"
+        return (
+            (
+                f"Have {who} block until there is something to do (queue.get, Event.wait), and "
+                "not look again and again: each look takes the lock and a CPU from the main thread."
+            ),
+        )
     where = f"what {wording.called(worst.frame)} does" if worst.frame else "what that thread does"
     return (
         (
             f"Move {where} to a process of its own (multiprocessing, concurrent.futures."
             "ProcessPoolExecutor), or into a library that gives the lock back while it computes. "
-            "Where it waits for something there, have it block (queue.get, Event.wait) instead of "
-            "looking again and again."
+            "Where it waits for something there, have it block (queue.get, Event.wait)."
         ),
         (
             "Where it need not run all the time, let it do less: once every few steps, or after "

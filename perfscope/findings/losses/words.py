@@ -25,8 +25,9 @@ CHANGES: dict[Activity, str] = {
         "kept instead of parsed again."
     ),
     Activity.COMPRESSION: (
-        "Write without compression, or at a cheaper level, and compute checksums only where "
-        "something compares them; a thread can do both{} while the run goes on."
+        "Unpack what is read once, and keep it in memory or in a file without compression; write "
+        "without compression, or at a cheaper level; compute checksums only where something "
+        "compares them. A thread can do that{} while the run goes on."
     ),
     Activity.FILES: (
         "Keep files open, and read what is needed in large blocks before the steps or in a loader "

@@ -45,6 +45,7 @@ class LockWait:
     frame: Frame | None  # the user's function in which it was seen most, at the line seen most
     # between calls, waiting for a CPU that a thread of the job used, as far as these may have
     queued_s: float = 0.0
+    polls: bool = False  # whether the thread looks again and again for what it waits for
 
     @property
     def lost_s(self) -> float:
@@ -170,16 +171,18 @@ def _of_rank(
         wanted_s=wanted_s,
         thread=thread_name(rank, int(np.bincount(others["tid"]).argmax())),
         frame=usual_place(stacks, trace.frames),
+        polls=float(resting[others["stack"]].mean()) > MAIN,
     )
 
 
 def _running(rank: Rank, edges: Floats) -> list[int]:
-    """Threads that want a CPU for most of the time.
+    """Threads that want a CPU for much of the time.
 
     One that gives the lock back in each of its short turns is looked at in that moment alone: it
-    seems to rest, and does not, where it is in no system call.
+    seems to rest, and does not, where it is in no system call. While it waits for the lock itself
+    it wants no CPU: of two that take turns, each does so for half of the time or less.
     """
-    least_ns = MAIN * float(edges[-1] - edges[0])
+    least_ns = MAIN / 2 * float(edges[-1] - edges[0])
     return [one.tid for one in rank.threads if one.cpu_ns + one.queue_delay_ns > least_ns]
 
 

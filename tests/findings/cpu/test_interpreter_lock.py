@@ -90,8 +90,16 @@ def test_what_it_takes_of_the_cpus_is_its_price_as_well() -> None:
     assert "and for CPUs" not in alone.title
 
 
+def test_a_thread_that_polls_costs_the_cpus_that_it_takes() -> None:
+    """It waits for the lock half of the time, the main thread for CPUs alone, and never for it."""
+    finding = judged(ran=0.6, other_ran=0.4, other=RESTING, queued=0.4)
+    assert finding.status is Status.FAIL
+    assert finding.where == (Frame("tally", "/home/me/train.py", 9),)
+    assert "look again and again" in finding.actions[0]
+
+
 def test_what_was_not_looked_at_is_not_called_sure() -> None:
-    assert judged(ran=0.5, other=RESTING).confidence is Confidence.LOW
+    assert judged(ran=0.5, other_ran=0.2, other=RESTING).confidence is Confidence.LOW
 
 
 @pytest.mark.parametrize("kind", ["runs", "waits for a CPU", "asked to wait", "other one rests"])
@@ -100,6 +108,6 @@ def test_what_is_no_waiting_for_it(kind: str) -> None:
         "runs": lambda: judged(ran=1.0),
         "waits for a CPU": lambda: judged(ran=0.5, queued=0.5),
         "asked to wait": lambda: judged(ran=0.5, main=AT_A_LOCK),
-        "other one rests": lambda: judged(ran=0.5, other=RESTING),
+        "other one rests": lambda: judged(ran=0.5, other_ran=0.2, other=RESTING),
     }[kind]()
     assert found.status is Status.PASS
