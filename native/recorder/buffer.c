@@ -22,6 +22,7 @@
 #define CONTEXT_RESERVE_SLOTS 1024u /* kept for phases and samples when the disk is full */
 #define AHEAD_SLOTS (2 * CHUNK_SLOTS)     /* at least so many are made ready by the sampler */
 #define MOST_AHEAD_SLOTS (256 * CHUNK_SLOTS)
+#define PREFETCHED_SLOTS 4u
 #define RELEASE_SLOTS (4 * CHUNK_SLOTS) /* written records are let go in pieces of this size */
 #define SMALLEST_MAPPING (1u << 19)
 #define ZERO_BYTES 65536u
@@ -269,6 +270,8 @@ ps_record *ps_claim(enum ps_priority priority)
     uint64_t index = __atomic_fetch_add(&ps_recorder.header->claimed, 1, __ATOMIC_SEQ_CST);
     if (PS_UNLIKELY(index >= atomic_load(limit)))
         return claim_beyond_limit(index, priority);
+    /* A record that nobody has touched is not in the cache: the next claim would wait until this one's stores are. */
+    __builtin_prefetch(&ps_recorder.slots[index + PREFETCHED_SLOTS], 1);
     return &ps_recorder.slots[index];
 }
 

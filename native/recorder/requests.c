@@ -5,12 +5,15 @@
 #include "cells.h"
 
 static _Atomic uint64_t ids;
+static atomic_bool may_create; /* some request of this process makes a communicator */
 
 /* Such a request is never one of those that share a handle. One that is still known when its handle is given again was
  * completed unseen, and where it was to leave its communicator there may be no memory any more. */
 static void forget_creations(ps_word handle)
 {
     ps_pending stale;
+    if (!atomic_load_explicit(&may_create, memory_order_relaxed))
+        return;
     while (ps_map_find(&ps_requests, handle, &stale) && stale.new_comm)
         ps_map_take(&ps_requests, handle, &stale);
 }
@@ -32,6 +35,8 @@ void ps_request_created(ps_call *call, ps_word request_pointer, const ps_pending
     /* A request that cannot be kept has no completion, and what it owns is in use until then. */
     if (handle != ps_abi.request_null) {
         forget_creations(handle);
+        if (pending.new_comm)
+            atomic_store(&may_create, true);
         ps_map_put(&ps_requests, handle, &pending);
     } else {
         free(pending.owned);
