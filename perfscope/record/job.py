@@ -175,7 +175,7 @@ def _tell_end(teller: _Teller, run: RunFile, shown: str) -> None:
         if found.ranks
         else units.counted(found.processes, "process", "processes")
     )
-    cure = "the disk is full" if found.is_disk_full else "raise --max-size"
+    cure = "the disk or its quota is full" if found.is_disk_full else "raise --max-size"
     lost = (
         f"; {units.counted(found.dropped, 'record')} found no room, {cure}" if found.dropped else ""
     )
