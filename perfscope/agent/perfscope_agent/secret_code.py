@@ -51,6 +51,8 @@ def place_of(words: Sequence[str]) -> int | None:
 
 def without_texts(code: str) -> str:
     """The program without what may be a secret of what it has in quotes."""
+    if '"' not in code and "'" not in code:
+        return code  # as mostly, and without `re`
 
     def judged(found: re.Match[str]) -> str:
         quote, text = found.group("quote"), found.group("text")
