@@ -71,7 +71,7 @@ CallColumns: TypeAlias = tuple[
 
 def free_time(
     calls: CallColumns, main_tid: int, start: int, end: int, phases: tuple[Ints, Ints]
-) -> tuple[Ints, Ints, Ints, Bytes]:
+) -> tuple[Ints, Ints, Small, Bytes]:
     """Pieces of a rank's main location between its calls: start, end, kind, whether in a phase.
 
     Pieces of a kind are between the same operations (of equal communicators and bytes), in the same
@@ -169,6 +169,20 @@ def chosen_pieces(
         accounts: by account, whether it is chosen.
         phase: that is chosen.
     """
+
+def scaled(
+    row: Small,
+    account: Bytes,
+    rank: Small,
+    phases: Small,
+    *,
+    ranks: Bytes,
+    accounts: Bytes,
+    phase: int,
+    ns: Floats,
+    factor: float,
+) -> Floats:
+    """Pieces of work, those that `chosen_pieces` tells times a factor, shaped as `ns`."""
 
 def work_by_cell(
     row: Small,
@@ -544,8 +558,8 @@ class Replay:
         hub_starts: npt.NDArray[np.int64],
         hub_rows: npt.NDArray[np.int64],
         hub_parent: npt.NDArray[np.int64],
-        need_starts: npt.NDArray[np.int64],
-        needs: npt.NDArray[np.int64],
+        need_starts: Small,
+        needs: Small,
         threads: int = 0,
     ) -> None:
         """Looks whether the rows can be brought into an order; the arrays must not change after.
@@ -568,6 +582,11 @@ class Replay:
         self, gap: npt.NDArray[np.float64], transfer: npt.NDArray[np.float64]
     ) -> npt.NDArray[np.float64]:
         """Length of each segment between two cuts, in the unit of the arguments."""
+
+    def lengths_of_work(
+        self, row: Small, ns: Floats, fixed_row: Small, fixed_ns: Floats, transfer: Floats
+    ) -> Floats:
+        """The same for gaps of these pieces of work, as `gaps` adds them up."""
 
     def times(
         self, gap: npt.NDArray[np.float64], transfer: npt.NDArray[np.float64]

@@ -67,8 +67,8 @@ def _needs(kinds: Ints, base: Ints) -> Needs:
         hub_starts=np.arange(0, members.size + 1, 2),
         hub_rows=members.ravel(),
         hub_parent=np.full(members.size // 2, -1),
-        need_starts=np.concatenate([[0], np.cumsum(has_need)]).astype(np.int64),
-        needs=needs[has_need],
+        need_starts=np.concatenate([[0], np.cumsum(has_need)]).astype(np.int32),
+        needs=needs[has_need].astype(np.int32),
     )
 
 

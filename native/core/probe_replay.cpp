@@ -25,7 +25,7 @@ struct Event {
     std::vector<size_t> ranks;
 };
 
-Numbers view(const std::vector<int64_t> &values)
+template <class Number> NumbersOf<Number> view(const std::vector<Number> &values)
 {
     return {values.data(), values.size()};
 }
@@ -54,8 +54,9 @@ public:
         }
         cuts_.insert(cuts_.end(), next.begin(), next.end());
         for (const auto &needs : wanted_) {
-            needs_.insert(needs_.end(), needs.begin(), needs.end());
-            need_starts_.push_back(static_cast<int64_t>(needs_.size()));
+            for (const int64_t need : needs)
+                needs_.push_back(static_cast<int32_t>(need));
+            need_starts_.push_back(static_cast<int32_t>(needs_.size()));
         }
         for (int64_t row = 0; row < rows_; row++) {
             gap_.push_back(chance() % 1000);
@@ -168,7 +169,8 @@ private:
     int64_t rows_ = 0;
     std::vector<Event> events_;
     std::vector<std::vector<int64_t>> wanted_; // by row
-    std::vector<int64_t> cuts_, hub_starts_{0}, hub_rows_, parents_, need_starts_{0}, needs_;
+    std::vector<int64_t> cuts_, hub_starts_{0}, hub_rows_, parents_;
+    std::vector<int32_t> need_starts_{0}, needs_;
     std::vector<double> gap_, transfer_;
 };
 

@@ -5,7 +5,7 @@ often than not at a call for communication. Such a sample also speaks for the wo
 of which it knows the function; what the call does it must not pass off as that work.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -127,17 +127,19 @@ def prepare(
     request: str | None = None,
     rules: Sequence[tuple[str, str]] = (),
     focus: Focus | None = None,
+    when_matched: Callable[[Trace], None] | None = None,
 ) -> Prepared:
     """Digests a trace.
 
     `request` is the text of `--foa`; it is not looked at where the focus is already known.
+    `when_matched` is called with what is digested as soon as its calls are matched.
 
     Raises:
         UsageError: the requested focus makes no sense.
     """
     trace = spliced(trace)
     whole = None if trace.whole is None else _digest(trace.whole, request, rules, None)
-    return replace(_digest(trace, request, rules, focus), whole=whole)
+    return replace(_digest(trace, request, rules, focus, when_matched), whole=whole)
 
 
 def _digest(
@@ -145,9 +147,12 @@ def _digest(
     request: str | None,
     rules: Sequence[tuple[str, str]],
     focus: Focus | None,
+    when_matched: Callable[[Trace], None] | None = None,
 ) -> Prepared:
     trace, bare = with_bare_stacks(with_exposed_communication(trace))
     waits = split_operations(trace)
+    if when_matched is not None:
+        when_matched(trace)
     if focus is None and request is None:
         focus = focus_of_analysis(trace)
     ends = step_ends(trace, waits) if trace.stacks else []

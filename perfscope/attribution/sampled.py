@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Ints
+from perfscope.arrays import Int32s, Ints
 from perfscope.attribution.stack_rules import UNLABELED, StackLabels
 from perfscope.engine import engine
 from perfscope.matching.intervals import NOTHING, Layer, Times, disjoint_layer
@@ -17,6 +17,8 @@ from perfscope.trace.model import Rank, Table
 
 if TYPE_CHECKING:
     from perfscope._core import CallColumns
+
+Kinds = npt.NDArray[np.integer]
 
 DEFAULT_PERIOD_NS = 100_000_000
 REACH_PERIODS = 1.5
@@ -39,7 +41,7 @@ class Gaps:
 
     start: Times
     end: Times
-    kind: Ints
+    kind: Int32s
     blocked: npt.NDArray[
         np.bool_
     ]  # inside a marked phase: the phase is known, the samples tell functions only
@@ -56,7 +58,7 @@ class RankSamples:
     """
 
     gaps: Gaps
-    gap_stack: Ints
+    gap_stack: Int32s
     functions: Layer
     phases: Layer
     phase_rows: tuple[Times, Times, Ints]
@@ -188,7 +190,7 @@ def _kin_pieces(
     return _Pieces(gaps.start[empty], gaps.end[empty], empty, chosen, label)
 
 
-def search_within(kinds: Ints, at: Times, wanted: Ints, middle: Times) -> Ints:
+def search_within(kinds: Kinds, at: Times, wanted: Kinds, middle: Times) -> Ints:
     """Where (kind, time) would stand in the list sorted by both."""
     both_kind = np.concatenate([kinds, wanted])
     both_time = np.concatenate([at, middle])
@@ -203,12 +205,13 @@ def search_within(kinds: Ints, at: Times, wanted: Ints, middle: Times) -> Ints:
 NO_MAJORITY = -2
 
 
-def _majority(kinds: Ints, label: Ints, wanted: Ints) -> Ints:
+def _majority(kinds: Kinds, label: Ints, wanted: Kinds) -> Ints:
     """The label that nearly all samples of a kind agree on, NO_MAJORITY where they do not."""
     if not len(kinds):
         return np.full(len(wanted), NO_MAJORITY, np.int64)
     span = int(label.max()) + 2
-    pair, counts = np.unique(kinds * span + label - UNLABELED, return_counts=True)
+    pairs = kinds.astype(np.int64) * span + label - UNLABELED
+    pair, counts = np.unique(pairs, return_counts=True)
     kind, common = pair // span, pair % span + UNLABELED
     agreed = counts >= MAJORITY * np.bincount(kinds)[kind]
     table = np.full(max(int(kinds.max()), int(wanted.max(initial=0))) + 1, NO_MAJORITY, np.int64)
@@ -270,11 +273,11 @@ def _runs(
     return start[first][told], end[last][told], label[first][told]
 
 
-def _dominant(count: int, pieces: _Pieces) -> Ints:
+def _dominant(count: int, pieces: _Pieces) -> Int32s:
     """The stack that speaks for most of each gap, NOTHING where none does."""
-    result = np.full(count, NOTHING, np.int64)
     if not len(pieces.gap):
-        return result
+        return np.broadcast_to(np.int32(NOTHING), count)  # takes no memory
+    result = np.full(count, NOTHING, np.int32)
     alone = np.bincount(pieces.gap, minlength=count)[pieces.gap] == 1
     result[pieces.gap[alone]] = pieces.stack[alone]
     shared = np.flatnonzero(~alone)

@@ -53,7 +53,7 @@ UNDECIDED_KINDS = (PhaseKind.TRAIN, PhaseKind.USER)
 _ALWAYS = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
 
 MOST_AT_ONCE = 1 << 18
-"""Segments of a timeline that are looked at together where more of each would take much memory."""
+"""Segments, or calls, that are looked at together where all of them would take much memory."""
 
 
 @dataclass(frozen=True)

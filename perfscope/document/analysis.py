@@ -6,7 +6,7 @@ from perfscope.document.build import build
 from perfscope.findings.core.catalog import run_all
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.compute import compute
-from perfscope.metrics.forgetting import forget_causes, forget_partners
+from perfscope.metrics.forgetting import forget_causes, forget_completions, forget_partners
 from perfscope.metrics.results import Options
 from perfscope.progress import stage
 from perfscope.replay.segments import SegmentReplay
@@ -19,7 +19,12 @@ def analysis(trace: Trace, options: Options) -> dict[str, Any]:
     Raises:
         UsageError: the options ask for what is not in the run.
     """
-    results = compute(trace, options)
+
+    def matched(digested: Trace) -> None:
+        for one in (trace, digested):  # where samples inside calls are told apart, ranks are others
+            forget_completions(one)
+
+    results = compute(trace, options, when_matched=matched)
     forget_causes(results)
     stage("replaying the run")
     replay = SegmentReplay(results, when_chosen=forget_partners)

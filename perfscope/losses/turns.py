@@ -45,8 +45,8 @@ class Turns:
         for values in (program.gaps_ns(work), program.transfer_ns):
             sizes, medians, off = engine.medians(values, alike, count)
             usual.append(medians[alike])
-            errors = (_ERROR_OF_MEDIAN * off[alike]) ** 2 / sizes[alike]
-            squared += float(errors.sum() / steps.count)
+            errors = (_ERROR_OF_MEDIAN * off) ** 2 / sizes
+            squared += float(errors[alike].sum() / steps.count)
         gap, transfer = usual
         return cls._of(program, gap, transfer, steps), math.sqrt(squared)
 

@@ -1,5 +1,7 @@
 """All metrics of a trace."""
 
+from collections.abc import Callable
+
 from perfscope.attribution.bookkeeping import ledger
 from perfscope.attribution.not_training import not_training
 from perfscope.attribution.preparation import Prepared, prepare
@@ -34,15 +36,27 @@ from perfscope.progress import stage
 from perfscope.trace.model import Trace
 
 
-def compute(trace: Trace, options: Options | None = None) -> Results:
+def compute(
+    trace: Trace,
+    options: Options | None = None,
+    *,
+    when_matched: Callable[[Trace], None] | None = None,
+) -> Results:
     """Computes every metric of a run.
+
+    Args:
+        trace: the run.
+        options: what is asked for.
+        when_matched: called with the trace of the results as soon as its calls are matched.
 
     Raises:
         UsageError: the options ask for what is not in the run.
     """
     options = options or Options()
     stage("matching calls, attributing time")
-    prepared = prepare(trace, request=options.focus, rules=options.phase_rules)
+    prepared = prepare(
+        trace, request=options.focus, rules=options.phase_rules, when_matched=when_matched
+    )
     stage("computing metrics")
     return compute_prepared(prepared, options)
 

@@ -17,7 +17,7 @@ from perfscope.matching.pool import Pool
 from perfscope.matching.waits import Waits
 from perfscope.metrics.results import Results
 from perfscope.trace.columns import Columns
-from perfscope.trace.model import COMPLETION_DTYPE, Rank, empty
+from perfscope.trace.model import COMPLETION_DTYPE, Rank, Trace, empty
 
 _OF_PARTNERS = ("seq", "peer", "tag", "request")
 """Columns of operations that only tell which calls belong together."""
@@ -26,15 +26,17 @@ _AMOUNTS = ("sent", "received")
 """Columns of operations whose numbers are mostly small."""
 
 
-def forget_causes(results: Results) -> None:
-    """Lets go of who made each call wait, once the metrics are known.
+def forget_completions(trace: Trace) -> None:
+    """Lets go of the completions of requests, once it is known which calls they belong to."""
+    if not _replays_calls(trace):
+        for rank in _long(trace.ranks):
+            rank.completions = empty(COMPLETION_DTYPE)
 
-    Completions of requests go from the ranks themselves.
-    """
-    if _replays_calls(results):
+
+def forget_causes(results: Results) -> None:
+    """Lets go of who made each call wait, once the metrics are known."""
+    if _replays_calls(results.trace):
         return
-    for rank in _long(results.trace.ranks):
-        rank.completions = empty(COMPLETION_DTYPE)
     _forget(results.waits, "cause", "for_receiver")
     _forget(results.waits.instances, "need", "cause", "last")
 
@@ -44,7 +46,7 @@ def forget_partners(results: Results) -> None:
 
     The columns go from the tables of the ranks as well. Forgetting twice changes nothing.
     """
-    if _replays_calls(results):
+    if _replays_calls(results.trace):
         return
     pool = results.waits.pool
     ranks = _long(results.trace.ranks)
@@ -61,9 +63,9 @@ def forget_partners(results: Results) -> None:
                 table.share(name, getattr(pool, name)[results.waits.of_rank(place)])
 
 
-def _replays_calls(results: Results) -> bool:
+def _replays_calls(trace: Trace) -> bool:
     """Whether the run of a trace with states is asked for once more from the calls themselves."""
-    return any(rank.compute is not None for rank in results.trace.ranks)
+    return any(rank.compute is not None for rank in trace.ranks)
 
 
 def _long(ranks: Iterable[Rank]) -> list[Rank]:

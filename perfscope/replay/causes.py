@@ -50,8 +50,7 @@ def by_step(
     size = -(-len(numbers) // MOST_ROWS)
     group = step // size
     groups = -(-len(numbers) // size)
-    of_row = group[program.row_segment]
-    waited = waits.by_unit(of_row, groups)
+    waited = waits.by_unit(group[program.row_segment], groups)
     found: list[dict[str, Any]] = []
 
     def take(costs: dict[str, Any]) -> None:
@@ -62,7 +61,7 @@ def by_step(
         gap_ns, program.transfer_ns, waits=waits.inside, edges=edges, take=take, **tags.pieces
     )
     work, transfer = (
-        NS * np.bincount(of_row[rows], weights=ns[rows], minlength=groups)
+        NS * np.bincount(group[program.row_segment[rows]], weights=ns[rows], minlength=groups)
         for rows, ns in zip(path, (gap_ns, program.transfer_ns), strict=True)
     )
     return tuple(

@@ -44,6 +44,7 @@ def charges(results: Results, program: Program, waits: MeasuredWaits) -> Charges
     """What made ranks wait, step by step."""
     causes, of_piece = _causes(results, program)
     tags = WorkTags(program, of_piece, len(causes) - 1)
+    del of_piece  # a long run has many
     steps = Steps.of(results, program)
     found = program.engine.delay_cost(
         program.gaps_ns(program.work),

@@ -9,6 +9,8 @@ from perfscope.replay.meetings import Kind, Meetings
 from perfscope.replay.program import Needs
 from perfscope.structures import dataclass
 
+MOST_NEEDS = int(np.iinfo(np.int32).max)
+
 
 @dataclass(frozen=True)
 class Dependencies:
@@ -21,17 +23,16 @@ class Dependencies:
     on: Ints
 
     @classmethod
-    def of(cls, meetings: Meetings, finish_of: Ints, row: Ints, on: Ints) -> Dependencies:
+    def of(cls, meetings: Meetings, row: Ints, on: Ints) -> Dependencies:
         """Those of collectives and of the messages (row, on).
 
-        `finish_of` is of each row the one in which what it started completes: itself when it
-        blocks, -1 not known. Each of `row` waits for the arrival of that in `on`.
+        Each of `row` waits for the arrival of that in `on`.
         """
         if not len(meetings):
             empty = np.empty(0, np.int64)
             return cls(np.zeros(1, np.int64), empty, empty, row, on)
         hubs = _Hubs.of(meetings)
-        ends, own_hub = finish_of[meetings.rows], hubs.of_row
+        ends, own_hub = meetings.ends, hubs.of_row
         root = meetings.root[meetings.instance]
         from_root = meetings.kind[meetings.instance] == Kind.FROM_ROOT
         needed = np.where(from_root, root, ~own_hub)
@@ -67,16 +68,22 @@ class Dependencies:
         )
 
     def laid_out(self, row_count: int) -> Needs:
-        """The same, row after row."""
+        """The same, row after row.
+
+        Raises:
+            ValueError: rows wait for more than can be numbered.
+        """
+        if len(self.on) > MOST_NEEDS:
+            raise ValueError(f"its calls wait for more than {MOST_NEEDS:,} others")
         order = np.argsort(self.row, kind="stable")
-        starts = np.zeros(row_count + 1, np.int64)
+        starts = np.zeros(row_count + 1, np.int32)
         np.cumsum(np.bincount(self.row, minlength=row_count), out=starts[1:])
         return Needs(
             self.hub_starts,
             self.hub_rows,
             self.hub_parent,
             starts,
-            self.on[order].astype(np.int64, copy=False),
+            self.on[order].astype(np.int32),
         )
 
 

@@ -2,17 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypedDict
 
 import numpy as np
 
-from perfscope.arrays import Bools, Floats, Ints
+from perfscope.arrays import Bools, Floats, Int32s, Ints
 from perfscope.attribution.ledger import ACCOUNTS, INDEX
 from perfscope.engine import engine
 from perfscope.matching.pool import dense
 from perfscope.replay.leveling import leveled
 from perfscope.replay.model import Edit
 from perfscope.replay.occurrences import factors
-from perfscope.replay.program import Program, Work
+from perfscope.replay.program import Codes, Program, Work
 from perfscope.schema.enums import Account
 
 WAITING = (INDEX[Account.INPUT_WAIT], INDEX[Account.DEVICE_WAIT])
@@ -21,6 +22,14 @@ WAITING = (INDEX[Account.INPUT_WAIT], INDEX[Account.DEVICE_WAIT])
 _EVERY = np.ones(len(ACCOUNTS), np.bool_)
 _IS_WORK = ~np.isin(np.arange(len(ACCOUNTS)), WAITING)
 _ANY_PHASE, _NO_SUCH_PHASE = -2, -3
+
+
+class _Choice(TypedDict):
+    """What pieces must be of to be chosen."""
+
+    ranks: Codes
+    accounts: Codes
+    phase: int
 
 
 def apply_edits(program: Program, edits: Sequence[Edit]) -> Work:
@@ -37,22 +46,34 @@ def by_segment(program: Program, work: Work) -> Floats:
 
 
 def _apply(program: Program, work: Work, edit: Edit) -> Work:
-    chosen = _chosen(program, work, edit)
     if edit.level is None:
-        factor: float | Floats = 0.0 if edit.background else edit.factor
-        if edit.keep_every is not None:
-            factor = _kept(program, work, edit, chosen)
-        elif edit.function is not None or edit.activity is not None:
-            share = _seen_share(program, work, chosen)
-            return Work(work.row, work.account, work.ns * (1.0 - share * (1.0 - factor)))
-        return Work(work.row, work.account, np.where(chosen, work.ns * factor, work.ns))
-    everywhere = replace(edit, ranks=None)
-    of_all = _chosen(program, work, everywhere)
+        return _scaled(program, work, edit)
+    of_all = _chosen(program, work, replace(edit, ranks=None))
     totals = _totals(program, work, of_all)
     target = leveled(
         totals, level=edit.level, columns=_columns(program, edit), kinds=program.segment_kind
     )
+    chosen = of_all if edit.ranks is None else _chosen(program, work, edit)
     return _rescale(program, work, edit, chosen, totals, target)
+
+
+def _scaled(program: Program, work: Work, edit: Edit) -> Work:
+    """The work after an edit that levels nothing."""
+    factor = 0.0 if edit.background else edit.factor
+    if edit.keep_every is not None:
+        chosen = _chosen(program, work, edit)
+        ns = np.where(chosen, work.ns * _kept(program, work, edit, chosen), work.ns)
+    elif edit.function is not None or edit.activity is not None:
+        share = _seen_share(program, work, _chosen(program, work, edit))
+        ns = work.ns * (1.0 - share * (1.0 - factor))
+    elif factor == 1.0:
+        return work
+    elif edit.until_ns is not None:
+        ns = np.where(_chosen(program, work, edit), work.ns * factor, work.ns)
+    else:
+        columns, choice = _asked(program, work, edit)
+        ns = engine.scaled(*columns, **choice, ns=work.ns, factor=factor)
+    return replace(work, ns=ns)
 
 
 def _seen_share(program: Program, work: Work, chosen: Bools) -> Floats:
@@ -112,20 +133,24 @@ def _columns(program: Program, edit: Edit) -> Bools:
     return np.isin(np.asarray(program.ranks), edit.ranks)
 
 
-def _chosen(program: Program, work: Work, edit: Edit) -> Bools:
-    """Which pieces of work an edit touches, shape (pieces,)."""
+def _asked(
+    program: Program, work: Work, edit: Edit
+) -> tuple[tuple[Int32s, Codes, Int32s, Int32s], _Choice]:
+    """Columns of the work, and what of it an edit asks for, as the engine takes them."""
     accounts = _EVERY if edit.level is None else _IS_WORK
     if edit.account is not None:
         accounts = np.arange(len(ACCOUNTS)) == INDEX[edit.account]
-    chosen = engine.chosen_pieces(
-        work.row,
-        work.account,
-        program.row_rank,
-        program.phase,
-        ranks=_columns(program, edit).view(np.uint8),
-        accounts=accounts.view(np.uint8),
-        phase=_place_of_phase(program, edit.phase),
-    ).view(np.bool_)
+    return (work.row, work.account, program.row_rank, program.phase), {
+        "ranks": _columns(program, edit).view(np.uint8),
+        "accounts": accounts.view(np.uint8),
+        "phase": _place_of_phase(program, edit.phase),
+    }
+
+
+def _chosen(program: Program, work: Work, edit: Edit) -> Bools:
+    """Which pieces of work an edit touches, shape (pieces,)."""
+    columns, choice = _asked(program, work, edit)
+    chosen = engine.chosen_pieces(*columns, **choice).view(np.bool_)
     if edit.function is not None:
         chosen = chosen & program.functions.is_of(edit.function, len(work.row))
     if edit.activity is not None:

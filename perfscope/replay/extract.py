@@ -14,7 +14,6 @@ from perfscope.matching.pool import Pool
 from perfscope.matching.rendezvous import Calls
 from perfscope.matching.waits import Waits
 from perfscope.metrics.results import Results
-from perfscope.replay.kinds import call_kinds
 from perfscope.replay.layout import Run, lay_out
 from perfscope.replay.meetings import Kind, Meetings
 from perfscope.replay.messages import MESSAGE_CLASSES, Exchanges, message_needs
@@ -213,16 +212,11 @@ def _run(trace: Trace, focus: Focus, selection: _Selection) -> Run:
     pool, exchanges = selection.pool, selection.exchanges
     rows = np.flatnonzero(selection.replayed)
     ranks = np.arange(len(trace.ranks) + 1)
-    calls = Calls(
-        pool_row=rows,
-        enter=np.clip(pool.enter[rows], focus.start_ns, focus.end_ns),
-        exit=np.clip(pool.exit[rows], focus.start_ns, focus.end_ns),
-        starts=np.searchsorted(pool.rank[rows], ranks),
-    )
-    call_of = np.full(len(pool) + 1, -1, np.int64)
-    call_of[rows] = np.arange(len(rows))
-    starts_only = NONBLOCKING_CODES[pool.op[rows]]
-    finish_of = np.where(starts_only, call_of[exchanges.wait_of[rows]], np.arange(len(rows)))
+    enter, leave = pool.enter[rows], pool.exit[rows]
+    for times in (enter, leave):
+        np.clip(times, focus.start_ns, focus.end_ns, out=times)
+    calls = Calls(rows, enter, leave, np.searchsorted(pool.rank[rows], ranks))
+    call_of = calls.place_of(pool)
     pending = np.flatnonzero(selection.pending)
     place, first = np.unique(pool.rank[pending], return_index=True)
     waits_from = dict(zip(place.tolist(), pool.enter[pending[first]].tolist(), strict=True))
@@ -231,18 +225,15 @@ def _run(trace: Trace, focus: Focus, selection: _Selection) -> Run:
         calls=calls,
         rank=pool.rank[rows],
         op=pool.op[rows],
-        kind=call_kinds(pool, rows[: calls.starts[1]]),
         end=np.array(ends, dtype=np.int64),
-        meetings=_meetings(trace, selection),
-        finish_of=finish_of,
-        messages=message_needs(pool, exchanges, calls),
+        meetings=_meetings(trace, selection, call_of),
+        messages=message_needs(pool, exchanges, calls, call_of),
     )
 
 
-def _meetings(trace: Trace, selection: _Selection) -> Meetings:
+def _meetings(trace: Trace, selection: _Selection, call_of: Ints) -> Meetings:
     """The collectives, as calls."""
     pool, instances, chosen = selection.pool, selection.instances, selection.chosen
-    call_of_row = np.cumsum(selection.replayed) - 1
     members = instances.members[chosen[instances.instance_of_member]]
     sizes = np.diff(instances.starts)[chosen]
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -257,11 +248,14 @@ def _meetings(trace: Trace, selection: _Selection) -> Meetings:
         members = _scans_in_order(trace, pool, members, instance, kind)
     root = np.full(len(op), -1)
     is_root = np.flatnonzero(pool.peer[members] == pool.rank[members])
-    root[instance[is_root]] = call_of_row[members[is_root]]
+    root[instance[is_root]] = call_of[members[is_root]]
     if np.any((root < 0) & ((kind == Kind.FROM_ROOT) | (kind == Kind.TO_ROOT))):
         raise NotReplayableError("the root of a collective is not known")
     silent = silent_members(pool, members, starts[:-1], instance, op)
-    return Meetings(call_of_row[members], starts, kind, root, ~NONBLOCKING_CODES[op], silent)
+    rows, is_later = call_of[members], NONBLOCKING_CODES[op]
+    ends, later = rows.copy(), np.flatnonzero(is_later[instance])
+    ends[later] = call_of[selection.exchanges.wait_of[members[later]]]
+    return Meetings(rows, starts, kind, root, ~is_later, silent, ends)
 
 
 def _scans_in_order(trace: Trace, pool: Pool, members: Ints, instance: Ints, kind: Ints) -> Ints:

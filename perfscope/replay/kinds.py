@@ -1,6 +1,7 @@
 """Which stretches between collectives are alike, so that their work can be compared."""
 
 import numpy as np
+import numpy.typing as npt
 
 from perfscope.arrays import Ints
 from perfscope.matching.pool import Pool, dense
@@ -10,7 +11,7 @@ MOST_FEW = 1 << 16
 """Kinds that fit 16 bits, which numpy sorts by radix rather than by comparing."""
 
 
-def call_kinds(pool: Pool, rows: Ints) -> Ints:
+def call_kinds(pool: Pool, rows: npt.NDArray[np.integer]) -> Ints:
     """A number for each call, equal where operation, communicator and size class are."""
     size_class = size_classes(pool.sent[rows])
     return dense(pool.op[rows].astype(np.int64), pool.comm[rows], size_class)

@@ -8,11 +8,12 @@ import numpy.typing as npt
 from perfscope.arrays import Floats, Int32s, Ints
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.engine import engine
+from perfscope.matching.pool import Pool
 from perfscope.matching.rendezvous import Calls
 from perfscope.metrics.results import Results
 from perfscope.replay.dependencies import Dependencies
 from perfscope.replay.functions import Functions
-from perfscope.replay.kinds import segment_kinds, segment_steps
+from perfscope.replay.kinds import call_kinds, segment_kinds, segment_steps
 from perfscope.replay.meetings import Meetings
 from perfscope.replay.occurrences import Marks
 from perfscope.replay.program import Fixed, Needs, Program, Work
@@ -29,10 +30,8 @@ class Run:
     calls: Calls
     rank: npt.NDArray[np.integer]  # position of the rank, of each call
     op: npt.NDArray[np.uint16]
-    kind: Ints  # of calls of the first rank: equal where operation, communicator, size are alike
     end: Ints  # when each rank's own work ends, shape (ranks,)
     meetings: Meetings  # of the calls
-    finish_of: Ints  # of each call the one in which what it started completes, -1 not known
     messages: tuple[Ints, Ints]  # pairs (call, call for whose arrival it waits)
 
 
@@ -86,7 +85,7 @@ def lay_out(results: Results, run: Run) -> Program:
     Raises:
         ValueError: the ranks do not agree on the order of their calls.
     """
-    trace, calls, kinds = results.trace, run.calls, run.kind
+    trace, calls = results.trace, run.calls
     lengths = np.bincount(run.rank, minlength=len(trace.ranks)) + 2
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     _check_count(int(starts[-1]))
@@ -97,7 +96,7 @@ def lay_out(results: Results, run: Run) -> Program:
     enter = _cut_times(results, times, rows.cut_rows)
     step_starts = np.sort(trace.ranks[0].steps["t0"].astype(np.int64))
     segment_kind = segment_kinds(
-        _cut_kinds(kinds, rows.cut_rows),
+        _cut_kinds(results.waits.pool, rows),
         enter,
         step_starts if len(step_starts) else results.steps.starts_ns,
     )
@@ -140,7 +139,7 @@ def _scattered(values: npt.NDArray[np.integer], places: Ints, count: int, *, fil
 def _transfer_ns(run: Run, places: Ints, count: int) -> Floats:
     """What each call took once all that it waits for had come."""
     calls = run.calls
-    need = Dependencies.of(run.meetings, run.finish_of, *run.messages).needs(calls.enter)
+    need = Dependencies.of(run.meetings, *run.messages).needs(calls.enter)
     result = np.zeros(count)
     result[places] = calls.exit - need
     return result
@@ -151,7 +150,7 @@ def _needs(run: Run, row_of_call: Ints, row_count: int) -> Needs:
     meetings = run.meetings.without(is_cut(run.meetings, len(run.end)))
     if not len(meetings) and not len(run.messages[0]):
         return Needs.none(row_count)
-    found = Dependencies.of(meetings, run.finish_of, *run.messages)
+    found = Dependencies.of(meetings, *run.messages)
     return found.renumbered(row_of_call).laid_out(row_count)
 
 
@@ -196,10 +195,10 @@ def _pieces(results: Results, times: _Times, starts: Ints, marks: Marks) -> _Pie
     return _Pieces(Work(row, account, ns), phase, stack, begin, Fixed.of(fixed))
 
 
-def _cut_kinds(kinds: Ints, cut_rows: Ints) -> Ints:
-    """The kind of the collective at each cut, for those of the first rank's calls."""
-    found: Ints = np.concatenate([[-1], kinds, [-2]])[cut_rows[:, 0]]
-    return found
+def _cut_kinds(pool: Pool, rows: _Rows) -> Ints:
+    """The kind of the collective at each cut: equal where operation, communicator, size are."""
+    kinds = call_kinds(pool, rows.pool_row[rows.cut_rows[1:-1, 0]])
+    return np.concatenate([[-1], kinds, [-2]])
 
 
 def _cut_times(results: Results, times: _Times, cut_rows: Ints) -> Ints:

@@ -32,6 +32,7 @@ class Meetings:
     root: Ints  # row of the root, -1 without one, shape (instances,)
     blocking: Bools  # else the row only starts it, shape (instances,)
     silent: Bools  # rows for which nobody waits: they contribute nothing
+    ends: Ints  # rows in which these complete: themselves where they block, -1 not known
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -43,18 +44,22 @@ class Meetings:
 
     def renumbered(self, row_of: Ints) -> Meetings:
         """The same meetings with `row_of[row]` in place of each row."""
-        root = np.where(self.root >= 0, row_of[self.root], -1) if len(self) else self.root
-        return Meetings(row_of[self.rows], self.starts, self.kind, root, self.blocking, self.silent)
+        if not len(self):
+            return self
+        root, ends = (np.where(rows >= 0, row_of[rows], -1) for rows in (self.root, self.ends))
+        rows = row_of[self.rows]
+        return Meetings(rows, self.starts, self.kind, root, self.blocking, self.silent, ends)
 
     def without(self, left_out: Bools) -> Meetings:
         """The other meetings."""
         kept = ~left_out
-        sizes = np.diff(self.starts)[kept]
+        sizes, of_row = np.diff(self.starts)[kept], kept[self.instance]
         return Meetings(
-            self.rows[kept[self.instance]],
+            self.rows[of_row],
             np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
             self.kind[kept],
             self.root[kept],
             self.blocking[kept],
-            self.silent[kept[self.instance]],
+            self.silent[of_row],
+            self.ends[of_row],
         )

@@ -28,12 +28,11 @@ MESSAGE_CLASSES = (
 class Exchanges:
     """The messages of a run as rows of the pool; arrays have one element per row.
 
-    `send_of` has the send whose message a row receives or probes, `receive_of` the receive of a
-    send, `wait_of` the call in which a started operation completed; -1 none.
+    `send_of` has the send whose message a row receives or probes, `wait_of` the call in which a
+    started operation completed; -1 none.
     """
 
     send_of: Ints
-    receive_of: Ints
     wait_of: Ints
     started: Ints  # of each completed request: the row that created it, -1 not known
     finished: Ints  # the wait or test in which it completed, -1 not known
@@ -46,12 +45,12 @@ class Exchanges:
         pool, messages = waits.pool, waits.messages
         if not np.any(pool.is_of(*MESSAGE_CLASSES, OperationClass.I_COLLECTIVE)):
             return cls._none(len(pool))
-        send_of, receive_of = messages.send_of, messages.receive_of(pool)
+        send_of = messages.send_of
         started, finished = waits.requests
         wait_of = np.full(len(pool), -1, np.int64)
         known = (started >= 0) & (finished >= 0)
         wait_of[started[known]] = finished[known]
-        explained = _explained(pool, send_of, receive_of)
+        explained = _explained(pool, send_of, messages.receive_of(pool))
         blind = known.copy()
         blind[known] = (pool.is_of(OperationClass.IRECV) & (send_of < 0))[started[known]]
         blind |= (finished >= 0) & (started < 0)
@@ -59,13 +58,13 @@ class Exchanges:
         has_completion = np.zeros(len(pool), np.bool_)
         has_completion[finished[finished >= 0]] = True
         polls = pool.is_of(OperationClass.TEST) & ~has_completion
-        return cls(send_of, receive_of, wait_of, started, finished, explained & ~polls, polls)
+        return cls(send_of, wait_of, started, finished, explained & ~polls, polls)
 
     @classmethod
     def _none(cls, rows: int) -> Exchanges:
         nowhere, empty = np.full(rows, -1, np.int64), np.empty(0, np.int64)
         never = np.zeros(rows, np.bool_)
-        return cls(nowhere, nowhere, nowhere, empty, empty, never, never)
+        return cls(nowhere, nowhere, empty, empty, never, never)
 
 
 def _explained(pool: Pool, send_of: Ints, receive_of: Ints) -> Bools:
@@ -81,11 +80,14 @@ def _explained(pool: Pool, send_of: Ints, receive_of: Ints) -> Bools:
     return result
 
 
-def message_needs(pool: Pool, exchanges: Exchanges, calls: Calls) -> tuple[Ints, Ints]:
-    """Pairs (call, call whose arrival it needs) of all messages."""
-    call_of = calls.place_of(pool)
-    receives = calls.pool_row[exchanges.send_of[calls.pool_row] >= 0]
-    receives = receives[~pool.is_of(OperationClass.IRECV)[receives]]
+def message_needs(
+    pool: Pool, exchanges: Exchanges, calls: Calls, call_of: Ints
+) -> tuple[Ints, Ints]:
+    """Pairs (call, call whose arrival it needs) of all messages.
+
+    `call_of` has the call of each row of the pool, -1 none.
+    """
+    receives = np.flatnonzero((exchanges.send_of >= 0) & ~pool.is_of(OperationClass.IRECV))
     known = (exchanges.started >= 0) & (exchanges.finished >= 0)
     started, finished = exchanges.started[known], exchanges.finished[known]
     arriving = exchanges.send_of[started] >= 0

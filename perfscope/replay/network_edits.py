@@ -124,6 +124,8 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
     The others stay as rows that take no time: work stays in front of them, and who waited until a
     rank came to one of them still does.
 
+    What `costs` say of sizes is changed in place: a long run has room for one such column.
+
     Raises:
         RefusedEditError: there are none, or latency and bandwidth are not known apart.
     """
@@ -135,14 +137,14 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
             "the run does not tell latency from bandwidth of its allreduces (sizes must differ by "
             "a factor of 8 in 16 calls)"
         )
+    work = _with_fewer_calls(program, together)
     transfer, gone = program.transfer_ns.copy(), np.zeros(program.row_count, np.bool_)
-    carried = costs.size.copy()
     size = costs.size[rows[:, 0]] * 2 * (len(program.ranks) - 1) / len(program.ranks)
     curve = costs.curves[key]
     ratio = curve.seconds(together.sums(size)) / together.sums(curve.seconds(size))
     transfer[rows[is_last]] = together.sums(transfer[rows]) * np.fmin(1.0, ratio)[:, None]
-    carried[rows[is_last]] = together.sums(costs.size[rows])
-    for column in (transfer, carried):
+    costs.size[rows[is_last]] = together.sums(costs.size[rows])
+    for column in (transfer, costs.size):
         column[rows[~is_last]] = 0
     gone[rows[~is_last]] = True
     removed = gone[program.cut_rows[:, 0]]
@@ -152,13 +154,13 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
     return Fused(
         replace(
             program,
-            work=_with_fewer_calls(program, together),
+            work=work,
             transfer_ns=transfer,
             cut_rows=program.cut_rows[kept],
             row_segment=segment_of[program.row_segment],
             segment_kind=dense(program.segment_kind[first], program.segment_kind[kept[1:] - 1]),
         ),
-        replace(costs, size=carried),
+        costs,
         first,
     )
 
@@ -170,24 +172,25 @@ def _with_fewer_calls(program: Program, together: _Together) -> Work:
     left = np.ones(program.row_count)
     spent = np.minimum(_call_ns(gap, together)[program.row_rank[later]], gap[later])
     left[later] = 1.0 - np.divide(spent, gap[later], out=np.zeros(len(later)), where=gap[later] > 0)
-    return replace(program.work, ns=program.work.ns * left[program.work.row])
+    del gap
+    ns = left[program.work.row]
+    ns *= program.work.ns
+    return replace(program.work, ns=ns)
 
 
 def _groups(results: Results, program: Program, costs: CallCosts, most_bytes: int) -> _Together:
     """Rows of the allreduces of all ranks that belong together, two or more each."""
     assert program.pool_row is not None  # its costs are known
     pool, instances = results.waits.pool, results.waits.instances
-    row_of = np.full(len(pool), -1, np.int64)
-    known = np.flatnonzero(program.pool_row >= 0)
-    row_of[program.pool_row[known]] = known
-    cut_of = np.full(program.row_count, -1, np.int64)
-    cut_of[program.cut_rows[1:-1]] = np.arange(len(program.cut_rows) - 2)[:, None]
     sizes = np.zeros(len(instances), np.int64)
     cut = np.full(len(instances), -1, np.int64)
-    if len(instances):
-        row = row_of[instances.members[instances.starts[:-1]]]
-        cut = np.where(row >= 0, cut_of[row], -1)
-        sizes = np.where(cut >= 0, costs.size[row], 0)
+    own = program.cut_rows[1:-1, 0]
+    if len(instances) and len(own):
+        # the first member of a meeting of all ranks is a call of the first rank
+        first, called = instances.members[instances.starts[:-1]], program.pool_row[own]
+        place = np.minimum(np.searchsorted(called, first), len(own) - 1)
+        cut = np.where(called[place] == first, place, -1)
+        sizes = np.where(cut >= 0, costs.size[own[cut]], 0)
     groups = close_groups(pool, instances, sizes, most_bytes=most_bytes)
     rows = program.cut_rows[1:-1][cut[groups.instances]]
     # what stands between two calls would have to move

@@ -60,14 +60,14 @@ class Needs:
     hub_starts: Ints
     hub_rows: Ints
     hub_parent: Ints
-    need_starts: Ints
-    needs: Ints
+    need_starts: Int32s
+    needs: Int32s
 
     @classmethod
     def none(cls, rows: int) -> Needs:
         """Those of a program in which all calls are cuts."""
-        empty = np.empty(0, np.int64)
-        return cls(np.zeros(1, np.int64), empty, empty, np.zeros(rows + 1, np.int64), empty)
+        empty, nobody = np.empty(0, np.int64), np.empty(0, np.int32)
+        return cls(np.zeros(1, np.int64), empty, empty, np.zeros(rows + 1, np.int32), nobody)
 
     def engine(self, cut_rows: Ints, threads: int = 0) -> compiled.Replay:
         """The compiled replay of rows that need this.
@@ -153,17 +153,7 @@ class Program:
         return self.needs.engine(self.cut_rows)
 
     def gaps_ns(self, work: Work) -> Floats:
-        """Nanoseconds before each row, shape (rows,); not to be written to."""
-        return self._measured_gaps_ns if work is self.work else self._gaps_ns(work)
-
-    @cached_property
-    def _measured_gaps_ns(self) -> Floats:
-        """Those of the unedited run, which most questions begin with."""
-        found = self._gaps_ns(self.work)
-        found.setflags(write=False)
-        return found
-
-    def _gaps_ns(self, work: Work) -> Floats:
+        """Nanoseconds before each row, shape (rows,)."""
         return compiled.gaps(work.row, work.ns, self.fixed.row, self.fixed.ns, self.row_count)
 
     def before_rows(self, work: Work, ns: Floats) -> Floats:
@@ -178,13 +168,23 @@ class Program:
         found.setflags(write=False)
         return found
 
+    @cached_property
+    def measured_busiest_ns(self) -> float:
+        """What the busiest rank of the unedited run works."""
+        return _busiest_ns(self, self.work)
+
 
 def segment_lengths(program: Program, work: Work, transfer_ns: Floats) -> Floats:
     """Length of each segment in nanoseconds, shape (segments,), for given work and transfer."""
-    return program.engine.lengths(program.gaps_ns(work), transfer_ns)
+    fixed = program.fixed
+    return program.engine.lengths_of_work(work.row, work.ns, fixed.row, fixed.ns, transfer_ns)
 
 
 def busiest_ns(program: Program, work: Work) -> float:
     """Nanoseconds that the rank with most work has of it: no run with that work is shorter."""
+    return program.measured_busiest_ns if work is program.work else _busiest_ns(program, work)
+
+
+def _busiest_ns(program: Program, work: Work) -> float:
     by_rank = compiled.work_by_rank(work.row, work.ns, program.row_rank, ranks=len(program.ranks))
     return float(by_rank.max(initial=0.0))

@@ -229,21 +229,20 @@ class SegmentReplay:
         error = abs(float(again.sum()) - self._focus_ns) / self._focus_ns
         return found if error <= MOST_RELATIVE_ERROR else ()
 
-    @cached_property
-    def _costs(self) -> CallCosts:
-        assert self._program is not None
-        return CallCosts.of(self._results, self._program)
-
     def _edited(self, edits: tuple[Edit, ...]) -> _Edited:
         """The run after the edits; fused calls come first, whatever the order."""
         assert self._program is not None
         program, first = self._program, np.arange(self._program.segment_count)
         if not edits:
             return _Edited(self._base, first)
-        costs = self._costs if any(edit.bytes != 1.0 for edit in edits) else None
-        if limits := [edit.fuse_bytes for edit in edits if edit.fuse_bytes is not None]:
-            together = fused(self._results, program, self._costs, max(limits))
-            program, costs, first = together.program, together.costs, together.first
+        limits = [edit.fuse_bytes for edit in edits if edit.fuse_bytes is not None]
+        is_scaled = any(edit.bytes != 1.0 for edit in edits)
+        costs = CallCosts.of(self._results, program) if limits or is_scaled else None  # not kept
+        if limits and costs is not None:
+            together = fused(self._results, program, costs, max(limits))
+            program, first = together.program, together.first
+            costs = together.costs if is_scaled else None
+            del together
         work = apply_edits(program, edits)
         transfer = network_after(program, edits, work, costs)
         queues = self._edited_queues(program, edits, work)

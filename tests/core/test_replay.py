@@ -18,7 +18,11 @@ def columns(**changes: list[int]) -> dict[str, Any]:
         "need_starts": [0, 0, 0, 0, 0, 1, 1],
         "needs": [1],
     } | changes
-    return {name: np.array(values, np.int64) for name, values in plain.items()}
+    small = ("need_starts", "needs")
+    return {
+        name: np.array(values, np.int32 if name in small else np.int64)
+        for name, values in plain.items()
+    }
 
 
 def test_a_receiver_waits_for_its_sender() -> None:
@@ -30,6 +34,20 @@ def test_a_receiver_waits_for_its_sender() -> None:
     assert need[4] == 5.0
     assert cause[4] == 1
     assert replay.lengths(gap, transfer).tolist() == [6.5]
+    row, ns = np.array([5, 1, 4, 1], np.int32), np.array([1.0, 2.0, 2.0, 3.0])
+    alone, alone_ns = np.array([2], np.int32), np.array([1.0])
+    assert replay.lengths_of_work(row, ns, alone, alone_ns, transfer).tolist() == [6.5]
+
+
+@pytest.mark.parametrize(("rows", "transfers"), [([6], 6), ([-1], 6), ([1, 2], 6), ([1], 5)])
+def test_work_that_fits_no_rows_is_refused(rows: list[int], transfers: int) -> None:
+    replay = _core.Replay(ranks=2, **columns())
+    row, ns, transfer = np.array(rows, np.int32), np.ones(1), np.zeros(transfers)
+    with pytest.raises(_core.ReplayError):
+        replay.lengths_of_work(row, ns, row[:0], ns[:0], transfer)
+    if transfers == 6:
+        with pytest.raises(_core.ReplayError):
+            replay.lengths_of_work(row[:0], ns[:0], row, ns, transfer)
 
 
 BAD: dict[str, dict[str, list[int]]] = {

@@ -10,11 +10,13 @@ from perfscope.document.build import build
 from perfscope.findings.core.catalog import run_all
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.compute import compute
-from perfscope.metrics.forgetting import forget_partners
+from perfscope.metrics.forgetting import forget_completions, forget_partners
 from perfscope.metrics.results import Options
 from perfscope.readers.recording.reader import open_recording
+from perfscope.readers.recording.recorded_calls import LONG_ROWS
 from perfscope.replay.segments import SegmentReplay
 from perfscope.schema.write import document_text
+from perfscope.trace.model import Trace
 from tests.support.trace_builder import TraceBuilder
 
 
@@ -25,6 +27,21 @@ def test_the_document_is_that_of_a_run_that_is_kept(tmp_path: Path) -> None:
     assert kept.replay.available
     used_up = analysis(open_recording(tmp_path / "run"), Options())
     assert document_text(used_up) == document_text(build(kept, run_all(kept)))
+
+
+def test_completions_of_a_long_run_go_when_its_calls_are_matched(tmp_path: Path) -> None:
+    write_recording(tmp_path / "run", 2, 2 * LONG_ROWS + 12_000)
+    trace = open_recording(tmp_path / "run")
+    assert all(len(rank.completions) for rank in trace.ranks)
+    seen: list[int] = []
+
+    def matched(digested: Trace) -> None:
+        forget_completions(digested)
+        seen.extend(len(rank.completions) for rank in digested.ranks)
+
+    results = compute(trace, Options(), when_matched=matched)
+    assert seen == [0, 0]
+    assert results.waits.requests[1].min() >= 0
 
 
 def test_amounts_that_need_their_room_keep_it() -> None:

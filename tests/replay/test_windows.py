@@ -79,8 +79,8 @@ def test_scans_far_down_a_chain_are_replayed() -> None:
     """Each rank waits for all before it, asked from the last one on."""
     ranks, per_rank = 300, 3
     base = np.arange(ranks) * per_rank
-    needs = np.arange(ranks)
-    has_need = np.zeros(ranks * per_rank, np.int64)
+    needs = np.arange(ranks, dtype=np.int32)
+    has_need = np.zeros(ranks * per_rank, np.int32)
     has_need[base + 1] = 1
     gap = np.zeros(ranks * per_rank)
     gap[base + 1] = np.arange(ranks)[::-1]
@@ -90,7 +90,7 @@ def test_scans_far_down_a_chain_are_replayed() -> None:
             hub_starts=np.arange(ranks + 1),
             hub_rows=base + 1,
             hub_parent=np.arange(ranks) - 1,
-            need_starts=np.concatenate([[0], np.cumsum(has_need)]),
+            need_starts=np.append(0, np.cumsum(has_need)).astype(np.int32),
             needs=~needs,
         ),
         gap_ns=gap,

@@ -3,6 +3,7 @@
 #include "bindings.h"
 #include "replay/critical_path.h"
 #include "replay/delay_cost.h"
+#include "replay/row_work.h"
 #include "replay/times.h"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ static unsigned cores()
     return std::max(1u, std::thread::hardware_concurrency());
 }
 
-static Numbers numbers(const Ints &column)
+template <class Number> static NumbersOf<Number> numbers(const Column<Number> &column)
 {
     return {column.data(), column.size()};
 }
@@ -35,8 +36,8 @@ static Numbers numbers(const Ints &column)
 // A program over the columns that it was given: they live as long as it does.
 class Replay {
 public:
-    Replay(size_t ranks, Ints cut_rows, Ints hub_starts, Ints hub_rows, Ints hub_parent, Ints need_starts, Ints needs,
-           unsigned threads)
+    Replay(size_t ranks, Ints cut_rows, Ints hub_starts, Ints hub_rows, Ints hub_parent, Small need_starts,
+           Small needs, unsigned threads)
         : columns_{std::move(cut_rows), std::move(hub_starts), std::move(hub_rows), std::move(hub_parent),
                    std::move(need_starts), std::move(needs)},
           threads_(threads ? threads : cores()), program_(make(ranks))
@@ -48,6 +49,20 @@ public:
         return to_numpy(computed(gap, transfer, [&](const Costs &costs) {
             return segment_lengths(program_, costs, threads_);
         }));
+    }
+
+    Numpy<double> lengths_of_work(const Small &row, const Floats &ns, const Small &fixed_row, const Floats &fixed_ns,
+                                  const Floats &transfer) const
+    {
+        const PiecesOfWork work = pieces_before(row, ns), fixed = pieces_before(fixed_row, fixed_ns);
+        if (transfer.size() != program_.rows())
+            throw ReplayError("the transfer does not fit the rows");
+        std::vector<double> found;
+        {
+            const nb::gil_scoped_release released;
+            found = segment_lengths(program_, gaps_of(work, fixed, program_.rows()), transfer.data(), threads_);
+        }
+        return to_numpy(std::move(found));
     }
 
     std::tuple<Numpy<double>, Numpy<double>, Numpy<int64_t>> times(const Floats &gap, const Floats &transfer) const
@@ -106,7 +121,8 @@ public:
 
 private:
     struct Columns {
-        Ints cut_rows, hub_starts, hub_rows, hub_parent, need_starts, needs;
+        Ints cut_rows, hub_starts, hub_rows, hub_parent;
+        Small need_starts, needs;
     };
 
     ReplayProgram make(size_t ranks) const
@@ -127,6 +143,16 @@ private:
         const Costs costs{gap.data(), transfer.data()};
         const nb::gil_scoped_release released;
         return work(costs);
+    }
+
+    PiecesOfWork pieces_before(const Small &row, const Floats &ns) const
+    {
+        uint32_t last = 0;
+        for (size_t piece = 0; piece < row.size(); piece++)
+            last = std::max(last, static_cast<uint32_t>(row.data()[piece]));
+        if (row.size() != ns.size() || (row.size() && last >= program_.rows()))
+            throw ReplayError("the work does not fit the rows");
+        return {row.data(), ns.data(), row.size()};
     }
 
     Waiting checked_waiting(const Column<uint8_t> &at_end, const std::optional<Floats> &waits,
@@ -180,10 +206,12 @@ void bind_replay(nb::module_ &module)
 {
     nb::exception<ReplayError>(module, "ReplayError", PyExc_ValueError);
     nb::class_<Replay>(module, "Replay")
-        .def(nb::init<size_t, Ints, Ints, Ints, Ints, Ints, Ints, unsigned>(), nb::kw_only(), nb::arg("ranks"),
+        .def(nb::init<size_t, Ints, Ints, Ints, Ints, Small, Small, unsigned>(), nb::kw_only(), nb::arg("ranks"),
              nb::arg("cut_rows"), nb::arg("hub_starts"), nb::arg("hub_rows"), nb::arg("hub_parent"),
              nb::arg("need_starts"), nb::arg("needs"), nb::arg("threads") = 0)
         .def("lengths", &Replay::lengths, nb::arg("gap"), nb::arg("transfer"))
+        .def("lengths_of_work", &Replay::lengths_of_work, nb::arg("row"), nb::arg("ns"), nb::arg("fixed_row"),
+             nb::arg("fixed_ns"), nb::arg("transfer"))
         .def("times", &Replay::times, nb::arg("gap"), nb::arg("transfer"))
         .def("last_arrivals", &Replay::last, nb::arg("gap"), nb::arg("transfer"), nb::arg("units"), nb::arg("count"))
         .def("critical_path", &Replay::path, nb::arg("gap"), nb::arg("transfer"))

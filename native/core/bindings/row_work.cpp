@@ -4,6 +4,7 @@
 #include "replay/row_work.h"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace nb = nanobind;
 
@@ -22,11 +23,14 @@ void check(bool fits)
         throw nb::value_error("the work does not fit the rows");
 }
 
+// Looks at all of them, which several at once are compared for; a negative one is taken for a large one.
 template <class Number> bool are_below(const Column<Number> &numbers, size_t bound)
 {
-    return std::all_of(numbers.data(), numbers.data() + numbers.size(), [bound](Number one) {
-        return one >= 0 && static_cast<size_t>(one) < bound;
-    });
+    using Size = std::make_unsigned_t<Number>;
+    Size largest = 0;
+    for (size_t place = 0; place < numbers.size(); place++)
+        largest = std::max(largest, static_cast<Size>(numbers.data()[place]));
+    return !numbers.size() || largest < bound;
 }
 
 PiecesOfWork pieces_of(const Small &row, const Floats &ns, size_t rows)
@@ -52,18 +56,38 @@ auto gaps(const Small &row, const Floats &ns, const Small &fixed_row, const Floa
     return to_numpy(std::move(found));
 }
 
-auto chosen(const Small &row, const Bytes &account, const Small &rank, const Small &phases, const Bytes &ranks,
-            const Bytes &accounts, int64_t phase)
+Choice choice_of(const Small &row, const Bytes &account, const Small &rank, const Small &phases, const Bytes &ranks,
+                 const Bytes &accounts, int64_t phase)
 {
     check(row.size() == account.size() && phases.size() <= row.size() && are_below(row, rank.size()) &&
           are_below(rank, ranks.size()) && are_below(account, accounts.size()));
+    return {ranks.data(), accounts.data(), account.data(), phases.data(), phases.size(), phase};
+}
+
+auto chosen(const Small &row, const Bytes &account, const Small &rank, const Small &phases, const Bytes &ranks,
+            const Bytes &accounts, int64_t phase)
+{
+    const Choice choice = choice_of(row, account, rank, phases, ranks, accounts, phase);
     const PiecesOfWork work{row.data(), nullptr, row.size()};
     const RowPlaces places{nullptr, rank.data(), rank.size(), ranks.size()};
     std::vector<uint8_t> found;
     {
         const nb::gil_scoped_release unlocked;
-        found = chosen_pieces(
-            work, places, {ranks.data(), accounts.data(), account.data(), phases.data(), phases.size(), phase});
+        found = chosen_pieces(work, places, choice);
+    }
+    return to_numpy(std::move(found));
+}
+
+auto chosen_times(const Small &row, const Bytes &account, const Small &rank, const Small &phases, const Bytes &ranks,
+                  const Bytes &accounts, int64_t phase, const Floats &ns, double factor)
+{
+    const Choice choice = choice_of(row, account, rank, phases, ranks, accounts, phase);
+    check(row.size() == ns.size());
+    const RowPlaces places{nullptr, rank.data(), rank.size(), ranks.size()};
+    std::vector<double> found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = scaled({row.data(), ns.data(), row.size()}, places, choice, factor);
     }
     return to_numpy(std::move(found));
 }
@@ -131,6 +155,9 @@ void bind_row_work(nb::module_ &module)
     module.def("gaps", &gaps, nb::arg("row"), nb::arg("ns"), nb::arg("fixed_row"), nb::arg("fixed_ns"), nb::arg("rows"));
     module.def("chosen_pieces", &chosen, nb::arg("row"), nb::arg("account"), nb::arg("rank"), nb::arg("phases"),
                nb::kw_only(), nb::arg("ranks"), nb::arg("accounts"), nb::arg("phase"));
+    module.def("scaled", &chosen_times, nb::arg("row"), nb::arg("account"), nb::arg("rank"), nb::arg("phases"),
+               nb::kw_only(), nb::arg("ranks"), nb::arg("accounts"), nb::arg("phase"), nb::arg("ns"),
+               nb::arg("factor"));
     module.def("work_by_cell", &by_cell, nb::arg("row"), nb::arg("ns"), nb::arg("chosen"), nb::arg("segment"),
                nb::arg("rank"), nb::arg("segments"), nb::arg("ranks"));
     module.def("work_by_rank", &by_rank, nb::arg("row"), nb::arg("ns"), nb::arg("rank"), nb::kw_only(),

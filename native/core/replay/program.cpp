@@ -5,16 +5,16 @@
 
 namespace perfscope {
 
-static void check_lists(const Lists &lists, const char *name)
+template <class Number> static void check_lists(const ListsOf<Number> &lists, const char *name)
 {
-    const Numbers &starts = lists.starts;
-    const bool framed = starts.size && starts[0] == 0 && starts[starts.size - 1] == static_cast<int64_t>(lists.values.size) &&
+    const NumbersOf<Number> &starts = lists.starts;
+    const bool framed = starts.size && starts[0] == 0 && static_cast<size_t>(starts[starts.size - 1]) == lists.values.size &&
                         std::is_sorted(starts.data, starts.data + starts.size);
     if (!framed)
         throw ReplayError(std::string(name) + " are not lists");
 }
 
-ReplayProgram::ReplayProgram(size_t ranks, Numbers cut_rows, Lists hubs, Numbers hub_parent, Lists needs)
+ReplayProgram::ReplayProgram(size_t ranks, Numbers cut_rows, Lists hubs, Numbers hub_parent, SmallLists needs)
     : ranks_(ranks), cut_rows_(cut_rows), hubs_(hubs), hub_parent_(hub_parent), needs_(needs)
 {
     if (ranks_ == 0 || cut_rows_.size < 2 * ranks_ || cut_rows_.size % ranks_ || ranks_ > UINT32_MAX ||

@@ -17,21 +17,24 @@ public:
 constexpr const char *DIFFERENT_ORDERS = "the ranks enter the same operations in different orders";
 
 // Numbers that somebody else keeps.
-struct Numbers {
-    const int64_t *data = nullptr;
+template <class Number> struct NumbersOf {
+    const Number *data = nullptr;
     size_t size = 0;
 
-    int64_t operator[](size_t place) const { return data[place]; }
+    Number operator[](size_t place) const { return data[place]; }
 };
+using Numbers = NumbersOf<int64_t>;
 
 // Lists one after the other: list i is values[starts[i]] up to values[starts[i + 1]].
-struct Lists {
-    Numbers starts, values;
+template <class Number> struct ListsOf {
+    NumbersOf<Number> starts, values;
 
     size_t count() const { return starts.size - 1; }
-    const int64_t *begin_of(size_t list) const { return values.data + starts[list]; }
-    const int64_t *end_of(size_t list) const { return values.data + starts[list + 1]; }
+    const Number *begin_of(size_t list) const { return values.data + starts[list]; }
+    const Number *end_of(size_t list) const { return values.data + starts[list + 1]; }
 };
+using Lists = ListsOf<int64_t>;
+using SmallLists = ListsOf<int32_t>; // of rows, of which a long run has many
 
 // Rows of a rank are contiguous: its start, its calls in program order, its end. exit(row) =
 // max(arrival(row), needs) + transfer(row) and arrival(row) = exit(row - 1) + gap(row). What a row needs is the
@@ -44,7 +47,7 @@ class ReplayProgram {
 public:
     // `cut_rows` has one line of `ranks` rows for each cut, the first being the starts and the last the ends. The
     // numbers must outlive the program: only five bytes a row are kept beside them.
-    ReplayProgram(size_t ranks, Numbers cut_rows, Lists hubs, Numbers hub_parent, Lists needs);
+    ReplayProgram(size_t ranks, Numbers cut_rows, Lists hubs, Numbers hub_parent, SmallLists needs);
 
     size_t ranks() const { return ranks_; }
     size_t rows() const { return segments_.size(); }
@@ -65,7 +68,7 @@ public:
     bool has_only_cuts() const { return rows() == cut_rows_.size; }
 
     const Lists &hubs() const { return hubs_; }
-    const Lists &needs() const { return needs_; }
+    const SmallLists &needs() const { return needs_; }
     // The hub before it, whose members count as its own, or -1.
     int64_t hub_parent(size_t hub) const { return hub_parent_[hub]; }
 
@@ -80,7 +83,7 @@ private:
     Numbers cut_rows_;
     Lists hubs_;
     Numbers hub_parent_;
-    Lists needs_;
+    SmallLists needs_;
     std::vector<int32_t> segments_;     // of each row
     std::vector<uint32_t> block_ranks_; // of the first of every BLOCK_ROWS rows
     std::vector<int32_t> hub_segment_;

@@ -12,16 +12,29 @@ std::vector<double> gaps_of(const PiecesOfWork &work, const PiecesOfWork &fixed,
     return gaps;
 }
 
+static bool is_chosen(const PiecesOfWork &work, const RowPlaces &places, const Choice &choice, size_t piece)
+{
+    const bool is_of_phase =
+        choice.phase == ANY_PHASE || (piece < choice.known_phases && choice.phases[piece] == choice.phase);
+    return is_of_phase && choice.accounts[choice.account[piece]] &&
+           choice.ranks[static_cast<size_t>(places.rank[work.row[piece]])];
+}
+
 std::vector<uint8_t> chosen_pieces(const PiecesOfWork &work, const RowPlaces &places, const Choice &choice)
 {
     std::vector<uint8_t> chosen(work.size);
-    for (size_t piece = 0; piece < work.size; piece++) {
-        const bool is_of_phase =
-            choice.phase == ANY_PHASE || (piece < choice.known_phases && choice.phases[piece] == choice.phase);
-        chosen[piece] = is_of_phase && choice.accounts[choice.account[piece]] &&
-                        choice.ranks[static_cast<size_t>(places.rank[work.row[piece]])];
-    }
+    for (size_t piece = 0; piece < work.size; piece++)
+        chosen[piece] = is_chosen(work, places, choice, piece);
     return chosen;
+}
+
+std::vector<double> scaled(const PiecesOfWork &work, const RowPlaces &places, const Choice &choice, double factor)
+{
+    std::vector<double> ns(work.ns, work.ns + work.size);
+    for (size_t piece = 0; piece < work.size; piece++)
+        if (is_chosen(work, places, choice, piece))
+            ns[piece] *= factor;
+    return ns;
 }
 
 std::vector<double> work_by_cell(const PiecesOfWork &work, const uint8_t *chosen, const RowPlaces &places, size_t cells)
@@ -36,8 +49,13 @@ std::vector<double> work_by_cell(const PiecesOfWork &work, const uint8_t *chosen
 std::vector<double> work_by_rank(const PiecesOfWork &work, const RowPlaces &places)
 {
     std::vector<double> sums(places.ranks);
-    for (size_t piece = 0; piece < work.size; piece++)
-        sums[static_cast<size_t>(places.rank[work.row[piece]])] += work.ns[piece];
+    for (size_t piece = 0; piece < work.size;) {
+        const int32_t rank = places.rank[work.row[piece]];
+        double sum = sums[static_cast<size_t>(rank)]; // most of a rank's pieces follow each other
+        for (; piece < work.size && places.rank[work.row[piece]] == rank; piece++)
+            sum += work.ns[piece];
+        sums[static_cast<size_t>(rank)] = sum;
+    }
     return sums;
 }
 

@@ -38,6 +38,9 @@ struct Choice {
 
 std::vector<uint8_t> chosen_pieces(const PiecesOfWork &work, const RowPlaces &places, const Choice &choice);
 
+// All pieces, the chosen ones times a factor.
+std::vector<double> scaled(const PiecesOfWork &work, const RowPlaces &places, const Choice &choice, double factor);
+
 // The work before each row, and what comes before some of them beside it.
 std::vector<double> gaps_of(const PiecesOfWork &work, const PiecesOfWork &fixed, size_t rows);
 

@@ -27,7 +27,7 @@ bool SegmentLinks::is_here(int64_t need) const
 void SegmentLinks::enter(size_t segment)
 {
     segment_ = segment;
-    const Lists &needs = program_.needs();
+    const SmallLists &needs = program_.needs();
     Pairs row_users, hub_users;
     int64_t number = 0;
     for (size_t rank = 0; rank < program_.ranks(); rank++) {
@@ -75,7 +75,8 @@ int64_t SegmentLinks::partner_on(int64_t row, uint32_t other) const
 {
     if (is_plain_)
         return -1;
-    const Lists &needs = program_.needs(), &members = program_.hubs();
+    const SmallLists &needs = program_.needs();
+    const Lists &members = program_.hubs();
     for (auto need = needs.begin_of(row); need != needs.end_of(row); ++need) {
         if (!is_here(*need))
             continue;

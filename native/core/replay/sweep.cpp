@@ -1,6 +1,7 @@
 #include "replay/sweep.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace perfscope {
 
@@ -17,11 +18,16 @@ Arrivals::Arrivals(const ReplayProgram &program)
 {
 }
 
+Arrivals::Arrivals(const ReplayProgram &program, std::vector<double> &&gaps)
+    : program_(program), time_(std::move(gaps)), hubs_(program.hub_count())
+{
+}
+
 Latest Arrivals::need(int64_t row) const
 {
     Latest latest{time_[row], row};
     const int64_t segment = program_.segment_of(row);
-    const Lists &needs = program_.needs();
+    const SmallLists &needs = program_.needs();
     for (auto need = needs.begin_of(row); need != needs.end_of(row); ++need)
         if (*need >= 0) {
             if (program_.segment_of(*need) == segment)
@@ -91,7 +97,7 @@ void Sweep::start(uint32_t rank, int64_t until)
 // Goes on until the runner is where it is wanted, -1, or a row must have been come to first: that row.
 int64_t Sweep::advance(Runner &runner, std::vector<int64_t> *order)
 {
-    const Lists &needs = program_.needs();
+    const SmallLists &needs = program_.needs();
     while (runner.next <= runner.until) {
         const int64_t row = runner.next;
         for (const int64_t end = needs.starts[row]; runner.need < end; runner.need++) {

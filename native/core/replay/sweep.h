@@ -31,12 +31,15 @@ struct Latest {
 class Arrivals {
 public:
     explicit Arrivals(const ReplayProgram &program);
+    // In the room of what stands before each row, which is read before the row is arrived at.
+    Arrivals(const ReplayProgram &program, std::vector<double> &&gaps);
 
     // The latest arrival that a row inside its segment needs, its own included, once the segment has been replayed.
     Latest need(int64_t row) const;
     // The last of all ranks to come to the end of a segment; of several the first.
     Latest last_at_end(size_t segment) const;
     double operator[](int64_t row) const { return time_[row]; }
+    const double *data() const { return time_.data(); }
 
 private:
     friend class Sweep;

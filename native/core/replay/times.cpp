@@ -3,6 +3,7 @@
 #include "parallel.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace perfscope {
 
@@ -63,12 +64,21 @@ std::vector<double> segment_lengths(const ReplayProgram &program, const Costs &c
     return replay_arrivals(program, costs, arrivals, threads);
 }
 
+std::vector<double> segment_lengths(const ReplayProgram &program, std::vector<double> &&gaps, const double *transfer,
+                                    unsigned threads)
+{
+    if (program.has_only_cuts())
+        return lengths_of_cuts(program, {gaps.data(), transfer}, threads);
+    Arrivals arrivals(program, std::move(gaps));
+    return replay_arrivals(program, {arrivals.data(), transfer}, arrivals, threads);
+}
+
 void check_order(const ReplayProgram &program, unsigned threads)
 {
     if (program.has_only_cuts())
         return;
     const std::vector<double> nothing(program.rows());
-    segment_lengths(program, {nothing.data(), nothing.data()}, threads);
+    segment_lengths(program, std::vector<double>(program.rows()), nothing.data(), threads);
 }
 
 std::vector<double> last_arrivals(const ReplayProgram &program, const Costs &costs, const int32_t *units, size_t count,

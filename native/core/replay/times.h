@@ -13,6 +13,10 @@ std::vector<double> replay_arrivals(const ReplayProgram &program, const Costs &c
 // The lengths alone.
 std::vector<double> segment_lengths(const ReplayProgram &program, const Costs &costs, unsigned threads);
 
+// The same for gaps that nobody needs any more: the arrivals take their room.
+std::vector<double> segment_lengths(const ReplayProgram &program, std::vector<double> &&gaps, const double *transfer,
+                                    unsigned threads);
+
 // Throws ReplayError where the ranks wait for each other in a circle.
 void check_order(const ReplayProgram &program, unsigned threads);
 

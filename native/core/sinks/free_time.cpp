@@ -104,8 +104,8 @@ public:
         };
         const std::vector<int64_t> kind =
             kinds_.in_order([&](const Likeness &a, const Likeness &b) { return sorted(a) < sorted(b); });
-        for (int64_t &number : found_.kinds)
-            number = kind[static_cast<size_t>(number)];
+        for (int32_t &number : found_.kinds)
+            number = static_cast<int32_t>(kind[static_cast<size_t>(number)]);
         return std::move(found_);
     }
 
@@ -117,7 +117,7 @@ private:
         const int64_t phase = phase_.at(start);
         found_.starts.push_back(start);
         found_.ends.push_back(end);
-        found_.kinds.push_back(kinds_.of({before, after, phase, size_class(end - start)}));
+        found_.kinds.push_back(static_cast<int32_t>(kinds_.of({before, after, phase, size_class(end - start)})));
         found_.in_phase.push_back(phase != NOTHING);
     }
 

@@ -8,7 +8,8 @@ namespace perfscope {
 // Pieces [starts[i], ends[i]) in order. They have the same number where they are between the same operations (of equal
 // communicators and bytes), in the same marked phase and of similar length; numbers follow these in order.
 struct FreeTime {
-    std::vector<int64_t> starts, ends, kinds;
+    std::vector<int64_t> starts, ends;
+    std::vector<int32_t> kinds;
     std::vector<uint8_t> in_phase;
 };
 

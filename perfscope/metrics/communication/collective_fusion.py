@@ -67,7 +67,7 @@ def _bounds(follows: Bools, sizes: Ints, most_bytes: int) -> Ints:
             if left < 0:
                 more.append(call)
                 left = most_bytes - int(sizes[call])
-    return np.unique(np.concatenate([bounds, np.array(more, np.int64)]))
+    return np.union1d(bounds, np.array(more, np.int64)) if more else bounds
 
 
 def _follows(pool: Pool, instances: Instances, order: Ints) -> Bools:

@@ -148,15 +148,15 @@ def _main_ns(timeline: Timeline, prepared: Prepared) -> list[float]:
 def _operations(prepared: Prepared) -> tuple[Operation, ...]:
     trace, waits = prepared.trace, prepared.waits
     pool = waits.pool
-    wait = np.where(waits.known, waits.need - pool.enter, 0)
-    transfer = np.where(waits.known, pool.exit - waits.need, 0)
-    stands_for = np.where((pool.flags & RowFlag.COALESCED) > 0, pool.request, 1)
     codes = sorted({code for rank in trace.ranks for code in rank.totals})
     results = []
     for code in codes:
         totals = [rank.totals.get(code, (0, 0, 0, 0)) for rank in trace.ranks]
-        rows = pool.op == code
-        split = bool(np.any(rows & waits.known))
+        rows = np.flatnonzero(pool.op == code)
+        split = rows[waits.known[rows]]
+        need = waits.need[split]
+        together = rows[(pool.flags[rows] & RowFlag.COALESCED) > 0]
+        detailed = len(rows) - len(together) + int(pool.request[together].sum())
         told = tells_bytes(code, sum(total[2] + total[3] for total in totals))
         calls = sum(total[0] for total in totals)
         results.append(
@@ -167,9 +167,9 @@ def _operations(prepared: Prepared) -> tuple[Operation, ...]:
                 seconds_by_rank=tuple(total[1] / 1e9 for total in totals),
                 bytes_sent=sum(total[2] for total in totals) if told else None,
                 bytes_received=sum(total[3] for total in totals) if told else None,
-                wait_s=float(wait[rows].sum()) / 1e9 if split else None,
-                transfer_s=float(transfer[rows].sum()) / 1e9 if split else None,
-                detailed_calls=min(int(stands_for[rows].sum()), calls),
+                wait_s=float((need - pool.enter[split]).sum()) / 1e9 if len(split) else None,
+                transfer_s=float((pool.exit[split] - need).sum()) / 1e9 if len(split) else None,
+                detailed_calls=min(detailed, calls),
             )
         )
     return tuple(sorted(results, key=lambda result: (-result.seconds, result.name)))

@@ -5,11 +5,12 @@ import numpy as np
 from perfscope.arrays import Bools, Ints
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.preparation import Prepared
+from perfscope.attribution.timeline import MOST_AT_ONCE
 from perfscope.judging import NEGLIGIBLE
 from perfscope.matching.codes import N_TO_N_CODES, NONBLOCKING_CODES
 from perfscope.matching.collectives import Instances
 from perfscope.schema.common import Metric
-from perfscope.trace.operations import OperationClass, name_of
+from perfscope.trace.operations import MAX_OPERATIONS, OperationClass, name_of
 
 
 def ideal_network(prepared: Prepared) -> Metric:
@@ -66,14 +67,18 @@ def _obstacle(prepared: Prepared, chosen: Ints) -> str | None:
     focus, pool = prepared.focus, prepared.waits.pool
     covered = pool.is_of(OperationClass.INIT, OperationClass.FINALIZE)
     covered[_members(prepared.waits.instances, chosen)] = True
-    spent = np.minimum(pool.exit, focus.end_ns) - np.maximum(pool.enter, focus.start_ns)
-    rows = np.flatnonzero(~covered & (spent > 0))
-    by_rank = np.bincount(pool.rank[rows], spent[rows], minlength=1)
-    if by_rank.max() <= NEGLIGIBLE * _shortest_ns(focus):
+    by_rank, counts = np.zeros(len(pool.numbers)), np.zeros(MAX_OPERATIONS, np.int64)
+    for first in range(0, len(pool), MOST_AT_ONCE):
+        here = slice(first, first + MOST_AT_ONCE)
+        spent = np.minimum(pool.exit[here], focus.end_ns)
+        spent -= np.maximum(pool.enter[here], focus.start_ns)
+        rows = np.flatnonzero(~covered[here] & (spent > 0))
+        by_rank += np.bincount(pool.rank[here][rows], spent[rows], minlength=len(by_rank))
+        counts += np.bincount(pool.op[here][rows], minlength=len(counts))
+    if by_rank.max(initial=0.0) <= NEGLIGIBLE * _shortest_ns(focus):
         return None
-    codes, counts = np.unique(pool.op[rows], return_counts=True)
-    largest = np.argsort(-counts, kind="stable")[:3]
-    names = ", ".join(f"{name_of(int(codes[i]))} ({int(counts[i])})" for i in largest)
+    largest = np.argsort(-counts, kind="stable")[:3].tolist()
+    names = ", ".join(f"{name_of(code)} ({int(counts[code])})" for code in largest if counts[code])
     return (
         "needs the replay of operations that are not collectives over all ranks on their main "
         f"thread: {names}"
