@@ -46,7 +46,7 @@ def totals_of(process: ProcessFile, rank: Rank) -> dict[int, Total]:
         possible = possible and max(count, sent, received) < MAX_AMOUNT
         possible = possible and (count > 0 or (ns == 0 and sent == 0))
         if possible and (seen is None or _agrees(process, code, total, seen)):
-            totals[code] = total
+            totals[code] = _with_open(total, seen)
             continue
         replaced.append(code)
         if seen is not None:
@@ -59,6 +59,14 @@ def totals_of(process: ProcessFile, rank: Rank) -> dict[int, Total]:
             f"{process.path.name} cannot be true; they were taken from its records."
         )
     return totals
+
+
+def _with_open(total: Total, seen: _Recorded | None) -> Total:
+    """With the calls in which the process ended: the header has those that came back alone."""
+    if seen is None:
+        return total
+    calls, ns, sent, received = total
+    return calls + seen.rows[0] - seen.closed, ns + seen.rows[1] - seen.closed_ns, sent, received
 
 
 def _told(header: np.void) -> dict[int, Total]:
