@@ -98,10 +98,10 @@ def test_the_job_really_had_them(recorded: recording.Recorded) -> None:
 
 
 def test_no_byte_of_recording_or_report_holds_one(recorded: recording.Recorded) -> None:
-    done = recording.analyze(recorded.directory, "--no-strict", timeout_s=TIMEOUT_S)
+    done = recording.analyze(recorded.directory, "--no-strict")
     assert done.returncode == 0, done.stderr
-    as_json = recording.analyze(recorded.directory, "--json", "--no-report", timeout_s=TIMEOUT_S)
-    verbose = recording.analyze(recorded.directory, "-v", timeout_s=TIMEOUT_S)
+    as_json = recording.analyze(recorded.directory, "--json", "--no-report")
+    verbose = recording.analyze(recorded.directory, "-v")
     for shown in (done, as_json, verbose):
         assert leaks((shown.stdout + shown.stderr).encode()) == []
     files = [path for path in recorded.directory.rglob("*") if path.is_file()]

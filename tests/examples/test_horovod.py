@@ -35,7 +35,7 @@ def record(directory: Path, script: str, *options: str | Path, run: tuple[str, .
         timeout_s=TIMEOUT_S,
     )
     assert done.exit_code == 0, done.stderr
-    analyzed = recording.analyze(done.directory, "--no-report", timeout_s=TIMEOUT_S)
+    analyzed = recording.analyze(done.directory, "--no-report")
     assert analyzed.returncode == 0, analyzed.stderr
     return done, json.loads((done.directory / "analysis.json").read_text(encoding="utf-8"))
 
@@ -134,7 +134,7 @@ def test_the_wait_is_that_of_the_programs_own_clock(tmp_path: Path) -> None:
         timeout_s=TIMEOUT_S,
     )
     assert done.exit_code == 0, done.stderr
-    recording.analyze(done.directory, "--no-report", timeout_s=TIMEOUT_S)
+    recording.analyze(done.directory, "--no-report")
     analysis = json.loads((done.directory / "analysis.json").read_text(encoding="utf-8"))
     asked = [json.loads(log.with_suffix(f".{rank}").read_text()) for rank in (0, 1)]
     late_s = [late - early for early, late in zip(*asked, strict=True)]
@@ -157,7 +157,7 @@ def test_without_readiness_bits_nothing_is_claimed(tmp_path: Path) -> None:
         timeout_s=TIMEOUT_S,
     )
     assert done.exit_code == 0, done.stderr
-    recording.analyze(done.directory, "--no-report", timeout_s=TIMEOUT_S)
+    recording.analyze(done.directory, "--no-report")
     analysis = json.loads((done.directory / "analysis.json").read_text(encoding="utf-8"))
     assert "HOROVOD_CACHE_CAPACITY" in analysis["horovod"]["exposed"]["reason"]
     assert analysis["collectives"]["wait_s_by_rank"] == [0.0, 0.0]

@@ -52,7 +52,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, dict[str, An
         timeout_s=TIMEOUT_S,
     )
     assert done.exit_code == 0, done.stderr
-    analyzed = recording.analyze(done.directory, "--no-report", timeout_s=TIMEOUT_S)
+    analyzed = recording.analyze(done.directory, "--no-report")
     assert analyzed.returncode == 0, analyzed.stderr
     analysis = json.loads((done.directory / "analysis.json").read_text(encoding="utf-8"))
     lines = [json.loads(line) for line in timings.read_text(encoding="utf-8").splitlines()]

@@ -56,7 +56,7 @@ def record(
         timeout_s=TIMEOUT_S,
     )
     assert done.exit_code == 0, done.stderr
-    analyzed = recording.analyze(done.directory, "--no-report", timeout_s=TIMEOUT_S)
+    analyzed = recording.analyze(done.directory, "--no-report")
     assert analyzed.returncode == 0, analyzed.stderr
     return done.stdout, json.loads((done.directory / "analysis.json").read_text(encoding="utf-8"))
 

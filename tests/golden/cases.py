@@ -12,8 +12,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +22,7 @@ from click.testing import CliRunner
 from perfscope.cli.group import cli
 from tests.golden import foreign
 from tests.support.environments import REPOSITORY
+from tests.support.recording import working_in
 from tests.support.study_pages import page_of
 
 if TYPE_CHECKING:
@@ -66,23 +66,9 @@ class Case:
 
 def run(words: Sequence[str], *, home: Path) -> str:
     """What a command prints on stdout, run in a directory and a terminal of 100 columns."""
-    with _environment(home, WIDTH):
+    with working_in(home, {**os.environ, **WIDTH}):
         done = CliRunner().invoke(cli, list(words), catch_exceptions=False, standalone_mode=False)
     return done.stdout
-
-
-@contextmanager
-def _environment(home: Path, variables: Mapping[str, str]) -> Iterator[None]:
-    """Another working directory and other variables, for as long as it lasts."""
-    before, known = Path.cwd(), dict(os.environ)
-    os.chdir(home)
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        os.chdir(before)
-        os.environ.clear()
-        os.environ.update(known)
 
 
 ANALYSIS = ("analysis.json", "report.html")

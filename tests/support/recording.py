@@ -1,11 +1,13 @@
 """Runs the real `perfscope` command on real jobs."""
 
+import io
 import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -115,17 +117,32 @@ def run_plain(
     )
 
 
-def analyze(
-    directory: Path, *arguments: str | Path, timeout_s: float = JOB_TIMEOUT_S
-) -> subprocess.CompletedProcess[str]:
-    """Runs `perfscope analyze` on a recording."""
-    return subprocess.run(
-        perfscope_command("analyze", directory, *arguments),
-        cwd=REPOSITORY,
-        env=job_variables(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-    )
+def analyze(directory: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Runs `perfscope analyze` on a recording, in this process: another one starts for a second."""
+    from perfscope.cli.group import execute
+
+    words = ["analyze", *map(str, (directory, *arguments))]
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2))
+    with working_in(REPOSITORY, job_variables()), redirect_stdout(out), redirect_stderr(err):
+        code = execute(words)
+    shown = []
+    for stream in (out, err):
+        stream.flush()
+        stream.seek(0)
+        shown.append(stream.read())
+    return subprocess.CompletedProcess(words, code, *shown)
+
+
+@contextmanager
+def working_in(home: Path, variables: Mapping[str, str]) -> Iterator[None]:
+    """Another working directory, and these variables alone, for as long as it lasts."""
+    before, known = Path.cwd(), dict(os.environ)
+    os.chdir(home)
+    os.environ.clear()
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+        os.environ.clear()
+        os.environ.update(known)
