@@ -8,17 +8,17 @@ from . import (
     secret_logins,
     secret_names,
     secret_prose,
+    secret_tokens,
     secret_tools,
 )
-from .secret_patterns import can_be_read, compiled
-from .secret_tokens import BEGINNINGS, is_long_enough, is_suspicious, looks_random
+from .secret_patterns import Patterns, UnreadableError, has_key, parts
 
 REDACTED = "[redacted]"
 LONGEST = 8_192
 """Characters of a text that are read: a job that ends with an endless message is not held up."""
 
 _MARKS = (
-    *{text.lower() for text, _ in BEGINNINGS},
+    *{text.lower() for text, _ in secret_tokens.BEGINNINGS},
     *"-----begin eyj akia asia abia acca aroa aida a3t $2 $5$ $6$ $argon $y$ hooks.slack".split(),
     *"discord webhook api.telegram sha256~ .atlasv1 dt0c01 _mmk pat. sat.".split(),
     ":aa",
@@ -36,20 +36,63 @@ def is_sensitive_name(name: str) -> bool:
     return secret_names.kind_of(name) == secret_names.SECRET
 
 
+_NAME = (
+    r"(?:(?<![\w.%-])|(?<=%26)|(?<=%3[fF]))"
+    r"(?P<name>[^\W\d_][\w.-]{0,80}|-{1,2}[A-Za-z][\w.-]{0,80})"
+)
+_SEPARATOR = r"(?P<sep>\\*[\"'`]?\]?\s*(?::=|=>|->|==|=|%3[dD]|[＝：]|:(?!//|:))\s*)"
+_QUOTED = r"(?P<quote>\\*[\"'`])(?P<text>.*?)(?P=quote)"
+_BARE = (
+    r"(?P<bare>(?:[^\s\"'&,;<>(){}\[\]\\]|[<({\[]|[>)}\]](?=[^\s\"'&,;>)}\]])"
+    r"|[,;&](?=[^\s,;&=:]+(?:[\s\"')}\]]|$))){1,4000})"
+)
+_patterns = Patterns(
+    {
+        "login": r"(?<![\w/@.-])([\w.+-]{1,40}):([^\s:@/'\",]{6,})@(?=[A-Za-z][\w.-]*)",
+        "pair": "(?s)" + _NAME + _SEPARATOR + "(?:" + _QUOTED + "|" + _BARE + ")",
+        "option": (
+            r"(?<![\w-])(--?[A-Za-z][\w.-]*)(\s+|=)(?=\S)"
+            r"((?:\"[^\"]*\"|'[^']*')(?:\"[^\"]*\"|'[^']*'|[^\s'\"])*|[^\s'\"]+)"
+        ),
+        "setting": (
+            r"(?<![\w-])(--?[A-Za-z][\w-]*\s+)([A-Za-z][\w-]*[_.][\w.-]*)(\s+)([^\s'\"-][^\s'\"]*)"
+        ),
+        "attached": r"(?<![\w-])(-[pPuU])([^\s'\"=-][^\s'\"]*|'[^']+'|\"[^\"]+\")",
+        "element": r"<([A-Za-z][\w.:-]*)>([^<>]+)(?=</)",
+        "chunk": r"[^\s\"'`=,;:()<>\[\]{}|]{20,}={0,2}",
+        "word": r"[A-Za-z0-9+/_\-]{20,}={0,2}",
+    }
+)
+_LEAST_RANDOM = 20
+_MOST_KEPT, _LONGEST_KEPT = 4096, 256
+_plain = set()  # type: set[str]
+"""Texts that need no closer look."""
+_paths = {}  # type: dict[str, str]
+"""Paths and names of functions as they may be written: each is asked for with each of its lines."""
+
+
 def _is_suspicious(text: str) -> bool:
-    """Whether the text needs a closer look; importing `re` for it takes milliseconds."""
-    if len(text) < 4:
+    """Whether the text needs a closer look; files and settings are asked about again and again."""
+    if len(text) < 4 or text in _plain:
         return False
-    lower = text.lower()
-    if ("@" in text and ":" in text) or any(mark in lower for mark in _MARKS):
+    found = _looks_suspicious(text)
+    if not found and len(text) < _LONGEST_KEPT:
+        if len(_plain) >= _MOST_KEPT:
+            _plain.clear()
+        _plain.add(text)
+    return found
+
+
+def _looks_suspicious(text: str) -> bool:
+    if ("@" in text and ":" in text) or any(map(text.lower().__contains__, _MARKS)):
         return True
-    words = "".join(c if c.isalnum() else " " for c in text).split()
-    if any(is_suspicious(word) for word in words):
+    words = parts(text)
+    if any(map(secret_tokens.is_suspicious, words)):
         return True
     if secret_lists.has_options(text) or secret_tools.may_hold_commands(text):
         return True
-    has_values = any(c in text for c in "=: >\t\n＝：([{")
-    return has_values and (any(secret_names.may_name(w.lower()) for w in words))
+    has_values = any(map(text.__contains__, "=: >\t\n＝：([{"))
+    return has_values and any(secret_names.may_name(word.lower()) for word in words)
 
 
 def redact_value(text: str) -> str:
@@ -58,95 +101,84 @@ def redact_value(text: str) -> str:
         text = text[:LONGEST] + "…"
     if not _is_suspicious(text):
         return text
-    return _redacted(text, secret_logins.evidence(text.split())) if can_be_read() else REDACTED
+    try:
+        return _redacted(text, secret_logins.evidence(text.split()))
+    except UnreadableError:
+        return REDACTED
 
 
 def _redacted(text: str, evidence: int) -> str:
     """The text, of a command with this evidence of passwords, without secrets."""
-    text = _without_tokens(text)
-    patterns = compiled()
-    text = patterns["header"].sub(r"\1" + REDACTED, text)
-    text = patterns["cookie"].sub(r"\1" + REDACTED, text)
-    text = patterns["scheme"].sub(_scheme, text)
+    text = secret_tokens.without_headers(secret_tokens.without_tokens(text))
     text = secret_lists.without_listed(text, redact_arguments)
     text = secret_tools.without_commands(text)
     text = secret_lists.without_entries(secret_brackets.without_held(text))
     text = _without_named(text)
-    text = patterns["element"].sub(_element, text)
-    text = _without_option_values(text, evidence)
-    text = patterns["setting"].sub(_setting, text)
-    text = patterns["attached"].sub(lambda m: _attached(m, evidence), text)
-    text = patterns["login"].sub(_login, text)
+    if "</" in text:
+        text = _patterns["element"].sub(_element, text)
+    if "-" in text:
+        text = _without_options(text, evidence)
+    if "@" in text and ":" in text:
+        text = _patterns["login"].sub(_login, text)
     return _without_random_words(secret_prose.without_told(text))
+
+
+def _without_options(text: str, evidence: int) -> str:
+    """The text, of a command with this evidence of passwords, without the values of options."""
+    words = len(text.split())
+    if words > 1 or "=" in text:
+        text = _without_option_values(text, evidence)
+    if words > 2:
+        text = _patterns["setting"].sub(_setting, text)
+    if any(map(text.__contains__, ("-p", "-P", "-u", "-U"))):
+        text = _patterns["attached"].sub(lambda m: _attached(m, evidence), text)
+    return text
 
 
 def redact_tokens(text: str) -> str:
     """The text without what can only be a secret: for names of code, which may look like one."""
-    if not _is_suspicious(text):
-        return text
-    return _without_tokens(text) if can_be_read() else REDACTED
+    try:
+        return secret_tokens.without_tokens(text) if _is_suspicious(text) else text
+    except UnreadableError:
+        return REDACTED
 
 
 def redact_path(text: str) -> str:
     """A path, a file or a host without secrets; hashes by which directories are named stay."""
-    if not _is_suspicious(text):
-        return text
-    if not can_be_read():
-        return REDACTED
-    parts = _without_tokens(text).split("/")
-    return "/".join(_path_part(part) for part in parts)
+    known = _paths.get(text)
+    if known is None:
+        try:
+            known = _path_of(text) if _is_suspicious(text) else text
+        except UnreadableError:
+            return REDACTED
+        if len(text) < _LONGEST_KEPT:
+            if len(_paths) >= _MOST_KEPT:
+                _paths.clear()
+            _paths[text] = known
+    return known
+
+
+def _path_of(text: str) -> str:
+    return "/".join(map(_path_part, secret_tokens.without_tokens(text).split("/")))
 
 
 def _path_part(part: str) -> str:
     """A part of a path; the hashes of caches and package managers are lower-case and stay."""
-    return compiled()["word"].sub(
-        lambda m: REDACTED if looks_random(m.group(), is_path=True) else m.group(),
-        _without_named(part),
-    )
+    part = _without_named(part)
+    if not has_key(part, _LEAST_RANDOM):
+        return part
+    return _patterns["word"].sub(lambda found: _word(found.group(), is_path=True), part)
 
 
-def _without_tokens(text: str) -> str:
-    patterns = compiled()
-    text = patterns["pem"].sub(REDACTED, text)
-    text = patterns["places"].sub(r"\1" + REDACTED, text)
-    text = patterns["url"].sub(lambda m: _address(m.group()), text)
-    return patterns["known"].sub(_token, text)
-
-
-def _token(found: re.Match[str]) -> str:
-    return REDACTED if is_long_enough(found.group()) else found.group()
-
-
-def _address(rest: str) -> str:
-    """What stands behind `://`, without the user and the password in front of the host.
-
-    A password may hold `@` and `/`, and a port or a path is no password.
-    """
-    name, colon, behind = rest.partition(":")
-    authority = rest.split("/", 1)[0].split("?", 1)[0]
-    digits = len(behind) - len(behind.lstrip("0123456789"))
-    is_port = digits > 0 and behind[digits : digits + 1] in ("", "/", "?", "#", ",")
-    may_hold = colon and "/" not in name and "?" not in name and "@" not in name and not is_port
-    if "@" in authority or (may_hold and "@" in behind):
-        place = rest.rfind("@") if may_hold or is_port else authority.rfind("@")
-        return REDACTED + rest[place:]
-    return rest
-
-
-def _scheme(found: re.Match[str]) -> str:
-    scheme, value = found.group(1), found.group(2)
-    is_any = scheme.lower() == "bearer" and not secret_names.is_trivial(value)
-    is_base64 = scheme.lower() == "basic" and (
-        value.endswith("=") or (len(value) > 7 and not value.isalpha())
-    )
-    if is_any or is_base64 or secret_names.looks_like_a_password(value):
-        return scheme + " " + REDACTED
-    return found.group()
+def _word(word: str, *, is_path: bool = False) -> str:
+    return REDACTED if secret_tokens.looks_random(word, is_path=is_path) else word
 
 
 def _without_named(text: str) -> str:
     """The text without the values of fields, settings and headers that are named as secrets."""
-    pattern, kept, place = compiled()["pair"], [], 0
+    if not any(map(text.__contains__, ("=", ":", "->", "%3", "＝", "："))):
+        return text
+    pattern, kept, place = _patterns["pair"], [], 0
     found = pattern.search(text)
     while found is not None:
         name, value = found.group("name").lstrip("-"), found.group("text")
@@ -173,7 +205,7 @@ def _element(found: re.Match[str]) -> str:
 
 def _without_option_values(text: str, evidence: int) -> str:
     """The text, which may be a command for a shell, without the values of telling options."""
-    pattern, kept, place = compiled()["option"], [], 0
+    pattern, kept, place = _patterns["option"], [], 0
     found = pattern.search(text)
     while found is not None:
         option, value = found.group(1, 3)
@@ -217,7 +249,8 @@ def _login(found: re.Match[str]) -> str:
 
 def _without_random_words(text: str) -> str:
     """The text without what looks like a key; hashes behind a name that says so stay."""
-    patterns = compiled()
+    if not (has_key(text, _LEAST_RANDOM) or any(map(text.__contains__, ("%3", "＝", "：")))):
+        return text
 
     def judged(found: re.Match[str]) -> str:
         chunk = found.group()
@@ -226,11 +259,9 @@ def _without_random_words(text: str) -> str:
             return chunk
         if "/" in chunk and (chunk[0] in "/.~" or _has_a_word(chunk)):
             return "/".join(_path_part(part) for part in chunk.split("/"))
-        return patterns["word"].sub(
-            lambda m: REDACTED if looks_random(m.group()) else m.group(), chunk
-        )
+        return _patterns["word"].sub(lambda found: _word(found.group()), chunk)
 
-    return patterns["chunk"].sub(judged, text)
+    return _patterns["chunk"].sub(judged, text)
 
 
 def _has_a_word(chunk: str) -> bool:

@@ -7,6 +7,7 @@ name of a secret is, in front of brackets, mostly one of labels: `keys=['loss', 
 from __future__ import annotations
 
 from . import secret_logins, secret_names
+from .secret_patterns import Patterns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,36 +18,30 @@ _LOGINS = (["auth"], ["login"], ["authenticate"], ["authentication"])
 _LONGEST_NAME = 80  # of fields within fields
 _OPENING, _CLOSING = "[({", "])}"
 
-_patterns = {}  # type: dict[str, re.Pattern[str]]
-
-
-def _compiled() -> dict[str, re.Pattern[str]]:
-    if _patterns:
-        return _patterns
-    import re
-
-    quoted = r"(?<!\w)(?P<prefix>[bBuUrRfF]{0,2})(?:(?P<quote>[\"'])(?P<text>(?:\\.|(?!(?P=quote))"
-    quoted += r"[^\\]){0,4000})(?P=quote)|(?<!\\)(?P<escaped>\\{1,16}[\"'])"
-    quoted += r"(?P<inner>(?:(?!(?P=escaped)).){0,4000}?)(?P=escaped))"
-    bare = r"(?P<bare>(?:[^\s\"',;:=\[\](){}\\]|(?<=\w)'(?=\w))+)"
-    _patterns.update(
-        part=re.compile(quoted + "|" + bare + r"|(?P<mark>[\[\](){},;])", re.S),
-        is_field=re.compile(r"\s*(?::(?!//)|=(?!=)|=>)"),
-        again=re.compile(r"\[redacted\](?: \[redacted\])+"),
-        call=re.compile(
+_QUOTED = (
+    r"(?<!\w)(?P<prefix>[bBuUrRfF]{0,2})(?:(?P<quote>[\"'])(?P<text>(?:\\.|(?!(?P=quote))"
+    r"[^\\]){0,4000})(?P=quote)|(?<!\\)(?P<escaped>\\{1,16}[\"'])"
+    r"(?P<inner>(?:(?!(?P=escaped)).){0,4000}?)(?P=escaped))"
+)
+_BARE = r"(?P<bare>(?:[^\s\"',;:=\[\](){}\\]|(?<=\w)'(?=\w))+)"
+_patterns = Patterns(
+    {
+        "part": "(?s)" + _QUOTED + "|" + _BARE + r"|(?P<mark>[\[\](){},;])",
+        "is_field": r"\s*(?::(?!//)|=(?!=)|=>)",
+        "again": r"\[redacted\](?: \[redacted\])+",
+        "call": (
             r"[A-Za-z_][\w.]*[\[({]\s*(?:[\])}]|[bBuUrRfF]{0,2}\\*[\"']|[A-Za-z_][\w.]*\s*[=:(])"
         ),
-        thing=re.compile(r"<[A-Za-z][\w.-]* (?:[^<>]* )?(?:at 0x[0-9a-fA-F]+|'[\w.]+')[^<>]*>"),
-    )
-    return _patterns
+        "thing": r"<[A-Za-z][\w.-]* (?:[^<>]* )?(?:at 0x[0-9a-fA-F]+|'[\w.]+')[^<>]*>",
+    }
+)
 
 
 def begins_brackets(text: str, place: int) -> bool:
     """Whether a call, a subscript or an object that Python printed begins here, and no secret."""
-    patterns = _compiled()
     if text[place : place + 1] in tuple(_OPENING):
         return True
-    return bool(patterns["call"].match(text, place) or patterns["thing"].match(text, place))
+    return bool(_patterns["call"].match(text, place) or _patterns["thing"].match(text, place))
 
 
 class _Brackets:
@@ -118,14 +113,16 @@ class _Brackets:
 
 def without_held(text: str) -> str:
     """The text without secrets in brackets, and without quoted ones with a prefix: `pw=b'X'`."""
-    patterns, kept, place = _compiled(), [], 0
+    if not any(map(text.__contains__, "[({\"'")):
+        return text
+    kept, place = [], 0  # type: list[str], int
     stack, callee = [_Brackets()], ""
-    for found in patterns["part"].finditer(text):
+    for found in _patterns["part"].finditer(text):
         brackets, mark = stack[-1], found.group("mark")
         if mark is None:
             value, start, end = _value(found)
             callee = ""
-            if patterns["is_field"].match(text, found.end()):
+            if _patterns["is_field"].match(text, found.end()):
                 brackets.field = value
             elif found.group("bare") and text[found.end() : found.end() + 1] in tuple(_OPENING):
                 callee = value
@@ -143,7 +140,7 @@ def without_held(text: str) -> str:
         else:
             brackets.field = ""
         callee = ""
-    return patterns["again"].sub(REDACTED, "".join(kept) + text[place:])
+    return _patterns["again"].sub(REDACTED, "".join(kept) + text[place:])
 
 
 def _value(found: re.Match[str]) -> tuple[str, int, int]:

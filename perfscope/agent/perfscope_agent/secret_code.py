@@ -7,6 +7,7 @@ such texts those stay that cannot be secrets: common words, numbers, places, sen
 from __future__ import annotations
 
 from . import secret_names
+from .secret_patterns import Patterns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,20 +17,13 @@ if TYPE_CHECKING:
 REDACTED = "[redacted]"
 _INTERPRETERS = ("python", "pypy", "perl", "ruby", "julia", "Rscript", "node", "java")
 _WITH_VALUE = ("-W", "-X", "-I")
-
-_patterns = {}  # type: dict[str, re.Pattern[str]]
-
-
-def _compiled() -> dict[str, re.Pattern[str]]:
-    if _patterns:
-        return _patterns
-    import re
-
-    _patterns["text"] = re.compile(
-        r"(?P<quote>\"\"\"|'''|\\*[\"'])(?P<text>(?:\\.|(?!(?P=quote))[^\\])*?)(?P=quote)",
-        re.DOTALL,
-    )
-    return _patterns
+_patterns = Patterns(
+    {
+        "text": (
+            r"(?s)(?P<quote>\"\"\"|'''|\\*[\"'])(?P<text>(?:\\.|(?!(?P=quote))[^\\])*?)(?P=quote)"
+        )
+    }
+)
 
 
 def interprets(word: str) -> bool:
@@ -58,4 +52,4 @@ def without_texts(code: str) -> str:
         quote, text = found.group("quote"), found.group("text")
         return found.group() if secret_names.is_harmless(text) else quote + REDACTED + quote
 
-    return _compiled()["text"].sub(judged, code)
+    return _patterns["text"].sub(judged, code) if any(map(code.__contains__, "\"'")) else code

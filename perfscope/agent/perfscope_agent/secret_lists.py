@@ -6,6 +6,7 @@ Python's own message on a command that failed is such a list.
 from __future__ import annotations
 
 from . import secret_names
+from .secret_patterns import Patterns, may_hold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,9 +15,26 @@ if TYPE_CHECKING:
 
     Redactor = Callable[[Sequence[str]], "list[str]"]
 
-_patterns = {}  # type: dict[str, re.Pattern[str]]
-
 REDACTED = "[redacted]"
+_QUOTED = (
+    r"[bBuUrRfF]{0,2}(?:([\"'])((?:\\.|(?!\1)[^\\]){0,4000})\1"
+    r"|(\\+[\"'])((?:(?!\3).){0,4000}?)\3)"
+)
+_patterns = Patterns(
+    {
+        "item": "(?s)" + _QUOTED,
+        "opening": r"[\[(]\s*",
+        "command": (
+            r"(?i)\b(?:command|cmd|argv|args|popen|run|call|check_call|check_output|spawn\w*|exec\w*)"
+            r"[^\w,;]{0,12}$"
+        ),
+        "between": r"\s*,\s*",
+        "entry": (
+            r"(?i)(\b(?:name|key)\\*[\"']?\s*[:=]\s*\\*[\"']?)([\w.-]{1,80})(\\*[\"']?[\s,;]*\\*[\"']?"
+            r"value\\*[\"']?\s*[:=]\s*\\*[\"']?)([^\s\"'\\,;{}]+)"
+        ),
+    }
+)
 _OPENINGS = ("['", '["', "('", '("', "[b'", "(b'")
 
 
@@ -25,29 +43,6 @@ def has_options(text: str) -> bool:
     if "'-" in text or '"-' in text:
         return True
     return any(mark in text for mark in _OPENINGS) and ("'," in text or '",' in text)
-
-
-def _compiled() -> dict[str, re.Pattern[str]]:
-    if _patterns:
-        return _patterns
-    import re
-
-    quoted = r"[bBuUrRfF]{0,2}(?:([\"'])((?:\\.|(?!\1)[^\\]){0,4000})\1"
-    quoted += r"|(\\+[\"'])((?:(?!\3).){0,4000}?)\3)"
-    _patterns.update(
-        item=re.compile(quoted, re.S),
-        opening=re.compile(r"[\[(]\s*"),
-        command=re.compile(
-            r"(?i)\b(?:command|cmd|argv|args|popen|run|call|check_call|check_output|spawn\w*|exec\w*)"
-            r"[^\w,;]{0,12}$"
-        ),
-        between=re.compile(r"\s*,\s*"),
-        entry=re.compile(
-            r"(?i)(\b(?:name|key)\\*[\"']?\s*[:=]\s*\\*[\"']?)([\w.-]{1,80})(\\*[\"']?[\s,;]*\\*[\"']?"
-            r"value\\*[\"']?\s*[:=]\s*\\*[\"']?)([^\s\"'\\,;{}]+)"
-        ),
-    )
-    return _patterns
 
 
 def without_listed(text: str, redacted_words: Redactor) -> str:
@@ -59,7 +54,7 @@ def without_listed(text: str, redacted_words: Redactor) -> str:
         words = [text[start:end] for start, end in group]
         before = text[max(group[0][0] - 40, 0) : group[0][0]]
         is_command = any(word.startswith("-") for word in words)
-        if not is_command and not _compiled()["command"].search(before):
+        if not is_command and not _patterns["command"].search(before):
             continue
         for (start, end), word, safe in zip(group, words, redacted_words(words)):
             if safe != word:
@@ -70,26 +65,28 @@ def without_listed(text: str, redacted_words: Redactor) -> str:
 
 def _lists(text: str) -> list[list[tuple[int, int]]]:
     """Where the quoted words of lists begin and end."""
-    patterns, lists, place = _compiled(), [], 0
-    opening = patterns["opening"].search(text)
+    lists, place = [], 0
+    opening = _patterns["opening"].search(text)
     while opening is not None:
         group, place = [], opening.end()
-        item = patterns["item"].match(text, place)
+        item = _patterns["item"].match(text, place)
         while item is not None:
             group.append(item.span(item.lastindex or 0))
-            comma = patterns["between"].match(text, item.end())
+            comma = _patterns["between"].match(text, item.end())
             place = item.end()
-            item = patterns["item"].match(text, comma.end()) if comma else None
+            item = _patterns["item"].match(text, comma.end()) if comma else None
         if len(group) > 1:
             lists.append(group)
         else:
             place = opening.end()  # in a list of one there may be another
-        opening = patterns["opening"].search(text, place)
+        opening = _patterns["opening"].search(text, place)
     return lists
 
 
 def without_entries(text: str) -> str:
     """The text without values in pairs such as `{"name": "DB_PASSWORD", "value": "X"}`."""
+    if not may_hold(text, "value"):
+        return text
 
     def paired(found: re.Match[str]) -> str:
         name, value = found.group(2, 4)
@@ -97,4 +94,4 @@ def without_entries(text: str) -> str:
         hides = not is_syntax and secret_names.hides(name, value)
         return "".join(found.groups()[:3]) + (REDACTED if hides else value)
 
-    return _compiled()["entry"].sub(paired, text)
+    return _patterns["entry"].sub(paired, text)

@@ -1,4 +1,8 @@
-"""Patterns of what may hold a secret, made when something suspicious is to be read."""
+"""Patterns that are compiled when a text may match them, and what tells that quickly.
+
+All of them take 11 ms to compile, and importing `re` some more, where a program is started in 20.
+So a pattern is asked for only behind a look for something that each of its matches has.
+"""
 
 from __future__ import annotations
 
@@ -7,51 +11,72 @@ from . import own_threads
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
+    from typing import Callable, Dict
 
-_patterns: dict[str, re.Pattern[str]] = {}
+    _Compiled = Dict[str, "re.Pattern[str]"]
+    _Characters = Dict[int, int]
+else:
+    _Compiled = _Characters = dict
+
+_MOST_CHARACTERS = 4096  # of all that texts hold, that are known to be part of a word or not
 
 
-def can_be_read() -> bool:
-    """Whether the calling thread may read a suspicious text; one that may not hides all of it."""
-    return bool(_patterns) or own_threads.may_use("re")
+class UnreadableError(Exception):
+    """The calling thread may not import `re`, and a text has to be matched with a pattern."""
 
 
-def compiled() -> dict[str, re.Pattern[str]]:
-    """The patterns; `re` is imported only for something suspicious."""
-    if _patterns:
-        return _patterns
-    import re
+class Patterns(_Compiled):
+    """Patterns by name, each compiled when it is asked for the first time."""
 
-    from .secret_tokens import PLACES, known_tokens
+    def __init__(self, texts: dict[str, str]) -> None:
+        super().__init__()
+        self._texts = texts
 
-    name = r"(?:(?<![\w.%-])|(?<=%26)|(?<=%3[fF]))"
-    name += r"(?P<name>[^\W\d_][\w.-]{0,80}|-{1,2}[A-Za-z][\w.-]{0,80})"
-    quoted = r"(?P<quote>\\*[\"'`])(?P<text>.*?)(?P=quote)"
-    bare = (
-        r"(?P<bare>(?:[^\s\"'&,;<>(){}\[\]\\]|[<({\[]|[>)}\]](?=[^\s\"'&,;>)}\]])"
-        r"|[,;&](?=[^\s,;&=:]+(?:[\s\"')}\]]|$))){1,4000})"
-    )
-    separator = r"(?P<sep>\\*[\"'`]?\]?\s*(?::=|=>|->|==|=|%3[dD]|[＝：]|:(?!//|:))\s*)"
-    _patterns.update(
-        pem=re.compile(r"-----BEGIN.*?(?:-----END[^-]*-----|\Z)", re.S),
-        places=re.compile("(" + PLACES + r")[^\s'\"]+"),
-        known=re.compile(known_tokens()),
-        url=re.compile(r"(?<=://)[^\s'\"<>]+"),
-        login=re.compile(r"(?<![\w/@.-])([\w.+-]{1,40}):([^\s:@/'\",]{6,})@(?=[A-Za-z][\w.-]*)"),
-        header=re.compile(r"(?i)(\b(?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?)([^\"'\n\r]+)"),
-        scheme=re.compile(r"(?i)\b(bearer|basic|token|apikey|api-key)\s+([^\s'\",;)]+)"),
-        cookie=re.compile(r"(?i)(\b(?:set-)?cookie\s*:\s*)([^\"'\n\r]+)"),
-        pair=re.compile(name + separator + "(?:" + quoted + "|" + bare + ")", re.S),
-        option=re.compile(
-            r"(?<![\w-])(--?[A-Za-z][\w.-]*)(\s+|=)(?=\S)"
-            r"((?:\"[^\"]*\"|'[^']*')(?:\"[^\"]*\"|'[^']*'|[^\s'\"])*|[^\s'\"]+)"
-        ),
-        setting=re.compile(
-            r"(?<![\w-])(--?[A-Za-z][\w-]*\s+)([A-Za-z][\w-]*[_.][\w.-]*)(\s+)([^\s'\"-][^\s'\"]*)"
-        ),
-        attached=re.compile(r"(?<![\w-])(-[pPuU])([^\s'\"=-][^\s'\"]*|'[^']+'|\"[^\"]+\")"),
-        element=re.compile(r"<([A-Za-z][\w.:-]*)>([^<>]+)(?=</)"),
-        chunk=re.compile(r"[^\s\"'`=,;:()<>\[\]{}|]{20,}={0,2}"),
-        word=re.compile(r"[A-Za-z0-9+/_\-]{20,}={0,2}"),
-    )
-    return _patterns
+    def __missing__(self, name: str) -> re.Pattern[str]:
+        if not own_threads.may_use("re"):
+            raise UnreadableError
+        import re
+
+        found = self[name] = re.compile(self._texts[name])
+        return found
+
+
+class _Blanks(_Characters):
+    """What `str.translate` puts in the place of a character: a blank for all but some."""
+
+    def __init__(self, is_kept: Callable[[str], bool]) -> None:
+        super().__init__()
+        self._is_kept = is_kept
+
+    def __missing__(self, code: int) -> int:
+        found = code if self._is_kept(chr(code)) else 32
+        if len(self) < _MOST_CHARACTERS:
+            self[code] = found
+        return found
+
+
+_blanks = _Blanks(str.isalnum)
+_between_keys = _Blanks(lambda c: c.isascii() and (c.isalnum() or c in "+/_-"))
+
+
+def parts(text: str) -> list[str]:
+    """The runs of letters and digits of a text."""
+    return text.translate(_blanks).split()
+
+
+def may_hold(text: str, *literals: str) -> bool:
+    """Whether one of some literals, in small letters, may stand in a text, in whatever case.
+
+    `re` takes a few other letters for those of ASCII: a text that has any is looked at.
+    """
+    return not text.isascii() or any(map(text.lower().__contains__, literals))
+
+
+def has_run(text: str, least: int) -> bool:
+    """Whether so many characters stand in a text without a blank between them."""
+    return len(text) >= least and any(len(part) >= least for part in text.split())
+
+
+def has_key(text: str, least: int) -> bool:
+    """Whether so many characters stand in a row of which keys are made, those of base64."""
+    return len(text) >= least and has_run(text.translate(_between_keys), least)

@@ -8,11 +8,11 @@ another word that ends the clause, or stands beside `password`, is taken for the
 from __future__ import annotations
 
 from . import secret_names
+from .secret_patterns import Patterns, may_hold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
-    from typing import Callable
 
 REDACTED = "[redacted]"
 _DESCRIBING = tuple(
@@ -23,71 +23,65 @@ _DESCRIBING = tuple(
 """What adjectives, participles and adverbs end with."""
 _SHORT = ("pin", "otp")
 
-_patterns = {}  # type: dict[str, re.Pattern[str]]
-
-
-def _compiled() -> dict[str, re.Pattern[str]]:
-    if _patterns:
-        return _patterns
-    import re
-
-    passwords = r"(?i:[\w-]{0,20}(?:pass|pwd|credential|secret)[\w-]{0,20})"
-    _patterns.update(
-        **_of_clauses(re.compile),
-        quoted=re.compile(
+_VERBS = frozenset("is was are were ist war lautet est es era to".split())
+_VALUE = r"(?P<value>[^\s\"'`,;)]{3,200})(?=[\"'`,;)\n]|\s*$|\s+(?:and|but|or|et|und|y|for"
+_CHANGE = r"(?:(?:re)?set(?:s|ting)?|(?:chang|updat|rotat)(?:e[sd]?|ing))"
+_PASSWORDS = r"(?i:[\w-]{0,20}(?:pass|pwd|credential|secret)[\w-]{0,20})"
+_patterns = Patterns(
+    {
+        "quoted": (
             r"(?i)\b((?:password|passwd|passphrase|passcode|secret|pwd|pw)(?:\s+(?:is|was|of|for))*\s+)"
             r"([\"'`])(?!\s)([^\"'`\n]+)\2"
         ),
-        looks=re.compile(
+        "looks": (
             r"(?i)\b((?:[\w.-]{0,80}[_.-])?(?:passwords?|passwd|passphrase|passcode|secret|token"
             r"|credentials?|pin|otp|pwd|api[ _]key))"
             r"((?:\s+(?:is|was|of|to|for|using|with|value|provided|given|code))*"
             r"\s*[:=]?\s+[\"'`]?)([^\s\"'`,;)]+)"
         ),
-        behind=re.compile(
-            r"(?<![\w-])(?P<noun>" + passwords + r")(?P<between>,?\s+(?:to\s+)?[\"'`(]?)"
-            r"(?P<value>[^\s\"'`,;=()]{3,200})"
-        ),
-        before=re.compile(
-            r"(?<![\w.:=-])(?P<value>[^\W_]{3,200})(?P<between>[\"'`]?\s+(?:as|is|was)(?:\s+not)?"
-            r"(?:\s+(?:an?|the|my|your|our))?(?:\s+\w{1,20})?)\s+(?P<noun>" + passwords + ")"
-            r"(?=[.,;!?)\"'`]|\s*$|\s+(?:for|to|of|and|or|but|in)\b)"
-        ),
-    )
-    return _patterns
-
-
-def _of_clauses(compiled: Callable[[str], re.Pattern[str]]) -> dict[str, re.Pattern[str]]:
-    """What is said of a secret up to the end of a clause: what it is, or is changed to."""
-    value = r"(?P<value>[^\s\"'`,;)]{3,200})(?=[\"'`,;)\n]|\s*$|\s+(?:and|but|or|et|und|y|for"
-    change = r"(?:(?:re)?set(?:s|ting)?|(?:chang|updat|rotat)(?:e[sd]?|ing))"
-    return {
-        "told": compiled(
+        "told": (
             r"(?i)(?<![\w-])(?:(?P<before>[\w-]{1,40})\s+)?(?P<noun>[^\W\d_][\w-]{1,40})(?P<between>"
             r"(?:\s+(?:for|of|to|pour|für)(?:\s+[\w.@-]{1,40}){1,3}?)?"
             r"\s+(?:is|was|are|were|ist|war|lautet|est|es|era|è|é|(?:(?:is|was|been)\s+)?"
-            + change
+            + _CHANGE
             + r"\s+to)(?:\s*:)?\s+[\"'`]?)"
-            + value
+            + _VALUE
             + r")\b)"
         ),
-        "changed": compiled(
-            r"(?i)(?<![\w-])" + change + r"\s+(?:(?:the|my|your|our|its|an?)\s+)?"
+        "changed": (
+            r"(?i)(?<![\w-])" + _CHANGE + r"\s+(?:(?:the|my|your|our|its|an?)\s+)?"
             r"(?:(?P<before>[\w-]{1,40})\s+)?(?P<noun>[^\W\d_][\w-]{1,40})"
             r"(?:\s+(?:for|of|in|on)(?:\s+[\w.@-]{1,40}){1,3}?)?"
             r"(?:\s+from\s+[\"'`]?(?P<old>[^\s\"'`,;)]{3,200})[\"'`]?)?"
-            r"\s+to(?:\s*:)?\s+[\"'`]?" + value + r"|in|on|before|after|when|then)\b)"
+            r"\s+to(?:\s*:)?\s+[\"'`]?" + _VALUE + r"|in|on|before|after|when|then)\b)"
+        ),
+        "behind": (
+            r"(?<![\w-])(?P<noun>" + _PASSWORDS + r")(?P<between>,?\s+(?:to\s+)?[\"'`(]?)"
+            r"(?P<value>[^\s\"'`,;=()]{3,200})"
+        ),
+        "before": (
+            r"(?<![\w.:=-])(?P<value>[^\W_]{3,200})(?P<between>[\"'`]?\s+(?:as|is|was)(?:\s+not)?"
+            r"(?:\s+(?:an?|the|my|your|our))?(?:\s+\w{1,20})?)\s+(?P<noun>" + _PASSWORDS + ")"
+            r"(?=[.,;!?)\"'`]|\s*$|\s+(?:for|to|of|and|or|but|in)\b)"
         ),
     }
+)
 
 
 def without_told(text: str) -> str:
     """The text without what its sentences tell of secrets."""
-    patterns = _compiled()
-    text = patterns["quoted"].sub(r"\1\2" + REDACTED + r"\2", text)
-    text = patterns["looks"].sub(_looking, text)
-    text = patterns["told"].sub(_told, patterns["changed"].sub(_changed, text))
-    return patterns["before"].sub(_beside, patterns["behind"].sub(_beside, text))
+    words = text.split()
+    if len(words) < 2:
+        return text
+    if may_hold(text, "pass", "secret", "pw"):
+        text = _patterns["quoted"].sub(r"\1\2" + REDACTED + r"\2", text)
+    if may_hold(text, "pass", "secret", "token", "credential", "pin", "otp", "pwd", "api"):
+        text = _patterns["looks"].sub(_looking, text)
+    if not text.isascii() or any(word.rstrip(":").lower() in _VERBS for word in words[1:]):
+        text = _patterns["told"].sub(_told, _patterns["changed"].sub(_changed, text))
+    if may_hold(text, "pass", "pwd", "credential", "secret"):
+        text = _patterns["before"].sub(_beside, _patterns["behind"].sub(_beside, text))
+    return text
 
 
 def describes(word: str) -> bool:

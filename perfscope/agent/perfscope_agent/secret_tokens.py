@@ -7,6 +7,15 @@ documentation say; only these facts are used.
 
 from __future__ import annotations
 
+from . import secret_names
+from .secret_patterns import Patterns, has_run, may_hold, parts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+
+REDACTED = "[redacted]"
+
 # Beginning and least length of what follows, of letters, digits, `-` and `_`.
 _BEGINNINGS = """
     ghp_ 12 gho_ 12 ghs_ 12 ghu_ 12 ghr_ 12 github_pat_ 12
@@ -45,7 +54,15 @@ OTHERS = (
     r"v1\.0-[a-f0-9]{24}-[a-f0-9]{100,}",  # Cloudflare
     r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}",  # Airtable
 )
-PLACES = (
+_MARKS = (
+    *(text for text, _ in BEGINNINGS),
+    *"eyJ A3T AKIA ASIA ABIA ACCA AROA AIDA A3- Q~ :AA .atlasv1. dt0c01. _mmk $2 $5 $6 $y".split(),
+    *"$argon2 pat. sat. sha256~ SK v1.0-".split(),
+)
+"""One of them stands in each token, but for those of Airtable and Discord, which are long."""
+_LEAST_TOKEN = 11
+_LEAST_UNMARKED = 57
+_PLACES = (
     r"(?i:hooks\.slack\.com/(?:services|workflows|triggers)/|discord(?:app)?\.com/api/webhooks/|"
     r"webhook\.office\.com/webhookb2/|api\.telegram\.org/(?:file/)?bot)(?=[^\s'\"])"
 )
@@ -53,18 +70,84 @@ PLACES = (
 
 _LEAST_RANDOM = 20
 _LEAST_HASH = 32
+_KNOWN = r"(?<![A-Za-z0-9])(?:(?:%s)[\w-]{8,}|%s)(?:\.[\w-]{8,})*=*" % (
+    "|".join(text.replace(".", "\\.") for text, _ in BEGINNINGS),
+    "|".join(OTHERS),
+)
+_patterns = Patterns(
+    {
+        "pem": r"(?s)-----BEGIN.*?(?:-----END[^-]*-----|\Z)",
+        "places": "(" + _PLACES + r")[^\s'\"]+",
+        "known": _KNOWN,
+        "url": r"(?<=://)[^\s'\"<>]+",
+        "header": r"(?i)(\b(?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?)([^\"'\n\r]+)",
+        "scheme": r"(?i)\b(bearer|basic|token|apikey|api-key)\s+([^\s'\",;)]+)",
+        "cookie": r"(?i)(\b(?:set-)?cookie\s*:\s*)([^\"'\n\r]+)",
+    }
+)
 
 
-def known_tokens() -> str:
-    """The pattern of the tokens of known services; `is_long_enough` judges what it finds."""
-    beginnings = "|".join(text.replace(".", "\\.") for text, _ in BEGINNINGS)
-    return r"(?<![A-Za-z0-9])(?:(?:%s)[\w-]{8,}|%s)(?:\.[\w-]{8,})*=*" % (
-        beginnings,
-        "|".join(OTHERS),
+def _may_hold_tokens(text: str) -> bool:
+    """Whether the pattern of known tokens may match in a text; a quick look."""
+    if not has_run(text, _LEAST_TOKEN):
+        return False
+    return any(map(text.__contains__, _MARKS)) or has_run(text, _LEAST_UNMARKED)
+
+
+def without_tokens(text: str) -> str:
+    """The text without tokens of known services, keys and passwords in addresses."""
+    if "-----BEGIN" in text:
+        text = _patterns["pem"].sub(REDACTED, text)
+    if may_hold(text, "hooks.slack", "discord", "webhook", "telegram"):
+        text = _patterns["places"].sub(r"\1" + REDACTED, text)
+    if "://" in text:
+        text = _patterns["url"].sub(lambda m: _address(m.group()), text)
+    return _patterns["known"].sub(_token, text) if _may_hold_tokens(text) else text
+
+
+def _token(found: re.Match[str]) -> str:
+    return REDACTED if _is_long_enough(found.group()) else found.group()
+
+
+def _address(rest: str) -> str:
+    """What stands behind `://`, without the user and the password in front of the host.
+
+    A password may hold `@` and `/`, and a port or a path is no password.
+    """
+    name, colon, behind = rest.partition(":")
+    authority = rest.split("/", 1)[0].split("?", 1)[0]
+    digits = len(behind) - len(behind.lstrip("0123456789"))
+    is_port = digits > 0 and behind[digits : digits + 1] in ("", "/", "?", "#", ",")
+    may_hold = colon and "/" not in name and "?" not in name and "@" not in name and not is_port
+    if "@" in authority or (may_hold and "@" in behind):
+        place = rest.rfind("@") if may_hold or is_port else authority.rfind("@")
+        return REDACTED + rest[place:]
+    return rest
+
+
+def without_headers(text: str) -> str:
+    """The text without the values of headers of HTTP."""
+    if may_hold(text, "authorization"):
+        text = _patterns["header"].sub(r"\1" + REDACTED, text)
+    if may_hold(text, "cookie"):
+        text = _patterns["cookie"].sub(r"\1" + REDACTED, text)
+    if may_hold(text, "bearer", "basic", "token", "apikey", "api-key"):
+        text = _patterns["scheme"].sub(_scheme, text)
+    return text
+
+
+def _scheme(found: re.Match[str]) -> str:
+    scheme, value = found.group(1), found.group(2)
+    is_any = scheme.lower() == "bearer" and not secret_names.is_trivial(value)
+    is_base64 = scheme.lower() == "basic" and (
+        value.endswith("=") or (len(value) > 7 and not value.isalpha())
     )
+    if is_any or is_base64 or secret_names.looks_like_a_password(value):
+        return scheme + " " + REDACTED
+    return found.group()
 
 
-def is_long_enough(token: str) -> bool:
+def _is_long_enough(token: str) -> bool:
     """Whether a token is as long as those of the service by whose beginning it was found."""
     least = [least for text, least in BEGINNINGS if token.startswith(text)]
     return not least or any(
@@ -86,36 +169,31 @@ def looks_random(word: str, *, is_path: bool = False) -> bool:
     """
     if len(word) < _LEAST_RANDOM or _is_uuid(word):
         return False
-    parts = _parts(word)
-    if any(_is_random_part(part, is_path=is_path) for part in parts):
+    found = parts(word)
+    if any(_is_random_part(part, is_path=is_path) for part in found):
         return True
     # base64 has few signs between its letters; names and shapes have many, or are of one case
-    whole = "".join(parts)
-    is_dense = 9 * len(parts) < len(whole) and not (whole.islower() or whole.isupper())
+    whole = "".join(found)
+    is_dense = 9 * len(found) < len(whole) and not (whole.islower() or whole.isupper())
     return is_dense and not _is_made_of_words(word) and _is_random_part(whole, is_path=is_path)
-
-
-def _parts(word: str) -> list[str]:
-    """The runs of letters and digits of a word."""
-    return "".join(c if c.isalnum() else " " for c in word).split()
 
 
 def _is_made_of_words(word: str) -> bool:
     """Whether most of its parts are words or numbers: a name in snake case or a path."""
-    parts = _parts(word)
+    found = parts(word)
     plain = sum(
         part.isdigit() or (part.isalpha() and (part[1:].islower() or part.isupper()))
-        for part in parts
+        for part in found
     )
-    return 2 * plain >= len(parts) and len(parts) > 1
+    return 2 * plain >= len(found) and len(found) > 1
 
 
 def _is_uuid(word: str) -> bool:
-    parts = [part for part in word.split("-") if part]
-    for start in range(len(parts)):
-        lengths = [len(part) for part in parts[start : start + 5]]
+    found = [part for part in word.split("-") if part]
+    for start in range(len(found)):
+        lengths = [len(part) for part in found[start : start + 5]]
         if lengths == [8, 4, 4, 4, 12]:
-            return all(_is_hex(part) for part in parts[start : start + 5])
+            return all(_is_hex(part) for part in found[start : start + 5])
     return False
 
 

@@ -11,6 +11,7 @@ and of these none that mixes letters with digits or signs as passwords do.
 from __future__ import annotations
 
 from . import secret_code, secret_names, secret_prose, secret_words
+from .secret_patterns import Patterns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,28 +28,18 @@ _STORES = frozenset("set put write add create store login auth authenticate user
 _PRINTS = ("echo", "printf")
 _LABELS = ("command", "cmd", "run", "running", "exec", "executing", "executed", "$", "+")
 
-_patterns = {}  # type: dict[str, re.Pattern[str]]
-
-
-def _compiled() -> dict[str, re.Pattern[str]]:
-    if _patterns:
-        return _patterns
-    import re
-
-    _patterns.update(
-        word=re.compile(
-            r"(?<![^\s=;|&(])(?:\"[^\"\n]*\"|'[^'\n]*')|[;|&()\n]+|[^\s;|&()\"'\n]+|[\"']"
-        ),
-        option=re.compile(r"(?:^|[\s'\"])-[A-Za-z][A-Za-z]?\S*"),
-        part=re.compile(r"(\s+)"),
+_patterns = Patterns(
+    {
+        "word": r"(?<![^\s=;|&(])(?:\"[^\"\n]*\"|'[^'\n]*')|[;|&()\n]+|[^\s;|&()\"'\n]+|[\"']",
+        "option": r"(?:^|[\s'\"])-[A-Za-z][A-Za-z]?\S*",
+        "part": r"(\s+)",
         # quotes may stand inside of the quotes; so far that no text makes the search long
-        command=re.compile(
-            r"\bCommand (\"[^\"]*\"|'[^']*'|\".{0,2000}?\"|'.{0,2000}?')"
-            r"(?= (?:returned|died|timed))",
-            re.DOTALL,
+        "command": (
+            r"(?s)\bCommand (\"[^\"]*\"|'[^']*'|\".{0,2000}?\"|'.{0,2000}?')"
+            r"(?= (?:returned|died|timed))"
         ),
-    )
-    return _patterns
+    }
+)
 
 
 def may_hold_commands(text: str) -> bool:
@@ -159,7 +150,7 @@ def _wraps(words: Sequence[str]) -> bool:
 def _unlike_a_password(word: str) -> str:
     """The word without what looks like a password: all of it, each part of a text, or a value."""
     if any(c.isspace() for c in word):
-        parts = _compiled()["part"].split(word)
+        parts = _patterns["part"].split(word)
         return "".join(_unlike_a_password(part) if part.strip() else part for part in parts)
     name, equals, value = word.partition("=")
     if equals and _is_variable(name.lstrip("-")):
@@ -236,13 +227,13 @@ def without_commands(text: str, *, is_script: bool = False) -> str:
         text: what a program printed, or a script for a shell.
         is_script: it is such a script, whose words are programs and arguments.
     """
-    if not is_script:  # what Python says of a command given to a shell
-        text = _compiled()["command"].sub(_of_shell, text)
+    if not is_script and "Command " in text:  # what Python says of a command given to a shell
+        text = _patterns["command"].sub(_of_shell, text)
     is_command = is_script or tells_of_commands(text) or _feeds(text) or "login " in text
-    if not is_command and not _compiled()["option"].search(text):
+    if not is_command and not ("-" in text and _patterns["option"].search(text)):
         return text
     kept, place, begin, is_command = [], 0, 0, is_script
-    found = list(_compiled()["word"].finditer(text))
+    found = list(_patterns["word"].finditer(text))
     for number in range(len(found) + 1):
         mark = found[number].group() if number < len(found) else ";"
         is_label = not is_script and (mark.endswith(":") or mark in _LABELS[-2:])

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os
 
+from .secret_patterns import parts
+
 _MOST_PARTS = 3
 _LEAST_LETTERS = 3
 
@@ -18,26 +20,21 @@ _words = set()  # type: set[str]
 
 def is_common(text: str) -> bool:
     """Whether a text has no other words than common ones, and few: `mean`, `image,label`."""
-    parts = _parts(text)
-    if len(parts) > 1 and all(len(part) < _LEAST_LETTERS for part in parts):
+    found = parts(text)
+    if len(found) > 1 and all(len(part) < _LEAST_LETTERS for part in found):
         return False  # `7!x@9`
-    return 0 < len(parts) <= _MOST_PARTS and all(map(_is_known, parts))
+    return 0 < len(found) <= _MOST_PARTS and all(map(_is_known, found))
 
 
 def are_common(text: str) -> bool:
     """Whether all words of a text are common ones, or numbers."""
-    return all(part.isdigit() or _is_known(part) for part in _parts(text))
+    return all(part.isdigit() or _is_known(part) for part in parts(text))
 
 
 def _is_known(part: str) -> bool:
     if len(part) < _LEAST_LETTERS:
         return part.isdigit() or part.isalpha()  # not `Q7`
     return part.lower() in (_words or _read())
-
-
-def _parts(text: str) -> list[str]:
-    """Its runs of letters and digits."""
-    return "".join(c if c.isalnum() else " " for c in text).split()
 
 
 def _read() -> set[str]:
@@ -48,7 +45,7 @@ def _read() -> set[str]:
             for name in files:
                 if name.endswith(".py"):
                     with open(os.path.join(directory, name), "rb") as stream:
-                        found = _parts(stream.read().decode("utf-8", "replace"))
+                        found = set(parts(stream.read().decode("utf-8", "replace")))
                     _words.update(word.lower() for word in found if word.isalpha())
     except OSError:
         pass
