@@ -228,3 +228,18 @@ def test_further_interpreters_of_a_process_have_no_agent(job: Callable[..., Job]
     assert recorded.exit_code == 0, recorded.stderr
     assert set(recorded.stdout.splitlines()) == {b"[] 0"}
     assert recorded.process.metadata["stack_sampler"]["samples"] > 3
+
+
+def test_a_program_starts_without_what_it_does_not_need(job: Callable[..., Job]) -> None:
+    loaded = job("import sys; print(*sys.modules)", variables=RANK_ZERO)
+    modules = {*loaded.stdout.decode().split()}
+    assert not modules & {"ctypes", "re", "enum", "functools", "typing", "json"}
+    assert "perfscope_agent.recorder" in modules
+
+
+def test_names_of_functions_compile_no_patterns(job: Callable[..., Job]) -> None:
+    """`decode` in it, and signs that settings have: worth a look, and no more."""
+    name = "decode_user.<locals>.with_key"
+    asked = "import sys; from perfscope_agent import redact; print(redact.redact_path(%r), %s)"
+    done = job(asked % (name, "'re' in sys.modules"), variables=RANK_ZERO)
+    assert done.stdout.decode().split() == [name, "False"]

@@ -67,6 +67,8 @@ def encode(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return '"%s"' % text
     escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return '"%s"' % "".join(escapes.get(c) or (c if " " <= c <= "~" else _escaped(c)) for c in text)

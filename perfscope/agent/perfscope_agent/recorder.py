@@ -6,6 +6,7 @@ import os
 import sys
 
 from . import notes
+from .library import Library, types
 from .redact import redact_path, redact_value
 
 TYPE_CHECKING = False
@@ -78,39 +79,24 @@ _FUNCTIONS = {
 class Recorder:
     """The bound functions of an open recording."""
 
-    def __init__(self, library: Any) -> None:
-        import ctypes
-
-        types: dict[str, Any] = {
-            "-": None,
-            "int": ctypes.c_int,
-            "i32": ctypes.c_int32,
-            "i64": ctypes.c_int64,
-            "u32": ctypes.c_uint32,
-            "u64": ctypes.c_uint64,
-            "f64": ctypes.c_double,
-            "text": ctypes.c_char_p,
-            "pointer": ctypes.c_void_p,
-            "object": ctypes.py_object,
-        }
-        for name, signature in _FUNCTIONS.items():
-            function = getattr(library, "ps_" + name.lstrip("_"))
-            result, *arguments = (types[word] for word in signature.split())
-            function.restype, function.argtypes = result, arguments
-            setattr(self, name, function)
-        # Without argument types ctypes passes plain ints, in half the time; they all fit 32 bits.
-        self.phase_begin.argtypes = None
-        address = ctypes.cast(library.ps_stack_notes_wait, ctypes.c_void_p).value or 0
+    def __init__(self, library: Library) -> None:
+        self._library = library
         # alone of all these it gives the interpreter's lock away
-        wait = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint32)
-        self._notes_wait = wait(address)
-        self._u32, self._u64 = ctypes.c_uint32, ctypes.c_uint64
+        wait = library.function("ps_stack_notes_wait", "u32 pointer u32", keeps_lock=False)
+        self._notes_wait = wait
         self._names: dict[str, int] = {}
 
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """One of `_FUNCTIONS`."""
+    def __getattr__(self, name: str) -> Any:
+        """One of `_FUNCTIONS`, which is bound when it is asked for."""
+        signature = _FUNCTIONS.get(name)
+        if signature is None:
+            raise AttributeError(name)
+        found = self._library.function(_symbol(name), signature)
+        if name == "phase_begin":
+            # Without argument types plain ints are passed, in half the time; they all fit 32 bits.
+            found.argtypes = None
+        setattr(self, name, found)
+        return found
 
     def look_at_all(self, function: Callable[[], Any]) -> Any:
         """What a function of Python returns that looks into all interpreters of the process.
@@ -141,11 +127,11 @@ class Recorder:
 
     def stack_notes_wait(self, due_ns: list[int]) -> int:
         """How many of these moments, at which the stack was to be noted, have passed; 0: stop."""
-        return int(self._notes_wait((self._u64 * len(due_ns))(*due_ns), len(due_ns)))
+        return int(self._notes_wait((types["u64"] * len(due_ns))(*due_ns), len(due_ns)))
 
     def stack(self, frames: list[int]) -> int:
         """The id of a stack of name ids, outermost frame first."""
-        return int(self._stack((self._u32 * len(frames))(*frames), len(frames)))
+        return int(self._stack((types["u32"] * len(frames))(*frames), len(frames)))
 
 
 current: Recorder | None = None
@@ -168,23 +154,22 @@ _loaded: Recorder | None = None
 _rank_and_size = (-1, -1)
 
 
+def _symbol(name: str) -> str:
+    return "ps_" + name.lstrip("_")
+
+
 def load(rank: int, size: int) -> bool:
     """Finds the recorder library in this process; False: not found, with a note."""
     global _loaded, _rank_and_size, _trains, main_thread
     import _thread
-    import ctypes
 
     main_thread, _trains = _thread.get_ident(), 0
     _rank_and_size = (rank, size)
     path = os.environ.get("PERFSCOPE_RECORDER", "")
     try:
-        # PyDLL keeps the GIL: releasing it for a call of 50 ns would invite a thread switch.
-        try:
-            _loaded = Recorder(ctypes.PyDLL(None))
-        except AttributeError:
-            if not path:
-                raise
-            _loaded = Recorder(ctypes.PyDLL(path))
+        here = Library(None)
+        is_preloaded = all(here.has(_symbol(name)) for name in _FUNCTIONS)
+        _loaded = Recorder(here if is_preloaded or not path else Library(path))
     except (AttributeError, OSError) as error:
         notes.failure("recorder library not usable", error)
         return False
