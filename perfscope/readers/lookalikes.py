@@ -59,6 +59,11 @@ KINDS = (
         rb".{0,400}?<Vampir",
         "Give the archive (traces.otf2) that it showed.",
     ),
+    _kind(
+        "a CUBE profile of before version 4 (.cube)",
+        rb".{0,400}?<cube version=\"[0-3]\.",
+        "Convert it with Cube's own tool, and give the result: cube3to4 FILE.cube profile.cubex",
+    ),
     _kind("the report of IPM", rb".{0,400}?<ipm", TIMELINE),
     _kind("the report of mpiP", rb"@ mpiP", TIMELINE),
     _kind("the statistics of cProfile", rb"[{\xfb][()\xa8\xa9]\x03"),

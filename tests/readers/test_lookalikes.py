@@ -26,6 +26,7 @@ FILES = {
     "Dask's performance report": b"<!DOCTYPE html>\n<html><title>Dask Performance Report</title>",
     "report of pyinstrument": b"<!DOCTYPE html>\n<html><head><title>pyinstrument</title>",
     "a profile of TAU": b"12 templated_functions_MULTI_TIME\n# Name Calls Subrs Excl Incl\n",
+    "a CUBE profile of before version 4": b'<?xml version="1.0"?>\n\n<cube version="3.0">\n',
     "trace of TAU": b'# FunctionId Group Tag "Name Type" Parameters\n',
     "HPCToolkit": b'<?xml version="1.0"?>\n<HPCToolkitExperiment version="2.2">\n',
     "HPCToolkit, compressed": gzip.compress(b"HPCRUN-profile____" + bytes(9)),

@@ -123,7 +123,7 @@ def _sentences(archive: CubeArchive, by_key: dict[str, Metric]) -> Iterator[str]
     whole = float(spent.sum())
     by_kind: dict[str, float] = defaultdict(float)
     for region, values in zip(archive.callees.tolist(), spent.sum(axis=1).tolist(), strict=True):
-        by_kind[archive.regions[region].paradigm or "unknown"] += values
+        by_kind[archive.regions[region].paradigm or "a kind not told"] += values
     parts = sorted(by_kind.items(), key=lambda one: -one[1])[:3]
     told = ", ".join(f"{format_share(value / whole)} in regions of {kind}" for kind, value in parts)
     yield f"Of {format_seconds(whole)} of all locations, {told}."

@@ -9,14 +9,19 @@ from perfscope.schema.enums import Quantity
 from perfscope.schema.other_tools import ToolReport
 from perfscope.units import format_seconds
 
-SIGN = re.compile(rb"comm op: \w+ \| time \(ms\)|Comm\. Op +Message Size +Count")
+_CALLED = r"(\w+(?: \| \[Caller Func: [^\]|]{1,200}\])?)"
+"""An operation; with `debug` DeepSpeed also tells which of its functions called it."""
+SIGN = re.compile(
+    rb"comm op: \w+ \| (?:\[Caller Func: [^\n]{1,200}\] \| )?time \(ms\)"
+    rb"|Comm\. Op +Message Size +Count"
+)
 _NUMBER = r"(\d{1,15}(?:\.\d{1,20})?)"
 _CALL = re.compile(
-    rf"comm op: (\w+) \| time \(ms\): {_NUMBER} \| msg size: {_NUMBER} ?([KMGT]?B)(?!\w)"
+    rf"comm op: {_CALLED} \| time \(ms\): {_NUMBER} \| msg size: {_NUMBER} ?([KMGT]?B)(?!\w)"
 )
 _HEAD = re.compile(r"Comm\. Op +Message Size +Count +Total (Latency|comm lat)\(ms\)")
 _ROW = re.compile(rf"^\s+{_NUMBER} ?([KMGT]?B)\s+(\d{{1,12}})\s+{_NUMBER}\s+{_NUMBER}(?:\s|$)")
-_OPERATION = re.compile(r"^(\w+)\s*$")
+_OPERATION = re.compile(rf"^{_CALLED}\s*$")
 UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 """As DeepSpeed's convert_size has them: powers of 1024."""
 MOST_S = 1e9
@@ -29,7 +34,7 @@ def _nothing() -> Sums:
 
 
 class Deepspeed:
-    """Operations with calls, bytes and time, from single lines, else from the last summary.
+    """Operations with calls, bytes and time: single lines or the last summary, which knows more.
 
     A summary with `show_straggler=True` has a second table: the least time of all ranks, and how
     much longer this rank's calls were, which is waiting for the last rank.
@@ -66,7 +71,7 @@ class Deepspeed:
 
     def report(self, path: Path) -> ToolReport | None:
         """Operations with most time."""
-        rows = [row[:-1] for row in _rows(self._calls or self._summary)]
+        rows = [row[:-1] for row in _rows(max(self._calls, self._summary, key=_calls))]
         late = [(*row[:2], *row[3:]) for row in _rows(self._stragglers)]
         said = []
         if rows:
@@ -92,6 +97,10 @@ class Deepspeed:
             table("Waiting for the last rank", columns | least, late),
         ]
         return report("DeepSpeed", path, said, tables)
+
+
+def _calls(found: Sums) -> float:
+    return sum(sums[0] for sums in found.values())
 
 
 def _rows(found: Sums) -> list[tuple[str, int, float, float, float]]:

@@ -80,7 +80,7 @@ _Read = Callable[[str], float | None]
 def _kind(name: str, values: Sequence[str]) -> tuple[Quantity, _Read | None]:
     """What a column holds, by its name where that says so, else by all of its values."""
     told = [text for text in values if text.strip()]
-    if _IS_SIZE.search(name):
+    if _IS_SIZE.search(name) and all(size(text) is not None for text in told):
         return Quantity.BYTES, size
     ways: tuple[tuple[Quantity, _Read], ...] = (
         (Quantity.SECONDS, seconds),

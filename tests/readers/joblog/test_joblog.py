@@ -179,6 +179,20 @@ def test_communication_of_deepspeed_adds_up(tmp_path: Path) -> None:
     ]
 
 
+def test_a_summary_that_knows_of_more_calls_than_lines_counts(tmp_path: Path) -> None:
+    """With the functions that called, as `debug` has it, in both of them."""
+    caller = " | [Caller Func: reduce_scatter_fn]"
+    lines = DEEPSPEED.replace("comm op: all_reduce", f"comm op: all_reduce{caller}")
+    (found,) = told(tmp_path, lines)
+    assert [row[:2] for row in found.tables[0].rows] == [(f"all_reduce{caller}", 2)]
+    summary = SUMMARY.replace("reduce_scatter_tensor", f"reduce_scatter_tensor{caller}")
+    (found,) = told(tmp_path, lines + summary)
+    assert [row[:2] for row in found.tables[0].rows] == [
+        ("broadcast", 147),
+        (f"reduce_scatter_tensor{caller}", 40),
+    ]
+
+
 def test_what_deepspeed_wrote_of_a_known_program_is_told(tmp_path: Path) -> None:
     """DeepSpeed 0.19.8 on two processes with Gloo, `dist.log_summary(show_straggler=True)`.
 
@@ -249,6 +263,13 @@ def test_what_slurm_wrote_of_known_jobs_is_told(tmp_path: Path, name: str) -> No
     if said:
         assert rows["1.0"][places["MaxRSS"]] == 422_972 << 10
         assert rows["3"][places["Elapsed"]] == 61
+
+
+def test_memory_asked_for_a_node_or_a_core_keeps_its_text(tmp_path: Path) -> None:
+    """As Slurm wrote it up to 21.08: `n` is for each node, `c` for each core."""
+    text = "JobID|State|ReqMem|MaxRSS\n7|COMPLETED|31000Mn|\n7.0|COMPLETED|4Gc|2K\n"
+    (found,) = told(tmp_path, text)
+    assert [row[2:] for row in found.tables[0].rows] == [("31000Mn", None), ("4Gc", 2048.0)]
 
 
 def test_other_signs_may_stand_between_the_fields(tmp_path: Path) -> None:
