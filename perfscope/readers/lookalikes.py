@@ -37,6 +37,7 @@ KINDS = (
     ),
     _kind(
         "text that perf script printed",
+        rb"# =+\n# captured on|"
         rb"\S[^\n]{0,60}?\s+\d+(?:/\d+)?\s+(?:\[\d+\]\s+)?\d+\.\d+:\s+(?:\d+\s+)?[\w:/-]+:",
         "Collapse its stacks (stackcollapse-perf): perfscope reads them as py-spy's raw form.",
     ),
@@ -84,7 +85,7 @@ KINDS = (
     ),
     _kind(
         "a profile of JavaScript by V8 (Chrome, Node.js)",
-        rb'\s*\{\s*"(?:nodes"\s*:\s*\[|head"\s*:)\s*\{[^{}]*"callFrame"',
+        rb'\s*\{\s*"(?:nodes"\s*:\s*\[|head"\s*:)\s*\{[^{}]*"(?:callFrame|functionName)"',
     ),
     _kind(
         "counters of rocprofv3, which ran kernels one by one: their times are not the run's",

@@ -20,6 +20,7 @@ FILES = {
     "a Java flight recording": b"FLR\0\0\2\0\1",
     "records of Linux perf": b"PERFILE2" + bytes(96),
     "perf script printed": b"python  4711 12345.678901:     250000 cpu-clock:\n\tff81 f ([k])\n",
+    "perf script printed, with a head": b"# ========\n# captured on: Wed Aug 15 16:01:24 2018\n",
     "profile of pprof": gzip.compress(PPROF),
     "TensorBoard": struct.pack("<Q", len(RECORD)) + b"\1\2\3\4" + RECORD,
     "Weights & Biases": b":W&B\xe1\xbe\0" + bytes(40),

@@ -10,6 +10,7 @@ from typing import Any
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common import texts
 from perfscope.readers.common.amounts import LONGEST_NS, MAX_AMOUNT
+from perfscope.readers.detect import HEAD_BYTES
 from perfscope.readers.recording.stack_events import (
     LONGEST_FILE,
     LONGEST_NAME,
@@ -19,8 +20,8 @@ from perfscope.readers.recording.stack_events import (
 from perfscope.structures import dataclass
 
 Frame = tuple[str, str, int]
-COLLAPSED = re.compile(rb"^[^\n]*[^\n;]\([^()\n;]+:\d+\) \d+\r?\n", re.MULTILINE)
-"""A line of the raw form: frames with their places, and how often they were seen."""
+_COUNTED = re.compile(rb"[^\s;].* \d+\s*", re.DOTALL)
+_REMARKS = (b"#", b"//")
 _PLACED = re.compile(r"(.*) \(([^()]*?)(?::(\d+))?\)")
 _PROCESS = re.compile(r"[Pp]rocess (\d{1,9})")
 _THREAD_OR_PROCESS = re.compile(r"(?:process \d+|thread \()")
@@ -55,19 +56,34 @@ class Sampled:
     notes: list[str] = field(default_factory=list)  # what was unusual
 
 
+def is_collapsed(head: bytes) -> bool:
+    """Whether text is of the raw form: lines of stacks, each with how often it was seen."""
+    lines = head.split(b"\n")
+    if len(head) >= HEAD_BYTES:
+        lines.pop()  # it may go on
+    told = [line for line in lines if line.strip() and not line.startswith(_REMARKS)]
+    is_text = b"\0" not in head and any(b";" in line for line in told)
+    return is_text and all(_COUNTED.fullmatch(line) for line in told)
+
+
 def collapsed(path: Path) -> Sampled:
     """The raw form: a stack, outermost first, and how often it was seen, on each line.
+
+    Many tools write it; frames have places where py-spy does.
 
     Raises:
         UnreadableInputError: no line is one.
     """
-    found = Sampled("py-spy", unit="samples")
+    found = Sampled("Collapsed stacks", unit="samples")
     for line in texts.lines(path, found.notes.append):
         stack, _, number = line.rpartition(" ")
         if not stack or not number.isdecimal() or not 0 < int(number[:20]) < MAX_AMOUNT:
-            found.left_out += bool(line.strip())
+            found.left_out += bool(line.strip()) and not line.encode().startswith(_REMARKS)
             continue
-        node = _node(found.forest, map(_placed, stack.split(";")))
+        frames = [_placed(text) for text in stack.split(";")]
+        if any(file and line for _, file, line in frames):
+            found.tool = "py-spy"
+        node = _node(found.forest, iter(frames))
         found.weights[node] += int(number[:20])
     return found
 

@@ -14,7 +14,14 @@ import numpy as np
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common.tool_reports import report, reporting_trace, table
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
-from perfscope.readers.pyspy.forms import ACTION, COLLAPSED, Sampled, chrome, collapsed, speedscope
+from perfscope.readers.pyspy.forms import (
+    ACTION,
+    Sampled,
+    chrome,
+    collapsed,
+    is_collapsed,
+    speedscope,
+)
 from perfscope.schema.enums import Quantity
 from perfscope.schema.other_tools import Cell, ToolTable
 from perfscope.trace.model import Format, Trace
@@ -23,7 +30,6 @@ from perfscope.units import counted, format_share
 
 _CHROME = re.compile(rb'"cat"\s*:\s*"py-spy"')
 _SPEEDSCOPE = re.compile(rb'"\$schema"\s*:\s*"https?://(?:www\.)?speedscope\.app/')
-_COUNTED_LINE = re.compile(rb"[^\n]+ \d+\r?(?:\n|$)")
 WHY = "a file of sampled stacks tells no communication, and nothing of other ranks"
 MOST_FUNCTIONS = 200
 
@@ -36,7 +42,7 @@ def _form(place: Place) -> Callable[[Path], Sampled] | None:
         return chrome
     if head.lstrip()[:1] == b"{" and _SPEEDSCOPE.search(head):
         return speedscope
-    return collapsed if _COUNTED_LINE.match(head) and COLLAPSED.search(head) else None
+    return collapsed if is_collapsed(head) else None
 
 
 def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
@@ -86,7 +92,10 @@ Function = tuple[str, str]
 
 
 def _functions(found: Sampled) -> list[tuple[Function, float, float]]:
-    """Functions with what was seen in themselves and with what they called, most own first."""
+    """Functions with what was seen in themselves and with what they called, most own first.
+
+    Frames without a file are names of threads and processes, unless the tool tells no files.
+    """
     own: dict[Function, float] = defaultdict(float)
     total: dict[Function, float] = defaultdict(float)
     stacks = found.forest.stacks
@@ -96,6 +105,7 @@ def _functions(found: Sampled) -> list[tuple[Function, float, float]]:
         below[stacks.parents[node]] += below[node]
         children[stacks.parents[node]].append(node)
     waiting = list(children[0])
+    has_files = any(file for _, file, _ in stacks.frames)
     around: dict[Function, int] = defaultdict(int)
     inner: list[Function] = []
     while waiting:
@@ -104,7 +114,7 @@ def _functions(found: Sampled) -> list[tuple[Function, float, float]]:
             around[inner.pop()] -= 1
             continue
         name, file, _ = stacks.frames[stacks.places[node]]
-        if file:
+        if file or not has_files:
             if not around[name, file]:
                 total[name, file] += below[node]
             around[name, file] += 1
@@ -122,10 +132,11 @@ def _sentences(found: Sampled, functions: Sequence[tuple[Function, float, float]
     if not functions:
         return
     (name, file), own, _ = functions[0]
+    place = f" ({file})" if file else ""
     what = "time that threads ran" if found.unit == "s" else f"{whole:,.15g} {found.unit}"
     if found.unit == "s" and found.is_wall:
         what = "time of all threads"
-    yield f"Of the {what}, {format_share(own / whole)} is in {name} ({file}) itself."
+    yield f"Of the {what}, {format_share(own / whole)} is in {name}{place} itself."
 
 
 def _table(found: Sampled, functions: Sequence[tuple[Function, float, float]]) -> ToolTable:
@@ -148,8 +159,8 @@ def _table(found: Sampled, functions: Sequence[tuple[Function, float, float]]) -
 
 READER = Reader(
     format=Format.PYSPY,
-    description="stacks that py-spy recorded (raw, speedscope or Chrome form), or a speedscope "
-    "file of another tool",
+    description="stacks that py-spy recorded (raw, speedscope or Chrome form), or speedscope or "
+    "collapsed stacks of another tool",
     recognizes=lambda place: _form(place) is not None,
     open=_open,
     tells=Tells(phases="flame graphs, of a file with times; functions by their own time"),

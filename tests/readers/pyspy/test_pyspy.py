@@ -116,6 +116,22 @@ def test_a_stack_that_only_grows_is_summed_in_one_pass(tmp_path: Path) -> None:
     assert sorted(found.values()) == [0.5, 0.5]
 
 
+def test_collapsed_stacks_of_other_tools_are_read(tmp_path: Path) -> None:
+    """As stackcollapse-perf writes them, without places, and with remarks."""
+    path = tmp_path / "perf.txt"
+    path.write_text("# perf\njava;read;check_events_[k] 1\n\njava;Task::do_it<A, B> 3\njava 4\n")
+    (found,) = open_trace(path).tool_reports
+    assert found.tool == "Collapsed stacks"
+    assert [row[0:3:2] for row in found.tables[0].rows[:2]] == [
+        ("java", 4),
+        ("Task::do_it<A, B>", 3),
+    ]
+    assert "50.0 % is in java itself" in found.says[0]
+    path.write_text("a;b;c 1\na;b;rest\n")
+    with pytest.raises(UnreadableInputError):
+        open_trace(path)
+
+
 def test_counts_without_a_rate_are_no_seconds(tmp_path: Path) -> None:
     path = tmp_path / "raw.txt"
     path.write_text("<module> (a.py:1);f (a.py:2) 30\n<module> (a.py:1);f (b.py:9) 10\n")
