@@ -15,7 +15,7 @@ from perfscope.schema.other_tools import ToolReport
 from perfscope.units import counted
 
 SIGN = re.compile(rb"\bNCCL (?:INFO|WARN|version)\b")
-_LINE = re.compile(r"(\S+?):(\d+):(\d+) \[(-?\d+)\] (?:\S+ )?NCCL (INFO|WARN) (.*)")
+_LINE = re.compile(r"([^\s:>]+):(\d+):(\d+) \[(-?\d+)\] (?:\S+ )?NCCL (INFO|WARN) (.*)")
 _TORN = re.compile(r":\d+:\d+ \[-?\d+\] .*?NCCL (?:INFO|WARN) ")
 _WARN = re.compile(r"NCCL WARN (.*)")
 _VERSION = re.compile(r"NCCL version (\S+)")
@@ -25,7 +25,7 @@ _SPLIT = re.compile(r"(splitCount \d+ color -?\d+)")
 _CHANNEL = re.compile(r"(?:Channel|Ring) \S+ : \S+ -> \S+ .*?via (.+?)(?: comm 0x.*)?\s*$")
 _DEVICE = re.compile(r"/\d+(?:\(\d+\))?(?=/|$)")
 _CALL = re.compile(r"(\w+): opCount \w+ .*?count (\d{1,18}) datatype (\d{1,2}) ")
-_NETWORK = re.compile(r"Using network (\S+)")
+_NETWORK = re.compile(r"Using network (\S.*?)\s*$")
 BYTES = {0: 1, 1: 1, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 8, 9: 2, 10: 1, 11: 1}
 """Of an element, by ncclDataType_t (nccl.h)."""
 DIGITS = re.compile(r"0x[0-9a-f]+|\d+")

@@ -61,7 +61,7 @@ READER = Reader(
     tells=Tells(
         waits="ranks that never made a communicator",
         resources="time by primitive and by collective, as the libraries measured it",
-        known_from="lines that oneDNN, DeepSpeed, the autotuner and sacct wrote; of NCCL, two logs "
-        "by hand",
+        known_from="lines that oneDNN, DeepSpeed, the autotuner and sacct wrote; by hand two logs "
+        "of NCCL, and accounts of 15,989 jobs",
     ),
 )

@@ -163,6 +163,14 @@ def test_the_way_between_ranks_is_told_whole(tmp_path: Path, line: str, way: str
     assert table.rows == ((way, 1),)
 
 
+def test_what_a_launcher_puts_before_a_line_is_no_host(tmp_path: Path) -> None:
+    """As Open MPI tags lines (`--tag-output`), and the name of a network with a space."""
+    line = "[1,0]<stdout>:node-0:21:28 [0] NCCL"
+    (found,) = told(tmp_path, f"{line} INFO Using network AWS Libfabric\n{line} WARN No way\n")
+    assert found.says[0] == "1 warning, first among them: No way (node-0)."
+    assert found.says[1] == "The network is AWS Libfabric."
+
+
 def test_communication_of_deepspeed_adds_up(tmp_path: Path) -> None:
     (found,) = told(tmp_path, DEEPSPEED)
     (row,) = found.tables[0].rows
