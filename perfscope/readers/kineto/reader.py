@@ -33,7 +33,13 @@ from perfscope.readers.kineto.host import HostTables, host_tables, step_at
 from perfscope.readers.kineto.processes import split
 from perfscope.readers.kineto.ranks import MOST_RANKS, number_ranks, process_of
 from perfscope.readers.kineto.runs import refuse_several_runs
-from perfscope.readers.kineto.unusable import left_out, losses, tells_hosts, without_times
+from perfscope.readers.kineto.unusable import (
+    cut_profiles,
+    left_out,
+    losses,
+    tells_hosts,
+    without_times,
+)
 from perfscope.readers.kineto.window import judged_from
 from perfscope.schema.enums import EndKind
 from perfscope.structures import dataclass
@@ -144,7 +150,7 @@ def joined(
         source=str(paths[0] if len(paths) == 1 else paths[0].parent),
         format=form.format,
         not_recorded=_not_recorded(ranks, form, list(ranked.values())),
-        damage=[*without_times(ranked), *doubles],
+        damage=[*without_times(ranked), *cut_profiles(ranked), *doubles],
         judged_from_ns=judged,
         judged_reason=reason,
     )

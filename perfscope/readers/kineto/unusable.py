@@ -3,7 +3,7 @@
 import numpy as np
 
 from perfscope.readers.kineto.file import EPOCH_NS, RUNTIME, KinetoContents
-from perfscope.readers.kineto.foreign import notes_on
+from perfscope.readers.kineto.foreign import is_foreign, notes_on
 from perfscope.trace.damage import Damage, Need
 from perfscope.units import counted
 
@@ -34,6 +34,18 @@ def without_times(ranked: dict[int, KinetoContents]) -> list[Damage]:
             )
             return [Damage("dropped_records", text, frozenset({Need.EVERY_RANK}))]
     return []
+
+
+def cut_profiles(ranked: dict[int, KinetoContents]) -> list[Damage]:
+    """Profilers write when they have stopped, and by threads: what a cut takes lies anywhere."""
+    cut = [n for n, one in ranked.items() if one.cut_at is not None and not is_foreign(one)]
+    if not cut:
+        return []
+    text = (
+        f"The profile of rank {cut[0]} ends in the middle, and what is missing may be of any time: "
+        "profilers write by threads and streams."
+    )
+    return [Damage("dropped_records", text, frozenset({Need.EVERY_RANK}))]
 
 
 def losses(contents: KinetoContents) -> list[str]:
