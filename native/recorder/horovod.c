@@ -96,6 +96,13 @@ static void write_cycle(ps_call *call)
     ps_self.poll = first.record;
 }
 
+static _Atomic(uint32_t) horovod_tid;
+
+uint32_t ps_horovod_thread(void)
+{
+    return atomic_load_explicit(&horovod_tid, memory_order_relaxed);
+}
+
 int ps_horovod_control(ps_function *real, ps_word send, ps_word receive, ps_word count, ps_word type, ps_word op,
                        ps_word comm)
 {
@@ -108,6 +115,7 @@ int ps_horovod_control(ps_function *real, ps_word send, ps_word receive, ps_word
     call.sent = ps_bytes(words, type);
     if (is_agreement)
         memcpy(own, (const void *)(send == ps_abi.in_place ? receive : send), kept * sizeof *own);
+    atomic_store_explicit(&horovod_tid, ps_tid(), memory_order_relaxed);
     ps_self.depth++;
     call.t0_ns = ps_monotonic();
     int result = PS_CALL(real, ps_call_6, send, receive, count, type, op, comm);

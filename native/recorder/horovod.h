@@ -9,6 +9,8 @@
 
 /* Whether an allreduce with this operator, called from this address, is Horovod agreeing on what is ready. */
 bool ps_is_horovod_control(ps_word op, const void *caller);
+/* The thread that did so last, 0 before the first. */
+uint32_t ps_horovod_thread(void);
 /* Makes the call and records it. */
 int ps_horovod_control(ps_function *real, ps_word send, ps_word receive, ps_word count, ps_word type, ps_word op,
                        ps_word comm);

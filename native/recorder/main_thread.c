@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
+#include "horovod.h"
 #include "text.h"
 
 static uint64_t nanoseconds(struct timeval time)
@@ -10,12 +11,20 @@ static uint64_t nanoseconds(struct timeval time)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
 }
 
+/* Horovod initializes MPI in a thread of its own, which does none of the program's work. */
+static uint32_t program_thread(void)
+{
+    uint32_t tid = ps_recorder.header->main_tid;
+    return tid == ps_horovod_thread() ? ps_recorder.header->pid : tid;
+}
+
 bool ps_read_main_thread(ps_main_thread *now)
 {
     char path[64], text[128];
     const char *rest;
     struct rusage all = {0}, own = {0};
-    snprintf(path, sizeof path, "/proc/self/task/%u/schedstat", ps_recorder.header->main_tid);
+    now->tid = program_thread();
+    snprintf(path, sizeof path, "/proc/self/task/%u/schedstat", now->tid);
     if (ps_read_file(path, text, sizeof text) == 0)
         return false;
     now->cpu_ns = ps_parse_u64(text, &rest);

@@ -5,6 +5,7 @@
 #include "state.h"
 
 typedef struct {
+    uint32_t tid;
     uint64_t cpu_ns;
     uint64_t queue_ns;     /* in which it could run and had no CPU */
     uint64_t kernel_ns;    /* CPU of the whole process spent in the kernel */

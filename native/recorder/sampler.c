@@ -194,7 +194,7 @@ static void sample_main_thread(const sampler_state *state, uint64_t now_ns)
     ps_record *record = claim_sample(PS_SAMPLE_MAIN, now_ns);
     if (!record)
         return;
-    record->tid = ps_recorder.header->main_tid;
+    record->tid = now.tid;
     record->sent = now.cpu_ns;
     record->received = now.queue_ns;
     record->request = now.kernel_ns;

@@ -3,7 +3,9 @@
 Horovod reduces gradients in a thread of its own while the rank still computes others. Only what is
 left when the rank's last tensor is ready counts as its communication (docs/metrics.md, overlapped
 communication). It becomes an operation of the main location, `Horovod_exposed`, from the rank's
-last readiness to the end of the last reduction; all ranks take part in it. So waits, the ledger,
+last readiness to the end of the last reduction; all ranks take part in it. Horovod sees that a
+tensor is ready when its next cycle begins: where the rank's stacks show that it waits for Horovod
+from the end of its backward pass on, that end is when it was ready. So waits, the ledger,
 late arrivals and the replay treat it as what it is: a collective that nobody leaves before the
 slowest rank was ready.
 """
@@ -17,6 +19,7 @@ from functools import reduce
 import numpy as np
 
 from perfscope.arrays import Bools, Ints
+from perfscope.judging import MAIN
 from perfscope.matching.intervals import NOTHING, Times, disjoint_layer
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
@@ -50,6 +53,7 @@ def with_exposed_communication(trace: Trace) -> Trace:
     ranks = []
     for column, rank in enumerate(trace.ranks):
         rows = _rows(rank, shared, column, closing)
+        rows["t0"] = _without_cycle(trace, rank, rows)
         rows["comm"] = len(communicators) - 1
         ranks.append(_with_operations(rank, rows))
     return replace(trace, ranks=ranks, communicators=communicators)
@@ -185,6 +189,28 @@ def _rows(rank: Rank, shared: _Shared, column: int, closing: Bools) -> Table:
     rows["sent"] = rows["received"] = sums.astype(np.int64)
     rows["request"] = np.bincount(group[kept], minlength=len(ends))
     return rows
+
+
+def _without_cycle(trace: Trace, rank: Rank, rows: Table) -> Times:
+    """When the rank began to wait: the end of its backward pass, if it waits for Horovod then."""
+    ready: Times = rows["t0"].astype(np.int64)
+    backward = (rank.phases["kind"] == PhaseKind.BACKWARD) & (rank.phases["tid"] == rank.main_tid)
+    ends = np.sort(rank.phases["t1"][backward].astype(np.int64))
+    if not len(ends) or not len(rows):
+        return ready
+    last = ends[np.maximum(np.searchsorted(ends, ready, side="right") - 1, 0)]
+    before = np.concatenate([[rank.start_ns], rows["t1"][:-1].astype(np.int64)])
+    begins = np.where((last >= before) & (last <= ready), last, ready)
+    samples = rank.stacks[rank.stacks["tid"] == rank.main_tid]
+    inside = disjoint_layer(begins, ready, np.arange(len(rows))).at(samples["t"]) != NOTHING
+    seen = [_is_in_horovod(trace, int(stack)) for stack in samples["stack"][inside]]
+    return begins if sum(seen) > MAIN * len(seen) else ready
+
+
+def _is_in_horovod(trace: Trace, stack: int) -> bool:
+    """Whether what a thread does last is a call of Horovod."""
+    frame = trace.frames[trace.stacks[stack][-1]]
+    return frame.function.startswith("horovod.") or "/horovod/" in frame.file
 
 
 def _with_operations(rank: Rank, rows: Table) -> Rank:

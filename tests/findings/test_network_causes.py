@@ -9,8 +9,8 @@ import pytest
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import Cause, is_worth
-from perfscope.schema.enums import Basis, Status
-from perfscope.trace.model import STACK_DTYPE, Frame, Trace
+from perfscope.schema.enums import Basis, PhaseKind, Status
+from perfscope.trace.model import PHASE_DTYPE, STACK_DTYPE, Frame, Trace
 from perfscope.trace.operations import code_of
 from tests.attribution.test_exposed import STEPS, job
 from tests.findings.analyzed import analyze, analyze_trace
@@ -103,6 +103,32 @@ def test_horovod_that_agrees_longer_than_it_reduces() -> None:
     assert told["Of it in calls that carry tensors"] == pytest.approx(STEPS * 0.03, rel=1e-6)
     assert "HOROVOD_CYCLE_TIME" in finding.actions[0]
     assert finding.edits == ()  # no change of the replay gives as much
+
+
+def test_a_cycle_that_the_program_sets_is_named_from_the_end_of_the_backward_pass() -> None:
+    """Horovod begins 70 ms after the last backward pass ended, and 10 after it saw the tensors."""
+    ranks = []
+    for rank in (run := moved(job(), 0.02)).ranks:
+        ready = rank.readiness["t0"][rank.readiness["arrived"] > 0]
+        rows = np.zeros(len(ready), PHASE_DTYPE)
+        rows["t1"], rows["tid"], rows["kind"] = ready, rank.main_tid, PhaseKind.BACKWARD
+        rows["t0"], rows["name"] = rows["t1"] - to_ns(0.04), len(run.names)
+        told = {"frameworks": {"horovod": {"settings": {"HOROVOD_CYCLE_TIME": "40"}}}}
+        later = rank.readiness.copy()
+        for name in ("t0", "t1"):
+            later[name] += to_ns(0.06)
+        phases = np.concatenate([rank.phases, rows])
+        ranks.append(replace(rank, phases=phases, readiness=later, metadata=told))
+    run = replace(run, ranks=ranks, names=[*run.names, "backward"])
+    untold = judged(run)["horovod_control"].gain_s or 0.0
+    waits = [Frame("main", "/job/train.py", 8), Frame("horovod.torch.wait", "<built-in>", 0)]
+    stacks = np.array([(int(ready[0]) + to_ns(0.03), rank.main_tid, 0)], STACK_DTYPE)
+    ranks = [replace(rank, stacks=stacks) for rank in ranks]
+    finding = judged(replace(run, ranks=ranks, frames=waits, stacks=[(0, 1)]))["horovod_control"]
+    assert untold < finding.gain_s == pytest.approx(0.07 * STEPS, rel=1e-6)
+    assert "HOROVOD_CYCLE_TIME is 40 ms" in finding.title
+    assert finding.actions[0].startswith("Set HOROVOD_CYCLE_TIME=1, ")
+    assert "the program sets it" in finding.actions[0]
 
 
 def test_a_cause_that_is_worth_little_names_not_the_whole() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, not_measured
+from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured
 from perfscope.findings.core.sweep_command import doubled, sweep_command
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.helper_threads import more_cpus
@@ -38,18 +38,28 @@ def judge(run: Facts) -> Outcome:
     if status.is_fault and _is_binding(results, worst):
         status = Status.INFO
     gain = run.cpu_wait_gain
+    is_sure = gain is not None and _is_sure(gain)
+    if status.is_fault and worst.is_horovods_alone:
+        status = Status.WARN if is_sure else Status.INFO
+    claims = _are_ranks_too_many(results, worst) or (worst.is_horovods_alone and is_sure)
     besides = _beside(results, worst) if status.is_fault else []
     return Finding(
         status=status,
         title=_title(worst, status, _throttled_s(results, worst)),
         summary=_summary(worst),
-        gain=gain if status.is_fault and _are_ranks_too_many(results, worst) else None,
+        gain=gain if status.is_fault and claims else None,
         confidence=Confidence.HIGH if worst.queue_share > 0 else Confidence.LOW,
         ranks=worst.node.ranks if status is not Status.PASS else (),
         where=tuple(beside.frame for beside in besides if beside.frame)[:1],
         evidence=(*_evidence(worst), *map(_of_thread, besides)),
         actions=(*_rest(besides), *_actions(results, worst)) if status.is_fault else (),
     )
+
+
+def _is_sure(gain: Gain) -> bool:
+    """Whether main threads wait for so long that a CPU more for each rank is worth its price."""
+    low = gain.seconds if gain.interval_s is None else gain.interval_s[0]
+    return gain.share * low >= thresholds.FAIL_SHARE * gain.seconds > 0
 
 
 def _beside(results: Results, load: NodeLoad) -> list[LockWait]:
@@ -110,6 +120,8 @@ def _title(node: NodeLoad, status: Status, throttled_s: float) -> str:
         return f"The ranks wait for CPUs on host {node.node.host} that {who} use"
     if status is Status.PASS:
         return f"The threads fit the CPUs: {where}"
+    if status is Status.INFO and node.is_horovods_alone:
+        return f"Horovod's background threads want to run beside the program's: {where}"
     pool = node.pools[0] if node.pools else None
     whose = ""
     if pool is not None and pool.threads > node.threads_per_rank:
@@ -249,7 +261,7 @@ def _helping_threads(results: Results, node: NodeLoad, who: str) -> list[str]:
         without = wording.unset(node.beside.progress)
         does = f"Start with {without} {who}: the thread that it starts polls all the time"
         return [f"{does}. Or make room for it: {more}."]
-    if node.beside.horovod_runnable >= thresholds.HELPERS_LEAST_RUNNABLE:
+    if node.is_horovods_alone:
         return [f"Reserve a CPU beside each rank for Horovod's background thread: {more}."]
     return []
 

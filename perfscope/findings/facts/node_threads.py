@@ -36,12 +36,19 @@ class NodeLoad:
     holders: Mapping[Pool, Holders]
     beside: HelperThreads  # of its busiest rank
     has_workers: bool  # whether ranks started processes of their own
+    horovod_runnable: float = 0.0  # threads of Horovod that want to run, of all its ranks
     others_share: float | None = None  # of the waiting of main threads; None: not measured
 
     @property
     def threads_per_cpu(self) -> float:
         """Runnable threads per CPU, mean over the time in which the ranks compute."""
         return self.node.runnable_mean / self.node.cpus if self.node.cpus > 0 else 0.0
+
+    @property
+    def is_horovods_alone(self) -> bool:
+        """Whether the threads fit the CPUs but for Horovod's, which only polls for its messages."""
+        own = self.node.runnable_mean - self.horovod_runnable
+        return self.horovod_runnable > 0 and own < thresholds.OVERSUBSCRIBED_WARN * self.node.cpus
 
     @property
     def queue_share(self) -> float:
@@ -94,6 +101,7 @@ def node_load(results: Results, node: NodeThreads) -> NodeLoad:
         holders=holders(ranks, found),
         beside=helper_threads(busiest),
         has_workers=any(input_workers(rank) or rank.workers for rank in ranks),
+        horovod_runnable=sum(helper_threads(rank).horovod_runnable for rank in ranks),
         others_share=_others_share(results, node),
     )
 

@@ -1,5 +1,6 @@
 """Horovod that spends longer on agreeing what to reduce than on reducing it."""
 
+import math
 from dataclasses import replace
 
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
@@ -24,6 +25,8 @@ from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds, format_share
 
 MANY_TENSORS = 4  # allreduces of Horovod in a step, of which it fuses most by itself
+USUAL_CYCLE_MS = 1  # of Horovod since 0.19
+LONGEST = 20  # characters of a number
 PASSED = "Horovod's control traffic costs little"
 CYCLE, CACHE, FUSION = "HOROVOD_CYCLE_TIME", "HOROVOD_CACHE_CAPACITY", "HOROVOD_FUSION_THRESHOLD"
 
@@ -55,8 +58,7 @@ def judge(run: Facts) -> Outcome:
         return Finding(status, PASSED, text, confidence=confidence(facts), evidence=evidence)
     result = Finding(
         status=status,
-        title=f"Horovod spends {format_seconds(rest_s)} on agreeing what to reduce and on sleep "
-        "between its cycles",
+        title=_title(results, rest_s),
         summary=f"{text} All ranks wait for it.{sampled_places.waits(results)}"
         f"{CONTENDED if facts.is_contended else ''}",
         gain=saved(results, facts.claim_s(Cause.CONTROL)),
@@ -80,7 +82,7 @@ def _not_told(results: Results, found: HorovodResult | None) -> Quiet:
 
 
 def _is_off(results: Results) -> bool:
-    return (variable(results, CACHE) or "").strip() == "0"
+    return (_setting(results, CACHE) or "").strip() == "0"
 
 
 def _calls_per_step(results: Results, found: HorovodResult) -> float:
@@ -105,7 +107,7 @@ def _evidence(results: Results, found: HorovodResult) -> tuple[Evidence, ...]:
     rows += [
         Evidence(f"{name} in this run", value)
         for name in (CYCLE, CACHE, FUSION)
-        if (value := variable(results, name))
+        if (value := _setting(results, name))
     ]
     new = [int(rank.readiness["uncached"].sum()) for rank in results.trace.ranks]
     if any(new):
@@ -113,18 +115,46 @@ def _evidence(results: Results, found: HorovodResult) -> tuple[Evidence, ...]:
     return tuple(rows)
 
 
+def _setting(results: Results, name: str) -> str | None:
+    """A variable as Horovod found it: the program may have set it after its start."""
+    for rank in results.trace.ranks:
+        told = rank.framework("horovod").get("settings")
+        if isinstance(told, dict) and isinstance(value := told.get(name), str):
+            return value
+    return variable(results, name)
+
+
+def _long_cycle(results: Results) -> str | None:
+    """The cycle time in ms, as it is set, where that is more than what Horovod has unless told."""
+    told = (_setting(results, CYCLE) or "")[:LONGEST]
+    try:
+        value = float(told)
+    except ValueError:
+        return None
+    return f"{value:g}" if USUAL_CYCLE_MS < value < math.inf else None
+
+
+def _title(results: Results, rest_s: float) -> str:
+    spent = format_seconds(rest_s)
+    if cycle := _long_cycle(results):
+        return f"Reductions wait {spent} for Horovod's next cycle: {CYCLE} is {cycle} ms"
+    return f"Horovod spends {spent} on agreeing what to reduce and on sleep between its cycles"
+
+
 def _actions(results: Results, found: HorovodResult) -> tuple[str, ...]:
-    cycle = variable(results, CYCLE)
-    set_to = f" (it is {cycle})" if cycle else " (1 ms unless set)"
-    search = (
-        f"{exported('HOROVOD_AUTOTUNE=1')} searches, or `perfscope sweep --env {CYCLE}=0.5,1,2,5`."
-    )
-    actions = [
-        (
-            f"Try other cycle times{set_to}: a shorter {CYCLE} answers sooner, a longer one needs "
-            f"fewer messages; {search}"
-        )
-    ]
+    cycle = _setting(results, CYCLE)
+    set_to = f" (it is {cycle})" if cycle else f" ({USUAL_CYCLE_MS} ms unless set)"
+    if _long_cycle(results):
+        who = "" if variable(results, CYCLE) else ": the program sets it before hvd.init()"
+        actions = [f"Set {CYCLE}={USUAL_CYCLE_MS}, which Horovod has unless told{set_to}{who}."]
+    else:
+        actions = [
+            (
+                f"Try other cycle times{set_to}: a shorter {CYCLE} answers sooner, a longer one "
+                f"needs fewer messages; {exported('HOROVOD_AUTOTUNE=1')} searches, or "
+                f"`perfscope sweep --env {CYCLE}=0.5,1,2,5`."
+            )
+        ]
     if _is_off(results):
         actions.insert(0, f"Start with {unset(CACHE)}: at {CACHE}=0 names are sent in every cycle.")
     if _calls_per_step(results, found) >= MANY_TENSORS:

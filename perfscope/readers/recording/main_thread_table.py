@@ -1,6 +1,7 @@
 """Samples of the main thread, its CPU time and waiting for a CPU, and of what its CPUs did."""
 
 import numpy as np
+import numpy.typing as npt
 
 from perfscope.arrays import Ints
 from perfscope.readers.recording.layout import NO_ID
@@ -8,10 +9,16 @@ from perfscope.trace.main_thread import CPU_SAMPLE_DTYPE, MAIN_SAMPLE_DTYPE
 from perfscope.trace.model import Table
 
 
-def main_samples(raw: Table) -> Table:
-    """What the main thread used and waited for, sorted by time; counters that fall are damage."""
-    rows = np.zeros(len(raw), MAIN_SAMPLE_DTYPE)
+def main_samples(raw: Table, horovod_threads: npt.NDArray[np.uint32]) -> Table:
+    """What the main thread used and waited for, sorted by time; counters that fall are damage.
+
+    Recorders used to follow the thread that initialized MPI, also where that was Horovod's: such
+    samples tell nothing of the program's work.
+    """
     raw = raw[np.argsort(raw["t0_ns"], kind="stable")]
+    is_followed = np.isin(raw["tid"], horovod_threads)
+    raw = raw[:0] if is_followed[-1:].any() else raw[~is_followed]
+    rows = np.zeros(len(raw), MAIN_SAMPLE_DTYPE)
     rows["t"] = raw["t0_ns"]
     rows["cpu_ns"], rows["queue_delay_ns"] = _joined(raw, "sent"), _joined(raw, "received")
     rows["kernel_ns"] = raw["request"]

@@ -107,7 +107,9 @@ class _Reading:
             tree_samples=tree_samples(samples[samples["op"] == SampleKind.TREE]),
             call_samples=self._call_samples(samples[samples["op"] == SampleKind.CALLS]),
             python_samples=python_samples(samples[samples["op"] == SampleKind.PYTHON]),
-            main_samples=main_samples(samples[samples["op"] == SampleKind.MAIN]),
+            main_samples=main_samples(
+                samples[samples["op"] == SampleKind.MAIN], np.unique(background["tid"])
+            ),
             cpu_samples=cpu_samples(samples[samples["op"] == SampleKind.CPUS]),
             heap_samples=heap_samples(samples[samples["op"] == SampleKind.HEAP]),
             garbage_collections=garbage_collections(

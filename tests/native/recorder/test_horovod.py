@@ -12,6 +12,8 @@ from tests.support.environments import Mpi
 from tests.support.requirements import require_tool
 
 READINESS = 8
+MAIN = 9
+SAMPLE = 5
 CYCLES = 14
 
 
@@ -42,6 +44,15 @@ def test_control_is_told_apart_and_joined(recordings: list[Recording]) -> None:
         assert [record.sent for record in data] == [400, 8]
         assert [record.seq for record in data] == [13, 15]
         assert {record.tid for record in data} == {record.tid for record in control}
+
+
+def test_the_thread_of_the_program_is_sampled_and_not_that_of_horovod(
+    recordings: list[Recording],
+) -> None:
+    for recording in recordings:
+        horovod = recording.operations("Horovod_control")[0].tid
+        sampled = [record.tid for record in recording.of_kind(SAMPLE) if record.op == MAIN]
+        assert sampled[-1] == recording.header["pid"] != horovod
 
 
 def test_readiness_is_when_bits_first_appear(recordings: list[Recording]) -> None:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from perfscope.readers.recording.layout import NO_ID, SampleKind
 from perfscope.readers.recording.reader import open_recording
 from tests.support.write_recording import ProcessWriter
@@ -31,3 +33,16 @@ def test_a_counter_goes_on_where_another_thread_becomes_the_main_one(tmp_path: P
     process.write(tmp_path)
     [rank] = open_recording(tmp_path).ranks
     assert rank.main_samples["cpu_ns"].tolist() == [500, 700, 700, 750]
+
+
+@pytest.mark.parametrize(("tids", "kept"), [((1, 9, 1), [5, 20]), ((1, 9, 9), [])])
+def test_the_thread_of_horovod_is_not_the_main_one(
+    tmp_path: Path, tids: tuple[int, ...], kept: list[int]
+) -> None:
+    process = ProcessWriter()
+    process.op("Horovod_control", 0.5, 0.6, tid=9)
+    for number, (tid, cpu) in enumerate(zip(tids, (5, 90, 20), strict=True)):
+        process.sample(SampleKind.MAIN, 1.0 + number / 10, tid=tid, sent=cpu, received=cpu)
+    process.write(tmp_path)
+    [rank] = open_recording(tmp_path).ranks
+    assert rank.main_samples["cpu_ns"].tolist() == kept

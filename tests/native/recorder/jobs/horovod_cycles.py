@@ -7,9 +7,13 @@ import ctypes
 import os
 import sys
 import threading
+import time
 
+import mpi4py
 import numpy as np
-from mpi4py import MPI
+
+mpi4py.rc.initialize = False  # Horovod does so in its own thread
+from mpi4py import MPI  # noqa: E402 - what is set above is read by the import
 
 IDLE, UNCACHED = 0b111, 0b101  # the three status bits are inverted
 FIRST, SECOND = 1 << 3, 1 << 4
@@ -36,6 +40,7 @@ def cycle(own: int, other: int) -> int:
 
 def work() -> None:
     """Idle, two tensors ready on rank 0 and later on rank 1, their reduction, a new tensor."""
+    MPI.Init_thread()
     for _ in range(10):
         assert cycle(IDLE, IDLE) == IDLE
     both = IDLE | FIRST | SECOND
@@ -46,6 +51,8 @@ def work() -> None:
     assert cycle(UNCACHED, IDLE) == UNCACHED
     # the operation alone is no sign of Horovod
     world.Allreduce(np.ones(1, np.int64), np.ones(1, np.int64), MPI.BAND)
+    time.sleep(0.5)  # some samples
+    MPI.Finalize()
 
 
 thread = threading.Thread(target=work)
