@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 
 from perfscope import _core
 from perfscope.cli.main import main
-from perfscope.document.analysis import analysis
 from perfscope.errors import UnreadableInputError
-from perfscope.metrics.results import Options
 from perfscope.readers.kineto.file import HOST_DTYPE, KinetoContents, read_kineto
 from perfscope.readers.registry import open_trace
 from perfscope.schema.enums import EndKind
@@ -225,21 +223,6 @@ def test_a_killed_file_keeps_what_was_whole(place: Path) -> None:
     check_trace(trace)
     assert trace.ranks[0].ending.kind is EndKind.UNKNOWN
     assert any("ends in the middle" in note for note in trace.notes)
-
-
-def test_what_a_cut_took_lies_anywhere_and_no_efficiency_is_given(place: Path) -> None:
-    """Profilers write the host first: half of a file holds its whole time, and few kernels."""
-    writer = KinetoWriter()
-    writer.step(1, 0, 100_000)
-    writer.kernel("gemm", 10_000, 50_000, launch=5_000)
-    writer.kernel("gemm", 50_000, 90_000, launch=6_000)
-    text = json.dumps(writer.document())
-    place.write_text(text)
-    assert analysis(open_trace(place), Options())["devices"]["value"] is not None
-    place.write_text(text[: text.rindex('"gemm"')])
-    devices = analysis(open_trace(place), Options())["devices"]
-    assert devices["value"] is None
-    assert "ends in the middle" in devices["reason"]
 
 
 @pytest.mark.parametrize("block", [1, 7, 64, 1000])

@@ -227,3 +227,19 @@ def test_events_left_out_are_counted_and_many_are_damage(tmp_path: Path) -> None
     assert "damaged: 10 of its" in document["verdict"]["sentence"]
     for tree in document["devices"]["efficiency"].values():
         assert [factor["value"] for factor in tree.values()] == [None] * 4
+
+
+def test_what_a_cut_took_lies_anywhere_and_no_efficiency_is_given(tmp_path: Path) -> None:
+    """Profilers write the host first: half of a file holds its whole time, and few kernels."""
+    place = tmp_path / "a.json"
+    writer = KinetoWriter()
+    writer.step(1, 0, 100_000)
+    writer.kernel("gemm", 10_000, 50_000, launch=5_000)
+    writer.kernel("gemm", 50_000, 90_000, launch=6_000)
+    text = json.dumps(writer.document())
+    place.write_text(text)
+    assert analysis(open_trace(place), Options())["devices"]["value"] is not None
+    place.write_text(text[: text.rindex('"gemm"')])
+    devices = analysis(open_trace(place), Options())["devices"]
+    assert devices["value"] is None
+    assert "ends in the middle" in devices["reason"]
