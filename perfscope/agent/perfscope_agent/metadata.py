@@ -188,10 +188,10 @@ def _replace_file() -> None:
     temporary = "%s.%d-%d.tmp" % (_path, os.getpid(), mine)
     try:
         os.makedirs(os.path.dirname(_path), exist_ok=True)
-        with open(temporary, "w", encoding="ascii") as stream:
+        with open(temporary, "wb") as stream:  # a stream of text would import its encoding
             noted = dict(facts)
             safe = {key: without_secrets(noted[key]) for key in noted if key not in _CLEAN}
-            stream.write(encode({**noted, **safe}) + "\n")
+            stream.write((encode({**noted, **safe}) + "\n").encode("ascii"))
         if mine == _writes:  # else a signal's handler has written something newer
             os.replace(temporary, _path)
     except (OSError, ValueError) as error:
