@@ -254,10 +254,19 @@ def is_of_the_trace(trace: Trace) -> bool:
 
 
 def account_of_ends(trace: Trace) -> str:
-    """One sentence on a run that was cut short: why, when, and what became of the others."""
+    """On a run that was cut short: why, when, what became of the others, and of the job itself."""
     early = [rank for rank in trace.ranks if not rank.ending.is_natural]
     if not early:
         return ""
+    went_on = trace.exit_code == 0 and trace.elsewhere_ns > 0
+    rest = (
+        " The job itself went on with other ranks and ended well: perfscope restarts tells of all "
+        "its attempts."
+    )
+    return _account(trace, early) + (rest if went_on else "")
+
+
+def _account(trace: Trace, early: list[Rank]) -> str:
     first = first_to_fail(trace)
     if first is not None:
         at = format_seconds(_failed_at_ns(first) * NS)

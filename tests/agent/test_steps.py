@@ -1,11 +1,14 @@
 """Calls of a training loop are grouped into steps, one for each iteration."""
 
+import contextlib
 import math
+import threading
 from typing import Any
 
 import pytest
 
 from perfscope.agent.perfscope_agent import recorder, steps
+from perfscope.agent.perfscope_agent.frameworks import keras, keras_data
 
 
 class Written:
@@ -16,6 +19,9 @@ class Written:
 
     def run_here(self) -> int:
         return 0
+
+    def now(self) -> int:
+        return 30
 
     def step(self, *values: Any) -> None:
         """Keeps begin, end and samples."""
@@ -105,3 +111,22 @@ def test_marker_replaces_the_steps_of_a_framework(written: Written) -> None:
     steps.emit("torch", 30, 40)
     assert written.steps == [(10, 20, 0), (20, 30, 0)]
     assert steps.source == steps.MARKER
+
+
+def test_the_thread_that_fits_trains_though_its_steps_are_told_in_another(
+    written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keras is a stand-in that only calls back."""
+    monkeypatch.setattr(recorder, "_trains", 0)
+    monkeypatch.setattr(keras, "_callback_class", lambda _fit: None)
+    monkeypatch.setattr(keras.keras_data, "batches", lambda *_: keras_data.Batches(0, None, 1))
+    monkeypatch.setattr(keras.calls, "Counted", lambda *_, **__: contextlib.nullcontext())
+    tell = threading.Thread(target=steps.emit, args=("keras", 10, 20))
+
+    def fit(*_: object, **__: object) -> None:
+        tell.start()
+        tell.join()
+
+    keras._make_fit(fit)(object())
+    assert written.steps == [(10, 20, 0)]
+    assert recorder._trains == threading.get_ident()

@@ -87,6 +87,11 @@ def test_who_failed_by_itself_comes_before_whom_the_launcher_ended() -> None:
         "The run was cut short 6.00 s after the start: rank 1 exited with code 5 without "
         "MPI_Finalize; 2 other ranks ended after it."
     )
+    trace.exit_code, trace.elsewhere_ns = 0, 1
+    assert account_of_ends(trace).endswith(
+        "2 other ranks ended after it. The job itself went on with other ranks and ended well: "
+        "perfscope restarts tells of all its attempts."
+    )
 
 
 def test_of_ranks_that_were_killed_the_first_one_counts() -> None:

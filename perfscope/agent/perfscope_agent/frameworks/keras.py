@@ -141,6 +141,7 @@ def _make_fit(original: AnyFunction) -> AnyFunction:
         if rec is None:
             return original(self, *args, **kwargs)
         cycle.cut()
+        recorder.trains_here(rec)  # its callbacks, which tell the steps, may run in another thread
         running = Fit()
         running.batches = keras_data.batches(self, dict(zip(names, args), **kwargs))
         if metadata.facts.get("batch_size") is None and running.batches.size:
