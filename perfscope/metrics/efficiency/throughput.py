@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Ints
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.matching.intervals import union
@@ -20,6 +21,12 @@ UNKNOWN_SAMPLES = (
 )
 _APART = (PhaseKind.EVALUATE, PhaseKind.PREDICT, PhaseKind.CHECKPOINT)
 """What is no training where it lies between the steps."""
+
+_PROGRESS = "user:progress"
+"""What samples call the computation of figures that only tell how far the training is."""
+
+Spans = tuple[Ints, Ints]
+"""Begins and ends."""
 
 
 @dataclass(frozen=True)
@@ -109,27 +116,56 @@ def rate_of(prepared: Prepared, tables: Sequence[Table], samples: Samples | None
     if samples is None or not samples.total:
         return Metric(None, "samples/s", UNKNOWN_SAMPLES)
     rate = 0.0
-    for rank, table, told in zip(prepared.trace.ranks, tables, samples.by_rank, strict=True):
+    for place, (table, told) in enumerate(zip(tables, samples.by_rank, strict=True)):
         if not len(told):
             continue
         if not len(table):  # a pattern's steps begin and end with the focus
             return Metric(samples.total / (focus.length_ns / 1e9), "samples/s", foa=focus.kind)
         first = 1 if len(table) > 1 else 0
-        spent_ns = _training_ns(rank, table, first)
+        spent_ns = _training_ns(prepared, place, table, first)
         rate += int(told[first:].sum()) / (spent_ns / 1e9) if spent_ns else 0.0
     return Metric(rate, "samples/s", foa=focus.kind)
 
 
-def _training_ns(rank: Rank, table: Table, first: int) -> int:
+def _training_ns(prepared: Prepared, place: int, table: Table, first: int) -> int:
     """From the end of the first step, or its start if it is the only one, to that of the last."""
+    rank = prepared.trace.ranks[place]
     start = int(table["t1"][0] if first else table["t0"][0])
     end = int(table["t1"].max())
+
+    def clipped(starts: Ints, ends: Ints) -> Spans:
+        return np.clip(starts, start, end), np.clip(ends, start, end)
+
     phases = rank.phases[np.isin(rank.phases["kind"], _APART)]
-    apart = np.clip(phases["t0"], start, end), np.clip(phases["t1"], start, end)
-    steps = np.clip(table["t0"], start, end), np.clip(table["t1"], start, end)
-    either = (np.concatenate([one, other]) for one, other in zip(apart, steps, strict=True))
-    outside_ns = _length(*union(*either)) - _length(*union(*steps))
-    return end - start - outside_ns
+    told = clipped(phases["t0"], phases["t1"])
+    steps = clipped(table["t0"], table["t1"])
+    outside_ns = _beyond(told, steps)
+    return end - start - outside_ns - _beyond(clipped(*_seldom(prepared, place, table)), told)
+
+
+def _seldom(prepared: Prepared, place: int, table: Table) -> Spans:
+    """When samples alone tell what is no training, unless it is done in most steps.
+
+    A framework tells its steps without a gap: between two there may be an evaluation by hand.
+    """
+    timeline, catalog = prepared.timelines[place], prepared.catalog
+    sampled = set(prepared.labels.ids)
+    apart = [
+        index
+        for index, name in enumerate(catalog.ids)
+        if name in sampled and (catalog.kind(index) in _APART or name == _PROGRESS)
+    ]
+    rows = np.isin(timeline.phases, apart)
+    starts, ends = timeline.boundaries[:-1][rows], timeline.boundaries[1:][rows]
+    among = np.unique(np.searchsorted(table["t0"], starts, side="right"))
+    is_usual = 2 * len(among) > len(table)
+    return (starts[:0], ends[:0]) if is_usual else (starts, ends)
+
+
+def _beyond(spans: Spans, others: Spans) -> int:
+    """How long some of the spans last where none of the others does."""
+    either = (np.concatenate([one, other]) for one, other in zip(spans, others, strict=True))
+    return _length(*union(*either)) - _length(*union(*others))
 
 
 def _length(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> int:

@@ -93,6 +93,26 @@ def test_what_is_set_up_first_and_what_evaluates_is_no_training() -> None:
     assert steps_of(builder).samples_per_s.value == pytest.approx(64.0)
 
 
+@pytest.mark.parametrize(("function", "every"), [("validate", 4), ("report", 4), ("validate", 1)])
+def test_what_samples_alone_tell_between_two_steps_is_no_training(
+    function: str, every: int
+) -> None:
+    """Unless it is done in each: then it is a part of the step, whatever its name."""
+    builder = TraceBuilder(1, end_s=50.0)
+    rank = builder.rank(0).set(metadata={"frameworks": {"torch": {}}})
+    now = 0.0
+    for step in range(9):
+        length = 3.5 if step % every == 0 else 0.5
+        rank.step(step, now, now + length, samples=32)
+        rank.phase(PhaseKind.BACKWARD, now, now + 0.5)
+        for moment in range(50, int(length * 100), 10):
+            at = now + moment / 100 + 0.05
+            rank.stack(at, [("main", "/job/t.py", 9), (function, "/job/t.py", 5)])
+        now += length
+    expected = 32 / 3.5 if every == 1 else 64.0
+    assert steps_of(builder).samples_per_s.value == pytest.approx(expected, rel=0.05)
+
+
 def test_the_only_step_counts() -> None:
     builder = TraceBuilder(1, end_s=9.0)
     builder.rank(0).step(0, 1.0, 3.0, samples=8)
