@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from perfscope.agent.perfscope_agent import recorder, steps
-from perfscope.agent.perfscope_agent.frameworks import keras, keras_data
+from perfscope.agent.perfscope_agent.frameworks import calls, keras, keras_data
 
 
 class Written:
@@ -119,8 +119,9 @@ def test_the_thread_that_fits_trains_though_its_steps_are_told_in_another(
     """Keras is a stand-in that only calls back."""
     monkeypatch.setattr(recorder, "_trains", 0)
     monkeypatch.setattr(keras, "_callback_class", lambda _fit: None)
-    monkeypatch.setattr(keras.keras_data, "batches", lambda *_: keras_data.Batches(0, None, 1))
-    monkeypatch.setattr(keras.calls, "Counted", lambda *_, **__: contextlib.nullcontext())
+    nothing = keras_data.Batches(0, None, 1)
+    monkeypatch.setattr(keras_data, "batches", lambda *_: nothing)
+    monkeypatch.setattr(calls, "Counted", lambda *_, **__: contextlib.nullcontext())
     tell = threading.Thread(target=steps.emit, args=("keras", 10, 20))
 
     def fit(*_: object, **__: object) -> None:
