@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection
 
+from perfscope.attribution.activity_names import UNDECIDED_CALLS
 from perfscope.findings.core.wording import place
 from perfscope.findings.losses.unclaimed import AT_START
 from perfscope.judging import MAIN
@@ -19,14 +20,20 @@ MOST = 3
 OPERATOR = ".operator"
 """What the agent writes behind a type whose operators a line uses."""
 
+NOT_JUDGED = (
+    "Whether all of this work is needed, perfscope cannot tell: look there for results that could "
+    "be kept, input that is padding or comes in single pieces, and results that nobody uses."
+)
+
 NO_COMPUTING = RESTING.union(AT_START)
 
 
-def hottest(results: Results, named: Collection[Frame]) -> str:
+def hottest(results: Results, named: Collection[Frame], *, is_alone: bool) -> str:
     """The few functions that hold the main part of the computing, as a sentence.
 
-    "" where three do not hold it, where computing is not the main part of the ranks' time, and
-    where all of them are `named` already.
+    Where it stands alone, as no finding says what to change, it says what to look for. "" where
+    three do not hold it, where computing is not the main part of the ranks' time, and where all of
+    them are `named` already.
     """
     own: defaultdict[tuple[str, str], list[ActivityRow]] = defaultdict(list)
     spent: Counter[tuple[str, str]] = Counter()
@@ -45,7 +52,8 @@ def hottest(results: Results, named: Collection[Frame]) -> str:
     shares = [format_share(spent[one] / whole_ns) for one in first]
     shares[0] += " is spent computing, or waiting for a CPU,"
     parts = [f"{share} in {_where(own[one])}" for share, one in zip(shares, first, strict=True)]
-    return f" Of the ranks' time in the analyzed window, {'; '.join(parts)}."
+    leads = f" {NOT_JUDGED}" if is_alone else ""
+    return f" Of the ranks' time in the analyzed window, {'; '.join(parts)}.{leads}"
 
 
 def _where(rows: Collection[ActivityRow]) -> str:
@@ -58,6 +66,8 @@ def _where(rows: Collection[ActivityRow]) -> str:
         calls[row.where, row.calls] += row.ns
     line = max(lines, key=lambda one: (lines[one], -one.line))
     called = max((one for one in calls if one[0] == line), key=lambda one: (calls[one], one[1]))[1]
+    if called in UNDECIDED_CALLS:  # of a thread whose library computes in others meanwhile
+        return f"{place(line)}, which waits for threads of its library"
     called = called.strip("?.")  # names without a type begin with a dot, untold ones are none
     of_type = called.removesuffix(OPERATOR)
     does = f"uses operators of {of_type}" if of_type != called else f"calls {called}"

@@ -62,7 +62,7 @@ def verdict(
         sentence=_preface(damage)
         + _kept(results)
         + _beside_others(of_job, top, without_cpu_waits(results, replay, is_of_others=True), of)
-        + hottest(results, [finding.where[0] for finding in top if finding.where])
+        + hottest(results, [one.where[0] for one in top if one.where], is_alone=not top)
         + unwatched(results),
         status=_status(results, findings, faults, damage=damage, losses=losses),
         efficiency=headline(results).judged,
@@ -266,7 +266,7 @@ def _healthy(
     if _is_inefficient(results):
         return _inefficient(leading, subject, lost) + rest
     if lost:
-        return f"No change was found that saves {of_window(WARN_SHARE)}. {lost}.{rest}"
+        return f"No finding of perfscope saves {of_window(WARN_SHARE)}. {lost}.{rest}"
     share = losses.lost_share if losses else None
     little = "" if share is None else f", {format_share(share)} of the ranks' time is lost"
     return (

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from perfscope.output import visible
 from perfscope.report.formats import NBSP
-from perfscope.report.labels import formula_words, phase_words
+from perfscope.report.labels import TOLD, formula_words, phase_words
 from perfscope.report.sections import breakdown
 from perfscope.report.sections.breakdown import useful_sentence
 from perfscope.report.sections.causes import phase_labels, waiting_sentence
@@ -153,10 +153,16 @@ def _print_run(run: Run, console: Console) -> None:
     if run.exit_code is not None:
         parts.append(f"exit code {run.exit_code}")
     if (rate := run.throughput.samples_per_s.value) is not None:
-        parts.append(f"{rate:,.0f} samples/s")
+        parts.append(f"{rate:,.0f} samples/s{_of_which_steps(run)}")
     if (step := run.throughput.step_s_median.value) is not None:
         parts.append(f"step {format_seconds(step)} (median)")
     line(console, ", ".join(parts))
+
+
+def _of_which_steps(run: Run) -> str:
+    """Which steps the rate is of, where some are left out; see `rate_of`."""
+    is_told = run.throughput.step_source in TOLD
+    return " in training from the second step on" if is_told and run.throughput.steps > 1 else ""
 
 
 def _print_devices(devices: Devices | NoProfile, console: Console) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from perfscope.document import verdict as verdicts
 from perfscope.document.build import build
-from perfscope.document.hottest import hottest
+from perfscope.document.hottest import NOT_JUDGED, hottest
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.results import Results
@@ -92,11 +92,13 @@ def test_where_most_is_computed_is_told_though_nothing_proves_it_wrong() -> None
     found = verdict(run)
     assert found["top"] == []
     relax, flux = Frame("relax", "/job/plate.py", 25), Frame("flux", "/job/plate.py", 40)
-    assert hottest(run.results, [relax]) != ""
-    assert hottest(run.results, [relax, flux]) == ""
+    beside = hottest(run.results, [relax], is_alone=False)
+    assert beside.endswith("33.0 % in flux() (plate.py:40).")
+    assert hottest(run.results, [relax, flux], is_alone=True) == ""
     assert found["sentence"].endswith(
         "Of the ranks' time in the analyzed window, 66.0 % is spent computing, or waiting for a "
         "CPU, in relax() (plate.py:25), which calls numpy.multiply; 33.0 % in flux() (plate.py:40)."
+        f" {NOT_JUDGED}"
     )
 
 
@@ -275,7 +277,7 @@ def polling(busy_s: float) -> TraceBuilder:
             0.1,
             "info",
             (
-                "No change was found that saves 1.0 % of the analyzed window. 9.3 % of the ranks' "
+                "No finding of perfscope saves 1.0 % of the analyzed window. 9.3 % of the ranks' "
                 "time in the analyzed window is lost. The largest part, 2.60 s per rank, goes to "
             ),
         ),

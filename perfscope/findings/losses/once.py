@@ -15,6 +15,8 @@ from perfscope.losses.savings import Savings
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import Activity, Basis, LossPattern, Status
 
+COMPILING = f"lost_to_{Activity.COMPILING.value}"
+
 NOTHING_DONE = (Activity.SLEEP, Activity.LOCK, Activity.NETWORK, Activity.SUBPROCESS)
 """What no other rank can take over a part of, and no faster CPU shortens."""
 
@@ -81,6 +83,26 @@ def _is_left(finding: Finding, after: Sequence[Edit], savings: Savings) -> bool:
         return True
     _, most_s = left.interval_s or (0.0, left.seconds)
     return most_s > MAIN * (finding.gain_s or 0.0)
+
+
+def with_remedy(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings; what compiling costs and what is compiled again and again are one.
+
+    The loss account knows the price, and whoever counted the compilations the remedy.
+    """
+    lost = next((one for one in findings if one.id == COMPILING and one.status.is_fault), None)
+    again = next((one for one in findings if one.id == "start_up" and one.status.is_fault), None)
+    if lost is None or again is None:
+        return tuple(findings)
+    cured = replace(
+        lost,
+        title=again.title,
+        where=tuple(dict.fromkeys((*lost.where, *again.where))),
+        evidence=(*again.evidence, *lost.evidence),
+        actions=again.actions,
+    )
+    joined = {lost.id: cured, again.id: _told_only(again, lost.id, lost.title)}
+    return tuple(joined.get(one.id, one) for one in findings)
 
 
 def told_once(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -127,8 +127,8 @@ def _tiles(result: Analysis) -> list[Context]:
             "formula": "",
             "reason": speed.reason,
             "note": "",
-            "meaning": "Training samples that all ranks finished, per second of the analyzed "
-            "window.",
+            "meaning": "Training samples that all ranks finished, per second of training: from the "
+            "second step on, where steps were told, and without evaluation and checkpoints.",
         },
         {
             "label": "Step time",

@@ -8,7 +8,7 @@ from perfscope.attribution.stack_rules import BUILT_IN
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.core.gain import as_bound, predicted_gain
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.losses.once import told_once
+from perfscope.findings.losses.once import told_once, with_remedy
 from perfscope.metrics.compute import compute
 from perfscope.replay.model import Edit
 from perfscope.replay.segments import SegmentReplay
@@ -162,3 +162,16 @@ def test_what_a_finding_shares_with_one_that_claims_before_it_is_split_off() -> 
 def finding_of(run: Facts, name: str, edit: Edit) -> Finding:
     gain = predicted_gain(run.results, run.replay, [edit], bound_s=0.0)
     return Finding(id=name, status=Status.FAIL, title=name, summary="", gain=gain)
+
+
+def test_what_compiles_again_and_again_and_what_it_costs_are_one_finding() -> None:
+    def fault(name: str) -> Finding:
+        return Finding(id=name, status=Status.FAIL, title=name, summary="")
+
+    lost = replace(fault("lost_to_compiling"), actions=("Compile once.",))
+    again = replace(fault("start_up"), title="train_step() traced", actions=("Pass tensors.",))
+    both, quiet, other = with_remedy([lost, again, fault("other")])
+    assert (both.title, both.actions) == ("train_step() traced", ("Pass tensors.",))
+    assert (quiet.status, quiet.overlaps) == (Status.INFO, ("lost_to_compiling",))
+    assert other == fault("other")
+    assert with_remedy([again]) == (again,)
