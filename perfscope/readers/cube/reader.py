@@ -144,7 +144,6 @@ READER = Reader(
         waits="Scalasca's wait states and delay costs, as it has them",
         phases="regions, as sums",
         counters="its metrics, as sums",
-        known_from="a file of Cube's own library; of Score-P and Scalasca, 69 published ones "
-        "against another reader, by hand",
+        known_from="a file of Cube's library; 69 of Score-P and Scalasca by hand, beside pycubexr",
     ),
 )

@@ -61,7 +61,6 @@ READER = Reader(
     tells=Tells(
         waits="ranks that never made a communicator",
         resources="time by primitive and by collective, as the libraries measured it",
-        known_from="lines that oneDNN, DeepSpeed, the autotuner and sacct wrote; by hand two logs "
-        "of NCCL, and accounts of 15,989 jobs",
+        known_from="lines of oneDNN, DeepSpeed, the autotuner and sacct; of NCCL, two logs by hand",
     ),
 )
