@@ -7,6 +7,7 @@ from perfscope.findings.core.gain import saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.function_growth import function_growth
 from perfscope.findings.facts.step_growth import LEAST_STEPS, StepGrowth, step_growth
+from perfscope.findings.facts.step_shift import step_shift
 from perfscope.losses.account import TAKES_PART
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence
@@ -22,7 +23,8 @@ def judge(run: Facts) -> Outcome:
     """Whether steps grow, what that cost, and the function that grows."""
     # ranks that wait for CPUs do so longer in one part of the run than in another
     whole = None if run.waits_for_cpus else step_growth(run.results)
-    found = whole or function_growth(run.results, run.frame_times)
+    growth = whole or function_growth(run.results, run.frame_times)
+    found = growth or step_shift(run.results)
     if found is None:
         return passed("Nothing takes more of a step from quarter to quarter of the run.")
     margin_s = 2.0 * found.error_s
@@ -59,6 +61,12 @@ def _ranks(results: Results, found: StepGrowth) -> tuple[int, ...]:
 
 def _summary(found: StepGrowth) -> str:
     lost = format_seconds(found.lost_s)
+    if found.since is not None:
+        return (
+            f"From step {found.since} on nearly every step takes {format_seconds(found.last_s)} or "
+            f"more, waiting for CPUs aside, as against {format_seconds(found.first_s)} before, "
+            f"with the same calls: {lost} more in all."
+        )
     if found.levels_off:
         return f"{_who(found)} rose early in the run and has stayed there: {lost} more in all."
     return (
@@ -69,10 +77,11 @@ def _summary(found: StepGrowth) -> str:
 
 def _actions(found: StepGrowth) -> tuple[str, ...]:
     name = wording.called(found.frame) if found.frame else "a step"
-    if found.levels_off:
+    if found.levels_off or found.since is not None:
         return (
             (
-                f"Compare what {name} gets before and after: more data in a step, or other values. "
+                f"Compare what {name} gets before and after: more data in a step, data that no "
+                "longer fit into a cache, lower clocks of the CPU, or other values. "
                 "Arithmetic on numbers close to zero (denormals, below 1e-38 in single precision) "
                 "is many times slower: set them to zero, or have the CPU do so "
                 "(torch.set_flush_denormal)."
@@ -88,6 +97,9 @@ def _actions(found: StepGrowth) -> tuple[str, ...]:
 
 def _title(found: StepGrowth) -> str:
     lengths = f"from {format_seconds(found.first_s)} to {format_seconds(found.last_s)}"
+    if found.since is not None:
+        where = f", mainly in {wording.called(found.frame)}" if found.frame else ""
+        return f"From step {found.since} on steps take longer and stay so, {lengths}{where}"
     if found.frame is None:
         return f"Steps grow {lengths} over the run"
     function = wording.called(found.frame)
@@ -103,6 +115,12 @@ def _who(found: StepGrowth) -> str:
 
 
 def _evidence(found: StepGrowth) -> tuple[Evidence, ...]:
+    if found.since is not None:
+        return (
+            Evidence(f"Median step before step {found.since}", found.first_s, "s"),
+            Evidence("Shorter steps since, waiting for CPUs aside", found.last_s, "s", "as before"),
+            Evidence("Beyond steps as before", found.lost_s, "s"),
+        )
     step = "In a step" if found.is_of_function else "Median step"
     return (
         Evidence(f"{step}, first quarter of the run", found.first_s, "s"),
@@ -118,7 +136,8 @@ DIAGNOSIS = Diagnosis(
         "Compares the median step of each quarter of the run, and, where that says nothing or "
         "ranks wait for CPUs, what each function needs without that. What rises little by "
         "little and falls in no quarter, by more than chance and than all other work, grows: a "
-        "list that is searched, a history that is summed up anew, a log that is written again."
+        "list that is searched, a history that is summed up anew, a log that is written again. A "
+        "step from which all are longer at the same calls is told as well."
     ),
     judge=judge,
     applies=is_sampled,

@@ -1,6 +1,6 @@
 """Steps that take longer the longer the run lasts, and the function that grows with them."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ class StepGrowth:
     frame: Frame | None
     is_of_function: bool = False  # seconds are those of one function in a step
     levels_off: bool = False  # it rose early and has stayed since: it need not go on
+    since: int | None = None  # the step with which it rose at once to another level; None grows
 
 
 def step_growth(results: Results) -> StepGrowth | None:
@@ -58,7 +59,11 @@ def step_growth(results: Results) -> StepGrowth | None:
         last_s=float(medians[-1]),
         lost_s=float((medians - medians[0]).sum() * scale),
         error_s=float(np.sqrt(2) * error * results.steps.count),
-        frame=_frame(results),
+        frame=grown_frame(
+            results,
+            results.focus.start_ns + results.focus.length_ns // PARTS,
+            results.focus.end_ns - results.focus.length_ns // PARTS,
+        ),
         levels_off=levels_off(medians),
     )
 
@@ -91,21 +96,22 @@ def is_change(finer: Floats) -> bool:
     return bool(np.diff(finer).max() > MAIN * (finer[-FINER:].mean() - finer[:FINER].mean()))
 
 
-def _frame(results: Results) -> Frame | None:
-    """The user's function that took most more time in the last quarter of the focus."""
+def grown_frame(results: Results, begin: int, end: int, *, before: float = 1.0) -> Frame | None:
+    """The user's function that took most more time from a moment on than until an earlier one.
+
+    `before` is how often the first part would fit into the second one.
+    """
     labels, frames = results.labels, results.trace.frames
     if labels is None:
         return None
     focus = results.focus
-    begin = focus.start_ns + focus.length_ns // PARTS
-    end = focus.end_ns - focus.length_ns // PARTS
-    more: Counter[tuple[str, str]] = Counter()
+    more: dict[tuple[str, str], float] = defaultdict(float)
     lines: Counter[int] = Counter()
     for timeline in results.timelines:
         known = timeline.inside(focus) & (timeline.stacks >= 0)
         known &= ~IS_COMMUNICATION[timeline.accounts]
         starts = timeline.boundaries[:-1]
-        for chosen, sign in ((known & (starts < begin), -1), (known & (starts >= end), 1)):
+        for chosen, sign in ((known & (starts < begin), -before), (known & (starts >= end), 1.0)):
             places = labels.user_frame[timeline.stacks[chosen]]
             spent = np.bincount(places[places >= 0], timeline.lengths[chosen][places >= 0])
             for place in np.flatnonzero(spent).tolist():

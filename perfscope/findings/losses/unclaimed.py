@@ -211,7 +211,8 @@ def _summary(group: Group, gain: Gain) -> str:
     parts = ", and ".join(part for part in (spent, waits) if part)
     said = f"{capitalized(parts)}. {told}".strip()
     if group.id in NO_SAVING:
-        return f"{said} What can be had of that depends on where and how it is done instead."
+        most = f"at most {format_seconds(gain.seconds)}, as a replay without any of it tells"
+        return f"{said} What can be had depends on where and how it is done instead: {most}."
     return (
         f"{said} Without it the run would be {gain.at_most}{format_seconds(gain.seconds)} shorter."
     )

@@ -20,8 +20,11 @@ GROWING = ("summarize", "/home/me/train.py", 30)
 ALSO = ("compare", "/home/me/train.py", 50)
 
 
-def judged(extra: Callable[[int], float]) -> Finding:
-    """Two ranks with steps of 0.1 s and what is given, and chance."""
+def judged(extra: Callable[[int], float], *, is_seen: bool = False) -> Finding:
+    """Two ranks with steps of 0.1 s and what is given, and chance.
+
+    What takes it is seen in all steps, or in those alone in which it does.
+    """
     spent = [extra(step) for step in range(STEPS)]
     lengths = [0.1 + NOISE[step] + spent[step] for step in range(STEPS)]
     builder = TraceBuilder(2, end_s=3.0 + sum(lengths))
@@ -32,7 +35,7 @@ def judged(extra: Callable[[int], float]) -> Finding:
             end = begin + length
             rank.step(step, begin, end).op("MPI_Allreduce", end - 0.01, end, comm=0, seq=step)
             rank.stack(begin + 0.02, (FIXED,))
-            if spent[step] > 0.01:
+            if spent[step] > 0.01 or is_seen:
                 rank.stack(end - 0.02, (FIXED, GROWING))
             begin = end
         for tick in range(int(10 * (sum(lengths) + 2.0))):
@@ -47,6 +50,18 @@ def test_what_grows_with_every_step() -> None:
     assert finding.gain_s == pytest.approx(0.030 * STEPS, rel=0.1)
     assert [(one.function, one.file) for one in finding.where] == [GROWING[:2]]
     assert finding.where == (Frame(*GROWING),)
+
+
+def test_steps_that_are_longer_from_one_on_and_stay_so() -> None:
+    """From step 10 on each takes 0.2 s more in a function that ran before as well."""
+    finding = judged(lambda step: 0.2 if step >= 10 else 0.0, is_seen=True)
+    assert finding.status is Status.FAIL
+    assert "From step 10 on" in finding.title
+    assert finding.gain_s == pytest.approx(0.2 * (STEPS - 10), rel=0.05)
+    assert finding.where == (Frame(*GROWING),)
+    begins = judged(lambda step: 0.2 if step >= 10 else 0.0)
+    returns = judged(lambda step: 0.2 if 10 <= step < 60 else 0.0, is_seen=True)
+    assert {begins.status, returns.status} == {Status.PASS}
 
 
 @pytest.mark.parametrize(

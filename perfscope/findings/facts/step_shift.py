@@ -1,0 +1,93 @@
+"""Steps that take longer from one step on, at the same calls, and stay so."""
+
+import numpy as np
+
+from perfscope.arrays import Floats
+from perfscope.findings.facts.step_growth import LEAST_STEPS, StepGrowth, grown_frame
+from perfscope.judging import FEWEST_SAMPLES
+from perfscope.metrics.results import Results
+from perfscope.trace.model import Frame
+
+FEWEST = 8  # steps before the change, and as many behind it, tell of a level
+LEAST_RATIO = 1.5  # from the longer steps before to the shorter ones behind
+LEVEL = 0.6  # of the median behind, that the shorter steps there have: else it still grows
+LOWER, UPPER = 0.1, 0.9  # quantiles that tell shorter and longer steps, single ones aside
+
+
+def step_shift(results: Results) -> StepGrowth | None:
+    """The step from which nearly all steps are longer than nearly all before; None without one.
+
+    Other programs on the host lengthen steps as well, but hardly each one to the end of the run,
+    and what ranks wait for CPUs is taken off. A change of the calls is another part of the program.
+    """
+    seconds = np.asarray(results.steps.max_seconds)
+    if len(seconds) < LEAST_STEPS:
+        return None
+    place = _place(seconds)
+    number = results.steps.numbers[place]
+    found = np.flatnonzero(results.steps.start_numbers == number)
+    if not len(found) or not _has_same_calls(results, int(found[0])):
+        return None
+    moment = int(results.steps.starts_ns[found[0]])
+    before, behind = seconds[:place], seconds[place:]
+    level = (1.0 - _queued(results)) * float(np.quantile(behind, LOWER))
+    soon = float(np.median(behind[:FEWEST]))
+    is_level = min(soon, float(np.quantile(behind, LOWER))) >= LEVEL * float(np.median(behind))
+    if not is_level or level < LEAST_RATIO * float(np.quantile(before, UPPER)):
+        return None
+    frame = grown_frame(results, moment, moment, before=len(behind) / len(before))
+    if frame is not None and not _was_there(results, frame, moment):
+        return None
+    scale = results.steps.count / len(seconds)
+    first = float(np.median(before))
+    error = 1.2533 * float(np.std(before)) / np.sqrt(len(before))
+    return StepGrowth(
+        first_s=first,
+        last_s=level,
+        lost_s=(level - first) * len(behind) * scale,
+        error_s=error * len(behind) * scale,
+        frame=frame,
+        since=number,
+    )
+
+
+def _place(seconds: Floats) -> int:
+    """The step before which steps differ most from those behind, in the first half of the run."""
+    tried = np.unique(np.geomspace(FEWEST, len(seconds) // 2, 100).astype(int)).tolist()
+    ratios = [
+        float(np.quantile(seconds[k:], LOWER)) / max(float(np.quantile(seconds[:k], UPPER)), 1e-9)
+        for k in tried
+    ]
+    split = int(tried[int(np.argmax(ratios))])
+    between = np.sqrt(np.median(seconds[:split]) * np.median(seconds[split:]))
+    is_long = seconds > between
+    wrong = np.append(0, np.cumsum(is_long)) + np.append(np.cumsum(~is_long[::-1])[::-1], 0)
+    return int(np.clip(np.argmin(wrong), FEWEST, len(seconds) - FEWEST))
+
+
+def _has_same_calls(results: Results, place: int) -> bool:
+    """Whether the first rank makes as many calls in a step before as behind."""
+    rank, starts = results.trace.ranks[0], results.steps.starts_ns
+    calls = np.diff(np.searchsorted(np.sort(rank.operations["t0"]), starts))
+    before, behind = calls[:place], calls[place:]
+    return bool(len(before) and len(behind) and np.median(before) == np.median(behind))
+
+
+def _was_there(results: Results, frame: Frame, moment: int) -> bool:
+    """Whether a function ran before as well, as far as samples tell; else another part begins."""
+    begin = results.focus.start_ns
+    seen = [
+        results.trace.stacks[stack]
+        for rank in results.trace.ranks
+        for at, stack in zip(rank.stacks["t"].tolist(), rank.stacks["stack"].tolist(), strict=True)
+        if begin <= at < moment and stack >= 0
+    ]
+    frames = results.trace.frames
+    functions = {(frames[one].function, frames[one].file) for stack in seen for one in stack}
+    return len(seen) < FEWEST_SAMPLES or (frame.function, frame.file) in functions
+
+
+def _queued(results: Results) -> float:
+    """Of the work of the rank that waited most for CPUs, the part in which it waited."""
+    waits = results.resources.cpu_waits
+    return max((one.in_work_s / one.work_s for one in waits if one.work_s > 0), default=0.0)
