@@ -58,4 +58,5 @@ def test_a_module_that_is_being_imported_is_not_used(monkeypatch: pytest.MonkeyP
         assert not own_threads.may_use("json")
         assert not own_threads.may_use("a module that nobody has")
     finally:
-        own_threads.forget()
+        own_threads.leave()
+    assert own_threads.may_use("a module that nobody has")

@@ -120,6 +120,7 @@ class Watch:
             self._write()
         except Exception as error:
             notes.failure("memory detail not written", error)
+        own_threads.leave()
         self._done.release()
 
     def _attempt(self, do: Any) -> None:

@@ -18,6 +18,11 @@ def enter() -> None:
     _identities.add(get_ident())
 
 
+def leave() -> None:
+    """The calling thread ends: the next one of the program may be given its identity."""
+    _identities.discard(get_ident())
+
+
 def may_use(module: str) -> bool:
     """Whether the calling thread may say `import` of a module: it is no own one, or all is there.
 

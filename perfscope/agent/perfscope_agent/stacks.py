@@ -107,6 +107,7 @@ class Sampler:
         except Exception as error:
             agent_notes.failure("stack sampler stopped", error)
         finally:
+            own_threads.leave()
             self._done.release()
 
     def _loop(self) -> None:
