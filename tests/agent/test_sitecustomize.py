@@ -1,5 +1,6 @@
 """The agent starts where it should, once, and leaves the program as it is."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -137,10 +138,16 @@ def test_nothing_happens_without_a_directory(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == (b"[]\n", b"")
 
 
-def test_agent_stays_off_without_the_recorder(tmp_path: Path) -> None:
+@pytest.mark.parametrize("missing", ["gone.so", "_ctypes"])
+def test_agent_stays_off_without_the_recorder(tmp_path: Path, missing: str) -> None:
+    """Or without what a Python calls it with, which not every one is built with."""
     variables = recording_variables(tmp_path / "trace")
-    variables["PERFSCOPE_RECORDER"] = str(tmp_path / "gone.so")
-    del variables["LD_PRELOAD"]
+    if missing == "_ctypes":
+        (tmp_path / "_ctypes.py").write_text(f"raise ImportError('no {missing}')")
+        variables["PYTHONPATH"] = f"{tmp_path}{os.pathsep}{variables['PYTHONPATH']}"
+    else:
+        variables["PERFSCOPE_RECORDER"] = str(tmp_path / missing)
+        del variables["LD_PRELOAD"]
     done = subprocess.run(
         [sys.executable, "-c", "print('runs')"],
         env=job_variables(variables),
@@ -150,6 +157,7 @@ def test_agent_stays_off_without_the_recorder(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == (b"runs\n", b"")
     (note,) = Job(0, b"", b"", tmp_path / "trace").process.metadata["agent_notes"]
     assert note.startswith("recorder library not usable")
+    assert missing in note
 
 
 def test_unwritable_directory_leaves_the_program_alone(tmp_path: Path) -> None:

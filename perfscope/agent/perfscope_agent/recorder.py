@@ -170,7 +170,7 @@ def load(rank: int, size: int) -> bool:
         here = Library(None)
         is_preloaded = all(here.has(_symbol(name)) for name in _FUNCTIONS)
         _loaded = Recorder(here if is_preloaded or not path else Library(path))
-    except (AttributeError, OSError) as error:
+    except (AttributeError, ImportError, OSError) as error:  # a Python may lack `_ctypes`
         notes.failure("recorder library not usable", error)
         return False
     return True
