@@ -10,7 +10,6 @@ from typing import Any
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common import texts
 from perfscope.readers.common.amounts import LONGEST_NS, MAX_AMOUNT
-from perfscope.readers.detect import HEAD_BYTES
 from perfscope.readers.recording.stack_events import (
     LONGEST_FILE,
     LONGEST_NAME,
@@ -59,8 +58,8 @@ class Sampled:
 def is_collapsed(head: bytes) -> bool:
     """Whether text is of the raw form: lines of stacks, each with how often it was seen."""
     lines = head.split(b"\n")
-    if len(head) >= HEAD_BYTES:
-        lines.pop()  # it may go on
+    if len(lines) > 1:
+        lines.pop()  # it may go on, where it is not empty
     told = [line for line in lines if line.strip() and not line.startswith(_REMARKS)]
     is_text = b"\0" not in head and any(b";" in line for line in told)
     return is_text and all(_COUNTED.fullmatch(line) for line in told)

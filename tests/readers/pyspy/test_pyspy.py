@@ -127,6 +127,9 @@ def test_collapsed_stacks_of_other_tools_are_read(tmp_path: Path) -> None:
         ("Task::do_it<A, B>", 3),
     ]
     assert "50.0 % is in java itself" in found.says[0]
+    path.write_text("\ufeff" + 4000 * "main;read;function 1\n")  # longer than what is looked at
+    (found,) = open_trace(path).tool_reports
+    assert found.tables[0].rows[0][0:3:2] == ("function", 4000)
     path.write_text("a;b;c 1\na;b;rest\n")
     with pytest.raises(UnreadableInputError):
         open_trace(path)
