@@ -125,7 +125,8 @@ def test_a_cycle_that_the_program_sets_is_named_from_the_end_of_the_backward_pas
     stacks = np.array([(int(ready[0]) + to_ns(0.03), rank.main_tid, 0)], STACK_DTYPE)
     ranks = [replace(rank, stacks=stacks) for rank in ranks]
     finding = judged(replace(run, ranks=ranks, frames=waits, stacks=[(0, 1)]))["horovod_control"]
-    assert untold < finding.gain_s == pytest.approx(0.07 * STEPS, rel=1e-6)
+    assert untold < (finding.gain_s or 0.0)
+    assert finding.gain_s == pytest.approx(0.07 * STEPS, rel=1e-6)
     assert "HOROVOD_CYCLE_TIME is 40 ms" in finding.title
     assert finding.actions[0].startswith("Set HOROVOD_CYCLE_TIME=1, ")
     assert "the program sets it" in finding.actions[0]
