@@ -94,6 +94,12 @@ def test_what_a_program_of_one_line_has_in_quotes_is_taken_out(command: str) -> 
         assert WORD not in redact_arguments(["bash", "-c", shlex.join(words)])[-1]
 
 
+def test_a_program_of_nothing_but_signs_does_not_hold_up_the_start() -> None:
+    """They took half an hour when each was looked at from each of those before it."""
+    for code in ("\\" * 300_000 + "'", "'" + "\\" * 300_000):
+        assert redact_arguments(["python", "-c", code])[-1].startswith(code[:1000])
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -20,7 +20,8 @@ _WITH_VALUE = ("-W", "-X", "-I")
 _patterns = Patterns(
     {
         "text": (
-            r"(?s)(?P<quote>\"\"\"|'''|\\*[\"'])(?P<text>(?:\\.|(?!(?P=quote))[^\\])*?)(?P=quote)"
+            r"(?s)(?P<quote>\"\"\"|'''|\\{0,16}[\"'])"
+            r"(?P<text>(?:\\.|(?!(?P=quote))[^\\])*?)(?P=quote)"
         )
     }
 )
