@@ -21,8 +21,8 @@ OPERATOR = ".operator"
 """What the agent writes behind a type whose operators a line uses."""
 
 NOT_JUDGED = (
-    "Whether all of this work is needed, perfscope cannot tell: look there for results that could "
-    "be kept, input that is padding or comes in single pieces, and results that nobody uses."
+    "perfscope cannot tell whether all of this work is needed: look there for results worth "
+    "caching, padded or unbatched input, and results that nothing uses."
 )
 
 NO_COMPUTING = RESTING.union(AT_START)
@@ -50,10 +50,10 @@ def hottest(results: Results, named: Collection[Frame], *, is_alone: bool) -> st
     if not is_most or {(one.function, one.file) for one in named}.issuperset(first):
         return ""
     shares = [format_share(spent[one] / whole_ns) for one in first]
-    shares[0] += " is spent computing, or waiting for a CPU,"
-    parts = [f"{share} in {_where(own[one])}" for share, one in zip(shares, first, strict=True)]
+    shares[0] += " of the ranks' time in the analyzed window, computing or waiting for a CPU"
+    parts = [f"{_where(own[one])} takes {share}" for share, one in zip(shares, first, strict=True)]
     leads = f" {NOT_JUDGED}" if is_alone else ""
-    return f" Of the ranks' time in the analyzed window, {'; '.join(parts)}.{leads}"
+    return f" {'; '.join(parts)}.{leads}"
 
 
 def _where(rows: Collection[ActivityRow]) -> str:
@@ -67,8 +67,8 @@ def _where(rows: Collection[ActivityRow]) -> str:
     line = max(lines, key=lambda one: (lines[one], -one.line))
     called = max((one for one in calls if one[0] == line), key=lambda one: (calls[one], one[1]))[1]
     if called in UNDECIDED_CALLS:  # of a thread whose library computes in others meanwhile
-        return f"{place(line)}, which waits for threads of its library"
+        return f"{place(line)}, which waits for threads of its library,"
     called = called.strip("?.")  # names without a type begin with a dot, untold ones are none
     of_type = called.removesuffix(OPERATOR)
     does = f"uses operators of {of_type}" if of_type != called else f"calls {called}"
-    return f"{place(line)}{f', which {does}' if called else ''}"
+    return f"{place(line)}{f', which {does},' if called else ''}"

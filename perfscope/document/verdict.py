@@ -62,7 +62,7 @@ def verdict(
         sentence=_preface(damage)
         + _kept(results)
         + _beside_others(of_job, top, without_cpu_waits(results, replay, is_of_others=True), of)
-        + hottest(results, [one.where[0] for one in top if one.where], is_alone=not top)
+        + _hottest(results, top)
         + unwatched(results),
         status=_status(results, findings, faults, damage=damage, losses=losses),
         efficiency=headline(results).judged,
@@ -73,6 +73,13 @@ def verdict(
         combined_text=combined_text(top, gain_s, of),
         top=tuple(finding.id for finding in top),
     )
+
+
+def _hottest(results: Results, top: Sequence[Finding]) -> str:
+    """What computes most; beside a major problem it would only lead to other places."""
+    if top and top[0].status is Status.FAIL:
+        return ""
+    return hottest(results, [one.where[0] for one in top if one.where], is_alone=not top)
 
 
 def _outside(results: Results, top: Sequence[Finding]) -> str:
@@ -92,8 +99,7 @@ def _beside_others(of_job: str, top: Sequence[Finding], gain: Gain | None, of: W
         return of_job
     saved = of.saving(gain.seconds, is_bound=gain.is_bound)
     others = (
-        f"Processes outside the job use its CPUs: without them the run would take {saved} less, in "
-        "work and transfer together."
+        f"Processes outside the job use its CPUs: without them, the run would be {saved} shorter."
     )
     best = top[0].recommended if top else None
     if best is not None and (best.seconds > gain.seconds or _is_major(top[0])):
@@ -266,7 +272,7 @@ def _healthy(
     if _is_inefficient(results):
         return _inefficient(leading, subject, lost) + rest
     if lost:
-        return f"No finding of perfscope saves {of_window(WARN_SHARE)}. {lost}.{rest}"
+        return f"perfscope found no change that saves {of_window(WARN_SHARE)}. {lost}.{rest}"
     share = losses.lost_share if losses else None
     little = "" if share is None else f", {format_share(share)} of the ranks' time is lost"
     return (
@@ -294,7 +300,7 @@ def _lost(losses: LossAccount | None, ranks: int) -> str:
     each = f"{format_seconds(first.ns * NS / ranks)}{' per rank' if ranks > 1 else ''}"
     return (
         f"{format_share(losses.lost_share)} of the ranks' time in the analyzed window is lost. The "
-        f"largest part, {each}, goes to “{label(first)}”{where}{pattern}"
+        f"largest single cause takes {each}: “{label(first)}”{where}{pattern}"
     )
 
 

@@ -93,11 +93,11 @@ def test_where_most_is_computed_is_told_though_nothing_proves_it_wrong() -> None
     assert found["top"] == []
     relax, flux = Frame("relax", "/job/plate.py", 25), Frame("flux", "/job/plate.py", 40)
     beside = hottest(run.results, [relax], is_alone=False)
-    assert beside.endswith("33.0 % in flux() (plate.py:40).")
+    assert beside.endswith("flux() (plate.py:40) takes 33.0 %.")
     assert hottest(run.results, [relax, flux], is_alone=True) == ""
     assert found["sentence"].endswith(
-        "Of the ranks' time in the analyzed window, 66.0 % is spent computing, or waiting for a "
-        "CPU, in relax() (plate.py:25), which calls numpy.multiply; 33.0 % in flux() (plate.py:40)."
+        "relax() (plate.py:25), which calls numpy.multiply, takes 66.0 % of the ranks' time in the "
+        "analyzed window, computing or waiting for a CPU; flux() (plate.py:40) takes 33.0 %."
         f" {NOT_JUDGED}"
     )
 
@@ -269,7 +269,7 @@ def polling(busy_s: float) -> TraceBuilder:
             "warn",
             (
                 "Efficiency is low: 78.9 % of the ranks' time in the analyzed window is lost. The "
-                "largest part, 22.1 s per rank, goes to “Unexplained waiting”. Parallel "
+                "largest single cause takes 22.1 s per rank: “Unexplained waiting”. Parallel "
                 "efficiency, 0.211, counts only "
             ),
         ),
@@ -277,8 +277,8 @@ def polling(busy_s: float) -> TraceBuilder:
             0.1,
             "info",
             (
-                "No finding of perfscope saves 1.0 % of the analyzed window. 9.3 % of the ranks' "
-                "time in the analyzed window is lost. The largest part, 2.60 s per rank, goes to "
+                "perfscope found no change that saves 1.0 % of the analyzed window. 9.3 % of the "
+                "ranks' time in the analyzed window is lost. The largest single cause takes 2.60 s "
             ),
         ),
         (0.01, "pass", "Nothing to fix was found: 2 ranks"),

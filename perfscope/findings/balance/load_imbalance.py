@@ -158,8 +158,7 @@ def _actions(results: Results, facts: ImbalanceFacts) -> tuple[str, ...]:
         results, facts, f"a larger share of the data, or a code path that only {takes}"
     )
     if facts.edits[0].level is Level.EVEN:
-        does = "do" if len(facts.ranks) - len(facts.overloaded) > 1 else "does"
-        look += f" The saving assumes work divided evenly: {others(facts)} then {does} more."
+        look += " The estimate assumes that this work is split evenly over the ranks."
     return (
         look,
         "If samples differ in cost, partition them by estimated cost, not by count.",

@@ -83,8 +83,7 @@ def _actions(found: StepGrowth) -> tuple[str, ...]:
                 f"Compare what {name} gets before and after: more data in a step, data that no "
                 "longer fit into a cache, lower clocks of the CPU, or other values. "
                 "Arithmetic on numbers close to zero (denormals, below 1e-38 in single precision) "
-                "is many times slower: set them to zero, or have the CPU do so "
-                "(torch.set_flush_denormal)."
+                "can be many times slower: flush them to zero."
             ),
         )
     return (
@@ -96,10 +95,11 @@ def _actions(found: StepGrowth) -> tuple[str, ...]:
 
 
 def _title(found: StepGrowth) -> str:
-    lengths = f"from {format_seconds(found.first_s)} to {format_seconds(found.last_s)}"
+    first, last = format_seconds(found.first_s), format_seconds(found.last_s)
     if found.since is not None:
         where = f", mainly in {wording.called(found.frame)}" if found.frame else ""
-        return f"From step {found.since} on steps take longer and stay so, {lengths}{where}"
+        return f"From step {found.since} on, steps work for {last} instead of {first}{where}"
+    lengths = f"from {first} to {last}"
     if found.frame is None:
         return f"Steps grow {lengths} over the run"
     function = wording.called(found.frame)

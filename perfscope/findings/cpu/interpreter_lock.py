@@ -1,5 +1,6 @@
 """Main threads that wait for Python's interpreter lock while another thread runs Python code."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from perfscope.findings.core import thresholds, wording
@@ -43,13 +44,14 @@ def judge(run: Facts) -> Outcome:
             Confidence.MEDIUM,
         )
     worst = max(waits, key=lambda one: one.lost_s)
+    ranks = tuple(one.rank for one in waits if one.lost_s >= 0.1 * worst.lost_s)
     return Finding(
         status=status,
-        title=_title(worst),
+        title=_title(worst, ranks),
         summary=_summary(worst),
         gain=gain,
         confidence=Confidence.MEDIUM,
-        ranks=tuple(one.rank for one in waits if one.lost_s >= 0.1 * worst.lost_s),
+        ranks=ranks,
         where=(worst.frame,) if worst.frame else (),
         evidence=_evidence(waits),
         actions=_actions(worst),
@@ -97,12 +99,12 @@ def _nothing_seen(results: Results) -> Quiet:
     )
 
 
-def _title(worst: LockWait) -> str:
+def _title(worst: LockWait, ranks: Sequence[int]) -> str:
     who = f'Thread "{worst.thread}"' if worst.thread else "A thread"
     doing = f" in {wording.called(worst.frame)}" if worst.frame else ""
     does = "polls" if worst.polls else "runs Python code"
     return (
-        f"{who} of rank {worst.rank} {does}{doing}, and the main thread waits for the "
+        f"{who} of {wording.ranks(ranks)} {does}{doing}, and the main thread waits for the "
         f"interpreter lock{' and for CPUs' if worst.queued_s > worst.waited_s else ''}"
     )
 
@@ -135,8 +137,8 @@ def _actions(worst: LockWait) -> tuple[str, ...]:
         who = wording.called(worst.frame) if worst.frame else "that thread"
         return (
             (
-                f"Have {who} block until there is something to do (queue.get, Event.wait), and "
-                "not look again and again: each look takes the lock and a CPU from the main thread."
+                f"Make {who} block until there is something to do (queue.get, Event.wait) instead "
+                "of polling: each poll takes the lock and a CPU from the main thread."
             ),
         )
     where = f"what {wording.called(worst.frame)} does" if worst.frame else "what that thread does"

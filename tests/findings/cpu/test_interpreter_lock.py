@@ -95,7 +95,7 @@ def test_a_thread_that_polls_costs_the_cpus_that_it_takes() -> None:
     finding = judged(ran=0.6, other_ran=0.4, other=RESTING, queued=0.4)
     assert finding.status is Status.FAIL
     assert finding.where == (Frame("tally", "/home/me/train.py", 9),)
-    assert "look again and again" in finding.actions[0]
+    assert "instead of polling" in finding.actions[0]
 
 
 def test_what_was_not_looked_at_is_not_called_sure() -> None:
