@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from perfscope.arrays import Floats
+from perfscope.arrays import Floats, Ints, counter_growth
+from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.findings.facts.step_growth import LEAST_STEPS, StepGrowth, grown_frame
 from perfscope.judging import FEWEST_SAMPLES
 from perfscope.metrics.results import Results
@@ -18,7 +19,8 @@ def step_shift(results: Results) -> StepGrowth | None:
     """The step from which nearly all steps are longer than nearly all before; None without one.
 
     Other programs on the host lengthen steps as well, but hardly each one to the end of the run,
-    and what ranks wait for CPUs is taken off. A change of the calls is another part of the program.
+    and what ranks wait for CPUs from then on is taken off. A change of the calls is another part
+    of the program, and steps of other batches have other work to do.
     """
     seconds = np.asarray(results.steps.max_seconds)
     if len(seconds) < LEAST_STEPS:
@@ -30,7 +32,7 @@ def step_shift(results: Results) -> StepGrowth | None:
         return None
     moment = int(results.steps.starts_ns[found[0]])
     before, behind = seconds[:place], seconds[place:]
-    level = (1.0 - _queued(results)) * float(np.quantile(behind, LOWER))
+    level = (1.0 - _queued(results, moment)) * float(np.quantile(behind, LOWER))
     soon = float(np.median(behind[:FEWEST]))
     is_level = min(soon, float(np.quantile(behind, LOWER))) >= LEVEL * float(np.median(behind))
     if not is_level or level < LEAST_RATIO * float(np.quantile(before, UPPER)):
@@ -66,28 +68,41 @@ def _place(seconds: Floats) -> int:
 
 
 def _has_same_calls(results: Results, place: int) -> bool:
-    """Whether the first rank makes as many calls in a step before as behind."""
+    """Whether the first rank makes as many calls, for as many samples, before as behind."""
     rank, starts = results.trace.ranks[0], results.steps.starts_ns
     calls = np.diff(np.searchsorted(np.sort(rank.operations["t0"]), starts))
-    before, behind = calls[:place], calls[place:]
+    ended = rank.steps["t0"] < starts[place]
+    return _is_same(calls[:place], calls[place:]) and (
+        not len(rank.steps) or _is_same(rank.steps["samples"][ended], rank.steps["samples"][~ended])
+    )
+
+
+def _is_same(before: Ints, behind: Ints) -> bool:
     return bool(len(before) and len(behind) and np.median(before) == np.median(behind))
 
 
 def _was_there(results: Results, frame: Frame, moment: int) -> bool:
     """Whether a function ran before as well, as far as samples tell; else another part begins."""
-    begin = results.focus.start_ns
-    seen = [
-        results.trace.stacks[stack]
-        for rank in results.trace.ranks
-        for at, stack in zip(rank.stacks["t"].tolist(), rank.stacks["stack"].tolist(), strict=True)
-        if begin <= at < moment and stack >= 0
-    ]
-    frames = results.trace.frames
-    functions = {(frames[one].function, frames[one].file) for stack in seen for one in stack}
-    return len(seen) < FEWEST_SAMPLES or (frame.function, frame.file) in functions
+    begin, trace = results.focus.start_ns, results.trace
+    counts = np.zeros(len(trace.stacks), np.int64)
+    for rank in trace.ranks:
+        at, stacks = rank.stacks["t"], rank.stacks["stack"]
+        counts += np.bincount(
+            stacks[(at >= begin) & (at < moment) & (stacks >= 0)], minlength=len(counts)
+        )
+    seen = {place for stack in np.flatnonzero(counts).tolist() for place in trace.stacks[stack]}
+    functions = {(trace.frames[one].function, trace.frames[one].file) for one in seen}
+    return counts.sum() < FEWEST_SAMPLES or (frame.function, frame.file) in functions
 
 
-def _queued(results: Results) -> float:
-    """Of the work of the rank that waited most for CPUs, the part in which it waited."""
-    waits = results.resources.cpu_waits
-    return max((one.in_work_s / one.work_s for one in waits if one.work_s > 0), default=0.0)
+def _queued(results: Results, moment: int) -> float:
+    """Of the work of the rank that waited most for CPUs since then, the part in which it waited."""
+    shares = [0.0]
+    for rank, timeline in zip(results.trace.ranks, results.timelines, strict=True):
+        work = timeline.inside(results.focus) & ~IS_COMMUNICATION[timeline.accounts]
+        work &= timeline.boundaries[:-1] >= moment
+        spent_ns = int(timeline.lengths[work].sum())
+        if spent_ns and len(samples := rank.main_samples):
+            queued_ns = counter_growth(timeline.boundaries, samples["t"], samples["queue_delay_ns"])
+            shares.append(min(1.0, float(queued_ns[work].sum()) / spent_ns))
+    return max(shares)

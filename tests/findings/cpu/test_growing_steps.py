@@ -20,10 +20,17 @@ GROWING = ("summarize", "/home/me/train.py", 30)
 ALSO = ("compare", "/home/me/train.py", 50)
 
 
-def judged(extra: Callable[[int], float], *, is_seen: bool = False) -> Finding:
+def judged(
+    extra: Callable[[int], float],
+    *,
+    is_seen: bool = False,
+    waits: bool = False,
+    samples: Callable[[int], int] = lambda _: 0,
+) -> Finding:
     """Two ranks with steps of 0.1 s and what is given, and chance.
 
-    What takes it is seen in all steps, or in those alone in which it does.
+    What takes it is seen in all steps, or in those alone in which it does; or it is waiting for a
+    CPU.
     """
     spent = [extra(step) for step in range(STEPS)]
     lengths = [0.1 + NOISE[step] + spent[step] for step in range(STEPS)]
@@ -33,13 +40,18 @@ def judged(extra: Callable[[int], float], *, is_seen: bool = False) -> Finding:
         begin = 1.0
         for step, length in enumerate(lengths):
             end = begin + length
-            rank.step(step, begin, end).op("MPI_Allreduce", end - 0.01, end, comm=0, seq=step)
+            rank.step(step, begin, end, samples=samples(step))
+            rank.op("MPI_Allreduce", end - 0.01, end, comm=0, seq=step)
             rank.stack(begin + 0.02, (FIXED,))
             if spent[step] > 0.01 or is_seen:
                 rank.stack(end - 0.02, (FIXED, GROWING))
             begin = end
+        ends = 1.0 + np.cumsum(lengths)
         for tick in range(int(10 * (sum(lengths) + 2.0))):
-            rank.main_sample(tick / 10, cpu_s=tick / 10).process_sample(tick / 10, cpu_s=tick / 10)
+            now = tick / 10
+            queued = float(np.interp(now, ends, np.cumsum(spent))) if waits else 0.0
+            rank.main_sample(now, cpu_s=now - queued, queue_delay_s=queued)
+            rank.process_sample(now, cpu_s=now - queued, queue_delay_s=queued)
     return analyze_trace(builder.build()).findings["growing_steps"]
 
 
@@ -62,6 +74,17 @@ def test_steps_that_are_longer_from_one_on_and_stay_so() -> None:
     begins = judged(lambda step: 0.2 if step >= 10 else 0.0)
     returns = judged(lambda step: 0.2 if 10 <= step < 60 else 0.0, is_seen=True)
     assert {begins.status, returns.status} == {Status.PASS}
+
+
+def test_steps_that_are_longer_as_others_take_cpus_or_batches_grow_are_no_fault() -> None:
+    def late(step: int) -> float:
+        return 0.5 if step >= 38 else 0.0
+
+    assert judged(late, is_seen=True).status is Status.FAIL
+    assert judged(late, is_seen=True, waits=True).status is Status.PASS
+    assert judged(late, is_seen=True, samples=lambda _: 8).status is Status.FAIL
+    grown = judged(late, is_seen=True, samples=lambda step: 24 if late(step) else 8)
+    assert grown.status is Status.PASS
 
 
 @pytest.mark.parametrize(
