@@ -19,6 +19,7 @@ from functools import reduce
 import numpy as np
 
 from perfscope.arrays import Bools, Ints
+from perfscope.attribution.stack_rules import is_user_file
 from perfscope.judging import MAIN
 from perfscope.matching.intervals import NOTHING, Times, disjoint_layer
 from perfscope.schema.enums import PhaseKind
@@ -210,7 +211,8 @@ def _without_cycle(trace: Trace, rank: Rank, rows: Table) -> Times:
 def _is_in_horovod(trace: Trace, stack: int) -> bool:
     """Whether what a thread does last is a call of Horovod."""
     frame = trace.frames[trace.stacks[stack][-1]]
-    return frame.function.startswith("horovod.") or "/horovod/" in frame.file
+    is_of_package = "/horovod/" in frame.file and not is_user_file(frame.file)
+    return frame.function.startswith("horovod.") or is_of_package
 
 
 def _with_operations(rank: Rank, rows: Table) -> Rank:

@@ -3,6 +3,8 @@
 import math
 from dataclasses import replace
 
+import numpy as np
+
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Quiet, not_measured
 from perfscope.findings.core.gain import saved
@@ -19,9 +21,11 @@ from perfscope.findings.facts.network_facts import (
     mean,
     unknown,
 )
+from perfscope.judging import MAIN
 from perfscope.metrics.communication.horovod import HorovodResult
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
+from perfscope.trace.operations import HOROVOD_EXPOSED
 from perfscope.units import format_seconds, format_share
 
 MANY_TENSORS = 4  # allreduces of Horovod in a step, of which it fuses most by itself
@@ -65,7 +69,7 @@ def judge(run: Facts) -> Outcome:
         confidence=Confidence.LOW if facts.is_contended else Confidence.MEDIUM,
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results, found),
-        actions=_actions(results, found),
+        actions=_actions(results, found, rest_s),
         overlaps=(Cause.BANDWIDTH.value, Cause.EXCHANGE.value),
     )
     return told_only(result)
@@ -124,27 +128,33 @@ def _setting(results: Results, name: str) -> str | None:
     return variable(results, name)
 
 
-def _long_cycle(results: Results) -> str | None:
-    """The cycle time in ms, as it is set, where that is more than what Horovod has unless told."""
+def _long_cycle(results: Results, rest_s: float) -> str | None:
+    """The cycle time in ms, as it is set, where it can be what ranks mainly wait for.
+
+    It is longer than that which Horovod has unless told, and for each exchange of gradients one
+    cycle is waited for at most.
+    """
     told = (_setting(results, CYCLE) or "")[:LONGEST]
     try:
         value = float(told)
     except ValueError:
         return None
-    return f"{value:g}" if USUAL_CYCLE_MS < value < math.inf else None
+    exchanges = int(np.count_nonzero(results.trace.ranks[0].operations["op"] == HOROVOD_EXPOSED))
+    can_be = exchanges * value * 1e-3 >= MAIN * rest_s
+    return f"{value:g}" if USUAL_CYCLE_MS < value < math.inf and can_be else None
 
 
 def _title(results: Results, rest_s: float) -> str:
     spent = format_seconds(rest_s)
-    if cycle := _long_cycle(results):
+    if cycle := _long_cycle(results, rest_s):
         return f"Reductions wait {spent} for Horovod's next cycle: {CYCLE} is {cycle} ms"
     return f"Horovod spends {spent} on agreeing what to reduce and on sleep between its cycles"
 
 
-def _actions(results: Results, found: HorovodResult) -> tuple[str, ...]:
+def _actions(results: Results, found: HorovodResult, rest_s: float) -> tuple[str, ...]:
     cycle = _setting(results, CYCLE)
     set_to = f" (it is {cycle})" if cycle else f" ({USUAL_CYCLE_MS} ms unless set)"
-    if _long_cycle(results):
+    if _long_cycle(results, rest_s):
         who = "" if variable(results, CYCLE) else ": the program sets it before hvd.init()"
         actions = [f"Set {CYCLE}={USUAL_CYCLE_MS}, which Horovod has unless told{set_to}{who}."]
     else:
