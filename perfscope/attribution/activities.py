@@ -5,10 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Bools, Ints
 from perfscope.attribution.activity_rules import Told, claims, told_by, told_last, waited_for
 from perfscope.attribution.input_evidence import is_input
-from perfscope.attribution.stack_rules import BUILT_IN, is_user_file
-from perfscope.schema.enums import Activity
+from perfscope.attribution.own_threads import waits_computed
+from perfscope.attribution.stack_rules import BUILT_IN, NATIVE_FILES, SYSTEM_CALL, is_user_file
+from perfscope.attribution.waited_for import waited_for as thing_waited_for
+from perfscope.schema.enums import Activity, AwaitedThing
 from perfscope.trace.model import Frame, Trace
 
 ACTIVITIES = tuple(Activity)
@@ -28,7 +31,8 @@ def stack_activities(trace: Trace) -> npt.NDArray[np.int8]:
     The innermost frame that tells an activity tells that of the stack, down from the user's own
     innermost function; the rest of what that function does is the interpreter's work. A library
     further out, whose purpose the inner ones serve, claims what it has them do. What may prepare
-    data does so only where these are input.
+    data does so only where these are input, and who waits for nobody knows what has it computed
+    where threads of a library compute meanwhile.
     """
     told = [told_by(frame) for frame in trace.frames]
     is_user = [is_user_file(frame.file) for frame in trace.frames]
@@ -38,7 +42,24 @@ def stack_activities(trace: Trace) -> npt.NDArray[np.int8]:
         Activity.DATA_PREPARATION if prepares else one.activity
         for one, prepares in zip(found, prepared, strict=True)
     )
-    return np.fromiter((_INDEX[activity] for activity in whole), np.int8, len(trace.stacks))
+    activities = np.fromiter((_INDEX[activity] for activity in whole), np.int8, len(trace.stacks))
+    waits_in = _undecided_places(trace, activities == _INDEX[Activity.LOCK])
+    activities[waits_computed(trace.ranks, waits_in)] = _INDEX[Activity.UNKNOWN]
+    return activities
+
+
+def _undecided_places(trace: Trace, locked: Bools) -> Ints:
+    """By stack the frame of Python that waits in a futex without a word for what, -1 none."""
+    frames = trace.frames
+    places = np.full(len(trace.stacks), -1)
+    for at in np.flatnonzero(locked).tolist():
+        stack = trace.stacks[at]
+        leaf = frames[stack[-1]]
+        is_futex = (leaf.function, leaf.file) == ("futex", SYSTEM_CALL)
+        if is_futex and thing_waited_for(frames, stack) is AwaitedThing.UNKNOWN:
+            python = (one for one in reversed(stack) if frames[one].file not in NATIVE_FILES)
+            places[at] = next(python, -1)
+    return places
 
 
 def _of_stack(

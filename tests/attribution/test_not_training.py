@@ -1,5 +1,7 @@
 """What stacks show in place of training, and what they cannot tell apart from it."""
 
+import pytest
+
 from perfscope.attribution.activities import ACTIVITIES
 from perfscope.attribution.not_training import not_training
 from perfscope.metrics.compute import compute
@@ -71,3 +73,36 @@ def test_ranks_simulate_their_work_where_all_of_them_do_little_but_sleep() -> No
     assert not is_told(0.95, 0.9)
     assert is_told(0.95, 0.3), "one rank alone sleeps: the others wait for it"
     assert is_told(0.6, 0.6), "much of the work is real: pauses are none of it"
+
+
+FUTEX = ("futex", "<system-call>", 0)
+ENTER = (".__enter__", "<built-in>", 0)
+
+
+@pytest.mark.parametrize(
+    ("called", "busy_s", "in_python", "is_lock"),
+    [
+        ([FUTEX], 8.0, False, False),
+        ([FUTEX], 0.0, False, True),
+        ([FUTEX], 2.0, False, True),
+        ([FUTEX], 8.0, True, True),
+        ([ENTER, FUTEX], 8.0, False, True),
+    ],
+    ids=["its threads compute", "nobody works", "hardly", "Python has the lock", "asked for one"],
+)
+def test_a_library_that_its_own_threads_compute_for_waits_for_no_lock(
+    called: list[FrameLike], busy_s: float, in_python: bool, is_lock: bool
+) -> None:
+    """The main thread waits for 6 of 10 s; another one is busy, part of the time in Python."""
+    builder = TraceBuilder(1, end_s=10.0)
+    rank = builder.rank(0).thread("pool", tid=100, cpu_s=busy_s)
+    for tick in range(100):
+        at_s = 0.1 * tick + 0.05
+        rank.stack(at_s, [DIFFUSE, *called] if tick % 10 < 6 else [DIFFUSE, TENSOR])
+        if in_python:
+            rank.stack(at_s, [TOKENIZE], tid=100)
+    for at_s in (0.0, 10.0):
+        rank.main_sample(at_s, cpu_s=0.4 * at_s)
+        rank.process_sample(at_s, cpu_s=(0.4 + busy_s / 10.0) * at_s)
+    told = not_training(builder.build(), ()).tolist()
+    assert told[0] == (ACTIVITIES.index(Activity.LOCK) if is_lock else -1)
