@@ -198,7 +198,8 @@ def _gains(document: Analysis) -> Iterator[str]:
         if not at_most(gain, length):
             yield f"{name} saves {gain} s of a focus of {length} s"
         share = finding.gain_share
-        if share is not None and length and not same(share, gain / length):
+        # less where something was lost before the window: that is part of the whole then
+        if share is not None and length and not at_most(share, gain / length):
             yield f"{name} saves {share} and {gain / length} of the focus"
         if interval and not (at_most(interval[0], gain) and at_most(gain, interval[1])):
             yield f"{name} saves {gain} s, not inside {interval}"
