@@ -195,12 +195,12 @@ def _gains(document: Analysis) -> Iterator[str]:
             continue
         if gain <= 0:
             yield f"{name} claims a saving of {gain} s"
-        if not at_most(gain, length):
-            yield f"{name} saves {gain} s of a focus of {length} s"
-        share = finding.gain_share
-        # less where something was lost before the window: that is part of the whole then
-        if share is not None and length and not at_most(share, gain / length):
-            yield f"{name} saves {share} and {gain / length} of the focus"
+        whole = gain / finding.gain_share if finding.gain_share else length
+        reaches_back = length < whole and at_most(whole, document.run.wall_s)
+        if not (same(whole, length) or reaches_back):
+            yield f"{name} saves {gain} s, {finding.gain_share} of a focus of {length} s"
+        if not at_most(gain, whole):
+            yield f"{name} saves {gain} s of {whole} s"
         if interval and not (at_most(interval[0], gain) and at_most(gain, interval[1])):
             yield f"{name} saves {gain} s, not inside {interval}"
     top = document.verdict.top

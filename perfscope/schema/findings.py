@@ -65,7 +65,8 @@ class Outcome:
     gain_s: float | None
     # 95 % interval, or null: an upper bound has none, and a run with too few segments to tell one
     gain_interval_s: tuple[float, float] | None
-    gain_share: float | None  # of the focus of analysis
+    # of the focus of analysis, and of what was lost before it where the gain is of that as well
+    gain_share: float | None
     gain_basis: Basis | None
     # sentences: what the replay of this gain takes for granted; empty without a replay
     assumptions: tuple[str, ...]
