@@ -9,6 +9,18 @@ ALONE = 0.8
 SURE = 1.96
 """Standard errors on each side of a 95 % confidence interval."""
 
+CPU_WINDOW_NS = 500_000_000
+"""In which CPU time and samples are compared: several of each lie in it."""
+
+MEAN_TO_MEDIAN = 1.2533
+"""Standard error of a median over that of the mean of normally distributed values."""
+
+MAD_TO_SIGMA = 1.4826
+"""Standard deviation over the median absolute deviation of normally distributed values."""
+
+MEDIAN_ERROR = MEAN_TO_MEDIAN * MAD_TO_SIGMA
+"""Standard error of a median over the median deviation, times the root of the count (normal)."""
+
 FEWEST_SAMPLES = 3
 """Samples in which something must be seen; fewer may be chance."""
 

@@ -9,13 +9,11 @@ thread that runs Python code keeps it, and is seen.
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from perfscope.arrays import Bools, Floats, Ints, counter_growth
-from perfscope.judging import FEWEST_SAMPLES, MAIN
+from perfscope.judging import CPU_WINDOW_NS, FEWEST_SAMPLES, MAIN
 from perfscope.trace.model import Rank, Table
-
-WINDOW_NS = 500_000_000
-"""In which CPU time and samples are compared: several of each lie in it."""
 
 
 def waits_computed(ranks: Sequence[Rank], waits_in: Ints) -> Bools:
@@ -42,17 +40,19 @@ def waits_computed(ranks: Sequence[Rank], waits_in: Ints) -> Bools:
     return np.asarray(computed[waits_in], np.bool_)
 
 
+def cpu_wanted(edges: npt.ArrayLike, samples: Table) -> Floats:
+    """How long threads ran or waited for a CPU between moments, by their samples, in ns."""
+    return counter_growth(edges, samples["t"], samples["cpu_ns"] + samples["queue_delay_ns"])
+
+
 def _at_work(rank: Rank, own: Table, waits: Bools) -> Floats:
     """For each wait that was seen the part of it in which threads without Python code worked."""
     main, process = rank.main_samples, rank.process_samples
-    count = max(1, round((rank.end_ns - rank.start_ns) / WINDOW_NS))
+    count = max(1, round((rank.end_ns - rank.start_ns) / CPU_WINDOW_NS))
     edges = np.linspace(rank.start_ns, rank.end_ns, count + 1)
     if not len(main) or not len(process):
         return np.zeros(int(waits.sum()))
-    by_all, by_main = (
-        counter_growth(edges, one["t"], one["cpu_ns"] + one["queue_delay_ns"])
-        for one in (process, main)
-    )
+    by_all, by_main = cpu_wanted(edges, process), cpu_wanted(edges, main)
     waited = np.histogram(own["t"][waits], edges)[0] / np.maximum(
         np.histogram(own["t"], edges)[0], 1
     )

@@ -8,12 +8,10 @@ import numpy as np
 
 from perfscope.arrays import Floats
 from perfscope.engine import engine
+from perfscope.judging import MEDIAN_ERROR
 from perfscope.replay.program import Program, Work
 from perfscope.replay.steps import Steps
 from perfscope.structures import dataclass
-
-_ERROR_OF_MEDIAN = 1.2533 * 1.4826
-"""Standard error of a median over the median deviation, times the root of the count (normal)."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class Turns:
         for values in (program.gaps_ns(work), program.transfer_ns):
             sizes, medians, off = engine.medians(values, alike, count)
             usual.append(medians[alike])
-            errors = (_ERROR_OF_MEDIAN * off) ** 2 / sizes
+            errors = (MEDIAN_ERROR * off) ** 2 / sizes
             squared += float(errors[alike].sum() / steps.count)
         gap, transfer = usual
         return cls._of(program, gap, transfer, steps), math.sqrt(squared)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from perfscope.arrays import Floats
 from perfscope.attribution.ledger import IS_COMMUNICATION
-from perfscope.judging import MAIN
+from perfscope.judging import MAIN, MEDIAN_ERROR
 from perfscope.metrics.results import Results
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
@@ -48,7 +48,7 @@ def step_growth(results: Results) -> StepGrowth | None:
     parts = np.array_split(seconds, PARTS)
     medians = np.array([np.median(part) for part in parts])
     spread = np.median([np.median(np.abs(part - np.median(part))) for part in parts])
-    error = 1.2533 * 1.4826 * float(spread) / np.sqrt(len(parts[0]))
+    error = MEDIAN_ERROR * float(spread) / np.sqrt(len(parts[0]))
     finer = np.array([np.median(part) for part in finer_parts(seconds)])
     is_rise = never_falls(medians, error) and not is_change(finer)
     if not is_rise or medians[-1] - medians[0] <= SURE * np.sqrt(2) * error:

@@ -5,7 +5,7 @@ import numpy as np
 from perfscope.arrays import Floats, Ints, counter_growth
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.findings.facts.step_growth import LEAST_STEPS, StepGrowth, grown_frame
-from perfscope.judging import FEWEST_SAMPLES
+from perfscope.judging import FEWEST_SAMPLES, MEAN_TO_MEDIAN
 from perfscope.metrics.results import Results
 from perfscope.trace.model import Frame
 
@@ -42,7 +42,7 @@ def step_shift(results: Results) -> StepGrowth | None:
         return None
     scale = results.steps.count / len(seconds)
     first = float(np.median(before))
-    error = 1.2533 * float(np.std(before)) / np.sqrt(len(before))
+    error = MEAN_TO_MEDIAN * float(np.std(before)) / np.sqrt(len(before))
     return StepGrowth(
         first_s=first,
         last_s=level,

@@ -18,6 +18,7 @@ from perfscope.judging import MAIN
 from perfscope.losses.cause import LossCause
 from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import Savings, edits_of
+from perfscope.metrics.communication.call_sites import MOST_PLACES
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import Activity, Confidence, LossKind, LossPattern, Status
 from perfscope.trace.model import Frame
@@ -35,8 +36,6 @@ AT_START = (Activity.IMPORTING, Activity.COMPILING)
 """What programs do when they begin."""
 
 NO_SAVING = frozenset(f"lost_to_{one.value}" for one in NEEDED)
-
-MOST_PLACES = 3
 
 
 def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -30,7 +30,6 @@ from perfscope.units import format_seconds, format_share
 
 MANY_TENSORS = 4  # allreduces of Horovod in a step, of which it fuses most by itself
 USUAL_CYCLE_MS = 1  # of Horovod since 0.19
-LONGEST = 20  # characters of a number
 PASSED = "Horovod's control traffic costs little"
 CYCLE, CACHE, FUSION = "HOROVOD_CYCLE_TIME", "HOROVOD_CACHE_CAPACITY", "HOROVOD_FUSION_THRESHOLD"
 
@@ -134,9 +133,8 @@ def _long_cycle(results: Results, rest_s: float) -> str | None:
     It is longer than that which Horovod has unless told, and for each exchange of gradients one
     cycle is waited for at most.
     """
-    told = (_setting(results, CYCLE) or "")[:LONGEST]
     try:
-        value = float(told)
+        value = float(_setting(results, CYCLE) or "")
     except ValueError:
         return None
     exchanges = int(np.count_nonzero(results.trace.ranks[0].operations["op"] == HOROVOD_EXPOSED))

@@ -19,6 +19,8 @@ from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank, Table
 
 MOST_PLACES = 3
+"""That are named of what was lost, or waited for, in many."""
+
 LONG_PERIODS = 2.0
 """A stretch without communication that is so many sampling periods long has samples of its own."""
 

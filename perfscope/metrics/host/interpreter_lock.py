@@ -9,16 +9,14 @@ from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.own_places import usual_place
+from perfscope.attribution.own_threads import cpu_wanted
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.stack_rules import SYSTEM_CALL
 from perfscope.attribution.timeline import Timeline
-from perfscope.judging import FEWEST_SAMPLES, MAIN
+from perfscope.judging import CPU_WINDOW_NS, FEWEST_SAMPLES, MAIN
 from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank, Table, ThreadInfo, Trace
-
-WINDOW_NS = 500_000_000
-"""In which CPU time and samples are compared: several of each lie in it."""
 
 POLLING_LEAST = 0.05
 """Of the time: a rank that communicates less does not tell how it waits."""
@@ -98,13 +96,12 @@ class _Windows:
 
     @classmethod
     def of(cls, rank: Rank, timeline: Timeline, focus: Focus) -> _Windows:
-        count = max(1, round(focus.length_ns / WINDOW_NS))
+        count = max(1, round(focus.length_ns / CPU_WINDOW_NS))
         edges = np.linspace(focus.start_ns, focus.end_ns, count + 1)
         inside = timeline.inside(focus)
         calls = inside & IS_COMMUNICATION[timeline.accounts]
         main, process = rank.main_samples, rank.process_samples
-        wanted = counter_growth(edges, main["t"], main["cpu_ns"] + main["queue_delay_ns"])
-        by_all = counter_growth(edges, process["t"], process["cpu_ns"] + process["queue_delay_ns"])
+        wanted, by_all = cpu_wanted(edges, main), cpu_wanted(edges, process)
         return cls(
             edges,
             counter_growth(edges, timeline.boundaries, _cumulative(timeline, calls)),

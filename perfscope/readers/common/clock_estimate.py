@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.arrays import Bools, Floats, Ints
+from perfscope.judging import MAD_TO_SIGMA
 from perfscope.readers.common.clock_limits import MAX_SLOPE, Corridor, Limits, corridor
 from perfscope.readers.common.clock_observations import Pair
 from perfscope.structures import dataclass
@@ -23,7 +24,6 @@ COMMON_SLOPE = 1e-4
 MESSAGE_WINDOWS = 64
 SLOPE_POINTS = 400
 LEAST_SLOPE_POINTS = 8
-MAD_TO_SIGMA = 1.4826
 
 
 @dataclass(frozen=True)
