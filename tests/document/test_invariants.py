@@ -123,6 +123,9 @@ def test_every_wrong_figure_is_found() -> None:
     }
     negative = changed(document, "findings", 0, "gain_s", value=-1e-6)
     assert any("claims a saving" in said for said in broken(negative))
+    for share in (0.001, 0.999):
+        other = changed(document, "findings", 0, "gain_share", value=share)
+        assert any(said.startswith("gains: ") for said in broken(other)), share
     for rule, one in wrong.items():
         assert any(said.startswith(f"{rule}: ") for said in broken(one)), rule
     rules = {rule.id for rule in INVARIANTS} | {"declaration", "numbers"}
