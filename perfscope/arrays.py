@@ -15,7 +15,7 @@ def counter_growth(edges: npt.ArrayLike, times: npt.ArrayLike, readings: npt.Arr
     Args:
         edges: ascending, shape (n,), in the unit of `times`.
         times: of the readings, ascending, shape (m,). Before the first and after the last the
-            counter stands still.
+            counter stands still; without any it is not known to grow.
         readings: of the counter, shape (m,).
 
     Returns:
@@ -24,5 +24,7 @@ def counter_growth(edges: npt.ArrayLike, times: npt.ArrayLike, readings: npt.Arr
     Columns of tables have a type that no checker knows: NumPy's overloads take it seconds to try.
     """
     at, known = np.asarray(edges, np.float64), np.asarray(times, np.float64)
+    if not len(known):
+        return np.zeros(len(at) - 1)
     found: Floats = np.diff(np.interp(at, known, np.asarray(readings, np.float64)))
     return found

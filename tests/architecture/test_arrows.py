@@ -18,6 +18,7 @@ COMMON = {
     "errors",
     "files",
     "foreign",
+    "joined",
     "judging",
     "output",
     "progress",

@@ -59,13 +59,18 @@ def groups(
     return tuple(found)
 
 
+def lost_to(activity: Activity) -> str:
+    """The identity of the group of what is lost to an activity."""
+    return f"lost_to_{activity.value}"
+
+
 def _identity(entry: Entry) -> str:
     """What losses that go together share; "" where diagnoses of their own judge all of them."""
     cause = entry.cause
     if entry.causes > 1:
         return ""
     if cause.activity is not None:
-        return f"lost_to_{cause.activity.value}"
+        return lost_to(cause.activity)
     if cause.kind is LossKind.WAITING and entry.pattern is not None:
         return f"lost_to_{entry.pattern.value}_waiting"
     if cause.kind is LossKind.COMMUNICATION:

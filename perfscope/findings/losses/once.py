@@ -7,7 +7,7 @@ from perfscope.findings.core.finding import Evidence, Finding
 from perfscope.findings.core.thresholds import CHANCE_SHARE, FAIL_SHARE
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses import words
-from perfscope.findings.losses.groups import Group, groups
+from perfscope.findings.losses.groups import Group, groups, lost_to
 from perfscope.findings.losses.unclaimed import unclaimed
 from perfscope.judging import MAIN
 from perfscope.losses.entry import Entry, Saving
@@ -15,7 +15,7 @@ from perfscope.losses.savings import Savings
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import Activity, Basis, LossPattern, Status
 
-COMPILING = f"lost_to_{Activity.COMPILING.value}"
+COMPILING = lost_to(Activity.COMPILING)
 
 NOTHING_DONE = (Activity.SLEEP, Activity.LOCK, Activity.NETWORK, Activity.SUBPROCESS)
 """What no other rank can take over a part of, and no faster CPU shortens."""

@@ -13,7 +13,7 @@ from perfscope.findings.facts import lock_holder, sampled_places
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import JITTER_SHARE
 from perfscope.findings.losses import lock_words, words
-from perfscope.findings.losses.groups import NEEDED, Group, groups
+from perfscope.findings.losses.groups import NEEDED, Group, groups, lost_to
 from perfscope.judging import MAIN
 from perfscope.losses.cause import LossCause
 from perfscope.losses.entry import Entry, Saving
@@ -35,7 +35,7 @@ JUDGED = (
 AT_START = (Activity.IMPORTING, Activity.COMPILING)
 """What programs do when they begin."""
 
-NO_SAVING = frozenset(f"lost_to_{one.value}" for one in NEEDED)
+NO_SAVING = frozenset(map(lost_to, NEEDED))
 
 
 def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from perfscope.arrays import Ints
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.soundness import why_spoiled
+from perfscope.joined import Joined
 from perfscope.matching.intervals import union
 from perfscope.schema.common import Metric
 from perfscope.schema.enums import PhaseKind
@@ -69,7 +70,7 @@ def _once_a_model(
     ranks: Sequence[Rank], samples: list[npt.NDArray[np.int64]]
 ) -> list[npt.NDArray[np.int64]]:
     """The samples of the rank of each model that was told most of them; none of its others."""
-    model = _Models()
+    model = Joined[int]()
     for rank in ranks:
         told = rank.framework("torch.distributed").get("model_ranks")
         for number in told if isinstance(told, list) else ():
@@ -82,24 +83,6 @@ def _once_a_model(
             most[model.of(rank.number)] = place
     counted = set(most.values())
     return [own if place in counted else own[:0] for place, own in enumerate(samples)]
-
-
-class _Models:
-    """Ranks that hold parts of one model, joined two by two."""
-
-    def __init__(self) -> None:
-        self._next: dict[int, int] = {}
-
-    def of(self, number: int) -> int:
-        """The rank that stands for the model that a rank has a part of."""
-        while (following := self._next.get(number, number)) != number:
-            self._next[number] = self._next.get(following, following)
-            number = following
-        return number
-
-    def join(self, one: int, other: int) -> None:
-        """Both have parts of one model."""
-        self._next[self.of(other)] = self.of(one)
 
 
 def rate_of(prepared: Prepared, tables: Sequence[Table], samples: Samples | None) -> Metric:

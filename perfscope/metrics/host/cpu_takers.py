@@ -93,8 +93,6 @@ def _edges(rank: Rank, sharing: Sequence[Rank], focus: Focus) -> Floats:
 
 
 def _grown(rows: Table, column: str, edges: Floats) -> Floats:
-    if not len(rows):
-        return np.zeros(len(edges) - 1)
     return counter_growth(edges, rows["t"], rows[column])
 
 

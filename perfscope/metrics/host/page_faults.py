@@ -245,6 +245,4 @@ def _explained_s(rank: Rank, times: Times) -> Floats:
 
 def _grown(rows: Table, column: str, times: Times) -> Floats:
     """How much a counter grew between moments."""
-    if len(rows) < 2:
-        return np.zeros(len(times) - 1)
     return np.maximum(0.0, counter_growth(times, rows["t"], rows[column]))

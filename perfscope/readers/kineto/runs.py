@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime, timezone
 
 from perfscope.errors import UnreadableInputError
+from perfscope.joined import Joined
 from perfscope.readers.kineto.file import EPOCH_NS, KinetoContents
 from perfscope.readers.kineto.ranks import process_of, rank_told
 from perfscope.units import NS_PER_S
@@ -96,14 +97,7 @@ def _by_key(files: Files, key: Callable[[KinetoContents], Hashable]) -> list[lis
 
 def _by_time(files: Files, near_ns: int) -> list[list[KinetoContents]]:
     """Profiles that overlap, but for a little, or are of one process or file."""
-    parent = list(range(len(files)))
-
-    def root(place: int) -> int:
-        while parent[place] != place:
-            parent[place] = parent[parent[place]]
-            place = parent[place]
-        return place
-
+    joined = Joined[int]()
     same: dict[Hashable, int] = {}
     for place, one in enumerate(files):
         process = process_of(one)
@@ -113,17 +107,17 @@ def _by_time(files: Files, near_ns: int) -> list[list[KinetoContents]]:
         if one.start_ns < EPOCH_NS:
             keys.append("no moment is known")
         for key in keys:
-            parent[root(place)] = root(same.setdefault(key, place))
+            joined.join(same.setdefault(key, place), place)
     order = sorted(range(len(files)), key=lambda place: files[place].start_ns)
     reach, before = None, 0
     for place in order:
         if reach is not None and files[place].start_ns <= reach + near_ns:
-            parent[root(place)] = root(before)
+            joined.join(before, place)
         reach = max(reach or files[place].end_ns, files[place].end_ns)
         before = place
     found: dict[int, list[KinetoContents]] = {}
     for place in order:
-        found.setdefault(root(place), []).append(files[place])
+        found.setdefault(joined.of(place), []).append(files[place])
     return list(found.values())
 
 
