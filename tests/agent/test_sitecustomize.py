@@ -251,3 +251,11 @@ def test_names_of_functions_compile_no_patterns(job: Callable[..., Job]) -> None
     asked = "import sys; from perfscope_agent import redact; print(redact.redact_path(%r), %s)"
     done = job(asked % (name, "'re' in sys.modules"), variables=RANK_ZERO)
     assert done.stdout.decode().split() == [name, "False"]
+
+
+def test_directories_of_random_names_compile_no_patterns(job: Callable[..., Job]) -> None:
+    """`mktemp` names them so; all that is below one is a long path, and no part of it a key."""
+    path = "/tmp/tmp.WqH2fG8hJk/project/environment/packages/of_the_program/agent"
+    asked = "import sys; from perfscope_agent import redact; print(redact.redact_value(%r), %s)"
+    done = job(asked % (path, "'re' in sys.modules"), variables=RANK_ZERO)
+    assert done.stdout.decode().split() == [path, "False"]

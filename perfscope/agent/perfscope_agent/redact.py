@@ -59,7 +59,7 @@ _patterns = Patterns(
         ),
         "attached": r"(?<![\w-])(-[pPuU])([^\s'\"=-][^\s'\"]*|'[^']+'|\"[^\"]+\")",
         "element": r"<([A-Za-z][\w.:-]*)>([^<>]+)(?=</)",
-        "chunk": r"[^\s\"'`=,;:()<>\[\]{}|]{20,}={0,2}",
+        "chunk": r"[^\s\"'`=,;:()<>\[\]{}|]{20,}={0,2}",  # as may_hold_keys has them
         "word": r"[A-Za-z0-9+/_\-]{20,}={0,2}",
     }
 )
@@ -249,7 +249,7 @@ def _login(found: re.Match[str]) -> str:
 
 def _without_random_words(text: str) -> str:
     """The text without what looks like a key; hashes behind a name that says so stay."""
-    if not (has_key(text, _LEAST_RANDOM) or any(map(text.__contains__, ("%3", "＝", "：")))):
+    if not (secret_tokens.may_hold_keys(text) or any(map(text.__contains__, ("%3", "＝", "：")))):
         return text
 
     def judged(found: re.Match[str]) -> str:
@@ -257,19 +257,11 @@ def _without_random_words(text: str) -> str:
         named = text[: found.start()].rstrip("=: @\"'-").rsplit(None, 1)[-1:]
         if named and secret_names.is_public(named[0], chunk):
             return chunk
-        if "/" in chunk and (chunk[0] in "/.~" or _has_a_word(chunk)):
+        if secret_tokens.is_path(chunk):
             return "/".join(_path_part(part) for part in chunk.split("/"))
         return _patterns["word"].sub(lambda found: _word(found.group()), chunk)
 
     return _patterns["chunk"].sub(judged, text)
-
-
-def _has_a_word(chunk: str) -> bool:
-    """Whether a part between slashes is a word or a file, as in no key of base64."""
-    return any(
-        len(part) > 2 and ("." in part or (part.islower() and not any(c.isdigit() for c in part)))
-        for part in chunk.split("/")
-    )
 
 
 def redact_variable(name: str, value: str) -> str:

@@ -56,6 +56,7 @@ class _Blanks(_Characters):
 
 
 _blanks = _Blanks(str.isalnum)
+_between_tokens = _Blanks(lambda c: c.isalnum() or c in "_-.")
 _between_keys = _Blanks(lambda c: c.isascii() and (c.isalnum() or c in "+/_-"))
 
 
@@ -80,3 +81,8 @@ def has_run(text: str, least: int) -> bool:
 def has_key(text: str, least: int) -> bool:
     """Whether so many characters stand in a row of which keys are made, those of base64."""
     return len(text) >= least and has_run(text.translate(_between_keys), least)
+
+
+def has_token(text: str, least: int) -> bool:
+    """Whether so many characters stand in a row of which tokens are made; a slash ends it."""
+    return len(text) >= least and has_run(text.translate(_between_tokens), least)

@@ -8,7 +8,7 @@ documentation say; only these facts are used.
 from __future__ import annotations
 
 from . import secret_names
-from .secret_patterns import Patterns, has_run, may_hold, parts
+from .secret_patterns import Patterns, has_key, has_run, has_token, may_hold, parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ _PLACES = (
 
 _LEAST_RANDOM = 20
 _LEAST_HASH = 32
+_BLANKS = dict.fromkeys(map(ord, "\"'`=,;:()<>[]{}|"), " ")
 _KNOWN = r"(?<![A-Za-z0-9])(?:(?:%s)[\w-]{8,}|%s)(?:\.[\w-]{8,})*=*" % (
     "|".join(text.replace(".", "\\.") for text, _ in BEGINNINGS),
     "|".join(OTHERS),
@@ -91,7 +92,7 @@ def _may_hold_tokens(text: str) -> bool:
     """Whether the pattern of known tokens may match in a text; a quick look."""
     if not has_run(text, _LEAST_TOKEN):
         return False
-    return any(map(text.__contains__, _MARKS)) or has_run(text, _LEAST_UNMARKED)
+    return any(map(text.__contains__, _MARKS)) or has_token(text, _LEAST_UNMARKED)
 
 
 def without_tokens(text: str) -> str:
@@ -176,6 +177,30 @@ def looks_random(word: str, *, is_path: bool = False) -> bool:
     whole = "".join(found)
     is_dense = 9 * len(found) < len(whole) and not (whole.islower() or whole.isupper())
     return is_dense and not _is_made_of_words(word) and _is_random_part(whole, is_path=is_path)
+
+
+def may_hold_keys(text: str) -> bool:
+    """Whether a chunk, or where it is a path a part of it, has as many characters as keys."""
+    if not has_key(text, _LEAST_RANDOM):
+        return False
+    for chunk in text.translate(_BLANKS).split():
+        parts_of_it = chunk.split("/") if is_path(chunk) else [chunk]
+        if any(has_key(part, _LEAST_RANDOM) for part in parts_of_it):
+            return True
+    return False
+
+
+def is_path(chunk: str) -> bool:
+    """Whether a chunk is a path, and no key with slashes in it."""
+    return "/" in chunk and (chunk[0] in "/.~" or _has_a_word(chunk))
+
+
+def _has_a_word(chunk: str) -> bool:
+    """Whether a part between slashes is a word or a file, as in no key of base64."""
+    return any(
+        len(part) > 2 and ("." in part or (part.islower() and not any(c.isdigit() for c in part)))
+        for part in chunk.split("/")
+    )
 
 
 def _is_made_of_words(word: str) -> bool:
