@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from perfscope.arrays import Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
-from perfscope.attribution.cycles import is_steady
+from perfscope.attribution.cycles import NONE, is_steady
 from perfscope.attribution.stack_rules import (
     EVALUATION_LIKE,
     UNLABELED,
@@ -21,7 +21,7 @@ from perfscope.attribution.stack_rules import (
     is_user_file,
     most_seen_line,
 )
-from perfscope.judging import FEWEST_SAMPLES
+from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Trace
@@ -59,7 +59,7 @@ COMPUTES = frozenset(
 
 @dataclass(frozen=True)
 class Rhythm:
-    """A function of the user's that one rank runs every few steps, for long each time.
+    """A function of the user's that one rank runs every few steps.
 
     `seconds` are those of one time, by samples; `computes`: it does what an evaluation does.
     `is_check`: figures are exchanged after it, or it applies what training applies as well.
@@ -144,7 +144,8 @@ def rhythms(trace: Trace, ends: Sequence[Ints]) -> tuple[Rhythm, ...]:
         rows, step = rows[inside], step[inside]
         apart = float(np.median(np.diff(rows["t"]))) / 1e9 if len(rows) > 1 else 0.0
         for place, (steps, counts) in _by_function(rows, step, stack, function).items():
-            if not _recurs(steps, counts, len(own), exchange):
+            times = _times(steps, counts, own, apart)
+            if not _recurs(times, len(own), exchange):
                 continue
             mine = seen * np.isin(np.arange(len(seen)), stack[function == place])
             agreed[place] += int(mine.sum())
@@ -152,12 +153,12 @@ def rhythms(trace: Trace, ends: Sequence[Ints]) -> tuple[Rhythm, ...]:
                 functions[place],
                 line=_line(trace, functions[place], mine),
                 rank=rank.number,
-                first=int(steps[0]),
-                every=round(float(np.median(np.diff(steps)))),
-                times=len(steps),
-                seconds=apart * float(counts.mean()),
+                first=int(times[0]),
+                every=round(float(np.median(np.diff(times)))),
+                times=len(times),
+                seconds=apart * float(counts.sum()) / len(times),
                 computes=bool((mine * computes).sum() >= AGREE * mine.sum()),
-                is_check=exchange.tells_figures(steps)
+                is_check=exchange.tells_figures(times)
                 or _applies_the_same(trace, functions[place]),
             )
             found.append((place, rhythm))
@@ -238,15 +239,51 @@ def _by_function(
     return dict(zip(ones.tolist(), parts, strict=True))
 
 
-def _recurs(steps: Ints, counts: Ints, known: int, exchange: _Exchange) -> bool:
-    """Whether a function comes back after about as many steps, for long each time."""
-    if len(steps) < LEAST_TIMES or counts.sum() < FEWEST_SAMPLES * len(steps):
+def _times(steps: Ints, counts: Ints, ends: Ints, apart_s: float) -> Ints:
+    """The steps in which a function runs for long, of those in which it was seen; empty: unknown.
+
+    What is long enough to be seen each time runs in these. What is shorter than two samples are
+    apart was missed in some: it runs in all steps of the period that those seen agree on, where
+    these take longer than the others. Samples that keep time with the steps are a period as well.
+    """
+    if len(steps) < LEAST_TIMES:
+        return NONE
+    if counts.sum() >= FEWEST_SAMPLES * len(steps) and is_steady(np.diff(steps)):
+        return steps
+    found = NONE
+    for every in range(2, len(ends) // len(steps) + 1):
+        alike = np.bincount(steps % every)
+        share = float(alike.max()) / len(steps)
+        if share >= AGREE and len(steps) * _surprise(share, 1.0 / every) > np.log(len(ends)):
+            place = (int(alike.argmax()) - int(steps[0])) % every
+            found = np.arange(int(steps[0]) + place, int(steps[-1]) + 1, every)
+    if not len(found):
+        return NONE
+    own_s = apart_s * float(counts.sum()) / len(found)
+    return found if _longer_s(found, ends) >= MAIN * own_s else NONE
+
+
+def _longer_s(steps: Ints, ends: Ints) -> float:
+    """By how many seconds some steps, none of them the first, are longer than the others."""
+    length = np.diff(ends)
+    here = np.zeros(len(length), np.bool_)
+    here[steps - 1] = True
+    return float(np.median(length[here]) - np.median(length[~here])) / 1e9
+
+
+def _surprise(share: float, expected: float) -> float:
+    """How unlikely a share of many draws is, as Chernoff bounds it: exp(-n times this) at most."""
+    rest = (1.0 - share) * np.log((1.0 - share) / (1.0 - expected)) if share < 1.0 else 0.0
+    return float(share * np.log(share / expected) + rest)
+
+
+def _recurs(times: Ints, known: int, exchange: _Exchange) -> bool:
+    """Whether what runs in some steps comes back after about as many, all the time."""
+    if len(times) < LEAST_TIMES or times[-1] - times[0] < LEAST_SPAN * known:
         return False
-    apart = np.diff(steps)
-    if steps[-1] - steps[0] < LEAST_SPAN * known or not is_steady(apart):
-        return False
-    least = exchange.least_every(steps)
-    return bool(least is not None and np.median(apart) >= least and least * len(steps) <= known)
+    least = exchange.least_every(times)
+    apart = np.median(np.diff(times))
+    return bool(least is not None and apart >= least and least * len(times) <= known)
 
 
 def _applies_the_same(trace: Trace, function: Function) -> bool:

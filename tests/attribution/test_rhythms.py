@@ -27,11 +27,14 @@ def record(
     ranks: tuple[int, ...] = (0, 1),
     stack: tuple[FrameLike, ...] = STRANGE,
     reduced: int = 0,
+    looks_at: float = 1.0,
 ) -> Results:
     """Two ranks, 200 steps of 0.1 s with an allreduce each; some ranks do more in some steps.
 
-    `reduced` bytes of what they do then are added up in a call of its own, 0 none.
+    `reduced` bytes of what they do then are added up in a call of its own, 0 none; `looks_at` is the
+    share of the looks that happen.
     """
+    lot = random.Random(5)
     builder, clock = TraceBuilder(2, end_s=1e3), 1.0
     for step in range(200):
         for number in (0, 1):
@@ -39,7 +42,8 @@ def record(
             rank = builder.rank(number)
             for spent, frames, begin in ((own, stack, clock), (0.1, TRAIN, clock + own)):
                 for tick in range(round(spent * 20)):
-                    rank.stack(begin + 0.01 + tick / 20, frames)
+                    if lot.random() < looks_at:
+                        rank.stack(begin + 0.01 + tick / 20, frames)
             end = clock + 0.1 + (0.5 if step in does else 0.0)
             if step in does and reduced:
                 at = clock + own
@@ -100,6 +104,31 @@ def test_what_is_exchanged_tells_a_check_from_training(
 ) -> None:
     results = record(set(range(5, 200, every)), reduced=reduced)
     assert (EVALUATION_LIKE in {phase.id for phase in results.phases}) is is_told
+
+
+@pytest.mark.parametrize("every", [3, 7])
+def test_what_is_seen_in_some_of_its_times_recurs_as_well(every: int) -> None:
+    does = set(range(5, 200, every))
+    results = record(does, reduced=8, looks_at=0.08)
+    finding = frequent_evaluation.judge(Facts(results, SegmentReplay(results)))
+    assert isinstance(finding, Finding)
+    assert f"wobble() (go.py:60), {len(does)} times" in finding.title
+    phase = next(phase for phase in results.phases if phase.id == EVALUATION_LIKE)
+    assert sum(phase.seconds_by_rank) == pytest.approx(2 * len(does) * 0.5, rel=0.25)
+
+
+def test_looks_that_keep_time_with_the_steps_are_no_rhythm() -> None:
+    builder = TraceBuilder(2, end_s=1e3)
+    for step in range(200):
+        for number in (0, 1):
+            rank, end = builder.rank(number), 1.0 + 0.1 * (step + 1)
+            if step % 5 == 0:
+                rank.stack(end - 0.05, STRANGE if step % 10 else TRAIN)
+            rank.op("MPI_Allreduce", end - 0.001, end, sent=4096, received=4096)
+    for number in (0, 1):
+        builder.rank(number).init(1.0).finalize(21.0).end_s = 21.5
+    results = compute(builder.set(wall_ns=21_500_000_000).build())
+    assert EVALUATION_LIKE not in {phase.id for phase in results.phases}
 
 
 def test_what_writes_files_is_no_evaluation() -> None:
