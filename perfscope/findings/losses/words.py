@@ -104,22 +104,22 @@ OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
         ),
     ),
     LossPattern.BURSTS: (
-        "{ranks} {work} much longer in a few steps, and the others wait",
+        "{each} works much longer in a few steps, and the others wait",
         (
             "Look at what is done in these steps alone: do it more rarely, on all ranks at once, "
             "or in the background."
         ),
     ),
     LossPattern.WINDOW: (
-        "{ranks} {be} slower for a part of the run, and the others wait",
+        "{each} is slower for a part of the run, and the others wait",
         "Look at what differed then: other programs on the node, clocks, data.",
     ),
     LossPattern.ONCE: (
-        "{ranks} {work} longer once, and the others wait",
+        "{each} works longer once, and the others wait",
         "Do it on all ranks at once, or while the others work.",
     ),
     LossPattern.SYSTEM: (
-        "{ranks} {work} longer while no CPU is free for them, and the others wait",
+        "{each} works longer while no CPU is free for it, and the others wait",
         "Give each rank cores of its own, and keep other programs off them.",
     ),
 }
@@ -237,9 +237,11 @@ def _class_of(entry: Entry) -> OperationClass:
 def _of_ranks(told: str, causing: tuple[int, ...]) -> str:
     """What is seen, of one rank or of several."""
     if len(causing) == 1:
-        return capitalized(told.format(ranks=ranks(causing), work="works", be="is"))
+        who = ranks(causing)
+        return capitalized(told.format(ranks=who, each=who, work="works"))
     who = ranks(causing) if causing else "some ranks"
-    return capitalized(told.format(ranks=who, work="work", be="are"))
+    each = f"each of {who}" if causing else "now one rank, now another"
+    return capitalized(told.format(ranks=who, each=each, work="work"))
 
 
 def action(group: Group, workers: Sequence[Worker] = ()) -> str:
