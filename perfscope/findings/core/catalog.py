@@ -11,7 +11,7 @@ from perfscope.findings.core.finding import Finding, broken, settled
 from perfscope.findings.core.of_whole_run import of_whole_run
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.once import told_by_their_cause, told_once, with_remedy
-from perfscope.findings.losses.unclaimed import unclaimed, without_saving
+from perfscope.findings.losses.unclaimed import bounded, unclaimed
 from perfscope.metrics.results import Results
 from perfscope.progress import counted, stage
 from perfscope.replay.model import RefusedEditError
@@ -40,7 +40,7 @@ def run_all(run: Facts, *, catalog: Sequence[Diagnosis] | None = None) -> tuple[
         stage("pricing what else was lost")
         found = list(told_by_their_cause(run, found))
         found += [_with_assumptions(one, run.replay) for one in unclaimed(run, found)]
-        found = list(without_saving(told_once(run, with_remedy(found))))
+        found = list(bounded(told_once(run, with_remedy(found))))
     return tuple(of_whole_run(one, run.results, run.replay) for one in found)
 
 

@@ -20,7 +20,7 @@ from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import Savings, edits_of
 from perfscope.metrics.communication.call_sites import MOST_PLACES
 from perfscope.replay.model import Edit
-from perfscope.schema.enums import Activity, Confidence, LossKind, LossPattern, Status
+from perfscope.schema.enums import Activity, Basis, Confidence, LossKind, LossPattern, Status
 from perfscope.trace.model import Frame
 from perfscope.units import format_seconds
 
@@ -35,7 +35,7 @@ JUDGED = (
 AT_START = (Activity.IMPORTING, Activity.COMPILING)
 """What programs do when they begin."""
 
-NO_SAVING = frozenset(map(lost_to, NEEDED))
+NEEDED_IDS = frozenset(map(lost_to, NEEDED))
 
 
 def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -61,12 +61,18 @@ def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(made, key=lambda one: -(one.gain_s or 0.0)))
 
 
-def without_saving(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The findings; of work that is needed it is told what it takes, and no saving.
+def bounded(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings; what work that is needed takes is the most that a change of it can save.
 
     All of the time that it takes may be left: nobody has seen it done elsewhere or for less.
     """
-    return tuple(replace(one, gain=None) if one.id in NO_SAVING else one for one in findings)
+    return tuple(_bounded(one) if one.id in NEEDED_IDS else one for one in findings)
+
+
+def _bounded(finding: Finding) -> Finding:
+    gain = finding.gain
+    bound = gain and replace(gain, basis=Basis.UPPER_BOUND, interval_s=None)
+    return replace(finding, gain=bound)
 
 
 def _is_told(group: Group, findings: Sequence[Finding]) -> bool:
@@ -196,7 +202,7 @@ def _cpus(group: Group) -> tuple[Evidence, ...]:
 
 def _share(run: Facts, group: Group) -> float | None:
     """Of the ranks' time in the analyzed window, where that is all that is told of a group."""
-    if group.id not in NO_SAVING:
+    if group.id not in NEEDED_IDS:
         return None
     return sum(one.own_ns for one in group.entries) / max(run.losses.window_ns, 1)
 
@@ -209,7 +215,7 @@ def _summary(group: Group, gain: Gain) -> str:
     waits = f"others wait {format_seconds(waiting_s)} for it" if waiting_s else ""
     parts = ", and ".join(part for part in (spent, waits) if part)
     said = f"{capitalized(parts)}. {told}".strip()
-    if group.id in NO_SAVING:
+    if group.id in NEEDED_IDS:
         most = f"at most {format_seconds(gain.seconds)}, as a replay without any of it tells"
         return f"{said} What can be had depends on where and how it is done instead: {most}."
     return (

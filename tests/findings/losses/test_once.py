@@ -104,12 +104,15 @@ def test_what_has_to_be_done_all_the_same_hides_no_rank_that_does_more_of_it(
 
 
 @pytest.mark.parametrize(("name", "doing"), NEEDED.items())
-def test_of_what_has_to_be_done_all_the_same_it_is_told_what_it_takes_and_no_saving(
+def test_of_what_has_to_be_done_all_the_same_what_it_takes_bounds_the_saving(
     name: str, doing: str
 ) -> None:
     told = analyze_trace(late((doing, BUILT_IN, 0), on_all=True)).findings[f"lost_to_{name}"]
     assert told.status.is_fault
-    assert told.gain is None
+    assert told.gain is not None
+    assert told.gain.is_bound
+    assert told.gain.interval_s is None
+    assert told.gain.share == pytest.approx(0.286, abs=0.01)
     assert told.title.endswith(" takes 28.6 % of the ranks' time, mainly in fetch() (train.py:12)")
 
 

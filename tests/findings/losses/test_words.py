@@ -21,9 +21,9 @@ def title(pattern: LossPattern, ranks: tuple[int, ...]) -> str:
     ("pattern", "one", "several"),
     [
         (LossPattern.STATIC, "Rank 2 works longer", "Ranks 2 and 5 work longer"),
-        (LossPattern.BURSTS, "Rank 2 works much longer", "Ranks 2 and 5 work much longer"),
-        (LossPattern.WINDOW, "Rank 2 is slower", "Ranks 2 and 5 are slower"),
-        (LossPattern.ONCE, "Rank 2 works longer once", "Ranks 2 and 5 work longer once"),
+        (LossPattern.BURSTS, "Rank 2 works much longer", "Each of ranks 2 and 5 works much longer"),
+        (LossPattern.WINDOW, "Rank 2 is slower", "Each of ranks 2 and 5 is slower"),
+        (LossPattern.ONCE, "Rank 2 works longer once", "Each of ranks 2 and 5 works longer once"),
     ],
 )
 def test_verbs_agree_with_the_number_of_ranks(pattern: LossPattern, one: str, several: str) -> None:
@@ -40,4 +40,4 @@ def test_an_action_begins_with_what_was_seen() -> None:
 
 
 def test_no_rank_is_named_where_none_is_known() -> None:
-    assert title(LossPattern.WINDOW, ()).startswith("Some ranks are slower")
+    assert title(LossPattern.WINDOW, ()).startswith("Now one rank, now another is slower")
