@@ -31,8 +31,8 @@ def record(
 ) -> Results:
     """Two ranks, 200 steps of 0.1 s with an allreduce each; some ranks do more in some steps.
 
-    `reduced` bytes of what they do then are added up in a call of its own, 0 none; `looks_at` is the
-    share of the looks that happen.
+    `reduced` bytes of what they do then are added up in a call of its own, 0 none; `looks_at` is
+    the share of the looks that happen.
     """
     lot = random.Random(5)
     builder, clock = TraceBuilder(2, end_s=1e3), 1.0
