@@ -1,6 +1,5 @@
 #include "main_thread.h"
 
-#include <stdio.h>
 #include <sys/resource.h>
 
 #include "horovod.h"
@@ -20,12 +19,11 @@ static uint32_t program_thread(void)
 
 bool ps_read_main_thread(ps_main_thread *now)
 {
-    char path[64], text[128];
+    char text[128];
     const char *rest;
     struct rusage all = {0}, own = {0};
     now->tid = program_thread();
-    snprintf(path, sizeof path, "/proc/self/task/%u/schedstat", now->tid);
-    if (ps_read_file(path, text, sizeof text) == 0)
+    if (ps_read_of_thread("self", now->tid, "schedstat", text, sizeof text) == 0)
         return false;
     now->cpu_ns = ps_parse_u64(text, &rest);
     now->queue_ns = ps_parse_u64(rest, NULL);

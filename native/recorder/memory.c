@@ -66,8 +66,9 @@ static uint64_t proportional_bytes(uint32_t pid)
 /* Appends the children that the threads of a process started; the kernel may have no such list. */
 static uint32_t add_children(uint32_t pid, uint32_t *pids, uint32_t count)
 {
-    char path[64], text[4096];
-    snprintf(path, sizeof path, "/proc/%u/task", pid);
+    char process[16], path[32], text[4096];
+    snprintf(process, sizeof process, "%u", pid);
+    snprintf(path, sizeof path, "/proc/%s/task", process);
     ps_directory threads;
     if (!ps_directory_open(&threads, path))
         return count;
@@ -76,8 +77,7 @@ static uint32_t add_children(uint32_t pid, uint32_t *pids, uint32_t count)
         uint64_t tid = ps_parse_u64(name, NULL);
         if (tid == 0)
             continue;
-        snprintf(path, sizeof path, "/proc/%u/task/%u/children", pid, (uint32_t)tid);
-        ps_read_file(path, text, sizeof text);
+        ps_read_of_thread(process, (uint32_t)tid, "children", text, sizeof text);
         const char *next = text;
         for (uint64_t child = ps_parse_u64(next, &next); child && count < MAX_PROCESSES;
              child = ps_parse_u64(next, &next))

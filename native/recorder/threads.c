@@ -1,7 +1,5 @@
 #include "threads.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -69,17 +67,14 @@ static bool parse_stat(const char *text, thread_reading *reading)
     return true;
 }
 
-static bool read_thread(int tasks, const char *tid, thread_reading *reading)
+static bool read_thread(uint32_t tid, thread_reading *reading)
 {
-    char path[64];
     char text[1024];
     const char *rest;
     reading->queue_ns = 0;
-    snprintf(path, sizeof path, "%.20s/stat", tid);
-    if (!ps_read_file_at(tasks, path, text, sizeof text) || !parse_stat(text, reading))
+    if (!ps_read_of_thread("self", tid, "stat", text, sizeof text) || !parse_stat(text, reading))
         return false;
-    snprintf(path, sizeof path, "%.20s/schedstat", tid);
-    if (ps_read_file_at(tasks, path, text, sizeof text)) {
+    if (ps_read_of_thread("self", tid, "schedstat", text, sizeof text)) {
         uint64_t cpu_ns = ps_parse_u64(text, &rest);
         if (cpu_ns) /* 0 where the kernel keeps no such statistics: the ticks of stat stay */
             reading->cpu_ns = cpu_ns;
@@ -166,11 +161,11 @@ static void account(known_thread *known, const thread_reading *reading)
     known->scan = scan_number;
 }
 
-static void scan_one(int tasks, const char *name, ps_thread_counts *counts)
+static void scan_one(const char *name, ps_thread_counts *counts)
 {
     thread_reading reading;
     uint32_t tid = (uint32_t)ps_parse_u64(name, NULL);
-    if (tid == 0 || ps_sampler_ignores(tid) || !read_thread(tasks, name, &reading))
+    if (tid == 0 || ps_sampler_ignores(tid) || !read_thread(tid, &reading))
         return;
     counts->threads++;
     counts->runnable += reading.is_runnable;
@@ -190,7 +185,7 @@ ps_thread_counts ps_scan_threads(void)
     if (ps_directory_open(&tasks, "/proc/self/task")) {
         const char *name;
         while ((name = ps_directory_next(&tasks)))
-            scan_one(tasks.file, name, &counts);
+            scan_one(name, &counts);
         ps_directory_close(&tasks);
         drop_ended();
     }

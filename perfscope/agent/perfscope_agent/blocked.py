@@ -33,6 +33,7 @@ _TABLES = {"x86_64": _X86_64, "aarch64": _AARCH64}
 _STREAMS = ("read", "write", "readv", "writev")
 _KINDS = ("pipe", "socket")
 
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC
 _names: dict[int, str] | None = None
 
 
@@ -43,7 +44,7 @@ def system_call(thread_id: int) -> str:
     the interpreter's lock gives itself a time limit, and is told as one that waits for nothing.
     """
     try:
-        return told(_read("/proc/self/task/%d/syscall" % thread_id))
+        return told(of_thread(thread_id, "syscall"))
     except OSError:
         return ""
 
@@ -61,8 +62,21 @@ def told(text: str) -> str:
         return ""
 
 
-def _read(path: str) -> str:
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+def of_thread(thread_id: int, name: str) -> str:
+    """What the kernel says of a thread of this process, below the thread's own number if it can.
+
+    Who waits for the process would have to wait for what was looked up below that of the process:
+    `text.c` of the recorder says why. Numbers are used again, also by other processes.
+
+    Raises:
+        OSError: there is no such thread, or nothing is said of it.
+    """
+    of_process = "/proc/self/task/%d" % thread_id
+    os.stat(of_process)
+    try:
+        handle = os.open("/proc/%d/task/%d/%s" % (thread_id, thread_id, name), _FLAGS)
+    except OSError:
+        handle = os.open("%s/%s" % (of_process, name), _FLAGS)
     try:
         return os.read(handle, 256).decode("ascii", "replace")
     finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import metadata
+from . import blocked, metadata
 from .kinds import Iterator, Tuple
 
 _MOST_ASKED = 64
@@ -78,12 +78,6 @@ def _threads() -> Iterator[Tuple[int, int, str]]:
 
 def _cpu_ns(thread_id: int) -> int:
     try:
-        handle = os.open("/proc/self/task/%d/schedstat" % thread_id, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return 0
-    try:
-        return int(os.read(handle, 128).split()[0])
+        return int(blocked.of_thread(thread_id, "schedstat").split()[0])
     except (OSError, ValueError, IndexError):
         return 0
-    finally:
-        os.close(handle)
