@@ -140,15 +140,16 @@ def _meaning(entry: LossEntry) -> str:
 
 
 def _small_together(parts: Sequence[TimePart]) -> list[TimePart]:
-    """The parts, those that hardly count as one, which names them."""
+    """The parts, those that hardly count as one, which names them, or tells their number."""
     small = [one for one in parts if one.share < SMALL]
     if len(small) < 2:
         return list(parts)
     names = ", ".join(one.label for one in small)
+    label = names if len(small) <= MOST_CAUSES else f"{len(small)} smaller parts"
     meaning = " ".join(f"{one.label}: {format_seconds(one.seconds)}." for one in small)
     seconds, share = sum(one.seconds for one in small), sum(one.share for one in small)
     kept = [one for one in parts if one not in small]
-    return [*kept, TimePart("others", names, meaning, seconds, share)]
+    return [*kept, TimePart("others", label, meaning, seconds, share)]
 
 
 def _of_finding(lost: Losses, first: str) -> list[LossEntry]:

@@ -25,7 +25,7 @@ from perfscope.report.sections.findings import (
     wholes,
 )
 from perfscope.report.sections.losses import takeaway
-from perfscope.report.sections.overview import launched, on_hosts, on_ranks
+from perfscope.report.sections.overview import launched, lengths, on_hosts, on_ranks
 from perfscope.report.sections.quality import trust_and_doubts
 from perfscope.report.sections.whole_run import (
     efficiency_sentence,
@@ -81,7 +81,7 @@ MOST_UNMADE = 3
 
 def print_summary(result: Analysis, console: Console) -> None:
     """Prints what ran, the verdict and what to do, whether to trust it, and where the time went."""
-    _print_run(result.run, console)
+    _print_run(result, console)
     console.print()
     style = STATUS_STYLES.get(result.verdict.status.value, "")
     line(console, f"Verdict: {result.verdict.sentence}", style=style, longest=LONGEST_VERDICT)
@@ -142,12 +142,13 @@ def _wrapped(text: str, console: Console, width: int, *, style: str = "") -> Ite
         yield row
 
 
-def _print_run(run: Run, console: Console) -> None:
+def _print_run(result: Analysis, console: Console) -> None:
+    run = result.run
     line(console, shlex.join(clean(word) for word in run.command) or run.source, style="bold")
     ranks = on_ranks(run)
     parts = [
         f"{ranks} on {hosts}" if (hosts := on_hosts(run)) else ranks,
-        format_seconds(run.wall_s),
+        lengths(wholes(result)),
         launched(run) or "unknown launcher",
     ]
     if run.exit_code is not None:

@@ -39,6 +39,7 @@ class Shown:
 
     role: str
     label: str
+    key: str = ""  # the letter that a chart shows for it
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,8 @@
 """Where the time went, for page and terminal: parts of the run, and what the verdict is about."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
+from string import ascii_uppercase
 
 from perfscope.report.formats import percent, seconds
 from perfscope.report.palette import ACCOUNT_ROLES, LOST_ROLES
@@ -25,6 +27,7 @@ class Row:
     meaning: str
     seconds: float
     share: float
+    key: str = ""  # the letter of its part of the bar
 
 
 def rows(result: Analysis) -> list[Row]:
@@ -32,13 +35,16 @@ def rows(result: Analysis) -> list[Row]:
     parts = [one for one in result.breakdown if one.id != OF_VERDICT]
     if not parts:
         return []
-    losses = [one for one in parts if one.id == LOST]
-    own = [Row(_role(one, losses), one.label, one.meaning, one.seconds, one.share) for one in parts]
+    losses = sorted((one for one in parts if one.id == LOST), key=lambda one: -one.seconds)
+    own = [
+        Row(_role(one, losses), one.label, one.meaning, one.seconds, one.share, key or "")
+        for one, key in zip_longest(parts, ascii_uppercase[: len(parts)])
+    ]
     return [*own, Row("", TOTAL, "", result.run.wall_s, 1.0)]
 
 
 def _role(part: TimePart, losses: Sequence[TimePart]) -> str:
-    """What colors it: losses have a color of their own, and a pattern each."""
+    """What colors it: losses have colors of their own, the strongest for the largest of them."""
     if part.id == LOST:
         return LOST_ROLES[min(losses.index(part), len(LOST_ROLES) - 1)]
     return part.id if part.id in ACCOUNT_ROLES else "outside"
@@ -97,7 +103,7 @@ def table(found: Sequence[Row], ranks: int) -> Table:
     columns = (
         Column(
             "Category",
-            lambda row: Shown(row.role, row.label),
+            lambda row: Shown(row.role, row.label, row.key),
             kind=Kind.KEYED,
             longest=80,
             hint=lambda row: row.meaning,
@@ -121,7 +127,4 @@ def explained(result: Analysis) -> str:
         said.append("Steps that were left out count as the kept ones.")
     elif end > start and run.focus_reason:
         said.append(f"Analyzed window: {format_seconds(end - start)}, {run.focus_reason}.")
-    if result.verdict.top and any(one.id == OF_VERDICT for one in result.breakdown):
-        saving = "The saving comes from replaying the run"
-        said.append(f"{saving}; it is not a mean." if ranks > 1 else f"{saving}.")
     return " ".join(said)

@@ -7,7 +7,20 @@ from perfscope.report.sections.section import Context, Section
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import Metric
 from perfscope.schema.efficiency import EFFICIENCIES
+from perfscope.schema.enums import Account, LossKind
 from perfscope.schema.time import Metrics
+
+NOT_WORK = {
+    LossKind.WAITING,
+    LossKind.TRANSFER,
+    LossKind.COMMUNICATION,
+    LossKind.UNKNOWN,
+    LossKind.OUTSIDE,
+}
+"""What parallel efficiency counts as lost already, or not at all."""
+
+IN_STEPS = {Account.TRAINING, None}
+"""What is lost there training efficiency counts as training; None is of work that is held up."""
 
 SPLIT = {
     "input": "input wait",
@@ -57,6 +70,24 @@ def metric_of(metrics: Metrics, identity: str) -> Metric:
     found = getattr(metrics, identity)
     assert isinstance(found, Metric)
     return found
+
+
+def is_contradicted(result: Analysis, identity: str) -> bool:
+    """Whether an efficiency is in a better band than it would be without what was lost in it.
+
+    Parallel efficiency counts all work as useful, and training efficiency all time in steps: a
+    good one says nothing of a run that spends them on something else.
+    """
+    value = metric_of(result.metrics, identity).value
+    is_of_steps = identity == "training_efficiency"
+    lost_ns = sum(
+        one.own_ns
+        for one in result.losses.entries
+        if one.kind not in NOT_WORK and (not is_of_steps or one.account in IN_STEPS)
+    )
+    if value is None or not lost_ns:
+        return False
+    return band(value - lost_ns / max(result.losses.window_ns, 1)) != band(value)
 
 
 def _formula(metrics: Metrics, identity: str) -> str:

@@ -163,6 +163,7 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
         "window_s": " ".join(map(str, window)),
         "window": " to ".join(map(seconds, window)),
         "doubt": doubt(row),
+        "is_placed": _is_placed(row),
         "where": [place_of(frame) for frame in row.where[:MOST_PLACES]],
         "evidence": Table(
             f"{anchor}-evidence",
@@ -175,6 +176,12 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
         "references": [_reference(reference) for reference in row.references[:MOST_LINES]],
         "overlaps": row.overlaps[:MOST_LINES],
     }
+
+
+def _is_placed(row: Outcome) -> bool:
+    """Whether its title names the line to change."""
+    frame = row.where[0] if row.where else None
+    return frame is not None and place(frame.function, frame.file, frame.line) in row.title
 
 
 def planned_text(planned: PlannedRun | None) -> str:
@@ -194,8 +201,11 @@ def _reference(reference: str) -> Context:
     return {"title": title if link else reference, "link": link}
 
 
-def all_findings(rows: Sequence[Outcome], of: Wholes) -> Context:
-    """What the page shows of the findings of a run, or of a study."""
+def all_findings(rows: Sequence[Outcome], of: Wholes, top: Sequence[str] = ()) -> Context:
+    """What the page shows of the findings of a run, or of a study.
+
+    Those with the ids `top` stand above, with what they save: they have their numbers there.
+    """
     # what was not found, or not looked for, shares its seconds with nothing
     told = {row.id for row in rows if row.status not in FOLDED_TITLES}
     found = [(row.status, finding_view(_sharing(row, told), n, of)) for n, row in enumerate(rows)]
@@ -208,6 +218,7 @@ def all_findings(rows: Sequence[Outcome], of: Wholes) -> Context:
             if (views := [view for status, view in found if status is folded])
         ],
         "titles": {row.id: row.title or row.id for row in rows},
+        "numbers": {row.id: top.index(row.id) + 1 for row in rows if row.id in top},
         "anchors": {row.id: _anchor(row, n) for n, row in enumerate(rows)},
         "count": len(found),
         "unmade": sum(status.is_unmade for status, _ in found),
@@ -220,7 +231,7 @@ def _sharing(row: Outcome, told: Collection[str]) -> Outcome:
 
 
 def _context(result: Analysis) -> Context:
-    return all_findings(result.findings, wholes(result))
+    return all_findings(result.findings, wholes(result), result.verdict.top)
 
 
 SECTION = Section("findings", "All findings", "findings.html", _context)

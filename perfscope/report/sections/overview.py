@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 from perfscope.report.formats import decimal, ratio, seconds, whole_percent
 from perfscope.report.labels import STEP_SOURCES, TOLD, band, formula_words, status_word
-from perfscope.report.sections import breakdown
+from perfscope.report.sections import breakdown, efficiency
 from perfscope.report.sections.efficiency import metric_of
 from perfscope.report.sections.findings import (
     combined,
@@ -19,19 +19,21 @@ from perfscope.report.sections.findings import (
 from perfscope.report.sections.quality import trust
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.text import stopped
+from perfscope.savings import Wholes
 from perfscope.schema.analysis import Analysis
-from perfscope.schema.common import Metric
 from perfscope.schema.devices import Devices
 from perfscope.schema.efficiency import DEVICE_FACTORS, EFFICIENCIES
 from perfscope.schema.findings import FindingRow
 from perfscope.schema.run import Run, Throughput
-from perfscope.schema.time import Metrics, Steps
+from perfscope.schema.time import Steps
 from perfscope.structures import dataclass
 from perfscope.units import counted
 
 LABELED_FROM = 0.09  # a narrower part of the bar has no room for its share
+KEYED_FROM = 0.02  # and one narrower than this none for its letter
 MOST_ARGUMENTS = 40
 ALONE = "direct"
+IN_STEPS = "Counts all time in training steps as training, including what was lost there."
 
 
 def _context(result: Analysis) -> Context:
@@ -41,7 +43,7 @@ def _context(result: Analysis) -> Context:
     return {
         "command": [shlex.quote(part) for part in command[:MOST_ARGUMENTS]],
         "arguments_left_out": max(len(command) - MOST_ARGUMENTS, 0),
-        "facts": _facts(result.run, result.metrics.parallel_efficiency),
+        "facts": _facts(result.run, wholes(result)),
         "verdict": verdict.sentence or "There is no verdict on this run.",
         "status": verdict_word(result),
         "tiles": _tiles(result),
@@ -65,15 +67,13 @@ def _context(result: Analysis) -> Context:
     }
 
 
-def _facts(run: Run, efficiency: Metric) -> list[str]:
+def _facts(run: Run, of: Wholes) -> list[str]:
     facts = [on_ranks(run)]
     if hosts := on_hosts(run):
         facts.append(hosts)
     if run.launcher:
         facts.append(launched(run))
-    facts.append(f"ran for {seconds(run.wall_s)}")
-    if efficiency.value is not None:
-        facts.append(f"parallel efficiency {ratio(efficiency.value)}")
+    facts.append(f"ran for {lengths(of)}")
     if run.batch_size is not None:
         facts.append(f"batch size {run.batch_size:,}")
     if started := started_at(run):
@@ -83,6 +83,14 @@ def _facts(run: Run, efficiency: Metric) -> list[str]:
     if run.missing_ranks:
         facts.append(f"{counted(len(run.missing_ranks), 'rank')} without a recording")
     return facts
+
+
+def lengths(of: Wholes) -> str:
+    """How long the run and its analyzed window are: what shares are of."""
+    run_s, window_s = seconds(of.run_s), seconds(of.window_s)
+    if not of.window_s:
+        return run_s
+    return f"{run_s}, {'all' if window_s == run_s else window_s} of it analyzed"
 
 
 def on_ranks(run: Run) -> str:
@@ -142,10 +150,10 @@ def _tiles(result: Analysis) -> list[Context]:
         },
         *([_device_tile(result.devices)] if result.devices.value is not None else []),
         {
-            **_efficiency_tile(result.metrics, "parallel_efficiency"),
+            **_efficiency_tile(result, "parallel_efficiency"),
             "note": stopped(breakdown.useful_sentence(result)),
         },
-        _efficiency_tile(result.metrics, "training_efficiency"),
+        _efficiency_tile(result, "training_efficiency"),
     ]
 
 
@@ -171,7 +179,9 @@ def _step_note(throughput: Throughput, steps: Steps) -> str:
     )
 
 
-def _efficiency_tile(metrics: Metrics, identity: str) -> Context:
+def _efficiency_tile(result: Analysis, identity: str) -> Context:
+    """An efficiency with its factors; no word rates one that counts what was lost as useful."""
+    metrics, is_contradicted = result.metrics, efficiency.is_contradicted(result, identity)
     word, own = EFFICIENCIES[identity], metric_of(metrics, identity)
     factors = [
         f"{EFFICIENCIES[child].label.lower()} {ratio(found.value)}"
@@ -181,12 +191,12 @@ def _efficiency_tile(metrics: Metrics, identity: str) -> Context:
     return {
         "label": word.label,
         "value": None if own.value is None else ratio(own.value),
-        "unit": band(own.value).word,
-        "band": band(own.value),
+        "unit": "" if is_contradicted else band(own.value).word,
+        "band": None if is_contradicted else band(own.value),
         "reason": own.reason,
         "formula": " × ".join(factors) if len(factors) == len(word.children) else "",
         "variant": formula_words(own.formula or ""),
-        "note": "",
+        "note": IN_STEPS if is_contradicted and own.value is not None else "",
         "meaning": word.meaning,
     }
 
@@ -218,6 +228,7 @@ class _Segment:
     """A part of the bar, `x`, `width` and `middle` in percent of its width."""
 
     role: str
+    key: str
     label: str
     share: float
     x: float
@@ -234,6 +245,11 @@ class _Segment:
         """Whether there is room for it."""
         return self.share >= LABELED_FROM
 
+    @property
+    def is_keyed(self) -> bool:
+        """Whether there is room for its letter."""
+        return self.share >= KEYED_FROM
+
 
 def _segments(rows: Sequence[breakdown.Row]) -> list[_Segment]:
     """The rows that add up to the run as parts of one bar."""
@@ -243,7 +259,7 @@ def _segments(rows: Sequence[breakdown.Row]) -> list[_Segment]:
         width = row.share * 100 if row.role else 0.0
         if width > 0:
             sizes = (round(start, 3), round(width, 3), round(start + width / 2, 2))
-            out.append(_Segment(row.role, row.label, row.share, *sizes))
+            out.append(_Segment(row.role, row.key, row.label, row.share, *sizes))
         start += width
     return out
 

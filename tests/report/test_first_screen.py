@@ -1,0 +1,113 @@
+"""The first screen agrees with itself: words that rate, parts of the bar, lengths, findings."""
+
+import re
+from typing import Any
+
+import pytest
+
+from perfscope.report.build import build_html
+from perfscope.report.sections import overview
+from perfscope.schema.read import read_known
+from tests.report.page_outline import part, shown
+from tests.report.sample_document import thousand_ranks, two_ranks_evaluation
+
+Json = dict[str, Any]
+
+
+def tile(document: Json, label: str) -> Json:
+    tiles = overview.SECTION.context(read_known(document))["tiles"]
+    found: Json = next(one for one in tiles if one["label"] == label)
+    return found
+
+
+def with_loss_in_steps(share: float) -> Json:
+    """Two ranks of a good efficiency, of which so much of the time was spent on compiling."""
+    document = two_ranks_evaluation()
+    for name in ("parallel_efficiency", "training_efficiency"):
+        document["metrics"][name]["value"] = 0.9
+    entry = next(one for one in document["losses"]["entries"] if one["kind"] == "other_work")
+    lost_ns = int(share * document["losses"]["window_ns"])
+    entry |= {"account": "training", "activity": "compiling", "own_ns": lost_ns}
+    document["losses"]["entries"] = [entry]
+    return document
+
+
+@pytest.mark.parametrize("label", ["Parallel efficiency", "Training efficiency"])
+@pytest.mark.parametrize(("share", "word"), [(0.02, "good"), (0.55, "")])
+def test_no_efficiency_is_called_good_that_counts_what_was_lost_as_work(
+    label: str, share: float, word: str
+) -> None:
+    found = tile(with_loss_in_steps(share), label)
+    assert (found["unit"], found["band"] is None) == (word, not word)
+    assert bool(found["note"]) is not bool(word) or label == "Parallel efficiency"
+
+
+def test_what_is_lost_outside_of_steps_says_nothing_of_training_efficiency() -> None:
+    document = with_loss_in_steps(0.55)
+    document["losses"]["entries"][0]["account"] = "evaluation"
+    assert tile(document, "Training efficiency")["unit"] == "good"
+    assert tile(document, "Parallel efficiency")["unit"] == ""
+
+
+def test_waiting_for_others_is_in_the_efficiency_already() -> None:
+    document = with_loss_in_steps(0.55)
+    document["losses"]["entries"][0]["kind"] = "waiting"
+    assert tile(document, "Parallel efficiency")["unit"] == "good"
+
+
+def test_parts_of_the_bar_have_the_letters_of_their_rows() -> None:
+    page = shown(two_ranks_evaluation(), "overview")
+    rows = re.findall(r'data-key="(\w)"', page)
+    keys = re.findall(r'<text class="key"[^>]*>(\w)</text>', page)
+    assert keys
+    assert rows == sorted(set(rows))
+    assert set(keys) <= set(rows)
+
+
+def test_the_largest_loss_has_the_strongest_color() -> None:
+    document = two_ranks_evaluation()
+    parts = document["breakdown"]
+    losses = [
+        parts[0] | {"id": "lost", "label": f"loss {seconds}", "seconds": seconds}
+        for seconds in (0.1, 3.0, 1.0)
+    ]
+    document["breakdown"] = [*parts, *losses]
+    drawn = [
+        (one.role, one.label) for one in overview.breakdown.rows(read_known(document)) if one.role
+    ]
+    assert [label for role, label in sorted(drawn) if role.startswith("lost-")] == [
+        "loss 3.0",
+        "loss 1.0",
+        "loss 0.1",
+    ]
+
+
+def test_the_length_of_what_is_analyzed_stands_beside_that_of_the_run() -> None:
+    document = two_ranks_evaluation()
+    document["run"] |= {"wall_s": 20.0, "focus_of_analysis_s": [4.0, 14.0]}
+    assert "ran for 20.0 s, 10.0 s of it analyzed" in shown(document, "overview")
+    document["run"]["focus_of_analysis_s"] = [0.0, 20.0]
+    assert "ran for 20.0 s, all of it analyzed" in shown(document, "overview")
+
+
+def test_what_the_first_screen_says_of_findings_is_not_said_again() -> None:
+    document = two_ranks_evaluation()
+    top = document["verdict"]["top"]
+    assert top
+    listed = part(build_html(read_known(document)), "findings")
+    for number, name in enumerate(top, start=1):
+        row = next(one for one in document["findings"] if one["id"] == name)
+        head = next(
+            one for one in listed.split("<summary>") if re.search(f'id="finding-{name}"', one)
+        ).split("</summary>")[0]
+        assert f"<h3>{number}. " in head
+        assert row["first_action"] is None or "saves" not in head
+
+
+def test_sections_of_which_nothing_is_known_are_not_in_the_contents() -> None:
+    document = thousand_ranks()
+    document["other_tools"] = []
+    page = build_html(read_known(document))
+    contents = page[page.index('<nav class="contents"') : page.index("</nav>")]
+    assert "Timeline" in contents
+    assert "What other tools say" not in contents
