@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from perfscope.report.build import build_html
-from perfscope.report.sections import overview
+from perfscope.report.sections import breakdown, overview
 from perfscope.schema.read import read_known
 from tests.report.page_outline import part, shown
 from tests.report.sample_document import thousand_ranks, two_ranks_evaluation
@@ -72,9 +72,8 @@ def test_the_largest_loss_has_the_strongest_color() -> None:
         for seconds in (0.1, 3.0, 1.0)
     ]
     document["breakdown"] = [*parts, *losses]
-    drawn = [
-        (one.role, one.label) for one in overview.breakdown.rows(read_known(document)) if one.role
-    ]
+    rows = breakdown.rows(read_known(document))
+    drawn = [(one.role, one.label) for one in rows if one.role]
     assert [label for role, label in sorted(drawn) if role.startswith("lost-")] == [
         "loss 3.0",
         "loss 1.0",
