@@ -21,6 +21,7 @@
 #include "events.h"
 #include "perfscope_recorder.h"
 #include "python_functions.h"
+#include "python_stack.h"
 #include "text.h"
 
 #define MOST_FRAMES 1000 /* of one stack */
@@ -220,6 +221,11 @@ PS_EXPORT void ps_stack_notes_start(const void *none, uint32_t word_offset, uint
 static bool is_running(void)
 {
     return python.is_started() && !python.is_ending();
+}
+
+void *ps_noted_thread(void)
+{
+    return atomic_load(&watch.is_usable) && getpid() == watch.pid && is_running() ? watch.thread : NULL;
 }
 
 /* The thread that holds the lock; the main thread where that is not to be known. */

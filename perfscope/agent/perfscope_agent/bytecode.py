@@ -18,6 +18,7 @@ _VERSION = sys.version_info[:2]
 _MOST_INSTRUCTIONS = 200
 _IN_GLOBALS = {"LOAD_GLOBAL", "LOAD_NAME"}
 _IN_FRAME = {"LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_LOAD_FAST"}
+_IN_CELLS = {"LOAD_DEREF", "LOAD_CLASSDEREF"}
 _ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}
 _SILENT = {"PUSH_NULL", "NOP", "RESUME", "GET_ITER", "KW_NAMES", "PRECALL"}
 _PROTOCOLS = {
@@ -90,6 +91,71 @@ def called(code: CodeType, last: int) -> Expression | None:
         last = _earlier(raw, last, "PRECALL")
     found = _before(raw, last, above + own)
     return None if found is None else _expression(code, _callee(found, above))
+
+
+def taken(code: CodeType, last: int) -> list[tuple[str, int]] | None:
+    """The instructions that made what the one at offset `last` takes, the called object included.
+
+    None where it takes nothing, or the way to it has branches.
+    """
+    raw = code.co_code
+    if not 0 <= last < len(raw):
+        return None
+    name, argument = _names[raw[last]], _argument(raw, last)
+    count = sum(_shape(name, argument))
+    if not count and name.startswith(_OPERATORS):
+        count = 1 if name.startswith("UNARY") else 3 if name == "STORE_SUBSCR" else 2
+    if name == "CALL" and _VERSION == (3, 11):
+        last = _earlier(raw, last, "PRECALL")
+    found = _before(raw, last, count) if count else None
+    return None if found is None else [one[:2] for one in found]
+
+
+def between(code: CodeType, start: int, end: int) -> list[tuple[str, int]]:
+    """The instructions from one offset up to another."""
+    raw = code.co_code
+    places = range(start, min(end, len(raw)), 2)
+    return [(_names[raw[place]], _argument(raw, place)) for place in places]
+
+
+def paths(code: CodeType, instructions: list[tuple[str, int]]) -> list[tuple[object, ...]]:
+    """What instructions read: number of a variable or name of a global one, and attributes."""
+    found: list[tuple[object, ...]] = []
+    is_open = False
+    for name, argument in instructions:
+        if name in _ATTRIBUTES:
+            if is_open:
+                shift = 1 if name == "LOAD_ATTR" and _VERSION >= (3, 12) else 0
+                found[-1] += (code.co_names[argument >> shift],)
+        elif name not in _SILENT and name != "CACHE":
+            roots = _read(code, name, argument)
+            is_open = bool(roots)
+            found += [(root,) for root in roots]
+    return list(dict.fromkeys(found))
+
+
+def _read(code: CodeType, name: str, argument: int) -> list[object]:
+    if name == "LOAD_FAST_LOAD_FAST":
+        return [argument >> 4, argument & 15]
+    if name in _IN_CELLS:
+        return [argument if _VERSION >= (3, 11) else code.co_nlocals + argument]
+    if name == "STORE_FAST_LOAD_FAST":
+        return [argument & 15]
+    kind, root = _root(code, name, argument)
+    return [root] if kind in (GLOBAL, LOCAL) else []
+
+
+def stored(code: CodeType, last: int) -> int | None:
+    """The variable that the result of an instruction is put into at once; None where in none."""
+    raw = code.co_code
+    for place in range(last + 2, min(last + 40, len(raw)), 2):
+        name = _names[raw[place]]
+        if name.startswith("STORE_FAST"):
+            argument = _argument(raw, place)
+            return argument >> 4 if name != "STORE_FAST" else argument
+        if raw[place] and name != "CACHE":
+            break
+    return None
 
 
 def works(code: CodeType, last: int) -> bool:

@@ -276,17 +276,30 @@ def _is_program_module(name: str) -> bool:
 
 def _type_of_variable(frame: FrameType | _Place, place: Any) -> type | None:
     """The kind of a variable of a frame; `f_locals` would copy all of them and keep them alive."""
-    global _reads_variables
     if isinstance(frame, _Place):
         found = None if frame.frame is None else _type_of_variable(frame.frame, place)
         frame.is_missed = frame.is_missed or found is None
         return found
     rec = recorder.current
-    if rec is None:
-        return None
+    return None if rec is None or variables_at(rec) is None else _read(rec, frame, place)
+
+
+def variables_at(rec: recorder.Recorder) -> tuple[int, int] | None:
+    """Where a frame has its variables: behind what the pointer there points to, at an offset.
+
+    The first number is 0 where they are in the frame itself; None where that cannot be known.
+    """
+    global _reads_variables
     if _reads_variables is None:
         _reads_variables = _has_known_layout() and _can_read(rec)
-    return _read(rec, frame, place) if _reads_variables else None
+    return _layout() if _reads_variables else None
+
+
+def _layout() -> tuple[int, int]:
+    if sys.version_info >= (3, 11):
+        return 24, 72
+    else:  # noqa: RET505 - what follows instead would be no code to mypy
+        return 0, type(sys._getframe()).__basicsize__ - 8
 
 
 def _has_known_layout() -> bool:
@@ -301,9 +314,6 @@ def _can_read(rec: recorder.Recorder) -> bool:
 
 
 def _read(rec: recorder.Recorder, frame: FrameType, place: int) -> type | None:
-    if sys.version_info >= (3, 11):
-        kind = rec.type_of_variable(id(frame), 24, 72 + 8 * place, id(None))
-    else:
-        variables = type(frame).__basicsize__ - 8
-        kind = rec.type_of_variable(id(frame), 0, variables + 8 * place, id(None))
+    inner, start = _layout()
+    kind = rec.type_of_variable(id(frame), inner, start + 8 * place, id(None))
     return kind if issubclass(type(kind), type) else None

@@ -37,6 +37,13 @@ class Places:
         known = self._names.get((id(code), last))
         return self._learn(rec, code, last) if known is None else known
 
+    def where(self, code: CodeType, last: int) -> tuple[str, str, int]:
+        """Function, file and line of a place."""
+        file = code.co_filename
+        if file[:1] not in ("/", "<"):
+            file = os.path.normpath(os.path.join(self._directory, file))
+        return getattr(code, "co_qualname", code.co_name), file, line_of(code, last)
+
     def leaf(self, rec: Recorder, function: str, file: str) -> int:
         """The id of a function that has no code of Python."""
         known = self._leaves.get((function, file))
@@ -48,13 +55,9 @@ class Places:
         if len(self._names) >= _MAX_CACHED:
             self._names.clear()
             self._kept.clear()
-        file = code.co_filename
         known = OWN
-        if not file.startswith(files.AGENT):
-            if file[:1] not in ("/", "<"):
-                file = os.path.normpath(os.path.join(self._directory, file))
-            function = getattr(code, "co_qualname", code.co_name)
-            known = rec.place(function, file, line_of(code, last))
+        if not code.co_filename.startswith(files.AGENT):
+            known = rec.place(*self.where(code, last))
         self._kept[id(code)] = code
         self._names[(id(code), last)] = known
         return known
@@ -68,6 +71,13 @@ def line_of(code: CodeType, last: int) -> int:
             break
         found = line
     return found
+
+
+def line_ranges(code: CodeType) -> list[tuple[int, int, int]]:
+    """Where the instructions of each line begin and end, in order, and that line."""
+    starts = list(_starts(code))
+    ends = [start for start, _ in starts[1:]] + [len(code.co_code)]
+    return [(start, end, line) for (start, line), end in zip(starts, ends)]
 
 
 def _starts(code: CodeType) -> Iterator[tuple[int, int]]:

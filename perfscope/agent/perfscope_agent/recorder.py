@@ -72,6 +72,9 @@ _FUNCTIONS = {
     "stack_is_noted": "int",
     "stack_notes": "object",
     "stack_knows": "- pointer i32",
+    "operand_places": "object u32",
+    "operands": "object object object object u32 u32",
+    "read_pieces": "int pointer pointer u32 pointer",
 }
 """What each function of the library returns and takes, by its name in Python."""
 
@@ -121,8 +124,7 @@ class Recorder:
 
     def place(self, function: str, file: str, line: int) -> int:
         """The id of a place in the program's code."""
-        safe = (redact_path(function), redact_path(file), line)
-        data = ("%s\x1f%s\x1f%d" % safe).encode("utf-8", "replace")
+        data = place_text(function, file, line).encode("utf-8", "replace")
         return int(self._name(data, len(data)))
 
     def stack_notes_wait(self, due_ns: list[int]) -> int:
@@ -132,6 +134,11 @@ class Recorder:
     def stack(self, frames: list[int]) -> int:
         """The id of a stack of name ids, outermost frame first."""
         return int(self._stack((types["u32"] * len(frames))(*frames), len(frames)))
+
+
+def place_text(function: str, file: str, line: int) -> str:
+    """What a place in the program's code is written as."""
+    return "%s\x1f%s\x1f%d" % (redact_path(function), redact_path(file), line)
 
 
 current: Recorder | None = None

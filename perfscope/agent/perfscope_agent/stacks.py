@@ -14,6 +14,7 @@ from . import (
     files,
     garbage,
     noted,
+    operands,
     own_threads,
     python_objects,
     recorder,
@@ -129,6 +130,7 @@ class Sampler:
                     if seen and now_s - others_s >= _OTHERS_S:
                         others_s = now_s
                         _look_at_others(rec)
+                        self._before_ns += operands.look()  # which keeps to a bound of its own
             if not seen:
                 return
 

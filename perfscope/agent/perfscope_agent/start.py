@@ -97,11 +97,12 @@ def _permit_spy() -> None:
 
 def _after_start() -> None:
     """What can wait until the program runs: a short-lived process never pays for it."""
-    from . import garbage, topology
+    from . import garbage, operands, topology
 
     rec = recorder.activate()
     if rec is not None:
         garbage.start(rec)
+        operands.start(rec)
     found = topology.topology()
     metadata.facts["topology"] = found
     metadata.collect_versions()
@@ -127,7 +128,14 @@ def _later(busy: Any) -> None:
 
     placement.note()
     with busy:
+        _note_operands()
         metadata.write()
+
+
+def _note_operands() -> None:
+    from . import operands
+
+    metadata.facts["operands"] = operands.told()
 
 
 def _note_placement() -> None:
@@ -218,7 +226,7 @@ def _become_child() -> None:
     """Makes a forked child a worker that touches nothing of its parent's recording."""
     global _pid, _role, _is_forked
     try:
-        from . import busy_threads, garbage, own_threads, stacks
+        from . import busy_threads, garbage, operands, own_threads, stacks
 
         owner_pid, _pid = _pid, os.getpid()
         _role, _is_forked = roles.Role.WORKER, True
@@ -227,6 +235,7 @@ def _become_child() -> None:
         recorder.deactivate()
         busy_threads.forget()
         garbage.forget()
+        operands.forget()
         own_threads.forget()
         metadata.forget()
         _permit_spy()
@@ -294,6 +303,7 @@ def _note_exception() -> None:
 def _note_statistics() -> None:
     from . import garbage, stacks
 
+    _note_operands()
     metadata.collect_versions()
     metadata.facts["garbage_collector"] = garbage.finish()
     metadata.facts["stack_sampler"] = dict(stacks.statistics)

@@ -1,0 +1,212 @@
+"""Arrays and tensors: what kind they are, and a few pieces of what they hold.
+
+Nothing here refers to an object of the program: the recorder has asked it, and what it told are
+numbers and names. Memory is copied by the kernel, which refuses what is no longer there.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from math import isnan
+
+from .kinds import Any
+from .library import types
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .recorder import Recorder
+
+_BASES = {"f": "float", "i": "int", "u": "uint", "b": "bool", "c": "complex", "O": "object"}
+_FORMATS = {"float32": "f", "float64": "d", "int32": "i", "int64": "q", "int16": "h", "uint8": "B"}
+_SMALLEST = {"float32": 1.1754943508222875e-38, "float64": 2.2250738585072014e-308}
+"""Of the normal numbers: what is nearer to 0 takes a processor many times as long."""
+
+_PIECES = 32
+_PIECE_BYTES = 256
+_WHOLE_BYTES = 16384  # what has no more is read whole
+_ROW_BYTES = 2048
+_MOST_VALUES = 128
+_salt = os.urandom(16)
+_numbers = [hash((_salt, place)) & 0x7FFFFFFFFFFFFFFF for place in range(_PIECES)]
+"""Of where to look, the same throughout the process and in no other one."""
+
+
+class Array:
+    """What was told of an array: its kind, and where its values lie."""
+
+    def __init__(self, kind: str, dtype: str, order: str, place: int, shape: Any) -> None:
+        self.kind = kind
+        self.dtype = dtype
+        self.order = order
+        self.address = place
+        self.shape = tuple([int(size) for size in shape])
+        self.item_bytes = 1
+        self.strides: tuple[int, ...] = ()
+        self.has_gradient = False
+
+    def laid_out(self, item_bytes: int, strides: Any) -> Array:
+        """With the bytes of a value, and from one to the next; None: one behind the other."""
+        self.item_bytes = item_bytes
+        self.strides = _packed(self.shape, item_bytes) if strides is None else tuple(strides)
+        return self
+
+    @property
+    def elements(self) -> int:
+        """How many values it has."""
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+    @property
+    def layout(self) -> str:
+        """`rows` or `columns` where its values lie without gaps, `strided` elsewhere."""
+        if self._is_packed(self.shape, self.strides):
+            return "rows"
+        return "columns" if self._is_packed(self.shape[::-1], self.strides[::-1]) else "strided"
+
+    def _is_packed(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+        """Whether values lie one behind the other; where there is one alone is no matter."""
+        packed = _packed(shape, self.item_bytes)
+        return all(size <= 1 or a == b for size, a, b in zip(shape, strides, packed))
+
+    @property
+    def inner_stride(self) -> int:
+        """Bytes from one value of the last axis to the next."""
+        return self.strides[-1] if self.strides else self.item_bytes
+
+    def is_rows_of_integers(self) -> bool:
+        """Whether it may hold sequences that are filled up to one length."""
+        is_integer = self.dtype in ("int32", "int64") and self.order == "native"
+        is_flat = len(self.shape) == 2 and self.inner_stride == self.item_bytes
+        return is_integer and is_flat and 1 < self.shape[1] <= _ROW_BYTES // self.item_bytes
+
+    def pieces(self) -> list[tuple[int, int]]:
+        """Address and bytes of some of its memory, the same ones each time."""
+        total = self.elements * self.item_bytes
+        if self.is_rows_of_integers():
+            rows, width = self.shape[0], self.shape[1] * self.item_bytes
+            every = max(1, rows // _PIECES)
+            places = range(0, rows, every)[:_PIECES]
+            return [(self.address + row * self.strides[0], width) for row in places]
+        if self.layout != "strided":
+            if total <= _WHOLE_BYTES:
+                return [(self.address, total)]
+            last = (total - _PIECE_BYTES) // self.item_bytes
+            starts = [number % last for number in _numbers]
+            size = _PIECE_BYTES // self.item_bytes * self.item_bytes
+            return [(self.address + start * self.item_bytes, size) for start in starts]
+        return [(self._address_of(number), self.item_bytes) for number in _numbers]
+
+    def _address_of(self, number: int) -> int:
+        address = self.address
+        for size, stride in zip(self.shape, self.strides):
+            number, place = divmod(number, size)
+            address += place * stride
+        return address
+
+
+def _packed(shape: tuple[int, ...], item_bytes: int) -> tuple[int, ...]:
+    strides, step = [], item_bytes
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
+def of_numpy(told: list[Any]) -> Array | None:
+    """An array of NumPy, by its array interface."""
+    table = told[0]
+    text = table["typestr"]
+    base = _BASES.get(text[1:2])
+    if base is None or not text[2:].isdigit():
+        return None
+    size = int(text[2:])
+    dtype = base if base in ("bool", "object") else "%s%d" % (base, 8 * size)
+    is_foreign = size > 1 and text[0] in "<>" and (text[0] == "<") != (sys.byteorder == "little")
+    order = "foreign" if is_foreign else "native"
+    array = Array("array", dtype, order, table["data"][0], table["shape"])
+    return array.laid_out(size, table["strides"])
+
+
+def of_torch(told: list[Any]) -> Array | None:
+    """A dense tensor in the memory of the process."""
+    dtype, device, layout, shape, strides, place, has_gradient = told
+    dtype = str(dtype).rpartition(".")[2]
+    size = _bytes_of(dtype)
+    if str(device) != "cpu" or str(layout) != "torch.strided" or not size or not place:
+        return None
+    array = Array("tensor", dtype, "native", place, shape)
+    array.has_gradient = bool(has_gradient)
+    return array.laid_out(size, [stride * size for stride in strides])
+
+
+def _bytes_of(dtype: str) -> int:
+    """Of a value of a type that is named after its bits; 0 where it is not."""
+    if dtype == "bool":
+        return 1
+    bits = dtype.lstrip("abcdefghijklmnopqrstuvwxyz")
+    return int(bits) // 8 if bits.isdigit() and int(bits) % 8 == 0 else 0
+
+
+def read(rec: Recorder, array: Array) -> bytes | None:
+    """The pieces of an array one behind the other, None where they are not in memory."""
+    if array.dtype == "object" or not array.elements or min(array.strides, default=0) < 0:
+        return None
+    pieces = array.pieces()
+    count = len(pieces)
+    numbers = types["u64"] * count
+    addresses, sizes = numbers(*[one[0] for one in pieces]), numbers(*[one[1] for one in pieces])
+    total = sum([one[1] for one in pieces])
+    into = (types["u64"] * (total // 8 + 1))()
+    if not rec.read_pieces(addresses, sizes, count, into):
+        return None
+    return bytes(memoryview(into).cast("B")[:total])
+
+
+def digest(array: Array, content: bytes) -> int:
+    """Equal for equal contents; it tells nothing else, and nothing in another process."""
+    return hash((_salt, array.dtype, array.shape, content))
+
+
+def facts(array: Array, content: bytes) -> dict[str, float]:
+    """Shares of values that are 0, subnormal or no number, or fill up rows; of what was read."""
+    code = _FORMATS.get(array.dtype)
+    if code is None or array.order != "native" or not content:
+        return {}
+    if array.is_rows_of_integers():
+        return _filled(array, content)
+    cast: Any = memoryview(content).cast  # to a format that is chosen here
+    values = cast(code)
+    every = max(1, len(values) // _MOST_VALUES)
+    seen = values[::every].tolist()
+    found = {"zero": seen.count(0) / len(seen)}
+    least = _SMALLEST.get(array.dtype)
+    if least:
+        tiny = [value for value in seen if -least < value < least and value]
+        found["subnormal"] = len(tiny) / len(seen)
+        found["no_number"] = sum(map(isnan, seen)) / len(seen)
+    return found
+
+
+def _filled(array: Array, content: bytes) -> dict[str, float]:
+    """Which share of rows repeats one value up to their end, and of the row filled least so."""
+    width, size = array.shape[1] * array.item_bytes, array.item_bytes
+    rows = [content[at : at + width] for at in range(0, len(content), width)]
+    ends = [row[-size:] for row in rows]
+    fill = max(set(ends), key=ends.count)
+    shares = [_run(row, fill) / array.shape[1] for row in rows]
+    return {"padding": sum(shares) / len(shares), "padding_of_longest": min(shares)}
+
+
+def _run(row: bytes, fill: bytes) -> int:
+    """How many values at the end of a row are one value."""
+    least, most = 0, len(row) // len(fill)
+    while least < most:
+        middle = (least + most + 1) // 2
+        if row.endswith(fill * middle):
+            least = middle
+        else:
+            most = middle - 1
+    return least

@@ -1,0 +1,359 @@
+"""What the program's lines work on: kinds of arrays, and whether they are always the same.
+
+Once or twice a second, while the main thread is in code of the program, the recorder tells what the
+values are that its current instructions take. No code of the program runs for that, nothing is
+imported, and no object of the program is referred to when its lock is given away again. Of contents
+a digest is compared with earlier ones and forgotten: it tells that they are the same, nothing else.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from . import bytecode, callees, files, notes, operand_arrays, recorder
+from .kinds import Any, CodeType, Iterator
+from .operand_arrays import Array
+from .places import Places, line_of, line_ranges
+from .redact import redact_value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional, Tuple
+
+    from .recorder import Recorder
+
+    _Paths = Tuple[Tuple[object, ...], ...]
+    _Place = Tuple[CodeType, int]
+    _Read = Tuple[str, Optional[Array], int]
+    """Name, what kind of array it is, and a digest of the contents; 0 where there is none."""
+
+_MOST_FRAMES = 64  # of a stack, to find the program's own
+_MOST_OWN = 3  # of these, innermost first
+_MOST_PATHS = 12
+_MOST_SITES = 400
+_MOST_TOLD = 64
+_MOST_DIGESTS = 64
+_AT_ONCE_NS = 10000000
+_SHARE = 0.0005
+"""Of one core, that looking may take on an average after that."""
+
+_HOLDERS = ("_parameters", "_buffers", "_modules")
+_code_types = (type(lambda: None), type(len), type(sys), type, type(callees.called))
+_hashed = (int, float, bool, complex, str, bytes, range)
+
+
+class _Operand:
+    """What was seen of one name at one place."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+        self.array: Array | None = None
+        self.elements = [0, 0]
+        self.digests: set[int] = set()
+        self.sums: dict[str, list[float]] = {}
+
+    def see(self, array: Array, digest: int, facts: dict[str, float]) -> None:
+        """Takes note of a look."""
+        count = array.elements
+        self.elements = [min(self.elements[0], count) if self.looks else count, count]
+        self.elements[1] = max(self.elements[1], count)
+        self.looks += 1
+        self.array = array
+        if len(self.digests) < _MOST_DIGESTS:
+            self.digests.add(digest)
+        for name, share in facts.items():
+            known = self.sums.setdefault(name, [0.0, 0])
+            known[0] += share
+            known[1] += 1
+
+    def told(self, name: str) -> dict[str, Any]:
+        """All of it, for the metadata."""
+        array = self.array
+        if array is None:
+            return {}
+        means = {fact: round(total / count, 4) for fact, (total, count) in self.sums.items()}
+        return {
+            "name": redact_value(name),
+            "looks": self.looks,
+            "kind": array.kind,
+            "dtype": array.dtype,
+            "byte_order": array.order,
+            "shape": list(array.shape),
+            "elements": self.elements,
+            "layout": array.layout,
+            "inner_stride": array.inner_stride,
+            "requires_grad": array.has_gradient,
+            "contents": len(self.digests),
+            "shares": means,
+        }
+
+
+class _Site:
+    """One instruction of the program, and what it was seen to work on."""
+
+    def __init__(self, code: CodeType, last: int) -> None:
+        taken = bytecode.taken(code, last)
+        self.is_whole = taken is not None and all(name != "MAKE_FUNCTION" for name, _ in taken)
+        instructions = _of_line(code, last) if taken is None else taken
+        self.paths: _Paths = tuple(bytecode.paths(code, instructions)[:_MOST_PATHS])
+        self.names = [_name(code, path) for path in self.paths]
+        stored = bytecode.stored(code, last)
+        self.result: _Paths = () if stored is None else ((stored,),)
+        self.code, self.last = code, last
+        self.looks = self.whole_looks = self.result_looks = 0
+        self.first_ns = self.last_ns = 0
+        self.is_innermost = True
+        self.digests: set[int] = set()
+        self.results: set[int] = set()
+        self.operands: dict[str, _Operand] = {}
+
+    def see(self, seen: list[tuple[str, Array, int, dict[str, float]]], whole: int) -> None:
+        """Takes note of what it works on; `whole`: a digest of all, 0 where not known."""
+        now_ns = time.monotonic_ns()
+        self.first_ns, self.last_ns = self.first_ns or now_ns, now_ns
+        self.looks += 1
+        if whole and len(self.digests) < _MOST_DIGESTS:
+            self.digests.add(whole)
+        self.whole_looks += bool(whole)
+        for name, array, digest, facts in seen:
+            self.operands.setdefault(name, _Operand()).see(array, digest, facts)
+
+    def see_result(self, digest: int) -> None:
+        """Takes note of what its result was when it was looked at later."""
+        self.result_looks += 1
+        if len(self.results) < _MOST_DIGESTS:
+            self.results.add(digest)
+
+    def told(self, places: Places) -> dict[str, Any]:
+        """All of it, for the metadata."""
+        function, file, line = places.where(self.code, self.last)
+        return {
+            "place": recorder.place_text(function, file, line),
+            "is_innermost": self.is_innermost,
+            "looks": self.looks,
+            "first_ns": self.first_ns,
+            "last_ns": self.last_ns,
+            "whole_looks": self.whole_looks,
+            "contents": len(self.digests),
+            "result_looks": self.result_looks,
+            "results": len(self.results),
+            "operands": [one.told(name) for name, one in self.operands.items() if one.looks],
+        }
+
+
+class Looker:
+    """Looks at operands from the sampler's thread, within what that may cost."""
+
+    def __init__(self, rec: Recorder, places: Places) -> None:
+        self._library = rec
+        self._places = places
+        self._sites: dict[tuple[int, int], _Site] = {}
+        self._by_code: dict[int, list[_Site]] = {}
+        self._kinds: tuple[tuple[type, tuple[Any, ...]], ...] = ()
+        self._made: dict[type, Any] = {}
+        self._loaded = (False, False)
+        self._variables = callees.variables_at(rec) if bytecode.is_known() else None
+        self._begin_ns = time.monotonic_ns()
+        self.looks = self.spent_ns = 0
+
+    def look(self) -> int:
+        """Looks once, if that is due and a library of arrays is loaded; how many ns that took."""
+        age_ns = time.monotonic_ns() - self._begin_ns
+        if self._variables is None or self.spent_ns > _AT_ONCE_NS + _SHARE * age_ns:
+            return 0
+        begin_ns = time.thread_time_ns()
+        try:
+            self._learn_kinds()
+            if self._made:
+                self._look(self._variables)
+        except Exception as error:
+            self._variables = None
+            notes.failure("operands are not looked at", error)
+        spent_ns = time.thread_time_ns() - begin_ns
+        self.spent_ns += spent_ns
+        return spent_ns
+
+    def told(self) -> dict[str, Any]:
+        """What was seen, for the metadata: of the places that were seen most."""
+        sites = sorted(self._sites.values(), key=lambda site: -site.looks)
+        kept = [site.told(self._places) for site in sites[:_MOST_TOLD] if site.operands]
+        return {"looks": self.looks, "cpu_ns": self.spent_ns, "sites": kept}
+
+    def _look(self, variables: tuple[int, int]) -> None:
+        rec = self._library
+        own = [one for one in rec.operand_places(_MOST_FRAMES) if _is_program(one[0])][:_MOST_OWN]
+        sites = [site for site in (self._site(*place) for place in own) if site is not None]
+        if not sites:
+            return
+        later = [self._with_results(site.code) for site in sites]
+        asked = tuple(
+            [
+                (site.code, site.last, site.paths + tuple([one.result[0] for one in others]))
+                for site, others in zip(sites, later)
+            ]
+        )
+        told = rec.operands(asked, self._kinds, _HOLDERS, *variables)
+        seen = [(place, answers, self._read_all(answers)) for place, answers in told]
+        # What was read belongs to what was told only if that is still there.
+        if not seen or told != rec.operands(asked, self._kinds, _HOLDERS, *variables):
+            return
+        self.looks += 1
+        for place, answers, read in seen:
+            site = sites[place]
+            site.is_innermost = site.is_innermost and place == 0
+            self._note(site, answers, read)
+            count = len(site.paths)
+            for other, answer in zip(later[place], answers[count:]):
+                if answer and answer[1] in read:
+                    other.see_result(read[answer[1]][1])
+
+    def _site(self, code: CodeType, last: int) -> _Site | None:
+        found = self._sites.get((id(code), last))
+        if found is None and len(self._sites) < _MOST_SITES:
+            found = self._sites[id(code), last] = _Site(code, last)
+            self._by_code.setdefault(id(code), []).append(found)
+        return found
+
+    def _with_results(self, code: CodeType) -> list[_Site]:
+        found = [site for site in self._by_code[id(code)] if site.result and site.whole_looks]
+        return sorted(found, key=lambda site: -site.looks)[:_MOST_OWN]
+
+    def _read_all(self, answers: list[Any]) -> dict[int, tuple[Array, int, dict[str, float]]]:
+        """By its identity each array that was told of, with a digest and facts of its contents."""
+        found: dict[int, tuple[Array, int, dict[str, float]]] = {}
+        for answer in _flat(answers):
+            make = self._made.get(answer[2]) if answer[2] is not None else None
+            if make is None or answer[1] in found:
+                continue
+            array = make(answer[3])
+            if array is None:
+                continue
+            content = operand_arrays.read(self._library, array)
+            if content is None:
+                found[answer[1]] = (array, 0, {})
+            else:
+                facts = operand_arrays.facts(array, content)
+                found[answer[1]] = (array, operand_arrays.digest(array, content) or 1, facts)
+        return found
+
+    def _note(self, site: _Site, answers: list[Any], read: dict[int, Any]) -> None:
+        seen, parts = [], []
+        for name, path, answer in zip(site.names, site.paths, answers):
+            arrays = [one for one in _flat([answer]) if one[1] in read]
+            if arrays:
+                array, digest, facts = read[arrays[0][1]]
+                is_item = arrays[0] is not answer
+                told = ".".join(name.split(".")[: answer[0]]) + ("[0]" if is_item else "")
+                seen.append((told, array, digest, facts))
+                parts.append(0 if is_item else digest)
+            else:
+                parts.append(_constant(path, answer))
+        is_whole = site.is_whole and bool(seen) and all(parts)
+        site.see(seen, hash(tuple(parts)) or 1 if is_whole else 0)
+
+    def _learn_kinds(self) -> None:
+        loaded = (_is_there("numpy"), _is_there("torch"))
+        if loaded == self._loaded:
+            return
+        self._loaded = loaded
+        kinds: list[tuple[Any, tuple[Any, ...]]]
+        kinds = [(kind, ()) for kind in (*_code_types, type(None))]
+        kinds += [(kind, (hash,)) for kind in _hashed]
+        if loaded[0]:
+            array = _contents("numpy")["ndarray"]
+            self._made[array] = operand_arrays.of_numpy
+            kinds.insert(0, (array, _getters(array, ("__array_interface__",), ())))
+        if loaded[1]:
+            getters = ("dtype", "device", "layout", "shape"), ("stride", "data_ptr")
+            for module, name in (("torch", "Tensor"), ("torch.nn.parameter", "Parameter")):
+                kind = _contents(module)[name]
+                readers = _getters(kind, *getters) + _getters(kind, ("requires_grad",), ())
+                self._made[kind] = operand_arrays.of_torch
+                kinds.insert(0, (kind, readers))
+        self._kinds = tuple(kinds)
+
+
+def _is_there(module: str) -> bool:
+    spec = getattr(sys.modules.get(module), "__spec__", None)
+    return spec is not None and not getattr(spec, "_initializing", False)
+
+
+def _contents(module: str) -> dict[str, Any]:
+    return getattr(sys.modules.get(module), "__dict__", {})
+
+
+def _getters(kind: Any, attributes: tuple[str, ...], methods: tuple[str, ...]) -> tuple[Any, ...]:
+    """The functions of C that tell attributes of a kind of object, and its methods."""
+    found = []
+    for name in attributes + methods:
+        owners = [base for base in type.mro(kind) if name in base.__dict__]
+        member = owners[-1].__dict__[name]
+        found.append(member if name in methods else member.__get__)
+    return tuple(found)
+
+
+def _flat(answers: list[Any]) -> Iterator[Any]:
+    """The answers that hold something, and after each what a list of it holds."""
+    for answer in answers:
+        if answer:
+            yield answer
+            if answer[2] in (list, tuple):
+                yield from _flat(answer[3])
+
+
+def _constant(path: tuple[object, ...], answer: Any) -> int:
+    """A number that tells a value apart that does not change, or is no data; 0: not to be known."""
+    if not answer:
+        is_builtin = type(path[0]) is str and path[0] in _contents("builtins")
+        return 1 if is_builtin else 0
+    _, identity, kind, told = answer
+    if kind in _hashed:
+        return told[0] or 1
+    return identity if kind in _code_types or kind is type(None) else 0
+
+
+def _is_program(code: CodeType) -> bool:
+    return files.is_program(code.co_filename)
+
+
+def _of_line(code: CodeType, last: int) -> list[tuple[str, int]]:
+    """The instructions of the line of one of them."""
+    line, found = line_of(code, last), []
+    for start, end, one in line_ranges(code):
+        if one == line:
+            found += bytecode.between(code, start, end)
+    return found
+
+
+def _name(code: CodeType, path: tuple[object, ...]) -> str:
+    root = path[0]
+    if type(root) is int:
+        names = code.co_varnames + code.co_cellvars + code.co_freevars
+        root = names[root] if root < len(names) else "?"
+    return ".".join([str(root), *[str(attribute) for attribute in path[1:]]])
+
+
+looker: Looker | None = None
+
+
+def start(rec: Recorder) -> None:
+    """Looks from now on."""
+    global looker
+    looker = Looker(rec, Places())
+
+
+def look() -> int:
+    """Looks once, if that is due; how many ns that took."""
+    return looker.look() if looker is not None else 0
+
+
+def told() -> dict[str, Any]:
+    """What was seen so far, for the metadata."""
+    return looker.told() if looker is not None else {}
+
+
+def forget() -> None:
+    """Drops what belongs to the parent, in a forked child."""
+    global looker
+    looker = None

@@ -1,0 +1,199 @@
+"""What lines work on is seen without running the program's code, and is told without its values."""
+
+import dis
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from perfscope.agent.perfscope_agent import bytecode, operand_arrays
+from perfscope.agent.perfscope_agent.operand_arrays import Array
+from tests.agent.jobs import RANK_ZERO, Job
+
+COMMON = """
+import threading, time
+import numpy as np
+rng = np.random.default_rng(1)
+def repeat(function, *arguments):
+    end = time.monotonic() + 1.2
+    while time.monotonic() < end:
+        function(*arguments)
+square = rng.normal(size=(300, 300)) + 300 * np.eye(300)
+"""
+REPEATED = """
+def the_same(matrix):
+    inverse = np.linalg.inv(matrix)
+    for _ in range(10):
+        product = inverse @ inverse
+def changing(matrix):
+    matrix += rng.normal(size=matrix.shape)
+    inverse = np.linalg.inv(matrix)
+    for _ in range(10):
+        product = inverse @ inverse
+repeat(the_same, square.copy())
+repeat(changing, square.copy())
+"""
+KINDS = """
+def foreign(values):
+    return values * 2.0
+def decayed(values):
+    return np.exp(values)
+def across(values):
+    return np.cumsum(values, axis=0)
+def padded(tokens):
+    return np.sort(tokens)
+tokens = np.zeros((400, 100), dtype=np.int64)
+tokens[:, :25] = rng.integers(1, 900, (400, 25))
+repeat(foreign, rng.normal(size=500000).astype(">f8"))
+repeat(decayed, np.full(500000, 3e-310))
+repeat(across, np.ones((2000, 500))[::2])
+repeat(padded, tokens)
+"""
+HOLDERS = """
+touched, ended, main = [], [], threading.get_ident()
+class Holder:
+    def __init__(self, matrix):
+        self.matrix = matrix
+    def __getattribute__(self, name):
+        touched.append(name)
+        return object.__getattribute__(self, name)
+    @property
+    def hidden(self):
+        touched.append("hidden")
+class Watched(np.ndarray):
+    def __del__(self):
+        ended.append(threading.get_ident() == main)
+def held(holder):
+    holder.matrix @ holder.matrix
+    holder.hidden
+def watched(values):
+    one = np.array(values).view(Watched)
+    return one @ values
+holder, count = Holder(square), 0
+end = time.monotonic() + 1.0
+while time.monotonic() < end:
+    held(holder)
+    count += 1
+print(touched == ["matrix", "matrix", "hidden", "hidden"] * count or touched[:8])
+repeat(watched, square)
+print(all(ended), len(ended) > 10)
+"""
+
+
+def seen(told: dict[str, Any], function: str, name: str) -> list[dict[str, Any]]:
+    """What was seen of one name in one function, and of where that was."""
+    return [
+        {**site, **one}
+        for site in told["sites"]
+        if site["place"].split("\x1f")[0] == function
+        for one in site["operands"]
+        if one["name"] == name
+    ]
+
+
+def run_and_tell(job: Callable[..., Job], program: str, printed: bytes = b"") -> dict[str, Any]:
+    """What is told of the operands of a program, which is not disturbed."""
+    done = job(COMMON + program, variables=RANK_ZERO)
+    assert (done.exit_code, done.stdout) == (0, printed), done.stderr
+    metadata = done.process.metadata
+    assert metadata["agent_notes"] == []
+    found: dict[str, Any] = metadata["operands"]
+    assert found["looks"] > 0
+    return found
+
+
+def results(told: dict[str, Any], function: str) -> list[int]:
+    """How many different results a function's instructions were seen to have."""
+    sites = [one for one in told["sites"] if one["place"].startswith(function + "\x1f")]
+    return [one["results"] for one in sites if one["result_looks"] > 1]
+
+
+def test_contents_and_results_that_never_change_are_one(job: Callable[..., Job]) -> None:
+    told = run_and_tell(job, REPEATED)
+    same = seen(told, "the_same", "inverse")
+    assert {one["contents"] for one in same if one["looks"] > 1} == {1}
+    assert set(results(told, "the_same")) == {1}
+    changing = seen(told, "changing", "inverse")
+    assert all(one["contents"] > 1 for one in changing if one["looks"] > 1)
+    assert 1 not in results(told, "changing")
+
+
+def test_kinds_and_shares_are_those_of_the_arrays(job: Callable[..., Job]) -> None:
+    told = run_and_tell(job, KINDS)
+    for foreign in seen(told, "foreign", "values"):
+        assert (foreign["byte_order"], foreign["dtype"]) == ("foreign", "float64")
+    decayed = seen(told, "decayed", "values")
+    assert decayed[0]["shares"] == {"zero": 0, "subnormal": 1, "no_number": 0}
+    across = seen(told, "across", "values")
+    assert (across[0]["layout"], across[0]["shape"]) == ("strided", [1000, 500])
+    padded = seen(told, "padded", "tokens")
+    assert padded[0]["shares"]["padding"] == pytest.approx(0.75, abs=0.02)
+    names = {name for site in told["sites"] for one in site["operands"] for name in one}
+    assert names == {
+        *("name", "looks", "kind", "dtype", "byte_order", "shape", "elements", "layout"),
+        *("inner_stride", "requires_grad", "contents", "shares"),
+    }
+
+
+def test_no_code_of_the_program_runs_and_nothing_is_held(job: Callable[..., Job]) -> None:
+    told = run_and_tell(job, HOLDERS, b"True\nTrue True\n")
+    held = seen(told, "held", "holder.matrix")
+    assert held[0]["elements"] == [90000, 90000]
+    assert seen(told, "watched", "values")
+    assert not seen(told, "watched", "one")
+
+
+def test_a_program_without_arrays_is_told_nothing_of(job: Callable[..., Job]) -> None:
+    done = job("import time\ntime.sleep(0.5)\n", variables=RANK_ZERO)
+    assert done.process.metadata["operands"]["sites"] == []
+
+
+SNIPPETS = [
+    ("np.linalg.inv(x)", [("np", "linalg", "inv"), (0,)]),
+    ("x @ y.T", [(0,), (1, "T")]),
+    ("x.a.b.sum(y)", [(0, "a", "b", "sum"), (1,)]),
+    ("x[y] + z", [(0,), (1,), ("z",)]),
+    ("outer(x, inner(y.a), 3)", [("outer",), (0,), ("inner",), (1, "a")]),
+    ("x[0] = y", [(1,), (0,)]),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), SNIPPETS, ids=[one[0] for one in SNIPPETS])
+def test_what_an_instruction_reads(text: str, expected: list[tuple[object, ...]]) -> None:
+    scope: dict[str, Callable[..., None]] = {}
+    exec(f"def function(x, y):\n    {text}\n", scope)
+    code = scope["function"].__code__
+    last = [one.offset for one in dis.get_instructions(code) if bytecode.works(code, one.offset)]
+    taken = bytecode.taken(code, last[-1])
+    assert taken is not None
+    assert bytecode.paths(code, taken) == expected
+
+
+def array(shape: tuple[int, ...], dtype: str, item_bytes: int, strides: Any = None) -> Array:
+    """An array at an address where nothing is read."""
+    return Array("array", dtype, "native", 4096, shape).laid_out(item_bytes, strides)
+
+
+def test_pieces_lie_inside_the_array() -> None:
+    whole = array((3000, 100), "float64", 8)
+    assert all(at >= 4096 and at + size <= 4096 + 2400000 for at, size in whole.pieces())
+    apart = array((1000, 50), "float64", 8, (1600, 8))
+    offsets = {(at - 4096) % 1600 for at, _ in apart.pieces()}
+    assert max(offsets) < 400
+    assert apart.layout == "strided"
+    assert array((20, 30), "float32", 4, (4, 80)).layout == "columns"
+
+
+def test_padding_is_what_repeats_at_the_ends_of_rows() -> None:
+    rows = [[1, 2, 3, 0, 0, 0, 0, 0], [5, 0, 4, 9, 0, 0, 0, 0], [7] * 8]
+    content = b"".join(struct.pack("8q", *row) for row in rows)
+    found = operand_arrays.facts(array((3, 8), "int64", 8), content)
+    assert found == {"padding": pytest.approx(9 / 24), "padding_of_longest": 0}
+
+
+def test_equal_contents_of_another_shape_are_not_the_same() -> None:
+    content = struct.pack("4f", 1, 2, 3, 4)
+    one, other = array((4,), "float32", 4), array((2, 2), "float32", 4)
+    assert operand_arrays.digest(one, content) == operand_arrays.digest(one, bytes(content))
+    assert operand_arrays.digest(one, content) != operand_arrays.digest(other, content)
