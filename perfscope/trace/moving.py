@@ -6,23 +6,24 @@ import numpy as np
 
 from perfscope.arrays import Ints
 from perfscope.trace.devices import LAUNCH_UNKNOWN, DeviceActivity
-from perfscope.trace.model import Rank
+from perfscope.trace.model import Rank, Table
 
-INTERVAL_TABLES = (
-    *("operations", "background", "readiness", "completions", "phases", "steps", "queues"),
-    *("spans", "memory_windows", "garbage_collections", "windows", "step_blocks"),
-)
-MOMENT_TABLES = (
-    *("stacks", "metrics", "counters"),
-    *("process_samples", "system_samples", "node_samples", "cpu_samples"),
-    *("tree_samples", "call_samples", "python_samples", "main_samples", "heap_samples"),
-    *("gpu_samples", "gpu_processes"),
-)
 MOMENTS = (
     *("init_enter_ns", "init_exit_ns", "finalize_enter_ns", "program_end_ns"),
     "detail_end_ns",
 )
 Moves = Callable[[Ints], Ints]
+
+
+def times_of(table: Table) -> tuple[str, ...]:
+    """The columns of a table that are times: `t`, or `t0` and `t1`; none of one of sums."""
+    return tuple(name for name in ("t", "t0", "t1") if name in (table.dtype.names or ()))
+
+
+def timed_tables(rank: Rank) -> dict[str, Table]:
+    """The tables of a rank whose rows have times, by name."""
+    tables = {name: value for name, value in vars(rank).items() if hasattr(value, "dtype")}
+    return {name: table for name, table in tables.items() if times_of(table)}
 
 
 def move(rank: Rank, to: Moves) -> None:
@@ -35,12 +36,9 @@ def move(rank: Rank, to: Moves) -> None:
     for name in MOMENTS:
         if (moment := getattr(rank, name)) is not None:
             setattr(rank, name, moved(moment))
-    for name in INTERVAL_TABLES:
-        table = getattr(rank, name)
-        table["t0"], table["t1"] = to(table["t0"]), to(table["t1"])
-    for name in MOMENT_TABLES:
-        table = getattr(rank, name)
-        table["t"] = to(table["t"])
+    for table in timed_tables(rank).values():
+        for column in times_of(table):
+            table[column] = to(table[column])
     if rank.devices is not None:
         _move_devices(rank.devices, to)
 

@@ -14,7 +14,7 @@ import numpy as np
 from perfscope.arrays import Bools, Ints
 from perfscope.trace.damage import SPOILS_COMPARISON, Damage
 from perfscope.trace.model import OPERATION_DTYPE, PEER_NONE, Rank, Table, Trace, empty
-from perfscope.trace.moving import INTERVAL_TABLES, MOMENT_TABLES, move
+from perfscope.trace.moving import move, timed_tables, times_of
 from perfscope.trace.operations import LEFT_OUT
 from perfscope.trace.thinning import Kept, WindowSource, is_selected
 
@@ -22,11 +22,7 @@ FEWEST_WINDOWS = 8
 SPANNING = ("phases", "spans", "memory_windows")
 """Tables whose rows may reach over windows that are cut out."""
 
-OF_THE_WHOLE_RUN = (
-    *("process_samples", "system_samples", "main_samples", "heap_samples", "node_samples"),
-    *("tree_samples", "python_samples", "gpu_samples", "gpu_processes", "garbage_collections"),
-    *("call_samples", "cpu_samples"),
-)
+SAMPLES, OTHER_SAMPLES = "_samples", ("gpu_processes", "garbage_collections")
 """Samples cover the whole run: their counters continue through the parts that are cut."""
 
 
@@ -145,14 +141,14 @@ def _rank(rank: Rank, begins: Ints, ends: Ints, cuts: Ints) -> Rank:
         found |= times == ends[-1]
         return found
 
-    tables: dict[str, Any] = {name: empty(getattr(rank, name).dtype) for name in OF_THE_WHOLE_RUN}
-    for name in (*INTERVAL_TABLES, *MOMENT_TABLES):
-        table = getattr(rank, name)
-        if name in SPANNING:
+    tables: dict[str, Any] = {}
+    for name, table in timed_tables(rank).items():
+        if name.endswith(SAMPLES) or name in OTHER_SAMPLES:
+            tables[name] = empty(table.dtype)
+        elif name in SPANNING:
             tables[name] = table[to(table["t1"]) > to(table["t0"])]
-        elif name not in tables:
-            times = table["t0"] if name in INTERVAL_TABLES else table["t"]
-            tables[name] = table[is_inside(times.astype(np.int64))]
+        else:
+            tables[name] = table[is_inside(table[times_of(table)[0]].astype(np.int64))]
     found = replace(rank, **tables, devices=None)
     move(found, to)
     table = np.concatenate([found.operations, _residues(rank, begins - cuts, ends - cuts)])

@@ -61,7 +61,7 @@ def judged(
     first = builder.rank(0)
     for second in range(2, length_s + 1):
         for gpu in range(gpus):
-            first.gpu_sample(second, gpu, **values(gpu, second))  # type: ignore[arg-type]
+            first.gpu_sample(second, gpu, **values(gpu, second))
         for number, gpu in enumerate(on):
             first.gpu_process(second, gpu, 1000 + number, memory_bytes=GIB)
     trace = builder.build()

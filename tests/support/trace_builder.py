@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,15 +13,41 @@ from perfscope.trace import model
 from perfscope.trace.model import Communicator, Ending, Frame, Rank, RowFlag, ThreadInfo, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, code_of
 from perfscope.trace.totals import totals_of
-from tests.support.memory_rows import MemoryRows, to_ns
-
-__all__ = ["FrameLike", "RankBuilder", "TraceBuilder", "to_ns"]
 
 FrameLike = Frame | tuple[str, str, int]
+ENDING = Ending(EndKind.FINALIZED, 0, "made by hand")
+_GPU_UNKNOWN = dict.fromkeys(
+    ("busy", "memory_busy", "sm_mhz", "memory_mhz", "power_w", "celsius"), float("nan")
+)
+
+
+def to_ns(seconds: float) -> int:
+    """Seconds as integer nanoseconds, rounded."""
+    return round(seconds * 1e9)
+
+
+def _samples(table: str, **usual: float) -> Callable[..., RankBuilder]:
+    """A method that adds a row to a table: its time, then its columns in order or by name.
+
+    Columns of nanoseconds are given in seconds: `cpu_ns` as `cpu_s`. What is not given is as
+    `usual`, else 0.
+    """
+    columns = getattr(Rank(0, "", 0, 0, 0, 0, ENDING), table).dtype.names[1:]
+    seconds = {f"{name[:-3]}_s": name for name in columns if name.endswith("_ns")}
+
+    def add(rank: RankBuilder, at_s: float, *first: float, **named: float) -> RankBuilder:
+        values = {**usual, **dict(zip(columns, first, strict=False))}
+        for name, value in named.items():
+            assert name in seconds or name in columns, f"{table} has no column {name}"
+            values[seconds.get(name, name)] = to_ns(value) if name in seconds else value
+        rank._add(table, (to_ns(at_s), *(values.get(name, 0) for name in columns)))
+        return rank
+
+    return add
 
 
 @dataclass
-class RankBuilder(MemoryRows):
+class RankBuilder:
     """Collects what one rank did, in seconds of the trace's clock; methods can be chained."""
 
     owner: TraceBuilder
@@ -166,71 +192,39 @@ class RankBuilder(MemoryRows):
         self._add("queues", (to_ns(start_s), to_ns(end_s), tid, 1, depth, is_get))
         return self
 
-    def process_sample(
+    process_sample = _samples("process_samples", threads=1, runnable=1, blocked=-1)
+    system_sample = _samples("system_samples")
+    node_sample = _samples("node_samples")
+    tree_sample = _samples("tree_samples")
+    main_sample = _samples("main_samples")
+    cpu_sample = _samples("cpu_samples", changes=1)
+    heap_sample = _samples("heap_samples")
+    python_sample = _samples("python_samples")
+    gpu_sample = _samples("gpu_samples", **_GPU_UNKNOWN)
+    gpu_process = _samples("gpu_processes")
+
+    def call_sample(
         self,
+        name: str,
         at_s: float,
+        calls: int,
         *,
-        rss_bytes: int = 0,
-        cpu_s: float = 0.0,
-        queue_delay_s: float = 0.0,
-        threads: int = 1,
-        runnable: int = 1,
-        blocked: int = -1,
+        kept_bytes: int = 0,
+        private_bytes: int = 0,
+        set_up_s: float = 0.0,
     ) -> RankBuilder:
-        """Memory, CPU and threads of the process at one moment."""
-        row = (to_ns(at_s), rss_bytes, to_ns(cpu_s), to_ns(queue_delay_s), threads, runnable)
-        self._add("process_samples", (*row, blocked))
+        """What calls of a framework's function kept so far; each calls one compiled function."""
+        label = self.owner.name(name)
+        row = (to_ns(at_s), label, calls, calls, calls, kept_bytes, private_bytes, to_ns(set_up_s))
+        self._add("call_samples", row)
         return self
 
-    def system_sample(
-        self,
-        at_s: float,
-        *,
-        read_bytes: int = 0,
-        written_bytes: int = 0,
-        voluntary_switches: int = 0,
-        involuntary_switches: int = 0,
-        major_faults: int = 0,
-        oom_kills: int = 0,
+    def collection(
+        self, start_s: float, end_s: float, *, shorter_s: float = 0.0, tid: int = 0
     ) -> RankBuilder:
-        """I/O and scheduling counters of the process at one moment."""
-        row = (to_ns(at_s), read_bytes, written_bytes, voluntary_switches, involuntary_switches)
-        self._add("system_samples", (*row, major_faults, oom_kills))
-        return self
-
-    def node_sample(
-        self,
-        at_s: float,
-        *,
-        available_bytes: int = 0,
-        total_bytes: int = 0,
-        cgroup_bytes: int = 0,
-        runnable: int = 0,
-    ) -> RankBuilder:
-        """Memory of the node at one moment."""
-        row = (to_ns(at_s), available_bytes, total_bytes, cgroup_bytes, runnable)
-        self._add("node_samples", row)
-        return self
-
-    def gpu_sample(
-        self,
-        at_s: float,
-        gpu: int,
-        *,
-        busy: float = float("nan"),
-        memory_bytes: int = 0,
-        **more: float,
-    ) -> RankBuilder:
-        """What the driver said of a GPU (number in Trace.gpus); `more`: further columns."""
-        names = ("memory_busy", "sm_mhz", "memory_mhz", "power_w", "celsius")
-        first, *rest = (more.get(name, float("nan")) for name in names)
-        row = (to_ns(at_s), gpu, busy, first, memory_bytes, *rest, int(more.get("throttling", 0)))
-        self._add("gpu_samples", row)
-        return self
-
-    def gpu_process(self, at_s: float, gpu: int, pid: int, *, memory_bytes: int = 0) -> RankBuilder:
-        """A process that the driver shows on a GPU."""
-        self._add("gpu_processes", (to_ns(at_s), gpu, pid, memory_bytes))
+        """A garbage collection of Python, and what shorter ones took since the one before."""
+        row = (to_ns(start_s), to_ns(end_s), tid, 2, to_ns(shorter_s), int(shorter_s > 0))
+        self._add("garbage_collections", row)
         return self
 
     def thread(
@@ -248,10 +242,6 @@ class RankBuilder(MemoryRows):
         self._changes["threads"] = (*self._changes.get("threads", ()), info)
         return self
 
-    @property
-    def _names(self) -> TraceBuilder:
-        return self.owner
-
     def _add(self, table: str, row: tuple[Any, ...]) -> None:
         self._rows.setdefault(table, []).append(row)
 
@@ -264,7 +254,7 @@ class RankBuilder(MemoryRows):
             start_ns=to_ns(self.start_s),
             end_ns=to_ns(self.end_s),
             main_tid=self.main_tid,
-            ending=Ending(EndKind.FINALIZED, 0, "made by hand"),
+            ending=ENDING,
         )
         for table, found in self._rows.items():
             rows = np.array(found, getattr(rank, table).dtype)

@@ -19,18 +19,9 @@ from perfscope.readers.recording.totals import totals_of
 from perfscope.readers.recording.wall_clocks import Clock
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, ThreadInfo
+from perfscope.trace.moving import times_of
 from perfscope.trace.operations import code_of
 from perfscope.units import counted, were
-
-INTERVALS = (
-    *("operations", "background", "readiness", "completions", "phases", "steps"),
-    *("garbage_collections", "windows", "step_blocks"),
-)
-MOMENTS = (
-    *("stacks", "metrics", "process_samples", "system_samples", "node_samples"),
-    "cpu_samples",
-    *("tree_samples", "call_samples", "python_samples", "main_samples", "heap_samples"),
-)
 
 _FINALIZE = code_of("MPI_Finalize")
 
@@ -93,7 +84,7 @@ def assemble_rank(process: ProcessFile, context: RankContext, interning: Interni
 
 def _main_tid(process: ProcessFile, tables: Tables) -> int:
     """The thread of the program: where Horovod's thread initialized MPI, the process's first."""
-    if np.any(tables.background["tid"] == process.main_tid):
+    if np.any(tables.by_name["background"]["tid"] == process.main_tid):
         return process.pid
     return process.main_tid
 
@@ -101,10 +92,10 @@ def _main_tid(process: ProcessFile, tables: Tables) -> int:
 def _finalize_ns(process: ProcessFile, tables: Tables) -> int | None:
     """When the rank had done its work: Horovod's thread finalizes as soon as any rank has."""
     moment = process.finalize_enter_ns
-    if moment is None or not np.any(tables.background["op"] == _FINALIZE):
+    if moment is None or not np.any(tables.by_name["background"]["op"] == _FINALIZE):
         return moment
-    main = tables.phases["tid"] == process.pid
-    ends = (tables.steps["t1"], tables.phases["t1"][main])
+    main = tables.by_name["phases"]["tid"] == process.pid
+    ends = (tables.by_name["steps"]["t1"], tables.by_name["phases"]["t1"][main])
     return max([moment, *(int(column.max()) for column in ends if len(column))])
 
 
@@ -115,14 +106,9 @@ def _program_end_ns(process: ProcessFile, tables: Tables) -> int | None:
 
 
 def _attach(rank: Rank, tables: Tables, offset: int) -> None:
-    for name in INTERVALS:
-        table = getattr(tables, name)
-        table["t0"] += offset
-        table["t1"] += offset
-        setattr(rank, name, table)
-    for name in MOMENTS:
-        table = getattr(tables, name)
-        table["t"] += offset
+    for name, table in tables.by_name.items():
+        for column in times_of(table):
+            table[column] += offset
         setattr(rank, name, table)
     join_first_thread(rank)
 

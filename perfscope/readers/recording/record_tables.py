@@ -8,27 +8,25 @@ import numpy.typing as npt
 
 from perfscope.arrays import Bools, Ints
 from perfscope.readers.recording import agent_metadata
-from perfscope.readers.recording.layout import NO_ID, RecordKind, SampleKind
-from perfscope.readers.recording.main_thread_table import cpu_samples, main_samples
-from perfscope.readers.recording.memory_tables import (
-    call_samples,
-    garbage_collections,
-    heap_samples,
-    plausible_calls,
-    python_samples,
-    tree_samples,
-)
+from perfscope.readers.recording.layout import RecordKind
 from perfscope.readers.recording.numbering import Numbering, translated
 from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.readers.recording.recorded_calls import RecordedCalls, add_counts
+from perfscope.readers.recording.samples import (
+    SAMPLES,
+    SampleTable,
+    by_time,
+    cpu_samples,
+    garbage_collections,
+    main_samples,
+    optional,
+)
 from perfscope.readers.recording.thinned import blocks_of, windows_of
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
 from perfscope.trace import model
 from perfscope.trace.model import RowFlag, Table
-from perfscope.trace.operations import (
-    HOROVOD_CONTROL,
-)
+from perfscope.trace.operations import HOROVOD_CONTROL
 from perfscope.trace.tensors import READINESS_DTYPE
 
 
@@ -37,26 +35,7 @@ class Tables:
     """The tables of one process on its own clock, and what was left out."""
 
     end_ns: int
-    operations: Table
-    background: Table
-    readiness: Table
-    completions: Table
-    phases: Table
-    steps: Table
-    stacks: Table
-    metrics: Table
-    process_samples: Table
-    system_samples: Table
-    node_samples: Table
-    tree_samples: Table
-    call_samples: Table
-    python_samples: Table
-    main_samples: Table
-    cpu_samples: Table
-    heap_samples: Table
-    garbage_collections: Table
-    windows: Table
-    step_blocks: Table
+    by_name: dict[str, Table]  # by what a rank calls them
     left_out: dict[str, int] = field(default_factory=dict)
     """Reason -> rows that are not among the tables."""
     incomplete: dict[str, int] = field(default_factory=dict)
@@ -91,35 +70,23 @@ class _Reading:
         kinds = raw["kind"]
         samples = raw[kinds == RecordKind.SAMPLE]
         operations, background = self._without_horovod(closed.operations)
-        return Tables(
-            end_ns=end,
-            operations=operations,
-            background=background,
-            readiness=self._readiness(raw[kinds == RecordKind.READINESS]),
-            completions=closed.completions,
-            phases=self._phases(raw[kinds == RecordKind.PHASE], end),
-            steps=self._steps(raw[kinds == RecordKind.STEP], end),
-            stacks=self._stacks(raw[kinds == RecordKind.STACK]),
-            metrics=self._metrics(raw[kinds == RecordKind.METRIC]),
-            process_samples=self._process_samples(samples[samples["op"] == SampleKind.PROCESS]),
-            system_samples=self._system_samples(samples[samples["op"] == SampleKind.SYSTEM]),
-            node_samples=self._node_samples(samples[samples["op"] == SampleKind.NODE]),
-            tree_samples=tree_samples(samples[samples["op"] == SampleKind.TREE]),
-            call_samples=self._call_samples(samples[samples["op"] == SampleKind.CALLS]),
-            python_samples=python_samples(samples[samples["op"] == SampleKind.PYTHON]),
-            main_samples=main_samples(
-                samples[samples["op"] == SampleKind.MAIN], np.unique(background["tid"])
-            ),
-            cpu_samples=cpu_samples(samples[samples["op"] == SampleKind.CPUS]),
-            heap_samples=heap_samples(samples[samples["op"] == SampleKind.HEAP]),
-            garbage_collections=garbage_collections(
-                samples[samples["op"] == SampleKind.COLLECTION]
-            ),
-            windows=windows_of(self._process, raw),
-            step_blocks=blocks_of(self._process),
-            left_out=self.left_out,
-            incomplete=self.incomplete,
-        )
+        by_name = {
+            "operations": operations,
+            "background": background,
+            "readiness": self._readiness(raw[kinds == RecordKind.READINESS]),
+            "completions": closed.completions,
+            "phases": self._phases(raw[kinds == RecordKind.PHASE], end),
+            "steps": self._steps(raw[kinds == RecordKind.STEP], end),
+            "stacks": self._stacks(raw[kinds == RecordKind.STACK]),
+            "metrics": self._metrics(raw[kinds == RecordKind.METRIC]),
+            **{name: self._samples(table, samples) for name, table in SAMPLES.items()},
+            "main_samples": main_samples(samples, np.unique(background["tid"])),
+            "cpu_samples": cpu_samples(samples),
+            "garbage_collections": garbage_collections(samples),
+            "windows": windows_of(self._process, raw),
+            "step_blocks": blocks_of(self._process),
+        }
+        return Tables(end, by_name, self.left_out, self.incomplete)
 
     def _count(self, reason: str, rows: Bools) -> None:
         add_counts(self.left_out, {reason: int(np.count_nonzero(rows))})
@@ -140,7 +107,7 @@ class _Reading:
         rows = np.zeros(len(raw), model.PHASE_DTYPE)
         rows["t0"], rows["t1"] = raw["t0_ns"], raw["t1_ns"]
         rows["kind"], rows["tid"], rows["epoch"] = raw["op"], raw["tid"], np.maximum(raw["tag"], -1)
-        rows["step"] = _optional(raw["seq"])
+        rows["step"] = optional(raw["seq"])
         names = self._translate(raw["comm"], self._numbering.names, "with an unknown name")
         own = np.array([self._numbering.kind_names[kind] for kind in PhaseKind], np.int64)
         rows["name"] = np.where(names >= 0, names, own[rows["kind"] - min(PhaseKind)])
@@ -153,11 +120,11 @@ class _Reading:
         rows = np.zeros(len(raw), model.STEP_DTYPE)
         rows["t0"] = raw["t0_ns"]
         rows["t1"] = np.where(raw["t1_ns"] == 0, end_ns, raw["t1_ns"].astype(np.int64))
-        rows["number"], rows["epoch"] = _optional(raw["seq"]), np.maximum(raw["tag"], -1)
+        rows["number"], rows["epoch"] = optional(raw["seq"]), np.maximum(raw["tag"], -1)
         rows["samples"], rows["global_batch"] = raw["sent"], raw["received"]
         unfinished = raw["t1_ns"] == 0
         self._count("steps that never ended", unfinished)
-        return _by_time(rows[~unfinished], "t0")
+        return by_time(rows[~unfinished], "t0")
 
     def _stacks(self, raw: Table) -> Table:
         rows = np.zeros(len(raw), model.STACK_DTYPE)
@@ -165,20 +132,20 @@ class _Reading:
         rows["stack"] = self._translate(raw["comm"], self._numbering.stacks, "")
         unknown = rows["stack"] < 0
         self._count("samples of an unknown stack", unknown)
-        return _by_time(rows[~unknown], "t")
+        return by_time(rows[~unknown], "t")
 
     def _metrics(self, raw: Table) -> Table:
         rows = np.zeros(len(raw), model.METRIC_DTYPE)
         rows["t"], rows["step"], rows["epoch"] = (
             raw["t0_ns"],
-            _optional(raw["seq"]),
+            optional(raw["seq"]),
             np.maximum(raw["tag"], -1),
         )
         rows["value"] = np.ascontiguousarray(raw["sent"]).view(np.float64)
         rows["name"] = self._translate(raw["comm"], self._numbering.names, "")
         unknown = rows["name"] < 0
         self._count("values of an unknown name", unknown)
-        return _by_time(rows[~unknown], "t")
+        return by_time(rows[~unknown], "t")
 
     def _without_horovod(self, operations: Table) -> tuple[Table, Table]:
         """The calls of the program, and those of the threads from which Horovod communicates."""
@@ -206,45 +173,15 @@ class _Reading:
         rows["t1"] = np.maximum(raw["t0_ns"], raw["t1_ns"])
         rows["arrived"], rows["agreed"], rows["uncached"] = raw["sent"], raw["received"], raw["op"]
         rows["comm"] = self._translate(raw["comm"], self._numbering.communicators, "")
-        return _by_time(rows, "t0")
+        return by_time(rows, "t0")
 
-    def _process_samples(self, raw: Table) -> Table:
-        rows = np.zeros(len(raw), model.PROCESS_SAMPLE_DTYPE)
-        rows["t"], rows["rss_bytes"], rows["cpu_ns"] = raw["t0_ns"], raw["sent"], raw["received"]
-        rows["queue_delay_ns"], rows["threads"] = raw["request"], raw["peer"]
-        rows["runnable"], rows["blocked"] = raw["tag"], _optional(raw["seq"])
-        possible = (rows["threads"] >= 0) & (rows["runnable"] >= 0)
-        self._count("samples with impossible counts", ~possible)
-        return _by_time(rows[possible], "t")
-
-    def _system_samples(self, raw: Table) -> Table:
-        rows = np.zeros(len(raw), model.SYSTEM_SAMPLE_DTYPE)
-        rows["t"], rows["read_bytes"] = raw["t0_ns"], raw["sent"]
-        rows["written_bytes"], rows["voluntary_switches"] = raw["received"], raw["request"]
-        rows["involuntary_switches"], rows["major_faults"] = raw["seq"], raw["comm"]
-        rows["oom_kills"] = np.maximum(raw["tag"], 0)
-        return _by_time(rows, "t")
-
-    def _node_samples(self, raw: Table) -> Table:
-        rows = np.zeros(len(raw), model.NODE_SAMPLE_DTYPE)
-        rows["t"], rows["available_bytes"] = raw["t0_ns"], raw["sent"]
-        rows["total_bytes"], rows["cgroup_bytes"] = raw["received"], raw["request"]
-        rows["runnable"] = np.maximum(raw["peer"], 0)
-        return _by_time(rows, "t")
-
-    def _call_samples(self, raw: Table) -> Table:
-        rows = call_samples(raw)
-        rows["name"] = self._translate(raw["comm"], self._numbering.names, "")
-        possible = plausible_calls(rows)
-        self._count("samples with impossible counts", ~possible)
-        return _by_time(rows[possible], "t")
-
-
-def _optional(column: npt.NDArray[np.uint32]) -> Ints:
-    values = column.astype(np.int64)
-    values[column == NO_ID] = -1
-    return values
-
-
-def _by_time(rows: Table, column: str) -> Table:
-    return rows[np.argsort(rows[column], kind="stable")]
+    def _samples(self, table: SampleTable, samples: Table) -> Table:
+        raw = samples[samples["op"] == table.kind]
+        rows = table.rows(raw)
+        if "name" in (table.dtype.names or ()):
+            rows["name"] = self._translate(raw["comm"], self._numbering.names, "")
+        if table.is_possible is not None:
+            possible = table.is_possible(rows)
+            self._count("samples with impossible counts", ~possible)
+            rows = rows[possible]
+        return by_time(rows, "t")
