@@ -55,7 +55,7 @@ def _undecided_places(trace: Trace, locked: Bools) -> Ints:
     for at in np.flatnonzero(locked).tolist():
         stack = trace.stacks[at]
         leaf = frames[stack[-1]]
-        is_futex = (leaf.function, leaf.file) == ("futex", SYSTEM_CALL)
+        is_futex = leaf.key == ("futex", SYSTEM_CALL)
         if is_futex and thing_waited_for(frames, stack) is AwaitedThing.UNKNOWN:
             python = (one for one in reversed(stack) if frames[one].file not in NATIVE_FILES)
             places[at] = next(python, -1)

@@ -51,7 +51,7 @@ class _Samples:
 
     @classmethod
     def of(cls, rank: Rank, told: npt.NDArray[np.int8]) -> _Samples:
-        rows = rank.stacks[rank.stacks["tid"] == rank.main_tid]
+        rows = rank.main_stacks
         stacks = rows["stack"].astype(np.int64)
         return cls(rows["t"].astype(np.int64), stacks, told[stacks].astype(np.int64))
 

@@ -7,6 +7,7 @@ from perfscope.attribution.ledger import ACCOUNTS, INDEX, IS_COMMUNICATION, Ledg
 from perfscope.attribution.preparation import Prepared
 from perfscope.schema.enums import Account
 from perfscope.schema.time import FunctionShare
+from perfscope.trace.model import Function
 
 _IS_OUTSIDE_FOCUS = np.isin(
     np.arange(len(ACCOUNTS)), [INDEX[Account.START_UP], INDEX[Account.SHUTDOWN]]
@@ -68,11 +69,8 @@ def function_shares(prepared: Prepared) -> tuple[FunctionShare, ...]:
     return tuple(sorted(shares, key=lambda s: (-s.seconds, s.file, s.function, s.account.value)))
 
 
-def _functions(prepared: Prepared) -> tuple[Ints, list[tuple[str, str]]]:
+def _functions(prepared: Prepared) -> tuple[Ints, list[Function]]:
     """Frames as functions: which function each frame is, whatever its line."""
-    known: dict[tuple[str, str], int] = {}
-    index = [
-        known.setdefault((frame.function, frame.file), len(known))
-        for frame in prepared.trace.frames
-    ]
+    known: dict[Function, int] = {}
+    index = [known.setdefault(frame.key, len(known)) for frame in prepared.trace.frames]
     return np.array(index, np.int64), list(known)

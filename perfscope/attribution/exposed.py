@@ -202,7 +202,7 @@ def _without_cycle(trace: Trace, rank: Rank, rows: Table) -> Times:
     last = ends[np.maximum(np.searchsorted(ends, ready, side="right") - 1, 0)]
     before = np.concatenate([[rank.start_ns], rows["t1"][:-1].astype(np.int64)])
     begins = np.where((last >= before) & (last <= ready), last, ready)
-    samples = rank.stacks[rank.stacks["tid"] == rank.main_tid]
+    samples = rank.main_stacks
     inside = disjoint_layer(begins, ready, np.arange(len(rows))).at(samples["t"]) != NOTHING
     seen = [_is_in_horovod(trace, int(stack)) for stack in samples["stack"][inside]]
     return begins if sum(seen) > MAIN * len(seen) else ready

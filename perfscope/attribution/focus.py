@@ -7,7 +7,7 @@ from dataclasses import replace
 from perfscope.errors import UsageError
 from perfscope.schema.enums import EndKind
 from perfscope.structures import dataclass
-from perfscope.trace.model import Format, Rank, Trace
+from perfscope.trace.model import Format, Rank, Table, Trace
 from perfscope.trace.operations import OperationClass, codes_mask
 from perfscope.units import counted
 
@@ -35,6 +35,11 @@ class Focus:
     def length_ns(self) -> int:
         """T: the length of the window."""
         return self.end_ns - self.start_ns
+
+    def within(self, rows: Table) -> Table:
+        """The samples of a table that were taken in it."""
+        found: Table = rows[(rows["t"] >= self.start_ns) & (rows["t"] < self.end_ns)]
+        return found
 
 
 def focus_of_analysis(

@@ -11,12 +11,10 @@ import numpy as np
 from perfscope.attribution.activity_rules import Told, is_trainer
 from perfscope.attribution.timeline import TRAINING_KINDS
 from perfscope.schema.enums import Activity
-from perfscope.trace.model import Trace
+from perfscope.trace.model import Function, Trace
 
 _READS = frozenset({Activity.FILES, Activity.NETWORK, Activity.DATA_PREPARATION})
 _MEETS = frozenset({Activity.COMMUNICATION, Activity.SERIALIZATION})
-
-_Function = tuple[str, str]
 
 
 def is_input(
@@ -54,10 +52,10 @@ def is_input(
     ]
 
 
-def _callers(trace: Trace, is_user: Sequence[bool], stack: Sequence[int]) -> list[_Function]:
+def _callers(trace: Trace, is_user: Sequence[bool], stack: Sequence[int]) -> list[Function]:
     """The user's innermost function of a stack and the one that calls it; no code of a module."""
     frames = (trace.frames[place] for place in reversed(stack) if is_user[place])
-    named = ((frame.function, frame.file) for frame in frames if frame.function != "<module>")
+    named = (frame.key for frame in frames if frame.function != "<module>")
     return list(dict.fromkeys(named))[:2]
 
 

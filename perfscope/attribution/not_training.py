@@ -88,7 +88,7 @@ def _in_numeric_functions(trace: Trace, activity: Ints) -> Bools:
     computes by it.
     """
     numeric = {ACTIVITIES.index(one) for one in (Activity.NUMERIC, Activity.UNKNOWN)}
-    function = [(frame.function, frame.file) for frame in trace.frames]
+    function = [frame.key for frame in trace.frames]
     native = {place for place, frame in enumerate(trace.frames) if frame.file in NATIVE_FILES}
     is_user = [is_user_file(frame.file) for frame in trace.frames]
     told = list(zip(trace.stacks, activity.tolist(), strict=True))

@@ -13,7 +13,7 @@ from perfscope.attribution.timeline import Timeline
 from perfscope.judging import ALONE, FEWEST_SAMPLES, MAIN
 from perfscope.matching.intervals import Times
 from perfscope.structures import dataclass
-from perfscope.trace.model import Frame, Rank, Trace
+from perfscope.trace.model import Frame, Function, Rank, Trace
 
 
 def usual_place(stacks: Iterable[Sequence[int]], frames: Sequence[Frame]) -> Frame | None:
@@ -23,13 +23,13 @@ def usual_place(stacks: Iterable[Sequence[int]], frames: Sequence[Frame]) -> Fra
         for stack in stacks
     )
     places.pop(-1, None)
-    functions: Counter[tuple[str, str]] = Counter()
+    functions: Counter[Function] = Counter()
     for place, times in places.items():
         functions[frames[place].function, frames[place].file] += times
     if not functions:
         return None
     function = max(functions, key=lambda one: (functions[one], one))
-    lines = [place for place in places if (frames[place].function, frames[place].file) == function]
+    lines = [place for place in places if frames[place].key == function]
     return frames[max(lines, key=lambda place: (places[place], -frames[place].line))]
 
 
@@ -59,13 +59,11 @@ class Samples:
 
 def samples_of(rank: Rank, timeline: Timeline, focus: Focus) -> Samples:
     """The samples of a rank, whose time the timeline gives to accounts."""
-    rows = rank.stacks[(rank.stacks["tid"] == rank.main_tid) & (rank.stacks["stack"] >= 0)]
+    rows = focus.within(rank.main_stacks)
     at = rows["t"].astype(np.int64)
-    chosen = (at >= focus.start_ns) & (at < focus.end_ns)
-    at = at[chosen]
     segments = np.searchsorted(timeline.boundaries[1:-1], at, side="right")
     at_work: Bools = ~IS_COMMUNICATION[timeline.accounts[segments]]
-    return Samples(at, rows["stack"][chosen].astype(np.int64), at_work)
+    return Samples(at, rows["stack"].astype(np.int64), at_work)
 
 
 def outermost_own(
@@ -92,9 +90,9 @@ def outermost_own(
     idle = np.zeros(len(total)) if waiting is None else waiting
     if allowed.sum() >= ALONE * (total + idle).sum():
         return None  # nearly everything is of this kind: every function would be its own
-    functions: dict[tuple[str, str], int] = {}
+    functions: dict[Function, int] = {}
     of_frame = [
-        functions.setdefault((frame.function, frame.file), len(functions)) if _names(frame) else -1
+        functions.setdefault(frame.key, len(functions)) if _names(frame) else -1
         for frame in trace.frames
     ]
     sums = np.zeros((4, len(functions)))

@@ -30,7 +30,7 @@ def waits_computed(ranks: Sequence[Rank], waits_in: Ints) -> Bools:
     places = int(waits_in.max(initial=-1)) + 1
     seen, works = np.zeros(places), np.zeros(places)
     for rank in ranks if places else ():
-        own = rank.stacks[(rank.stacks["tid"] == rank.main_tid) & (rank.stacks["stack"] >= 0)]
+        own = rank.main_stacks
         place = waits_in[own["stack"]]
         waits = place >= 0
         if waits.any():

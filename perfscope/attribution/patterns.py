@@ -26,7 +26,7 @@ from perfscope.matching.intervals import Times
 from perfscope.matching.pool import dense
 from perfscope.matching.waits import Waits
 from perfscope.structures import dataclass
-from perfscope.trace.model import Rank, Trace
+from perfscope.trace.model import Function, Rank, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, codes_mask
 
 MOST_RANKS = 8
@@ -145,7 +145,7 @@ def _together(found: dict[int, Ints], ranks: int, focus: Focus) -> list[Times]:
 
 def _turns(trace: Trace, rank: Rank, focus: Focus, user: np.ndarray) -> Ints:
     """When the turns of the loop ended that is a rank's step, as far as samples show it."""
-    rows = rank.stacks[(rank.stacks["tid"] == rank.main_tid) & (rank.stacks["stack"] >= 0)]
+    rows = rank.main_stacks
     rows = rows[(rows["t"] >= focus.start_ns) & (rows["t"] <= focus.end_ns)]
     if len(rows) < FEWEST_SAMPLES * MIN_PERIODS:
         return NONE
@@ -171,13 +171,13 @@ def _backward(
     And how many they would be if lines were drawn by lot, as they are of turns that are shorter
     than the time between two samples.
     """
-    seen: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    seen: defaultdict[Function, list[int]] = defaultdict(list)
     found = []
     for place, stack in enumerate(stacks):
         if len(stack) <= level or not user[stack[level]]:
             continue
         frame = trace.frames[stack[level]]
-        lines = seen[frame.function, frame.file]
+        lines = seen[frame.key]
         if lines and frame.line < lines[-1]:
             found.append(place)
         lines.append(frame.line)

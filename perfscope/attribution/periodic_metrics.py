@@ -11,10 +11,10 @@ import numpy as np
 from perfscope.arrays import Ints
 from perfscope.attribution.focus import focus_of_analysis
 from perfscope.attribution.patterns import find_periods
-from perfscope.attribution.stack_rules import Function, computes_figure
+from perfscope.attribution.stack_rules import computes_figure
 from perfscope.judging import ALONE, FEWEST_SAMPLES
 from perfscope.matching.waits import Waits
-from perfscope.trace.model import Rank, Trace
+from perfscope.trace.model import Function, Rank, Trace
 
 RARE_SHARE = 0.25
 """Of the steps that were sampled: what is done in more of them may belong to the step."""
@@ -29,7 +29,7 @@ def rare_figures(trace: Trace, ends: Sequence[Ints]) -> frozenset[Function]:
     A time shorter than three samples, and a program of which no steps are known, tell nothing: such
     a function stays with the work that it is called by. `ends` are those of each rank's steps.
     """
-    names = sorted({(f.function, f.file) for f in trace.frames if computes_figure(f)})
+    names = sorted({f.key for f in trace.frames if computes_figure(f)})
     if not names:
         return frozenset()
     of_stack = _innermost(trace, names)
@@ -66,7 +66,7 @@ def step_ends(trace: Trace, waits: Waits) -> list[Ints]:
 def _innermost(trace: Trace, names: list[Function]) -> Ints:
     """Of each stack the innermost of the functions, NONE where it has none."""
     place = {name: index for index, name in enumerate(names)}
-    frames = [place.get((frame.function, frame.file), NONE) for frame in trace.frames]
+    frames = [place.get(frame.key, NONE) for frame in trace.frames]
     found = (
         next((frames[level] for level in reversed(stack) if frames[level] != NONE), NONE)
         for stack in trace.stacks
@@ -76,5 +76,5 @@ def _innermost(trace: Trace, names: list[Function]) -> Ints:
 
 def _of_main(rank: Rank, of_stack: Ints) -> tuple[Ints, Ints]:
     """When the main location was sampled, and what these samples say."""
-    mine = rank.stacks[(rank.stacks["tid"] == rank.main_tid) & (rank.stacks["stack"] >= 0)]
+    mine = rank.main_stacks
     return mine["t"].astype(np.int64), of_stack[mine["stack"].astype(np.int64)]

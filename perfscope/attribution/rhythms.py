@@ -16,7 +16,6 @@ from perfscope.attribution.cycles import NONE, is_steady
 from perfscope.attribution.stack_rules import (
     EVALUATION_LIKE,
     UNLABELED,
-    Function,
     StackLabels,
     is_user_file,
     most_seen_line,
@@ -24,7 +23,7 @@ from perfscope.attribution.stack_rules import (
 from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
-from perfscope.trace.model import Rank, Trace
+from perfscope.trace.model import Function, Rank, Trace
 from perfscope.trace.operations import REDUCES
 
 LEAST_TIMES = 3
@@ -128,7 +127,7 @@ def rhythms(trace: Trace, ends: Sequence[Ints]) -> tuple[Rhythm, ...]:
 
     `ends` says when each rank's steps ended; it is empty where no steps are known.
     """
-    functions = sorted({(f.function, f.file) for f in trace.frames if _can_recur(f.file)})
+    functions = sorted({f.key for f in trace.frames if _can_recur(f.file)})
     if not functions or not any(len(own) >= LEAST_TIMES * 2 for own in ends):
         return ()
     (stack, function), count = _members(trace, functions), len(functions)
@@ -136,7 +135,7 @@ def rhythms(trace: Trace, ends: Sequence[Ints]) -> tuple[Rhythm, ...]:
     total, agreed = np.zeros((2, count), np.int64)
     found: list[tuple[int, Rhythm]] = []
     for rank, own in zip(trace.ranks, ends, strict=True):
-        rows, exchange = _of_main(rank), _Exchange.of(rank, own)
+        rows, exchange = rank.main_stacks, _Exchange.of(rank, own)
         step = np.searchsorted(own, rows["t"].astype(np.int64))
         seen = np.bincount(rows["stack"].astype(np.int64), minlength=len(trace.stacks))
         total += np.bincount(function, seen[stack], count).astype(np.int64)
@@ -179,7 +178,7 @@ def with_rhythms(trace: Trace, labels: StackLabels, found: Sequence[Rhythm]) -> 
     }
     if not recurring:
         return labels
-    is_one = [(frame.function, frame.file) in recurring for frame in trace.frames]
+    is_one = [frame.key in recurring for frame in trace.frames]
     outer = np.array(
         [next((frame for frame in stack if is_one[frame]), -1) for stack in trace.stacks], np.int64
     )
@@ -193,13 +192,6 @@ def with_rhythms(trace: Trace, labels: StackLabels, found: Sequence[Rhythm]) -> 
     )
 
 
-def _of_main(rank: Rank) -> npt.NDArray[np.void]:
-    """What samples of the main location showed."""
-    of_main = (rank.stacks["tid"] == rank.main_tid) & (rank.stacks["stack"] >= 0)
-    rows: npt.NDArray[np.void] = rank.stacks[of_main]
-    return rows
-
-
 def _can_recur(file: str) -> bool:
     return is_user_file(file) and not file.startswith("<")
 
@@ -207,7 +199,7 @@ def _can_recur(file: str) -> bool:
 def _members(trace: Trace, functions: Sequence[Function]) -> tuple[Ints, Ints]:
     """Which functions each stack has, each once: (stack, function) pairs."""
     index = {name: place for place, name in enumerate(functions)}
-    of_frame = [index.get((frame.function, frame.file), -1) for frame in trace.frames]
+    of_frame = [index.get(frame.key, -1) for frame in trace.frames]
     pairs = [
         (number, place)
         for number, stack in enumerate(trace.stacks)
@@ -288,7 +280,7 @@ def _recurs(times: Ints, known: int, exchange: _Exchange) -> bool:
 
 def _applies_the_same(trace: Trace, function: Function) -> bool:
     """Whether a function calls one of the user's that is called without it as well: the model."""
-    names = [(frame.function, frame.file) for frame in trace.frames]
+    names = [frame.key for frame in trace.frames]
     inside: set[Function] = set()
     elsewhere: set[Function] = set()
     for stack in trace.stacks:
@@ -306,7 +298,7 @@ def _line(trace: Trace, function: Function, seen: Ints) -> int:
         frame.line
         for number in np.flatnonzero(seen).tolist()
         for frame in (trace.frames[place] for place in trace.stacks[number])
-        if (frame.function, frame.file) == function
+        if frame.key == function
         for _ in range(int(seen[number]))
     ]
     return most_seen_line(lines)

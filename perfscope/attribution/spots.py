@@ -125,7 +125,7 @@ def _calls(prepared: Prepared, position: int, moments: Times) -> tuple[Ints, Int
     cause = waits.cause[row]
     waiting = (moments[inside] < waits.need[row]) & (cause >= 0)
     awaited[inside[waiting]] = pool.numbers[pool.rank[cause[waiting]]]
-    seen = rank.stacks[rank.stacks["tid"] == rank.main_tid]
+    seen = rank.main_stacks
     sample = np.searchsorted(seen["t"], pool.enter[row])
     known = sample < len(seen)
     known[known] = seen["t"][sample[known]] < pool.exit[row[known]]

@@ -11,13 +11,10 @@ import numpy as np
 from perfscope.arrays import Ints
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
-from perfscope.trace.model import Frame, Trace
+from perfscope.trace.model import Frame, Function, Trace
 
 UNLABELED = -1
 _RARE = -2
-
-Function = tuple[str, str]
-"""Name and file of a function."""
 
 DEFAULT_RULES: tuple[tuple[str, str], ...] = (
     *(
@@ -213,7 +210,7 @@ class _Matcher:
         own_name = frame.function.rpartition(".")[2]
         name, whole = own_name.lower(), frame.function.lower()
         ends = _word_ends(own_name) if is_user_file(frame.file) else ()
-        is_rare = (frame.function, frame.file) in self._rare
+        is_rare = frame.key in self._rare
         for label, glob, is_default in self._rules:
             if is_default and _matches(ends, glob):
                 return _RARE if is_rare and label == self.train else label

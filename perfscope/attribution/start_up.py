@@ -12,7 +12,7 @@ from perfscope.attribution.timeline import TRAINING_KINDS, Timeline
 from perfscope.judging import MAIN
 from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
-from perfscope.trace.model import Frame, Rank
+from perfscope.trace.model import Frame, Function, Rank
 from perfscope.trace.operations import OperationClass, codes_mask
 
 WHOLE_LIFE = ("communication_lifetime", "whole_trace")
@@ -40,7 +40,7 @@ class StartUp:
     # the same by id of the phase in which it was done, shape (ranks,) each
     phases: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     # the same of work in no phase, by function and file
-    functions: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)
+    functions: Mapping[Function, tuple[float, ...]] = field(default_factory=dict)
     # the user's function that took most of the time before that call, None unknown
     before: tuple[Frame | None, ...] = ()
     after: tuple[Frame | None, ...] = ()  # the same of the set-up after it
@@ -181,17 +181,15 @@ def _by_phase(prepared: Prepared, chosen: list[Ints]) -> dict[str, tuple[float, 
     return {ids[index]: tuple((spent[:, index] / 1e9).tolist()) for index in found.tolist()}
 
 
-def _by_function(
-    prepared: Prepared, chosen: list[Ints]
-) -> dict[tuple[str, str], tuple[float, ...]]:
+def _by_function(prepared: Prepared, chosen: list[Ints]) -> dict[Function, tuple[float, ...]]:
     """Seconds of computation in no phase, by the user's function."""
     frames = prepared.trace.frames
-    found: dict[tuple[str, str], list[float]] = {}
+    found: dict[Function, list[float]] = {}
     for rank, (timeline, places) in enumerate(zip(prepared.timelines, chosen, strict=True)):
         computes = timeline.accounts[places] == INDEX[Account.COMPUTATION]
         spent = _by_frame(prepared, timeline, places[computes])
         for level in np.flatnonzero(spent).tolist():
-            key = frames[level].function, frames[level].file
+            key = frames[level].key
             found.setdefault(key, [0.0] * len(chosen))[rank] += float(spent[level]) / 1e9
     return {key: tuple(seconds) for key, seconds in found.items()}
 

@@ -80,6 +80,24 @@ class Timeline:
         starts = self.boundaries[:-1]
         return (starts >= focus.start_ns) & (starts < focus.end_ns)
 
+    def at(self, moments: Times) -> Times:
+        """The segment of each moment; the nearest one of moments outside the rank's life."""
+        segment = np.searchsorted(self.boundaries, moments, side="right") - 1
+        return np.clip(segment, 0, max(len(self.accounts) - 1, 0))
+
+    def samples_in(self, rows: Table, *accounts: Account) -> Table:
+        """The samples of a table that lie in some accounts."""
+        if not len(self.accounts):
+            return rows[:0]
+        wanted = [INDEX[account] for account in accounts]
+        found: Table = rows[np.isin(self.accounts[self.at(rows["t"])], wanted)]
+        return found
+
+    def phase_at(self, moment_ns: int) -> int:
+        """Index in the phase catalog of the innermost phase at a moment; -1 outside any."""
+        place = int(np.searchsorted(self.boundaries, moment_ns, side="right")) - 1
+        return int(self.phases[place]) if 0 <= place < len(self.phases) else -1
+
     def spent(self, focus: Focus | None = None, *, phases: int = 0) -> Times:
         """Nanoseconds by phase and account, shape (phases + 1, accounts); not to be written to.
 

@@ -47,7 +47,7 @@ def hottest(results: Results, named: Collection[Frame], *, is_alone: bool) -> st
     most = spent.most_common(MOST)
     first = [one for one, ns in most if ns >= TAKES_PART * most[0][1]]
     is_most = sum(spent[one] for one in first) > MAIN * computing_ns > MAIN**2 * whole_ns
-    if not is_most or {(one.function, one.file) for one in named}.issuperset(first):
+    if not is_most or {one.key for one in named}.issuperset(first):
         return ""
     shares = [format_share(spent[one] / whole_ns) for one in first]
     shares[0] += " of the ranks' time in the analyzed window, computing or waiting for a CPU"

@@ -50,7 +50,7 @@ def _sampled_only(results: Results) -> list[QualityRow]:
     phases, trace = results.phases, results.trace
     if not phases or any(phase.source != "sampled" for phase in phases):
         return []
-    count = sum(int((rank.stacks["tid"] == rank.main_tid).sum()) for rank in trace.ranks)
+    count = sum(len(rank.main_stacks) for rank in trace.ranks)
     detail = (
         f"Phases are derived from functions, in {format_count(count)} stack samples: their ends "
         "are known to about 0.1 s, and shorter phases are seen only by chance. Markers are "

@@ -11,7 +11,6 @@ from perfscope.arrays import Ints
 from perfscope.dataframes.columns import pieces
 from perfscope.export._otf2_archive import Archive, Location
 from perfscope.structures import dataclass
-from perfscope.trace import model
 from perfscope.trace.counters import CounterKind
 from perfscope.trace.model import Rank, Table, Trace
 
@@ -27,11 +26,7 @@ _OF_KIND = {
     CounterKind.DIFFERENCE: _otf2.MetricMode.RELATIVE_LAST,
 }
 
-_WIDE = (
-    ("process_samples", model.PROCESS_SAMPLE_DTYPE),
-    ("system_samples", model.SYSTEM_SAMPLE_DTYPE),
-    ("node_samples", model.NODE_SAMPLE_DTYPE),
-)
+_WIDE = ("process_samples", "system_samples", "node_samples")
 
 
 @dataclass(frozen=True)
@@ -76,9 +71,9 @@ class Metrics:
         self._archive.close_location(location)
 
     def _of_tables(self, rank: Rank) -> Iterator[_Series]:
-        for attribute, dtype in _WIDE:
+        for attribute in _WIDE:
             rows: Table = getattr(rank, attribute)
-            names = (dtype.names or ())[1:]
+            names = (rows.dtype.names or ())[1:]
             if len(rows):
                 values = np.stack([rows[name].astype(np.int64) for name in names], 1)
                 metric = self._class(attribute, names, [_mode(name) for name in names])

@@ -2,14 +2,12 @@
 
 from perfscope.schema.enums import Account, Activity, LossKind
 from perfscope.structures import dataclass
+from perfscope.trace.model import Function
 
 OTHER_WORK = (Account.INPUT_WAIT, Account.EVALUATION, Account.CHECKPOINT, Account.IO)
 """Accounts of work that is no training."""
 
 OUTSIDE = (Account.START_UP, Account.SHUTDOWN)
-
-Function = tuple[str, str]
-"""Name and file."""
 
 
 @dataclass(frozen=True)

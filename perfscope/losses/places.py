@@ -9,10 +9,10 @@ import numpy.typing as npt
 from perfscope.arrays import Ints
 from perfscope.attribution.not_training import IS_TRAINING
 from perfscope.attribution.waited_for import main_wait
-from perfscope.losses.cause import Function, LossCause
+from perfscope.losses.cause import LossCause
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity, AwaitedThing
-from perfscope.trace.model import Frame
+from perfscope.trace.model import Frame, Function
 
 
 class Places:
@@ -21,7 +21,7 @@ class Places:
     def __init__(self, results: Results) -> None:
         frames, labels = results.trace.frames, results.labels
         known: dict[Function, int] = {}
-        of_frame = [known.setdefault((one.function, one.file), len(known)) for one in frames]
+        of_frame = [known.setdefault(one.key, len(known)) for one in frames]
         self._names = tuple(known)
         self._frame = np.zeros(0, np.int64)
         if labels is not None:
@@ -87,7 +87,7 @@ class Places:
         lines = {
             self._frames[place].line: ns
             for place, ns in seen.items()
-            if (self._frames[place].function, self._frames[place].file) == function
+            if self._frames[place].key == function
         }
         return Frame(*function, _usual(lines))
 
@@ -102,7 +102,7 @@ class Places:
         spent = np.bincount(self._frame[stacks[known]], ns[known], minlength=len(self._frames))
         for place in np.flatnonzero(spent).tolist():
             frame = self._frames[place]
-            lines = self._lines.setdefault((frame.function, frame.file), Counter())
+            lines = self._lines.setdefault(frame.key, Counter())
             lines[frame.line] += int(spent[place])
 
 

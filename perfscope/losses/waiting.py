@@ -89,7 +89,7 @@ def _cause(arrival: LateArrival) -> LossCause:
     return cause_of_work(
         SPECIAL_ACCOUNTS.get(kind, Account.IO if kind is PhaseKind.IO else Account.COMPUTATION),
         arrival.phase,
-        (frame.function, frame.file) if frame else None,
+        frame.key if frame else None,
     )
 
 

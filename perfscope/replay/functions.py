@@ -12,9 +12,7 @@ from perfscope.attribution.not_training import IS_TRAINING
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
-
-Function = tuple[str, str]
-"""Name and file."""
+from perfscope.trace.model import Function
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class Functions:
             return cls((), unknown, unknown)
         known: dict[Function, int] = {}
         of_frame = np.array(
-            [known.setdefault((frame.function, frame.file), len(known)) for frame in frames],
+            [known.setdefault(frame.key, len(known)) for frame in frames],
             np.int64,
         )
         frame = labels.user_frame[np.maximum(stack, 0)]

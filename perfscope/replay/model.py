@@ -6,6 +6,7 @@ from perfscope.schema.common import DelayCause
 from perfscope.schema.enums import Account, Activity
 from perfscope.schema.replay import CriticalPath, ReplayedSteps, WaitPair
 from perfscope.structures import dataclass
+from perfscope.trace.model import Function
 
 
 class Level(Enum):
@@ -56,7 +57,7 @@ class Edit:
     overlap: float = 0.0
     producers: int | None = None
     until_ns: tuple[int, ...] | None = None
-    function: tuple[str, str] | None = None
+    function: Function | None = None
     activity: Activity | None = None
 
 

@@ -46,6 +46,11 @@ class FunctionShare:
     account: Account
     seconds_by_rank: tuple[float, ...]
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """The function by its name and file."""
+        return self.function, self.file
+
 
 @dataclass(frozen=True)
 class Unlabeled:

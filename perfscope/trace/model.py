@@ -16,25 +16,19 @@ import numpy.typing as npt
 from perfscope.schema.enums import EndKind
 from perfscope.schema.other_tools import ToolReport
 from perfscope.structures import dataclass
-from perfscope.trace import stack_spans
+from perfscope.trace import samples, stack_spans
 from perfscope.trace import thinning as parts
 from perfscope.trace.counters import CounterKind
 from perfscope.trace.damage import Damage
 from perfscope.trace.devices import GPU_PROCESS_DTYPE, GPU_SAMPLE_DTYPE, DeviceActivity, Gpu
 from perfscope.trace.hardware import ComputeTotals
-from perfscope.trace.main_thread import CPU_SAMPLE_DTYPE, MAIN_SAMPLE_DTYPE
-from perfscope.trace.memory_samples import (
-    CALL_SAMPLE_DTYPE,
-    GARBAGE_COLLECTION_DTYPE,
-    HEAP_SAMPLE_DTYPE,
-    PYTHON_SAMPLE_DTYPE,
-    TREE_SAMPLE_DTYPE,
-)
 from perfscope.trace.metadata import noted_framework, noted_frameworks
 from perfscope.trace.queues import QUEUE_DTYPE
 from perfscope.trace.tensors import READINESS_DTYPE, TensorTimeline
 
 Table = npt.NDArray[np.void]
+Function = tuple[str, str]
+"""A function of the program: its name and its file."""
 
 
 class RowFlag(IntFlag):
@@ -146,28 +140,6 @@ STACK_DTYPE = np.dtype(
 METRIC_DTYPE = np.dtype(
     [("t", "i8"), ("name", "i4"), ("step", "i8"), ("epoch", "i4"), ("value", "f8")]
 )
-PROCESS_SAMPLE_DTYPE = np.dtype(
-    [
-        ("t", "i8"),
-        ("rss_bytes", "i8"),
-        ("cpu_ns", "i8"),
-        ("queue_delay_ns", "i8"),
-        ("threads", "i4"),
-        ("runnable", "i4"),
-        ("blocked", "i4"),  # threads that wait for a device, -1 unknown
-    ]
-)
-SYSTEM_SAMPLE_DTYPE = np.dtype(
-    [
-        ("t", "i8"),
-        ("read_bytes", "i8"),
-        ("written_bytes", "i8"),
-        ("voluntary_switches", "i8"),
-        ("involuntary_switches", "i8"),
-        ("major_faults", "i8"),
-        ("oom_kills", "i8"),
-    ]
-)
 # a counter of a foreign trace (PAPI, a plugin's metric), as written; name in Trace.names
 COUNTER_DTYPE = np.dtype([("t", "i8"), ("tid", "u4"), ("name", "i4"), ("value", "f8")])
 PROFILE_DTYPE = np.dtype(
@@ -177,15 +149,6 @@ PROFILE_DTYPE = np.dtype(
         ("count", "i8"),
         ("inclusive_ns", "i8"),  # a recursive call counts once
         ("exclusive_ns", "i8"),
-    ]
-)
-NODE_SAMPLE_DTYPE = np.dtype(
-    [
-        ("t", "i8"),
-        ("available_bytes", "i8"),
-        ("total_bytes", "i8"),
-        ("cgroup_bytes", "i8"),
-        ("runnable", "i4"),
     ]
 )
 
@@ -202,6 +165,11 @@ class Frame:
     function: str
     file: str
     line: int  # the line being executed, 0 unknown
+
+    @property
+    def key(self) -> Function:
+        """The function that it is in."""
+        return self.function, self.file
 
 
 @dataclass(frozen=True)
@@ -300,17 +268,19 @@ class Rank:
     step_blocks: Table = field(default_factory=lambda: empty(parts.BLOCK_DTYPE))
     call_totals: Table = field(default_factory=lambda: empty(parts.CALL_TOTAL_DTYPE))
     metrics: Table = field(default_factory=lambda: empty(METRIC_DTYPE))
-    process_samples: Table = field(default_factory=lambda: empty(PROCESS_SAMPLE_DTYPE))
-    system_samples: Table = field(default_factory=lambda: empty(SYSTEM_SAMPLE_DTYPE))
-    main_samples: Table = field(default_factory=lambda: empty(MAIN_SAMPLE_DTYPE))
-    cpu_samples: Table = field(default_factory=lambda: empty(CPU_SAMPLE_DTYPE))
-    heap_samples: Table = field(default_factory=lambda: empty(HEAP_SAMPLE_DTYPE))
-    node_samples: Table = field(default_factory=lambda: empty(NODE_SAMPLE_DTYPE))
-    tree_samples: Table = field(default_factory=lambda: empty(TREE_SAMPLE_DTYPE))
-    call_samples: Table = field(default_factory=lambda: empty(CALL_SAMPLE_DTYPE))
+    process_samples: Table = field(default_factory=lambda: empty(samples.PROCESS_SAMPLE_DTYPE))
+    system_samples: Table = field(default_factory=lambda: empty(samples.SYSTEM_SAMPLE_DTYPE))
+    main_samples: Table = field(default_factory=lambda: empty(samples.MAIN_SAMPLE_DTYPE))
+    cpu_samples: Table = field(default_factory=lambda: empty(samples.CPU_SAMPLE_DTYPE))
+    heap_samples: Table = field(default_factory=lambda: empty(samples.HEAP_SAMPLE_DTYPE))
+    node_samples: Table = field(default_factory=lambda: empty(samples.NODE_SAMPLE_DTYPE))
+    tree_samples: Table = field(default_factory=lambda: empty(samples.TREE_SAMPLE_DTYPE))
+    call_samples: Table = field(default_factory=lambda: empty(samples.CALL_SAMPLE_DTYPE))
     """What calls of a framework's functions kept; the counts of a name never fall."""
-    python_samples: Table = field(default_factory=lambda: empty(PYTHON_SAMPLE_DTYPE))
-    garbage_collections: Table = field(default_factory=lambda: empty(GARBAGE_COLLECTION_DTYPE))
+    python_samples: Table = field(default_factory=lambda: empty(samples.PYTHON_SAMPLE_DTYPE))
+    garbage_collections: Table = field(
+        default_factory=lambda: empty(samples.GARBAGE_COLLECTION_DTYPE)
+    )
     gpu_samples: Table = field(default_factory=lambda: empty(GPU_SAMPLE_DTYPE))
     """Of the GPUs that this process sampled, which need not be those that it used."""
     gpu_processes: Table = field(default_factory=lambda: empty(GPU_PROCESS_DTYPE))
@@ -336,6 +306,12 @@ class Rank:
     """What the agent noted: argv, environment, versions, topology, frameworks, exception, ..."""
     workers: Sequence[Mapping[str, Any]] = ()
     """Processes that belong to this rank (loader workers, subprocesses): pid, argv."""
+
+    @property
+    def main_stacks(self) -> Table:
+        """Stack samples of the program's own thread."""
+        rows: Table = self.stacks[self.stacks["tid"] == self.main_tid]
+        return rows
 
     @property
     def frameworks(self) -> Mapping[str, Mapping[str, Any]]:

@@ -29,7 +29,7 @@ def ranks_now(trace: Trace, now_ns: int, user_frames: Ints) -> list[RankNow]:
 def _rank_now(trace: Trace, rank: Rank, now_ns: int, user_frames: Ints) -> RankNow:
     has_ended = rank.ending.kind is not EndKind.UNKNOWN
     call = None if has_ended else open_call(rank)
-    seen = rank.stacks[(rank.stacks["tid"] == rank.main_tid) & (rank.stacks["stack"] >= 0)]
+    seen = rank.main_stacks
     last = int(seen["stack"][-1]) if len(seen) else -1
     since_ns = progress_ns(rank)
     doing = ASLEEP if _is_asleep(rank, since_ns) else COMPUTING

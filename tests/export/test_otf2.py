@@ -16,8 +16,9 @@ from perfscope.export.otf2 import write
 from perfscope.readers.registry import open_trace
 from perfscope.schema.enums import PhaseKind
 from perfscope.trace.devices import DeviceActivity, DeviceKind
-from perfscope.trace.model import PROCESS_SAMPLE_DTYPE, RowFlag, Trace
+from perfscope.trace.model import RowFlag, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, code_of, name_of
+from perfscope.trace.samples import PROCESS_SAMPLE_DTYPE
 from tests.export.expected import intervals, readable
 from tests.export.otf2_contents import Contents, read
 from tests.support.environments import REPOSITORY

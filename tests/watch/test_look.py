@@ -11,8 +11,8 @@ from perfscope.readers.recording.layout import HEADER_DTYPE, HeaderFlag, SampleK
 from perfscope.readers.recording.reader import open_recording
 from perfscope.readers.recording.record_file import read_record_file
 from perfscope.schema.enums import EndKind
-from perfscope.trace.main_thread import MAIN_SAMPLE_DTYPE
 from perfscope.trace.model import Ending
+from perfscope.trace.samples import MAIN_SAMPLE_DTYPE
 from perfscope.watch import page
 from perfscope.watch.blocks import blocks
 from perfscope.watch.look import look

@@ -20,16 +20,11 @@ from perfscope.dataframes.columns import (
     where_known,
 )
 from perfscope.dataframes.source import Source
-from perfscope.trace import model
 from perfscope.trace.devices import GPU_SAMPLE_DTYPE
 from perfscope.trace.model import Rank, Table, Trace
 
 _SOURCES = ("process", "system", "node", "framework", "trace", "gpu")
-_WIDE = (
-    ("process", "process_samples", model.PROCESS_SAMPLE_DTYPE),
-    ("system", "system_samples", model.SYSTEM_SAMPLE_DTYPE),
-    ("node", "node_samples", model.NODE_SAMPLE_DTYPE),
-)
+_WIDE = ("process", "system", "node")
 
 
 def _blocks(source: Source) -> Iterator[Block]:
@@ -59,9 +54,9 @@ def _blocks(source: Source) -> Iterator[Block]:
 
 
 def _wide(rank: Rank, names: Interner) -> Iterator[Block]:
-    for origin, attribute, dtype in _WIDE:
-        samples: Table = getattr(rank, attribute)
-        columns: Sequence[str] = (dtype.names or ())[1:]
+    for origin in _WIDE:
+        samples: Table = getattr(rank, f"{origin}_samples")
+        columns: Sequence[str] = (samples.dtype.names or ())[1:]
         for name in columns:
             for rows in pieces(len(samples)):
                 table = samples[rows]

@@ -151,7 +151,7 @@ def _samples(results: Results, phase: PhaseResult) -> float | None:
         return None
     work = own_seconds(phase)
     rank = results.trace.ranks[work.index(max(work))]
-    sampled = int((rank.stacks["tid"] == rank.main_tid).sum())
+    sampled = len(rank.main_stacks)
     lived_s = (rank.end_ns - rank.start_ns) * NS
     return sampled * max(work) / lived_s if lived_s > 0 else 0.0
 

@@ -63,7 +63,7 @@ def _moves(run: Facts, moving: MovingLoad) -> Outcome:
     """A load that the program moves itself, which no chance explains."""
     results, frame = run.results, moving.frame
     name, ranks = wording.called(frame), len(results.trace.ranks)
-    edit = Edit(function=(frame.function, frame.file), level=Level.SHARED)
+    edit = Edit(function=frame.key, level=Level.SHARED)
     waited_s = sum(results.communication.wait_s_by_rank) / ranks
     gain = predicted_gain(results, run.replay, [edit], bound_s=waited_s, is_planned=True)
     status = thresholds.unless_chance(thresholds.deserved(gain), gain)

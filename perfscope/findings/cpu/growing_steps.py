@@ -52,7 +52,7 @@ def _ranks(results: Results, found: StepGrowth) -> tuple[int, ...]:
         return ()
     spent = dict.fromkeys(results.ledger.ranks, 0.0)
     for share in results.ledger.functions:
-        if (share.function, share.file) == (found.frame.function, found.frame.file):
+        if share.key == found.frame.key:
             for rank, seconds in zip(results.ledger.ranks, share.seconds_by_rank, strict=True):
                 spent[rank] += seconds
     least = TAKES_PART * max(spent.values(), default=0.0)

@@ -20,7 +20,7 @@ from perfscope.findings.facts.step_growth import (
 )
 from perfscope.judging import MAIN
 from perfscope.metrics.results import Results
-from perfscope.trace.model import Frame, Rank, Table
+from perfscope.trace.model import Frame, Function, Rank, Table
 from perfscope.units import NS
 
 RankTables = Sequence[tuple[Rank, Floats]]
@@ -62,11 +62,7 @@ def _grows_on_all(growth: StepGrowth, tables: Sequence[Floats], results: Results
     """
     frame = growth.frame
     assert frame is not None
-    places = [
-        place
-        for place, one in enumerate(results.trace.frames)
-        if (one.function, one.file) == (frame.function, frame.file)
-    ]
+    places = [place for place, one in enumerate(results.trace.frames) if one.key == frame.key]
     quarters = sum(table[1, places].sum(axis=0).reshape(PARTS, FINER).sum(1) for table in tables)
     grown_s = (quarters[-1] - quarters[0]) * PARTS / results.steps.count * NS
     return bool(grown_s >= MAIN * (growth.last_s - growth.first_s))
@@ -165,15 +161,15 @@ def _slowed(own: Floats) -> Floats:
 
 def functions(frames: list[Frame], spent: Floats) -> list[list[int]]:
     """The frames of each of the user's functions in which time was spent; not the last row."""
-    found: dict[tuple[str, str], list[int]] = {}
+    found: dict[Function, list[int]] = {}
     for place in np.flatnonzero(spent[:-1].any(axis=1)).tolist():
-        found.setdefault((frames[place].function, frames[place].file), []).append(place)
+        found.setdefault(frames[place].key, []).append(place)
     return list(found.values())
 
 
 def samples_in_focus(results: Results, rank: Rank) -> int:
     """How often the main thread of a rank was looked at in the focus."""
-    times = rank.stacks["t"][rank.stacks["tid"] == rank.main_tid]
+    times = rank.main_stacks["t"]
     inside = (times >= results.focus.start_ns) & (times < results.focus.end_ns)
     return int(inside.sum())
 

@@ -5,10 +5,7 @@ from collections.abc import Collection
 
 from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.metrics.results import Results
-from perfscope.trace.model import Frame, Rank
-
-Name = tuple[str, str]
-"""Of a function: what it is called, and its file."""
+from perfscope.trace.model import Frame, Function, Rank
 
 SELDOM = 0.1
 """Of the samples of one rank: what others are seen in less often is that rank's own."""
@@ -28,7 +25,7 @@ def own_caller(results: Results, ranks: Collection[int], callee: Frame) -> Frame
     Returns:
         None where most of the time is spent for what the other ranks do as well.
     """
-    main = callee.function, callee.file
+    main = callee.key
     own = _callers(results, [one for one in results.trace.ranks if one.number in ranks], main)
     rest = [one for one in results.trace.ranks if one.number not in ranks]
     others = _callers(results, rest, main)
@@ -50,19 +47,18 @@ def own_caller(results: Results, ranks: Collection[int], callee: Frame) -> Frame
 
 
 def _callers(
-    results: Results, ranks: Collection[Rank], callee: Name
-) -> defaultdict[Name, list[int]]:
+    results: Results, ranks: Collection[Rank], callee: Function
+) -> defaultdict[Function, list[int]]:
     """By function, the line in each sample that shows it with the callee; nearest callers first."""
-    trace, focus = results.trace, results.focus
-    users = {(one.function, one.file) for one in results.ledger.functions}
-    found = defaultdict[Name, list[int]](list)
+    trace = results.trace
+    users = {one.key for one in results.ledger.functions}
+    found = defaultdict[Function, list[int]](list)
     for rank in ranks:
-        rows = rank.stacks[rank.stacks["tid"] == rank.main_tid]
-        rows = rows[(rows["t"] >= focus.start_ns) & (rows["t"] < focus.end_ns)]
+        rows = results.focus.within(rank.main_stacks)
         for place, count in Counter(rows["stack"].tolist()).items():
             frames = [trace.frames[one] for one in reversed(trace.stacks[place])]
-            lines = {(one.function, one.file): one.line for one in reversed(frames)}
-            names = list(dict.fromkeys((one.function, one.file) for one in frames))
+            lines = {one.key: one.line for one in reversed(frames)}
+            names = list(dict.fromkeys(one.key for one in frames))
             if callee not in lines:
                 continue
             for name in names[names.index(callee) :]:

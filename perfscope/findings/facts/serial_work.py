@@ -17,10 +17,10 @@ from perfscope.replay.model import Edit, Level
 from perfscope.schema.enums import Account, Activity, PhaseKind
 from perfscope.schema.time import FunctionShare
 from perfscope.structures import dataclass
-from perfscope.trace.model import Frame, Rank
+from perfscope.trace.model import Frame, Function, Rank
 
 
-def usual_activity(results: Results, number: int, function: tuple[str, str]) -> Activity | None:
+def usual_activity(results: Results, number: int, function: Function) -> Activity | None:
     """The activity of most of a rank's time in a function, outside phases; None where none is.
 
     What the function calls counts, as far as it is not the user's.
@@ -30,17 +30,13 @@ def usual_activity(results: Results, number: int, function: tuple[str, str]) -> 
         return None
     position = next(place for place, rank in enumerate(trace.ranks) if rank.number == number)
     timeline = results.timelines[position]
-    is_one = np.array([_name(frame) == function for frame in trace.frames], np.bool_)
+    is_one = np.array([frame.key == function for frame in trace.frames], np.bool_)
     here = timeline.inside(results.focus) & IS_TRAINING[timeline.accounts] & (timeline.stacks >= 0)
     here[here] = is_one[labels.user_frame[timeline.stacks[here]]]
     told = stack_activities(trace)[timeline.stacks[here]]
     spent = np.bincount(told, timeline.lengths[here], len(ACTIVITIES))
     most = int(spent.argmax())
     return ACTIVITIES[most] if spent[most] > MAIN * spent.sum() else None
-
-
-def _name(frame: Frame) -> tuple[str, str]:
-    return frame.function, frame.file
 
 
 SERIAL_FUNCTION_LEAST_S = 0.3  # three samples: in a function that names no phase, fewer are chance
@@ -93,7 +89,7 @@ class SerialWork:
     window_s: tuple[float, float] | None
     account: Account
     edit: Edit
-    source: str | tuple[str, str]
+    source: str | Function
 
 
 def find_serial_work(results: Results) -> tuple[SerialWork, ...]:
@@ -184,7 +180,7 @@ def _from_function(results: Results, share: FunctionShare) -> SerialWork | None:
     ]
     if not late:
         return None
-    activity = usual_activity(results, rank, (share.function, share.file))
+    activity = usual_activity(results, rank, share.key)
     count = sum(arrival.instances for arrival in late)
     named = (frame for arrival in late for frame in (arrival.caller, arrival.frame))
     own = Frame(share.function, share.file, share.line)
@@ -204,7 +200,7 @@ def _from_function(results: Results, share: FunctionShare) -> SerialWork | None:
         account=Account.COMPUTATION,
         # the rank's ordinary work stays: only what it does beyond the others is taken away
         edit=Edit(account=Account.COMPUTATION, ranks=(rank,), level=Level.AS_OTHERS),
-        source=(share.function, share.file),
+        source=share.key,
     )
 
 
@@ -213,7 +209,7 @@ def _is_mostly_elsewhere(results: Results, share: FunctionShare) -> bool:
     elsewhere = sum(
         other.seconds
         for other in results.ledger.functions
-        if (other.function, other.file) == (share.function, share.file) and other is not share
+        if other.key == share.key and other is not share
     )
     return elsewhere > share.seconds
 
@@ -221,9 +217,7 @@ def _is_mostly_elsewhere(results: Results, share: FunctionShare) -> bool:
 def _is_in(arrival: LateArrival, share: FunctionShare) -> bool:
     """Whether the late rank was in the function, outside any phase of its own."""
     frames = (frame for frame in (arrival.frame, arrival.caller) if frame is not None)
-    return arrival.phase == "" and any(
-        (frame.function, frame.file) == (share.function, share.file) for frame in frames
-    )
+    return arrival.phase == "" and any(frame.key == share.key for frame in frames)
 
 
 def _is_occasional(results: Results, times: int) -> bool:
@@ -238,12 +232,10 @@ def _steps_with(results: Results, rank: Rank, share: FunctionShare) -> int:
     Of a rank that comes last now and then, samples tell what it does in all of its steps.
     """
     labels, starts = results.labels, np.asarray(results.steps.starts_ns)
-    rows = rank.stacks[rank.stacks["tid"] == rank.main_tid]
+    rows = rank.main_stacks
     if labels is None or not len(starts) or not len(rows):
         return 0
-    named = [
-        (one.function, one.file) == (share.function, share.file) for one in results.trace.frames
-    ]
+    named = [one.key == share.key for one in results.trace.frames]
     frame = labels.user_frame[rows["stack"].astype(np.int64)]
     seen = np.array([*named, False])[frame] & (rows["t"] >= starts[0])
     steps = np.searchsorted(starts, rows["t"][seen], side="right")

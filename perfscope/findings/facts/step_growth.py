@@ -11,7 +11,7 @@ from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.judging import MAIN, MEDIAN_ERROR
 from perfscope.metrics.results import Results
 from perfscope.structures import dataclass
-from perfscope.trace.model import Frame
+from perfscope.trace.model import Frame, Function
 
 PARTS = 4
 FINER = 3  # parts of a quarter, in which growth is told from a change
@@ -105,7 +105,7 @@ def grown_frame(results: Results, begin: int, end: int, *, before: float = 1.0) 
     if labels is None:
         return None
     focus = results.focus
-    more: dict[tuple[str, str], float] = defaultdict(float)
+    more: dict[Function, float] = defaultdict(float)
     lines: Counter[int] = Counter()
     for timeline in results.timelines:
         known = timeline.inside(focus) & (timeline.stacks >= 0)
@@ -121,5 +121,5 @@ def grown_frame(results: Results, begin: int, end: int, *, before: float = 1.0) 
     if not more or max(more.values()) <= 0:
         return None
     function = max(more, key=lambda one: (more[one], one))
-    own = [place for place in lines if (frames[place].function, frames[place].file) == function]
+    own = [place for place in lines if frames[place].key == function]
     return frames[max(own, key=lambda place: lines[place])] if own else None

@@ -91,8 +91,8 @@ def _was_there(results: Results, frame: Frame, moment: int) -> bool:
             stacks[(at >= begin) & (at < moment) & (stacks >= 0)], minlength=len(counts)
         )
     seen = {place for stack in np.flatnonzero(counts).tolist() for place in trace.stacks[stack]}
-    functions = {(trace.frames[one].function, trace.frames[one].file) for one in seen}
-    return counts.sum() < FEWEST_SAMPLES or (frame.function, frame.file) in functions
+    functions = {trace.frames[one].key for one in seen}
+    return counts.sum() < FEWEST_SAMPLES or frame.key in functions
 
 
 def _queued(results: Results, moment: int) -> float:

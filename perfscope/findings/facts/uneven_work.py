@@ -17,7 +17,7 @@ from perfscope.metrics.host.samples import samples_by_rank
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Account, PhaseKind
 from perfscope.structures import dataclass
-from perfscope.trace.model import Frame
+from perfscope.trace.model import Frame, Function
 
 OVERLOADED_SHARE = 0.02  # above the median rank's work: a rank that works more than the others
 OVERLOADED_PART = 0.2  # of what the first works beyond the median: less does not count beside it
@@ -188,11 +188,11 @@ def _functions(
     results: Results, start_up: StartUp, accounts: Collection[Account]
 ) -> Iterator[_Row]:
     """The user's functions, as far as their time belongs to some accounts."""
-    spent: defaultdict[tuple[str, str], dict[int, float]] = defaultdict(dict)
-    lines: dict[tuple[str, str], int] = {}
+    spent: defaultdict[Function, dict[int, float]] = defaultdict(dict)
+    lines: dict[Function, int] = {}
     for share in results.ledger.functions:  # most seconds first
         if share.account in accounts:
-            key = share.function, share.file
+            key = share.key
             lines.setdefault(key, share.line)
             pairs = zip(results.ledger.ranks, share.seconds_by_rank, strict=True)
             for rank, seconds in pairs:
@@ -217,7 +217,7 @@ def _excess(results: Results, ranks: Collection[int], rows: Sequence[_Row]) -> t
 
 
 def _later(
-    start_up: StartUp, what: str | tuple[str, str], ranks: Sequence[int], seconds: Sequence[float]
+    start_up: StartUp, what: str | Function, ranks: Sequence[int], seconds: Sequence[float]
 ) -> dict[int, float]:
     """Seconds by rank in a phase or function without those of the set-up at the beginning."""
     known = start_up.phases.get(what) if isinstance(what, str) else start_up.functions.get(what)

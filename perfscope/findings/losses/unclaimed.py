@@ -78,8 +78,8 @@ def _bounded(finding: Finding) -> Finding:
 def _is_told(group: Group, findings: Sequence[Finding]) -> bool:
     """Whether a fault is in the same function: without a replay nothing else tells them apart."""
     frame = group.entries[0].frame
-    told = {(one.function, one.file) for f in findings if f.status.is_fault for one in f.where}
-    return frame is not None and (frame.function, frame.file) in told
+    told = {one.key for f in findings if f.status.is_fault for one in f.where}
+    return frame is not None and frame.key in told
 
 
 def _is_sure(finding: Finding) -> bool:

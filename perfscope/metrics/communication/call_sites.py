@@ -7,7 +7,6 @@ from dataclasses import field
 import numpy as np
 
 from perfscope.arrays import Bools
-from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.sampled import period_ns, search_within
 from perfscope.attribution.stack_rules import is_user_file, most_seen_line
@@ -16,7 +15,7 @@ from perfscope.matching.intervals import Times
 from perfscope.metrics.host.file_waits import stalled_moments
 from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
-from perfscope.trace.model import Frame, Rank, Table
+from perfscope.trace.model import Frame, Function, Rank, Table
 
 MOST_PLACES = 3
 """That are named of what was lost, or waited for, in many."""
@@ -87,19 +86,12 @@ def call_sites(prepared: Prepared) -> CallSites:
 
 def _rows(prepared: Prepared, rank: Rank) -> Table:
     """Samples of the main thread in the focus."""
-    rows, focus = rank.stacks, prepared.focus
-    inside = (rows["t"] >= focus.start_ns) & (rows["t"] < focus.end_ns) & (rows["stack"] >= 0)
-    here: Table = rows[inside & (rows["tid"] == rank.main_tid)]
-    return here
+    return prepared.focus.within(rank.main_stacks)
 
 
 def _inside(rows: Table, timeline: Timeline, *accounts: Account) -> list[int]:
     """The stacks of the samples that lie in some accounts."""
-    rows = rows[: len(rows) if len(timeline.accounts) else 0]
-    place = np.searchsorted(timeline.boundaries, rows["t"], side="right") - 1
-    place = np.clip(place, 0, len(timeline.accounts) - 1)
-    wanted = [INDEX[account] for account in accounts]
-    stacks: list[int] = rows["stack"][np.isin(timeline.accounts[place], wanted)].tolist()
+    stacks: list[int] = timeline.samples_in(rows, *accounts)["stack"].tolist()
     return stacks
 
 
@@ -157,11 +149,11 @@ def _gap_of(start: Times, end: Times, times: Times) -> tuple[Times, Bools]:
 def _places(prepared: Prepared, stacks: Counter[int]) -> Places:
     """The user's innermost functions of some stacks."""
     frames = prepared.trace.frames
-    lines: dict[tuple[str, str], list[int]] = defaultdict(list)
+    lines: dict[Function, list[int]] = defaultdict(list)
     for stack, count in stacks.items():
         frame = frames[int(prepared.labels.user_frame[stack])]
         if is_user_file(frame.file):
-            lines[frame.function, frame.file] += [frame.line] * count
+            lines[frame.key] += [frame.line] * count
     found = [
         Place(Frame(function, file, most_seen_line(seen)), len(seen))
         for (function, file), seen in lines.items()

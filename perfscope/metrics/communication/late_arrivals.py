@@ -9,7 +9,7 @@ from perfscope.matching.codes import NONBLOCKING_CODES
 from perfscope.matching.intervals import Times
 from perfscope.matching.pool import dense, places_by_rank
 from perfscope.structures import dataclass
-from perfscope.trace.model import Frame
+from perfscope.trace.model import Frame, Function
 from perfscope.trace.operations import OperationClass
 
 
@@ -136,8 +136,7 @@ def _doings(prepared: Prepared, late: _Late) -> tuple[Ints, Ints]:
         stack[mine] = part.samples.gap_stack[gap]
         timeline = prepared.timelines[position]
         middle = gaps.start[gap] + (gaps.end[gap] - gaps.start[gap]) // 2
-        segment = np.searchsorted(timeline.boundaries, middle, side="right") - 1
-        phase[mine] = timeline.phases[np.clip(segment, 0, len(timeline.phases) - 1)]
+        phase[mine] = timeline.phases[timeline.at(middle)]
     return phase, stack
 
 
@@ -177,9 +176,9 @@ def _longest(lengths: Times, first: Ints, behind: Ints) -> Ints:
 
 def _functions(prepared: Prepared) -> Ints:
     """Which function each frame is, whatever its line; the last entry, for index -1, is none."""
-    known: dict[tuple[str, str], int] = {}
+    known: dict[Function, int] = {}
     frames = prepared.trace.frames
-    index = [known.setdefault((frame.function, frame.file), len(known)) for frame in frames]
+    index = [known.setdefault(frame.key, len(known)) for frame in frames]
     return np.array([*index, -1], np.int64)
 
 

@@ -139,12 +139,8 @@ def _use(
 
 def _rows(prepared: Prepared, table: str, number: int) -> Table:
     """Samples of one GPU in the focus; a moment that two processes sampled counts once."""
-    start, end = prepared.focus.start_ns, prepared.focus.end_ns
-    parts = []
-    for rank in prepared.trace.ranks:
-        rows = getattr(rank, table)
-        parts.append(rows[(rows["gpu"] == number) & (rows["t"] >= start) & (rows["t"] < end)])
-    joined = np.concatenate(parts)
+    every = [prepared.focus.within(getattr(rank, table)) for rank in prepared.trace.ranks]
+    joined = np.concatenate([rows[rows["gpu"] == number] for rows in every])
     found: Table = joined[np.argsort(joined["t"], kind="stable")]
     return found
 
@@ -197,11 +193,8 @@ def _memory_by_rank(prepared: Prepared, number: int, ranks: Mapping[int, Source]
 
 def _phase_at(prepared: Prepared, rank: int, moment_ns: int) -> str:
     place = [part.rank.number for part in prepared.parts].index(rank)
-    timeline = prepared.timelines[place]
-    index = int(np.searchsorted(timeline.boundaries, moment_ns, side="right")) - 1
-    if not 0 <= index < len(timeline.phases) or timeline.phases[index] < 0:
-        return ""
-    return prepared.catalog.ids[int(timeline.phases[index])]
+    phase = prepared.timelines[place].phase_at(moment_ns)
+    return prepared.catalog.ids[phase] if phase >= 0 else ""
 
 
 def _series(times: Ints, values: npt.NDArray[np.floating]) -> Series:

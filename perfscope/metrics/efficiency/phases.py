@@ -25,7 +25,7 @@ from perfscope.schema.common import Metric
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
 from perfscope.trace.damage import Need
-from perfscope.trace.model import Frame, Table
+from perfscope.trace.model import Frame, Function, Table
 
 
 @dataclass(frozen=True)
@@ -178,9 +178,9 @@ def _where(prepared: Prepared, index: int, seen: _Seen) -> tuple[Frame, ...]:
         here[here] = is_seen[timeline.stacks[here]]
         frame = labels.label_frame[timeline.stacks[here]]
         spent += np.bincount(frame, timeline.lengths[here], minlength=len(frames))
-    functions: dict[tuple[str, str], list[int]] = {}
+    functions: dict[Function, list[int]] = {}
     for level in np.flatnonzero(spent).tolist():
-        functions.setdefault((frames[level].function, frames[level].file), []).append(level)
+        functions.setdefault(frames[level].key, []).append(level)
     ranked = sorted(functions.values(), key=lambda levels: -float(spent[levels].sum()))
     inner = [frames[max(levels, key=lambda i: spent[i])] for levels in ranked]
     # the user's outermost function that works only in this phase and in those inside it
@@ -188,9 +188,9 @@ def _where(prepared: Prepared, index: int, seen: _Seen) -> tuple[Frame, ...]:
     if own is None:
         return tuple(inner[:MAX_WHERE])
     places = (own, *called_below(trace, wanted, own), *inner)
-    first: dict[tuple[str, str], Frame] = {}
+    first: dict[Function, Frame] = {}
     for place in places:
-        first.setdefault((place.function, place.file), place)
+        first.setdefault(place.key, place)
     return tuple(first.values())[:MAX_WHERE]
 
 

@@ -9,7 +9,7 @@ from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.metrics.results import Results
 from perfscope.structures import dataclass
 from perfscope.trace.counters import CounterKind
-from perfscope.trace.model import Rank, Table
+from perfscope.trace.model import Rank
 
 INSTRUCTIONS, CYCLES = "PAPI_TOT_INS", "PAPI_TOT_CYC"
 MISSES = ("PAPI_L3_TCM", "PAPI_L3_LDM", "PAPI_L2_TCM")
@@ -104,16 +104,8 @@ def _growth_by_phase(
     if len(rows) < 2 or np.any(growth < 0) or not np.all(np.isfinite(growth)):
         return None
     timeline = results.timelines[place]
-    segment = _segments(timeline.boundaries, rows)
-    segment = np.clip(segment, 0, max(0, len(timeline.accounts) - 1))
+    segment = timeline.at(rows["t"][:-1] + np.diff(rows["t"]) // 2)  # between two samples
     kept = ~IS_COMMUNICATION[timeline.accounts[segment]]
     phase = timeline.phases[segment]
     np.add.at(sums, np.where(phase < 0, len(sums) - 1, phase)[kept], growth[kept])
     return sums
-
-
-def _segments(boundaries: npt.NDArray[np.int64], rows: Table) -> npt.NDArray[np.int64]:
-    """The segment in which the middle between two samples lies."""
-    middle = rows["t"][:-1] + np.diff(rows["t"]) // 2
-    found: npt.NDArray[np.int64] = np.searchsorted(boundaries, middle, side="right") - 1
-    return found

@@ -50,9 +50,10 @@ def stalled_moments(prepared: Prepared, place: int) -> Ints:
 def _states(prepared: Prepared, place: int) -> tuple[Table, Ints, Bools]:
     """Samples of a rank in the focus whose states are known, their accounts, which stand still."""
     samples, focus = prepared.trace.ranks[place].process_samples, prepared.focus
-    inside = samples[(samples["t"] >= focus.start_ns) & (samples["t"] < focus.end_ns)]
+    inside = focus.within(samples)
     known = inside[inside["blocked"] >= 0]
-    accounts = _accounts(prepared, place, known)
+    timeline = prepared.timelines[place]
+    accounts = timeline.accounts[timeline.at(known["t"])].astype(np.int64)
     stalled = (known["blocked"] > 0) & (known["runnable"] == 0) & ~IS_COMMUNICATION[accounts]
     return known, accounts, stalled
 
@@ -60,14 +61,6 @@ def _states(prepared: Prepared, place: int) -> tuple[Table, Ints, Bools]:
 def _last_s(times: Ints, start_ns: int) -> float:
     """Seconds from the start of the focus to the last of some samples; 0 of none."""
     return float(times[-1] - start_ns) * NS if len(times) else 0.0
-
-
-def _accounts(prepared: Prepared, place: int, samples: Table) -> Ints:
-    """The account of the ledger in which each sample lies."""
-    timeline = prepared.timelines[place]
-    segment = np.searchsorted(timeline.boundaries, samples["t"], side="right") - 1
-    segment = np.clip(segment, 0, max(0, len(timeline.accounts) - 1))
-    return timeline.accounts[segment].astype(np.int64)
 
 
 def _last(table: Table, column: str) -> int:

@@ -7,11 +7,9 @@ from enum import Enum
 
 import numpy as np
 
-from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.own_places import usual_place
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.stack_rules import is_user_file, words_of
-from perfscope.attribution.timeline import Timeline
 from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank, Table, Trace
@@ -100,10 +98,9 @@ def input_parts(prepared: Prepared) -> tuple[InputParts, ...]:
     parts = [part_of_stack(frames, is_own, stack) for stack in trace.stacks]
     found = []
     for rank, timeline in zip(trace.ranks, prepared.timelines, strict=True):
-        times = rank.stacks["t"]
-        focus = prepared.focus
-        rows = rank.stacks[(times >= focus.start_ns) & (times < focus.end_ns)]
-        getting = _counted(parts, _getting(rank, rows, timeline))
+        rows = prepared.focus.within(rank.stacks)
+        own = rows[rows["tid"] == rank.main_tid]
+        getting = _counted(parts, timeline.samples_in(own, Account.INPUT_WAIT))
         made = of_producers(rank, rows)
         producing = _counted(parts, made)
         if getting or producing:
@@ -111,16 +108,6 @@ def input_parts(prepared: Prepared) -> tuple[InputParts, ...]:
                 InputParts(rank.number, getting, producing, _place(prepared.trace, parts, made))
             )
     return tuple(found)
-
-
-def _getting(rank: Rank, rows: Table, timeline: Timeline) -> Table:
-    """Samples of the main thread while it waits for input."""
-    rows = rows[rows["tid"] == rank.main_tid]
-    rows = rows[: len(rows) if len(timeline.accounts) else 0]
-    place = np.searchsorted(timeline.boundaries, rows["t"], side="right") - 1
-    place = np.clip(place, 0, len(timeline.accounts) - 1)
-    here: Table = rows[timeline.accounts[place] == INDEX[Account.INPUT_WAIT]]
-    return here
 
 
 def of_producers(rank: Rank, rows: Table) -> Table:

@@ -64,7 +64,7 @@ def lock_holders(prepared: Prepared) -> tuple[LockHolder, ...]:
     locked = activity == ACTIVITIES.index(Activity.LOCK)
     found = []
     for rank in trace.ranks:
-        rows = rank.stacks[(rank.stacks["t"] >= focus.start_ns) & (rank.stacks["t"] < focus.end_ns)]
+        rows = focus.within(rank.stacks)
         among = _among_producers(trace, rank, of_producers(rank, rows), locked, ~idle)
         found += [among] if among else []
         is_main = rows["tid"] == rank.main_tid
@@ -129,14 +129,14 @@ def _rank(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHolder | 
     where = _place(trace, waits)
     if where is None or _kind(trace, waits) is not AwaitedThing.FILE_LOCK:
         return None
-    same = (where.function, where.file)
-    named = [(one.function, one.file) == same for one in trace.frames]
+    same = where.key
+    named = [one.key == same for one in trace.frames]
     inside = np.array([any(named[frame] for frame in stack) for stack in trace.stacks])
     found = []
     for other in trace.ranks:
         if other is rank or other.host != rank.host:
             continue
-        rows = other.stacks[other.stacks["tid"] == other.main_tid]
+        rows = other.main_stacks
         if not len(rows):
             continue
         frame, share = _seen(trace, rows, waits, works & inside)

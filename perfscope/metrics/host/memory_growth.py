@@ -67,7 +67,7 @@ def _growth(prepared: Prepared, position: int) -> MemoryGrowth | None:
     """The growth of one rank; None where its samples are too few or span too little time."""
     rank, focus = prepared.parts[position].rank, prepared.focus
     rows = rank.process_samples
-    rows = rows[(rows["t"] >= focus.start_ns) & (rows["t"] < focus.end_ns)]
+    rows = focus.within(rows)
     if len(rows) < 2 * QUARTERS * MIN_QUARTER_SAMPLES:
         return None
     times, rss = rows["t"].astype(np.int64), rows["rss_bytes"].astype(np.int64)

@@ -13,7 +13,7 @@ from perfscope.attribution.timeline import Timeline
 from perfscope.judging import MAIN, SURE
 from perfscope.matching.intervals import distinct
 from perfscope.structures import dataclass
-from perfscope.trace.model import Frame, Rank, Table
+from perfscope.trace.model import Frame, Function, Rank, Table
 
 MOST_LINES = 40
 """Lines that are told apart, those with most time; all others count as one."""
@@ -48,7 +48,7 @@ def fault_place(prepared: Prepared, position: int, times: Ints, faults: Floats) 
     own = [
         (count, -frames[line].line, frames[line])
         for line, count in zip(lines, touched, strict=False)
-        if (frames[line].function, frames[line].file) == function
+        if frames[line].key == function
     ]
     return max(own, key=lambda one: one[:2])[2]
 
@@ -97,9 +97,9 @@ def _by_line(spent: Floats, faults: Floats) -> Floats:
     return touched
 
 
-def _main(frames: Sequence[Frame], lines: list[int], touched: Floats) -> tuple[str, str] | None:
+def _main(frames: Sequence[Frame], lines: list[int], touched: Floats) -> Function | None:
     """Name and file of the function with most page faults; None where none has most of them."""
-    by_function: Counter[tuple[str, str]] = Counter()
+    by_function: Counter[Function] = Counter()
     for line, count in zip(lines, touched.tolist(), strict=False):
         by_function[frames[line].function, frames[line].file] += count
     function, most = by_function.most_common(1)[0]

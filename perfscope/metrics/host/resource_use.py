@@ -61,7 +61,7 @@ def resources(prepared: Prepared) -> Resources:
 
 def _inside(table: Table, focus: Focus) -> Table:
     """Samples in the focus, all samples when none is."""
-    rows = table[(table["t"] >= focus.start_ns) & (table["t"] < focus.end_ns)]
+    rows = focus.within(table)
     return rows if len(rows) else table
 
 
@@ -109,11 +109,8 @@ def _phase_of_peak(prepared: Prepared, position: int) -> str:
     """The phase in which the memory of a rank was largest, "" outside any."""
     samples = prepared.trace.ranks[position].process_samples
     moment = int(samples["t"][int(np.argmax(samples["rss_bytes"]))])
-    timeline = prepared.timelines[position]
-    place = int(np.searchsorted(timeline.boundaries, moment, side="right")) - 1
-    if not 0 <= place < len(timeline.phases) or timeline.phases[place] < 0:
-        return ""
-    return prepared.catalog.ids[int(timeline.phases[place])]
+    phase = prepared.timelines[position].phase_at(moment)
+    return prepared.catalog.ids[phase] if phase >= 0 else ""
 
 
 def _tree_bytes(rank: Rank) -> int | None:
@@ -338,16 +335,14 @@ def _runnable_together(
     positions = {rank.number: place for place, rank in enumerate(prepared.trace.ranks)}
     for rank in ranks:
         samples = rank.process_samples
-        inside = samples[(samples["t"] >= focus.start_ns) & (samples["t"] < focus.end_ns)]
+        inside = focus.within(samples)
         place = (inside["t"] - focus.start_ns) // BIN_NS
         seen = np.bincount(place, minlength=count)
         mean = np.bincount(place, inside["runnable"], minlength=count) / np.maximum(seen, 1)
         total += mean
         everybody &= seen > 0
         timeline = prepared.timelines[positions[rank.number]]
-        segment = np.searchsorted(timeline.boundaries, inside["t"], side="right") - 1
-        segment = np.clip(segment, 0, len(timeline.accounts) - 1)
-        waiting = IS_COMMUNICATION[timeline.accounts[segment]]
+        waiting = IS_COMMUNICATION[timeline.accounts[timeline.at(inside["t"])]]
         computing[place[waiting]] = False
     chosen = everybody & computing
     return total[chosen if np.any(chosen) else everybody], int(np.count_nonzero(everybody))

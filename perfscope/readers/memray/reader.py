@@ -20,7 +20,8 @@ from perfscope.readers.common.tool_reports import report, table
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.schema.enums import EndKind, Quantity
 from perfscope.schema.other_tools import ToolTable
-from perfscope.trace.model import PROCESS_SAMPLE_DTYPE, Communicator, Ending, Format, Rank, Trace
+from perfscope.trace.model import Communicator, Ending, Format, Rank, Trace
+from perfscope.trace.samples import PROCESS_SAMPLE_DTYPE
 from perfscope.trace.stack_spans import (
     MEMORY_WINDOW_DTYPE,
     KeptPlace,

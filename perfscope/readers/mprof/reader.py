@@ -20,16 +20,15 @@ from perfscope.readers.common.blocks import blocks
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.schema.enums import EndKind, PhaseKind
 from perfscope.structures import dataclass
-from perfscope.trace.memory_samples import CALL_SAMPLE_DTYPE, TREE_SAMPLE_DTYPE
 from perfscope.trace.model import (
     PHASE_DTYPE,
-    PROCESS_SAMPLE_DTYPE,
     Communicator,
     Ending,
     Format,
     Rank,
     Trace,
 )
+from perfscope.trace.samples import CALL_SAMPLE_DTYPE, PROCESS_SAMPLE_DTYPE, TREE_SAMPLE_DTYPE
 from perfscope.units import counted
 
 FIRST_LINE = re.compile(rb"CMDLINE |(MEM|FUNC \S+|CHLD \d+) [\d.]+ \d+\.\d+\s")

@@ -24,7 +24,7 @@ from perfscope.readers.pyspy.forms import (
 )
 from perfscope.schema.enums import Quantity
 from perfscope.schema.other_tools import Cell, ToolTable
-from perfscope.trace.model import Format, Trace
+from perfscope.trace.model import Format, Function, Trace
 from perfscope.trace.stack_spans import SPAN_DTYPE, StackSampling
 from perfscope.units import counted, format_share
 
@@ -85,10 +85,6 @@ def _add_spans(trace: Trace, found: Sampled) -> None:
     rank.pid = int(mains[0]) if len(mains) else 0
     rank.end_ns = trace.wall_ns = int(rank.spans["t1"].max())
     trace.stack_sampling = StackSampling(found.hz, found.forest.stacks, {}, {})
-
-
-Function = tuple[str, str]
-"""Name and file."""
 
 
 def _functions(found: Sampled) -> list[tuple[Function, float, float]]:

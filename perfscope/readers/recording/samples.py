@@ -10,15 +10,7 @@ import numpy.typing as npt
 from perfscope.arrays import Bools, Ints
 from perfscope.readers.recording.layout import KEPT_NOTHING, NO_ID, SampleKind
 from perfscope.structures import dataclass
-from perfscope.trace import model
-from perfscope.trace.main_thread import CPU_SAMPLE_DTYPE, MAIN_SAMPLE_DTYPE
-from perfscope.trace.memory_samples import (
-    CALL_SAMPLE_DTYPE,
-    GARBAGE_COLLECTION_DTYPE,
-    HEAP_SAMPLE_DTYPE,
-    PYTHON_SAMPLE_DTYPE,
-    TREE_SAMPLE_DTYPE,
-)
+from perfscope.trace import samples
 from perfscope.trace.model import Table
 
 LAST_GENERATION = 2
@@ -83,36 +75,39 @@ def plausible_calls(rows: Table) -> Bools:
 SAMPLES = {
     "process_samples": SampleTable(
         SampleKind.PROCESS,
-        model.PROCESS_SAMPLE_DTYPE,
+        samples.PROCESS_SAMPLE_DTYPE,
         "sent received request peer tag seq",
         {"blocked": optional},
         lambda rows: (rows["threads"] >= 0) & (rows["runnable"] >= 0),
     ),
     "system_samples": SampleTable(
         SampleKind.SYSTEM,
-        model.SYSTEM_SAMPLE_DTYPE,
+        samples.SYSTEM_SAMPLE_DTYPE,
         "sent received request seq comm tag",
         {"oom_kills": _not_below_zero},
     ),
     "node_samples": SampleTable(
         SampleKind.NODE,
-        model.NODE_SAMPLE_DTYPE,
+        samples.NODE_SAMPLE_DTYPE,
         "sent received request peer",
         {"runnable": _not_below_zero},
     ),
     "tree_samples": SampleTable(
-        SampleKind.TREE, TREE_SAMPLE_DTYPE, "sent received request", {"descendants": _within_int32}
+        SampleKind.TREE,
+        samples.TREE_SAMPLE_DTYPE,
+        "sent received request",
+        {"descendants": _within_int32},
     ),
-    "python_samples": SampleTable(SampleKind.PYTHON, PYTHON_SAMPLE_DTYPE, "sent"),
+    "python_samples": SampleTable(SampleKind.PYTHON, samples.PYTHON_SAMPLE_DTYPE, "sent"),
     "heap_samples": SampleTable(
         SampleKind.HEAP,
-        HEAP_SAMPLE_DTYPE,
+        samples.HEAP_SAMPLE_DTYPE,
         "sent received request comm seq",
         {"file_bytes": _of_kib, "shared_bytes": _of_kib},
     ),
     "call_samples": SampleTable(
         SampleKind.CALLS,
-        CALL_SAMPLE_DTYPE,
+        samples.CALL_SAMPLE_DTYPE,
         "comm seq tag peer sent received request",
         {"compiled": _not_below_zero, "kept_bytes": _kept},
         plausible_calls,
@@ -120,7 +115,7 @@ SAMPLES = {
 }
 """By the name of the table in a rank; names are ids of the process until somebody numbers them."""
 
-_CPUS = SampleTable(SampleKind.CPUS, CPU_SAMPLE_DTYPE, "sent received request peer comm")
+_CPUS = SampleTable(SampleKind.CPUS, samples.CPU_SAMPLE_DTYPE, "sent received request peer comm")
 
 
 def cpu_samples(raw: Table) -> Table:
@@ -141,7 +136,7 @@ def main_samples(raw: Table, horovod_threads: npt.NDArray[np.uint32]) -> Table:
     raw = by_time(raw[raw["op"] == SampleKind.MAIN], "t0_ns")
     is_followed = np.isin(raw["tid"], horovod_threads)
     raw = raw[:0] if is_followed[-1:].any() else raw[~is_followed]
-    rows = np.zeros(len(raw), MAIN_SAMPLE_DTYPE)
+    rows = np.zeros(len(raw), samples.MAIN_SAMPLE_DTYPE)
     rows["t"] = raw["t0_ns"]
     rows["cpu_ns"], rows["queue_delay_ns"] = _joined(raw, "sent"), _joined(raw, "received")
     rows["kernel_ns"] = raw["request"]
@@ -164,7 +159,7 @@ def _joined(raw: Table, column: str) -> Ints:
 def garbage_collections(raw: Table) -> Table:
     """Collections of Python's garbage, sorted by their begin."""
     raw = raw[raw["op"] == SampleKind.COLLECTION]
-    rows = np.zeros(len(raw), GARBAGE_COLLECTION_DTYPE)
+    rows = np.zeros(len(raw), samples.GARBAGE_COLLECTION_DTYPE)
     rows["t0"], rows["tid"] = raw["t0_ns"], raw["tid"]
     rows["t1"] = np.maximum(raw["t0_ns"], raw["t1_ns"])
     generation = raw["seq"].astype(np.int64)  # no number below zero fits its own type

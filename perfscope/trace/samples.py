@@ -1,7 +1,58 @@
-"""Columns of memory and garbage-collector measurements that go beyond the samples of a process."""
+"""Columns of what is read of a process and its node while it runs."""
 
 import numpy as np
 
+PROCESS_SAMPLE_DTYPE = np.dtype(
+    [
+        ("t", "i8"),
+        ("rss_bytes", "i8"),
+        ("cpu_ns", "i8"),
+        ("queue_delay_ns", "i8"),
+        ("threads", "i4"),
+        ("runnable", "i4"),
+        ("blocked", "i4"),  # threads that wait for a device, -1 unknown
+    ]
+)
+SYSTEM_SAMPLE_DTYPE = np.dtype(
+    [
+        ("t", "i8"),
+        ("read_bytes", "i8"),
+        ("written_bytes", "i8"),
+        ("voluntary_switches", "i8"),
+        ("involuntary_switches", "i8"),
+        ("major_faults", "i8"),
+        ("oom_kills", "i8"),
+    ]
+)
+NODE_SAMPLE_DTYPE = np.dtype(
+    [
+        ("t", "i8"),
+        ("available_bytes", "i8"),
+        ("total_bytes", "i8"),
+        ("cgroup_bytes", "i8"),
+        ("runnable", "i4"),
+    ]
+)
+MAIN_SAMPLE_DTYPE = np.dtype(
+    [
+        ("t", "i8"),
+        ("cpu_ns", "i8"),  # of the main thread
+        ("queue_delay_ns", "i8"),  # in which the main thread could run and had no CPU
+        ("kernel_ns", "i8"),  # CPU time of the whole process in the kernel
+        ("minor_faults", "i8"),  # of the whole process, since the first sample
+        ("throttled_ns", "i8"),  # in which the limit of its cgroup withheld CPUs; -1 unknown
+    ]
+)
+CPU_SAMPLE_DTYPE = np.dtype(
+    [
+        ("t", "i8"),
+        ("busy_ns", "i8"),  # of all CPUs that the rank may use, for whomever
+        ("stolen_ns", "i8"),  # that the host of a virtual machine withheld from them
+        ("used_ns", "i8"),  # CPU time of the rank with its recorder, and of its descendants
+        ("cpus", "i4"),
+        ("changes", "i4"),  # how often the CPUs that it may use had changed
+    ]
+)
 TREE_SAMPLE_DTYPE = np.dtype(
     [
         ("t", "i8"),
