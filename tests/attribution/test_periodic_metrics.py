@@ -53,10 +53,7 @@ def run(
             if collectives:
                 rank.op("MPI_Allreduce", clock, clock + 0.002, sent=4096, received=4096)
         clock += 0.002
-    for number in (0, 1):
-        builder.rank(number).init(1.0).finalize(clock)
-        builder.rank(number).end_s = clock + 0.5
-    trace = builder.set(wall_ns=round((clock + 0.5) * 1e9)).build()
+    trace = builder.ended(clock, init_s=1.0)
     return compute(trace, Options(phase_rules=rules))
 
 

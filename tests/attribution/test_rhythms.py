@@ -50,9 +50,7 @@ def record(
                 rank.op("MPI_Allreduce", at, at + 0.001, sent=reduced, received=reduced)
             rank.op("MPI_Allreduce", clock + own + 0.1, end + 0.002, sent=4096, received=4096)
         clock = end + 0.002
-    for number in (0, 1):
-        builder.rank(number).init(1.0).finalize(clock).end_s = clock + 0.5
-    return compute(builder.set(wall_ns=round((clock + 0.5) * 1e9)).build())
+    return compute(builder.ended(clock, init_s=1.0))
 
 
 def test_all_ranks_every_tenth_step() -> None:

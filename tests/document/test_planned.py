@@ -29,10 +29,7 @@ def late_start() -> Trace:
                 rank.phase(PhaseKind.EVALUATE, clock + 0.05, begin)
             rank.op("MPI_Allreduce", begin, clock + 0.051 + evaluates, sent=8, received=8)
         clock += 0.051 + evaluates
-    for number in (0, 1):
-        builder.rank(number).finalize(clock)
-        builder.rank(number).end_s = clock + 0.1
-    return builder.set(wall_ns=round((clock + 0.1) * 1e9)).build()
+    return builder.ended(clock, after_s=0.1)
 
 
 def test_what_happens_once_a_run_is_not_multiplied_by_its_steps() -> None:

@@ -55,10 +55,8 @@ def exchanges(
     if topology is not None:
         metadata["topology"] = dict(topology)
     for number in (0, 1):
-        rank = builder.rank(number).init(1.0).finalize(clock)
-        rank.set(metadata=metadata, mpi_library=library)
-        rank.end_s = clock + 0.5
-    return builder.set(wall_ns=round((clock + 0.5) * 1e9)).build()
+        builder.rank(number).set(metadata=metadata, mpi_library=library)
+    return builder.ended(clock, init_s=1.0)
 
 
 def fired(findings: Mapping[str, Finding]) -> list[str]:

@@ -164,9 +164,7 @@ def started(
         clock += length
     row = {"name": name, "functions": functions, "traces": traces, **told}
     rank.set(metadata={"frameworks": {framework: {"tracing": [row, None, {"name": 1}]}}})
-    rank.finalize(clock)
-    rank.end_s = clock + 0.1
-    trace = builder.set(wall_ns=round((clock + 0.1) * 1e9)).build()
+    trace = builder.ended(clock, after_s=0.1)
     return analyze_trace(trace).findings["start_up"]
 
 
@@ -249,9 +247,7 @@ def test_a_window_in_the_middle_has_no_start() -> None:
     rank = builder.rank(0).init(2.0)
     for step in range(200):
         rank.step(step, 2.0 + step, 3.0 + step)
-    rank.finalize(202.0)
-    rank.end_s = 202.1
-    trace = builder.set(wall_ns=round(202.1e9)).build()
+    trace = builder.ended(202.0, after_s=0.1)
     options = Options(focus="step:150-199")
     assert analyze_trace(trace, options).findings["start_up"].status is Status.PASS
 

@@ -64,9 +64,7 @@ def test_many_small_messages_are_to_be_one_and_not_half_as_large() -> None:
                 )  # fmt: skip
             rank.step(step, at, end)
         at = end
-    for number in range(2):
-        builder.rank(number).init(1.0).finalize(at).end_s = at + 0.1
-    finding = judged(builder.set(wall_ns=round((at + 0.1) * 1e9)).build())["network_bound"]
+    finding = judged(builder.ended(at, init_s=1.0, after_s=0.1))["network_bound"]
     assert finding.status.is_fault
     assert finding.first is None
     assert finding.title == (

@@ -46,10 +46,7 @@ class Job:
         self.clock += 0.001
 
     def end(self) -> Trace:
-        for number in self.ranks:
-            rank = self.builder.rank(number).init(1.0).finalize(self.clock)
-            rank.end_s = self.clock + 0.5
-        return self.builder.set(wall_ns=round((self.clock + 0.5) * 1e9)).build()
+        return self.builder.ended(self.clock, init_s=1.0)
 
 
 def kept(trace: Trace, every: int, *, focus: str | None = None) -> Prediction:

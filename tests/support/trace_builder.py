@@ -314,6 +314,17 @@ class TraceBuilder:
         key = tuple(self._frames.setdefault(frame, len(self._frames)) for frame in levels)
         return self._stacks.setdefault(key, len(self._stacks))
 
+    def ended(self, at_s: float, *, init_s: float | None = None, after_s: float = 0.5) -> Trace:
+        """The trace, in which all ranks finalize MPI at a moment and live on for `after_s`.
+
+        They initialized it at `init_s`, where that was not told before.
+        """
+        for rank in self.ranks:
+            if init_s is not None:
+                rank.init(init_s)
+            rank.finalize(at_s).end_s = at_s + after_s
+        return self.set(wall_ns=to_ns(at_s + after_s)).build()
+
     def build(self) -> Trace:
         """The trace."""
         trace = Trace(

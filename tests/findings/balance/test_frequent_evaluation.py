@@ -48,10 +48,7 @@ def epochs(
             end = clock + work_s + prints + 0.002
             rank.op("MPI_Allreduce", end - 0.001, end, sent=8, received=8)
         clock += work_s + prints + 0.002
-    for number in (0, 1):
-        builder.rank(number).init(1.0).finalize(clock)
-        builder.rank(number).end_s = clock + 0.5
-    return builder.set(wall_ns=round((clock + 0.5) * 1e9)).build()
+    return builder.ended(clock, init_s=1.0)
 
 
 def test_all_ranks_evaluate_too_often() -> None:
@@ -81,9 +78,7 @@ def test_validation_once_an_epoch_is_ordinary(share: float, status: Status) -> N
         spent = share / (1.0 - share)
         rank.phase(PhaseKind.EVALUATE, clock, clock + spent)
         clock += spent
-    rank.finalize(clock)
-    rank.end_s = clock + 0.1
-    trace = builder.set(wall_ns=round((clock + 0.1) * 1e9)).build()
+    trace = builder.ended(clock, after_s=0.1)
     assert analyze_trace(trace).findings["frequent_evaluation"].status is status
 
 
@@ -230,10 +225,7 @@ def test_without_a_replay_the_bound_is_one() -> None:
         clock += 2.001
     builder.rank(0).op("MPI_Put", 1.0001, 1.0002, peer=1, sent=8)
     builder.rank(1).op("MPI_Win_flush", 1.0001, 1.0003)
-    for number in range(4):
-        builder.rank(number).init(1.0).finalize(clock)
-        builder.rank(number).end_s = clock + 0.5
-    analyzed = analyze_trace(builder.set(wall_ns=round((clock + 0.5) * 1e9)).build())
+    analyzed = analyze_trace(builder.ended(clock, init_s=1.0))
     assert not analyzed.replay.available
     finding = analyzed.findings["frequent_evaluation"]
     assert finding.gain_basis is Basis.UPPER_BOUND

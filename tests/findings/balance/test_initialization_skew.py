@@ -61,10 +61,7 @@ def recorded(start: Start) -> Trace:
                 rank.step(step, at, at + start.step_s + 0.001)
             rank.op("MPI_Allreduce", at + start.step_s, at + start.step_s + 0.001, sent=8)
         at += start.step_s + 0.001
-    for number in range(ranks):
-        builder.rank(number).finalize(at)
-        builder.rank(number).end_s = at + 0.1
-    return builder.set(wall_ns=round((at + 0.1) * 1e9)).build()
+    return builder.ended(at, after_s=0.1)
 
 
 def judged(start: Start) -> Finding:

@@ -302,9 +302,7 @@ def working(
             rank.phase(PhaseKind.TRAIN, at, at + seconds, step=step)
             rank.op("MPI_Allreduce", at + seconds, end, sent=8, received=8)
         at = end
-    for number in range(len(shares)):
-        builder.rank(number).init(1.0).finalize(at).end_s = at + 0.1
-    return builder.set(wall_ns=round((at + 0.1) * 1e9)).build()
+    return builder.ended(at, init_s=1.0, after_s=0.1)
 
 
 @pytest.mark.parametrize(("heavy", "light"), [(3, 1), (6, 2)])
@@ -329,9 +327,7 @@ def test_ranks_that_are_late_once_each_are_late_many_times() -> None:
                 rank.stack(tick * 0.1, [("main", "/job/train.py", 3)])
             rank.op("MPI_Allreduce", at + 0.1 + late, end + 1e-3, sent=8, received=8)
         at += 0.101 + extra
-    for number in range(24):
-        builder.rank(number).init(1.0).finalize(at).end_s = at
-    results = analyze_trace(builder.set(wall_ns=round(at * 1e9)).build()).results
+    results = analyze_trace(builder.ended(at, init_s=1.0, after_s=0.0)).results
     late_once = tuple(range(10))
     assert {a.instances for a in results.communication.late_arrivals} == {1}
     assert not is_single(results, late_once)

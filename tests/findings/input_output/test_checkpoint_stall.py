@@ -24,11 +24,9 @@ def saving(writers: tuple[int, ...], *, save_s: float, count: int = 10) -> Trace
             rank.op("MPI_Barrier", enter, clock + 2.002 + save_s)
         clock += 2.002 + save_s
     for number in (0, 1):
-        rank = builder.rank(number).init(1.0).finalize(clock)
-        rank.end_s = clock + 0.5
-        rank.system_sample(1.0)
+        rank = builder.rank(number).system_sample(1.0)
         rank.system_sample(clock, written_bytes=(1 << 30) if number in writers else 0)
-    return builder.set(wall_ns=round((clock + 0.5) * 1e9)).build()
+    return builder.ended(clock, init_s=1.0)
 
 
 def test_every_rank_writes() -> None:

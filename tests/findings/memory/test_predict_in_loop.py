@@ -36,9 +36,7 @@ def loop(
             clock += on_batch_s
             rank.call_sample("predict_on_batch", clock, call, set_up_s=call * 1e-5)
         clock += other_s
-    rank.finalize(clock)
-    rank.end_s = clock + 0.5
-    return builder.set(wall_ns=round((clock + 0.5) * 1e9)).build()
+    return builder.ended(clock)
 
 
 def judged(trace: Trace) -> Finding:

@@ -161,9 +161,7 @@ def messages(*, message_s: float, small: int, steps: int = 50) -> Trace:
         for number in range(4):
             builder.rank(number).step(step, at, end)
         at = end
-    for number in range(4):
-        builder.rank(number).init(1.0).finalize(at).end_s = at + 0.1
-    return builder.set(wall_ns=round((at + 0.1) * 1e9)).build()
+    return builder.ended(at, init_s=1.0, after_s=0.1)
 
 
 def test_large_messages_beside_small_collectives() -> None:
@@ -190,9 +188,7 @@ def test_collectives_of_parts_of_the_ranks_are_counted_for_each_rank() -> None:
             for number in range(8):
                 builder.rank(number).op("MPI_Barrier", at, at + 1e-5)
             at += 1e-5
-    for number in range(8):
-        builder.rank(number).init(1.0).finalize(at).end_s = at
-    case = analyze_trace(builder.set(wall_ns=round(at * 1e9)).build())
+    case = analyze_trace(builder.ended(at, init_s=1.0, after_s=0.0))
     facts = Facts(case.results, case.replay).network
     assert facts.small.calls == 50
     assert facts.small.seconds == pytest.approx(50 * 0.02, rel=1e-3)

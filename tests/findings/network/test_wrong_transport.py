@@ -211,8 +211,8 @@ def test_the_rate_of_a_card(operation: str, each_s: float, rate: str, *, is_slow
             rank.op(operation, end, end + each_s, sent=256 * MIB, received=256 * MIB)
         at += 0.3 + each_s
     for number in range(32):
-        builder.rank(number).init(1.0).finalize(at).set(metadata=table).end_s = at
-    findings = analyze_trace(builder.set(wall_ns=round(at * 1e9)).build()).findings
+        builder.rank(number).set(metadata=table)
+    findings = analyze_trace(builder.ended(at, init_s=1.0, after_s=0.0)).findings
     assert fired(findings) == (["wrong_transport"] if is_slow else ["network_bound"])
 
 
