@@ -25,7 +25,7 @@ from perfscope.report.sections.findings import (
     wholes,
 )
 from perfscope.report.sections.losses import takeaway
-from perfscope.report.sections.overview import launched, lengths, on_hosts, on_ranks
+from perfscope.report.sections.overview import how_sure, launched, lengths, on_hosts, on_ranks
 from perfscope.report.sections.quality import trust_and_doubts
 from perfscope.report.sections.whole_run import (
     efficiency_sentence,
@@ -88,7 +88,11 @@ def print_summary(result: Analysis, console: Console) -> None:
     _print_top(result, console)
     _print_unmade(result, console)
     console.print()
-    line(console, f"Can I trust this? {trust_and_doubts(result.quality)}.")
+    sure = how_sure(result)
+    line(
+        console,
+        f"Can I trust this? {sure}{' ' if sure else ''}{trust_and_doubts(result.quality)}.",
+    )
     console.print()
     _print_devices(result.devices, console)
     _print_whole_run(result.whole_run, console)

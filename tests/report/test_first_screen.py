@@ -110,3 +110,51 @@ def test_sections_of_which_nothing_is_known_are_not_in_the_contents() -> None:
     contents = page[page.index('<nav class="contents"') : page.index("</nav>")]
     assert "Timeline" in contents
     assert "What other tools say" not in contents
+
+
+def leading(document: Json, **changes: Any) -> Json:
+    """The finding that the verdict leads with, of which the first action saves all."""
+    row: Json = next(
+        one for one in document["findings"] if one["id"] == document["verdict"]["top"][0]
+    )
+    row |= changes
+    names = ("gain_s", "gain_interval_s", "gain_share", "gain_run_share", "gain_basis")
+    row["first_action"] = None if row["gain_s"] is None else {name: row[name] for name in names}
+    document["verdict"]["top"] = [row["id"]]
+    return row
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (
+            {"gain_interval_s": [1.9, 2.1], "confidence": "high"},
+            "High confidence in the finding: a replay of the fix saves this, give or take 5 %.",
+        ),
+        (
+            {"gain_interval_s": [0.0318, 8.47], "confidence": "medium"},
+            "its saving may be as little as 31.8 ms. A longer recording narrows that.",
+        ),
+        (
+            {"gain_interval_s": [0.0, 8.47], "confidence": "low"},
+            "Low confidence in the finding: its saving may be nothing.",
+        ),
+        ({"gain_interval_s": None, "confidence": "medium"}, "too few repeats tell how it varies"),
+        (
+            {"gain_basis": "upper_bound", "gain_interval_s": None},
+            "its saving is an upper bound.",
+        ),
+        ({"gain_s": None, "gain_interval_s": None}, "its saving is not estimated."),
+    ],
+)
+def test_how_sure_the_finding_is_follows_from_its_interval(changes: Json, told: str) -> None:
+    document = two_ranks_evaluation()
+    leading(document, **{"gain_s": 2.0, "gain_basis": "replay", **changes})
+    assert told in shown(document, "overview").replace("\xa0", " ")
+    assert told in shown(document, "findings").replace("\xa0", " ")
+
+
+def test_of_a_damaged_run_nothing_is_sure() -> None:
+    document = two_ranks_evaluation()
+    document["run"]["damage"] = [{"id": "missing", "text": "Rank 1 left no recording."}]
+    assert "confidence in the" not in shown(document, "overview")

@@ -13,10 +13,12 @@ from perfscope.findings.facts.imbalance_judgment import (
     excess_evidence,
     first_look,
     inflected,
+    is_alone,
     others,
     place,
     unable,
     waiting,
+    why_differs,
 )
 from perfscope.findings.facts.uneven_work import input_wait_s
 from perfscope.metrics.results import Results
@@ -38,7 +40,7 @@ def judge(run: Facts) -> Outcome:
         title=_title(found.facts),
         summary=_summary(found),
         evidence=_evidence(found.facts),
-        actions=_actions(results, found.facts),
+        actions=_actions(results, found),
     )
 
 
@@ -93,6 +95,9 @@ def _passed(results: Results, found: Judgment) -> Outcome:
 
 def _title(facts: ImbalanceFacts) -> str:
     who, once = wording.ranks(facts.overloaded), " once" if facts.is_single else ""
+    if is_alone(facts):
+        told = f"{who}{once} works alone{place(facts)} while {waiting(facts)}"
+        return wording.capitalized(told)
     return wording.capitalized(
         f"{who}{once} {inflected(facts, 'work')} longer than {others(facts)}{place(facts)} while "
         f"{waiting(facts)}"
@@ -144,7 +149,8 @@ def _evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:
     return tuple(rows)
 
 
-def _actions(results: Results, facts: ImbalanceFacts) -> tuple[str, ...]:
+def _actions(results: Results, found: Judgment) -> tuple[str, ...]:
+    facts = found.facts
     if facts.equal_samples is False:
         return ("Distribute the samples evenly: the ranks get different numbers of them.",)
     more = (
@@ -157,10 +163,8 @@ def _actions(results: Results, facts: ImbalanceFacts) -> tuple[str, ...]:
     look = first_look(
         results, facts, f"a larger share of the data, or a code path that only {takes}"
     )
-    if facts.edits[0].level is Level.EVEN:
-        look += " The estimate assumes that this work is split evenly over the ranks."
     return (
-        look,
+        f"{look}{why_differs(found)}",
         "If samples differ in cost, partition them by estimated cost, not by count.",
         *(more if facts.equal_samples is None else ()),
     )

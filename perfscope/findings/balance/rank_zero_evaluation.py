@@ -37,13 +37,12 @@ class _Milder:
     is_bound: bool  # not replayed
     first: Gain  # of them: what the action named first saves
 
-    def evidence(self) -> tuple[Evidence, ...]:
-        """The two milder ones, as rows."""
+    def evidence(self, *, is_once: bool) -> tuple[Evidence, ...]:
+        """The two milder ones, as rows; what happens once cannot happen more rarely."""
         most = ", at most" if self.is_bound else ""
-        return (
-            Evidence(f"Gain if done every {RARER}nd time only{most}", self.rarer_s, "s"),
-            Evidence(f"Gain if distributed over all ranks{most}", self.shared_s, "s"),
-        )
+        rarer = Evidence(f"Gain if done every {RARER}nd time only{most}", self.rarer_s, "s")
+        shared = Evidence(f"Gain if distributed over all ranks{most}", self.shared_s, "s")
+        return (shared,) if is_once else (rarer, shared)
 
 
 def judge(run: Facts) -> Outcome:
@@ -63,6 +62,8 @@ def judge(run: Facts) -> Outcome:
         if prediction
         else saved(results, bound_s, edits=edits)
     )
+    if all(work.count == 1 for work in works):
+        gain = replace(gain, interval_s=None)  # no step tells what it would have cost by chance
     milder = _milder(main, results, replay, bound_s)
     status = thresholds.deserved(gain)
     if main.count == 1:
@@ -76,7 +77,7 @@ def judge(run: Facts) -> Outcome:
         ranks=tuple(dict.fromkeys(work.rank for work in works)),
         window_s=main.window_s,
         where=main.where,
-        evidence=(*_evidence(works, length_s), *milder.evidence()),
+        evidence=(*_evidence(works, length_s), *milder.evidence(is_once=main.count == 1)),
         actions=_actions(results, main, milder) if status.is_fault else (),
         overlaps=OVERLAPS,
         first=milder.first if status.is_fault else None,
@@ -115,7 +116,8 @@ def _summary(work: SerialWork, results: Results, gain_s: float, status: Status) 
         else f"Without it the run would be only {format_seconds(gain_s)} shorter"
     )
     shares = wording.wholes(results).shares(gain_s)
-    return f"It does so {often} ({format_seconds(work.seconds)} in total). {cost} ({shares})."
+    total = "" if work.count == 1 else f" ({format_seconds(work.seconds)} in total)"
+    return f"It does so {often}{total}. {cost} ({shares})."
 
 
 def frequency(work: SerialWork) -> str:
@@ -160,7 +162,8 @@ def _milder(work: SerialWork, results: Results, replay: Replay, bound_s: float) 
     whole_s = alone.gain_s if alone else min(bound_s, work.stall_s, work.seconds)
     kept = (work.count // RARER) / work.count if work.count else 1 / RARER
     shared_s, rarer_s = whole_s * (1 - 1 / len(results.trace.ranks)), whole_s * (1 - kept)
-    first = saved(results, shared_s, basis=basis, edits=(work.edit,))
+    interval_s = _interval_of(alone, work, 1 - 1 / len(results.trace.ranks))
+    first = saved(results, shared_s, interval_s=interval_s, basis=basis, edits=(work.edit,))
     # unlabeled computation is mostly the rank's ordinary work: it is not to be dealt out
     if work.account is not Account.COMPUTATION:
         edit = replace(work.edit, ranks=None, level=Level.SHARED)
@@ -168,20 +171,31 @@ def _milder(work: SerialWork, results: Results, replay: Replay, bound_s: float) 
         rarer = replay.predict([replace(work.edit, keep_every=RARER)])
         shared_s = shared.gain_s if shared else shared_s
         rarer_s = rarer.gain_s if rarer else rarer_s
-        interval_s = shared.interval_s if shared else None
+        interval_s = _interval_of(shared, work, 1.0)
         first = saved(results, shared_s, interval_s=interval_s, basis=basis, edits=(edit,))
     if work.account is Account.CHECKPOINT:
-        interval_s = alone.interval_s if alone else None
+        interval_s = _interval_of(alone, work, 1.0)
         first = saved(results, whole_s, interval_s=interval_s, basis=basis, edits=(work.edit,))
     return _Milder(whole_s, shared_s, rarer_s, is_bound=alone is None, first=first)
 
 
+def _interval_of(
+    alone: Prediction | None, work: SerialWork, part: float
+) -> tuple[float, float] | None:
+    """The interval of a part of what is saved; None of what happened once, which has no spread."""
+    if alone is None or alone.interval_s is None or work.count == 1:
+        return None
+    low_s, high_s = alone.interval_s
+    return low_s * part, high_s * part
+
+
 def _actions(results: Results, work: SerialWork, milder: _Milder) -> tuple[str, ...]:
     saves = partial(wording.saves, results, is_bound=milder.is_bound)
+    is_once = work.count == 1
     if work.account is Account.CHECKPOINT:
         return (
             "Hand a copy to a background thread and train on, so that no rank waits for the file.",
-            f"Save every {RARER}nd time only{saves(milder.rarer_s)}.",
+            *(() if is_once else (f"Save every {RARER}nd time only{saves(milder.rarer_s)}.",)),
             (
                 "Let every rank write its own part of the model (sharded checkpoint)"
                 f"{saves(milder.shared_s)}."
@@ -190,12 +204,14 @@ def _actions(results: Results, work: SerialWork, milder: _Milder) -> tuple[str, 
     place = wording.called(work.where[0]) if work.where else f"{work.label}()"
     ways = WAYS if work.source != EVALUATION_LIKE else {}
     what, doing = ways.get(work.account, (f"the work in {place}", f"Run {place}"))
+    left_s = work.seconds / len(results.trace.ranks)
     return (
         (
             f"Split {what} across all ranks, give each rank part of the data, and combine the "
-            "results with one allreduce."
+            f"results with one allreduce, which leaves {format_seconds(left_s)} of "
+            f"{format_seconds(work.seconds)} on each."
         ),
-        f"{doing} every {RARER}nd time only{saves(milder.rarer_s)}.",
+        *(() if is_once else (f"{doing} every {RARER}nd time only{saves(milder.rarer_s)}.",)),
         (
             f"Move {what} to a separate process with CPUs of its own that reads the checkpoints, "
             f"so that no rank waits{saves(milder.whole_s)}."

@@ -16,6 +16,7 @@ from perfscope.findings.facts.imbalance_judgment import (
     place,
     unable,
     waiting,
+    why_differs,
 )
 from perfscope.findings.facts.uneven_work import LAST_SHARE
 from perfscope.metrics.results import Results
@@ -41,7 +42,7 @@ def judge(run: Facts) -> Outcome:
         title=_title(facts),
         summary=_summary(results, found),
         evidence=_evidence(results, facts),
-        actions=_actions(results, facts),
+        actions=_actions(results, found),
     )
 
 
@@ -113,7 +114,8 @@ def _evidence(results: Results, facts: ImbalanceFacts) -> tuple[Evidence, ...]:
     return tuple(rows)
 
 
-def _actions(results: Results, facts: ImbalanceFacts) -> tuple[str, ...]:
+def _actions(results: Results, found: Judgment) -> tuple[str, ...]:
+    facts = found.facts
     who = wording.ranks(facts.overloaded)
     if _is_host(facts):
         host = facts.slow_host
@@ -131,7 +133,8 @@ def _actions(results: Results, facts: ImbalanceFacts) -> tuple[str, ...]:
     stays = "If it stays with the rank and not with the node, compare what it is given to do."
     if facts.everywhere:
         return look, stays
-    return first_look(results, facts, "longer samples, or a code path that only it takes"), look
+    first = first_look(results, facts, "longer samples, or a code path that only it takes")
+    return f"{first}{why_differs(found)}", look
 
 
 DIAGNOSIS = Diagnosis(

@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 from perfscope.findings.core.finding import Finding, Gain
+from perfscope.findings.core.thresholds import FAIL_SHARE, WARN_SHARE
 from perfscope.schema.enums import Confidence, Status
 
-NARROW_INTERVAL = 1.0  # width of the interval of a gain over the gain, up to which it is certain
+NARROW_INTERVAL = 0.5  # width of the interval of a gain over the gain, up to which it is certain
 NOTHING_S = 1e-9  # clocks count no less
 _BY_RANK = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
 
@@ -28,9 +29,16 @@ def as_sure_as_its_interval(finding: Finding) -> Finding:
 
 
 def is_firm(finding: Finding) -> bool:
-    """Whether the gain is more than nothing in all of its interval; also where it has none."""
-    interval = finding.gain_interval_s
-    return interval is None or interval[0] >= NOTHING_S
+    """Whether the gain is more than nothing in all of its interval; also where it has none.
+
+    Of a gain worth acting on also the least must be worth telling, or it is as good as nothing.
+    """
+    gain, interval = finding.gain, finding.gain_interval_s
+    if gain is None or interval is None:
+        return True
+    least = gain.share * interval[0] / gain.seconds if gain.seconds else 0.0
+    is_worth_acting = gain.share >= FAIL_SHARE
+    return interval[0] >= NOTHING_S and (least >= WARN_SHARE or not is_worth_acting)
 
 
 def _most_confidence(finding: Finding, gain: Gain) -> Confidence:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from perfscope import places
+from perfscope.findings.core.finding import Gain
 from perfscope.metrics.results import Results
-from perfscope.savings import Wholes
+from perfscope.savings import SAME_FROM, Wholes
 from perfscope.trace.model import Format, Frame, Trace
 from perfscope.units import NS, counted, format_seconds, format_share
 
@@ -75,12 +76,15 @@ def called(frame: Frame) -> str:
 
 
 def ranks(numbers: Sequence[int]) -> str:
-    """Ranks inside a sentence: `rank 1`, `ranks 1 and 3`, `ranks 0, 1, 2 and 5 more`."""
+    """Ranks inside a sentence: `rank 1`, `ranks 1 and 3`, `ranks 0, 1, 2 and 5 more`.
+
+    Of many the first ones are named, all in the order of their numbers.
+    """
     if len(numbers) == 1:
         return f"rank {numbers[0]}"
     if len(numbers) > 4:
-        return f"ranks {', '.join(map(str, numbers[:3]))} and {len(numbers) - 3} more"
-    return f"ranks {listed([str(number) for number in numbers])}"
+        return f"ranks {', '.join(map(str, sorted(numbers[:3])))} and {len(numbers) - 3} more"
+    return f"ranks {listed([str(number) for number in sorted(numbers)])}"
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -145,6 +149,23 @@ def no_phases(trace: Trace, phase: str, glob: str) -> str:
 def others(waiting: Sequence[int]) -> str:
     """The ranks that wait: `rank 1 waits`, `3 ranks wait`."""
     return f"rank {waiting[0]} waits" if len(waiting) == 1 else f"{len(waiting):,} ranks wait"
+
+
+LESS = (
+    " The run gets shorter by less than that: the rest passes while other ranks are still at work."
+)
+
+
+def differs(spent_s: float, gain: Gain) -> int:
+    """How what a change saves compares with what was spent: -1 less, 1 more, 0 hardly differs.
+
+    A bound is no prediction, and so differs from nothing.
+    """
+    if gain.is_bound:
+        return 0
+    if gain.seconds < SAME_FROM * spent_s:
+        return -1
+    return int(spent_s < SAME_FROM * gain.seconds)
 
 
 def ordinal(number: int) -> str:

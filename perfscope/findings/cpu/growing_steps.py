@@ -47,7 +47,9 @@ def judge(run: Facts) -> Outcome:
 
 
 def _ranks(results: Results, found: StepGrowth) -> tuple[int, ...]:
-    """The ranks that spend time in the function, where it is one; steps are those of all ranks."""
+    """The ranks that spend time in the function, where it is one, or that work longer since."""
+    if found.since is not None:
+        return found.ranks
     if found.frame is None or not found.is_of_function:
         return ()
     spent = dict.fromkeys(results.ledger.ranks, 0.0)
@@ -98,7 +100,8 @@ def _title(found: StepGrowth) -> str:
     first, last = format_seconds(found.first_s), format_seconds(found.last_s)
     if found.since is not None:
         where = f", mainly in {wording.called(found.frame)}" if found.frame else ""
-        return f"From step {found.since} on, steps work for {last} instead of {first}{where}"
+        who = f" on {wording.ranks(found.ranks)}" if found.ranks else ""
+        return f"From step {found.since} on, steps work for {last} instead of {first}{who}{where}"
     lengths = f"from {first} to {last}"
     if found.frame is None:
         return f"Steps grow {lengths} over the run"

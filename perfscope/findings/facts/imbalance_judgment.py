@@ -24,6 +24,7 @@ from perfscope.findings.facts.uneven_work import Excess
 from perfscope.judging import MAIN, SURE
 from perfscope.metrics.host.cpu_work import cpu_work_s
 from perfscope.metrics.results import Results
+from perfscope.replay.model import Level
 from perfscope.savings import Wholes
 from perfscope.schema.enums import Confidence, Status
 from perfscope.structures import dataclass
@@ -254,6 +255,33 @@ def place(facts: ImbalanceFacts) -> str:
     if not top.phase or not where:
         return f" in {where or top.name}"
     return f" in {where}, {top.name} phase,"
+
+
+def is_alone(facts: ImbalanceFacts) -> bool:
+    """Whether one rank alone does that of which it has more: nobody else was seen doing it."""
+    if not facts.excess or len(facts.overloaded) > 1:
+        return False
+    top = facts.excess[0]
+    return top.seconds > 0 and bool(top.where) and top.ratio is None
+
+
+def why_differs(found: Judgment) -> str:
+    """Why the run gets shorter by less than what ranks were just said to do longer; "" if not."""
+    facts = found.facts
+    top = facts.excess[0] if facts.excess else None
+    is_even = bool(facts.edits) and facts.edits[0].level is Level.EVEN
+    evenly = " The estimate assumes that this work is split evenly over the ranks"
+    if top is None or top.seconds <= 0:
+        return f"{evenly}." if is_even else ""
+    if not is_even:
+        return wording.LESS if wording.differs(top.seconds, found.gain) < 0 else ""
+    left_s = top.seconds * len(facts.overloaded) / len(facts.ranks)
+    rest = {
+        -1: ", and that steps vary as they did, so that ranks still wait",
+        0: "",
+        1: ", and so is what else is uneven",
+    }[wording.differs(top.seconds - left_s, found.gain)]
+    return f"{evenly}, which leaves {format_seconds(left_s)} of it on each{rest}."
 
 
 def first_look(results: Results, facts: ImbalanceFacts, suspects: str) -> str:

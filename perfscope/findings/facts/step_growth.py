@@ -33,6 +33,7 @@ class StepGrowth:
     is_of_function: bool = False  # seconds are those of one function in a step
     levels_off: bool = False  # it rose early and has stayed since: it need not go on
     since: int | None = None  # the step with which it rose at once to another level; None grows
+    ranks: tuple[int, ...] = ()  # those that work longer since; of what grows it is not asked
 
 
 def step_growth(results: Results) -> StepGrowth | None:

@@ -6,6 +6,7 @@ from perfscope.arrays import Floats, Ints, counter_growth
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.findings.facts.step_growth import LEAST_STEPS, StepGrowth, grown_frame
 from perfscope.judging import FEWEST_SAMPLES, MEAN_TO_MEDIAN
+from perfscope.losses.account import TAKES_PART
 from perfscope.metrics.results import Results
 from perfscope.trace.model import Frame
 
@@ -50,7 +51,20 @@ def step_shift(results: Results) -> StepGrowth | None:
         error_s=error * len(behind) * scale,
         frame=frame,
         since=number,
+        ranks=_longer_on(results, int(found[0])),
     )
+
+
+def _longer_on(results: Results, place: int) -> tuple[int, ...]:
+    """The ranks whose own work in a step is longer from this start of a step on."""
+    starts, more = results.steps.starts_ns, {}
+    for rank, timeline in zip(results.trace.ranks, results.timelines, strict=True):
+        work_ns = np.where(IS_COMMUNICATION[timeline.accounts], 0, timeline.lengths)
+        worked = np.concatenate(([0], np.cumsum(work_ns)))
+        of_steps = np.diff(np.interp(starts, timeline.boundaries, worked))
+        more[rank.number] = float(np.median(of_steps[place:]) - np.median(of_steps[:place]))
+    least = TAKES_PART * max(more.values())
+    return tuple(rank for rank, longer in more.items() if longer > max(least, 0.0))
 
 
 def _place(seconds: Floats) -> int:

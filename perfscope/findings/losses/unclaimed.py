@@ -7,7 +7,7 @@ from math import inf
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.certainty import as_sure_as_its_interval
 from perfscope.findings.core.finding import Evidence, Finding, Gain
-from perfscope.findings.core.gain import saved
+from perfscope.findings.core.gain import as_bound, saved
 from perfscope.findings.core.wording import capitalized, place
 from perfscope.findings.facts import lock_holder, sampled_places
 from perfscope.findings.facts.facts import Facts
@@ -20,7 +20,7 @@ from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import Savings, edits_of
 from perfscope.metrics.communication.call_sites import MOST_PLACES
 from perfscope.replay.model import Edit
-from perfscope.schema.enums import Activity, Basis, Confidence, LossKind, LossPattern, Status
+from perfscope.schema.enums import Activity, Confidence, LossKind, LossPattern, Status
 from perfscope.trace.model import Frame
 from perfscope.units import format_seconds
 
@@ -71,7 +71,7 @@ def bounded(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 def _bounded(finding: Finding) -> Finding:
     gain = finding.gain
-    bound = gain and replace(gain, basis=Basis.UPPER_BOUND, interval_s=None)
+    bound = gain and replace(as_bound(gain), interval_s=None)
     return replace(finding, gain=bound)
 
 
@@ -160,7 +160,8 @@ def _finding(run: Facts, group: Group) -> Finding:
         ),
         summary=_summary(group, gain),
         gain=gain,
-        confidence=Confidence.MEDIUM,
+        # what ranks did is seen, and why others wait is inferred from the pattern of their waits
+        confidence=Confidence.MEDIUM if _is_waiting(group) else Confidence.HIGH,
         ranks=group.ranks,
         where=tuple(dict.fromkeys((*lock_holder.frames(holder), *meeting, *worked))),
         evidence=(
@@ -170,10 +171,15 @@ def _finding(run: Facts, group: Group) -> Finding:
             *((lock_holder.evidence(holder),) if holder else ()),
             *(() if holder or not is_lock else (Evidence("What holds it", lock_words.UNSEEN),)),
         ),
-        actions=(lock_holder.action(holder) if holder else words.action(group, workers),),
+        actions=(lock_holder.action(holder) if holder else _action(run, group, gain, workers),),
         holder=lock_holder.typed(holder),
     )
     return as_sure_as_its_interval(found) if status is not Status.INFO else found
+
+
+def _action(run: Facts, group: Group, gain: Gain, workers: Sequence[words.Worker]) -> str:
+    told = as_bound(gain) if group.id in NEEDED_IDS else gain  # of work that is needed
+    return words.action(group, told, len(run.results.trace.ranks), workers)
 
 
 def _meeting(run: Facts, group: Group) -> tuple[Frame, ...]:

@@ -2,7 +2,16 @@
 
 from collections.abc import Sequence
 
-from perfscope.findings.core.wording import called, capitalized, listed, place, ranks
+from perfscope.findings.core.finding import Gain
+from perfscope.findings.core.wording import (
+    LESS,
+    called,
+    capitalized,
+    differs,
+    listed,
+    place,
+    ranks,
+)
 from perfscope.findings.losses import lock_words
 from perfscope.findings.losses.groups import Group, class_of
 from perfscope.losses.account import TAKES_PART
@@ -244,8 +253,8 @@ def _of_ranks(told: str, causing: tuple[int, ...]) -> str:
     return capitalized(told.format(ranks=who, each=each, work="work"))
 
 
-def action(group: Group, workers: Sequence[Worker] = ()) -> str:
-    """What was seen, and what to change."""
+def action(group: Group, gain: Gain, world: int, workers: Sequence[Worker] = ()) -> str:
+    """What was seen, why that is not what is saved, and what to change; `world` counts ranks."""
     first = group.entries[0]
     if first.cause.activity is Activity.LOCK:
         return lock_words.unseen(first)
@@ -255,25 +264,48 @@ def action(group: Group, workers: Sequence[Worker] = ()) -> str:
             for one in workers
         ]
         return f"The others together wait {listed(waits)}. {_change(first)}"
-    return f"{_seen(first)}{_change(first)}"
+    return f"{_seen(first, world)}{_why_differs(group, gain)}{_change(first)}"
 
 
-def _seen(entry: Entry) -> str:
+def _seen(entry: Entry, world: int) -> str:
     """Who spends how long where, or waits there for whom, as a sentence; "" where no rank is told.
 
-    The largest entry of a group tells it: that is where to begin.
+    The largest entry of a group tells it: that is where to begin. Of several ranks it is the mean,
+    which compares with what the run is shorter by.
     """
     if not entry.ranks:
         return ""
     who, where = ranks(entry.ranks), place(entry.frame) or entry.cause.operation
-    spent = f"{format_seconds((entry.own_ns or entry.waiting_ns) * NS)}"
+    others = world - len(entry.ranks)
     if entry.own_ns:
-        does = "spends" if len(entry.ranks) == 1 else "together spend"
-        told = f"{who} {does} {spent}"
+        told = f"{who} {_each(entry.own_ns, len(entry.ranks), 'spend')}"
+    elif others > 0:
+        rest = "the other rank" if others == 1 else f"the other {others} ranks"
+        told = f"{rest} {_each(entry.waiting_ns, others, 'wait')} for {who}"
     else:
-        told = f"the other ranks together wait {spent} for {who}"
+        told = f"the ranks {_each(entry.waiting_ns, world, 'wait')} for each other"
     told += f" in {where}" if where else ""
     return f"{capitalized(told)}. "
+
+
+def _each(ns: int, count: int, verb: str) -> str:
+    """`spends 3.00 s` of one rank, `spend 3.94 s each (mean)` of several."""
+    each = format_seconds(ns * NS / count)
+    return f"{verb}s {each}" if count == 1 else f"{verb} {each} each (mean)"
+
+
+def _why_differs(group: Group, gain: Gain) -> str:
+    """Why the run gets shorter by less, or more, than was just told; "" where it does not."""
+    first = group.entries[0]
+    if not first.own_ns or not first.ranks:
+        return ""
+    found = differs(first.own_ns * NS / len(first.ranks), gain)
+    if found < 0:
+        return f"{LESS.strip()} "
+    together_s = sum(one.own_ns for one in group.entries) * NS / max(len(group.ranks), 1)
+    if found > 0 and differs(together_s, gain) <= 0:
+        return f"With the other places listed as evidence it is {format_seconds(together_s)}. "
+    return "It saves more than that, because other ranks wait for it. " if found > 0 else ""
 
 
 def _change(first: Entry) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from perfscope.places import place
-from perfscope.report.formats import count, evidence, seconds
+from perfscope.report.formats import count, evidence, seconds, whole_percent
 from perfscope.report.labels import GAIN_BASES, StatusWord, status_word, weighed
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
@@ -13,7 +13,7 @@ from perfscope.report.text import shortened
 from perfscope.report.views import place_of, rank_list, safe_link
 from perfscope.savings import Wholes
 from perfscope.schema.analysis import Analysis
-from perfscope.schema.enums import Basis, Status
+from perfscope.schema.enums import Basis, Confidence, Status
 from perfscope.schema.findings import FindingRow, FirstAction, Outcome, PlannedRun
 from perfscope.schema.run import Verdict
 
@@ -31,9 +31,7 @@ NOT_MADE = "findings-not-made"
 MOST_PLACES = 8
 ANCHOR = re.compile("[a-z][a-z0-9_]*")
 MOST_LINES = 40
-LEAST_S = 1e-9
-"""Clocks count no less."""
-
+ONE_PERCENT = 0.01  # what an interval is told to; nobody needs it finer
 SAME_WITHIN = 0.005  # sums of savings that are printed with three digits
 EVIDENCE = (
     Column("Measured", "label", kind=Kind.TEXT, longest=100),
@@ -90,10 +88,41 @@ def doubt(row: Outcome) -> str:
     first = _first(row)
     if first.gain_s is None:
         return "its saving could not be estimated"
-    intervals = (first.gain_interval_s, row.gain_interval_s)
-    if any(one and one[0] < LEAST_S for one in intervals):
+    if _is_bound(first):
+        return "the saving is an upper bound"
+    if _least(row) is not None and row.confidence is Confidence.LOW:
         return "the saving may be nothing"
-    return "the saving is an upper bound" if _is_bound(first) else ""
+    return ""
+
+
+def _least(row: Outcome) -> float | None:
+    """The least that may be saved, of all that the fault costs; None where no interval tells."""
+    return row.gain_interval_s[0] if row.gain_interval_s else None
+
+
+def sureness(row: Outcome, what: str = "the finding") -> str:
+    """How sure a finding is, and what that follows from, as a sentence."""
+    first = _first(row)
+    told = f"{row.confidence.value.capitalize()} confidence in {what}"
+    if first.gain_s is None or not row.status.is_fault:
+        is_asked = row.status.is_fault and isinstance(row, FindingRow)
+        return f"{told}{'; its saving is not estimated' if is_asked else ''}."
+    if _is_bound(first):
+        return f"{told}; its saving is an upper bound."
+    interval, whole_s = first.gain_interval_s, first.gain_s
+    if interval is None:
+        interval, whole_s = row.gain_interval_s, row.gain_s or 0.0
+    if interval is None or whole_s <= 0:
+        return f"{told}: a replay of the fix saves this; too few repeats tell how it varies."
+    if row.confidence is Confidence.LOW:
+        return f"{told}: its saving may be nothing. A longer recording tells."
+    low_s, high_s = interval
+    if high_s - low_s > whole_s:
+        least = seconds(low_s * first.gain_s / whole_s)
+        return f"{told}: its saving may be as little as {least}. A longer recording narrows that."
+    half = (high_s - low_s) / 2 / whole_s
+    off = whole_percent(half) if half >= ONE_PERCENT else f"less than {whole_percent(ONE_PERCENT)}"
+    return f"{told}: a replay of the fix saves this, give or take {off}."
 
 
 def _is_bound(found: Outcome | FirstAction) -> bool:
@@ -158,7 +187,7 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
         "gain_basis": GAIN_BASES[row.gain_basis] if row.gain_basis else "",
         "assumptions": row.assumptions[:MOST_LINES],
         "planned": planned_text(row.planned) if isinstance(row, FindingRow) else "",
-        "confidence": row.confidence.value,
+        "sureness": sureness(row),
         "ranks": rank_list(row.ranks) if row.ranks else "",
         "window_s": " ".join(map(str, window)),
         "window": " to ".join(map(seconds, window)),

@@ -24,7 +24,7 @@ def _place(entry: LossEntry) -> Place | None:
 
 
 def _ranks(entry: LossEntry) -> str:
-    shown = ", ".join(map(str, entry.ranks[:MOST_RANKS]))
+    shown = ", ".join(map(str, sorted(entry.ranks[:MOST_RANKS])))
     rest = max(len(entry.ranks) - MOST_RANKS, 0) + entry.ranks_left_out
     return shown + (f" and {rest} more" if rest else "")
 

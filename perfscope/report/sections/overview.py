@@ -13,6 +13,7 @@ from perfscope.report.sections.findings import (
     finding_view,
     overlap,
     saving_text,
+    sureness,
     verdict_word,
     wholes,
 )
@@ -58,6 +59,7 @@ def _context(result: Analysis) -> Context:
         "combined": combined(verdict),
         "overlaps": overlap(verdict, result.findings),
         "gains": sum(bool(saving_text(row, of)) for row, _ in named),
+        "sureness": how_sure(result),
         "trust": trust(result.quality),
         "doubts": [
             {"status": status_word(one.status.value), "title": one.title, "detail": one.detail}
@@ -65,6 +67,14 @@ def _context(result: Analysis) -> Context:
             if one.status.is_fault
         ],
     }
+
+
+def how_sure(result: Analysis) -> str:
+    """How sure the finding is that the verdict leads with; "" without one, or of a damaged run."""
+    named = _named(result)
+    if not named or result.run.damage:
+        return ""
+    return sureness(named[0][0], "the finding" if len(named) == 1 else "the first finding")
 
 
 def _facts(run: Run, of: Wholes) -> list[str]:

@@ -37,6 +37,24 @@ def test_two_ranks_share_their_work() -> None:
     truth_s = (analyze(plan).results.focus.length_ns - as_fast) * 1e-9
     assert rows["Gain if rank 1 worked as fast as rank 0"] == pytest.approx(truth_s, rel=0.05)
     assert "If rank 1 worked no longer than rank 0, it would be " in finding.summary
+    # about 50 ms more in each of 200 steps, of which an even split leaves half on each rank
+    assert "rank 1 spends 9.89 s more there than rank 0" in finding.actions[0]
+    assert "split evenly over the ranks, which leaves 4.95 s of it on each." in finding.actions[0]
+
+
+def test_a_rank_that_alone_does_what_it_has_more_of_works_alone() -> None:
+    builder = TraceBuilder(2, end_s=200.0)
+    at = 1.0
+    for _ in range(40):
+        for tenth in range(1, 15):
+            builder.rank(0).stack(at + tenth / 10, [("sort", "/job/train.py", 12)])
+        for number, work_s in enumerate((1.5, 0.1)):
+            builder.rank(number).op("MPI_Allreduce", at + work_s, at + 1.6)
+        at += 1.6
+    for number in range(2):
+        builder.rank(number).init(1.0).finalize(at)
+    finding = analyze_trace(builder.build()).findings["load_imbalance"]
+    assert finding.title == "Rank 0 works alone in sort() (train.py:12) while rank 1 waits"
 
 
 def test_a_run_too_short_for_an_interval_claims_none_and_is_not_certain() -> None:

@@ -147,7 +147,21 @@ def test_once_is_enough() -> None:
     # how long another one would take is not known, so there is no interval
     assert finding.gain_interval_s is None
     assert (finding.status, finding.confidence) == (Status.FAIL, Confidence.MEDIUM)
-    assert "It does so once, 5.00 s (5.00 s in total)" in finding.summary
+    assert "It does so once, 5.00 s. " in finding.summary
+    assert not any("every 2nd time" in one for one in finding.actions)  # there is no 2nd time
+
+
+def test_a_part_of_a_saving_has_that_part_of_its_interval() -> None:
+    """Of four ranks each does a quarter, where unlabeled work is dealt out."""
+    finding = judged(Plan(steps=200, evaluate_s=2.0, markers=False))
+    first = finding.recommended
+    assert first is not None
+    assert first.interval_s is not None
+    assert finding.gain_interval_s is not None
+    part = [0.75 * one for one in finding.gain_interval_s]
+    assert first.interval_s == pytest.approx(part, rel=0.01)
+    assert first.interval_s[0] <= first.seconds <= first.interval_s[1]
+    assert "which leaves " in finding.actions[0]
 
 
 def test_a_function_of_the_training_step_is_not_serial_work() -> None:

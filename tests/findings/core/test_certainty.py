@@ -46,6 +46,14 @@ def test_a_replayed_gain_is_as_sure_as_its_interval_is_narrow(
     assert (judged.status, judged.confidence) == (Status.FAIL, confidence)
 
 
+def test_a_gain_worth_acting_on_of_which_hardly_anything_is_sure_is_no_failure() -> None:
+    """31.8 ms to 8.47 s of a window of 100 s: the least is no more worth telling than nothing."""
+    judged = as_sure_as_its_interval(finding(gain_s=4.2, interval=(0.0318, 8.47)))
+    assert (judged.status, judged.confidence) == (Status.WARN, Confidence.LOW)
+    sure = as_sure_as_its_interval(finding(gain_s=4.2, interval=(1.2, 8.47)))
+    assert (sure.status, sure.confidence) == (Status.FAIL, Confidence.MEDIUM)
+
+
 def test_what_claims_no_seconds_stays_as_it_was() -> None:
     for one in (finding(gain_s=None), finding(basis=Basis.UPPER_BOUND)):
         assert as_sure_as_its_interval(one) == one

@@ -26,11 +26,12 @@ def judged(
     is_seen: bool = False,
     waits: bool = False,
     samples: Callable[[int], int] = lambda _: 0,
+    longer_on: tuple[int, ...] = (0, 1),
 ) -> Finding:
     """Two ranks with steps of 0.1 s and what is given, and chance.
 
     What takes it is seen in all steps, or in those alone in which it does; or it is waiting for a
-    CPU.
+    CPU. Ranks that do not work longer wait for those that do.
     """
     spent = [extra(step) for step in range(STEPS)]
     lengths = [0.1 + NOISE[step] + spent[step] for step in range(STEPS)]
@@ -41,9 +42,10 @@ def judged(
         for step, length in enumerate(lengths):
             end = begin + length
             rank.step(step, begin, end, samples=samples(step))
-            rank.op("MPI_Allreduce", end - 0.01, end, comm=0, seq=step)
+            waited_s = 0.0 if number in longer_on else spent[step]
+            rank.op("MPI_Allreduce", end - 0.01 - waited_s, end, comm=0, seq=step)
             rank.stack(begin + 0.02, (FIXED,))
-            if spent[step] > 0.01 or is_seen:
+            if not waited_s and (spent[step] > 0.01 or is_seen):
                 rank.stack(end - 0.02, (FIXED, GROWING))
             begin = end
         ends = 1.0 + np.cumsum(lengths)
@@ -69,8 +71,12 @@ def test_steps_that_are_longer_from_one_on_and_stay_so() -> None:
     finding = judged(lambda step: 0.2 if step >= 10 else 0.0, is_seen=True)
     assert finding.status is Status.FAIL
     assert "From step 10 on" in finding.title
+    assert " on ranks 0 and 1, mainly in " in finding.title
     assert finding.gain_s == pytest.approx(0.2 * (STEPS - 10), rel=0.05)
     assert finding.where == (Frame(*GROWING),)
+    lone = judged(lambda step: 0.2 if step >= 10 else 0.0, is_seen=True, longer_on=(1,))
+    assert lone.ranks == (1,)
+    assert " on rank 1, mainly in " in lone.title
     begins = judged(lambda step: 0.2 if step >= 10 else 0.0)
     returns = judged(lambda step: 0.2 if 10 <= step < 60 else 0.0, is_seen=True)
     assert {begins.status, returns.status} == {Status.PASS}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from perfscope.findings.core.finding import Gain
 from perfscope.findings.losses import words
 from perfscope.findings.losses.groups import Group
 from perfscope.losses.cause import LossCause
@@ -35,8 +36,63 @@ def test_an_action_begins_with_what_was_seen() -> None:
     cause = LossCause(LossKind.OTHER_WORK, Account.COMPUTATION, activity=Activity.SLEEP)
     frame = Frame("poll", "/job/train.py", 151)
     entry = Entry(cause, 1_200_000_000, 0, (1,), frame=frame, pattern=LossPattern.STATIC)
-    told = words.action(Group("lost", (entry,), Saving(1.0, None, Basis.REPLAY)))
+    told = action(entry, saved_s=1.2)
     assert told.startswith("Rank 1 spends 1.20 s in poll() (train.py:151). Wait on the event ")
+
+
+def action(*entries: Entry, saved_s: float, world: int = 4, basis: Basis = Basis.REPLAY) -> str:
+    """Of entries that go together, in a run of so many ranks."""
+    group = Group("lost", entries, Saving(saved_s, None, basis))
+    return words.action(group, Gain(saved_s, 0.1, basis=basis), world)
+
+
+def asleep(*ranks: int, own_s: float) -> Entry:
+    cause = LossCause(LossKind.OTHER_WORK, Account.COMPUTATION, activity=Activity.SLEEP)
+    frame = Frame("poll", "/job/train.py", 151)
+    return Entry(cause, int(own_s * 1e9), 0, ranks, frame=frame, pattern=LossPattern.STATIC)
+
+
+def late(*ranks: int, waiting_s: float) -> Entry:
+    cause = LossCause(LossKind.WAITING, Account.COMPUTATION)
+    return Entry(cause, 0, int(waiting_s * 1e9), ranks, pattern=LossPattern.WINDOW)
+
+
+def test_what_several_ranks_spend_is_told_of_each_and_in_their_order() -> None:
+    told = action(asleep(1, 0, own_s=8.0), saved_s=4.0)
+    assert told.startswith("Ranks 0 and 1 spend 4.00 s each (mean) in poll() (train.py:151). Wait")
+
+
+@pytest.mark.parametrize(
+    ("ranks", "world", "begins"),
+    [
+        ((0,), 2, "The other rank waits 6.00 s for rank 0. "),
+        ((0,), 4, "The other 3 ranks wait 2.00 s each (mean) for rank 0. "),
+        ((1, 0), 2, "The ranks wait 3.00 s each (mean) for each other. "),
+    ],
+)
+def test_only_other_ranks_wait(ranks: tuple[int, ...], world: int, begins: str) -> None:
+    assert action(late(*ranks, waiting_s=6.0), saved_s=6.0, world=world).startswith(begins)
+
+
+def test_a_saving_that_is_not_what_was_spent_has_a_reason() -> None:
+    one, two = asleep(1, own_s=6.0), asleep(1, own_s=2.0)
+    less, more, waiting = "less than that", "With the other places", "because other ranks wait"
+    told = {
+        "less": action(one, saved_s=2.0),
+        "alike": action(one, saved_s=5.9),
+        "more": action(one, two, saved_s=8.0),
+        "waiting": action(one, saved_s=9.0),
+        "bound": action(one, saved_s=2.0, basis=Basis.UPPER_BOUND),
+    }
+    found = {name: [part in text for part in (less, more, waiting)] for name, text in told.items()}
+    assert found == {
+        "less": [True, False, False],
+        "alike": [False, False, False],
+        "more": [False, True, False],
+        "waiting": [False, False, True],
+        "bound": [False, False, False],
+    }
+    assert "it is 8.00 s" in told["more"]
 
 
 def test_no_rank_is_named_where_none_is_known() -> None:
