@@ -19,23 +19,34 @@ DEFAULT_STACK_HZ = 50
 DEFAULT_STACKS_HZ = 100
 DEFAULT_GPU_HZ = 2
 
+
+def _range(steps: tuple[int, int | None]) -> str:
+    first, end = steps
+    return f"{first}:{'' if end is None else end}"
+
+
+def _pair(values: tuple[object, object]) -> str:
+    return "{}:{}".format(*values)
+
+
+_VARIABLES: Mapping[str, tuple[str, Callable[[Any], str]]] = {
+    "max_size_bytes": ("PERFSCOPE_MAX_BYTES", str),
+    "sample_hz": ("PERFSCOPE_SAMPLE_HZ", str),
+    "stack_hz": ("PERFSCOPE_STACK_HZ", str),
+    "gpu_hz": ("PERFSCOPE_GPU_HZ", str),
+    "steps": ("PERFSCOPE_STEPS", _range),
+    "stop_after": ("PERFSCOPE_STOP_AFTER", str),
+    "torch_profiler": ("PERFSCOPE_TORCH_PROFILER", _pair),
+    "tf_profiler": ("PERFSCOPE_TF_PROFILER", _pair),
+    "memory_detail": ("PERFSCOPE_MEMORY_DETAIL", _pair),
+}
+"""Option -> the variable in which processes of the job find it, and how it is written there."""
+
 _OWN_VARIABLES = (
-    "PERFSCOPE_DIR",
-    "PERFSCOPE_RECORDER",
-    "PERFSCOPE_MAX_BYTES",
-    "PERFSCOPE_SAMPLE_HZ",
-    "PERFSCOPE_STACK_HZ",
-    "PERFSCOPE_GPU_HZ",
-    "PERFSCOPE_STEPS",
-    "PERFSCOPE_STOP_AFTER",
-    "PERFSCOPE_TORCH_PROFILER",
-    "PERFSCOPE_TF_PROFILER",
-    "PERFSCOPE_STACKS_HZ",
-    "PERFSCOPE_STACKS_RANKS",
-    "PERFSCOPE_STACKS_SPY",
-    "PERFSCOPE_MEMORY_DETAIL",
-    "PERFSCOPE_SPY",
-    "PERFSCOPE_OWNER",
+    *("PERFSCOPE_DIR", "PERFSCOPE_RECORDER"),
+    *(variable for variable, _ in _VARIABLES.values()),
+    *("PERFSCOPE_STACKS_HZ", "PERFSCOPE_STACKS_RANKS", "PERFSCOPE_STACKS_SPY"),
+    *("PERFSCOPE_SPY", "PERFSCOPE_OWNER"),
 )
 NCCL_PLUGIN = "NCCL_PROFILER_PLUGIN"
 FLIGHT_RECORDER = "TORCH_FR_BUFFER_SIZE"
@@ -85,56 +96,26 @@ class RecordingOptions:
     on_hang_s: float | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The options as they stand in run.json."""
-        document: dict[str, Any] = {
-            "max_size_bytes": self.max_size_bytes,
-            "sample_hz": self.sample_hz,
-            "stack_hz": self.stack_hz,
-            "gpu_hz": self.gpu_hz,
+        """The options as they stand in run.json; those that are not used are not there."""
+        asked = {n: list(v) if isinstance(v, tuple) else v for n, v in vars(self).items()}
+        stacks = {"hz": asked.pop("stacks_hz"), "ranks": asked.pop("stacks_ranks")}
+        asked["stacks"] = stacks if self.stacks else None
+        return {
+            name: value for name, value in asked.items() if value is not None and value is not False
         }
-        if self.steps is not None:
-            document["steps"] = list(self.steps)
-        if self.stop_after is not None:
-            document["stop_after"] = self.stop_after
-        if self.torch_profiler is not None:
-            document["torch_profiler"] = list(self.torch_profiler)
-        if self.tf_profiler is not None:
-            document["tf_profiler"] = list(self.tf_profiler)
-        if self.stacks:
-            ranks = None if self.stacks_ranks is None else list(self.stacks_ranks)
-            document["stacks"] = {"hz": self.stacks_hz, "ranks": ranks}
-        if self.memory_detail is not None:
-            document["memory_detail"] = list(self.memory_detail)
-        if self.nccl_profiler:
-            document["nccl_profiler"] = True
-        if self.on_hang_s is not None:
-            document["on_hang_s"] = self.on_hang_s
-        return document
 
     def variables(self) -> dict[str, str]:
         """The options as the processes of the job find them."""
         variables = {
-            "PERFSCOPE_MAX_BYTES": str(self.max_size_bytes),
-            "PERFSCOPE_SAMPLE_HZ": str(self.sample_hz),
-            "PERFSCOPE_STACK_HZ": str(self.stack_hz),
-            "PERFSCOPE_GPU_HZ": str(self.gpu_hz),
+            variable: written(value)
+            for name, (variable, written) in _VARIABLES.items()
+            if (value := getattr(self, name)) is not None
         }
-        if self.steps is not None:
-            first, end = self.steps
-            variables["PERFSCOPE_STEPS"] = f"{first}:{'' if end is None else end}"
-        if self.stop_after is not None:
-            variables["PERFSCOPE_STOP_AFTER"] = str(self.stop_after)
-        if self.torch_profiler is not None:
-            variables["PERFSCOPE_TORCH_PROFILER"] = "{}:{}".format(*self.torch_profiler)
-        if self.tf_profiler is not None:
-            variables["PERFSCOPE_TF_PROFILER"] = "{}:{}".format(*self.tf_profiler)
         if self.stacks:
             variables["PERFSCOPE_STACKS_HZ"] = str(self.stacks_hz)
             variables["PERFSCOPE_STACKS_SPY"] = str(spy_program(os.environ) or "")
         if self.stacks and self.stacks_ranks is not None:
             variables["PERFSCOPE_STACKS_RANKS"] = ",".join(map(str, self.stacks_ranks))
-        if self.memory_detail is not None:
-            variables["PERFSCOPE_MEMORY_DETAIL"] = "{}:{}".format(*self.memory_detail)
         return variables
 
 
