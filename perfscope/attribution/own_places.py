@@ -25,7 +25,7 @@ def usual_place(stacks: Iterable[Sequence[int]], frames: Sequence[Frame]) -> Fra
     places.pop(-1, None)
     functions: Counter[Function] = Counter()
     for place, times in places.items():
-        functions[frames[place].function, frames[place].file] += times
+        functions[frames[place].key] += times
     if not functions:
         return None
     function = max(functions, key=lambda one: (functions[one], one))

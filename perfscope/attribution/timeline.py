@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools
+from perfscope.arrays import Bools, Floats
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import ACCOUNTS, INDEX, IS_COMMUNICATION
 from perfscope.attribution.phase_catalog import PhaseCatalog, is_hooked
@@ -80,6 +80,14 @@ class Timeline:
         starts = self.boundaries[:-1]
         return (starts >= focus.start_ns) & (starts < focus.end_ns)
 
+    def work(self, focus: Focus) -> Bools:
+        """Which segments are work: they lie in the focus, outside communication."""
+        return self.inside(focus) & ~IS_COMMUNICATION[self.accounts]
+
+    def before(self, chosen: Bools) -> Floats:
+        """Nanoseconds of chosen segments before each boundary."""
+        return np.concatenate([[0.0], np.cumsum(np.where(chosen, self.lengths, 0))])
+
     def at(self, moments: Times) -> Times:
         """The segment of each moment; the nearest one of moments outside the rank's life."""
         segment = np.searchsorted(self.boundaries, moments, side="right") - 1
@@ -140,7 +148,7 @@ class Timeline:
 
     def outside_communication(self, focus: Focus) -> Cumulative:
         """W of the rank as a function of time: nanoseconds in the focus without communication."""
-        return Cumulative.of(self.boundaries, self.inside(focus) & ~IS_COMMUNICATION[self.accounts])
+        return Cumulative.of(self.boundaries, self.work(focus))
 
 
 def blocking_layer(rank: Rank, rows: Table, catalog: PhaseCatalog, trace: Trace) -> Layer:

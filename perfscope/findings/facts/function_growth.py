@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from perfscope.arrays import Floats, Ints, counter_growth
-from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.timeline import Timeline
 from perfscope.findings.facts.step_growth import (
     FINER,
@@ -114,7 +113,7 @@ def _tables(results: Results, rank: Rank, timeline: Timeline, user_frame: Ints) 
     """
     frames = np.where(timeline.stacks >= 0, user_frame[timeline.stacks], -1)
     part = np.searchsorted(_edges(results), timeline.boundaries[:-1], side="right") - 1
-    work = timeline.inside(results.focus) & ~IS_COMMUNICATION[timeline.accounts] & (part >= 0)
+    work = timeline.work(results.focus) & (part >= 0)
     tables = np.zeros((2, len(results.trace.frames) + 1, FINER * PARTS))
     ready = _ready(timeline, rank.main_samples)
     for table, lengths in zip(tables, (timeline.lengths, ready), strict=True):

@@ -116,7 +116,7 @@ def grown_frame(results: Results, begin: int, end: int, *, before: float = 1.0) 
             places = labels.user_frame[timeline.stacks[chosen]]
             spent = np.bincount(places[places >= 0], timeline.lengths[chosen][places >= 0])
             for place in np.flatnonzero(spent).tolist():
-                more[frames[place].function, frames[place].file] += sign * int(spent[place])
+                more[frames[place].key] += sign * int(spent[place])
                 if sign > 0:
                     lines[place] += int(spent[place])
     if not more or max(more.values()) <= 0:

@@ -113,7 +113,7 @@ def _queued(results: Results, moment: int) -> float:
     """Of the work of the rank that waited most for CPUs since then, the part in which it waited."""
     shares = [0.0]
     for rank, timeline in zip(results.trace.ranks, results.timelines, strict=True):
-        work = timeline.inside(results.focus) & ~IS_COMMUNICATION[timeline.accounts]
+        work = timeline.work(results.focus)
         work &= timeline.boundaries[:-1] >= moment
         spent_ns = int(timeline.lengths[work].sum())
         if spent_ns and len(samples := rank.main_samples):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from perfscope.arrays import Floats, Ints, counter_growth
-from perfscope.attribution.ledger import IS_COMMUNICATION
+from perfscope.metrics.host.run_queue import between_samples
 from perfscope.metrics.results import Results
 
 MOST_STRETCHES = 32
@@ -27,15 +27,11 @@ def cpu_work_s(results: Results) -> Floats | None:
     edges = np.linspace(focus.start_ns, focus.end_ns, stretches + 1)
     columns = []
     for rank, timeline in zip(ranks, results.timelines, strict=True):
-        is_work = timeline.inside(focus) & ~IS_COMMUNICATION[timeline.accounts]
-        spent = np.concatenate([[0.0], np.cumsum(np.where(is_work, timeline.lengths, 0))])
-        times = rank.main_samples["t"].astype(np.float64)
-        worked, length = counter_growth(times, timeline.boundaries, spent), np.diff(times)
-        share = np.divide(worked, length, out=np.zeros(len(length)), where=length > 0)
-        waited = np.minimum(np.diff(rank.main_samples["queue_delay_ns"]) * share, worked)
-        ran = np.minimum(worked - waited, np.diff(rank.main_samples["cpu_ns"]))
+        samples = rank.main_samples
+        worked, waited = between_samples(samples, timeline, timeline.work(focus))
+        ran = np.minimum(worked - waited, np.diff(samples["cpu_ns"]))
         cpu = np.concatenate([[0.0], np.cumsum(ran)])
-        columns.append(counter_growth(edges, times, cpu))
+        columns.append(counter_growth(edges, samples["t"].astype(np.float64), cpu))
     return np.stack(columns, axis=1) * 1e-9
 
 

@@ -98,14 +98,13 @@ class _Windows:
     def of(cls, rank: Rank, timeline: Timeline, focus: Focus) -> _Windows:
         count = max(1, round(focus.length_ns / CPU_WINDOW_NS))
         edges = np.linspace(focus.start_ns, focus.end_ns, count + 1)
-        inside = timeline.inside(focus)
-        calls = inside & IS_COMMUNICATION[timeline.accounts]
+        calls = timeline.inside(focus) & IS_COMMUNICATION[timeline.accounts]
         main, process = rank.main_samples, rank.process_samples
         wanted, by_all = cpu_wanted(edges, main), cpu_wanted(edges, process)
         return cls(
             edges,
-            counter_growth(edges, timeline.boundaries, _cumulative(timeline, calls)),
-            counter_growth(edges, timeline.boundaries, _cumulative(timeline, inside & ~calls)),
+            counter_growth(edges, timeline.boundaries, timeline.before(calls)),
+            counter_growth(edges, timeline.boundaries, timeline.before(timeline.work(focus))),
             wanted,
             by_all - wanted,
         )
@@ -181,10 +180,6 @@ def _running(rank: Rank, edges: Floats) -> list[int]:
     """
     least_ns = MAIN / 2 * float(edges[-1] - edges[0])
     return [one.tid for one in rank.threads if one.cpu_ns + one.queue_delay_ns > least_ns]
-
-
-def _cumulative(timeline: Timeline, chosen: Bools) -> Floats:
-    return np.concatenate([[0.0], np.cumsum(np.where(chosen, timeline.lengths, 0))])
 
 
 def _threads(rank: Rank, rows: Table) -> list[ThreadInfo]:

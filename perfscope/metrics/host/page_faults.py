@@ -101,7 +101,7 @@ def _main(frames: Sequence[Frame], lines: list[int], touched: Floats) -> Functio
     """Name and file of the function with most page faults; None where none has most of them."""
     by_function: Counter[Function] = Counter()
     for line, count in zip(lines, touched.tolist(), strict=False):
-        by_function[frames[line].function, frames[line].file] += count
+        by_function[frames[line].key] += count
     function, most = by_function.most_common(1)[0]
     return function if most > MAIN * float(touched.sum()) else None
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from perfscope.arrays import Bools, counter_growth
+from perfscope.arrays import Bools, Floats, counter_growth
 from perfscope.attribution.focus import Focus
-from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
+from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import Timeline
 from perfscope.metrics.host.cpu_takers import cpu_takers
@@ -74,9 +74,8 @@ def _of_rank(rank: Rank, ranks: Sequence[Rank], timeline: Timeline, focus: Focus
     if len(rows) < 2:
         return None
     inside = timeline.inside(focus)
-    work = inside & ~IS_COMMUNICATION[timeline.accounts]
     transfer = inside & (timeline.accounts == INDEX[Account.COMMUNICATION_TRANSFER])
-    in_work, work_ns = _during(rows, timeline, work)
+    in_work, work_ns = _during(rows, timeline, timeline.work(focus))
     in_transfer, transfer_ns = _during(rows, timeline, transfer)
     takers = cpu_takers(rank, ranks, focus)
     return CpuWait(
@@ -102,14 +101,28 @@ def _throttled_s(rank: Rank, focus: Focus) -> float:
 
 
 def _during(rows: Table, timeline: Timeline, chosen: Bools) -> tuple[float, float]:
-    """Waiting for a CPU in chosen stretches of a timeline, and how long these are.
+    """Waiting for a CPU in chosen stretches of a timeline, and how long these are."""
+    _, waited = between_samples(rows, timeline, chosen)
+    return float(waited.sum()), float(timeline.before(chosen)[-1])
+
+
+def between_samples(rows: Table, timeline: Timeline, chosen: Bools) -> tuple[Floats, Floats]:
+    """Time in chosen stretches of a timeline, and of it the waiting for a CPU, in nanoseconds.
 
     What was waited between two samples is dealt out by the time that each stretch has of it.
+
+    Args:
+        rows: samples of the thread, shape (samples,).
+        timeline: of its rank.
+        chosen: by segment, whether it is meant.
+
+    Returns:
+        Both between samples, shape (samples - 1,).
     """
-    spent = np.concatenate([[0.0], np.cumsum(np.where(chosen, timeline.lengths, 0))])
     times = rows["t"].astype(np.float64)
-    inside = counter_growth(times, timeline.boundaries, spent)
-    length = np.diff(times)
+    inside, length = (
+        counter_growth(times, timeline.boundaries, timeline.before(chosen)),
+        np.diff(times),
+    )
     share = np.divide(inside, length, out=np.zeros(len(length)), where=length > 0)
-    waited = np.minimum(np.diff(rows["queue_delay_ns"]) * share, inside)
-    return float(waited.sum()), float(spent[-1])
+    return inside, np.minimum(np.diff(rows["queue_delay_ns"]) * share, inside)
