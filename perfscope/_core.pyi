@@ -281,6 +281,20 @@ def split_calls(
 def keep_memory() -> None:
     """Memory that is freed stays with the process: clearing it anew takes longer than its use."""
 
+def room_below(directory: str) -> tuple[int, bool]:
+    """Bytes that may still be written below a directory, and whether memory is what holds them."""
+
+def use_files(directory: str, plain_bytes: int, resident_bytes: int) -> bool:
+    """Large tables may move into files without a name; their addresses stay.
+
+    Those of the first `plain_bytes` never do; of the others at most `resident_bytes` are in memory,
+    the youngest. Arrays of numpy are meant that the calling context makes from now on, and what the
+    engine makes. False where this numpy does not let its memory be given.
+    """
+
+def files_used() -> tuple[int, int, int]:
+    """The most bytes in files at one time, and errno and size of what was refused last, or 0."""
+
 class ReplayError(ValueError):
     """The calls of the ranks cannot be brought into an order; the message says why, as a clause."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from os import cpu_count
 from typing import TypeVar
 
@@ -23,4 +24,5 @@ def each(
     if workers < 2 or rows < ENOUGH_ROWS:
         return [function(item) for item in items]
     with ThreadPoolExecutor(max_workers=workers) as pool:
-        return list(pool.map(function, items))
+        inside = [copy_context() for _ in items]  # numpy's memory is a matter of the context
+        return list(pool.map(lambda item, own: own.run(function, item), items, inside))

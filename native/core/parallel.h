@@ -12,6 +12,9 @@
 
 namespace perfscope {
 
+// How many threads beside the calling ones are at work.
+inline std::atomic<int> others_at_work{0};
+
 // Calls work(i) for every i below `count`, each exactly once, on at most `threads` threads. The first exception
 // stops the rest and is thrown here.
 template <class Work> void parallel_for(size_t count, unsigned threads, Work &&work)
@@ -33,6 +36,8 @@ template <class Work> void parallel_for(size_t count, unsigned threads, Work &&w
     };
     std::vector<std::thread> others;
     const size_t wanted = std::min<size_t>(threads ? threads : 1, count);
+    const int expected = static_cast<int>(std::max<size_t>(wanted, 1) - 1);
+    others_at_work += expected;
     try {
         for (size_t i = 1; i < wanted; i++)
             others.emplace_back(drain);
@@ -42,6 +47,7 @@ template <class Work> void parallel_for(size_t count, unsigned threads, Work &&w
     drain();
     for (auto &thread : others)
         thread.join();
+    others_at_work -= expected;
     if (failure)
         std::rethrow_exception(failure);
 }

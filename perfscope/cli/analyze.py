@@ -132,9 +132,11 @@ def analyze(  # noqa: PLR0913 - one argument an option
     from perfscope.readers.detect import ReadOptions
     from perfscope.readers.registry import open_traces
     from perfscope.schema.read import read_known
+    from perfscope.scratch import allow
 
     _check_gates(fail_on)
     engine.keep_memory()
+    allow()
     with _reading_on(scheduler), told():
         opened = open_traces(paths, ReadOptions(phase_rules, communication))
     for choice in opened.choices:

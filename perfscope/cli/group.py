@@ -199,7 +199,9 @@ def _refuse_nothing(words: Sequence[str]) -> None:
 
 
 def _too_large(error: MemoryError) -> PerfscopeError:
-    problem = PerfscopeError(
+    from perfscope.scratch import refused
+
+    problem = refused() or PerfscopeError(
         "This machine does not have enough memory.",
         why=f"An allocation failed: {str(error) or 'the system refused it'}.",
         action="Use a machine with more memory, or give fewer or smaller files.",

@@ -99,8 +99,10 @@ def whatif(
     from perfscope.readers.registry import open_traces
     from perfscope.replay.segments import SegmentReplay
     from perfscope.schema.write import document_text, plain
+    from perfscope.scratch import allow
 
     engine.keep_memory()
+    allow()
     opened = open_traces(paths, ReadOptions(phase_rules=phase_rules))
     results = compute(opened, Options(focus=foa, phase_rules=phase_rules))
     named = [_edit(text, results) for text in edits]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import overload
 
 from perfscope.errors import UnreadableInputError
+from perfscope.memory import ROW_BYTES
 from perfscope.progress import stage
 from perfscope.readers.common.amounts import LONGEST_NS
 from perfscope.readers.common.blocks import MOST_BOMBS, GrowthError, not_tried
@@ -14,6 +15,7 @@ from perfscope.readers.merge import Part, merge
 from perfscope.readers.recording import reader as recording
 from perfscope.readers.secrets import without_secrets
 from perfscope.registry import members
+from perfscope.scratch import expect
 from perfscope.trace.model import Trace
 
 
@@ -79,6 +81,8 @@ def open_traces(paths: Sequence[Path], options: ReadOptions | None = None) -> Tr
         *(f"{error.what} {error.why}" for error in failures),
     ]
     without_secrets(trace)
+    calls = sum(len(rank.operations) for rank in trace.ranks)
+    expect(ROW_BYTES * calls, f"The tables of these {calls:,} calls")
     return trace
 
 

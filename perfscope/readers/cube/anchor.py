@@ -13,7 +13,7 @@ from dataclasses import field
 import numpy as np
 
 from perfscope.arrays import Ints
-from perfscope.readers.common.memory import rows_that_fit
+from perfscope.memory import rows_that_fit
 from perfscope.structures import dataclass
 
 MOST_DEPTH = 5000

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
+from perfscope.memory import rows_that_fit
 from perfscope.readers.common.blocks import as_text, blocks
-from perfscope.readers.common.memory import rows_that_fit
 from perfscope.structures import dataclass
 from perfscope.units import counted
 

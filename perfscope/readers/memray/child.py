@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from perfscope.memory import memory_left_bytes
 from perfscope.output import say_json
-from perfscope.readers.common.memory import memory_left_bytes
 
 LEAST_ADDRESS_BYTES, MOST_ADDRESS_BYTES = 2 << 30, 64 << 30
 """What this process may map: what memory is left, between these."""

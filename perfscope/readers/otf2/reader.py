@@ -16,7 +16,6 @@ from perfscope.files import parse_json
 from perfscope.readers.common import exported, texts
 from perfscope.readers.common.exported import KEY
 from perfscope.readers.common.host_clocks import set_clock_domains
-from perfscope.readers.common.memory import rows_that_fit
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.kineto.communication import look_like_communication
 from perfscope.readers.otf2.assembly import assemble_ranks, corrected_ranks
@@ -25,6 +24,7 @@ from perfscope.readers.otf2.notes import notes_on, reasons
 from perfscope.readers.otf2.ranks import Location, LocationGroup, find_ranks
 from perfscope.readers.otf2.reduced import Reduced
 from perfscope.readers.otf2.regions import PHASE_IDS, Phases, Region, Rules, roles
+from perfscope.scratch import calls_that_fit
 from perfscope.trace.model import Communicator, Format, Rank, Table, Trace
 from perfscope.trace.operations import COLLECTIVE_CLASSES, OperationClass, codes_mask
 
@@ -117,7 +117,7 @@ def open_otf2(paths: Sequence[Path], options: ReadOptions) -> Trace:
 
 
 def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> Trace:
-    most_rows = rows_that_fit()
+    most_rows = calls_that_fit()
     told = _exported(archive)
     rules = (*options.phase_rules, *(PHASE_IDS if told is not None else ()))
     reduced = _reduced(archive, rules, most_rows)

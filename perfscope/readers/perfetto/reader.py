@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
+from perfscope.memory import rows_that_fit
 from perfscope.readers.common.blocks import Growth, as_text, blocks
-from perfscope.readers.common.memory import rows_that_fit
 from perfscope.readers.common.protobuf import DamagedError, Part
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.kineto.file import KinetoContents

@@ -1,6 +1,6 @@
 """What lies in a run directory: run.json, every field checked, and the files of the processes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +10,17 @@ from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.endings import ObservedEnds, read_ends
 from perfscope.readers.recording.process_file import ProcessFile, read_process
 from perfscope.readers.recording.record_file import MAX_LIFE_NS, MAX_RANKS
+from perfscope.scratch import expect
 from perfscope.structures import dataclass
 
 RUN_FILE = "run.json"
 MAX_TIME_NS = 1 << 62
 LATE_WRITING_NS = 60 * 10**9
 """A process may outlive the command by this much (teardown, launchers that return early)."""
+
+STAT_BLOCK_BYTES = 512
+PEAK_PART = 3.3
+"""What the analysis takes at its peak for each byte of records (docs/engine.md)."""
 
 BOUNDS = {
     "start_mono_ns": (1, MAX_TIME_NS),
@@ -119,6 +124,8 @@ def read_processes(
         UnreadableInputError: there is none that can be read.
     """
     files = sorted(path.glob("*/*.rec"))
+    if recent_s is None:
+        expect(round(PEAK_PART * _stored_bytes(files)), "The tables of this recording")
     end = run.end_unix_ns
     processes, failures = [], []
     for file in counted("reading records", files):
@@ -139,6 +146,11 @@ def read_processes(
         ends[folder.name], notes = read_ends(sorted(folder.glob("*.ends")))
         run.notes.extend(notes)
     return processes, ends
+
+
+def _stored_bytes(files: Iterable[Path]) -> int:
+    """What files take on the disk: parts that were never written take nothing."""
+    return sum(file.stat().st_blocks for file in files if file.is_file()) * STAT_BLOCK_BYTES
 
 
 def _nothing_recorded(

@@ -15,9 +15,9 @@ from perfscope.arrays import Ints
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.files import parse_json
+from perfscope.memory import rows_that_fit
 from perfscope.readers.common import texts
 from perfscope.readers.common.blocks import Growth, as_text, blocks
-from perfscope.readers.common.memory import rows_that_fit
 from perfscope.readers.kineto.made import MADE_DTYPE
 from perfscope.readers.rocprof import records
 from perfscope.structures import dataclass

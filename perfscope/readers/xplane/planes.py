@@ -7,8 +7,8 @@ import numpy as np
 
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
+from perfscope.memory import rows_that_fit
 from perfscope.readers.common.blocks import Growth, as_text, blocks
-from perfscope.readers.common.memory import rows_that_fit
 from perfscope.structures import dataclass
 from perfscope.trace.model import Table
 

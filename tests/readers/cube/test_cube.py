@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from perfscope import memory
 from perfscope.document.analysis import analysis
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.results import Options
-from perfscope.readers.common import memory
 from perfscope.readers.cube import anchor as anchor_module
 from perfscope.readers.cube import archive as archive_module
 from perfscope.readers.cube.archive import CubeArchive

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from perfscope import memory
 from perfscope.document.analysis import analysis
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.results import Options
-from perfscope.readers.common import memory
 from perfscope.readers.inspector import records
 from perfscope.readers.registry import open_traces
 from perfscope.schema.other_tools import ToolReport

@@ -261,7 +261,7 @@ def test_forward_alone_is_no_training(tmp_path: Path) -> None:
 def test_more_calls_than_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     anchor = epoch(tmp_path / "archive")
     full = analysis(anchor, tmp_path / "full")
-    monkeypatch.setattr(otf2, "rows_that_fit", lambda: 5)
+    monkeypatch.setattr(otf2, "calls_that_fit", lambda: 5)
     thinned = analysis(anchor, tmp_path / "thinned")
     for name in ("parallel_efficiency", "load_balance", "communication_efficiency"):
         kept = thinned["metrics"][name]["value"]

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from perfscope import memory
 from perfscope.dataframes.source import Source
 from perfscope.errors import UnreadableInputError
 from perfscope.export import _perfetto_packets as proto
 from perfscope.export import perfetto
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
-from perfscope.readers.common import memory
 from perfscope.readers.perfetto import reader
 from perfscope.readers.registry import open_trace
 from perfscope.schema.enums import PhaseKind

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from perfscope import memory
 from perfscope.attribution.preparation import prepare
 from perfscope.document.analysis import analysis
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.compute import compute
 from perfscope.metrics.devices.devices import devices
 from perfscope.metrics.results import Options
-from perfscope.readers.common import memory
 from perfscope.readers.common.spread import spread_by
 from perfscope.readers.registry import open_trace, open_traces
 from perfscope.readers.rocprof import document as json_document

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from perfscope import memory
 from perfscope.document.analysis import analysis
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.results import Options
-from perfscope.readers.common import memory
 from perfscope.readers.common.blocks import Growth
 from perfscope.readers.detect import ReadOptions
 from perfscope.readers.registry import open_trace, open_traces

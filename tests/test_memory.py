@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from perfscope.readers.common.memory import memory_left_bytes, rows_that_fit
+from perfscope.memory import memory_left_bytes, rows_that_fit
 
 MB = 1 << 20
 
@@ -37,12 +37,35 @@ def test_the_narrowest_control_group_counts_wherever_it_stands_above(tmp_path: P
     assert memory_left_bytes(proc=proc, groups=groups) == 0
 
 
+def test_files_that_lie_idle_make_room(tmp_path: Path) -> None:
+    proc, groups = system(tmp_path, available_mb=300)
+    job = groups / "batch" / "job"
+    (job / "memory.max").write_text(f"{100 * MB}\n")
+    (job / "memory.current").write_text(f"{90 * MB}\n")
+    (job / "memory.stat").write_text(f"anon {20 * MB}\ninactive_file {60 * MB}\n")
+    assert memory_left_bytes(proc=proc, groups=groups) == 70 * MB
+
+
+def test_control_groups_of_version_1_are_heard(tmp_path: Path) -> None:
+    proc, groups = system(tmp_path, available_mb=300)
+    (proc / "self" / "cgroup").write_text("12:cpu:/old\n8:memory:/slurm/job\n0::/\n")
+    job = groups / "memory" / "slurm" / "job"
+    job.mkdir(parents=True)
+    (job / "memory.limit_in_bytes").write_text(f"{9223372036854771712}\n")
+    (job / "memory.usage_in_bytes").write_text(f"{90 * MB}\n")
+    assert memory_left_bytes(proc=proc, groups=groups) == 300 * MB
+    (job.parent / "memory.limit_in_bytes").write_text(f"{100 * MB}\n")
+    (job.parent / "memory.usage_in_bytes").write_text(f"{90 * MB}\n")
+    (job.parent / "memory.stat").write_text(f"inactive_file 5\ntotal_inactive_file {30 * MB}\n")
+    assert memory_left_bytes(proc=proc, groups=groups) == 40 * MB
+
+
 def test_where_nothing_is_known_there_is_no_limit(tmp_path: Path) -> None:
     assert memory_left_bytes(proc=tmp_path, groups=tmp_path) > 1 << 60
 
 
 def test_a_limit_on_the_address_space_is_heard() -> None:
-    code = "from perfscope.readers.common.memory import *; print(memory_left_bytes())"
+    code = "from perfscope.memory import *; print(memory_left_bytes())"
     limited = ["bash", "-c", f'ulimit -v 800000; exec "{sys.executable}" -c "{code}"']
     shown = subprocess.run(limited, check=True, capture_output=True, text=True, timeout=60)
     assert 0 < int(shown.stdout) < 800_000 << 10
