@@ -144,10 +144,11 @@ ps_header *ps_buffer_create(const char *path, uint64_t max_bytes)
 
 static void note_disk_full(int error)
 {
-    char text[160];
+    char text[240];
     atomic_store(&buffer.is_disk_full, true);
     ps_set_header_flag(PS_FLAG_DISK_FULL);
-    int length = snprintf(text, sizeof text, "Detail stopped: no room for more records (%s); totals go on.",
+    int length = snprintf(text, sizeof text, "No room for more records (%s): steps are left out, or where few are known, what comes later; "
+                          "totals go on.",
                           error == EFBIG ? "file size limit of the process" : strerror(error));
     ps_define_note(text, (uint32_t)length);
 }

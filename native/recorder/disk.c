@@ -12,8 +12,10 @@ bool ps_disk_may_reach(uint64_t end)
 
 bool ps_disk_write(int file, const void *data, uint64_t bytes, uint64_t offset)
 {
-    if (!ps_disk_may_reach(offset + bytes))
+    if (!ps_disk_may_reach(offset + bytes)) {
+        errno = EFBIG;
         return false;
+    }
     while (bytes) {
         ssize_t done = pwrite(file, data, bytes, (off_t)offset);
         if (done < 0 && errno == EINTR)

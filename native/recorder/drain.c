@@ -46,6 +46,7 @@ static const uint32_t network_types[] = {
 
 static struct {
     bool is_on;
+    bool is_begun; /* there is a file that is copied to */
     char directory[PS_PATH_BYTES - 16];
     uint64_t interval_ns;
     uint64_t next_ns;
@@ -53,6 +54,10 @@ static struct {
     uint64_t copied_definitions;
     uint8_t open_chunks[MAX_CHUNKS / 8]; /* chunks with calls or phases that had not ended when they were copied */
     uint8_t changed_chunks[MAX_CHUNKS];
+    union {
+        ps_header known;
+        char all[PS_HEADER_BYTES];
+    } header; /* as it is copied */
     ps_lock lock;
 } drain = {.lock = ATOMIC_FLAG_INIT};
 
@@ -138,8 +143,10 @@ static bool copy_definitions(void)
     }
     if (source >= 0)
         close(source);
-    if (target >= 0 && close(target) != 0)
+    if (target >= 0 && close(target) != 0) {
         is_copied = false;
+        drain.copied_definitions = 0; /* a file system may tell only now what it refused */
+    }
     return is_copied;
 }
 
@@ -197,27 +204,53 @@ static bool copy_records(int target, uint64_t used)
 }
 
 /* Definitions first, then records, then the header that counts them: a reader never meets an id that is unknown or
- * fewer records than are promised. */
+ * fewer records than are promised but where they found no room. */
 static bool copy_all(void)
 {
-    static char header[PS_HEADER_BYTES];
     bool is_copied = copy_definitions();
     if (!ps_recorder.header)
         return is_copied; /* the record file could not be made, and the definitions say why */
-    memcpy(header, ps_recorder.header, sizeof(ps_header));
+    drain.header.known = *ps_recorder.header;
     uint64_t used = ps_buffer_used();
     int target = open_target(".rec");
     if (target < 0)
         return false;
-    is_copied = copy_records(target, used) && ps_disk_write(target, header, sizeof header, 0) && is_copied;
-    return close(target) == 0 && is_copied;
+    if (!copy_records(target, used)) {
+        is_copied = false;
+        if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)
+            drain.header.known.flags |= PS_FLAG_DISK_FULL;
+    }
+    /* Also where records found no room: it tells totals and the end of the process. */
+    is_copied = ps_disk_write(target, drain.header.all, sizeof drain.header, 0) && is_copied;
+    if (close(target) == 0)
+        return is_copied;
+    drain.copied_slots = 0;
+    return false;
+}
+
+/* Takes the space of the header before records, of other processes too, take all that there is. */
+static void begin_target(void)
+{
+    int target = ps_recorder.header ? open_target(".rec") : -1;
+    if (target < 0)
+        return;
+    drain.header.known = *ps_recorder.header;
+    drain.header.known.claimed = 0;
+    ps_disk_write(target, drain.header.all, sizeof drain.header, 0);
+    close(target);
 }
 
 void ps_drain_maintain(uint64_t now_ns)
 {
-    if (!drain.is_on || now_ns < drain.next_ns)
+    if (!drain.is_on || (drain.is_begun && now_ns < drain.next_ns))
         return;
     ps_acquire(&drain.lock);
+    if (drain.is_on && !drain.is_begun) {
+        drain.is_begun = true;
+        begin_target();
+        ps_release(&drain.lock);
+        return;
+    }
     if (drain.is_on)
         copy_all();
     ps_release(&drain.lock);

@@ -82,10 +82,10 @@ def thinned(results: Results) -> list[QualityRow]:
     shown = f"{format_count(whole.kept)} of {format_count(whole.ended)} {parts}"
     share = whole.residue_share
     detail = (
-        f"At the bound of space (--max-size) {parts} were left out, the same on all ranks; "
-        f"totals hold all of them. {format_share(share)} of the analyzed window stands between the "
-        f"{parts}, because ranks reach their ends at different moments; it is counted as "
-        "communication."
+        f"At the bound of space (--max-size, or a disk that is full) {parts} were left out, the "
+        f"same on all ranks; totals hold all of them. {format_share(share)} of the analyzed window "
+        f"stands between the {parts}, because ranks reach their ends at different moments; it is "
+        "counted as communication."
     )
     if whole.calls_not_sorted:
         detail += (

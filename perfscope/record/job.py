@@ -147,7 +147,7 @@ def _injection(library: Path, program: Path) -> Injection:
 
 
 def _tell_end(teller: _Teller, run: RunFile, shown: str) -> None:
-    leftovers.bring_in(run.directory)
+    left = leftovers.bring_in(run.directory)
     if run.options.stacks:
         stack_sampling.wait_for_end(run.directory, teller.tell)
     leftovers.remove_scratch(run.directory)
@@ -168,19 +168,40 @@ def _tell_end(teller: _Teller, run: RunFile, shown: str) -> None:
             "see whether LD_PRELOAD reaches the ranks: put `env` in the place of the program",
         )
         return
-    if found.missing_ranks:
+    if left:
+        teller.insist(*_left_on_the_node(left, shown))
+    elif found.missing_ranks:
         teller.insist(*_missing_ranks(found, run))
     what = (
         units.counted(found.ranks, "rank")
         if found.ranks
         else units.counted(found.processes, "process", "processes")
     )
-    cure = "the disk or its quota is full" if found.is_disk_full else "raise --max-size"
-    lost = (
-        f"; {units.counted(found.dropped, 'record')} found no room, {cure}" if found.dropped else ""
-    )
     size = units.format_bytes(found.size_bytes)
-    teller.tell(f"recorded {what} in {shown}/ ({size}{lost}); next: perfscope analyze {shown}/")
+    teller.tell(
+        f"recorded {what} in {shown}/ ({size}{_lost(found)}); next: perfscope analyze {shown}/"
+    )
+
+
+def _lost(found: summary.Summary) -> str:
+    """What is not in the recording for want of room, and why."""
+    full = "the disk or its quota is full"
+    if found.dropped:
+        cure = full if found.is_disk_full else "raise --max-size"
+        return f"; {units.counted(found.dropped, 'record')} found no room, {cure}"
+    return f"; not all records found room: {full}" if found.is_disk_full else ""
+
+
+def _left_on_the_node(left: Sequence[tuple[Path, Path]], shown: str) -> list[str]:
+    """Where the records are that the run directory had no room for, and how to complete it."""
+    (place, record), *others = left
+    more = f", and {len(others)} more like it" if others else ""
+    whose = units.counted(len(left), "process", "processes")
+    return [
+        f"{shown}/ had no room for all records of {whose}",
+        f"they are on this node, in {place}{more}",
+        f"make room, and copy own.rec there to {record}, own.def to {record.stem}.def beside it",
+    ]
 
 
 def _missing_ranks(found: summary.Summary, run: RunFile) -> list[str]:

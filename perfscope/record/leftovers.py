@@ -1,4 +1,4 @@
-"""Brings in what killed processes left in node-local directories of this machine."""
+"""Brings in what processes left in node-local directories of this machine."""
 
 import contextlib
 import os
@@ -10,21 +10,40 @@ _ENDINGS = (".def", ".rec")
 _SCRATCH = ("*/*.memory-*.tmp", "*/*.stacks-*.json")
 
 
-def bring_in(directory: Path) -> int:
-    """Completes the files of killed processes of this machine; how many there were.
+def bring_in(directory: Path) -> list[tuple[Path, Path]]:
+    """Completes the files of processes of this machine whose records are not all there.
 
     A process that ends by itself copies its records and removes its node-local files; of one that
-    was killed they lie where it ran, with what it recorded since it last copied.
+    was killed, or found no room for them, they lie where it ran.
+
+    Returns:
+        Node-local directories that could not be brought in, each with the record file that lacks
+        what it holds.
     """
-    count = 0
-    for record in directory.glob("*/*.rec"):
+    left_there = []
+    for record in sorted(directory.glob("*/*.rec")):
         for left in _left_by(record.stem):
-            with contextlib.suppress(OSError):
-                for ending in _ENDINGS:
-                    shutil.copyfile(left / f"own{ending}", record.with_suffix(ending))
-                shutil.rmtree(left)
-                count += 1
-    return count
+            if _is_completed(record, left):
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left_there.append((left, record))
+    return left_there
+
+
+def _is_completed(record: Path, left: Path) -> bool:
+    try:
+        for ending in _ENDINGS:
+            _complete(record.with_suffix(ending), left / f"own{ending}")
+    except OSError:
+        return False
+    return True
+
+
+def _complete(target: Path, source: Path) -> None:
+    """Copies over what is there: cut to nothing first, it would be lost where there is no room."""
+    with source.open("rb") as whole, target.open("r+b" if target.exists() else "wb") as stream:
+        shutil.copyfileobj(whole, stream)
+        stream.truncate()
 
 
 def remove_scratch(directory: Path) -> None:

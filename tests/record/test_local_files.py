@@ -1,6 +1,8 @@
 """Records mapped on the node and copied to the run directory, as on a network file system."""
 
 import json
+import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -8,8 +10,14 @@ from perfscope.readers.registry import open_trace
 from perfscope.schema.enums import EndKind, PhaseKind
 from perfscope.trace.model import Trace
 from tests.support.environments import Mpi
-from tests.support.recording import Recorded, Recorder
-from tests.support.requirements import require_tool
+from tests.support.recording import (
+    JOB_TIMEOUT_S,
+    Recorded,
+    Recorder,
+    job_variables,
+    perfscope_command,
+)
+from tests.support.requirements import require_root, require_tool
 
 NO_MAPPINGS = Path(__file__).parents[1] / "programs" / "no_mappings.c"
 
@@ -121,3 +129,41 @@ def test_a_file_system_that_maps_no_files_is_recorded_to_all_the_same(
     assert recorded.exit_code == 0, recorded.stderr
     assert barriers(open_trace(recorded.directory)) == [100, 100]
     assert list(place.glob("perfscope-*")) == []
+
+
+def test_records_without_room_stay_on_the_node_and_are_told(mpich: Mpi, tmp_path: Path) -> None:
+    """Of a run directory whose quota is used up the records' beginning is there, and the end."""
+    require_root("mount a small file system")
+    unshare = require_tool("unshare")
+    small, place, kept = tmp_path / "small", tmp_path / "node", tmp_path / "kept"
+    for directory in (small, place):
+        directory.mkdir()
+    calls = 40_000
+    job = mpich.python_command(2, "-c", BARRIERS, str(calls))
+    command = perfscope_command("run", "--output", small / "trace", "--", *job)
+    script = f"""
+mount -t tmpfs -o size=1m none {shlex.quote(str(small))} || exit 99
+{shlex.join(map(str, command))} || exit $?
+cp -r {shlex.quote(str(small / "trace"))} {shlex.quote(str(kept))}
+"""
+    variables = {**mpich.variables, "PERFSCOPE_LOCAL_DIR": str(place), "PERFSCOPE_DRAIN_S": "1"}
+    done = subprocess.run(
+        [unshare, "--mount", "sh", "-c", script],
+        env=job_variables(variables),
+        capture_output=True,
+        text=True,
+        timeout=JOB_TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "trace/ had no room for all records of" in done.stderr
+    assert str(place) in done.stderr
+    trace = open_trace(kept)
+    assert [rank.ending.kind for rank in trace.ranks] == [EndKind.FINALIZED, EndKind.FINALIZED]
+    assert sum(barriers(trace)) < 2 * calls
+    for left in place.iterdir():
+        name = left.name.removeprefix("perfscope-").rpartition("-")[0]
+        (record,) = kept.glob(f"*/{name}.rec")
+        for ending in (".rec", ".def"):
+            shutil.copyfile(left / f"own{ending}", record.with_suffix(ending))
+    assert barriers(open_trace(kept)) == [calls, calls]

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import time
 from collections import Counter
 from pathlib import Path
@@ -20,6 +21,7 @@ from tests.programs.long_day import EVERY_EVALUATION, EVERY_HALF, NUMBERS
 from tests.support.environments import Mpi
 from tests.support.processes import started
 from tests.support.recording import perfscope_command
+from tests.support.requirements import require_tool
 from tests.support.waiting import wait_for
 
 PROGRAM = Path(__file__).parents[1] / "programs" / "long_day.py"
@@ -42,12 +44,20 @@ for step in range(300):
 """
 
 
-def recorded(mpi: Mpi, place: Path, ranks: int, *arguments: str, program: Path = PROGRAM) -> Trace:
-    """What a job of so many steps left."""
+def recorded(
+    mpi: Mpi,
+    place: Path,
+    ranks: int,
+    *arguments: str,
+    program: Path = PROGRAM,
+    refusing: Path | None = None,
+) -> Trace:
+    """What a job of so many steps left, within the bound or with what refuses it more space."""
     command = mpi.python_command(ranks, program, *arguments)
-    limit = ["--max-size", str(BOUND_BYTES)]
+    limit = [] if refusing else ["--max-size", str(BOUND_BYTES)]
+    variables = {**mpi.variables, **({"LD_PRELOAD": str(refusing)} if refusing else {})}
     with started(
-        perfscope_command("run", *limit, "--", *command), cwd=place, variables=mpi.variables
+        perfscope_command("run", *limit, "--", *command), cwd=place, variables=variables
     ) as job:
         _, errors = job.communicate(timeout=TIMEOUT_S)
     assert job.returncode == 0, errors
@@ -154,6 +164,31 @@ def test_steps_are_thinned_and_totals_are_not(mpich: Mpi, tmp_path: Path) -> Non
 @pytest.mark.long
 def test_a_day_on_four_ranks(mpich: Mpi, tmp_path: Path) -> None:
     check(recorded(mpich, tmp_path, 4, str(DAY_STEPS)), tmp_path, DAY_STEPS)
+
+
+QUOTA = """
+#include <errno.h>
+#include <unistd.h>
+
+int posix_fallocate(int file, off_t offset, off_t bytes)
+{
+    return offset + bytes > 917504 ? EDQUOT : ftruncate(file, offset + bytes) ? errno : 0;
+}
+int posix_fallocate64(int, off_t, off_t) __attribute__((alias("posix_fallocate")));
+"""
+
+
+def test_steps_are_thinned_where_a_quota_is_used_up(mpich: Mpi, tmp_path: Path) -> None:
+    """Stands in for a file system with quotas, whose space may be written to again."""
+    source, refusing = tmp_path / "quota.c", tmp_path / "quota.so"
+    source.write_text(QUOTA, encoding="ascii")
+    subprocess.run([require_tool("cc"), "-shared", "-fPIC", "-o", refusing, source], check=True)
+    trace = recorded(mpich, tmp_path, RANKS, str(STEPS), refusing=refusing)
+    assert any("quota exceeded" in note for note in trace.notes)
+    check_size(trace)
+    check_totals(trace, tmp_path, STEPS)
+    check_steps(trace, STEPS)
+    assert check_kept(trace) > 0
 
 
 def test_without_steps_collectives_cut_the_run(mpich: Mpi, tmp_path: Path) -> None:

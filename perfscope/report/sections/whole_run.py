@@ -81,9 +81,10 @@ def kept_sentence(whole: WholeRun) -> str:
         f"{format_count(whole.kept)} of {format_count(whole.ended)} {whole.unit.label} are "
         f"analyzed in detail, {format_seconds(whole.analyzed_s)} of "
         f"{format_seconds(whole.run_s)}: the others were left out at the bound of space "
-        "(--max-size), the same ones on all ranks. Efficiencies, savings and the time lost to each "
-        "cause are told of the whole run. Unless it says otherwise, any other figure is of the "
-        "kept ones, put together between start-up and end, which are there in full."
+        "(--max-size, or a disk that is full), the same ones on all ranks. Efficiencies, savings "
+        "and the time lost to each cause are told of the whole run. Unless it says otherwise, any "
+        "other figure is of the kept ones, put together between start-up and end, which are there "
+        "in full."
     )
 
 
