@@ -312,7 +312,7 @@ static bool is_awaited(void)
 static bool note_next(uint64_t due_ns)
 {
     if (atomic_load(&watch.is_wanted))
-        look(ps_now());
+        look(atomic_load(&watch.due_ns));
     if (!note_at(due_ns))
         return false;
     if (atomic_load(&watch.is_wanted) && watch.known_in_a_row < ENOUGH_IN_A_ROW)

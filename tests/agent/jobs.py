@@ -66,7 +66,11 @@ class Process:
         """The stack samples: function, file and line of each frame, outermost first."""
         assert self.recording is not None
         names, stacks = self.recording.names, self.recording.stacks
-        return [[_frame(names[i]) for i in stacks[r.comm]] for r in self._of(STACK)]
+        return [[_frame(names[i]) for i in stacks[r.comm]] for r in self.stack_records()]
+
+    def stack_records(self) -> list[Record]:
+        """The stack samples as records, in the order in which they were written."""
+        return self._of(STACK)
 
     def name(self, record: Record) -> str:
         """The name that a phase or metric has."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     _Named = Tuple[int, _Place]
     _Look = Tuple[int, List[_Place], str, Optional[str], Tuple[int, int]]
     """Kernel thread id, places, callee, system call (None to ask for it), moment and due one."""
+    _Dues = Tuple[int, int]  # when the last look was due, and the next one
 
 _MAX_HZ = 50.0
 _FIRST_S = 0.1  # what runs for less is left alone
@@ -113,37 +114,41 @@ class Sampler:
 
     def _loop(self) -> None:
         self._begin_s = time.monotonic()
-        due_ns, others_s = 0, 0.0
+        due_ns, now_ns, others_s = 0, 0, 0.0
         while True:
-            dues_ns = self._dues_ns(due_ns)
-            seen = self._library.stack_notes_wait(dues_ns)
+            dues_ns = self._dues_ns(due_ns, now_ns)
+            # Where this thread has waited for the lock since the last look, it is to look at once.
+            is_late = dues_ns[0] <= time.monotonic_ns()
+            seen = 1 if is_late else self._library.stack_notes_wait(dues_ns[:-1])
             notes = noted.take(self._library)
             due_ns = dues_ns[seen - 1] if seen else 0
-            now_s = time.monotonic()
+            now_ns = time.monotonic_ns()
             if seen:
-                self._do_once(now_s)
+                self._do_once(now_ns / 1e9)
             with self.busy:
                 rec = recorder.current
                 if rec is not None and (seen or notes):
                     self._tell(rec)
-                    self._count(self._sample(rec, notes, due_ns), notes, now_s)
-                    if seen and now_s - others_s >= _OTHERS_S:
-                        others_s = now_s
+                    looks = self._sample(rec, notes, (due_ns, dues_ns[seen]))
+                    self._count(looks, notes, now_ns / 1e9)
+                    if seen and now_ns / 1e9 - others_s >= _OTHERS_S:
+                        others_s = now_ns / 1e9
                         _look_at_others(rec)
                         self._before_ns += operands.look()  # which keeps to a bound of its own
             if not seen:
                 return
 
-    def _dues_ns(self, due_ns: int) -> list[int]:
-        """When to look next: of the looks that Python need not be woken for, all at once."""
-        now_ns = time.monotonic_ns()
-        if not due_ns:
-            return [now_ns + int(_FIRST_S * 1e9)]
+    def _dues_ns(self, due_ns: int, looked_ns: int) -> list[int]:
+        """When to look next, as far as Python need not be woken for it, and when behind that."""
         found = []
-        for following in range(self._pace.together() if len(watched) == 1 else 1):
+        if not due_ns:
+            due_ns = time.monotonic_ns() + int(_FIRST_S * 1e9)
+            found.append(due_ns)
+        count = self._pace.together() if len(watched) == 1 and not found else 1
+        for following in range(count + 1 - len(found)):
             wait_ns = int(self._pace.wait_s(following) * 1e9)
             # Not from the end of the last look: some code lets it wait for the lock.
-            due_ns = due_ns + wait_ns if due_ns + wait_ns >= now_ns else now_ns + wait_ns
+            due_ns = due_ns + wait_ns if due_ns + wait_ns >= looked_ns else looked_ns + wait_ns
             found.append(due_ns)
         return found
 
@@ -178,13 +183,13 @@ class Sampler:
             if thread_id:
                 rec.ignore_thread(thread_id)
 
-    def _sample(self, rec: recorder.Recorder, notes: list[noted.Note], due_ns: int) -> int:
+    def _sample(self, rec: recorder.Recorder, notes: list[noted.Note], dues_ns: _Dues) -> int:
         """Writes what was noted and what is seen now; how many looks that was."""
         is_held = _IS_FRAGILE and gc.isenabled()
         if is_held:
             gc.disable()
         try:
-            seen = _seen(rec, notes, due_ns)
+            seen = _seen(rec, notes, dues_ns)
         finally:
             if is_held:
                 gc.enable()
@@ -252,10 +257,15 @@ def _leaves(callee: str, call: str) -> tuple[tuple[str, str], ...]:
     return leaves + (((call, blocked.FILE),) if call else ())
 
 
-def _seen(rec: recorder.Recorder, notes: list[noted.Note], due_ns: int) -> list[_Look]:
-    """The stacks noted, and those of now of threads that note none; no other thread goes on."""
-    main = recorder.main_thread
+def _seen(rec: recorder.Recorder, notes: list[noted.Note], dues_ns: _Dues) -> list[_Look]:
+    """The stacks noted, and those of now of threads that note none; no other thread goes on.
+
+    What has kept the lock until the next look was due is what the main thread does now.
+    """
+    main, (due_ns, next_ns) = recorder.main_thread, dues_ns
     is_missing = bool(due_ns) and (not notes or notes[-1][1] < due_ns)
+    main_ns = due_ns if is_missing else next_ns
+    is_missing = is_missing or (bool(due_ns) and next_ns <= rec.now())
     is_told = all(_told(note[4][0]) is not None for note in notes)
     frames: dict[int, FrameType] | None = {}
     if is_missing or not is_told or len(watched) > 1:
@@ -275,7 +285,7 @@ def _seen(rec: recorder.Recorder, notes: list[noted.Note], due_ns: int) -> list[
             if frame is None and identity != main:
                 watched.pop(identity, None)
             elif frame is not None and due_ns and (is_missing or identity != main):
-                moment = (rec.now(), due_ns)
+                moment = (rec.now(), main_ns if identity == main else due_ns)
                 seen.append((thread_id, _walk(frame), _callee(frame), None, moment))
     finally:
         # This frame is among them: a cycle that would keep the program's objects alive.
