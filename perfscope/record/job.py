@@ -152,21 +152,8 @@ def _tell_end(teller: _Teller, run: RunFile, shown: str) -> None:
         stack_sampling.wait_for_end(run.directory, teller.tell)
     leftovers.remove_scratch(run.directory)
     found = summary.summarize(run.directory)
-    if found.processes == 0 and any(run.directory.glob("*/*.def")):
-        teller.insist(
-            f"nothing was recorded in {shown}/",
-            "the recorder was loaded, and could not make its record files there or on the node",
-            "see that there is room; PERFSCOPE_LOCAL_DIR names a directory of the node to write to",
-        )
-        return
     if found.processes == 0:
-        teller.insist(
-            f"nothing was recorded in {shown}/",
-            "no process used MPI or Python, or the recorder was not loaded into it: statically"
-            " linked, setuid, in a container without this path, with an emptied environment, or a"
-            " Python that was started with -E, -I or -S",
-            "see whether LD_PRELOAD reaches the ranks: put `env` in the place of the program",
-        )
+        teller.insist(f"nothing was recorded in {shown}/", *_why_nothing(run.directory))
         return
     if left:
         teller.insist(*_left_on_the_node(left, shown))
@@ -190,6 +177,22 @@ def _lost(found: summary.Summary) -> str:
         cure = full if found.is_disk_full else "raise --max-size"
         return f"; {units.counted(found.dropped, 'record')} found no room, {cure}"
     return f"; not all records found room: {full}" if found.is_disk_full else ""
+
+
+def _why_nothing(directory: Path) -> list[str]:
+    """Why no process was recorded, and what to do."""
+    if any(directory.glob("*/*.def")):
+        return [
+            "the recorder was loaded, and could not make its record files there or on the node",
+            "see that there is room; PERFSCOPE_LOCAL_DIR names a directory of the node to write to",
+        ]
+    unreached = (
+        "no process used MPI or Python, or the recorder was not loaded into it: statically"
+        " linked, setuid, in a container without this path, with an emptied environment, or a"
+        " Python that was started with -E, -I or -S"
+    )
+    look = "see whether LD_PRELOAD reaches the ranks: put `env` in the place of the program"
+    return summary.told_by_agents(directory) or [unreached, look]
 
 
 def _left_on_the_node(left: Sequence[tuple[Path, Path]], shown: str) -> list[str]:

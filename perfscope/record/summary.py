@@ -3,7 +3,7 @@
 import struct
 from pathlib import Path
 
-from perfscope.files import head_of
+from perfscope.files import head_of, read_json
 from perfscope.structures import dataclass
 
 MAGIC = b"PERFSCP1"
@@ -14,6 +14,8 @@ MPI_FLAG = 1
 DISK_FULL_FLAG = 32
 DROPPED_OFFSET = 208
 _HEADER_END = 216
+_MOST_ASKED = 64
+_MOST_TOLD = 3
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,20 @@ def summarize(directory: Path) -> Summary:
         is_open_mpi=is_open_mpi,
         is_disk_full=is_disk_full,
     )
+
+
+def told_by_agents(directory: Path) -> list[str]:
+    """What kept Python processes from being recorded, as the agent noted it in them."""
+    paths = sorted(directory.glob("*/*.json"))[:_MOST_ASKED]
+    told = dict.fromkeys(note for path in paths for note in _noted(path))
+    return list(told)[:_MOST_TOLD]
+
+
+def _noted(path: Path) -> list[str]:
+    try:
+        return [str(note) for note in read_json(path)["agent_notes"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
 
 
 def _stored_bytes(path: Path) -> int:

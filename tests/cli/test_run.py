@@ -54,6 +54,16 @@ def test_it_says_when_nothing_was_recorded(record: Recorder) -> None:
     assert "perfscope: nothing was recorded in trace/" in recorded.stderr
 
 
+def test_it_says_why_a_python_could_not_be_recorded(record: Recorder, tmp_path: Path) -> None:
+    (tmp_path / "_ctypes.py").write_text("raise ImportError('no _ctypes here')")
+    variables = {"PYTHONPATH": str(tmp_path)}
+    recorded = record([sys.executable, "-c", "print('runs')"], variables=variables)
+    assert recorded.exit_code == 0
+    assert "perfscope: nothing was recorded in trace/" in recorded.stderr
+    assert "no `ctypes` in this Python (no _ctypes here)" in recorded.stderr
+    assert "LD_PRELOAD" not in recorded.stderr
+
+
 @pytest.mark.parametrize("size", ["0", "12", "x"])
 def test_a_size_that_makes_no_sense_is_refused(record: Recorder, size: str) -> None:
     recorded = record(["true"], options=["--max-size", size])

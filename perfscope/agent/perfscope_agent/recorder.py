@@ -177,7 +177,13 @@ def load(rank: int, size: int) -> bool:
         here = Library(None)
         is_preloaded = all(here.has(_symbol(name)) for name in _FUNCTIONS)
         _loaded = Recorder(here if is_preloaded or not path else Library(path))
-    except (AttributeError, ImportError, OSError) as error:  # a Python may lack `_ctypes`
+    except ImportError as error:
+        cure = "build it with libffi"
+        notes.add(
+            "recorder library not usable: no `ctypes` in this Python (%s); %s" % (error, cure)
+        )
+        return False
+    except (AttributeError, OSError) as error:
         notes.failure("recorder library not usable", error)
         return False
     return True
