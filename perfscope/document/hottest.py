@@ -1,10 +1,11 @@
 """The functions that compute most, for the verdict."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from perfscope.attribution.activity_names import UNDECIDED_CALLS
-from perfscope.findings.core.wording import place
+from perfscope.findings.core.wording import listed, place
+from perfscope.findings.facts.hot_operands import HotLine, LineSamples, hot_lines, shape_of
 from perfscope.findings.losses.unclaimed import AT_START
 from perfscope.judging import MAIN
 from perfscope.losses.account import TAKES_PART
@@ -12,6 +13,7 @@ from perfscope.metrics.host.activities import ActivityRow
 from perfscope.metrics.host.interpreter_lock import RESTING
 from perfscope.metrics.results import Results
 from perfscope.trace.model import Frame
+from perfscope.trace.operands import NEAR_CACHE_BYTES
 from perfscope.units import format_share
 
 MOST = 3
@@ -24,6 +26,8 @@ NOT_JUDGED = (
     "perfscope cannot tell whether all of this work is needed: look there for results worth "
     "caching, padded or unbatched input, and results that nothing uses."
 )
+
+SINGLE = "where single precision is exact enough, it halves the bytes and the time of vector code."
 
 NO_COMPUTING = RESTING.union(AT_START)
 
@@ -51,9 +55,30 @@ def hottest(results: Results, named: Collection[Frame], *, is_alone: bool) -> st
         return ""
     shares = [format_share(spent[one] / whole_ns) for one in first]
     shares[0] += " of the ranks' time in the analyzed window, computing or waiting for a CPU"
-    parts = [f"{_where(own[one])} takes {share}" for share, one in zip(shares, first, strict=True)]
-    leads = f" {NOT_JUDGED}" if is_alone else ""
+    lines = hot_lines(results, LineSamples(results))
+    parts = [
+        f"{_where(own[one])}{_operands(one, lines)} takes {share}"
+        for share, one in zip(shares, first, strict=True)
+    ]
+    leads = f" {NOT_JUDGED}{_doubles(first, lines)}" if is_alone else ""
     return f" {'; '.join(parts)}.{leads}"
+
+
+def _operands(function: tuple[str, str], lines: Sequence[HotLine]) -> str:
+    """What a function works on where it spends most, as far as that was looked at."""
+    found = next((one for one in lines if one.function == function and one.seconds > 0), None)
+    told = [f"`{one.name}` ({shape_of(one)})" for one in found.site.operands[:2]] if found else []
+    return f" on {listed(told)}" if told else ""
+
+
+def _doubles(functions: Collection[tuple[str, str]], lines: Sequence[HotLine]) -> str:
+    """That large arrays are in double precision, which not all work needs."""
+    for line in lines:
+        for one in line.site.operands if line.function in functions else ():
+            size = one.elements * one.value_bytes
+            if one.dtype == "float64" and size > NEAR_CACHE_BYTES and line.seconds > 0:
+                return f" `{one.name}` is in double precision: {SINGLE}"
+    return ""
 
 
 def _where(rows: Collection[ActivityRow]) -> str:

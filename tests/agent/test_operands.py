@@ -132,7 +132,7 @@ def test_kinds_and_shares_are_those_of_the_arrays(job: Callable[..., Job]) -> No
     names = {name for site in told["sites"] for one in site["operands"] for name in one}
     assert names == {
         *("name", "looks", "kind", "dtype", "byte_order", "shape", "elements", "layout"),
-        *("inner_stride", "requires_grad", "contents", "shares"),
+        *("stride", "requires_grad", "contents", "shares"),
     }
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from perfscope.document import verdict as verdicts
 from perfscope.document.build import build
-from perfscope.document.hottest import NOT_JUDGED, hottest
+from perfscope.document.hottest import NOT_JUDGED, SINGLE, hottest
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.results import Results
@@ -100,6 +100,22 @@ def test_where_most_is_computed_is_told_though_nothing_proves_it_wrong() -> None
         "analyzed window, computing or waiting for a CPU; flux() (plate.py:40) takes 33.0 %."
         f" {NOT_JUDGED}"
     )
+
+
+def test_says_what_the_functions_that_compute_most_work_on() -> None:
+    relax = ("relax", "/job/plate.py", 25)
+    plate = {"name": "plate", "dtype": "float64", "shape": [900, 900], "elements": [810000, 810000]}
+    place = "\x1f".join(map(str, relax))
+    site = {"place": place, "is_innermost": True, "looks": 9, "contents": 9, "operands": [plate]}
+    builder = TraceBuilder(2, end_s=10.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(0.5).finalize(9.5)
+        rank.set(metadata={"operands": {"sites": [site]}})
+        for tick in range(90):
+            rank.stack(0.5 + tick / 10, (relax, ("multiply", "<built-in>", 0)))
+    found = verdict(analyze_trace(builder.build()))
+    assert "on `plate` (900 x 900 float64) takes " in found["sentence"]
+    assert found["sentence"].endswith(f" `plate` is in double precision: {SINGLE}")
 
 
 def test_what_most_of_the_run_goes_to_leads_though_nothing_cures_it() -> None:

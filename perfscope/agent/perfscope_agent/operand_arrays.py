@@ -72,6 +72,12 @@ class Array:
         return all(size <= 1 or a == b for size, a, b in zip(shape, strides, packed))
 
     @property
+    def stride(self) -> int:
+        """Bytes between values that lie next to each other on some axis, the fewest."""
+        steps = [abs(step) for size, step in zip(self.shape, self.strides) if size > 1]
+        return min(steps, default=self.item_bytes)
+
+    @property
     def inner_stride(self) -> int:
         """Bytes from one value of the last axis to the next."""
         return self.strides[-1] if self.strides else self.item_bytes

@@ -82,7 +82,7 @@ class _Operand:
             "shape": list(array.shape),
             "elements": self.elements,
             "layout": array.layout,
-            "inner_stride": array.inner_stride,
+            "stride": array.stride,
             "requires_grad": array.has_gradient,
             "contents": len(self.digests),
             "shares": means,
@@ -94,10 +94,14 @@ class _Site:
 
     def __init__(self, code: CodeType, last: int) -> None:
         taken = bytecode.taken(code, last)
-        self.is_whole = taken is not None and all(name != "MAKE_FUNCTION" for name, _ in taken)
         instructions = _of_line(code, last) if taken is None else taken
-        self.paths: _Paths = tuple(bytecode.paths(code, instructions)[:_MOST_PATHS])
+        paths = bytecode.paths(code, instructions)
+        self.paths: _Paths = tuple(paths[:_MOST_PATHS])
         self.names = [_name(code, path) for path in self.paths]
+        is_told = taken is not None and len(paths) <= _MOST_PATHS
+        makes = any(name == "MAKE_FUNCTION" for name, _ in instructions)
+        # What draws random numbers takes them from where no look sees them.
+        self.is_whole = is_told and not makes and not any("rand" in name for name in self.names)
         stored = bytecode.stored(code, last)
         self.result: _Paths = () if stored is None else ((stored,),)
         self.code, self.last = code, last

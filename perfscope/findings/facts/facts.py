@@ -5,6 +5,7 @@ from functools import cached_property
 from perfscope.findings.core.finding import Gain
 from perfscope.findings.facts.cpu_waits import without_cpu_waits
 from perfscope.findings.facts.function_growth import RankTables, tables_by_rank
+from perfscope.findings.facts.hot_operands import HotLine, LineSamples, hot_lines
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, imbalance_facts
 from perfscope.findings.facts.imbalance_judgment import Judgment, judged
 from perfscope.findings.facts.network_facts import NetworkFacts, network_facts
@@ -90,6 +91,16 @@ class Facts:
     def frame_times(self) -> RankTables:
         """What each frame took on each rank in each part of the steps."""
         return tables_by_rank(self.results)
+
+    @cached_property
+    def hot_lines(self) -> tuple[HotLine, ...]:
+        """The instructions whose operands were looked at, most seconds first."""
+        return hot_lines(self.results, self.line_samples)
+
+    @cached_property
+    def line_samples(self) -> LineSamples:
+        """How often main threads were seen in lines of the program."""
+        return LineSamples(self.results)
 
     @cached_property
     def network(self) -> NetworkFacts:

@@ -1,0 +1,125 @@
+"""The lines that numeric work is done in, with what they work on and how long that takes."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
+
+import numpy as np
+
+from perfscope.arrays import Bools
+from perfscope.findings.core.finding import Gain
+from perfscope.findings.core.gain import bound_s, saved
+from perfscope.judging import FEWEST_SAMPLES
+from perfscope.metrics.host.interpreter_lock import RESTING
+from perfscope.metrics.results import Results
+from perfscope.schema.enums import Activity
+from perfscope.structures import dataclass
+from perfscope.trace.model import Frame, Rank
+from perfscope.trace.operands import Operand, WorkedOn, worked_on
+from perfscope.units import NS
+
+NOT_COMPUTING = RESTING.union((Activity.IMPORTING, Activity.COMPILING, Activity.COMMUNICATION))
+
+FEWEST_LOOKS = FEWEST_SAMPLES
+
+
+@dataclass(frozen=True)
+class HotLine:
+    """One instruction on one rank, and what its part of that rank's time is."""
+
+    rank: Rank
+    site: WorkedOn
+    seconds: float  # computing there; where the program's own code is called, with that
+
+    @property
+    def function(self) -> tuple[str, str]:
+        """The function that it is in, by name and file."""
+        return self.site.frame.function, self.site.frame.file
+
+
+def has_operands(results: Results) -> bool:
+    """Whether any rank looked at what its lines work on."""
+    return any(worked_on(rank.metadata) for rank in results.trace.ranks)
+
+
+class LineSamples:
+    """How often main threads were seen in lines of the program, or in what these called."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+        self._known: dict[frozenset[Frame], Bools] = {}
+
+    def seconds(self, rank: Rank, frames: Collection[Frame]) -> float:
+        """How long the main thread of a rank was in any of some lines."""
+        inside = self._inside(rank, frames)
+        whole_s = self._results.focus.length_ns * NS
+        return float(inside.mean()) * whole_s if len(inside) else 0.0
+
+    def calls(self, rank: Rank, frames: Collection[Frame]) -> int:
+        """How often, at least, the main thread of a rank came back to any of some lines."""
+        inside = self._inside(rank, frames).astype(np.int8)
+        return int(np.count_nonzero(np.diff(inside, prepend=np.int8(0)) > 0))
+
+    def _inside(self, rank: Rank, frames: Collection[Frame]) -> Bools:
+        focus, rows = self._results.focus, rank.stacks
+        rows = rows[(rows["tid"] == rank.main_tid) & (rows["t"] >= focus.start_ns)]
+        found: Bools = self._stacks_with(frozenset(frames))[rows[rows["t"] < focus.end_ns]["stack"]]
+        return found
+
+    def _stacks_with(self, frames: frozenset[Frame]) -> Bools:
+        known = self._known.get(frames)
+        if known is None:
+            trace = self._results.trace
+            wanted = {number for number, frame in enumerate(trace.frames) if frame in frames}
+            known = np.array([not wanted.isdisjoint(one) for one in trace.stacks], np.bool_)
+            self._known[frames] = known
+        return known
+
+
+def hot_lines(results: Results, samples: LineSamples) -> tuple[HotLine, ...]:
+    """The instructions that were looked at, of all ranks, most seconds first.
+
+    Samples tell lines: of several instructions in one, each has the part of the looks at it.
+    """
+    spent: defaultdict[tuple[int, Frame], int] = defaultdict(int)
+    for row in results.activities.rows:
+        if row.where is not None and row.activity not in NOT_COMPUTING:
+            spent[row.rank, row.where] += row.ns
+    found = []
+    for rank in results.trace.ranks:
+        sites = [one for one in worked_on(rank.metadata) if one.looks >= FEWEST_LOOKS]
+        looks = Counter[Frame]()
+        for site in sites:
+            looks[site.frame] += site.looks
+        for site in sites:
+            if site.is_innermost:
+                whole_s = spent[rank.number, site.frame] * NS
+            else:
+                whole_s = samples.seconds(rank, [site.frame])
+            seconds = whole_s * site.looks / looks[site.frame]
+            found.append(HotLine(rank, site, seconds))
+    return tuple(sorted(found, key=lambda one: -one.seconds))
+
+
+def ranks_of(lines: Iterable[HotLine]) -> tuple[int, ...]:
+    """The numbers of the ranks that some lines are of."""
+    return tuple(sorted({line.rank.number for line in lines}))
+
+
+def frames_of(lines: Iterable[HotLine]) -> tuple[Frame, ...]:
+    """The places of some lines, each once."""
+    return tuple(dict.fromkeys(line.site.frame for line in lines))
+
+
+def saved_at_most(results: Results, lines: Sequence[HotLine]) -> Gain:
+    """What the job saves at most without these lines: no rank has to wait longer for the others."""
+    spent: defaultdict[int, float] = defaultdict(float)
+    for line in lines:
+        spent[line.rank.number] += line.seconds
+    seconds = [spent[rank.number] for rank in results.trace.ranks]
+    return saved(results, min(max(seconds, default=0.0), bound_s(results, seconds)))
+
+
+def shape_of(operand: Operand) -> str:
+    """Shape and type in words: `360 x 360 float64`."""
+    sizes = " x ".join(f"{size:,}" for size in operand.shape)
+    return f"{sizes} {operand.dtype}".strip()

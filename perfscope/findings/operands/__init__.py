@@ -1,0 +1,1 @@
+"""What numeric work need not do, as its operands show."""

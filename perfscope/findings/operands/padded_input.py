@@ -1,0 +1,103 @@
+"""Sequences that are filled up further than the longest one needs."""
+
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
+from perfscope.findings.core.finding import Evidence, Finding, passed
+from perfscope.findings.core.gain import saved
+from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.hot_operands import HotLine, has_operands, ranks_of, shape_of
+from perfscope.judging import MAIN, MAJOR
+from perfscope.schema.enums import Confidence, PhaseKind
+from perfscope.trace.operands import Operand
+from perfscope.units import format_share
+
+
+def judge(run: Facts) -> Outcome:
+    """Whether what is computed with padding takes enough of the run to act on."""
+    results = run.results
+    padded = [
+        (line, one) for line in run.hot_lines for one in line.site.operands if _is_padded(one)
+    ]
+    if not padded:
+        return passed("No batch of sequences was seen that is filled up beyond its longest one.")
+    line, operand = max(padded, key=lambda one: _spent_s(run, one[0]))
+    share = operand.share("padding_of_longest")
+    # What each position is compared with, as attention does, is padded as well.
+    seconds = _spent_s(run, line) * (1.0 - (1.0 - share) ** 2)
+    gain = saved(results, seconds)
+    status = thresholds.deserved(gain)
+    if not status.is_fault:
+        return passed("Lines that compute with padded sequences take little of the run.")
+    width = operand.shape[-1] if operand.shape else 0
+    return Finding(
+        status=status,
+        title=(
+            f"{format_share(operand.share('padding'))} of `{operand.name}` in "
+            f"{wording.called(line.site.frame)} is padding"
+        ),
+        summary=(
+            f"Rows of `{operand.name}` are filled up to {width:,}, and even the longest of a batch "
+            f"ends {format_share(share)} before that. Cut to the longest, it would save "
+            f"{wording.saving(results, gain.seconds, is_bound=True)}, with the backward pass."
+        ),
+        gain=gain,
+        confidence=Confidence.MEDIUM,
+        ranks=ranks_of(one for one, _ in padded),
+        where=(line.site.frame,),
+        evidence=_evidence(operand),
+        actions=(
+            (
+                "Fill up each batch to its own longest sequence and not to one fixed length (a "
+                "collate function, `padding='longest'`), and put sequences of like lengths into "
+                "one batch."
+            ),
+        ),
+    )
+
+
+def _is_padded(operand: Operand) -> bool:
+    """Whether most of the padding is that of all rows: it does not come from different lengths."""
+    shared = operand.share("padding_of_longest")
+    return shared >= MAJOR and shared > MAIN * operand.share("padding")
+
+
+def _spent_s(run: Facts, line: HotLine) -> float:
+    """In the line and what it calls, and in the backward pass of that."""
+    backward_s = sum(
+        seconds
+        for phase in run.results.phases
+        if phase.kind is PhaseKind.BACKWARD
+        for number, seconds in zip(phase.ranks, phase.seconds_by_rank, strict=True)
+        if number == line.rank.number
+    )
+    spent_s = run.line_samples.seconds(line.rank, [line.site.frame]) + backward_s
+    return min(spent_s, run.results.window_s)
+
+
+def _evidence(operand: Operand) -> tuple[Evidence, ...]:
+    return (
+        Evidence(f"Looks at `{operand.name}`", operand.looks),
+        Evidence(f"`{operand.name}`", shape_of(operand)),
+        Evidence("Padding of all rows", format_share(operand.share("padding"))),
+        Evidence("Of the longest row", format_share(operand.share("padding_of_longest"))),
+    )
+
+
+DIAGNOSIS = Diagnosis(
+    id="padded_input",
+    title="Sequences are padded further than they need",
+    description=(
+        "Looks at tables of integers that lines of the program take, and at how far one value "
+        "is repeated to the end of their rows: of all rows, and of the one that is filled most."
+    ),
+    judge=judge,
+    applies=has_operands,
+    intact=RANK_BY_RANK,
+    passed="No sequences are padded beyond the longest of their batch",
+    evidence="shape, and which share of all rows and of the longest one is padding",
+    gain_from=(
+        "upper bound: the padded share, twice where positions are compared with each other, of the "
+        "line with what it calls and of the backward pass"
+    ),
+    rank=302,
+)

@@ -1,0 +1,127 @@
+"""Functions that compute the same from the same operands each time."""
+
+from collections import defaultdict
+
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
+from perfscope.findings.core.finding import Evidence, Finding, passed
+from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.hot_operands import (
+    HotLine,
+    frames_of,
+    has_operands,
+    ranks_of,
+    saved_at_most,
+    shape_of,
+)
+from perfscope.judging import FEWEST_SAMPLES
+from perfscope.schema.enums import Confidence
+from perfscope.trace.model import Frame
+from perfscope.units import format_seconds
+
+
+def judge(run: Facts) -> Outcome:
+    """Whether lines whose operands never differ take enough of the run to act on."""
+    results = run.results
+    functions: defaultdict[tuple[str, str], list[HotLine]] = defaultdict(list)
+    for line in run.hot_lines:
+        if is_always_the_same(line):
+            functions[line.function].append(line)
+    called = [one for one in functions.values() if _calls(run, one) >= FEWEST_SAMPLES]
+    worst = max(called, key=lambda one: sum(line.seconds for line in one), default=None)
+    if worst is None:
+        return passed("Of all lines that were looked at, the operands differed at times.")
+    gain = saved_at_most(results, worst)
+    status = thresholds.deserved(gain)
+    if not status.is_fault:
+        return passed(
+            f"Lines whose operands never differ take {format_seconds(gain.seconds)} at most."
+        )
+    places = frames_of(worst)
+    return Finding(
+        status=status,
+        title=f"{wording.called(places[0])} computes the same from {_operands(worst)} each time",
+        summary=_summary(run, worst, gain.seconds),
+        gain=gain,
+        confidence=Confidence.MEDIUM,
+        ranks=ranks_of(worst),
+        where=places,
+        evidence=_evidence(run, worst),
+        actions=(_action(worst, places[0]),),
+    )
+
+
+def is_always_the_same(line: HotLine) -> bool:
+    """Whether all that a line takes was known in all looks and never differed, nor its result."""
+    site = line.site
+    is_same = site.is_innermost and site.contents == 1 and site.whole_looks == site.looks
+    return is_same and (site.result_looks < FEWEST_SAMPLES or site.results == 1)
+
+
+def _calls(run: Facts, lines: list[HotLine]) -> int:
+    """Separate calls that samples show at least, on the rank with most of them."""
+    frames = frames_of(lines)
+    return max(run.line_samples.calls(line.rank, frames) for line in lines)
+
+
+def _operands(lines: list[HotLine]) -> str:
+    """The names that most of the time is spent on."""
+    names = dict.fromkeys(one.name for line in lines[:2] for one in line.site.operands)
+    return wording.listed([f"`{name}`" for name in list(names)[:3]])
+
+
+def _looks(lines: list[HotLine]) -> int:
+    return sum(line.site.looks for line in lines)
+
+
+def _summary(run: Facts, lines: list[HotLine], seconds: float) -> str:
+    seen = any(line.site.result_looks >= FEWEST_SAMPLES for line in lines)
+    result = (
+        "Neither did the results that were seen"
+        if seen
+        else ("Where it draws no random numbers, its result is the same as well")
+    )
+    return (
+        f"In {_looks(lines)} looks at what its lines take, in {_calls(run, lines)} calls or "
+        f"more, the contents of {_operands(lines)} never differed. {result}. Computed once, it "
+        f"would save {wording.saving(run.results, seconds, is_bound=True)}."
+    )
+
+
+def _evidence(run: Facts, lines: list[HotLine]) -> tuple[Evidence, ...]:
+    rows = [
+        Evidence("Looks at the operands of these lines", _looks(lines)),
+        Evidence("Of them with other contents than the first", 0),
+        Evidence("Separate calls that samples show, at least", _calls(run, lines)),
+    ]
+    rows += [
+        Evidence(f"`{one.name}` in line {line.site.frame.line}", shape_of(one))
+        for line in lines[:3]
+        for one in line.site.operands[:2]
+    ]
+    return tuple(dict.fromkeys(rows))
+
+
+def _action(lines: list[HotLine], place: Frame) -> str:
+    return (
+        f"Compute what {wording.called(place)} makes of {_operands(lines)} once, before the loop, "
+        "and keep it; compute it anew only where its operands change."
+    )
+
+
+DIAGNOSIS = Diagnosis(
+    id="repeated_work",
+    title="The same is computed again and again",
+    description=(
+        "Looks, some times a second, at all that the current instruction of the program takes, and "
+        "compares it with earlier looks: where everything is known and never differs over "
+        "several calls, nor do the results that are seen, one call would do."
+    ),
+    judge=judge,
+    applies=has_operands,
+    intact=RANK_BY_RANK,
+    passed="No line computes the same again and again",
+    evidence="looks, separate calls, and the operands with their shapes",
+    gain_from="upper bound: the time of these lines on the rank that spends most in them",
+    rank=300,
+)

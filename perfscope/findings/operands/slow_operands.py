@@ -1,0 +1,165 @@
+"""Operands that a CPU handles slowly: subnormal values, foreign types, wide strides."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
+from perfscope.findings.core.finding import Evidence, Finding, passed
+from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.hot_operands import (
+    FEWEST_LOOKS,
+    HotLine,
+    frames_of,
+    has_operands,
+    ranks_of,
+    saved_at_most,
+    shape_of,
+)
+from perfscope.schema.enums import Confidence
+from perfscope.structures import dataclass
+from perfscope.trace.operands import (
+    CACHE_LINE_BYTES,
+    NEAR_CACHE_BYTES,
+    SUBNORMAL_TIMES,
+    Operand,
+)
+from perfscope.units import format_share
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why operands are slow, and what helps."""
+
+    part: Callable[[Operand], float]  # of the time that it takes with such an operand, at most
+    title: str  # behind the function and before the operand's name
+    why: str
+    action: str
+
+
+def _subnormal(operand: Operand) -> float:
+    """What vectors of values that hold a subnormal one take beyond the others."""
+    times = SUBNORMAL_TIMES * operand.share("subnormal")
+    return times / (1.0 + times)
+
+
+def _across(operand: Operand) -> float:
+    """Whether each value lies in a cache line of its own, and these in no near cache together."""
+    is_apart = operand.layout == "strided" and operand.stride_bytes >= CACHE_LINE_BYTES
+    return float(is_apart and operand.elements * CACHE_LINE_BYTES > NEAR_CACHE_BYTES)
+
+
+def _turned(operand: Operand) -> float:
+    """Whether an array of foreign byte order is converted again in each call."""
+    return float(operand.is_foreign and operand.contents == 1 and operand.looks >= FEWEST_LOOKS)
+
+
+CAUSES = (
+    Cause(
+        _subnormal,
+        "computes with subnormal values of",
+        "Values so near to zero (below 1e-38 in single precision, 2e-308 in double precision) are "
+        "handled by the CPU's microcode, up to a hundred times as slowly as others",
+        "Flush them to zero: torch.set_flush_denormal(True), or set what falls below a bound to 0 "
+        "(`x[abs(x) < 1e-30] = 0`), or keep what decays from decaying further.",
+    ),
+    Cause(
+        _turned,
+        "turns the bytes of",
+        "Its bytes are in the other order than the CPU's: NumPy converts the whole array in each "
+        "operation, in slow loops instead of those of BLAS and vector instructions",
+        "Convert it once, where it is read: `x = x.astype(x.dtype.newbyteorder('='))`.",
+    ),
+    Cause(
+        lambda one: float(one.dtype in ("float16", "float128")),
+        "computes on the CPU with",
+        "CPUs have no arithmetic of this precision that libraries use: each operation converts "
+        "its values, or computes them one by one",
+        "Keep it in single or double precision while computing; convert only what is stored.",
+    ),
+    Cause(
+        lambda one: float(one.dtype == "object"),
+        "computes with Python objects of",
+        "The array holds Python objects: each operation calls one for each of its elements",
+        "Make it an array of numbers (`np.asarray(x, dtype=float)`), rows of one length each.",
+    ),
+    Cause(
+        _across,
+        "reads across the memory layout of",
+        "Neighboring values lie a cache line or more apart: for each value a whole line is fetched",
+        "Store the array in the order in which it is read (`np.ascontiguousarray(x.T)` once), or "
+        "compute all its columns at once.",
+    ),
+)
+
+
+def judge(run: Facts) -> Outcome:
+    """Whether lines with slow operands take enough of the run to act on, by the costliest cause."""
+    results = run.results
+    found: defaultdict[tuple[int, tuple[str, str]], list[HotLine]] = defaultdict(list)
+    for line in run.hot_lines:
+        for number, cause in enumerate(CAUSES):
+            part = max(map(cause.part, line.site.operands), default=0.0)
+            if line.site.is_innermost and part > 0.0:
+                slow = replace(line, seconds=line.seconds * part)
+                found[number, line.function].append(slow)
+    worst = max(found, key=lambda one: sum(line.seconds for line in found[one]), default=None)
+    if worst is None:
+        return passed("The operands that were looked at are of types and layouts that CPUs like.")
+    lines, cause = found[worst], CAUSES[worst[0]]
+    gain = saved_at_most(results, lines)
+    status = thresholds.deserved(gain)
+    if not status.is_fault:
+        return passed("Lines with operands that CPUs handle slowly take little of the run.")
+    operand = max(lines[0].site.operands, key=cause.part)
+    places = frames_of(lines)
+    return Finding(
+        status=status,
+        title=f"{wording.called(places[0])} {cause.title} `{operand.name}`",
+        summary=(
+            f"{cause.why}. `{operand.name}` is {shape_of(operand)}. With other operands these "
+            f"lines would save {wording.saving(results, gain.seconds, is_bound=True)}."
+        ),
+        gain=gain,
+        confidence=Confidence.MEDIUM,
+        ranks=ranks_of(lines),
+        where=places,
+        evidence=_evidence(lines[0], operand),
+        actions=(cause.action,),
+        overlaps=("repeated_work", "growing_steps"),
+    )
+
+
+def _evidence(line: HotLine, operand: Operand) -> tuple[Evidence, ...]:
+    rows = [
+        Evidence(f"Looks at line {line.site.frame.line}", line.site.looks),
+        Evidence(f"`{operand.name}`", shape_of(operand)),
+    ]
+    if operand.share("subnormal"):
+        share = format_share(operand.share("subnormal"))
+        rows.append(Evidence("Subnormal of its sampled values", share))
+    if operand.layout == "strided":
+        rows.append(Evidence("From one value to the next", operand.stride_bytes, "bytes"))
+    return tuple(rows)
+
+
+DIAGNOSIS = Diagnosis(
+    id="slow_operands",
+    title="Operands are of a kind that CPUs handle slowly",
+    description=(
+        "Looks at what the lines of the program compute with: subnormal values, arrays whose bytes "
+        "are in foreign order and that are converted again each time, half and extended "
+        "precision on the CPU, arrays of Python objects, and values that lie a cache line apart."
+    ),
+    judge=judge,
+    applies=has_operands,
+    intact=RANK_BY_RANK,
+    passed="Operands are of kinds that CPUs handle well",
+    evidence="the operand with shape and type, and what is slow about it",
+    gain_from=(
+        "upper bound: the time of these lines on the rank that spends most in them; of subnormal "
+        "values what is left where each takes a hundred times as long as another"
+    ),
+    rank=301,
+)

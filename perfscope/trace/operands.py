@@ -1,0 +1,123 @@
+"""What lines of the program were seen to work on, read defensively from a rank's metadata."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from perfscope.structures import dataclass
+from perfscope.trace.model import Frame
+
+MANY_CONTENTS = 64
+"""Different contents that are counted; so many stand for more."""
+
+CACHE_LINE_BYTES = 64
+"""What a CPU fetches for one value."""
+
+NEAR_CACHE_BYTES = 32 << 10
+"""What the nearest cache of a CPU holds."""
+
+SUBNORMAL_TIMES = 100
+"""How many times as long an operation on subnormal values takes, at most."""
+
+LONGEST_NAME = 80
+BITS = 8
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One name at one instruction, as looks at it found it."""
+
+    name: str  # `adjacency`, `self.weights`; of the first item of a list `parts[0]`
+    looks: int
+    dtype: str  # `float32`, `object`
+    is_foreign: bool  # whether its bytes are in an order that the CPU must turn
+    shape: tuple[int, ...]  # at the last look
+    elements: int  # most of all looks
+    layout: str  # `rows`, `columns` or `strided`
+    stride_bytes: int  # between values that lie next to each other on an axis
+    contents: int  # different ones that were seen; 0 where they were not looked at
+    shares: Mapping[str, float]  # of sampled values: `subnormal`, `padding`, ...
+
+    @property
+    def value_bytes(self) -> int:
+        """Bytes of one value, as its type is named."""
+        bits = re.search(r"\d+$", self.dtype)
+        return max(1, int(bits[0]) // BITS) if bits else 1
+
+    def share(self, name: str) -> float:
+        """One of these shares; 0 where it was not taken."""
+        return self.shares.get(name, 0.0)
+
+
+@dataclass(frozen=True)
+class WorkedOn:
+    """One instruction of the program, and all that it was seen to take."""
+
+    frame: Frame
+    is_innermost: bool  # whether it was never seen to call other code of the program
+    looks: int
+    whole_looks: int  # in which all that it takes was known
+    contents: int  # different ones of all that, in these looks
+    result_looks: int  # in which the variable that its result is put into was seen
+    results: int  # different contents of that
+    operands: Sequence[Operand]
+
+
+def worked_on(metadata: Mapping[str, Any]) -> tuple[WorkedOn, ...]:
+    """The instructions that the agent looked at; none where it did not, or what it wrote is odd."""
+    told = metadata.get("operands")
+    sites = told.get("sites") if isinstance(told, Mapping) else None
+    return tuple(_sites(sites)) if isinstance(sites, Sequence) else ()
+
+
+def _sites(sites: Sequence[Any]) -> Iterator[WorkedOn]:
+    for site in sites:
+        if not isinstance(site, Mapping):
+            continue
+        place = str(site.get("place", "")).split("\x1f")
+        operands = site.get("operands")
+        if len(place) != 3 or not place[2].isdigit() or not isinstance(operands, Sequence):
+            continue
+        yield WorkedOn(
+            frame=Frame(place[0], place[1], int(place[2][:9])),
+            is_innermost=site.get("is_innermost") is True,
+            looks=_count(site, "looks"),
+            whole_looks=_count(site, "whole_looks"),
+            contents=_count(site, "contents"),
+            result_looks=_count(site, "result_looks"),
+            results=_count(site, "results"),
+            operands=tuple(_operand(one) for one in operands if isinstance(one, Mapping)),
+        )
+
+
+def _operand(told: Mapping[str, Any]) -> Operand:
+    shape, elements, shares = told.get("shape"), told.get("elements"), told.get("shares")
+    counts = elements if isinstance(elements, Sequence) else ()
+    named = shares if isinstance(shares, Mapping) else {}
+    return Operand(
+        name=str(told.get("name", ""))[:LONGEST_NAME],
+        looks=_count(told, "looks"),
+        dtype=str(told.get("dtype", ""))[:LONGEST_NAME],
+        is_foreign=told.get("byte_order") == "foreign",
+        shape=tuple(map(_whole, shape)) if isinstance(shape, Sequence) else (),
+        elements=max(map(_whole, counts), default=0),
+        layout=str(told.get("layout", "")),
+        stride_bytes=_count(told, "stride"),
+        contents=_count(told, "contents"),
+        shares={str(name): _share(value) for name, value in named.items()},
+    )
+
+
+def _count(told: Mapping[str, Any], key: str) -> int:
+    return _whole(told.get(key))
+
+
+def _whole(value: object) -> int:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return max(0, min(value, 1 << 62)) if isinstance(value, int) and is_number else 0
+
+
+def _share(value: object) -> float:
+    is_number = isinstance(value, int | float) and math.isfinite(value)
+    return min(1.0, max(0.0, float(value))) if isinstance(value, int | float) and is_number else 0.0

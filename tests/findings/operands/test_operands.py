@@ -1,0 +1,197 @@
+"""What operands show that work need not do, and runs that are close but innocent."""
+
+from typing import Any
+
+import pytest
+
+from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import Status
+from perfscope.trace.operands import worked_on
+from tests.findings.analyzed import analyze_trace
+from tests.support.trace_builder import TraceBuilder
+
+STEPS = 40
+FILE = "/home/me/train.py"
+MAIN = ("main", FILE, 9)
+HOT = ("whiten", FILE, 20)
+OTHER = ("update", FILE, 30)
+LIBRARY = ("inv", "/usr/lib/python3.11/site-packages/numpy/linalg/_linalg.py", 1)
+IDS = ("repeated_work", "slow_operands", "padded_input", "single_samples")
+
+
+def operand(**changes: Any) -> dict[str, Any]:
+    """An array of 360 x 360 doubles that was the same in ten looks."""
+    usual = {"name": "covariance", "looks": 10, "kind": "array", "dtype": "float64"}
+    form = {"byte_order": "native", "shape": [360, 360], "elements": [129600, 129600]}
+    seen = {"layout": "rows", "stride": 8, "contents": 1, "shares": {"zero": 0.0}}
+    return {**usual, **form, **seen, **changes}
+
+
+def site(*operands: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """Ten looks at the hot line, in which all was known and the same."""
+    looks = {"looks": 10, "whole_looks": 10, "contents": 1, "result_looks": 0, "results": 0}
+    place = "\x1f".join(map(str, HOT))
+    return {"place": place, "is_innermost": True, **looks, "operands": operands, **changes}
+
+
+def judged(*sites: dict[str, Any], is_one_call: bool = False) -> dict[str, Finding]:
+    """Two ranks whose steps of 0.2 s are half in the hot line and what it calls.
+
+    Samples come at the begin and in the middle of each step.
+    """
+    builder = TraceBuilder(2, end_s=3.0 + 0.2 * STEPS)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.2 * STEPS)
+        rank.set(metadata={"operands": {"looks": 10, "cpu_ns": 1, "sites": list(sites)}})
+        for step in range(STEPS):
+            begin = 1.0 + 0.2 * step
+            rank.step(step, begin, begin + 0.2)
+            is_hot = step < STEPS // 2 if is_one_call else True
+            rank.stack(begin + 0.001, (MAIN, HOT, LIBRARY) if is_hot else (MAIN, OTHER))
+            is_other = not is_one_call or not is_hot
+            rank.stack(begin + 0.1, (MAIN, OTHER) if is_other else (MAIN, HOT, LIBRARY))
+    found = analyze_trace(builder.build()).findings
+    return {name: found[name] for name in IDS if name in found}
+
+
+def faults(*sites: dict[str, Any], is_one_call: bool = False) -> dict[str, Finding]:
+    """The findings that tell of a fault."""
+    found = judged(*sites, is_one_call=is_one_call)
+    assert set(found) == set(IDS)
+    return {name: one for name, one in found.items() if one.status.is_fault}
+
+
+def test_a_run_whose_operands_nobody_looked_at_is_not_judged() -> None:
+    assert judged() == {}
+
+
+def test_the_same_operands_in_all_calls() -> None:
+    """Half of each step is spent in the line: 4 s of 8 s, on both ranks."""
+    (finding,) = faults(site(operand())).values()
+    assert finding.id == "repeated_work"
+    assert finding.status is Status.FAIL
+    assert finding.gain_s == pytest.approx(0.1 * STEPS, rel=0.05)
+    assert finding.gain is not None
+    assert finding.gain.is_bound
+    assert finding.ranks == (0, 1)
+    assert [(one.function, one.line) for one in finding.where] == [("whiten", 20)]
+    assert "`covariance`" in finding.title
+
+
+def test_a_line_has_the_part_of_its_instructions_that_are_the_same() -> None:
+    """Three of four looks at the line saw the instruction whose operands never differ."""
+    other = operand(name="traces", contents=5)
+    changing = site(operand(), other, looks=5, whole_looks=5, contents=5)
+    (finding,) = faults(site(operand(), looks=15, whole_looks=15), changing).values()
+    assert finding.gain_s == pytest.approx(0.75 * 0.1 * STEPS, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"contents": 2},
+        {"whole_looks": 9},
+        {"result_looks": 4, "results": 2},
+        {"is_innermost": False},
+        {"looks": 2, "whole_looks": 2},
+    ],
+    ids=["differs", "unknown", "result differs", "calls the program", "seldom seen"],
+)
+def test_what_may_differ_is_not_called_the_same(changes: dict[str, Any]) -> None:
+    assert faults(site(operand(), **changes)) == {}
+
+
+def test_one_long_call_repeats_nothing() -> None:
+    assert faults(site(operand()), is_one_call=True) == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"shares": {"subnormal": 0.4}, "contents": 9}, "subnormal"),
+        ({"byte_order": "foreign"}, "turns the bytes"),
+        ({"dtype": "float16", "contents": 9}, "on the CPU"),
+        ({"dtype": "object", "contents": 0}, "Python objects"),
+        ({"layout": "strided", "stride": 16384, "contents": 9}, "memory layout"),
+    ],
+)
+def test_operands_that_cpus_handle_slowly(changes: dict[str, Any], told: str) -> None:
+    (finding,) = faults(site(operand(**changes), contents=9)).values()
+    assert finding.id == "slow_operands"
+    assert told in finding.title
+    part = 40 / 41 if told == "subnormal" else 1.0
+    assert finding.gain_s == pytest.approx(part * 0.1 * STEPS, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"contents": 9},  # a healthy solver in double precision
+        {"byte_order": "foreign", "contents": 9},  # each one is converted once
+        {"shares": {"subnormal": 0.0001}, "contents": 9},
+        {"layout": "strided", "stride": 16, "contents": 9},
+        {"layout": "columns", "stride": 8, "contents": 9},
+        {"dtype": "float32", "contents": 9},
+    ],
+)
+def test_usual_operands_are_no_fault(changes: dict[str, Any]) -> None:
+    assert faults(site(operand(**changes), contents=9)) == {}
+
+
+def tokens(padding: float, of_longest: float) -> dict[str, Any]:
+    """A line that takes a table of tokens."""
+    shares = {"padding": padding, "padding_of_longest": of_longest}
+    told = operand(name="tokens", dtype="int64", shape=[32, 160], contents=10, shares=shares)
+    return site(told, contents=10)
+
+
+def test_sequences_that_are_padded_beyond_the_longest() -> None:
+    (finding,) = faults(tokens(0.8, 0.6)).values()
+    assert finding.id == "padded_input"
+    assert finding.title.startswith("80.0 % of `tokens`")
+    assert finding.gain_s == pytest.approx(0.1 * STEPS * (1 - 0.4**2), rel=0.05)
+
+
+def test_sequences_that_are_padded_to_the_longest_are_no_fault() -> None:
+    assert faults(tokens(0.6, 0.1)) == {}
+
+
+def test_calls_with_one_sample() -> None:
+    leaf = operand(name="leaf", shape=[1, 80], elements=[80, 80], contents=10)
+    weights = operand(name="weights", shape=[80, 20], elements=[1600, 1600])
+    (finding,) = faults(site(leaf, weights, contents=10)).values()
+    assert finding.id == "single_samples"
+    assert "`leaf`" in finding.title
+    assert finding.gain_s == pytest.approx(0.1 * STEPS, rel=0.05)
+
+
+def test_rows_beside_tables_and_batches_are_no_single_samples() -> None:
+    mean = operand(name="mean", shape=[1, 80], elements=[80, 80], contents=10)
+    table = operand(name="table", shape=[500, 80], elements=[40000, 40000], contents=10)
+    assert faults(site(mean, table, contents=10)) == {}
+    assert faults(site(operand(shape=[32, 8], elements=[256, 256], contents=10), contents=10)) == {}
+    image = operand(shape=[1, 3, 256, 256], elements=[196608, 196608], contents=10)
+    assert faults(site(image, contents=10)) == {}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        None,
+        [],
+        {"sites": 3},
+        {"sites": [None, 4, {}, {"place": "a\x1fb", "operands": []}]},
+        {"sites": [{"place": "a\x1fb\x1fx", "operands": []}, {"place": "a\x1fb\x1f1"}]},
+    ],
+)
+def test_odd_metadata_tells_nothing(told: object) -> None:
+    assert worked_on({"operands": told}) == ()
+
+
+def test_odd_numbers_are_none() -> None:
+    odd = operand(looks=-4, shape=["x", 1e9], elements=None, shares={"padding": "much", "zero": 7})
+    (found,) = worked_on({"operands": {"sites": [site(odd, looks=True, contents=1 << 90)]}})
+    assert (found.looks, found.contents) == (0, 1 << 62)
+    (one,) = found.operands
+    assert (one.looks, one.shape, one.elements) == (0, (0, 0), 0)
+    assert (one.share("padding"), one.share("zero")) == (0.0, 1.0)
