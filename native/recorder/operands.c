@@ -19,7 +19,7 @@
 
 typedef struct {
     object places;  /* a tuple of tuples: code, instruction, paths */
-    object kinds;   /* a tuple of tuples: a type, and a tuple of functions that are asked of its values */
+    object kinds;   /* a tuple of tuples: a type, and a tuple of readers of its values */
     object holders; /* a tuple of names of dictionaries, which hold attributes as well */
     uint32_t inner, variables; /* where a frame keeps its variables */
 } ps_question;
@@ -165,12 +165,29 @@ static object readers_for(object value, object kinds)
     return NULL;
 }
 
-/* What the functions for its kind tell of a value; NULL where one of them fails. */
+/* What one reader tells of a value: a function; several, each asked of what the one before it told; or where in the
+ * object a pointer is. */
+static object reading_of(object value, object reader)
+{
+    if (type_of(reader) == python.number)
+        return python.build("K", (unsigned long long)(uintptr_t)pointer_at((char *)value + python.integer(reader)));
+    if (type_of(reader) != python.tuple_type)
+        return python.call(reader, value, NULL);
+    object told = python.call(python.in_tuple(reader, 0), value, NULL);
+    for (ssize_t at = 1; told && at < python.tuple_size(reader); at++) {
+        object next = python.call(python.in_tuple(reader, at), told, NULL);
+        python.drop(told);
+        told = next;
+    }
+    return told;
+}
+
+/* What the readers for its kind tell of a value; NULL where one of them fails. */
 static object readings_of(object value, object readers)
 {
     object found = python.list(0);
     for (ssize_t at = 0; found && at < python.tuple_size(readers); at++) {
-        object told = python.call(python.in_tuple(readers, at), value, NULL);
+        object told = reading_of(value, python.in_tuple(readers, at));
         if (!told) {
             python.clear_error();
             python.drop(found);

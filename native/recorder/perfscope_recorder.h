@@ -66,12 +66,13 @@ void *ps_operand_places(uint32_t most);
 /* What the values are that places of that thread work on, without running code of the program, and without a reference
  * that stays. `places` is a tuple, innermost first, of tuples: code, instruction, and a tuple of paths. A path is a
  * tuple: the number of a variable or a global name, and attributes. `kinds` is a tuple of tuples: a type, and a tuple of
- * functions of C that are asked of its values. Attributes are also looked for in dictionaries that an object keeps under the
+ * readers of its values: functions of C, tuples of such, each asked of what the one before it returned, or the offset of a
+ * pointer in the object. Attributes are also looked for in dictionaries that an object keeps under the
  * names in `holders`. The variables of a frame lie where they do for ps_type_of_variable.
  *
  * Returns a new list of tuples, one for each place that the thread is at now: the number of the place, and a list of
  * what each path leads to: () nothing, or how far it was followed, the identity of the value, its type and a list of what
- * the functions returned; for a list or tuple a list of the same for its first items; None and None for what is neither. */
+ * the readers returned; for a list or tuple a list of the same for its first items; None and None for what is neither. */
 void *ps_operands(void *places, void *kinds, void *holders, uint32_t inner_offset, uint32_t offset);
 /* Copies pieces of the process's memory one behind the other; 0 where one is not there, or not in memory. */
 int ps_read_pieces(const uint64_t *addresses, const uint64_t *bytes, uint32_t count, void *into);

@@ -43,12 +43,18 @@ def across(values):
     return np.cumsum(values, axis=0)
 def padded(tokens):
     return np.sort(tokens)
+def objects(values):
+    return values + 1
+def records(table):
+    return table.copy()
 tokens = np.zeros((400, 100), dtype=np.int64)
 tokens[:, :25] = rng.integers(1, 900, (400, 25))
 repeat(foreign, rng.normal(size=500000).astype(">f8"))
 repeat(decayed, np.full(500000, 3e-310))
 repeat(across, np.ones((2000, 500))[::2])
 repeat(padded, tokens)
+repeat(objects, np.arange(200000).astype(object))
+repeat(records, np.zeros(400000, dtype=[("a", "f8"), ("b", "i4")]))
 """
 HOLDERS = """
 touched, ended, main = [], [], threading.get_ident()
@@ -127,6 +133,8 @@ def test_kinds_and_shares_are_those_of_the_arrays(job: Callable[..., Job]) -> No
     assert decayed[0]["shares"] == {"zero": 0, "subnormal": 1, "no_number": 0}
     across = seen(told, "across", "values")
     assert (across[0]["layout"], across[0]["shape"]) == ("strided", [1000, 500])
+    assert seen(told, "objects", "values")[0]["dtype"] == "object"
+    assert not seen(told, "records", "table")
     padded = seen(told, "padded", "tokens")
     assert padded[0]["shares"]["padding"] == pytest.approx(0.75, abs=0.02)
     names = {name for site in told["sites"] for one in site["operands"] for name in one}

@@ -122,18 +122,16 @@ def _packed(shape: tuple[int, ...], item_bytes: int) -> tuple[int, ...]:
 
 
 def of_numpy(told: list[Any]) -> Array | None:
-    """An array of NumPy, by its array interface."""
-    table = told[0]
-    text = table["typestr"]
-    base = _BASES.get(text[1:2])
-    if base is None or not text[2:].isdigit():
+    """An array of NumPy, by the text of its type, its shape, strides and address."""
+    text, shape, strides, address = told
+    base, bytes_told = _BASES.get(text[1:2]), text[2:] or "8"  # of a pointer to an object
+    if base is None or not bytes_told.isdigit():
         return None
-    size = int(text[2:])
+    size = int(bytes_told)
     dtype = base if base in ("bool", "object") else "%s%d" % (base, 8 * size)
     is_foreign = size > 1 and text[0] in "<>" and (text[0] == "<") != (sys.byteorder == "little")
     order = "foreign" if is_foreign else "native"
-    array = Array("array", dtype, order, table["data"][0], table["shape"])
-    return array.laid_out(size, table["strides"])
+    return Array("array", dtype, order, address, shape).laid_out(size, strides)
 
 
 def of_torch(told: list[Any]) -> Array | None:

@@ -38,6 +38,10 @@ _AT_ONCE_NS = 10000000
 _SHARE = 0.0005
 """Of one core, that looking may take on an average after that."""
 
+_FORM = ("shape", "strides")
+_DATA_OFFSET = 16
+"""Where an array of NumPy keeps the address of its values: the first field of its own."""
+
 _HOLDERS = ("_parameters", "_buffers", "_modules")
 _code_types = (type(lambda: None), type(len), type(sys), type, type(callees.called))
 _hashed = (int, float, bool, complex, str, bytes, range)
@@ -157,7 +161,7 @@ class Looker:
         self._kinds: tuple[tuple[type, tuple[Any, ...]], ...] = ()
         self._made: dict[type, Any] = {}
         self._loaded = (False, False)
-        self._variables = callees.variables_at(rec) if bytecode.is_known() else None
+        self._variables = callees.variables_at(rec) if _is_known() else None
         self._begin_ns = time.monotonic_ns()
         self.looks = self.spent_ns = 0
 
@@ -265,9 +269,11 @@ class Looker:
         kinds = [(kind, ()) for kind in (*_code_types, type(None))]
         kinds += [(kind, (hash,)) for kind in _hashed]
         if loaded[0]:
-            array = _contents("numpy")["ndarray"]
+            array, dtype = _contents("numpy")["ndarray"], _contents("numpy")["dtype"]
             self._made[array] = operand_arrays.of_numpy
-            kinds.insert(0, (array, _getters(array, ("__array_interface__",), ())))
+            (kind_of,) = _getters(array, ("dtype",), ())
+            readers = (kind_of, *_getters(dtype, ("str",), ())), *_getters(array, _FORM, ())
+            kinds.insert(0, (array, (*readers, _DATA_OFFSET)))
         if loaded[1]:
             getters = ("dtype", "device", "layout", "shape"), ("stride", "data_ptr")
             for module, name in (("torch", "Tensor"), ("torch.nn.parameter", "Parameter")):
@@ -276,6 +282,11 @@ class Looker:
                 self._made[kind] = operand_arrays.of_torch
                 kinds.insert(0, (kind, readers))
         self._kinds = tuple(kinds)
+
+
+def _is_known() -> bool:
+    """Whether this is a Python whose recorder can look at variables: 3.9 has no such functions."""
+    return bytecode.is_known() and sys.version_info >= (3, 10)
 
 
 def _is_there(module: str) -> bool:
