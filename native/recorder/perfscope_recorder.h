@@ -56,7 +56,8 @@ void ps_stack_notes_stop(void);
 /* Whether any stack has been noted; after that, a late one is not. */
 int ps_stack_is_noted(void);
 /* All that have been, as a new list. Of each: when, when it was due, in how many ns, the system call that it waited in
- * as the kernel tells it, and code and instruction of each frame, innermost first. */
+ * as the kernel tells it, code and instruction of each frame, innermost first, and since when it has surely been there:
+ * when it was asked for it, or when it was noted. */
 void *ps_stack_notes(void);
 /* Has no wait end for stacks whose innermost place is this one. */
 void ps_stack_knows(void *code, int32_t last);

@@ -43,6 +43,7 @@ static struct {
     atomic_int *look_up; /* tells the evaluation loop to look for pending calls; NULL where to add one is enough */
     atomic_bool is_usable, is_wanted, is_queued;
     _Atomic uint64_t due_ns; /* when the stack that is wanted was to be noted */
+    _Atomic uint64_t asked_ns; /* since when the main thread has not left what it will be seen in */
     atomic_uint is_stopped;
     pthread_mutex_t asking; /* held while Python is asked, and by who forks or stops meanwhile */
 } watch = {.asking = PTHREAD_MUTEX_INITIALIZER};
@@ -50,7 +51,7 @@ static struct {
 /* Used under the interpreter's lock. Of a frame that may be over by then only its code is kept, innermost frame first:
  * what else belongs to it would end later than the program expects, and elsewhere. */
 typedef struct {
-    uint64_t at_ns, due_ns, cost_ns;
+    uint64_t at_ns, due_ns, asked_ns, cost_ns;
     uint32_t first, count;  /* of the frames */
     char call[CALL_BYTES]; /* the system call that the thread waits in, as the kernel tells it; "" where it ran */
 } stack_note;
@@ -120,11 +121,12 @@ static bool has_room(void)
 }
 
 /* Where frames become objects as they are looked at, that must not begin a collection. */
-static void note_stack(const char *call)
+static void note_stack(uint64_t asked_ns, const char *call)
 {
     uint32_t first = noted.frames_used;
     stack_note *note = &noted.notes[atomic_load(&noted.count)];
-    *note = (stack_note){.at_ns = ps_now(), .due_ns = atomic_load(&watch.due_ns), .first = first};
+    *note = (stack_note){
+        .at_ns = ps_now(), .due_ns = atomic_load(&watch.due_ns), .asked_ns = asked_ns, .first = first};
     memcpy(note->call, call, strnlen(call, CALL_BYTES - 1));
     bool is_held = watch.may_collect && python.collector_off();
     note_frames();
@@ -149,7 +151,7 @@ static int note(void *unused)
     if (!atomic_load(&watch.is_wanted) || getpid() != watch.pid || python.thread() != watch.thread || python.error())
         return 0;
     if (has_room())
-        note_stack("");
+        note_stack(atomic_load(&watch.asked_ns), "");
     atomic_store(&watch.is_wanted, false);
     errno = error;
     return 0;
@@ -241,6 +243,7 @@ static bool ask(uint64_t due_ns)
     bool is_asked = is_running() && !atomic_load(&watch.is_stopped);
     if (is_asked) {
         atomic_store(&watch.due_ns, due_ns);
+        atomic_store(&watch.asked_ns, ps_now());
         atomic_store(&watch.is_wanted, true);
         if (!atomic_exchange(&watch.is_queued, true) && python.add(note, NULL) != 0) {
             atomic_store(&watch.is_queued, false);
@@ -254,10 +257,12 @@ static bool ask(uint64_t due_ns)
     return is_asked;
 }
 
-/* Notes the stack from the calling thread, unless the main thread has done so by the time that the lock is free. */
+/* Notes the stack from the calling thread, unless the main thread has done so by the time that the lock is free.
+ * A stack that was wanted before is that of now: the evaluation loop has not looked up in between. */
 static void look(uint64_t due_ns)
 {
     char path[64], call[CALL_BYTES];
+    uint64_t asked_ns = atomic_load(&watch.is_wanted) ? atomic_load(&watch.asked_ns) : 0;
     uint32_t before = atomic_load(&noted.count);
     if (!is_running())
         return;
@@ -267,7 +272,7 @@ static void look(uint64_t due_ns)
         atomic_store(&watch.due_ns, due_ns);
         snprintf(path, sizeof path, "/proc/self/task/%d/syscall", watch.pid);
         ps_read_file(path, call, sizeof call);
-        note_stack(call);
+        note_stack(asked_ns ? asked_ns : ps_now(), call);
     }
     python.unlock(state);
 }
@@ -369,8 +374,9 @@ PS_EXPORT void *ps_stack_notes(void)
                 python.drop(made);
             }
         }
-        object made = python.build("(KKKsN)", (unsigned long long)one->at_ns, (unsigned long long)one->due_ns,
-                                   (unsigned long long)one->cost_ns, one->call, frames);
+        object made = python.build("(KKKsNK)", (unsigned long long)one->at_ns, (unsigned long long)one->due_ns,
+                                   (unsigned long long)one->cost_ns, one->call, frames,
+                                   (unsigned long long)one->asked_ns);
         if (made) {
             python.append(all, made);
             python.drop(made);

@@ -58,3 +58,9 @@ def test_long_runs_are_looked_at_more_rarely() -> None:
 def test_a_delay_stands_for_the_looks_that_it_has_cost() -> None:
     pace = Pace(50.0)
     assert [pace.made_up(late_s) for late_s in (0.001, 0.026, 0.1, 100.0)] == [0, 1, 4, 50]
+
+
+def test_a_look_counts_where_the_thread_has_stood_and_for_those_that_it_has_delayed() -> None:
+    pace, ms = Pace(50.0), 10**6
+    assert pace.moments(100 * ms, 101 * ms, 110 * ms) == [101 * ms]
+    assert pace.moments(100 * ms, 100 * ms, 180 * ms) == [100 * ms, 120 * ms, 140 * ms, 160 * ms]

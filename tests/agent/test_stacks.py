@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from perfscope.agent.perfscope_agent import recorder, stacks
@@ -199,6 +200,31 @@ for _ in range(8):
     assert statistics.median(longest_ns) < 80_000_000, longest_ns
 
 
+def test_what_is_shorter_than_the_time_between_looks_is_seen_where_it_was_due(
+    job: Callable[..., Job],
+) -> None:
+    """Not where code that has kept the lock gives it away, and lets others look."""
+    text = """
+import ctypes, itertools, time
+hold, let = ctypes.PyDLL(None).usleep, ctypes.CDLL(None).usleep
+time.sleep(0.3)
+for _ in range(100):
+    both = itertools.chain(map(hold, [12000]), map(let, [12000]))
+    begin_ns = time.monotonic_ns()
+    list(both)
+    print(begin_ns, time.monotonic_ns())
+"""
+    done = job(text)
+    seen_ns = np.array([record.t0 for record in done.process.stack_records()])
+    lines = (line.split() for line in done.stdout.splitlines())
+    begins, ends = np.array([[int(begin), int(end)] for begin, end in lines]).T
+    place = np.searchsorted(begins, seen_ns, side="right") - 1
+    inside = (place >= 0) & (seen_ns < ends[place])
+    into = (seen_ns - begins[place])[inside] / (ends - begins)[place[inside]]
+    assert len(into) > 50
+    assert 0.35 < np.mean(into < 0.5) < 0.65, sorted(into)
+
+
 class Samples:
     """What the sampler asks of a recorder to write samples; keeps their moments."""
 
@@ -228,13 +254,13 @@ def test_looks_that_one_delay_keeps_waiting_count_it_once(monkeypatch: pytest.Mo
     monkeypatch.setattr(stacks, "_told", lambda _place: "")
     written: Any = Samples()
     places = [(code, 0)]
-    notes = [(10**9, 0, 0, "", places), (10**9 + 1000, 2 * 10**7, 0, "", places)]
+    notes = [(10**9, 0, 0, "", places, 0), (10**9 + 1000, 2 * 10**7, 0, "", places, 10**9 + 1000)]
     sampler = stacks.Sampler(50.0, written, lambda: None)
     sampler._sample(written, notes, (2 * 10**7, 3 * 10**9))
-    late_again = [(2 * 10**9, 10**9 - 10**7, 0, "", places)]
+    late_again = [(2 * 10**9, 10**9 - 10**7, 0, "", places, 10**9 - 10**7)]
     sampler._sample(written, late_again, (10**9 - 10**7, 3 * 10**9))
     assert len(written.at_ns) == (1 + 40) + 1 + (1 + 39)
-    assert min(written.at_ns[42:]) > 10**9 + 1000
+    assert min(written.at_ns[42:]) == 10**9 + 1000
 
 
 def test_signals_reach_the_main_thread(job: Callable[..., Job]) -> None:

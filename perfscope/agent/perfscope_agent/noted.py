@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from .recorder import Recorder
 
-    Note = Tuple[int, int, int, str, List[Tuple[CodeType, int]]]
-    """Moment, when it was due, cost in ns, the system call inside, and the places."""
+    Note = Tuple[int, int, int, str, List[Tuple[CodeType, int]], int]
+    """Moment, when it was due, cost in ns, the system call inside, the places, since when there."""
 
 _VERSION = sys.version_info[:2]
 _LOOK_UP = {(3, 9): 72, (3, 10): 68, (3, 11): 100, (3, 12): 368, (3, 13): 0}

@@ -43,6 +43,23 @@ class Pace:
         """For how many looks Python need not be woken in between."""
         return max(1, int(_TOGETHER_S / self.period_s))
 
+    def moments(self, due_ns: int, stood_ns: int, at_ns: int) -> list[int]:
+        """The moments that a look speaks for: its own, and those of the looks that it has delayed.
+
+        A look waits while C code keeps the interpreter's lock. Were it to count once, what such
+        code takes would seem shorter than what lets others look. Were it to count when it came,
+        what comes next would seem longer: such code lets others look as it begins to wait.
+
+        Args:
+            due_ns: when it was due.
+            stood_ns: since when the thread has been where it was seen.
+            at_ns: when the look came.
+        """
+        late_ns = at_ns - due_ns
+        missed = self.made_up(late_ns / 1e9)
+        made_up = [at_ns - late_ns * place // (missed + 1) for place in range(missed, 0, -1)]
+        return [stood_ns, *made_up]
+
     def made_up(self, late_s: float) -> int:
         """How many looks a delay has cost: C code that keeps the interpreter's lock delays them."""
         return min(_MOST_MADE_UP, int(late_s / (1.25 * self.period_s)))

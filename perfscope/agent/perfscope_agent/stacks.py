@@ -30,8 +30,11 @@ if TYPE_CHECKING:
 
     _Place = Tuple[CodeType, int]
     _Named = Tuple[int, _Place]
-    _Look = Tuple[int, List[_Place], str, Optional[str], Tuple[int, int]]
-    """Kernel thread id, places, callee, system call (None to ask for it), moment and due one."""
+    _Look = Tuple[int, List[_Place], str, Optional[str], Tuple[int, int, int]]
+    """Kernel thread id, places, callee, system call (None to ask for it), and moments.
+
+    These are when it came, when it was due, and since when the thread has stood there.
+    """
     _Dues = Tuple[int, int]  # when the last look was due, and the next one
 
 _MAX_HZ = 50.0
@@ -194,29 +197,17 @@ class Sampler:
             if is_held:
                 gc.enable()
         before_ns, self._looked_ns = self._looked_ns, {}
-        for thread_id, places, callee, call, (at_ns, was_due_ns) in seen:
+        for thread_id, places, callee, call, (at_ns, was_due_ns, stood_ns) in seen:
             # a delay counts once: earlier time is covered by the look before
             since_ns = self._looked_ns.get(thread_id) or before_ns.get(thread_id, 0)
-            late_s = (at_ns - max(was_due_ns, since_ns)) / 1e9
             self._looked_ns[thread_id] = at_ns
             waits_in = blocked.system_call(thread_id) if call is None else blocked.told(call)
             stack = self._stack(rec, places, _leaves(callee, waits_in))
             if stack:
-                self._write(rec, thread_id, stack, (at_ns, late_s))
+                due_ns = max(was_due_ns, since_ns)
+                for moment_ns in self._pace.moments(due_ns, max(stood_ns, since_ns), at_ns):
+                    rec.stack_sample(thread_id, stack, moment_ns)
         return max(1, len(seen))
-
-    def _write(
-        self, rec: recorder.Recorder, thread_id: int, stack: int, seen: tuple[int, float]
-    ) -> None:
-        """Writes what was seen, also for the looks that it has delayed.
-
-        A look waits while C code keeps the interpreter's lock. Were it to count once, what such
-        code takes would seem shorter than what lets others look.
-        """
-        at_ns, late_s = seen
-        missed = self._pace.made_up(late_s)
-        for place in range(missed, -1, -1):
-            rec.stack_sample(thread_id, stack, at_ns - int(late_s * 1e9 * place / (missed + 1)))
 
     def _stack(
         self,
@@ -275,18 +266,21 @@ def _seen(rec: recorder.Recorder, notes: list[noted.Note], dues_ns: _Dues) -> li
         frames = {}
     seen: list[_Look] = []
     try:
-        for at_ns, was_due_ns, _, call, places in notes if main in watched else ():
+        for at_ns, was_due_ns, _, call, places, stood_ns in notes if main in watched else ():
             callee = _told(places[0])
             if callee is None:
                 callee = callees.called_before(*places[0], frames.get(main))
-            seen.append((watched[main], places, callee, call, (at_ns, was_due_ns)))
+            seen.append((watched[main], places, callee, call, (at_ns, was_due_ns, stood_ns)))
         for identity, thread_id in list(watched.items()) if frames else ():
             frame = frames.get(identity)
             if frame is None and identity != main:
                 watched.pop(identity, None)
             elif frame is not None and due_ns and (is_missing or identity != main):
-                moment = (rec.now(), main_ns if identity == main else due_ns)
-                seen.append((thread_id, _walk(frame), _callee(frame), None, moment))
+                was_due_ns, at_ns = main_ns if identity == main else due_ns, rec.now()
+                # whoever is asked for the lock gives it away after so long, and then stands still
+                stood_ns = min(at_ns, was_due_ns + int(sys.getswitchinterval() * 1e9))
+                moments = (at_ns, was_due_ns, stood_ns if identity == main else at_ns)
+                seen.append((thread_id, _walk(frame), _callee(frame), None, moments))
     finally:
         # This frame is among them: a cycle that would keep the program's objects alive.
         frames.clear()
