@@ -1,12 +1,21 @@
-"""What an allreduce costs by the way it is done (docs/metrics.md, section 11).
+"""What an allreduce costs by the way it is done, at the ranks of the run and at more.
+
+The formulas stand in docs/metrics.md, section 11.
 
 Sources: Thakur, Rabenseifner, Gropp: "Optimization of Collective Communication Operations in MPICH"
 (2005) for ring, recursive doubling, Rabenseifner and tree; arXiv 1811.05233 for the 2D torus.
 """
 
+from collections import Counter
 from math import ceil, log2
 
+from perfscope.metrics.communication.collective_fit import Curve
+from perfscope.schema.communication import AllreduceModel, Torus
 from perfscope.structures import dataclass
+from perfscope.trace.model import Trace
+
+SCALES = (1, 2, 4, 8, 16, 32, 64)
+MOST_RANKS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -23,11 +32,6 @@ class Link:
     def half_ring_s(self, size_bytes: float, ranks: int) -> float:
         """Seconds of a reduce-scatter or an allgather around a ring."""
         return (ranks - 1) * (self.alpha_s + size_bytes / ranks * self.beta_s)
-
-
-def ring_s(size_bytes: float, ranks: int, link: Link) -> float:
-    """Seconds of an allreduce around a ring: reduce-scatter, then allgather."""
-    return link.ring_s(size_bytes, ranks)
 
 
 def recursive_doubling_s(size_bytes: float, ranks: int, link: Link) -> float:
@@ -83,4 +87,37 @@ def tori_s(size_bytes: float, ranks: int, link: Link) -> tuple[tuple[float, int,
         (link.ring_s(size_bytes, x) + link.ring_s(size_bytes / x, ranks // x), x, ranks // x)
         for x in range(2, ranks // 2 + 1)
         if ranks % x == 0
+    )
+
+
+def predictions(trace: Trace, curve: Curve, *, ranks: int, size: int) -> tuple[AllreduceModel, ...]:
+    """One for each number of ranks: those of the run, and more.
+
+    A message's latency is taken from the smallest sizes, where libraries double recursively, and
+    its time per byte from the size that is asked for.
+    """
+    moved = 2 * (ranks - 1) / ranks * size
+    link = Link(
+        alpha_s=curve.lines[0].latency_s / ceil(log2(ranks)),
+        beta_s=1.0 / curve.line_at(moved).bytes_per_s,
+    )
+    hosts = Counter(rank.host for rank in trace.ranks)
+    per_node = max(hosts.values())
+    counts = [ranks * scale for scale in SCALES if ranks * scale <= MOST_RANKS]
+    return tuple(_cost(size, count, link, per_node) for count in counts)
+
+
+def _cost(size: int, ranks: int, link: Link, per_node: int) -> AllreduceModel:
+    tori = tori_s(size, ranks, link)
+    return AllreduceModel(
+        size_bytes=size,
+        ranks=ranks,
+        ring_s=link.ring_s(size, ranks),
+        recursive_doubling_s=recursive_doubling_s(size, ranks, link),
+        rabenseifner_s=rabenseifner_s(size, ranks, link),
+        tree_s=tree_s(size, ranks, link),
+        hierarchical_s=hierarchical_s(size, ranks, link, per_node=per_node),
+        hierarchical_put_s=hierarchical_put_s(size, ranks, link, per_node=per_node),
+        torus=Torus(*min(tori)) if tori else None,
+        tori=tuple(Torus(*shape) for shape in tori),
     )

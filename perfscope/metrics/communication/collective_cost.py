@@ -8,9 +8,9 @@ from perfscope.arrays import Floats, Ints
 from perfscope.attribution.preparation import Prepared
 from perfscope.matching.codes import NONBLOCKING_CODES
 from perfscope.matching.pool import dense
+from perfscope.metrics.communication.collective_algorithms import predictions
 from perfscope.metrics.communication.collective_fit import LEAST_SPAN, Curve, Line, fit_curve
 from perfscope.metrics.communication.collective_fusion import DEFAULT_BYTES, close_groups, fusion
-from perfscope.metrics.communication.collective_ways import predictions
 from perfscope.schema.communication import AllreduceModel, CollectiveClass, Fusion
 from perfscope.structures import dataclass
 from perfscope.trace.operations import code_of, name_of

@@ -173,7 +173,7 @@ def test_formulas_are_the_sums_of_their_rounds(ranks: int, size: float) -> None:
     steps = ranks.bit_length() - 1
     ring = rounds([size / ranks] * 2 * (ranks - 1))
     halving = rounds([size / 2**k for k in range(1, steps + 1)] * 2)
-    assert algorithms.ring_s(size, ranks, LINK) == pytest.approx(ring)
+    assert LINK.ring_s(size, ranks) == pytest.approx(ring)
     assert algorithms.recursive_doubling_s(size, ranks, LINK) == pytest.approx(
         rounds([size] * steps)
     )
@@ -182,8 +182,8 @@ def test_formulas_are_the_sums_of_their_rounds(ranks: int, size: float) -> None:
 
 
 def test_hierarchies_are_rings_inside_and_between() -> None:
-    inside = algorithms.ring_s(1e8, 4, LINK)
-    between = algorithms.ring_s(1e8 / 4, 8, LINK)
+    inside = LINK.ring_s(1e8, 4)
+    between = LINK.ring_s(1e8 / 4, 8)
     both = inside + between
     assert algorithms.hierarchical_s(1e8, 32, LINK, per_node=4) == pytest.approx(both)
     assert algorithms.hierarchical_s(1e8, 30, LINK, per_node=4) is None
@@ -195,7 +195,7 @@ def test_hierarchies_are_rings_inside_and_between() -> None:
 def test_puts_save_the_latencies_of_an_allgather() -> None:
     """Reduce-scatter in nodes of 4, rings of quarters between 8 nodes, 3 puts started together."""
     reduced = rounds([1e8 / 4] * 3)
-    between = algorithms.ring_s(1e8 / 4, 8, LINK)
+    between = LINK.ring_s(1e8 / 4, 8)
     put = ALPHA_S + 3 * 1e8 / 4 * BETA_S
     found = algorithms.hierarchical_put_s(1e8, 32, LINK, per_node=4)
     assert found is not None
@@ -208,5 +208,5 @@ def test_puts_save_the_latencies_of_an_allgather() -> None:
 def test_ways_that_do_not_fit_are_absent() -> None:
     assert algorithms.rabenseifner_s(1e6, 6, LINK) is None
     assert algorithms.tori_s(1e6, 7, LINK) == ()
-    many = [algorithms.ring_s(1e3, ranks, LINK) for ranks in (4, 8, 16)]
+    many = [LINK.ring_s(1e3, ranks) for ranks in (4, 8, 16)]
     assert all(a < b for a, b in pairwise(many))
