@@ -15,8 +15,12 @@ from perfscope.judging import NEGLIGIBLE
 from perfscope.matching.intervals import Cumulative, union
 from perfscope.metrics.devices.device_collectives import DeviceCommunication, device_communication
 from perfscope.metrics.devices.device_copies import copies
-from perfscope.metrics.devices.device_gaps import KERNEL_WAIT_NS, idle_by_cause
-from perfscope.metrics.devices.device_idle import idle_by_account, launch_delays
+from perfscope.metrics.devices.device_gaps import (
+    KERNEL_WAIT_NS,
+    idle_by_account,
+    idle_by_cause,
+    launch_delays,
+)
 from perfscope.metrics.devices.matrix_kernels import MatrixTime, matrix_time
 from perfscope.metrics.devices.occupancy import COMMUNICATION, COMPUTE, Occupancy, occupancy
 from perfscope.parallel import each

@@ -11,7 +11,6 @@ from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.endings import ObservedEnds, end_time_ns, ending_of, observed_end
 from perfscope.readers.recording.interning import Interning
 from perfscope.readers.recording.layout import HeaderFlag
-from perfscope.readers.recording.moved_thread import join_first_thread
 from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.readers.recording.record_tables import Tables, read_tables
 from perfscope.readers.recording.thinned import call_totals_of, thinning_of
@@ -172,3 +171,21 @@ def _cpus(quota_us: int) -> float | None:
 
 def _limit(memory_bytes: int) -> int | None:
     return memory_bytes if 0 < memory_bytes < MAX_AMOUNT else None
+
+
+def join_first_thread(rank: Rank) -> None:
+    """Has the thread that trains go on with what the first thread did until then.
+
+    The thread of the program is then one sequence from start to end; what the first thread does
+    later, mostly waiting, is that of another thread. Where MPI was initialized, its thread is the
+    one, whatever others do.
+    """
+    if rank.main_tid == rank.pid or rank.init_exit_ns is not None:
+        return
+    told = (rank.operations, rank.phases)
+    begins = np.concatenate([table["t0"][table["tid"] == rank.main_tid] for table in told])
+    if not len(begins):
+        return
+    moment = begins.min()
+    for table, column in ((rank.operations, "t0"), (rank.phases, "t0"), (rank.stacks, "t")):
+        table["tid"][(table["tid"] == rank.pid) & (table[column] < moment)] = rank.main_tid
