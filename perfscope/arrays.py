@@ -1,4 +1,4 @@
-"""Type aliases for NumPy arrays, by element type, and how much a sampled counter grows."""
+"""Type aliases for NumPy arrays, rows by what they have in common, and how counters grow."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,6 +7,19 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Int32s = npt.NDArray[np.int32]
+
+
+MOST_FEW = 1 << 16
+"""NumPy orders numbers of 16 bits in a tenth of the time of others."""
+
+
+def rows_by(key: Ints) -> list[Ints]:
+    """The rows of each value, ascending; values in their order."""
+    if not len(key):
+        return []
+    few = key.astype(np.uint16) if key.min() >= 0 and key.max() < MOST_FEW else key
+    order = np.argsort(few, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(key[order])) + 1)
 
 
 def counter_growth(edges: npt.ArrayLike, times: npt.ArrayLike, readings: npt.ArrayLike) -> Floats:

@@ -77,6 +77,11 @@ def were(number: float, noun: str, several: str = "") -> str:
     return f"{counted(number, noun, several)} {'was' if number == 1 else 'were'}"
 
 
+def capitalized(text: str) -> str:
+    """A text as a sentence begins."""
+    return text[:1].upper() + text[1:]
+
+
 def inside(label: str) -> str:
     """A label as it stands inside a sentence: `I/O`, Python and operations keep their names."""
     is_name = label[1:2].isupper() or label[1:2] == "/" or label.startswith("Python ")

@@ -4,6 +4,7 @@ import click
 
 from perfscope.cli.options import verbose_option
 from perfscope.output import say
+from perfscope.units import capitalized
 
 LABELS = {
     "efficiencies": "Efficiencies, ledger",
@@ -29,7 +30,7 @@ def formats() -> None:
     from perfscope.readers.registry import readers
 
     for reader in readers():
-        say(reader.description[:1].upper() + reader.description[1:])
+        say(capitalized(reader.description))
         for name, label in LABELS.items():
             say(f"  {label:<{WIDEST}}  {getattr(reader.tells, name) or 'no'}")
         say()

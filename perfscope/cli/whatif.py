@@ -11,6 +11,7 @@ from perfscope.cli.options import foa_option, phase_option, planned_option, verb
 from perfscope.errors import ExitCode, PerfscopeError, UsageError
 from perfscope.output import say, say_json
 from perfscope.structures import dataclass
+from perfscope.units import capitalized
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,7 +126,7 @@ def _edit(text: str, results: Results) -> NamedEdit:
     except ValueError as error:
         raise UsageError(
             f"--edit {text!r} cannot be replayed.",
-            why=f"{str(error)[:1].upper()}{str(error)[1:]}.",
+            why=f"{capitalized(str(error))}.",
             action=f"Write it as one of: {', '.join(FORMS)}.",
         ) from error
 
@@ -136,7 +137,7 @@ def _document(
     if not replay.available:
         raise PerfscopeError(
             "This run cannot be replayed, so nothing can be predicted.",
-            why=f"{replay.reason[:1].upper()}{replay.reason[1:]}.",
+            why=f"{capitalized(replay.reason)}.",
             action="perfscope analyze shows what can be said without a replay.",
             exit_code=ExitCode.GATE_FAILED,
         )
@@ -185,7 +186,7 @@ def _print(document: Predictions) -> None:
 
     of = Wholes(document.run_s, document.focus_of_analysis_s)
     for row in document.predictions:
-        say(f"{row.meaning[:1].upper()}{row.meaning[1:]}")
+        say(capitalized(row.meaning))
         if row.gain_s is None:
             say(f"  cannot be predicted: {row.reason}")
             continue

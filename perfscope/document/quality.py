@@ -22,7 +22,7 @@ from perfscope.schema.findings import QualityRow
 from perfscope.trace.clocks import UNMEASURED, UNSTATED
 from perfscope.trace.model import Format, Rank, Trace
 from perfscope.trace.worlds import mpi_library, separate_worlds
-from perfscope.units import NS, counted, format_count, format_seconds, format_share
+from perfscope.units import NS, capitalized, counted, format_count, format_seconds, format_share
 
 MOST_NOTES = 12
 _OF_A_RANK = re.compile(r"Rank (\d{1,9}): (.*)", re.DOTALL)
@@ -314,6 +314,5 @@ def _notes_of_like_ranks(notes: Sequence[str]) -> list[str]:
         text, own = (found[2], [int(found[1])]) if found else (note, [])
         ranks.setdefault(text, []).extend(own)
     return [
-        f"{wording.capitalized(wording.ranks(own))}: {text}" if own else text
-        for text, own in ranks.items()
+        f"{capitalized(wording.ranks(own))}: {text}" if own else text for text, own in ranks.items()
     ]

@@ -5,7 +5,7 @@ from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
 from perfscope.schema.findings import QualityRow
-from perfscope.units import NS, format_seconds
+from perfscope.units import NS, capitalized, format_seconds
 
 
 def host_checks(results: Results) -> list[QualityRow]:
@@ -18,7 +18,7 @@ def host_checks(results: Results) -> list[QualityRow]:
     is_busy = lost_s >= WARN_SHARE * results.focus.length_ns * NS
     if worst.others_cpus is None and not is_busy:
         return []
-    waited = f"{wording.capitalized(wording.ranks([worst.rank]))} waited {format_seconds(lost_s)}"
+    waited = f"{capitalized(wording.ranks([worst.rank]))} waited {format_seconds(lost_s)}"
     if worst.others_cpus is None:
         title = "Other work on the host took CPUs from the job"
         detail = f"{waited} at least for CPUs on which the job did not run meanwhile."

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.metrics.results import Results
-from perfscope.units import format_seconds, format_share
+from perfscope.units import capitalized, format_seconds, format_share
 
 START_SHARE = 0.1
 """Of the ranks' lateness at the start: less than that later, and the start is what matters."""
@@ -31,7 +31,7 @@ def sentence(results: Results) -> str:
     before = f"; at the start, {_waited(*started)}" if sum(at_start_s) else ""
     said = _waited(*later)
     return (
-        f"{said[0].upper()}{said[1:]}: it was last in {count:,} of "
+        f"{capitalized(said)}: it was last in {count:,} of "
         f"{found.negotiations.with_ranks:,} negotiations that name the ranks{before}."
     )
 

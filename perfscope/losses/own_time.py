@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Floats, Ints
+from perfscope.arrays import Floats, Ints, rows_by
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.activity_timeline import GARBAGE, activity_timeline
 from perfscope.attribution.focus import Focus
@@ -137,13 +137,8 @@ class _Work:
 
     def causes(self, results: Results, places: Places) -> Iterator[tuple[LossCause, Ints]]:
         """Each cause with its pieces."""
-        if not len(self.account):
-            return
-        kind = dense(self.account, self.phase, self.function, self.activity)
-        order = np.argsort(kind, kind="stable")
-        cuts = np.flatnonzero(np.diff(kind[order])) + 1
         together: defaultdict[LossCause, list[Ints]] = defaultdict(list)
-        for mine in np.split(order, cuts):
+        for mine in rows_by(dense(self.account, self.phase, self.function, self.activity)):
             first = mine[0]
             phase, activity = int(self.phase[first]), int(self.activity[first])
             cause = cause_of_work(

@@ -7,9 +7,6 @@ from perfscope.arrays import Ints
 from perfscope.matching.pool import Pool, dense
 from perfscope.matching.rendezvous import size_classes
 
-MOST_FEW = 1 << 16
-"""Kinds that fit 16 bits, which numpy sorts by radix rather than by comparing."""
-
 
 def call_kinds(pool: Pool, rows: npt.NDArray[np.integer]) -> Ints:
     """A number for each call, equal where operation, communicator and size class are."""
@@ -31,15 +28,6 @@ def segment_kinds(kind: Ints, enter: Ints, step_starts: Ints) -> Ints:
     if not len(step_starts):
         place[:] = 0
     return dense(kind[:-1], kind[1:], place[1:])
-
-
-def rows_by_kind(kinds: Ints) -> list[Ints]:
-    """The places of each kind of segment, ascending; kinds in the order of their numbers."""
-    if not len(kinds):
-        return []
-    few = kinds.astype(np.uint16) if kinds.min() >= 0 and kinds.max() < MOST_FEW else kinds
-    order = np.argsort(few, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(few[order])) + 1)
 
 
 def segment_steps(enter: Ints, step_starts: Ints) -> Ints | None:

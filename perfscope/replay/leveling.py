@@ -8,8 +8,7 @@ each rank keeps the order of its own long and short steps.
 
 import numpy as np
 
-from perfscope.arrays import Bools, Floats, Ints
-from perfscope.replay.kinds import rows_by_kind
+from perfscope.arrays import Bools, Floats, Ints, rows_by
 from perfscope.replay.model import Level
 
 GROUP_GAP = 1.5  # segments whose usual work differs by such a factor, with none between
@@ -36,7 +35,7 @@ def leveled(work: Floats, *, level: Level, columns: Bools, kinds: Ints) -> Float
     if level is Level.MEDIAN:
         return np.where(columns, np.minimum(work, _lower_median(work)[:, None]), work)
     result = work.copy()
-    for rows in rows_by_kind(kinds):
+    for rows in rows_by(kinds):
         for group in _groups(_usual(work[rows], level, columns)):
             chosen = rows[group]
             result[chosen] = RULES[level](work[chosen], columns)

@@ -4,8 +4,7 @@ from math import sqrt
 
 import numpy as np
 
-from perfscope.arrays import Floats, Ints
-from perfscope.replay.kinds import rows_by_kind
+from perfscope.arrays import Floats, Ints, rows_by
 from perfscope.replay.model import Persistence
 
 FEWEST_SEGMENTS = 16  # of a kind, below which one segment says nothing about the next
@@ -28,7 +27,7 @@ def persistence(work: Floats, kinds: Ints, steps: int) -> Persistence | None:
     """
     together = spread = 0.0
     pairs = 0
-    for rows in rows_by_kind(kinds):
+    for rows in rows_by(kinds):
         late = work[rows]
         if len(late) < FEWEST_SEGMENTS or (steps and len(late) > PER_STEP * steps):
             continue

@@ -7,6 +7,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from perfscope.output import LONGEST_TEXT, shortened, shortened_apart, visible, whole_sentences
+from perfscope.units import capitalized
 
 __all__ = [
     "LONGEST_TEXT",
@@ -78,4 +79,4 @@ def coded(text: str) -> Markup:
 
 def sentence(text: str) -> str:
     """The text as a sentence: a capital in front, a full stop at its end."""
-    return stopped(text[:1].upper() + text[1:])
+    return stopped(capitalized(text))

@@ -9,6 +9,7 @@ from typing import Any
 from perfscope import files
 from perfscope.errors import UsageError
 from perfscope.sweep.grid import NamedSet
+from perfscope.units import capitalized
 
 MOST_BYTES = 1 << 20
 MOST_SETS = 1000
@@ -145,6 +146,6 @@ def _is_text(value: Any) -> bool:
 def _wrong(path: Path, why: str) -> UsageError:
     return UsageError(
         f"{path} holds no sets of configurations.",
-        why=f"{why[:1].upper()}{why[1:]}.".replace("..", "."),
+        why=f"{capitalized(why)}.".replace("..", "."),
         action="Write one set a name, like " + " / ".join(_EXAMPLE.splitlines()),
     )

@@ -25,6 +25,7 @@ from perfscope.sweep.grid import (
     shown_environment,
     shown_values,
 )
+from perfscope.units import capitalized
 
 SCHEMA_VERSION: Final = "1"
 KIND: Final = "sweep-plan"
@@ -318,7 +319,7 @@ def _plan(stored: PlanFile) -> Plan:
 def _no_plan(path: Path, why: str) -> UnreadableInputError:
     return UnreadableInputError(
         f"{path} cannot be followed.",
-        why=f"{why[:1].upper()}{why[1:]}.",
+        why=f"{capitalized(why)}.",
         action="Name the directory of a sweep with -o DIR, or start one: perfscope sweep --help",
     )
 

@@ -6,9 +6,9 @@ Both runs of a pair draw the same chances: the truth is the run without the plan
 import numpy as np
 import pytest
 
+from perfscope import arrays
 from perfscope.arrays import Floats
-from perfscope.replay import kinds as kinds_of_segments
-from perfscope.replay.kinds import rows_by_kind, segment_kinds
+from perfscope.replay.kinds import segment_kinds
 from perfscope.replay.leveling import (
     NORMAL_QUARTILES,
     ROUNDING,
@@ -196,9 +196,9 @@ def test_long_and_short_parts_in_no_order_are_not_compared() -> None:
 
 @pytest.mark.parametrize("few", [1, 1 << 16])
 def test_segments_of_a_kind_stand_in_their_order(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kinds_of_segments, "MOST_FEW", few)
+    monkeypatch.setattr(arrays, "MOST_FEW", few)
     kinds = np.random.default_rng(5).integers(0, 7, 200)
-    found = rows_by_kind(kinds)
+    found = arrays.rows_by(kinds)
     expected = [np.flatnonzero(kinds == kind).tolist() for kind in np.unique(kinds)]
     assert [rows.tolist() for rows in found] == expected
-    assert rows_by_kind(kinds[:0]) == []
+    assert arrays.rows_by(kinds[:0]) == []

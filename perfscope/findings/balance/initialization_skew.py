@@ -14,7 +14,7 @@ from perfscope.findings.facts.start_up_facts import StartUpFacts, beyond
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Basis, Confidence, Status
 from perfscope.trace.model import Frame
-from perfscope.units import format_seconds, format_share
+from perfscope.units import capitalized, format_seconds, format_share
 
 SKEW_LEAST_S = 1.0  # once, at the start: imports on a busy machine differ by as much
 SKEW_WARN_S = 3.0
@@ -110,7 +110,7 @@ def _started_later_s(facts: StartUpFacts, late: tuple[int, ...]) -> float:
 def _title(facts: StartUpFacts, late: tuple[int, ...]) -> str:
     frames = _where(facts, late)
     at = f", {wording.place(frames[0])}," if frames and wording.place(frames[0]) else ""
-    who = wording.capitalized(wording.ranks(_numbers(facts, late)))
+    who = capitalized(wording.ranks(_numbers(facts, late)))
     numbers = _numbers(facts, late)
     waits = f"{wording.others([one for one in facts.start_up.ranks if one not in numbers])} once"
     is_one = len(late) == 1
@@ -134,7 +134,7 @@ def _summary(facts: StartUpFacts, share: float) -> str:
         )
     if facts.setup_s > 0:
         parts.append(f"uneven set-up after that costs {format_seconds(facts.setup_s)}")
-    told = wording.capitalized(" and ".join(parts)) if parts else "Nobody waits for another rank"
+    told = capitalized(" and ".join(parts)) if parts else "Nobody waits for another rank"
     if facts.queued_s > 0:
         told += f", of which {format_seconds(facts.queued_s)} by waiting longer for a CPU"
     return (

@@ -25,7 +25,7 @@ from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Account, Confidence, Status
-from perfscope.units import NS, format_seconds
+from perfscope.units import NS, capitalized, format_seconds
 
 
 def judge(run: Facts) -> Outcome:
@@ -97,8 +97,8 @@ def _title(facts: ImbalanceFacts) -> str:
     who, once = wording.ranks(facts.overloaded), " once" if facts.is_single else ""
     if is_alone(facts):
         told = f"{who}{once} works alone{place(facts)} while {waiting(facts)}"
-        return wording.capitalized(told)
-    return wording.capitalized(
+        return capitalized(told)
+    return capitalized(
         f"{who}{once} {inflected(facts, 'work')} longer than {others(facts)}{place(facts)} while "
         f"{waiting(facts)}"
     )

@@ -21,7 +21,7 @@ from perfscope.findings.facts.imbalance_judgment import (
 from perfscope.findings.facts.uneven_work import LAST_SHARE
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
-from perfscope.units import format_seconds
+from perfscope.units import capitalized, format_seconds
 
 ABOUT_THE_HOST = (
     "Compare the clock, temperature, memory and other processes of host {host} with those of "
@@ -61,7 +61,7 @@ def _title(facts: ImbalanceFacts) -> str:
     be = "is" if len(facts.overloaded) == 1 else "are"
     where = " in everything" if facts.everywhere else place(facts)
     once = " once" if facts.is_single else ""
-    return wording.capitalized(
+    return capitalized(
         f"{_who(facts)} {be}{once} slower than {others(facts)}{where} while {waiting(facts)}"
     )
 
@@ -71,7 +71,7 @@ def _summary(results: Results, found: Judgment) -> str:
     last, met = _arrivals(results, facts)
     was = "was" if len(facts.overloaded) == 1 else "were"
     came = (
-        f"{wording.capitalized(wording.ranks(facts.overloaded))} {was} the last to arrive in "
+        f"{capitalized(wording.ranks(facts.overloaded))} {was} the last to arrive in "
         f"{last:,} of {met:,} collectives with wait time. "
     )
     why = "All ranks process the same number of samples. " if facts.equal_samples else ""

@@ -7,7 +7,7 @@ from perfscope.findings.core.finding import Gain
 from perfscope.metrics.results import Results
 from perfscope.savings import SAME_FROM, Wholes
 from perfscope.trace.model import Format, Frame, Trace
-from perfscope.units import NS, counted, format_seconds, format_share
+from perfscope.units import NS, capitalized, counted, format_seconds, format_share
 
 IN_TENSORBOARD = (
     "record a window with perfscope run --tf-profiler 20:30, install tensorboard-plugin-profile "
@@ -100,11 +100,6 @@ def cpus(count: float) -> str:
 def processes(count: int) -> str:
     """`1 process` or `3 processes`."""
     return counted(count, "process", "processes")
-
-
-def capitalized(sentence: str) -> str:
-    """The sentence with its first letter large and everything else as it was."""
-    return sentence[:1].upper() + sentence[1:]
 
 
 def not_recorded(trace: Trace, part: str, otherwise: str) -> str:

@@ -7,7 +7,7 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.host.run_queue import CpuWait
 from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.model import Trace
-from perfscope.units import format_seconds, format_share
+from perfscope.units import capitalized, format_seconds, format_share
 
 
 def judge(run: Facts) -> Outcome:
@@ -26,7 +26,7 @@ def judge(run: Facts) -> Outcome:
         status=Status.INFO,  # it is no fault of the job, and may be another one the next time
         title=f"Processes outside the job use CPUs of its ranks on host {_host(trace, worst)}",
         summary=(
-            f"{_used(trace, worst)} {wording.capitalized(wording.ranks([worst.rank]))} waited "
+            f"{_used(trace, worst)} {capitalized(wording.ranks([worst.rank]))} waited "
             f"{format_seconds(worst.part(is_of_others=True).lost_s)} for them in work and transfer."
             f" Without them the run would take {gain.at_most}{format_seconds(gain.seconds)} less."
         ),

@@ -6,7 +6,7 @@ from perfscope.findings.core.finding import Evidence, Finding, not_applicable, n
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.host.numa import NumaUse, numa_use
 from perfscope.schema.enums import Confidence, Status
-from perfscope.units import format_bytes, format_share
+from perfscope.units import capitalized, format_bytes, format_share
 
 REMOTE_WARN = 0.2  # of a rank's memory on NUMA nodes without a CPU of the rank
 REMOTE_FAIL = 0.5
@@ -71,8 +71,7 @@ def _remote(found: list[NumaUse]) -> Finding:
     verb = "reaches" if len(ranks) == 1 else "reach"
     return Finding(
         status=Status.FAIL if worst.remote_share >= REMOTE_FAIL else Status.WARN,
-        title=f"{wording.capitalized(wording.ranks(ranks))} {verb} over to the memory of another "
-        "NUMA node",
+        title=f"{capitalized(wording.ranks(ranks))} {verb} over to the memory of another NUMA node",
         summary=(
             f"{format_bytes(worst.remote_bytes)} ({format_share(worst.remote_share)}) of the "
             f"memory of rank {worst.rank} lies outside NUMA node {nodes}, where its CPUs are. What "

@@ -20,7 +20,7 @@ from perfscope.metrics.host.interpreter_lock import LockWait
 from perfscope.metrics.host.resources import node_cpus
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
-from perfscope.units import NS, format_seconds, format_share
+from perfscope.units import NS, capitalized, format_seconds, format_share
 
 SHOWN_POOLS = 4
 THROTTLED_SHARE = 0.25  # of the run-queue delay: from there on it is the limit and not others
@@ -204,7 +204,7 @@ def _actions(results: Results, node: NodeLoad) -> tuple[str, ...]:
         actions += _settings(results, node, who)
     if node.too_many_ranks:
         actions.append(
-            f"{wording.capitalized(more_cpus(results.trace, node.node, 1))}: waiting ranks poll "
+            f"{capitalized(more_cpus(results.trace, node.node, 1))}: waiting ranks poll "
             "and take CPU time from working ones."
         )
         actions.append("To measure the gain, record the run once more that way: perfscope compare.")
@@ -230,7 +230,7 @@ def _settings(results: Results, node: NodeLoad, who: str) -> list[str]:
     if calls:
         actions.append(f"In the program: {', '.join(calls)}, before anything is computed.")
     actions += [
-        f"{wording.capitalized(pool.name)} has {pool.threads} threads{_where(node, pool)} although "
+        f"{capitalized(pool.name)} has {pool.threads} threads{_where(node, pool)} although "
         f"the environment asks for {limit} at most: the program sets them itself, so set {limit} "
         "there."
         for pool in fixed

@@ -12,7 +12,7 @@ from perfscope.schema.resources import ThreadsOfRank
 from perfscope.structures import dataclass
 from perfscope.trace.host_cpus import cpu_set
 from perfscope.trace.model import Rank
-from perfscope.units import format_seconds, format_share
+from perfscope.units import capitalized, format_seconds, format_share
 
 BUSY_CPUS_SHARE = 0.8  # of the CPUs allowed, busy with training and helpers: they take turns
 HELPERS_LEAST_CPUS = 0.1  # that loaders and communication threads keep busy: less hardly counts
@@ -128,7 +128,7 @@ def _fault(results: Results, found: list[_Helpers]) -> Finding:
     worst = max(found, key=lambda one: queue_share([one.threads]))
     ranks = tuple(one.rank.number for one in found)
     share = queue_share([worst.threads])
-    who = wording.capitalized(wording.ranks(ranks))
+    who = capitalized(wording.ranks(ranks))
     shares = "shares its CPUs" if len(ranks) == 1 else "share their CPUs"
     return Finding(
         status=Status.FAIL if share >= thresholds.SHARED_CPU_SHARE else Status.WARN,
@@ -187,7 +187,7 @@ def _evidence(one: _Helpers) -> tuple[Evidence, ...]:
 def _actions(results: Results, one: _Helpers) -> tuple[str, ...]:
     needed = max(2, round(one.own_cpus + one.cpus + 0.5))
     node = next(n for n in results.resources.node_threads if one.rank.number in n.ranks)
-    actions = [f"{wording.capitalized(more_cpus(results.trace, node, needed))}."]
+    actions = [f"{capitalized(more_cpus(results.trace, node, needed))}."]
     if one.progress:
         actions.append(
             f"Or {wording.unset(one.progress)}: its thread polls all the time and needs a CPU "

@@ -14,7 +14,7 @@ from perfscope.schema.enums import Status
 from perfscope.structures import dataclass
 from perfscope.trace.damage import Need
 from perfscope.trace.metadata import noted_environment, noted_frameworks
-from perfscope.units import NS, format_seconds
+from perfscope.units import NS, capitalized, format_seconds
 
 NO_COMMON_MOMENT = (
     "What profilers watched has no moment in common with all these ranks and with the analyzed "
@@ -42,7 +42,7 @@ class DeviceLoss:
 
     def about(self, text: str) -> str:
         """The beginning of a sentence: when it was so, and what."""
-        return self.during + text if self.during else text[:1].upper() + text[1:]
+        return self.during + text if self.during else capitalized(text)
 
     @property
     def bound(self) -> str:
@@ -136,5 +136,5 @@ def need_devices(results: Results) -> Quiet | None:
     """Why a finding about what accelerators did cannot be made; None where they were watched."""
     found = results.devices
     if found is not None and (reason := found.partial_reason):
-        return not_measured(f"{wording.capitalized(reason)}. Record all kernels.")
+        return not_measured(f"{capitalized(reason)}. Record all kernels.")
     return None if found is not None else not_watched(results)

@@ -28,7 +28,7 @@ from perfscope.replay.model import Level
 from perfscope.savings import Wholes
 from perfscope.schema.enums import Confidence, Status
 from perfscope.structures import dataclass
-from perfscope.units import format_seconds
+from perfscope.units import capitalized, format_seconds
 
 STEADY_REACH = 0.8  # of the time, better without it: no chance (runs without a fault: 0.73)
 CHANCE_PART = 1 / 3  # of what every rank waits for CPUs: always the same one may lose so much
@@ -326,7 +326,7 @@ def excess_evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:
 
 
 def _label(excess: Excess) -> str:
-    return wording.capitalized(excess.name) if excess.phase else excess.name
+    return capitalized(excess.name) if excess.phase else excess.name
 
 
 def _window(results: Results, facts: ImbalanceFacts) -> tuple[float, float] | None:

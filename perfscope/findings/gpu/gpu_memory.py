@@ -11,7 +11,7 @@ from perfscope.metrics.devices.gpus import GpuUse
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.model import Frame, Rank
-from perfscope.units import format_bytes, format_share
+from perfscope.units import capitalized, format_bytes, format_share
 
 GPU_MEMORY_SCARCE = 0.05  # left at the peak: the next larger batch, or a longer sample, fails
 _OUT_OF_MEMORY = ("CUDA out of memory", "HIP out of memory", "CUDA_ERROR_OUT_OF_MEMORY")
@@ -76,7 +76,7 @@ def _ran_out(results: Results, ended: list[Rank]) -> Finding:
     mine = [use for use in results.gpus.used if set(use.ranks) & set(numbers)]
     return Finding(
         status=Status.FAIL,
-        title=f"{wording.capitalized(wording.ranks(numbers))} ended when a GPU was out of memory",
+        title=f"{capitalized(wording.ranks(numbers))} ended when a GPU was out of memory",
         summary=raised.message[:300],
         confidence=Confidence.HIGH,
         ranks=numbers,

@@ -16,7 +16,7 @@ from perfscope.findings.facts.idle_causes import WORDS
 from perfscope.judging import MAIN
 from perfscope.metrics.devices.devices import DeviceUse
 from perfscope.schema.enums import Confidence, IdleCause, Status
-from perfscope.units import NS, format_seconds, format_share
+from perfscope.units import NS, capitalized, format_seconds, format_share
 
 IDLE_DEVICES_SHARE = 0.1  # of the time: below it nobody would look for a reason
 MOST_CAUSES = 6
@@ -88,7 +88,7 @@ def _busy(share: float, edges: float) -> Outcome:
 def _untold(devices: Sequence[DeviceUse]) -> str:
     """Why nothing can be told of some devices, as a sentence."""
     reason = next((device.idle_reason for device in devices if device.idle_reason), None)
-    return f" {reason[0].upper()}{reason[1:]}." if reason else ""
+    return f" {capitalized(reason)}." if reason else ""
 
 
 def _confidence(cause: IdleCause, part: float) -> Confidence:

@@ -9,6 +9,7 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.gpu_facts import WHAT_TELLS, has_gpus, named, not_sampled, ranks_of
 from perfscope.metrics.devices.gpus import GpuUse
 from perfscope.schema.enums import Confidence, Status
+from perfscope.units import capitalized
 
 IDLE_BUSY = 0.02
 """Of the time with a kernel, below which a GPU that no rank uses has no work of others either."""
@@ -63,7 +64,7 @@ def _stray(stray: list[GpuUse], largest: Mapping[int, int]) -> Finding:
     ranks = [rank for rank in worst.ranks if rank not in _working(worst, largest)]
     return Finding(
         Status.INFO,
-        title=f"{wording.capitalized(wording.ranks(ranks))} also took memory on {named(worst)}",
+        title=f"{capitalized(wording.ranks(ranks))} also took memory on {named(worst)}",
         summary=(
             "It is little beside what they hold on their own GPU: a CUDA context, which takes "
             "some hundred MiB from the rank that works there."
@@ -93,7 +94,7 @@ def _unbalanced(unevenly: list[GpuUse], unused: list[GpuUse]) -> Finding:
     ranks = wording.ranks(worst.ranks)
     return Finding(
         status=Status.FAIL,
-        title=f"{wording.capitalized(ranks)} share {named(worst)} while {named(unused[0])} is idle",
+        title=f"{capitalized(ranks)} share {named(worst)} while {named(unused[0])} is idle",
         summary=(
             f"GPUs that several ranks use: {len(unevenly)}; without work: {len(unused)}. "
             "How much it costs is not replayed."
@@ -122,7 +123,7 @@ def _told(shared: list[GpuUse], unused: list[GpuUse]) -> Finding:
         action = "Start a rank for each GPU, or ask for fewer GPUs."
     else:
         worst = max(shared, key=lambda use: len(use.ranks))
-        title = f"{wording.capitalized(wording.ranks(worst.ranks))} share {named(worst)}"
+        title = f"{capitalized(wording.ranks(worst.ranks))} share {named(worst)}"
         action = "Without MPS, ranks on one GPU take turns: one rank for each GPU is the rule."
     return Finding(
         Status.INFO,

@@ -23,7 +23,7 @@ from perfscope.replay.model import Edit
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Account, Confidence, PhaseKind, Status
 from perfscope.trace.model import Frame
-from perfscope.units import NS, format_seconds
+from perfscope.units import NS, capitalized, format_seconds
 
 TAKING_OVER_SHARE = 0.1  # of the focus, for batches that are there: a loss of its own
 PASSED = "No rank waits for input for long"
@@ -88,7 +88,7 @@ def _nothing_seen(results: Results) -> Outcome:
     sampled = any(len(rank.stacks) for rank in results.trace.ranks)
     if reason or not (results.phases or sampled):
         return not_measured(
-            f"{wording.capitalized(reason)}. {TENSORFLOW}"
+            f"{capitalized(reason)}. {TENSORFLOW}"
             if reason
             else wording.no_phases(results.trace, "input", "*next_batch*")
         )
@@ -121,7 +121,7 @@ def _title(
 ) -> str:
     ranks = _waiting_ranks(results, waits_s)
     everybody = len(ranks) == len(waits_s) > 1
-    who = "The ranks" if everybody else wording.capitalized(wording.ranks(ranks))
+    who = "The ranks" if everybody else capitalized(wording.ranks(ranks))
     verb = "waits" if len(ranks) == 1 and not everybody else "wait"
     place = wording.place(phases[0].where[0]) if phases and phases[0].where else ""
     inside = f" in {place}" if place else ""

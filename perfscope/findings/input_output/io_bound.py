@@ -14,7 +14,7 @@ from perfscope.metrics.host.resources import RankFiles
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import Account, Confidence, Status
-from perfscope.units import NS, format_bytes, format_seconds, format_share
+from perfscope.units import NS, capitalized, format_bytes, format_seconds, format_share
 
 IO_FAIL_SHARE = 0.15  # what no cache and no faster disk takes away completely
 FAULTS_PER_STALLED_S = 50.0  # pages waited for, in a second of it: each takes 20 ms at most
@@ -111,7 +111,7 @@ def _stalled(results: Results, long: list[RankFiles], *, is_start: bool) -> Find
     stalled_s = worst.stalled_s or 0.0
     share = stalled_s / (results.focus.length_ns * NS)
     ranks = tuple(one.rank for one in long if (one.stalled_s or 0.0) >= stalled_s / 2)
-    who = wording.capitalized(wording.ranks(ranks))
+    who = capitalized(wording.ranks(ranks))
     part, seconds = _largest_part(worst)
     places = results.call_sites.stalls.get(worst.rank, Places())
     # beside the place of most moments others are chance: samples are not taken at these moments

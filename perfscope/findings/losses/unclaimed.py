@@ -8,7 +8,7 @@ from perfscope.findings.core import thresholds
 from perfscope.findings.core.certainty import as_sure_as_its_interval
 from perfscope.findings.core.finding import Evidence, Finding, Gain
 from perfscope.findings.core.gain import as_bound, saved
-from perfscope.findings.core.wording import capitalized, place
+from perfscope.findings.core.wording import place
 from perfscope.findings.facts import lock_holder, sampled_places
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import JITTER_SHARE
@@ -22,7 +22,7 @@ from perfscope.metrics.communication.call_sites import MOST_PLACES
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import Activity, Confidence, LossKind, LossPattern, Status
 from perfscope.trace.model import Frame
-from perfscope.units import format_seconds
+from perfscope.units import capitalized, format_seconds
 
 JUDGED = (
     "lost_to_static_waiting",

@@ -6,7 +6,6 @@ from perfscope.findings.core.finding import Gain
 from perfscope.findings.core.wording import (
     LESS,
     called,
-    capitalized,
     differs,
     listed,
     place,
@@ -21,7 +20,7 @@ from perfscope.schema.enums import Activity, LossKind, LossPattern
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 from perfscope.trace.operations import OperationClass
-from perfscope.units import NS, format_seconds, format_share
+from perfscope.units import NS, capitalized, format_seconds, format_share
 
 CHANGES: dict[Activity, str] = {
     Activity.DATA_PREPARATION: (

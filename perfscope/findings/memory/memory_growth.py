@@ -26,7 +26,7 @@ from perfscope.schema.enums import Confidence, PhaseKind, Status
 from perfscope.schema.resources import MemoryOfNode
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
-from perfscope.units import format_bytes, format_seconds
+from perfscope.units import capitalized, format_bytes, format_seconds
 
 GROWTH_LEAST_BYTES = 2 << 20  # in the second half of the run: less is noise of the allocator
 GROWTH_LEAST_SHARE = 0.005  # the same, of the peak of the rank
@@ -133,7 +133,7 @@ def _least(peak_bytes: int) -> float:
 def _not_measured(results: Results, short: Sequence[_Grown]) -> Outcome:
     if short and (calls := short[0].cause.calls) is not None:
         return not_measured(
-            f"{wording.capitalized(wording.ranks([one.rank for one in short]))} grew, but "
+            f"{capitalized(wording.ranks([one.rank for one in short]))} grew, but "
             f"{calls.calls:,} calls of {calls.name} are too few to tell warm-up from growth: "
             f"its caches fill for up to {thresholds.CALLS_UNTIL_STEADY:,}."
         )
@@ -177,7 +177,7 @@ def _first_full(results: Results, pace: Mapping[int, float]) -> tuple[float | No
 
 
 def _title(growing: Sequence[_Grown], worst: _Grown) -> str:
-    ranks = wording.capitalized(wording.ranks([one.rank for one in growing]))
+    ranks = capitalized(wording.ranks([one.rank for one in growing]))
     verb = "grows" if len(growing) == 1 else "grow"
     calls = worst.cause.calls
     if calls is not None and calls.growth_bytes is not None:

@@ -13,7 +13,7 @@ from perfscope.metrics.host.resources import RankMemory
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, EndKind, Status
 from perfscope.trace.model import Frame, Rank, Trace
-from perfscope.units import format_bytes, format_share
+from perfscope.units import capitalized, format_bytes, format_share
 
 SCARCE_FAIL = 0.05  # of the memory of a node or control group left at the least moment
 SCARCE_WARN = 0.10
@@ -130,7 +130,7 @@ def _status(share: float) -> Status:
 
 def _title(results: Results, room: Room, status: Status, *, killed: bool) -> str:
     if killed:
-        ranks = wording.capitalized(wording.ranks(_killed(results, room)))
+        ranks = capitalized(wording.ranks(_killed(results, room)))
         if _refused(results, room):
             return f"{ranks} asked for memory that {room.host} did not have, and ended"
         if count := _counted(results, room):

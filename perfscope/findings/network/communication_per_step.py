@@ -3,7 +3,7 @@
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.core.gain import saved
-from perfscope.findings.core.wording import capitalized, of_window
+from perfscope.findings.core.wording import of_window
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.facts import Facts
@@ -21,7 +21,7 @@ from perfscope.findings.facts.network_facts import (
 )
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Basis, Status
-from perfscope.units import format_seconds
+from perfscope.units import capitalized, format_seconds
 
 
 def judge(run: Facts) -> Outcome:

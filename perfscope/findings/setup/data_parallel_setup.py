@@ -14,6 +14,7 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
+from perfscope.units import capitalized
 
 BROADCAST_LEAST_BYTES = 64 << 10  # a larger broadcast is of parameters and not of control
 WHOLE = frozenset({"RandomSampler", "SequentialSampler"})
@@ -55,7 +56,7 @@ def judge(run: Facts) -> Outcome:
         )
     return Finding(
         status=Status.INFO,
-        title=wording.capitalized("; ".join(gap.title for gap in gaps)),
+        title=capitalized("; ".join(gap.title for gap in gaps)),
         summary=" ".join(gap.summary for gap in gaps),
         confidence=Confidence.LOW,
         ranks=tuple(rank.number for rank in ranks),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from perfscope.arrays import Floats, Ints
+from perfscope.arrays import Floats, Ints, rows_by
 from perfscope.attribution.preparation import Prepared
 from perfscope.matching.codes import NONBLOCKING_CODES
 from perfscope.matching.pool import dense
@@ -157,22 +157,17 @@ def _classes(calls: _Calls) -> tuple[CollectiveClass, ...]:
             bus_bytes_per_s=float(np.median(bus[places])),
             of_best=1.0,
         )
-        for places in _groups(dense(calls.op, calls.ranks, size_class))
+        for places in rows_by(dense(calls.op, calls.ranks, size_class))
     ]
     best = max(item.bus_bytes_per_s for item in found)
     told = [replace(item, of_best=item.bus_bytes_per_s / best) for item in found]
     return tuple(sorted(told, key=lambda item: (item.name, item.ranks, item.size_bytes)))
 
 
-def _groups(key: Ints) -> list[Ints]:
-    order = np.argsort(key, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(key[order])) + 1)
-
-
 def _fits(calls: _Calls) -> tuple[Fit, ...]:
     """The operations of which latency and bandwidth can be told, most calls first."""
     found = []
-    groups = sorted(_groups(dense(calls.op, calls.ranks)), key=len, reverse=True)
+    groups = sorted(rows_by(dense(calls.op, calls.ranks)), key=len, reverse=True)
     for places in groups[:MOST_FITS]:
         moved = (calls.size * calls.factor)[places]
         curve = fit_curve(moved, calls.seconds[places])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perfscope.arrays import Bools, Floats, Ints
+from perfscope.arrays import Bools, Floats, Ints, rows_by
 from perfscope.attribution.preparation import Prepared
 from perfscope.engine import engine
 from perfscope.matching.codes import NONBLOCKING_CODES
@@ -118,7 +118,7 @@ def _ratios(found: _Messages, size_class: Ints) -> dict[int, dict[int, tuple[flo
     The usual time is the lower quartile over the pairs: where one host is slow, most may be slow.
     """
     times: dict[int, dict[int, tuple[float, int]]] = {}
-    for places in _groups(dense(size_class, found.pair)) if len(found.pair) else ():
+    for places in rows_by(dense(size_class, found.pair)) if len(found.pair) else ():
         if len(places) >= FEWEST:
             group, pair = int(size_class[places[0]]), int(found.pair[places[0]])
             times.setdefault(group, {})[pair] = _typical_s(found, places), len(places)
@@ -131,11 +131,6 @@ def _ratios(found: _Messages, size_class: Ints) -> dict[int, dict[int, tuple[flo
         for pair, (value, count) in by_pair.items():
             result.setdefault(pair, {})[group] = value / usual, count, usual
     return result
-
-
-def _groups(key: Ints) -> list[Ints]:
-    order = np.argsort(key, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(key[order])) + 1)
 
 
 def _typical_s(found: _Messages, places: Ints) -> float:
@@ -155,7 +150,7 @@ def _pairs(
     """All pairs that could be compared; the messages are sorted by pair once."""
     return [
         _pair(found, places, size_class[places], ratios[pair], hosts)
-        for places in _groups(found.pair)
+        for places in rows_by(found.pair)
         if (pair := int(found.pair[places[0]])) in ratios
     ]
 

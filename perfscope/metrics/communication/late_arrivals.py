@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perfscope.arrays import Ints
+from perfscope.arrays import Ints, rows_by
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.sampled import callers_of, frames_of
 from perfscope.matching.codes import NONBLOCKING_CODES
@@ -54,11 +54,9 @@ def late_arrivals(prepared: Prepared) -> tuple[LateArrival, ...]:
     phase, stack = _doings(prepared, late)
     frame, caller = frames_of(prepared.labels, stack), callers_of(prepared.labels, stack)
     function = _functions(prepared)[frame]
-    group = dense(late.rank, phase, function)
-    order = np.argsort(group, kind="stable")
-    cuts = np.flatnonzero(np.diff(group[order])) + 1
     results = [
-        _aggregate(prepared, late, phase, places, frame, caller) for places in np.split(order, cuts)
+        _aggregate(prepared, late, phase, places, frame, caller)
+        for places in rows_by(dense(late.rank, phase, function))
     ]
     return tuple(sorted(results, key=lambda result: (-result.waiting_s, result.rank)))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from perfscope.arrays import Floats
+from perfscope.arrays import Floats, rows_by
 from perfscope.readers.common.tool_reports import report, reporting_trace, table
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.inspector.records import Group, Log, Records, read_log
@@ -155,9 +155,7 @@ def _waits(records: Records, groups: Sequence[Group], names: Sequence[str]) -> l
 
 def _split(records: Records, column: str) -> list[Records]:
     """The records by what they have in a column."""
-    ordered = records[np.argsort(records[column], kind="stable")]
-    parts = np.split(ordered, np.flatnonzero(np.diff(ordered[column])) + 1)
-    return [part for part in parts if len(part)]
+    return [records[rows] for rows in rows_by(records[column])]
 
 
 def _said(waits: Sequence[_Wait]) -> Iterator[str]:

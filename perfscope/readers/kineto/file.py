@@ -29,7 +29,7 @@ from perfscope.readers.kineto.times import (
 from perfscope.structures import dataclass
 from perfscope.trace.devices import DEVICE_DTYPE
 from perfscope.trace.model import Table
-from perfscope.units import counted
+from perfscope.units import capitalized, counted
 
 GROWTH = Growth(ratio=200, most_bytes=1 << 40)
 """A trace shrinks to a tenth or a thirtieth; what is smaller still was made to fill memory."""
@@ -176,7 +176,7 @@ def read_kineto(path: Path) -> KinetoContents:
     if why := why_nanoseconds(launches, file.shortest):
         return _in_nanoseconds(path, why)
     if why := why_too_short(launches):
-        raise _senseless(path, f"{why[0].upper()}{why[1:]}.")
+        raise _senseless(path, f"{capitalized(why)}.")
     return contents
 
 

@@ -16,6 +16,7 @@ from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Basis, Confidence, Status
 from perfscope.schema.findings import FindingRow, FirstAction, Outcome, PlannedRun
 from perfscope.schema.run import Verdict
+from perfscope.units import capitalized
 
 FOLDED_TITLES = {
     Status.NOT_MEASURED: "not measured",
@@ -161,7 +162,7 @@ def overlap(verdict: Verdict, rows: Sequence[FindingRow]) -> bool:
 def combined(verdict: Verdict) -> str:
     """What the findings save together, in the words of the verdict; "" where not known."""
     told = verdict.combined_text or ""
-    return f"{told[:1].upper()}{told[1:]}"
+    return capitalized(told)
 
 
 def _anchor(row: Outcome, position: int) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from perfscope.schema.compare import Answer, Compare, Comparison
 from perfscope.studies.compare.compare import POWER
-from perfscope.units import format_bytes, format_change, format_changes, format_seconds
+from perfscope.units import capitalized, format_bytes, format_change, format_changes, format_seconds
 
 STATUSES = {Answer.SLOWER: "fail", Answer.UNKNOWN: "info", Answer.UNCLEAR: "info"}
 
@@ -90,7 +90,7 @@ def how_measured(found: Compare) -> Sequence[tuple[str, str]]:
     terms = [
         ("Slower, faster", certain),
         ("As fast", _AS_FAST),
-        ("Unit of comparison", f"{_capital(found.unit.label)}: {found.unit.why}."),
+        ("Unit of comparison", f"{capitalized(found.unit.label)}: {found.unit.why}."),
         ("Repeats", _REPEATS),
     ]
     if "ranks" in methods:
@@ -132,7 +132,3 @@ _WATERFALL = (
     "parts add up to the difference exactly. Where the sides ran different numbers of steps, they "
     "are per step, without start-up and shutdown, which happen once per run."
 )
-
-
-def _capital(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"

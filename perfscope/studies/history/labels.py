@@ -5,7 +5,7 @@ from perfscope.studies.common.programs import are_different
 from perfscope.studies.compare.labels import written
 from perfscope.studies.history.change_points import LEAST_POINTS
 from perfscope.studies.history.history import newest_group
-from perfscope.units import format_change
+from perfscope.units import capitalized, format_change
 
 
 def verdict(found: History) -> tuple[str, str]:
@@ -26,7 +26,7 @@ def _judged(found: History, group: HistoryGroup) -> tuple[str, str]:
     count = sum(value is not None for value in speed.values)
     if not count:
         return "info", f"No run tells its speed: {speed.reason}."
-    label = f"{speed.label[:1].upper()}{speed.label[1:]}"
+    label = capitalized(speed.label)
     level = written(speed.segments[-1].level, speed.unit)
     if not speed.changes:
         least = found.least_points

@@ -8,6 +8,7 @@ from perfscope.studies.common.run import StudyRun
 from perfscope.studies.scaling.growth import SAME_WORK
 from perfscope.sweep.study.run import SweepRun
 from perfscope.sweep.study.stored import StoredPlan
+from perfscope.units import capitalized
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ def check_search(first: SweepRun, run: SweepRun, objective: Objective) -> None:
 def _not_to_search(why: str) -> UsageError:
     return UsageError(
         "--search has nothing to compare configurations by.",
-        why=f"{why[0].upper()}{why[1:]}, and their samples are not known.",
+        why=f"{capitalized(why)}, and their samples are not known.",
         action="Report them with perfscope.step(samples=...) in the program, print the speed and "
         "name it with --throughput, or leave --search out.",
     )

@@ -11,6 +11,7 @@ from perfscope.report.studies.sections.compare_answer import change, probability
 from perfscope.report.table import Column, Kind, Table
 from perfscope.schema.history import History, HistoryGroup, HistoryPoint, LossTrend, Trend
 from perfscope.schema.study import Study
+from perfscope.units import capitalized
 
 MOST_GROUPS = 6
 BETTER = StatusWord("✓", "Better", "pass")
@@ -43,7 +44,7 @@ def _group(group: HistoryGroup, position: int) -> Context:
         "series": [
             {
                 "id": f"trend-{position}-{place}",
-                "label": _capital(row.label),
+                "label": capitalized(row.label),
                 "chart": _chart(row),
                 "better": "lower is better" if row.is_lower_better else "higher is better",
                 "changes": changes(row, points),
@@ -52,7 +53,7 @@ def _group(group: HistoryGroup, position: int) -> Context:
         ],
         "losses": losses(group, f"losses-{position}"),
         "absent": [
-            (_capital(row.label), row.reason or "") for row in group.series if not row.segments
+            (capitalized(row.label), row.reason or "") for row in group.series if not row.segments
         ],
     }
 
@@ -116,10 +117,6 @@ def _scale(unit: str, largest: float) -> Scale:
     if unit == "s":
         return time_scale(largest)
     return byte_scale(largest) if unit == "B" else PLAIN
-
-
-def _capital(label: str) -> str:
-    return f"{label[:1].upper()}{label[1:]}"
 
 
 SECTION = StudySection(
