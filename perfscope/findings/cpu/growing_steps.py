@@ -2,7 +2,7 @@
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, passed
+from perfscope.findings.core.finding import Evidence, Finding, Quiet, not_measured, passed
 from perfscope.findings.core.gain import saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.function_growth import function_growth
@@ -21,12 +21,13 @@ def is_sampled(results: Results) -> bool:
 
 def judge(run: Facts) -> Outcome:
     """Whether steps grow, what that cost, and the function that grows."""
+    whole = step_growth(run.results)
     # ranks that wait for CPUs do so longer in one part of the run than in another
-    whole = None if run.waits_for_cpus else step_growth(run.results)
-    growth = whole or function_growth(run.results, run.frame_times)
+    told = None if run.waits_for_cpus else whole
+    growth = told or function_growth(run.results, run.frame_times)
     found = growth or step_shift(run.results)
     if found is None:
-        return passed("Nothing takes more of a step from quarter to quarter of the run.")
+        return _not_found(whole)
     margin_s = 2.0 * found.error_s
     interval_s = max(0.0, found.lost_s - margin_s), found.lost_s + margin_s
     gain = saved(run.results, found.lost_s, interval_s=interval_s)
@@ -43,6 +44,17 @@ def judge(run: Facts) -> Outcome:
         where=(found.frame,) if found.frame else (),
         evidence=_evidence(found),
         actions=_actions(found),
+    )
+
+
+def _not_found(whole: StepGrowth | None) -> Quiet:
+    """That no work is seen to grow; where the steps do, that it is not known why."""
+    if whole is None:
+        return passed("Nothing takes more of a step from quarter to quarter of the run.")
+    return not_measured(
+        f"Steps grow from {format_seconds(whole.first_s)} to {format_seconds(whole.last_s)} over "
+        "the run, in which ranks wait for CPUs: whether their work grows as well is not known. "
+        "Record again where nothing else runs."
     )
 
 

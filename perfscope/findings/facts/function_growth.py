@@ -34,9 +34,14 @@ def function_growth(results: Results, tables: RankTables) -> StepGrowth | None:
     ranks, the one that loses most by it. Seconds are those of the function in a step; their error
     is that of counting samples.
     """
-    found = [_of_rank(results, rank, table) for rank, table in tables]
-    grown = [one for one in found if one and _grows_on_all(one, [t for _, t in tables], results)]
-    return max(grown, key=lambda one: one.lost_s, default=None)
+    for least in (MAIN, 1.0 / PARTS):
+        found = [_of_rank(results, rank, table, least) for rank, table in tables]
+        grown = [
+            one for one in found if one and _grows_on_all(one, [t for _, t in tables], results)
+        ]
+        if grown:
+            return max(grown, key=lambda one: one.lost_s)
+    return None
 
 
 def tables_by_rank(results: Results) -> RankTables:
@@ -67,7 +72,7 @@ def _grows_on_all(growth: StepGrowth, tables: Sequence[Floats], results: Results
     return bool(grown_s >= MAIN * (growth.last_s - growth.first_s))
 
 
-def _of_rank(results: Results, rank: Rank, tables: Floats) -> StepGrowth | None:
+def _of_rank(results: Results, rank: Rank, tables: Floats, least: float) -> StepGrowth | None:
     lines = functions(results.trace.frames, tables[0])
     if not lines:
         return None
@@ -78,7 +83,7 @@ def _of_rank(results: Results, rank: Rank, tables: Floats) -> StepGrowth | None:
     )
     period = results.focus.length_ns / max(1, samples_in_focus(results, rank))
     error = own * np.sqrt(period / np.maximum(wall, period))
-    slowed = _slowed(own)
+    slowed = _slowed(own, least)
     usual = own / slowed
     sizes = [len(part) for part in finer_parts(np.asarray(results.steps.starts_ns))]
     finer /= np.repeat(slowed, FINER, axis=1) * sizes
@@ -134,14 +139,17 @@ def _ready(timeline: Timeline, samples: Table) -> Floats:
     return found
 
 
-def _slowed(own: Floats) -> Floats:
+def _slowed(own: Floats, least: float) -> Floats:
     """How many times as long as in the first quarter the other functions take, at least once.
 
-    That of the usual one, by what they took in the first quarter: of all of them together, one that
-    grows as well would hide that this one grows.
+    What slows a rank down slows all of its work down: no more than a part of it, by what it took in
+    the first quarter, that has grown least. Half of it is the usual function: of all of them
+    together, one that grows as well would hide that this one grows. More than half may grow for the
+    same reason, as the backward pass does with what a loss computes.
 
     Args:
         own: what each function took in each quarter, shape (functions, quarters).
+        least: the part of the other functions' time that has grown least.
     """
     first = own[:, :1]
     times = np.divide(own, first, out=np.ones_like(own), where=first > 0)
@@ -153,8 +161,8 @@ def _slowed(own: Floats) -> Floats:
         for quarter in range(1, own.shape[1]):
             order = np.argsort(times[:, quarter], kind="stable")
             reached = np.cumsum(weights[order])
-            middle = order[np.searchsorted(reached, reached[-1] / 2)]
-            found[place, quarter] = times[middle, quarter]
+            usual = order[np.searchsorted(reached, least * reached[-1])]
+            found[place, quarter] = times[usual, quarter]
     return np.maximum(found, 1.0)
 
 
