@@ -99,5 +99,5 @@ DIAGNOSIS = Diagnosis(
         "upper bound: the padded share, twice where positions are compared with each other, of the "
         "line with what it calls and of the backward pass"
     ),
-    rank=302,
+    rank=286,
 )

@@ -109,5 +109,5 @@ DIAGNOSIS = Diagnosis(
     passed="No line works on one sample at a time",
     evidence="the operand with its shape, and how often it was looked at",
     gain_from="upper bound: the time of these lines, and of what they call",
-    rank=303,
+    rank=288,
 )
