@@ -56,7 +56,8 @@ class WorkedOn:
 
     frame: Frame
     is_innermost: bool  # whether it was never seen to call other code of the program
-    looks: int
+    visits: int  # how often the main thread was met there
+    looks: int  # of these, how often it was looked at what it takes
     whole_looks: int  # in which all that it takes was known
     contents: int  # different ones of all that, in these looks
     result_looks: int  # in which the variable that its result is put into was seen
@@ -82,6 +83,7 @@ def _sites(sites: Sequence[Any]) -> Iterator[WorkedOn]:
         yield WorkedOn(
             frame=Frame(place[0], place[1], int(place[2][:9])),
             is_innermost=site.get("is_innermost") is True,
+            visits=max(_count(site, "visits"), _count(site, "looks")),
             looks=_count(site, "looks"),
             whole_looks=_count(site, "whole_looks"),
             contents=_count(site, "contents"),

@@ -42,6 +42,11 @@ _FORM = ("shape", "strides")
 _DATA_OFFSET = 16
 """Where an array of NumPy keeps the address of its values: the first field of its own."""
 
+_ENOUGH = 20
+"""Looks at one place; then only each so many times that the thread is there are its values read."""
+
+_SELDOM = 8
+
 _HOLDERS = ("_parameters", "_buffers", "_modules")
 _code_types = (type(lambda: None), type(len), type(sys), type, type(callees.called))
 _hashed = (int, float, bool, complex, str, bytes, range)
@@ -109,7 +114,7 @@ class _Site:
         stored = bytecode.stored(code, last)
         self.result: _Paths = () if stored is None else ((stored,),)
         self.code, self.last = code, last
-        self.looks = self.whole_looks = self.result_looks = 0
+        self.visits = self.looks = self.whole_looks = self.result_looks = 0
         self.first_ns = self.last_ns = 0
         self.is_innermost = True
         self.digests: set[int] = set()
@@ -139,6 +144,7 @@ class _Site:
         return {
             "place": recorder.place_text(function, file, line),
             "is_innermost": self.is_innermost,
+            "visits": self.visits,
             "looks": self.looks,
             "first_ns": self.first_ns,
             "last_ns": self.last_ns,
@@ -192,7 +198,10 @@ class Looker:
         rec = self._library
         own = [one for one in rec.operand_places(_MOST_FRAMES) if _is_program(one[0])][:_MOST_OWN]
         sites = [site for site in (self._site(*place) for place in own) if site is not None]
-        if not sites:
+        for number, site in enumerate(sites):
+            site.visits += 1
+            site.is_innermost = site.is_innermost and number == 0
+        if all(site.looks >= _ENOUGH and site.visits % _SELDOM for site in sites):
             return
         later = [self._with_results(site.code) for site in sites]
         asked = tuple(
@@ -209,7 +218,6 @@ class Looker:
         self.looks += 1
         for place, answers, read in seen:
             site = sites[place]
-            site.is_innermost = site.is_innermost and place == 0
             self._note(site, answers, read)
             count = len(site.paths)
             for other, answer in zip(later[place], answers[count:]):

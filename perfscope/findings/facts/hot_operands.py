@@ -78,7 +78,7 @@ class LineSamples:
 def hot_lines(results: Results, samples: LineSamples) -> tuple[HotLine, ...]:
     """The instructions that were looked at, of all ranks, most seconds first.
 
-    Samples tell lines: of several instructions in one, each has the part of the looks at it.
+    Samples tell lines: of several instructions in one, each has a part by how often it was met.
     """
     spent: defaultdict[tuple[int, Frame], int] = defaultdict(int)
     for row in results.activities.rows:
@@ -87,15 +87,15 @@ def hot_lines(results: Results, samples: LineSamples) -> tuple[HotLine, ...]:
     found = []
     for rank in results.trace.ranks:
         sites = [one for one in worked_on(rank.metadata) if one.looks >= FEWEST_LOOKS]
-        looks = Counter[Frame]()
+        visits = Counter[Frame]()
         for site in sites:
-            looks[site.frame] += site.looks
+            visits[site.frame] += site.visits
         for site in sites:
             if site.is_innermost:
                 whole_s = spent[rank.number, site.frame] * NS
             else:
                 whole_s = samples.seconds(rank, [site.frame])
-            seconds = whole_s * site.looks / looks[site.frame]
+            seconds = whole_s * site.visits / visits[site.frame]
             found.append(HotLine(rank, site, seconds))
     return tuple(sorted(found, key=lambda one: -one.seconds))
 
