@@ -126,14 +126,45 @@ def test_follows_the_stack_of_values_back(
     assert (found.root, found.attributes) == (root, attributes)
 
 
-@pytest.mark.parametrize("text", ["outer(x if y else gc)", "outer(x and y)", "outer(x or gc.a())"])
-def test_branches_among_the_arguments_are_not_guessed_at(text: str) -> None:
+def _called(statement: str) -> bytecode.Expression | None:
+    """What the last call of a statement is found to call."""
     scope: dict[str, Callable[..., None]] = {}
-    exec(f"def function(x, y):\n    {text}\n", scope)
+    exec(f"def function(x, y):\n    if x:\n        y()\n    {statement}\n", scope)
     code = scope["function"].__code__
     last = [one.offset for one in dis.get_instructions(code) if one.opname in CALLS][-1]
-    found = bytecode.called(code, last)
-    assert found is None
+    return bytecode.called(code, last)
+
+
+CONDITIONS = (
+    "outer.a(x if y else gc)",
+    "outer.a(x and y)",
+    "outer.a(x or gc.a())",
+    "outer.a(x if y and not x else gc.a(y), 1, k=x or y)",
+    "outer.a((x if y else gc) if x else 3 < y < 5)",
+    "return outer.a(x if y == 0 else None)",
+    "return outer.a(1, *(x if y == 0 else ()))",
+)
+
+
+@pytest.mark.parametrize("text", CONDITIONS)
+def test_conditions_among_the_arguments_do_not_change_what_is_called(text: str) -> None:
+    found = _called(text)
+    assert found is not None
+    assert (found.root, found.attributes) == (("global", "outer"), ("a",))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(outer if y else gc)(x if y else 1)",
+        "(outer or gc)(x if y else 1)",
+        "(outer if y else gc).a(x and 1)",
+        "outer(x if y else 1)(x if y else 1)",
+    ],
+)
+def test_which_of_several_is_called_is_not_guessed_at(text: str) -> None:
+    found = _called(text)
+    assert found is None or found.root == ("unknown", None)
 
 
 def test_operators_name_all_that_they_work_on() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import opcode
 import sys
 
+from . import branches
 from .kinds import CodeType
 
 _VERSION = sys.version_info[:2]
@@ -90,7 +91,13 @@ def called(code: CodeType, last: int) -> Expression | None:
     if name == "CALL" and _VERSION == (3, 11):
         last = _earlier(raw, last, "PRECALL")
     found = _before(raw, last, above + own)
-    return None if found is None else _expression(code, _callee(found, above))
+    if found is not None:
+        return _expression(code, _callee(found, above))
+    places = branches.way_to(raw, last, above + own)
+    found = [(_names[raw[place]], _argument(raw, place), height) for place, height in places]
+    callee = _callee(found, above)
+    is_sure = branches.is_straight(raw, [place for place, _ in places[: len(callee) + 1]], last)
+    return _expression(code, callee) if callee and is_sure else None
 
 
 def taken(code: CodeType, last: int) -> list[tuple[str, int]] | None:
@@ -270,11 +277,12 @@ def _before(raw: bytes, last: int, values: int) -> list[tuple[str, int, int]] | 
 
 def _callee(found: list[tuple[str, int, int]], above: int) -> list[tuple[str, int, int]]:
     """Of the instructions behind a call those before its arguments."""
-    if not above:
+    if not above or not found:
         return found
     own = found[-1][2] - above
     for place in range(len(found) - 1, 0, -1):
-        if found[place - 1][2] <= own < found[place][2]:
+        before, _, height = found[place - 1]
+        if height <= own < found[place][2] and not branches.takes_argument(before):
             return found[:place]
     return found
 
