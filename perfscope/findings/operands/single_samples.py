@@ -78,9 +78,9 @@ def _is_new_each_time(operand: Operand) -> bool:
 
 
 def _fits(row: Operand, other: Operand) -> bool:
-    """Whether another operand has many rows of the same length, as in `table - mean`."""
-    is_many = len(other.shape) > 1 and other.shape[0] > 1 and other.shape[-1] == row.shape[-1]
-    return is_many and other.shape[0] != row.shape[-1]
+    """Whether another operand is a table with rows of the same length, as in `table - mean`."""
+    is_table = len(other.shape) == len(row.shape) and other.shape[0] > 1
+    return is_table and other.shape[-1] == row.shape[-1] != other.shape[0]
 
 
 def _outermost(run: Facts, lines: list[HotLine]) -> HotLine:

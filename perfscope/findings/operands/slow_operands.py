@@ -97,17 +97,17 @@ CAUSES = (
 def judge(run: Facts) -> Outcome:
     """Whether lines with slow operands take enough of the run to act on, by the costliest cause."""
     results = run.results
-    found: defaultdict[tuple[int, tuple[str, str]], list[HotLine]] = defaultdict(list)
+    found: defaultdict[int, list[HotLine]] = defaultdict(list)
     for line in run.hot_lines:
         for number, cause in enumerate(CAUSES):
             part = max(map(cause.part, line.site.operands), default=0.0)
             if line.site.is_innermost and part > 0.0:
                 slow = replace(line, seconds=line.seconds * part)
-                found[number, line.function].append(slow)
+                found[number].append(slow)
     worst = max(found, key=lambda one: sum(line.seconds for line in found[one]), default=None)
     if worst is None:
         return passed("The operands that were looked at are of types and layouts that CPUs like.")
-    lines, cause = found[worst], CAUSES[worst[0]]
+    lines, cause = sorted(found[worst], key=lambda one: -one.seconds), CAUSES[worst]
     gain = saved_at_most(results, lines)
     status = thresholds.deserved(gain)
     if not status.is_fault:

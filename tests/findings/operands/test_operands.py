@@ -165,6 +165,21 @@ def test_calls_with_one_sample() -> None:
     assert finding.gain_s == pytest.approx(0.1 * STEPS, rel=0.05)
 
 
+def test_one_sample_beside_what_it_is_taken_from() -> None:
+    words = operand(name="words", dtype="float32", shape=[16, 40, 48], contents=10)
+    state = operand(name="state", dtype="float32", shape=[1, 48], elements=[48, 48], contents=10)
+    (finding,) = faults(site(words, state, contents=10)).values()
+    assert finding.id == "single_samples"
+
+
+def test_slow_operands_of_several_lines_are_one_finding() -> None:
+    slow = operand(shares={"subnormal": 0.4}, contents=9)
+    place = "\x1f".join(map(str, OTHER))
+    (finding,) = faults(site(slow, contents=9), site(slow, contents=9, place=place)).values()
+    assert finding.gain_s == pytest.approx(40 / 41 * 0.2 * STEPS, rel=0.02)
+    assert {one.function for one in finding.where} == {"whiten", "update"}
+
+
 def test_rows_beside_tables_and_batches_are_no_single_samples() -> None:
     mean = operand(name="mean", shape=[1, 80], elements=[80, 80], contents=10)
     table = operand(name="table", shape=[500, 80], elements=[40000, 40000], contents=10)

@@ -1,0 +1,87 @@
+"""Tensors that lines work on: in main memory, dense, of exactly PyTorch's own types."""
+
+from collections.abc import Callable
+
+from tests.agent.jobs import RANK_ZERO, Job
+from tests.support.environments import Environment
+
+PROGRAM = """
+import time
+import torch
+from torch import nn
+
+torch.set_num_threads(1)
+asked = []
+
+
+class Asking(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, arguments=(), named=None):
+        asked.append(function)
+        return super().__torch_function__(function, types, arguments, named or {})
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("table", torch.rand(700, 700))
+        self.weights = nn.Parameter(torch.rand(700, 700).half().float())
+
+    def forward(self, inputs):
+        return torch.linalg.qr(self.table @ self.weights * inputs)
+
+
+def repeat(function, *arguments):
+    end = time.monotonic() + 1.5
+    while time.monotonic() < end:
+        function(*arguments)
+
+
+def sparse(matrix):
+    return torch.sparse.mm(matrix, matrix)
+
+
+def subclassed(tensor):
+    torch.Tensor.as_subclass(tensor, torch.Tensor) @ torch.ones(700, 700)
+
+
+def padded(tokens):
+    return torch.sort(tokens)
+
+
+model = Model()
+repeat(model, torch.rand(700, 1))
+repeat(sparse, torch.eye(3000).to_sparse())
+tokens = torch.zeros(400, 100, dtype=torch.long)
+tokens[:, :20] = 5
+repeat(padded, tokens)
+special = torch.rand(700, 700).as_subclass(Asking)
+del asked[:]
+count = len(asked)
+end = time.monotonic() + 1.0
+while time.monotonic() < end:
+    subclassed(special)
+    count += 1
+print(len(asked) == 0 or set(map(str, asked)))
+"""
+
+
+def test_tensors_are_told_and_subclasses_are_not_asked(
+    job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> None:
+    done = job(PROGRAM, python=environment("torch").python, variables=RANK_ZERO)
+    assert (done.exit_code, done.stdout) == (0, b"True\n"), done.stderr
+    metadata = done.process.metadata
+    assert metadata["agent_notes"] == []
+    told = {
+        (site["place"].split("\x1f")[0].rpartition(".")[2], one["name"]): one
+        for site in metadata["operands"]["sites"]
+        for one in site["operands"]
+    }
+    table, weights = told["forward", "self.table"], told["forward", "self.weights"]
+    assert (table["kind"], table["dtype"], table["requires_grad"]) == ("tensor", "float32", False)
+    assert weights["requires_grad"] is True
+    assert table["contents"] == weights["contents"] == 1
+    assert told["padded", "tokens"]["shares"] == {"padding": 0.8, "padding_of_longest": 0.8}
+    assert ("sparse", "matrix") not in told
+    assert ("subclassed", "tensor") not in told
