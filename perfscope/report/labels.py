@@ -95,15 +95,20 @@ def status_word(status: object) -> StatusWord:
     return STATUSES.get(str(status), UNKNOWN_STATUS)
 
 
-def weighed(status: object, share: float | None) -> StatusWord:
-    """How a finding is shown: what costs a fiftieth of the run is not as loud as a half."""
+def weighed(status: object, share: float | None, *, is_doubted: bool = True) -> StatusWord:
+    """How a finding is shown: what costs a fiftieth of the run is not as loud as a half.
+
+    A warning that is not doubted is a small problem, and no possible one.
+    """
     word = status_word(status)
     if word.style not in {"fail", "warn"} or share is None:
         return word
     size = "major" if share >= MAJOR else "minor" if share < MINOR_BELOW else ""
     if word.style == "fail":
         return StatusWord(word.sign, f"{size} problem".strip().capitalize(), f"fail {size}".strip())
-    return StatusWord(word.sign, " ".join(f"Possible {size} problem".split()), word.style)
+    possible = "Possible" if is_doubted else ""
+    told = " ".join(f"{possible} {size} problem".split())
+    return StatusWord(word.sign, told.capitalize(), word.style)
 
 
 def band(value: float | None) -> StatusWord:

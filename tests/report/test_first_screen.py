@@ -154,6 +154,23 @@ def test_how_sure_the_finding_is_follows_from_its_interval(changes: Json, told: 
     assert told in shown(document, "findings").replace("\xa0", " ")
 
 
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"gain_share": 0.2}, "Possible major problem</span> something else may explain it"),
+        ({"gain_share": 0.02, "gain_run_share": 0.01}, "Minor problem</span>"),
+        ({"gain_basis": "upper_bound"}, "Possible major problem</span> the saving is an upper"),
+    ],
+)
+def test_possible_is_said_with_its_reason(changes: Json, word: str) -> None:
+    document = two_ranks_evaluation()
+    told = {"gain_s": 2.0, "gain_interval_s": [1.9, 2.1], "gain_basis": "replay", **changes}
+    leading(document, status="warn", confidence="high", **{"gain_run_share": 0.2, **told})
+    document["verdict"]["status"] = "warn"
+    page = shown(document, "overview")
+    assert word in re.sub(r'<span class="(soft|sign)"[^>]*>', "", page)
+
+
 def test_of_a_damaged_run_nothing_is_sure() -> None:
     document = two_ranks_evaluation()
     document["run"]["damage"] = [{"id": "missing", "text": "Rank 1 left no recording."}]

@@ -334,3 +334,8 @@ def test_a_number_keeps_its_unit() -> None:
 )
 def test_a_problem_weighs_what_it_costs(status: str, share: float | None, word: str) -> None:
     assert weighed(status, share).word == word
+
+
+def test_a_small_warning_that_nobody_doubts_is_a_minor_problem() -> None:
+    assert weighed("warn", 0.009, is_doubted=False).word == "Minor problem"
+    assert weighed("warn", 0.009).word == "Possible minor problem"

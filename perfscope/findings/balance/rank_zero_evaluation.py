@@ -62,6 +62,8 @@ def judge(run: Facts) -> Outcome:
         if prediction
         else saved(results, bound_s, edits=edits)
     )
+    if main.account is Account.COMPUTATION:
+        gain = _no_more(gain, sum(work.seconds for work in works))
     if all(work.count == 1 for work in works):
         gain = replace(gain, interval_s=None)  # no step tells what it would have cost by chance
     milder = _milder(main, results, replay, bound_s)
@@ -82,6 +84,20 @@ def judge(run: Facts) -> Outcome:
         overlaps=OVERLAPS,
         first=milder.first if status.is_fault else None,
     )
+
+
+def _no_more(gain: Gain, most_s: float) -> Gain:
+    """The gain, with no more than the work itself takes.
+
+    Of unlabeled work all is replayed away that the rank does beyond the others, also elsewhere.
+    """
+    if gain.seconds <= most_s:
+        return gain
+    return replace(gain.of(most_s), interval_s=_part(gain.interval_s, most_s / gain.seconds))
+
+
+def _part(interval: tuple[float, float] | None, part: float) -> tuple[float, float] | None:
+    return None if interval is None else (part * interval[0], part * interval[1])
 
 
 def _nothing_alone(results: Results) -> Outcome:
@@ -160,9 +176,11 @@ def _milder(work: SerialWork, results: Results, replay: Replay, bound_s: float) 
     alone = replay.predict([work.edit])
     basis = Basis.REPLAY if alone else Basis.UPPER_BOUND
     whole_s = alone.gain_s if alone else min(bound_s, work.stall_s, work.seconds)
+    if work.account is Account.COMPUTATION:
+        whole_s = min(whole_s, work.seconds)
     kept = (work.count // RARER) / work.count if work.count else 1 / RARER
     shared_s, rarer_s = whole_s * (1 - 1 / len(results.trace.ranks)), whole_s * (1 - kept)
-    interval_s = _interval_of(alone, work, 1 - 1 / len(results.trace.ranks))
+    interval_s = _interval_of(alone, work, shared_s)
     first = saved(results, shared_s, interval_s=interval_s, basis=basis, edits=(work.edit,))
     # unlabeled computation is mostly the rank's ordinary work: it is not to be dealt out
     if work.account is not Account.COMPUTATION:
@@ -171,22 +189,21 @@ def _milder(work: SerialWork, results: Results, replay: Replay, bound_s: float) 
         rarer = replay.predict([replace(work.edit, keep_every=RARER)])
         shared_s = shared.gain_s if shared else shared_s
         rarer_s = rarer.gain_s if rarer else rarer_s
-        interval_s = _interval_of(shared, work, 1.0)
+        interval_s = _interval_of(shared, work, shared_s)
         first = saved(results, shared_s, interval_s=interval_s, basis=basis, edits=(edit,))
     if work.account is Account.CHECKPOINT:
-        interval_s = _interval_of(alone, work, 1.0)
+        interval_s = _interval_of(alone, work, whole_s)
         first = saved(results, whole_s, interval_s=interval_s, basis=basis, edits=(work.edit,))
     return _Milder(whole_s, shared_s, rarer_s, is_bound=alone is None, first=first)
 
 
 def _interval_of(
-    alone: Prediction | None, work: SerialWork, part: float
+    found: Prediction | None, work: SerialWork, seconds: float
 ) -> tuple[float, float] | None:
-    """The interval of a part of what is saved; None of what happened once, which has no spread."""
-    if alone is None or alone.interval_s is None or work.count == 1:
+    """The interval of so much of what is predicted; None of what happened once, without spread."""
+    if found is None or work.count == 1 or found.gain_s <= 0:
         return None
-    low_s, high_s = alone.interval_s
-    return low_s * part, high_s * part
+    return _part(found.interval_s, seconds / found.gain_s)
 
 
 def _actions(results: Results, work: SerialWork, milder: _Milder) -> tuple[str, ...]:

@@ -116,7 +116,7 @@ class Judgment:
         prediction = self.facts.prediction
         if prediction is None or self.facts.is_bound:
             return Confidence.LOW
-        return Confidence.HIGH
+        return Confidence.MEDIUM if self.is_explained else Confidence.HIGH
 
 
 def unable(results: Results) -> Quiet | None:

@@ -13,6 +13,7 @@ from perfscope.findings.core.wording import (
 )
 from perfscope.findings.losses import lock_words
 from perfscope.findings.losses.groups import Group, class_of
+from perfscope.judging import MAIN
 from perfscope.losses.account import TAKES_PART
 from perfscope.losses.entry import Entry
 from perfscope.losses.words import label
@@ -196,7 +197,7 @@ def title(
 
     `meeting` is where ranks that take turns wait for each other, or communicate; None unknown.
     `share` is of the ranks' time in the analyzed window, where no saving tells how much it is.
-    `workers` are those that others wait for by turns.
+    `workers` are those that others wait for by turns: a small part of it the action tells alone.
     """
     first = group.entries[0]
     where = place(first.frame)
@@ -220,7 +221,8 @@ def title(
     if met := place(meeting):
         seen = f", mainly in {met}"
     if workers:
-        at_work = listed([f"for {ranks(one.ranks)} in {place(one.frame)}" for one in workers])
+        main = [one for one in workers if one.waiting_ns >= MAIN * workers[0].waiting_ns]
+        at_work = listed([f"for {ranks(one.ranks)} in {place(one.frame)}" for one in main])
         seen = f"{f'{seen}, ' if met else ' '}{at_work}"
     return f"{named(group)}{seen}"
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from perfscope.places import place
 from perfscope.report.formats import count, evidence, seconds, whole_percent
-from perfscope.report.labels import GAIN_BASES, StatusWord, status_word, weighed
+from perfscope.report.labels import GAIN_BASES, MINOR_BELOW, StatusWord, status_word, weighed
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
@@ -79,7 +79,7 @@ def weight(row: Outcome) -> StatusWord:
     """Its status in words, a problem's by the share of the run that the first action saves."""
     first = _first(row)
     share = first.gain_run_share if isinstance(first, (FindingRow, FirstAction)) else None
-    return weighed(row.status.value, share)
+    return weighed(row.status.value, share, is_doubted=bool(doubt(row)))
 
 
 def doubt(row: Outcome) -> str:
@@ -93,7 +93,8 @@ def doubt(row: Outcome) -> str:
         return "the saving is an upper bound"
     if _least(row) is not None and row.confidence is Confidence.LOW:
         return "the saving may be nothing"
-    return ""
+    is_large = isinstance(row, FindingRow) and (row.gain_share or 0.0) >= MINOR_BELOW
+    return "something else may explain it" if is_large else ""
 
 
 def _least(row: Outcome) -> float | None:

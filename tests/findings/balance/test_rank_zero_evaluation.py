@@ -164,6 +164,29 @@ def test_a_part_of_a_saving_has_that_part_of_its_interval() -> None:
     assert "which leaves " in finding.actions[0]
 
 
+def test_work_of_one_rank_claims_no_more_than_it_takes() -> None:
+    """Every 5th step rank 0 sums up for 0.1 s; in each step it also takes 0.2 s longer to sort."""
+    builder = TraceBuilder(2, end_s=80.0)
+    at = 1.0
+    for step in range(100):
+        summed_s = 0.1 if step % 5 == 4 else 0.0
+        for number, sorted_s in enumerate((0.4, 0.2)):
+            rank = builder.rank(number)
+            for hundredth in range(0, int(100 * sorted_s), 2):
+                rank.stack(at + hundredth / 100, [("sort", "/job/train.py", 12)])
+            rank.op("MPI_Allreduce", at + sorted_s + (0.0 if number else summed_s), at + 0.55)
+        for hundredth in range(0, int(100 * summed_s), 2):
+            builder.rank(0).stack(at + 0.4 + hundredth / 100, [("total", "/job/train.py", 40)])
+        at += 0.55
+    for number in range(2):
+        builder.rank(number).init(1.0).finalize(at)
+    finding = analyze_trace(builder.build()).findings["rank_zero_evaluation"]
+    assert finding.ranks == (0,)
+    assert finding.gain_s == pytest.approx(2.0, rel=0.2)
+    assert finding.recommended is not None
+    assert finding.recommended.seconds == pytest.approx(1.0, rel=0.2)
+
+
 def test_a_function_of_the_training_step_is_not_serial_work() -> None:
     """One stray sample outside the marked phases does not make its function a cause of its own."""
 
