@@ -1,6 +1,7 @@
 """What a change saves, in words: seconds, and their share of wholes that are always named."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from perfscope.structures import dataclass
 from perfscope.units import format_seconds, format_share
@@ -16,6 +17,11 @@ class Wholes:
     # the whole run, from the start of its first process to the end of its last one
     run_s: float | None
     window_s: float | None  # the focus of analysis, called the analyzed window where people read it
+
+    @property
+    def of_run(self) -> "Wholes":
+        """The run alone, where its length is known: for what stands beside both shares already."""
+        return replace(self, window_s=None) if self.run_s else self
 
     def shares(self, seconds: float | None) -> str:
         """`27.5 % of the 9.36 s run, 50.9 % of the 5.05 s analyzed window`; "" where unknown."""

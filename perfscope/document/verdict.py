@@ -97,7 +97,7 @@ def _beside_others(of_job: str, top: Sequence[Finding], gain: Gain | None, of: W
     """
     if gain is None or thresholds.by_gain(gain) is not Status.FAIL:
         return of_job
-    saved = of.saving(gain.seconds, is_bound=gain.is_bound)
+    saved = of.of_run.saving(gain.seconds, is_bound=gain.is_bound)
     others = (
         f"Processes outside the job use its CPUs: without them, the run would be {saved} shorter."
     )
@@ -228,7 +228,7 @@ def combined_text(top: Sequence[Finding], gain_s: float | None, of: Wholes) -> s
     elif len(replayed) < len(top):
         which = "both findings that have an estimate"
     is_bound = any(saving.is_bound for saving in replayed)
-    return f"fixing {which} would save {of.saving(gain_s, is_bound=is_bound)}"
+    return f"fixing {which} would save {of.of_run.saving(gain_s, is_bound=is_bound)}"
 
 
 def _about(finding: Finding, of: Wholes) -> str:

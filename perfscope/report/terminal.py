@@ -310,7 +310,7 @@ def _print_finding(
     finding: FindingRow, number: int, of: Wholes, console: Console, *, is_told: bool
 ) -> None:
     """What to do and where; of one that the verdict does not tell of, also what is wrong."""
-    told, style = saving_text(finding, of), STATUS_STYLES.get(finding.status.value, "")
+    told, style = saving_text(finding, of.of_run), STATUS_STYLES.get(finding.status.value, "")
     why = f" ({doubt(finding)})" if doubt(finding) else ""
     severity = f"{weight(finding).word}{why}"
     if is_told:

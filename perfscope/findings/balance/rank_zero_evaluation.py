@@ -249,7 +249,7 @@ DIAGNOSIS = Diagnosis(
     passed="No rank keeps the others waiting with work of its own",
     subject="Work that one rank does alone",
     evidence="times, seconds each, who waited",
-    gain_from="replay without it; shared; every 2nd time",
+    gain_from="replay without it, of unlabeled work at most what it takes; shared; every 2nd time",
     rank=20,
     references=(
         "POP Centre of Excellence, load balance efficiency: https://co-design.pop-coe.eu/metrics/",

@@ -306,7 +306,7 @@ def _why_differs(group: Group, gain: Gain) -> str:
     together_s = sum(one.own_ns for one in group.entries) * NS / max(len(group.ranks), 1)
     if found > 0 and differs(together_s, gain) <= 0:
         return f"With the other places listed as evidence it is {format_seconds(together_s)}. "
-    return "It saves more than that, because other ranks wait for it. " if found > 0 else ""
+    return "The saving is more, because other ranks wait for it. " if found > 0 else ""
 
 
 def _change(first: Entry) -> str:

@@ -14,7 +14,6 @@ from perfscope.structures import dataclass
 from perfscope.units import counted, format_seconds, inside
 
 OF_VERDICT, LOST = "of_verdict", "lost"
-MOST_TOLD = 3
 TOTAL = "Whole run"
 
 
@@ -77,19 +76,12 @@ def _waited(part: TimePart) -> str:
 
 def useful_sentence(result: Analysis) -> str:
     """What was lost while computing, which parallel efficiency counts as work; "" for nothing."""
-    parts = sorted(result.breakdown, key=lambda one: -one.seconds)
-    losses = [one for one in parts if one.id == LOST]
-    is_one = len({one.label.split(": ")[0] for one in losses}) == 1  # account, which goes unsaid
-    names = [one.label.split(": ", 1)[-1] if is_one else inside(one.label) for one in losses]
-    lost = [f"{name} {seconds(one.seconds)}" for name, one in zip(names, losses, strict=True)]
-    value = result.metrics.parallel_efficiency.value
-    if not lost or value is None:
+    lost_s = sum(one.seconds for one in result.breakdown if one.id == LOST)
+    if not lost_s or result.metrics.parallel_efficiency.value is None:
         return ""
     each = " per rank" if result.run.recorded_ranks > 1 else ""
-    return (
-        "Parallel efficiency counts all work outside communication as useful, including what was "
-        f"lost there{each}: {', '.join(lost[:MOST_TOLD])}"
-    )
+    lost = f"{seconds(lost_s)}{each}"
+    return f"Parallel efficiency counts as useful what was lost while computing, {lost}"
 
 
 def heads(ranks: int) -> tuple[str, str]:
@@ -117,14 +109,20 @@ def table(found: Sequence[Row], ranks: int) -> Table:
 
 def explained(result: Analysis) -> str:
     """Of how many ranks the means are, and what the analyzed window is."""
+    run, (start, end) = result.run, result.run.focus_of_analysis_s
+    said = [means(result)]
+    if result.whole_run is None and end > start and run.focus_reason:
+        said.append(f"Analyzed window: {format_seconds(end - start)}, {run.focus_reason}.")
+    return " ".join(one for one in said if one)
+
+
+def means(result: Analysis) -> str:
+    """Of how many ranks, and of which steps, the means are."""
     run, ranks = result.run, result.run.recorded_ranks
-    start, end = run.focus_of_analysis_s
     said = []
     if ranks > 1:
         of = counted(ranks, "rank" if ranks == run.ranks else "recorded rank")
         said.append(f"Mean over {of}.")
     if result.whole_run is not None:
         said.append("Steps that were left out count as the kept ones.")
-    elif end > start and run.focus_reason:
-        said.append(f"Analyzed window: {format_seconds(end - start)}, {run.focus_reason}.")
     return " ".join(said)

@@ -184,6 +184,7 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
         "id": row.id,
         "summary": row.summary,
         "gain": saving_text(row, of),
+        "gain_of_run": saving_text(row, of.of_run),
         "saved": _saved(_first(row)),
         "cost": _cost(row, of),
         "gain_basis": GAIN_BASES[row.gain_basis] if row.gain_basis else "",

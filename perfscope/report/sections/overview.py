@@ -44,7 +44,7 @@ def _context(result: Analysis) -> Context:
     return {
         "command": [shlex.quote(part) for part in command[:MOST_ARGUMENTS]],
         "arguments_left_out": max(len(command) - MOST_ARGUMENTS, 0),
-        "facts": _facts(result.run, wholes(result)),
+        "facts": _facts(result),
         "verdict": verdict.sentence or "There is no verdict on this run.",
         "status": verdict_word(result),
         "tiles": _tiles(result),
@@ -53,7 +53,7 @@ def _context(result: Analysis) -> Context:
         "first": top[0] if top else None,
         "others": top[1:],
         "of_verdict": breakdown.of_verdict(result),
-        "explained": breakdown.explained(result),
+        "means": breakdown.means(result),
         "unmade": sum(row.status.is_unmade for row in result.findings),
         "diagnoses": len(result.findings),
         "combined": combined(verdict),
@@ -77,13 +77,15 @@ def how_sure(result: Analysis) -> str:
     return sureness(named[0][0], "the finding" if len(named) == 1 else "the first finding")
 
 
-def _facts(run: Run, of: Wholes) -> list[str]:
+def _facts(result: Analysis) -> list[tuple[str, str]]:
+    """What ran, each fact with what it means, "" where that is plain."""
+    run = result.run
     facts = [on_ranks(run)]
     if hosts := on_hosts(run):
         facts.append(hosts)
     if run.launcher:
         facts.append(launched(run))
-    facts.append(f"ran for {lengths(of)}")
+    facts.append(length := f"ran for {lengths(wholes(result))}")
     if run.batch_size is not None:
         facts.append(f"batch size {run.batch_size:,}")
     if started := started_at(run):
@@ -92,7 +94,8 @@ def _facts(run: Run, of: Wholes) -> list[str]:
         facts.append(f"exit code {run.exit_code}")
     if run.missing_ranks:
         facts.append(f"{counted(len(run.missing_ranks), 'rank')} without a recording")
-    return facts
+    window = f"Analyzed: {run.focus_reason}." if run.focus_reason else ""
+    return [(fact, window if fact is length else "") for fact in facts]
 
 
 def lengths(of: Wholes) -> str:
@@ -167,9 +170,7 @@ def _tiles(result: Analysis) -> list[Context]:
     ]
 
 
-_LEFT_OUT = (
-    " Steps were inferred from repeating patterns and timed end to end; the first has no time."
-)
+_LEFT_OUT = " Steps were inferred from repeating patterns, which do not time the first."
 
 
 def _step_note(throughput: Throughput, steps: Steps) -> str:
