@@ -54,7 +54,7 @@ NOUNS = (
     "|configurations|diagnoses|samples|commits|causes|seconds|times"
 )
 ONE_OF_MANY = re.compile(
-    rf"(?<![\w.,/–=×-])(?<!rank )(?<!node )(?<! to )1 (?:\w+ )?(?:{NOUNS})\b(?!/s)"
+    rf"(?<![\w.,/–=×-])(?<!rank )(?<!node )(?<! to )(?<! and )1 (?:\w+ )?(?:{NOUNS})\b(?!/s)"
 )
 SHARE_OF_A_SAVING = re.compile(r"(?<![\d.])([\d.]+) % of the ([\d.]+) (ms|s) (run|analyzed window)")
 

@@ -76,12 +76,13 @@ def _waited(part: TimePart) -> str:
 
 def useful_sentence(result: Analysis) -> str:
     """What was lost while computing, which parallel efficiency counts as work; "" for nothing."""
-    lost_s = sum(one.seconds for one in result.breakdown if one.id == LOST)
-    if not lost_s or result.metrics.parallel_efficiency.value is None:
+    losses = sorted((one for one in result.breakdown if one.id == LOST), key=lambda o: -o.seconds)
+    if not losses or result.metrics.parallel_efficiency.value is None:
         return ""
     each = " per rank" if result.run.recorded_ranks > 1 else ""
-    lost = f"{seconds(lost_s)}{each}"
-    return f"Parallel efficiency counts as useful what was lost while computing, {lost}"
+    most, more = losses[0], ", and more" if len(losses) > 1 else ""
+    lost = f"{most.label.split(': ', 1)[-1]} {seconds(most.seconds)}{each}{more}"
+    return f"Parallel efficiency counts as useful what was lost while computing: {lost}"
 
 
 def heads(ranks: int) -> tuple[str, str]:
