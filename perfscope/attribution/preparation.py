@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from perfscope.arrays import Bools, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
@@ -39,7 +40,11 @@ CALL = Frame("mpi4py.MPI", BUILT_IN, 0)
 """What stands for a call of which it is not told what it does."""
 
 AT_THE_DOOR_NS = 500_000
-"""The interpreter is let go of before the call is entered: so long a busy machine takes for it."""
+"""The interpreter is let go of before the call is entered: so long a busy machine takes for it.
+
+What converts an object there is given to the call only where nothing else tells of a conversion: it
+speaks for a gap that is no longer, and for one in which it is seen earlier, too.
+"""
 
 BEGINS_A_CALL = (Activity.COMMUNICATION, Activity.SERIALIZATION)
 """What is seen then."""
@@ -60,21 +65,21 @@ def with_bare_stacks(trace: Trace) -> tuple[Trace, Ints]:
             stacks.append((*stack[:-1], len(trace.frames)))
     if len(stacks) == len(trace.stacks):
         return trace, bare
-    begins = np.isin(stack_activities(trace), [ACTIVITIES.index(one) for one in BEGINS_A_CALL])
-    ranks = [_with_calls(rank, bare, begins) for rank in trace.ranks]
+    activities = stack_activities(trace)
+    ranks = [_with_calls(rank, bare, activities) for rank in trace.ranks]
     whole = np.concatenate([bare, np.arange(len(bare), len(stacks))])
     return replace(trace, ranks=ranks, frames=[*trace.frames, CALL], stacks=stacks), whole
 
 
-def _with_calls(rank: Rank, bare: Ints, begins: Bools) -> Rank:
+def _with_calls(rank: Rank, bare: Ints, activities: npt.NDArray[np.int8]) -> Rank:
     rows = rank.stacks.copy()
-    inside = _in_calls(rank, begins)
+    inside = _in_calls(rank, activities)
     stacks: Ints = rows["stack"]
     stacks[inside] = bare[stacks[inside]]
     return replace(rank, stacks=rows)
 
 
-def _in_calls(rank: Rank, begins: Bools) -> Bools:
+def _in_calls(rank: Rank, activities: npt.NDArray[np.int8]) -> Bools:
     """Which samples of the main thread lie in one of its operations, or at the door to one."""
     samples, operations = rank.stacks, rank.operations
     main = operations[operations["tid"] == rank.main_tid]
@@ -86,8 +91,17 @@ def _in_calls(rank: Rank, begins: Bools) -> Bools:
     place = np.searchsorted(enter, at, side="right") - 1
     inside = (place >= 0) & (at <= leave[np.maximum(place, 0)])
     later = np.minimum(place + 1, len(enter) - 1)
-    inside |= begins[samples["stack"]] & (enter[later] > at) & (enter[later] - at < AT_THE_DOOR_NS)
-    return np.asarray(inside & (samples["tid"] == rank.main_tid) & (samples["stack"] >= 0))
+    is_near = (enter[later] > at) & (enter[later] - at < AT_THE_DOOR_NS)
+    activity = activities[samples["stack"]]
+    converts = activity == ACTIVITIES.index(Activity.SERIALIZATION)
+    since = np.where(place >= 0, leave[np.maximum(place, 0)], rank.start_ns)
+    is_long = enter[later] - since > AT_THE_DOOR_NS
+    is_main = (samples["tid"] == rank.main_tid) & (samples["stack"] >= 0)
+    line = place * (len(activities) + 1) + samples["stack"]
+    is_alone = ~np.isin(line, line[converts & is_main & ~inside & ~is_near])
+    begins = np.isin(activity, [ACTIVITIES.index(one) for one in BEGINS_A_CALL])
+    inside |= is_near & begins & (~converts | (is_long & is_alone))
+    return np.asarray(inside & is_main)
 
 
 @dataclass(frozen=True)
