@@ -253,9 +253,19 @@ def test_names_of_functions_compile_no_patterns(job: Callable[..., Job]) -> None
     assert done.stdout.decode().split() == [name, "False"]
 
 
-def test_directories_of_random_names_compile_no_patterns(job: Callable[..., Job]) -> None:
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/tmp/tmp.WqH2fG8hJk/project/environment/packages/of_the_program/agent",
+        "/tmp/tmp.WqH2fG8hJk/project:/home/me/miniconda3/lib:/usr/lib/x86_64-linux-gnu",
+        "/opt/spack/gcc-12.2.0/openmpi-4.1.5-qwertyuiopasdfghjklzxcvbnm234567/lib:/usr/lib",
+        "/nix/store/0c5qn0h3kc2b2m3a9p7l4j5x8v1z6w9r-python3-3.11.6/lib:/usr/lib",
+    ],
+)
+def test_directories_of_random_names_compile_no_patterns(
+    job: Callable[..., Job], path: str
+) -> None:
     """`mktemp` names them so; all that is below one is a long path, and no part of it a key."""
-    path = "/tmp/tmp.WqH2fG8hJk/project/environment/packages/of_the_program/agent"
     asked = "import sys; from perfscope_agent import redact; print(redact.redact_value(%r), %s)"
     done = job(asked % (path, "'re' in sys.modules"), variables=RANK_ZERO)
     assert done.stdout.decode().split() == [path, "False"]

@@ -125,12 +125,13 @@ def _redacted(text: str, evidence: int) -> str:
 
 def _without_options(text: str, evidence: int) -> str:
     """The text, of a command with this evidence of passwords, without the values of options."""
-    words = len(text.split())
-    if words > 1 or "=" in text:
+    words, has_letters = len(text.split()), secret_logins.has_letter_options(text)
+    may_tell = has_letters or secret_names.may_be_in(text)
+    if may_tell and (words > 1 or "=" in text):
         text = _without_option_values(text, evidence)
-    if words > 2:
+    if may_tell and words > 2:
         text = _patterns["setting"].sub(_setting, text)
-    if any(map(text.__contains__, ("-p", "-P", "-u", "-U"))):
+    if has_letters:
         text = _patterns["attached"].sub(lambda m: _attached(m, evidence), text)
     return text
 
@@ -165,7 +166,7 @@ def _path_of(text: str) -> str:
 def _path_part(part: str) -> str:
     """A part of a path; the hashes of caches and package managers are lower-case and stay."""
     part = _without_named(part)
-    if not has_key(part, _LEAST_RANDOM):
+    if not has_key(part, _LEAST_RANDOM) or not secret_tokens.may_be_random(part, is_part=True):
         return part
     return _patterns["word"].sub(lambda found: _word(found.group(), is_path=True), part)
 
@@ -177,6 +178,8 @@ def _word(word: str, *, is_path: bool = False) -> str:
 def _without_named(text: str) -> str:
     """The text without the values of fields, settings and headers that are named as secrets."""
     if not any(map(text.__contains__, ("=", ":", "->", "%3", "＝", "："))):
+        return text
+    if not secret_names.may_be_in(text):
         return text
     pattern, kept, place = _patterns["pair"], [], 0
     found = pattern.search(text)
@@ -250,6 +253,8 @@ def _login(found: re.Match[str]) -> str:
 def _without_random_words(text: str) -> str:
     """The text without what looks like a key; hashes behind a name that says so stay."""
     if not (secret_tokens.may_hold_keys(text) or any(map(text.__contains__, ("%3", "＝", "：")))):
+        return text
+    if not secret_tokens.may_be_random(text):
         return text
 
     def judged(found: re.Match[str]) -> str:

@@ -17,6 +17,18 @@ NOTHING, USER, LOGIN = 0, 1, 2
 """What speaks for a password: nothing; somebody's name; a login, whatever the value looks like."""
 
 
+def has_letter_options(text: str) -> bool:
+    """Whether one of `-p`, `-P`, `-u` and `-U` begins a word of a text."""
+    for letter in "pPuU":
+        place = text.find("-" + letter)
+        while place >= 0:
+            before = text[place - 1 : place] if place else " "
+            if not before.isalnum() and before not in "_-":
+                return True
+            place = text.find("-" + letter, place + 1)
+    return False
+
+
 def evidence(words: Sequence[str]) -> int:
     """What the words of a command say about its `-p`."""
     if not any(word.startswith("-p") for word in words):

@@ -8,6 +8,7 @@ must not be written.
 from __future__ import annotations
 
 from . import secret_words
+from .secret_patterns import parts
 
 # What is secret whatever it looks like.
 _SECRETS = frozenset(
@@ -169,6 +170,18 @@ def may_name(word: str) -> bool:
     if word in _SECRETS or word in _MAYBE or word in _BARE_OPTIONS:
         return True
     return any(part in word for part in _PARTS)
+
+
+def may_be_in(text: str) -> bool:
+    """Whether a name that is not plain may stand in a text; a quick look at its words."""
+    for escaped in ("%26", "%3f", "%3F"):  # of an address, in front of a name
+        text = text.replace(escaped, " ")
+    runs = parts(text)
+    if any(may_name(run.lower()) for run in runs):
+        return True
+    words = [word for run in runs for word in words_of(run)]
+    joined = map("".join, zip(words, words[1:]))
+    return any(kind_of(word) != PLAIN for word in words) or any(map(_SECRETS.__contains__, joined))
 
 
 def is_public(name: str, value: str) -> bool:

@@ -83,6 +83,11 @@ def has_key(text: str, least: int) -> bool:
     return len(text) >= least and has_run(text.translate(_between_keys), least)
 
 
+def keys(text: str, least: int) -> list[str]:
+    """These rows of so many characters."""
+    return [part for part in text.translate(_between_keys).split() if len(part) >= least]
+
+
 def has_token(text: str, least: int) -> bool:
     """Whether so many characters stand in a row of which tokens are made; a slash ends it."""
     return len(text) >= least and has_run(text.translate(_between_tokens), least)

@@ -8,7 +8,7 @@ documentation say; only these facts are used.
 from __future__ import annotations
 
 from . import secret_names
-from .secret_patterns import Patterns, has_key, has_run, has_token, may_hold, parts
+from .secret_patterns import Patterns, has_key, has_run, has_token, keys, may_hold, parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -187,6 +187,18 @@ def may_hold_keys(text: str) -> bool:
         parts_of_it = chunk.split("/") if is_path(chunk) else [chunk]
         if any(has_key(part, _LEAST_RANDOM) for part in parts_of_it):
             return True
+    return False
+
+
+def may_be_random(text: str, *, is_part: bool = False) -> bool:
+    """Whether a key may stand in a text, or part of a path, that has the characters for it."""
+    if any(map(text.__contains__, ("=", "%3", "＝", "："))):
+        return True
+    for chunk in text.translate(_BLANKS).split():
+        is_place = is_part or is_path(chunk)
+        for part in chunk.split("/") if is_place else [chunk]:
+            if any(looks_random(row, is_path=is_place) for row in keys(part, _LEAST_RANDOM)):
+                return True
     return False
 
 

@@ -31,7 +31,6 @@ _LABELS = ("command", "cmd", "run", "running", "exec", "executing", "executed", 
 _patterns = Patterns(
     {
         "word": r"(?<![^\s=;|&(])(?:\"[^\"\n]*\"|'[^'\n]*')|[;|&()\n]+|[^\s;|&()\"'\n]+|[\"']",
-        "option": r"(?:^|[\s'\"])-[A-Za-z][A-Za-z]?\S*",
         "part": r"(\s+)",
         # quotes may stand inside of the quotes; so far that no text makes the search long
         "command": (
@@ -230,7 +229,7 @@ def without_commands(text: str, *, is_script: bool = False) -> str:
     if not is_script and "Command " in text:  # what Python says of a command given to a shell
         text = _patterns["command"].sub(_of_shell, text)
     is_command = is_script or tells_of_commands(text) or _feeds(text) or "login " in text
-    if not is_command and not ("-" in text and _patterns["option"].search(text)):
+    if not is_command and not _has_short_option(text):
         return text
     kept, place, begin, is_command = [], 0, 0, is_script
     found = list(_patterns["word"].finditer(text))
@@ -249,6 +248,12 @@ def without_commands(text: str, *, is_script: bool = False) -> str:
         if is_label:
             is_command = any(word.rstrip(":").lower() in _LABELS for word in [*words[-3:], mark])
     return "".join(kept) + text[place:]
+
+
+def _has_short_option(text: str) -> bool:
+    """Whether a word begins with a hyphen and a letter behind it."""
+    words = text.replace('"', " ").replace("'", " ").split() if "-" in text else []
+    return any(word[0] == "-" and word[1:2].isascii() and word[1:2].isalpha() for word in words)
 
 
 def _of_shell(found: re.Match[str]) -> str:
