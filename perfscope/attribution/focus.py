@@ -36,6 +36,11 @@ class Focus:
         """T: the length of the window."""
         return self.end_ns - self.start_ns
 
+    def ending(self, steps: Table) -> Table:
+        """The steps of a table that count in it: those that end in it."""
+        found: Table = steps[(steps["t1"] > self.start_ns) & (steps["t1"] <= self.end_ns)]
+        return found
+
     def within(self, rows: Table) -> Table:
         """The samples of a table that were taken in it."""
         found: Table = rows[(rows["t"] >= self.start_ns) & (rows["t"] < self.end_ns)]

@@ -78,10 +78,7 @@ def _reference(results: Results) -> tuple[Ints, Ints]:
     """When the steps of the run began, and their numbers: the first rank's, else who tells most."""
     if len(results.steps.starts_ns):
         return results.steps.starts_ns, results.steps.start_numbers
-    focus = results.focus
-    tables = [rank.steps for rank in results.trace.ranks]
-    tables = [one[(one["t1"] > focus.start_ns) & (one["t1"] <= focus.end_ns)] for one in tables]
-    most = max(tables, key=len)
+    most = max((results.focus.ending(rank.steps) for rank in results.trace.ranks), key=len)
     most = most[np.argsort(most["t0"], kind="stable")]
     return most["t0"].astype(np.int64), step_numbers(most)
 

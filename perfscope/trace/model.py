@@ -369,6 +369,11 @@ class Trace:
     judged_reason: str = ""
 
     @property
+    def has_stacks(self) -> bool:
+        """Whether stacks were sampled on any rank."""
+        return any(len(rank.stacks) for rank in self.ranks)
+
+    @property
     def missing_ranks(self) -> list[int]:
         """Ranks of the job that left no recording."""
         present = {rank.number for rank in self.ranks}

@@ -3,9 +3,6 @@
 import time
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.preparation import Prepared, prepare
 from perfscope.metrics.communication.late_arrivals import late_arrivals
@@ -80,18 +77,13 @@ def _window(trace: Trace, now_ns: int, window_s: float) -> Focus:
     return Focus(start, now_ns, "recent", f"the last {window_s:g} s, or less if it is younger")
 
 
-def _inside(rank: Rank, focus: Focus) -> npt.NDArray[np.void]:
-    ends = rank.steps["t1"]
-    return rank.steps[(ends > focus.start_ns) & (ends <= focus.end_ns)]
-
-
 def _steps(trace: Trace, focus: Focus) -> Steps | None:
     """Rate and number of the steps; ranks without any are left out."""
     stepping = [rank for rank in trace.ranks if len(rank.steps)]
     length_s = focus.length_ns / 1e9
     if not stepping or length_s <= 0:
         return None
-    recent = [_inside(rank, focus) for rank in stepping]
+    recent = [focus.ending(rank.steps) for rank in stepping]
     samples = sum(int(rows["samples"].sum()) for rows in recent)
     return Steps(
         last=min(int(rank.steps["number"][-1]) for rank in stepping),

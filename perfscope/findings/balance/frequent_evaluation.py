@@ -165,7 +165,7 @@ def _is_part_of_steps(results: Results, phase: PhaseResult, times: int) -> bool:
 
 
 def _nothing(results: Results) -> Outcome:
-    sampled = any(len(rank.stacks) for rank in results.trace.ranks)
+    sampled = results.trace.has_stacks
     if not results.phases and not sampled:
         return not_measured(wording.no_phases(results.trace, "evaluate", "*evaluate*"))
     return passed(

@@ -108,8 +108,7 @@ def _nothing_alone(results: Results) -> Outcome:
             f"{ranks} of {len(results.trace.ranks)} ranks share the evaluation: "
             "no rank does it alone."
         )
-    seen = sum(len(rank.stacks) for rank in results.trace.ranks)
-    if not results.phases and not seen:
+    if not results.phases and not results.trace.has_stacks:
         return not_measured(wording.no_phases(results.trace, "evaluate", "*evaluate*"))
     least = format_share(thresholds.SERIAL_LEAST_SHARE)
     return passed(

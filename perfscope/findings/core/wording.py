@@ -120,7 +120,7 @@ def to_see_functions(results: Results) -> str:
     trace = results.trace
     if trace.format is not Format.PERFSCOPE:
         return "Record the job with perfscope run"
-    if any(len(rank.stacks) for rank in trace.ranks):
+    if trace.has_stacks:
         return "Record once more with --stacks, which sees functions of compiled code too"
     return "Record once more with --stack-hz 50 (the default)"
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
+from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.sweep_command import doubled, sweep_command
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.node_threads import cpus_unknown
 from perfscope.findings.facts.thread_pools import INTEROP, Pool, busiest_rank, holders, pools
 from perfscope.judging import MAIN
 from perfscope.metrics.host.resources import NodeThreads, busy_cpus, queue_share
@@ -21,9 +22,7 @@ WAITING = "No CPU is idle for the ranks: they wait for CPUs"
 def judge(run: Facts) -> Outcome:
     """How much of the CPUs of the node with the most idle ones is idle; never a fault."""
     results = run.results
-    nodes = [node for node in results.resources.node_threads if node.cpus > 0]
-    if not nodes:
-        return not_measured(wording.threads_not_sampled(results.trace))
+    nodes = results.resources.nodes
     node = max(nodes, key=lambda node: (not _waits(results, node), _idle_share(results, node)))
     share = _idle_share(results, node)
     if _waits(results, node):
@@ -110,6 +109,7 @@ DIAGNOSIS = Diagnosis(
         "the cgroup quota allow."
     ),
     judge=judge,
+    needs=(cpus_unknown,),
     passed="The ranks use the CPUs that they may use",
     evidence="CPU time, masks",
     counts_from=f"{100 * MAIN:g} % of the CPUs idle is reported (info)",

@@ -1,10 +1,11 @@
 """Nodes all of whose CPUs have a busy rank, so that the system takes its time from the ranks."""
 
-from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, not_applicable, not_measured, passed
+from perfscope.findings.core.finding import Evidence, Finding, not_applicable, passed
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.helper_threads import UNEVEN
+from perfscope.findings.facts.node_threads import cpus_unknown
 from perfscope.metrics.host.resources import NodeThreads, busy_cpus, node_cpus, queue_share
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
@@ -20,14 +21,11 @@ NOISE_LEAST_S = 10.0  # a shorter focus does not tell noise from start-up
 def judge(run: Facts) -> Outcome:
     """Whether system noise of some node can only run at the expense of its ranks; a hint."""
     results = run.results
-    nodes = [node for node in results.resources.node_threads if node.cpus > 0]
-    if not nodes:
-        return not_measured(wording.threads_not_sampled(results.trace))
     if results.focus.length_ns * 1e-9 < NOISE_LEAST_S:
         return not_applicable(
             f"Less than {format_seconds(NOISE_LEAST_S)} do not tell noise from start."
         )
-    full = [node for node in nodes if _is_full(results, node)]
+    full = [node for node in results.resources.nodes if _is_full(results, node)]
     if not full:
         return passed(
             "On no node are all CPUs busy with ranks that are interrupted alike.", Confidence.MEDIUM
@@ -99,6 +97,7 @@ DIAGNOSIS = Diagnosis(
         "from the ranks, and the slowest of them holds up the others."
     ),
     judge=judge,
+    needs=(cpus_unknown,),
     passed="The system has a CPU of its own, or takes next to nothing",
     evidence="CPU time, run-queue delay, involuntary switches",
     counts_from=(

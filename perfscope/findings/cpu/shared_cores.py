@@ -2,9 +2,10 @@
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
+from perfscope.findings.core.finding import Evidence, Finding, Gain, passed
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.helper_threads import UNEVEN
+from perfscope.findings.facts.node_threads import cpus_unknown
 from perfscope.metrics.host.resources import NodeThreads, node_cpus, queue_share
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
@@ -26,10 +27,7 @@ SHOWN_MASKS = 3  # in the title, of a node on which many ranks share CPUs
 def judge(run: Facts) -> Outcome:
     """Whether ranks are bound to the same CPUs while others are free."""
     results = run.results
-    nodes = [node for node in results.resources.node_threads if node.cpus > 0]
-    if not nodes:
-        return not_measured(wording.threads_not_sampled(results.trace))
-    bound = [node for node in nodes if _bound_together(results, node)]
+    bound = [node for node in results.resources.nodes if _bound_together(results, node)]
     if bound:
         return _shared(run, bound[0])
     return passed("No ranks are bound to fewer CPUs than they are.")
@@ -125,6 +123,7 @@ DIAGNOSIS = Diagnosis(
         "than they are ranks take turns on them, however many CPUs the node has."
     ),
     judge=judge,
+    needs=(cpus_unknown,),
     passed="No ranks are bound to fewer CPUs than they are",
     evidence="masks, run-queue delay",
     gain_from=(

@@ -5,6 +5,7 @@ from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.helper_threads import UNEVEN, helper_threads, input_workers, more_cpus
+from perfscope.findings.facts.node_threads import cpus_unknown
 from perfscope.metrics.host.resources import NodeThreads, node_cpus, queue_share
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
@@ -62,10 +63,9 @@ def judge(run: Facts) -> Outcome:
         for rank in results.trace.ranks
         if rank.number in threads
     ]
-    nodes = [node for node in results.resources.node_threads if node.cpus > 0]
-    if not helpers or not nodes:
+    if not helpers:
         return not_measured(wording.threads_not_sampled(results.trace))
-    found = [one for node in nodes for one in _in_the_way(node, helpers)]
+    found = [one for node in results.resources.nodes for one in _in_the_way(node, helpers)]
     if found:
         return _fault(results, found)
     if any(one.is_open and _waits(one) for one in helpers):
@@ -230,6 +230,7 @@ DIAGNOSIS = Diagnosis(
         "other."
     ),
     judge=judge,
+    needs=(cpus_unknown,),
     intact=RANK_BY_RANK,
     passed="No helper of a rank takes CPUs from its training",
     evidence="CPU time of each, masks, run-queue delay",

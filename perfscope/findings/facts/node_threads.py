@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from perfscope.findings.core import thresholds
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.finding import Quiet, not_measured
 from perfscope.findings.facts.helper_threads import HelperThreads, helper_threads, input_workers
 from perfscope.findings.facts.thread_pools import (
     Holders,
@@ -83,6 +84,13 @@ class NodeLoad:
 def waits_for_cpus(loads: Iterable[NodeLoad]) -> bool:
     """Whether ranks of some node wait for CPUs, so that it is chance which one is late."""
     return any(load.node.cpus > 0 and status_of(load) is not Status.PASS for load in loads)
+
+
+def cpus_unknown(results: Results) -> Quiet | None:
+    """Why it is not known of any node how many CPUs its ranks have; None where it is."""
+    if results.resources.nodes:
+        return None
+    return not_measured(wording.threads_not_sampled(results.trace))
 
 
 def node_load(results: Results, node: NodeThreads) -> NodeLoad:

@@ -54,7 +54,7 @@ def judge(run: Facts) -> Outcome:
 
 
 def _nothing(results: Results) -> Outcome:
-    if not results.phases and not any(len(rank.stacks) for rank in results.trace.ranks):
+    if not results.phases and not results.trace.has_stacks:
         return not_measured(wording.no_phases(results.trace, "checkpoint", "*save*"))
     return passed("No checkpoint was seen in the analyzed window.", Confidence.MEDIUM)
 

@@ -85,7 +85,7 @@ def _told(
 
 def _nothing_seen(results: Results) -> Outcome:
     reason = _hidden_input(results)
-    sampled = any(len(rank.stacks) for rank in results.trace.ranks)
+    sampled = results.trace.has_stacks
     if reason or not (results.phases or sampled):
         return not_measured(
             f"{capitalized(reason)}. {TENSORFLOW}"

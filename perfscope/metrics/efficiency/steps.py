@@ -81,7 +81,7 @@ def steps(prepared: Prepared) -> StepsResult:
     fastest = np.nanmin(found.seconds, axis=1)
     thin = slice(None, None, max(1, -(-len(found.numbers) // MAX_SERIES)))
     foa = prepared.focus.kind
-    tables = [np.sort(_inside(prepared, rank.steps), order="t0") for rank in trace.ranks]
+    tables = [np.sort(prepared.focus.ending(rank.steps), order="t0") for rank in trace.ranks]
     done = np.count_nonzero(~np.isnan(found.seconds), axis=0).tolist()
     samples = samples_of(trace.ranks, tables, done)
     return StepsResult(
@@ -103,14 +103,8 @@ def steps(prepared: Prepared) -> StepsResult:
     )
 
 
-def _inside(prepared: Prepared, rows: Table) -> Table:
-    """Steps that ended inside the focus."""
-    focus = prepared.focus
-    return rows[(rows["t1"] > focus.start_ns) & (rows["t1"] <= focus.end_ns)]
-
-
 def _told_steps(prepared: Prepared) -> _Step | None:
-    tables = [_inside(prepared, rank.steps) for rank in prepared.trace.ranks]
+    tables = [prepared.focus.ending(rank.steps) for rank in prepared.trace.ranks]
     if not any(len(table) for table in tables):
         return None
     hooked = any(is_hooked(rank.metadata) for rank in prepared.trace.ranks)

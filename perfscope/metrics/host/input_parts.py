@@ -91,7 +91,7 @@ def part_of_stack(
 def input_parts(prepared: Prepared) -> tuple[InputParts, ...]:
     """What each rank was seen doing for its batches in the focus; nothing of ranks without any."""
     trace = prepared.trace
-    if not any(len(rank.stacks) for rank in trace.ranks):
+    if not trace.has_stacks:
         return ()
     frames = [part_of_frame(frame) for frame in trace.frames]
     is_own = [is_user_file(frame.file) for frame in trace.frames]

@@ -57,7 +57,7 @@ def lock_holders(prepared: Prepared) -> tuple[LockHolder, ...]:
     are locked, also the other ranks of the host.
     """
     trace, focus = prepared.trace, prepared.focus
-    if not any(len(rank.stacks) for rank in trace.ranks):
+    if not trace.has_stacks:
         return ()
     activity = stack_activities(trace)
     idle = np.isin(activity, [ACTIVITIES.index(one) for one in IDLE])

@@ -97,6 +97,11 @@ class Resources:
     cpu_waits: tuple[CpuWait, ...] = ()
     """Of the ranks whose main thread was sampled."""
 
+    @property
+    def nodes(self) -> tuple[NodeThreads, ...]:
+        """Nodes of which it is known how many CPUs the ranks have."""
+        return tuple(node for node in self.node_threads if node.cpus > 0)
+
     def threads_of(self, node: NodeThreads) -> tuple[ThreadsOfRank, ...]:
         """Threads of the ranks of one node."""
         here = frozenset(node.ranks)

@@ -10,9 +10,7 @@ def samples_by_rank(trace: Trace, focus: Focus) -> tuple[int, ...] | None:
     """Samples of the steps that each rank finished in the focus; None when one is unknown."""
     counts = []
     for rank in trace.ranks:
-        steps = rank.steps
-        inside = (steps["t1"] > focus.start_ns) & (steps["t1"] <= focus.end_ns)
-        samples = steps["samples"][inside]
+        samples = focus.ending(rank.steps)["samples"]
         if not len(samples) or not np.all(samples > 0):
             return None
         counts.append(int(samples.sum()))
