@@ -61,12 +61,12 @@ def _bounds(follows: Bools, sizes: Ints, most_bytes: int) -> Ints:
     carried = np.add.reduceat(sizes.astype(np.float64), begins) if len(begins) else begins
     more: list[int] = []
     for place in np.flatnonzero(carried >= 0.99 * most_bytes).tolist():
-        left = most_bytes
-        for call in range(bounds[place], bounds[place + 1]):
-            left -= int(sizes[call])
-            if left < 0:
-                more.append(call)
-                left = most_bytes - int(sizes[call])
+        first, end = int(bounds[place]), int(bounds[place + 1])
+        fit = (end - first) * most_bytes < 1 << 63
+        behind, before = np.cumsum(sizes[first:end], dtype=np.int64 if fit else object), 0
+        while (call := int(np.searchsorted(behind, before + most_bytes, "right"))) < len(behind):
+            more.append(first + call)
+            before = int(behind[call - 1])
     return np.union1d(bounds, np.array(more, np.int64)) if more else bounds
 
 
