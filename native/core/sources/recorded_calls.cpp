@@ -138,22 +138,25 @@ int64_t RecordedCalls::sequence(const RecordedRow &record, int32_t comm, uint8_t
     return numbered ? static_cast<int64_t>(record.seq) : -1;
 }
 
-template <class Order> static void sort_where_needed(std::vector<OperationRow> &rows, Order before)
+static bool is_before(const OperationRow &a, const OperationRow &b)
 {
-    if (!std::is_sorted(rows.begin(), rows.end(), before))
-        std::stable_sort(rows.begin(), rows.end(), before);
+    const int64_t begin_a = a.t0, begin_b = b.t0, end_a = a.t1, end_b = b.t1;
+    return std::tie(begin_a, end_a) < std::tie(begin_b, end_b);
 }
 
 void RecordedCalls::close(int64_t end_ns)
 {
-    for (OperationRow &row : operations)
-        if (row.flags & ROW_OPEN)
-            row.t1 = end_ns;
-    sort_where_needed(operations, [](const OperationRow &a, const OperationRow &b) {
-        const int64_t begin_a = a.t0, begin_b = b.t0, end_a = a.t1, end_b = b.t1;
-        return std::tie(begin_a, end_a) < std::tie(begin_b, end_b);
-    });
-    sort_where_needed(completions, [](const OperationRow &a, const OperationRow &b) { return a.t0 < b.t0; });
+    bool is_sorted = true;
+    for (size_t i = 0; i < operations.size(); i++) {
+        if (operations[i].flags & ROW_OPEN)
+            operations[i].t1 = end_ns;
+        is_sorted = is_sorted && (i == 0 || !is_before(operations[i], operations[i - 1]));
+    }
+    if (!is_sorted)
+        std::stable_sort(operations.begin(), operations.end(), is_before);
+    const auto begins_before = [](const OperationRow &a, const OperationRow &b) { return a.t0 < b.t0; };
+    if (!std::is_sorted(completions.begin(), completions.end(), begins_before))
+        std::stable_sort(completions.begin(), completions.end(), begins_before);
     leave_out_overlapping();
 }
 
@@ -192,26 +195,32 @@ void RecordedCalls::leave_out_overlapping()
     faults[static_cast<size_t>(RecordFault::OVERLAPS)] += bad.size();
 }
 
+// Block by block, so that the rows are walked once: a long table may lie on the disk.
 OperationColumns columns_of(const std::vector<OperationRow> &rows)
 {
+    constexpr size_t BLOCK_ROWS = 4096;
     OperationColumns columns;
+    size_t first = 0, end = 0;
     const auto fill = [&](auto &column, auto value_of) {
-        column.resize(rows.size());
-        for (size_t i = 0; i < rows.size(); i++)
-            column[i] = value_of(rows[i]);
+        column.reserve(rows.size());
+        for (size_t i = first; i < end; i++)
+            column.push_back(value_of(rows[i]));
     };
-    fill(columns.t0, [](const OperationRow &row) { return row.t0; });
-    fill(columns.t1, [](const OperationRow &row) { return row.t1; });
-    fill(columns.op, [](const OperationRow &row) { return row.op; });
-    fill(columns.flags, [](const OperationRow &row) { return row.flags; });
-    fill(columns.tid, [](const OperationRow &row) { return row.tid; });
-    fill(columns.comm, [](const OperationRow &row) { return row.comm; });
-    fill(columns.seq, [](const OperationRow &row) { return row.seq; });
-    fill(columns.peer, [](const OperationRow &row) { return row.peer; });
-    fill(columns.tag, [](const OperationRow &row) { return row.tag; });
-    fill(columns.sent, [](const OperationRow &row) { return row.sent; });
-    fill(columns.received, [](const OperationRow &row) { return row.received; });
-    fill(columns.request, [](const OperationRow &row) { return row.request; });
+    for (; first < rows.size(); first = end) {
+        end = std::min(first + BLOCK_ROWS, rows.size());
+        fill(columns.t0, [](const OperationRow &row) { return row.t0; });
+        fill(columns.t1, [](const OperationRow &row) { return row.t1; });
+        fill(columns.op, [](const OperationRow &row) { return row.op; });
+        fill(columns.flags, [](const OperationRow &row) { return row.flags; });
+        fill(columns.tid, [](const OperationRow &row) { return row.tid; });
+        fill(columns.comm, [](const OperationRow &row) { return row.comm; });
+        fill(columns.seq, [](const OperationRow &row) { return row.seq; });
+        fill(columns.peer, [](const OperationRow &row) { return row.peer; });
+        fill(columns.tag, [](const OperationRow &row) { return row.tag; });
+        fill(columns.sent, [](const OperationRow &row) { return row.sent; });
+        fill(columns.received, [](const OperationRow &row) { return row.received; });
+        fill(columns.request, [](const OperationRow &row) { return row.request; });
+    }
     return columns;
 }
 
