@@ -262,7 +262,7 @@ def is_alone(facts: ImbalanceFacts) -> bool:
     if not facts.excess or len(facts.overloaded) > 1:
         return False
     top = facts.excess[0]
-    return top.seconds > 0 and bool(top.where) and top.ratio is None
+    return top.seconds > 0 and bool(top.where) and top.ratio is None and not top.is_shared
 
 
 def why_differs(found: Judgment) -> str:

@@ -29,6 +29,7 @@ def own_caller(results: Results, ranks: Collection[int], callee: Frame) -> Frame
     own = _callers(results, [one for one in results.trace.ranks if one.number in ranks], main)
     rest = [one for one in results.trace.ranks if one.number not in ranks]
     others = _callers(results, rest, main)
+    elsewhere = _seen_in(results, rest)
     part = len(ranks) / max(1, len(rest))
     whole = len(own[main])
     if whole < FEWEST_SAMPLES or not rest:
@@ -38,12 +39,26 @@ def own_caller(results: Results, ranks: Collection[int], callee: Frame) -> Frame
         name: lines
         for name, lines in own.items()
         if name != main and len(lines) > MAIN * beyond
-        if part * len(others[name]) < SELDOM * len(lines)
+        if part * elsewhere[name] < SELDOM * len(lines)
     }
     if not found:
         return None
     nearest = max(found, key=lambda name: len(found[name]))  # of as many, the one seen first
     return Frame(*nearest, Counter(found[nearest]).most_common(1)[0][0])
+
+
+def _seen_in(results: Results, ranks: Collection[Rank]) -> Counter[Function]:
+    """By function, the samples that show it, whatever it calls: a main program is in all of them.
+
+    Where others call the same and are through with it sooner, the caller is not one rank's own.
+    """
+    trace, found = results.trace, Counter[Function]()
+    for rank in ranks:
+        rows = results.focus.within(rank.main_stacks)
+        for place, count in Counter(rows["stack"].tolist()).items():
+            for name in {trace.frames[one].key for one in trace.stacks[place]}:
+                found[name] += count
+    return found
 
 
 def _callers(

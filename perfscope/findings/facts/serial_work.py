@@ -1,6 +1,7 @@
 """Work that one rank does alone now and then, while the others wait for it."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from statistics import median
 
 import numpy as np
@@ -9,6 +10,7 @@ from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.not_training import IS_TRAINING
 from perfscope.attribution.stack_rules import EVALUATION_LIKE
 from perfscope.findings.core import thresholds, wording
+from perfscope.findings.facts.only_here import is_only_here, shared_frames
 from perfscope.judging import ALONE, MAIN
 from perfscope.metrics.communication.operations import LateArrival
 from perfscope.metrics.efficiency.phases import PhaseResult
@@ -170,11 +172,14 @@ def _from_function(results: Results, share: FunctionShare) -> SerialWork | None:
     if position is None or share.seconds_by_rank[position] < SERIAL_FUNCTION_LEAST_S:
         return None
     rank = results.ledger.ranks[position]
-    seen_in_steps = _steps_with(results, results.trace.ranks[position], share)
+    shared = shared_frames(results, rank)
+    if not is_only_here(results, rank, share.key, shared):
+        return None
+    seen_in_steps = _steps_with(results, results.trace.ranks[position], share, shared)
     late = [
         arrival
         for arrival in results.communication.late_arrivals
-        if arrival.rank == rank and _is_in(arrival, share)
+        if arrival.rank == rank and _is_in(arrival, share, shared)
         if _is_occasional(results, max(arrival.instances, seen_in_steps))
         if not _is_set_up(results, arrival)
     ]
@@ -214,9 +219,14 @@ def _is_mostly_elsewhere(results: Results, share: FunctionShare) -> bool:
     return elsewhere > share.seconds
 
 
-def _is_in(arrival: LateArrival, share: FunctionShare) -> bool:
-    """Whether the late rank was in the function, outside any phase of its own."""
-    frames = (frame for frame in (arrival.frame, arrival.caller) if frame is not None)
+def _is_in(arrival: LateArrival, share: FunctionShare, shared: AbstractSet[Frame]) -> bool:
+    """Whether the late rank was in the function, outside any phase of its own.
+
+    In what it calls only where no other rank makes that call: what all call may be late, too.
+    """
+    frames = [arrival.frame] if arrival.frame else []
+    if arrival.caller and arrival.caller not in shared:
+        frames.append(arrival.caller)
     return arrival.phase == "" and any(frame.key == share.key for frame in frames)
 
 
@@ -226,8 +236,12 @@ def _is_occasional(results: Results, times: int) -> bool:
     return times < MAIN * steps
 
 
-def _steps_with(results: Results, rank: Rank, share: FunctionShare) -> int:
-    """In how many steps a rank was seen in a function: it may be late in fewer, or seen in fewer.
+def _steps_with(
+    results: Results, rank: Rank, share: FunctionShare, shared: AbstractSet[Frame]
+) -> int:
+    """In how many steps a rank was seen in a function, at lines that it alone runs.
+
+    It may be late in fewer, or seen in fewer.
 
     Of a rank that comes last now and then, samples tell what it does in all of its steps.
     """
@@ -235,7 +249,7 @@ def _steps_with(results: Results, rank: Rank, share: FunctionShare) -> int:
     rows = rank.main_stacks
     if labels is None or not len(starts) or not len(rows):
         return 0
-    named = [one.key == share.key for one in results.trace.frames]
+    named = [one.key == share.key and one not in shared for one in results.trace.frames]
     frame = labels.user_frame[rows["stack"].astype(np.int64)]
     seen = np.array([*named, False])[frame] & (rows["t"] >= starts[0])
     steps = np.searchsorted(starts, rows["t"][seen], side="right")

@@ -9,6 +9,7 @@ from perfscope.attribution.not_training import TRAINING_ACCOUNTS
 from perfscope.attribution.start_up import StartUp
 from perfscope.findings.core import wording
 from perfscope.findings.core.thresholds import FAIL_SHARE
+from perfscope.findings.facts.only_here import is_only_here, shared_frames
 from perfscope.findings.facts.own_callers import own_caller
 from perfscope.findings.facts.serial_work import SerialWork, own_seconds
 from perfscope.judging import MAIN
@@ -33,7 +34,7 @@ class Excess:
 
     `seconds` is the mean over the overloaded ranks of their work there beyond the median of the
     others; `ratio` their work there over that median, and `least_ratio` that of the rank with the
-    least, None where the others have none.
+    least, None where the others have none. `is_shared`: others run the same lines, if not for long.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Excess:
     where: tuple[Frame, ...]
     phase: str
     least_ratio: float | None
+    is_shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -172,8 +174,12 @@ def excess_of(results: Results, ranks: tuple[int, ...], start_up: StartUp) -> tu
 
 def _in_whose_name(results: Results, ranks: tuple[int, ...], excess: Excess) -> Excess:
     """Of a function that all ranks call, the caller that only these have; see `own_caller`."""
-    if excess.phase or not excess.where or excess.ratio is None:
+    if excess.phase or not excess.where:
         return excess
+    if excess.ratio is None:
+        shared = shared_frames(results, *ranks)
+        mine = [is_only_here(results, one, excess.where[0].key, shared) for one in ranks]
+        return replace(excess, is_shared=not all(mine))
     caller = own_caller(results, ranks, excess.where[0])
     if caller is None:
         return excess

@@ -1,6 +1,7 @@
 """Evaluation on one rank: any rank, marked or not, and told from imbalance."""
 
 import re
+from collections.abc import Sequence
 
 import pytest
 
@@ -215,6 +216,45 @@ def test_a_function_of_the_training_step_is_not_serial_work() -> None:
     findings = analyze_trace(builder.build()).findings
     assert findings["rank_zero_evaluation"].status is Status.PASS
     assert findings["load_imbalance"].status is Status.FAIL
+
+
+def in_main(lines: Sequence[tuple[int, str, float, float]]) -> dict[str, Finding]:
+    """The findings on 60 steps of two ranks that run the same lines of main(), one after another.
+
+    Of each line: its number, what it calls ("" nothing), and seconds on each rank. What one of them
+    spends beyond the other is spent in every fourth step only.
+    """
+    builder, at = TraceBuilder(2, end_s=1e6), 1.0
+    for step in range(60):
+        ends = []
+        for number in (0, 1):
+            rank, now = builder.rank(number), at
+            for line, callee, *seconds in lines:
+                spent = min(seconds) if step % 4 else seconds[number]
+                inner = ((callee, "/job/train.py", 67),) if callee else ()
+                for tick in range(round(now * 50), round((now + spent) * 50)):
+                    rank.stack((tick + 0.5) / 50, [("main", "/job/train.py", line), *inner])
+                now += spent
+            ends.append(now)
+        for number, now in enumerate(ends):
+            call = [("main", "/job/train.py", 93), ("Comm.Allreduce", "<built-in>", 0)]
+            builder.rank(number).op("MPI_Allreduce", now, max(ends) + 0.02, comm=0, seq=step)
+            for tick in range(round(now * 50), round((max(ends) + 0.02) * 50)):
+                builder.rank(number).stack((tick + 0.5) / 50, call)
+        at = max(ends) + 0.02
+    return dict(analyze_trace(builder.ended(at, init_s=1.0, after_s=0.1)).findings)
+
+
+def test_what_all_ranks_run_and_one_runs_longer_is_no_work_alone() -> None:
+    found = in_main([(92, "", 0.02, 0.02), (93, "", 0.0, 0.4), (91, "update", 0.04, 0.6)])
+    assert found["rank_zero_evaluation"].status is Status.PASS
+    assert found["load_imbalance"].title.startswith("Rank 1 works longer than rank 0 in update()")
+
+
+def test_lines_of_a_shared_function_that_one_rank_runs_are_work_alone() -> None:
+    found = in_main([(92, "", 0.02, 0.02), (80, "", 0.0, 1.0), (91, "update", 0.04, 0.04)])
+    told = "Rank 1 works alone in main() (train.py:80) while rank 0 waits"
+    assert found["rank_zero_evaluation"].title == told
 
 
 def test_the_first_action_says_its_own_number() -> None:

@@ -1,0 +1,42 @@
+"""Whether one rank alone runs something: no sample shows another rank at the same lines."""
+
+from collections.abc import Set as AbstractSet
+
+import numpy as np
+
+from perfscope.attribution.not_training import IS_TRAINING
+from perfscope.judging import ALONE
+from perfscope.metrics.results import Results
+from perfscope.trace.model import Frame, Function
+
+
+def shared_frames(results: Results, *numbers: int) -> frozenset[Frame]:
+    """Functions and their lines at which ranks other than these were seen, also in calls."""
+    trace = results.trace
+    seen: set[int] = set()
+    for rank in trace.ranks:
+        if rank.number not in numbers:
+            stacks = np.unique(results.focus.within(rank.main_stacks)["stack"])
+            seen.update(place for stack in stacks.tolist() for place in trace.stacks[stack])
+    return frozenset(trace.frames[place] for place in seen)
+
+
+def is_only_here(
+    results: Results, number: int, function: Function, shared: AbstractSet[Frame]
+) -> bool:
+    """Whether nearly all of a rank's work in a function is at lines that no other rank runs.
+
+    A main program is run by all ranks, and may have lines for one of them. A rank that takes longer
+    at a line that all run does not work alone.
+    """
+    labels, trace = results.labels, results.trace
+    if labels is None:
+        return False
+    position = next(place for place, rank in enumerate(trace.ranks) if rank.number == number)
+    timeline = results.timelines[position]
+    here = timeline.inside(results.focus) & IS_TRAINING[timeline.accounts] & (timeline.stacks >= 0)
+    frames = labels.user_frame[timeline.stacks[here]]
+    spent = np.bincount(frames[frames >= 0], timeline.lengths[here][frames >= 0], len(trace.frames))
+    mine = [place for place, frame in enumerate(trace.frames) if frame.key == function]
+    alone = [place for place in mine if trace.frames[place] not in shared]
+    return bool(spent[alone].sum() >= ALONE * spent[mine].sum() > 0)
