@@ -14,11 +14,18 @@ from perfscope.attribution.stack_rules import (
 )
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
+from perfscope.findings.core.finding import (
+    Evidence,
+    Finding,
+    Gain,
+    not_applicable,
+    not_measured,
+    passed,
+)
 from perfscope.findings.core.gain import bound_s, predicted_gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.serial_work import PROGRESS, own_seconds
-from perfscope.judging import ALONE, MAIN, NEGLIGIBLE
+from perfscope.judging import ALONE, FEWEST_SAMPLES, MAIN, NEGLIGIBLE
 from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
@@ -102,13 +109,14 @@ def _habits(results: Results) -> list[_Habit]:
     for phase in results.phases:
         is_output = phase.id == PROGRESS
         is_like = phase.id == EVALUATION_LIKE  # between training steps, by its rhythm
-        if not (is_output or is_like or (phase.kind in EVALUATES and is_training)):
+        is_evaluation = phase.kind in EVALUATES and (is_training or _is_rare(results, phase))
+        if not (is_output or is_like or is_evaluation):
             continue
         work = own_seconds(phase)
         alone = max(work) >= ALONE * sum(work)
         if not sum(work) or (ranks > 1 and alone):
             continue  # one rank does it while the others wait: another diagnosis
-        times = round(phase.count / max(1, len(phase.entering_ranks)))
+        times = _times(phase)
         if times >= 2 and not _is_part_of_steps(results, phase, times):
             samples, may = _samples(results, phase), _may_share(results, phase, times)
             found.append(_Habit(phase, max(work), times, samples, may))
@@ -123,6 +131,23 @@ def _trains(results: Results) -> bool:
         return True
     files = {frame.file for frame in results.trace.frames if is_user_file(frame.file)}
     return any(names_training(PurePath(file).stem) for file in files)
+
+
+def _times(phase: PhaseResult) -> int:
+    """How often a rank does it."""
+    return round(phase.count / max(1, len(phase.entering_ranks)))
+
+
+def _is_rare(results: Results, phase: PhaseResult) -> bool:
+    """Whether most steps go without it, and most time: it is not what the program is for.
+
+    What few samples tell of each time may have been missed in other steps.
+    """
+    length_s, times = results.focus.length_ns * NS, _times(phase)
+    samples = _samples(results, phase)
+    is_seen = samples is None or samples >= FEWEST_SAMPLES * times
+    few = 2 <= times < MAIN * results.steps.count
+    return few and is_seen and max(own_seconds(phase), default=0.0) < MAIN * length_s
 
 
 def _may_share(results: Results, phase: PhaseResult, times: int) -> float:
@@ -168,9 +193,35 @@ def _nothing(results: Results) -> Outcome:
     sampled = results.trace.has_stacks
     if not results.phases and not sampled:
         return not_measured(wording.no_phases(results.trace, "evaluate", "*evaluate*"))
+    if (left := _most_left_out(results)) is not None:
+        return _left_out(results, left)
     return passed(
         "No evaluation and no output that several ranks repeat was seen between the steps.",
         Confidence.MEDIUM,
+    )
+
+
+def _most_left_out(results: Results) -> PhaseResult | None:
+    """The evaluation that takes longest and was not judged; None where none takes much."""
+    left = [one for one in results.phases if one.kind in EVALUATES and any(own_seconds(one))]
+    most = max(left, key=lambda one: max(own_seconds(one)), default=None)
+    least_s = EVALUATION_SHARE * results.focus.length_ns * NS
+    return most if most is not None and max(own_seconds(most)) > least_s else None
+
+
+def _left_out(results: Results, phase: PhaseResult) -> Outcome:
+    """Why evaluation that takes much is no fault here."""
+    work = own_seconds(phase)
+    if len(work) > 1 and max(work) >= ALONE * sum(work):
+        return passed("No evaluation that several ranks repeat was seen: one rank does it.")
+    share = wording.of_window(max(work) / (results.focus.length_ns * NS))
+    if _times(phase) < 2:
+        return passed(f"{phase.label} comes once, and takes {share}.")
+    if _is_part_of_steps(results, phase, _times(phase)):
+        return passed(f"{phase.label} takes {share}, as a part of nearly each step.")
+    return not_applicable(
+        f"{phase.label} takes {share}, and nothing shows that the program trains: it may be what "
+        "the program is for."
     )
 
 
@@ -311,8 +362,9 @@ DIAGNOSIS = Diagnosis(
         f"{100 * thresholds.FAIL_SHARE_UPPER_BOUND:g} % of the run, "
         f"evaluation of more than {100 * EVALUATION_SHARE:g} % ({100 * VALIDATION_SHARE:g} % "
         "where it comes once an epoch, and once more at the end), of sampled phases less the "
-        "standard error of n samples (n^-1/2); evaluation in a program that never trains and "
-        "predictions that nearly every step makes do not count"
+        "standard error of n samples (n^-1/2); evaluation in a program that never "
+        "trains, unless most steps go without it, and predictions that nearly every step "
+        "makes do not count"
     ),
     rank=30,
     references=(

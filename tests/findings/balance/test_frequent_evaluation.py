@@ -102,7 +102,10 @@ def test_progress_output_is_not_hidden_by_evaluation_that_may_take_more() -> Non
 
 @pytest.mark.parametrize(
     ("name", "file", "status"),
-    [("train_epoch", "/job/solve.py", Status.FAIL), ("advance", "/job/solve.py", Status.PASS)],
+    [
+        ("train_epoch", "/job/solve.py", Status.FAIL),
+        ("advance", "/job/solve.py", Status.NOT_APPLICABLE),
+    ],
 )
 def test_evaluation_is_a_habit_of_programs_that_train(name: str, file: str, status: Status) -> None:
     """A solver whose forces are evaluated half of the time is for that."""
@@ -113,6 +116,37 @@ def test_evaluation_is_a_habit_of_programs_that_train(name: str, file: str, stat
         library = ("run", "/venv/lib/python3.11/site-packages/keras/src/training.py", 7)
         rank.stack((tick + 0.5) / 20, [("main", file, 3), inside, library])
     assert analyze_trace(builder.build()).findings["frequent_evaluation"].status is status
+
+
+def sweeps(*, seconds: float, every: int) -> Trace:
+    """Two ranks that nothing names as training: 200 steps of 0.1 s, evaluation in some of them."""
+    builder, clock = TraceBuilder(2, end_s=1e6), 1.0
+    for step in range(200):
+        spent = 0.1 + (seconds if step % every == every - 1 else 0.0)
+        for number in (0, 1):
+            rank = builder.rank(number)
+            for tick in range(int(clock * 50), int((clock + spent) * 50)):
+                is_work = (tick + 0.5) / 50 < clock + 0.1
+                inside = ("advance" if is_work else "evaluate", "/job/solve.py", 5)
+                rank.stack((tick + 0.5) / 50, [("main", "/job/solve.py", 3), inside])
+            rank.op("MPI_Allreduce", clock + spent - 0.01, clock + spent, comm=0, seq=step)
+        clock += spent
+    return builder.ended(clock, init_s=1.0, after_s=0.1)
+
+
+def test_evaluation_that_most_steps_go_without_is_a_habit_whatever_its_names() -> None:
+    finding = analyze_trace(sweeps(seconds=0.8, every=20)).findings["frequent_evaluation"]
+    assert finding.status is Status.FAIL
+    assert finding.title.startswith("Evaluation too often: evaluate() (solve.py:5), 10 times")
+    # 10 times 0.8 s on both, of which each needs to do half
+    assert finding.gain_s == pytest.approx(4.0, rel=0.15)
+
+
+def test_what_each_step_evaluates_is_not_said_to_cost_little() -> None:
+    finding = analyze_trace(sweeps(seconds=0.1, every=1)).findings["frequent_evaluation"]
+    assert finding.status is Status.NOT_APPLICABLE
+    # of 0.2 s in each step 0.01 s are a call
+    assert finding.summary.startswith("Evaluation takes 45.0 % of the analyzed window, and ")
 
 
 def test_progress_output_is_named_with_its_line() -> None:
