@@ -24,7 +24,7 @@ from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Prediction
 from perfscope.replay.replay import Replay
 from perfscope.savings import Wholes
-from perfscope.schema.enums import Status
+from perfscope.schema.enums import LossKind, Status
 from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Damage, Need
 from perfscope.trace.model import Format
@@ -57,11 +57,15 @@ def verdict(
     counted = _counted(top) if gain_s is not None else []
     of = wholes_of_run(results)
     told = {one.id for one in damage}
-    of_job = _outside(results, top) + _sentence(results, findings, top, told=told, losses=losses)
+    others = without_cpu_waits(results, replay, is_of_others=True)
+    others = others if others and thresholds.by_gain(others) is Status.FAIL else None
+    of_job = _outside(results, top) + _sentence(
+        results, findings, top, told=told, losses=losses, is_disturbed=others is not None
+    )
     return Verdict(
         sentence=_preface(damage)
         + _kept(results)
-        + _beside_others(of_job, top, without_cpu_waits(results, replay, is_of_others=True), of)
+        + _beside_others(of_job, top, others, of)
         + _hottest(results, top)
         + unwatched(results),
         status=_status(results, findings, faults, damage=damage, losses=losses),
@@ -95,7 +99,7 @@ def _beside_others(of_job: str, top: Sequence[Finding], gain: Gain | None, of: W
     The latter is no fault of the job, but all else rests on it: it is first where it costs more,
     unless the job has a major problem of its own, which is what can be changed.
     """
-    if gain is None or thresholds.by_gain(gain) is not Status.FAIL:
+    if gain is None:
         return of_job
     saved = of.of_run.saving(gain.seconds, is_bound=gain.is_bound)
     others = (
@@ -205,9 +209,10 @@ def _sentence(
     *,
     told: AbstractSet[str],
     losses: LossAccount | None,
+    is_disturbed: bool,
 ) -> str:
     if not top:
-        return _healthy(results, findings, losses)
+        return _healthy(results, findings, losses, is_disturbed=is_disturbed)
     others = {1: "", 2: " There is 1 more finding."}.get(len(top), " There are 2 more findings.")
     first = "" if top[0].damage in told else _about(top[0], wholes_of_run(results))
     return (first + others).strip()
@@ -242,7 +247,11 @@ def _about(finding: Finding, of: Wholes) -> str:
 
 
 def _healthy(
-    results: Results, findings: Sequence[Finding], losses: LossAccount | None = None
+    results: Results,
+    findings: Sequence[Finding],
+    losses: LossAccount | None = None,
+    *,
+    is_disturbed: bool = False,
 ) -> str:
     judged = [finding for finding in findings if finding.status not in UNKNOWN]
     if not judged and (told := tensors.sentence(results)):
@@ -268,8 +277,8 @@ def _healthy(
     ranks = len(results.trace.ranks)
     number = "" if leading.value is None else f", {leading.label} {format_ratio(leading.value)}"
     subject = f"{ranks} {'rank' if ranks == 1 else 'ranks'}{number}"
-    lost = _lost(losses, ranks)
-    if _is_inefficient(results):
+    lost = _lost(losses, ranks, is_disturbed=is_disturbed)
+    if _is_inefficient(results) and not is_disturbed:
         return _inefficient(leading, subject, lost) + rest
     if lost:
         return f"perfscope found no change that saves {of_window(WARN_SHARE)}. {lost}.{rest}"
@@ -289,18 +298,27 @@ def much_is_lost(losses: LossAccount) -> bool:
     return losses.lost_share is not None and losses.lost_share > 1 - TRAINS
 
 
-def _lost(losses: LossAccount | None, ranks: int) -> str:
-    """What most time was lost to, where too much is lost to say that nothing is to be fixed."""
+def _lost(losses: LossAccount | None, ranks: int, *, is_disturbed: bool) -> str:
+    """What most time was lost to, where too much is lost to say that nothing is to be fixed.
+
+    Where it was just told what other work on the host costs, that is no loss of the job's own.
+    """
     if losses is None or not much_is_lost(losses):
         return ""
-    first = next(one for one in losses.entries if one.cause.kind not in NO_LOSS)
+    not_own = NO_LOSS | {LossKind.OTHER_PROCESSES} if is_disturbed else NO_LOSS
+    first = next((one for one in losses.entries if one.cause.kind not in not_own), None)
+    share = f"{format_share(losses.lost_share)} of the ranks' time in the analyzed window is lost"
+    if first is None:
+        return f"{share}, all of it to other processes"
     is_told = first.pattern is not None and first.is_certain is not False
     pattern = f", {first.pattern.label}" if is_told and first.pattern else ""
     where = f" in {place(first.frame)}" if first.frame else ""
     each = f"{format_seconds(first.ns * NS / ranks)}{' per rank' if ranks > 1 else ''}"
+    included = ", what other processes take included" if is_disturbed else ""
+    own = " of the job's own" if is_disturbed else ""
     return (
-        f"{format_share(losses.lost_share)} of the ranks' time in the analyzed window is lost. The "
-        f"largest single cause takes {each}: “{label(first)}”{where}{pattern}"
+        f"{share}{included}. The largest single cause{own} takes {each}: "
+        f"“{label(first)}”{where}{pattern}"
     )
 
 

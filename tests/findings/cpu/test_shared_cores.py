@@ -7,6 +7,7 @@ from perfscope.document.quality import quality
 from perfscope.document.verdict import verdict
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.core.gain import saved
+from perfscope.losses.account import loss_account
 from perfscope.schema.enums import Basis, Status
 from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze_trace
@@ -94,6 +95,12 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
     )
     told = verdict(found.results, found.replay, tuple(found.findings.values()), ())
     assert told.sentence.startswith("Processes outside the job use its CPUs")
+    losses = loss_account(found.results, found.replay)
+    fine = Finding(id="fine", status=Status.PASS, title="Fine", summary="")
+    of_job = verdict(found.results, found.replay, [fine], (), losses).sentence.split("itself: ")[1]
+    assert of_job.startswith("perfscope found no change")
+    assert "Efficiency is low" not in of_job
+    assert "CPUs used by processes outside the job" not in of_job
     assert "used 0.5 of the one CPU" in found.findings["busy_host"].summary
     for seconds, is_first in ((3.0, True), (1.0, False)):
         gain = saved(found.results, seconds, basis=Basis.REPLAY)
