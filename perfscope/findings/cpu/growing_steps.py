@@ -5,7 +5,8 @@ from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Quiet, not_measured, passed
 from perfscope.findings.core.gain import saved
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.function_growth import function_growth
+from perfscope.findings.facts.function_growth import function_growth, grown_by_rank
+from perfscope.findings.facts.only_here import shared_frames
 from perfscope.findings.facts.step_growth import LEAST_STEPS, StepGrowth, step_growth
 from perfscope.findings.facts.step_shift import step_shift
 from perfscope.losses.account import TAKES_PART
@@ -34,16 +35,17 @@ def judge(run: Facts) -> Outcome:
     status = thresholds.unless_chance(thresholds.by_gain(gain), gain)
     if not status.is_fault:
         return passed(f"Steps grow by {format_share(found.last_s / found.first_s - 1.0)} in all.")
+    ranks = _ranks(run, found)
     return Finding(
         status=status,
         title=_title(found),
         summary=_summary(found),
         gain=gain,
         confidence=Confidence.MEDIUM,
-        ranks=_ranks(run.results, found),
+        ranks=ranks,
         where=(found.frame,) if found.frame else (),
         evidence=_evidence(found),
-        actions=_actions(found),
+        actions=_actions(found, others=_level_on(run.results, found, ranks)),
     )
 
 
@@ -58,19 +60,27 @@ def _not_found(whole: StepGrowth | None) -> Quiet:
     )
 
 
-def _ranks(results: Results, found: StepGrowth) -> tuple[int, ...]:
-    """The ranks that spend time in the function, where it is one, or that work longer since."""
+def _level_on(results: Results, found: StepGrowth, ranks: tuple[int, ...]) -> tuple[int, ...]:
+    """The ranks that run a function as well that grows on others; none where it is of no function.
+
+    What is kept of all steps, all of them keep.
+    """
+    if not found.is_of_function or found.frame is None or not ranks:
+        return ()
+    seen = {frame.key for frame in shared_frames(results, *ranks)}
+    rest = tuple(rank.number for rank in results.trace.ranks if rank.number not in ranks)
+    return rest if found.frame.key in seen else ()
+
+
+def _ranks(run: Facts, found: StepGrowth) -> tuple[int, ...]:
+    """The ranks on which the function grows, where it is one, or that work longer since."""
     if found.since is not None:
         return found.ranks
     if found.frame is None or not found.is_of_function:
         return ()
-    spent = dict.fromkeys(results.ledger.ranks, 0.0)
-    for share in results.ledger.functions:
-        if share.key == found.frame.key:
-            for rank, seconds in zip(results.ledger.ranks, share.seconds_by_rank, strict=True):
-                spent[rank] += seconds
-    least = TAKES_PART * max(spent.values(), default=0.0)
-    return tuple(rank for rank, seconds in spent.items() if seconds > least)
+    more = grown_by_rank(run.results, run.frame_times, found.frame)
+    least = TAKES_PART * max(more.values(), default=0.0)
+    return tuple(rank for rank, seconds in more.items() if seconds > least)
 
 
 def _summary(found: StepGrowth) -> str:
@@ -89,23 +99,25 @@ def _summary(found: StepGrowth) -> str:
     )
 
 
-def _actions(found: StepGrowth) -> tuple[str, ...]:
+def _actions(found: StepGrowth, *, others: tuple[int, ...]) -> tuple[str, ...]:
     name = wording.called(found.frame) if found.frame else "a step"
-    if found.levels_off or found.since is not None:
-        return (
-            (
-                f"Compare what {name} gets before and after: more data in a step, data that no "
-                "longer fit into a cache, lower clocks of the CPU, or other values. "
-                "Arithmetic on numbers close to zero (denormals, below 1e-38 in single precision) "
-                "can be many times slower: flush them to zero."
-            ),
-        )
-    return (
-        (
-            f"Look in {name} for work over everything kept so far; keep a running result or a "
-            "bounded window instead."
-        ),
+    kept = (
+        f"Look in {name} for work over everything kept so far; keep a running result or a "
+        "bounded window instead."
     )
+    if not (found.levels_off or found.since is not None or others):
+        return (kept,)
+    where = "before and after"
+    if others:
+        does = "does" if len(others) == 1 else "do"
+        where = f"there and on {wording.ranks(others)}, which {does} the same and no longer"
+    changed = (
+        f"Compare what {name} gets {where}: more data in a step, data that no "
+        "longer fit into a cache, lower clocks of the CPU, or other values. "
+        "Arithmetic on numbers close to zero (denormals, below 1e-38 in single precision) "
+        "can be many times slower: flush them to zero."
+    )
+    return (changed, kept) if others else (changed,)
 
 
 def _title(found: StepGrowth) -> str:

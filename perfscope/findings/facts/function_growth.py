@@ -36,9 +36,7 @@ def function_growth(results: Results, tables: RankTables) -> StepGrowth | None:
     """
     for least in (MAIN, 1.0 / PARTS):
         found = [_of_rank(results, rank, table, least) for rank, table in tables]
-        grown = [
-            one for one in found if one and _grows_on_all(one, [t for _, t in tables], results)
-        ]
+        grown = [one for one in found if one and _grows_on_all(one, tables, results)]
         if grown:
             return max(grown, key=lambda one: one.lost_s)
     return None
@@ -59,17 +57,25 @@ def tables_by_rank(results: Results) -> RankTables:
     ]
 
 
-def _grows_on_all(growth: StepGrowth, tables: Sequence[Floats], results: Results) -> bool:
+def _grows_on_all(growth: StepGrowth, tables: RankTables, results: Results) -> bool:
     """Whether the ranks together need longer for it, and not one what others need less.
 
     Work moves so where each rank keeps its part of the data, and what is to be done there changes.
     """
-    frame = growth.frame
-    assert frame is not None
-    places = [place for place, one in enumerate(results.trace.frames) if one.key == frame.key]
-    quarters = sum(table[1, places].sum(axis=0).reshape(PARTS, FINER).sum(1) for table in tables)
-    grown_s = (quarters[-1] - quarters[0]) * PARTS / results.steps.count * NS
+    assert growth.frame is not None
+    grown_s = sum(grown_by_rank(results, tables, growth.frame).values())
     return bool(grown_s >= MAIN * (growth.last_s - growth.first_s))
+
+
+def grown_by_rank(results: Results, tables: RankTables, frame: Frame) -> dict[int, float]:
+    """By rank how many seconds more a function needs in a step of the last quarter."""
+    places = [place for place, one in enumerate(results.trace.frames) if one.key == frame.key]
+    found = {}
+    for rank, table in tables:
+        quarters = table[1, places].sum(axis=0).reshape(PARTS, FINER).sum(1)
+        grown = float(quarters[-1] - quarters[0])
+        found[rank.number] = grown * PARTS / results.steps.count * NS
+    return found
 
 
 def _of_rank(results: Results, rank: Rank, tables: Floats, least: float) -> StepGrowth | None:

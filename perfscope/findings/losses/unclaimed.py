@@ -179,7 +179,22 @@ def _finding(run: Facts, group: Group) -> Finding:
 
 def _action(run: Facts, group: Group, gain: Gain, workers: Sequence[words.Worker]) -> str:
     told = as_bound(gain) if group.id in NEEDED_IDS else gain  # of work that is needed
-    return words.action(group, told, len(run.results.trace.ranks), workers)
+    world = len(run.results.trace.ranks)
+    return words.action(group, told, world, workers, is_one_line=_is_one_line(run, group))
+
+
+def _is_one_line(run: Facts, group: Group) -> bool:
+    """Whether samples show a single line of the function that most is lost in."""
+    frame = group.entries[0].frame
+    if frame is None:
+        return False
+    lines = {
+        row.where.line
+        for row in run.results.activities.rows
+        if row.where is not None and row.where.key == frame.key
+        if row.activity is group.entries[0].cause.activity
+    }
+    return len(lines) == 1
 
 
 def _meeting(run: Facts, group: Group) -> tuple[Frame, ...]:

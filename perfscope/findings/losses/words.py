@@ -78,6 +78,12 @@ CHANGES: dict[Activity, str] = {
 }
 """By activity: what to change; `{}` is where."""
 
+ONE_LINE = (
+    "All of it is in one line, and no loop over others was seen{}: where the line itself goes "
+    "through elements, replace that with whole-array operations, or run it less often."
+)
+"""The same of Python code where samples show a single line, which may be no loop."""
+
 OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
     LossPattern.STATIC: (
         "{ranks} {work} longer in each step, and the others wait",
@@ -254,8 +260,18 @@ def _of_ranks(told: str, causing: tuple[int, ...]) -> str:
     return capitalized(told.format(ranks=who, each=each, work="work"))
 
 
-def action(group: Group, gain: Gain, world: int, workers: Sequence[Worker] = ()) -> str:
-    """What was seen, why that is not what is saved, and what to change; `world` counts ranks."""
+def action(
+    group: Group,
+    gain: Gain,
+    world: int,
+    workers: Sequence[Worker] = (),
+    *,
+    is_one_line: bool = False,
+) -> str:
+    """What was seen, why that is not what is saved, and what to change; `world` counts ranks.
+
+    `is_one_line`: of a function that runs Python code, samples show a single line.
+    """
     first = group.entries[0]
     if first.cause.activity is Activity.LOCK:
         return lock_words.unseen(first)
@@ -265,7 +281,10 @@ def action(group: Group, gain: Gain, world: int, workers: Sequence[Worker] = ())
             for one in workers
         ]
         return f"The others together wait {listed(waits)}. {_change(first)}"
-    return f"{_seen(first, world)}{_why_differs(group, gain)}{_change(first)}"
+    change = _change(first)
+    if is_one_line and first.cause.activity is Activity.INTERPRETER:
+        change = ONE_LINE.format(_inside(first))
+    return f"{_seen(first, world)}{_why_differs(group, gain)}{change}"
 
 
 def _seen(entry: Entry, world: int) -> str:
@@ -309,11 +328,14 @@ def _why_differs(group: Group, gain: Gain) -> str:
     return "The saving is more, because other ranks wait for it. " if found > 0 else ""
 
 
+def _inside(entry: Entry) -> str:
+    return f" in {called(entry.frame)}" if entry.frame is not None else ""
+
+
 def _change(first: Entry) -> str:
     """What to change."""
     if first.cause.activity is not None:
-        where = f" in {called(first.frame)}" if first.frame is not None else ""
-        return CHANGES[first.cause.activity].format(where)
+        return CHANGES[first.cause.activity].format(_inside(first))
     if first.cause.kind is LossKind.COMMUNICATION:
         return OF_CALLS[_class_of(first)][1]
     if first.cause.kind is LossKind.TRANSFER or first.pattern is None:

@@ -114,12 +114,13 @@ def crowded(
     also: Callable[[int], float] = lambda _: 0.0,
     *,
     moves: bool = False,
+    level_on_1_s: float | None = None,
     told: str = "growing_steps",
 ) -> Finding:
     """Two ranks whose threads wait for CPUs, which makes all work longer; looked at every 5 ms.
 
     A step is 0.05 s of one function and what is given of others, and then a collective. What grows
-    on rank 0 may be what rank 1 does less and less of.
+    on rank 0 may be what rank 1 does less and less of, or takes as long on rank 1 in each step.
     """
     builder = TraceBuilder(2, end_s=60.0)
     for number in range(2):
@@ -128,6 +129,8 @@ def crowded(
         for step in range(STEPS):
             own, mirrored = growing(step), growing(STEPS - 1 - step) if moves else 0.0
             own, spare = (mirrored, own) if moves and number else (own, mirrored)
+            if level_on_1_s is not None:
+                own, spare = (level_on_1_s, own - level_on_1_s) if number else (own, 0.0)
             work = (FIXED, 0.05), (GROWING, own), (ALSO, also(step))
             parts = [(frame, length * slowdown(step)) for frame, length in work]
             worked = begin + sum(length for _, length in parts)
@@ -242,6 +245,21 @@ def test_what_has_stopped_growing_is_not_said_to_go_on(
     assert finding.status is Status.FAIL
     assert ("stayed there" in finding.summary) is is_level
     assert ("denormal" in finding.actions[0]) is is_level
+
+
+def test_what_grows_on_one_of_the_ranks_that_run_it_is_compared_with_the_others() -> None:
+    """What both keep of all steps would grow on both."""
+
+    def growing(step: int) -> float:
+        return 0.02 + 0.002 * step
+
+    one = crowded(growing, lambda _: 1.0, level_on_1_s=0.02)
+    assert "summarize() takes longer per step" in one.title
+    assert one.ranks == (0,)
+    assert "there and on rank 1, which does the same and no longer" in one.actions[0]
+    assert "everything kept so far" in one.actions[1]
+    both = crowded(growing, lambda _: 1.0)
+    assert "everything kept so far" in both.actions[0]
 
 
 def test_work_that_moves_from_one_rank_to_the_other_does_not_grow() -> None:

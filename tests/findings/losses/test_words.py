@@ -40,6 +40,18 @@ def test_an_action_begins_with_what_was_seen() -> None:
     assert told.startswith("Rank 1 spends 1.20 s in poll() (train.py:151). Wait on the event ")
 
 
+def test_a_loop_is_told_only_where_samples_may_show_one() -> None:
+    cause = LossCause(LossKind.OTHER_WORK, Account.COMPUTATION, activity=Activity.INTERPRETER)
+    frame = Frame("learn", "/job/train.py", 74)
+    entry = Entry(cause, 1_000_000_000, 0, (1,), frame=frame, pattern=LossPattern.STATIC)
+    group = Group("lost", (entry,), Saving(1.0, None, Basis.REPLAY))
+    several, one = (
+        words.action(group, Gain(1.0, 0.1), 2, is_one_line=only) for only in (False, True)
+    )
+    assert "Replace the loop in learn()" in several
+    assert "All of it is in one line, and no loop over others was seen in learn()" in one
+
+
 def action(*entries: Entry, saved_s: float, world: int = 4, basis: Basis = Basis.REPLAY) -> str:
     """Of entries that go together, in a run of so many ranks."""
     group = Group("lost", entries, Saving(saved_s, None, basis))
