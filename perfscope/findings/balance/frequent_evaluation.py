@@ -213,12 +213,16 @@ def _left_out(results: Results, phase: PhaseResult) -> Outcome:
     """Why evaluation that takes much is no fault here."""
     work = own_seconds(phase)
     if len(work) > 1 and max(work) >= ALONE * sum(work):
-        return passed("No evaluation that several ranks repeat was seen: one rank does it.")
+        return passed(
+            "No evaluation that several ranks repeat was seen: one rank does it.", Confidence.MEDIUM
+        )
     share = wording.of_window(max(work) / (results.focus.length_ns * NS))
     if _times(phase) < 2:
-        return passed(f"{phase.label} comes once, and takes {share}.")
+        return passed(f"{phase.label} comes once, and takes {share}.", Confidence.MEDIUM)
     if _is_part_of_steps(results, phase, _times(phase)):
-        return passed(f"{phase.label} takes {share}, as a part of nearly each step.")
+        return passed(
+            f"{phase.label} takes {share}, as a part of nearly each step.", Confidence.MEDIUM
+        )
     return not_applicable(
         f"{phase.label} takes {share}, and nothing shows that the program trains: it may be what "
         "the program is for."
