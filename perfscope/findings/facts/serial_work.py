@@ -175,14 +175,7 @@ def _from_function(results: Results, share: FunctionShare) -> SerialWork | None:
     shared = shared_frames(results, rank)
     if not is_only_here(results, rank, share.key, shared):
         return None
-    seen_in_steps = _steps_with(results, results.trace.ranks[position], share, shared)
-    late = [
-        arrival
-        for arrival in results.communication.late_arrivals
-        if arrival.rank == rank and _is_in(arrival, share, shared)
-        if _is_occasional(results, max(arrival.instances, seen_in_steps))
-        if not _is_set_up(results, arrival)
-    ]
+    late = _occasional(results, position, share, shared)
     if not late:
         return None
     activity = usual_activity(results, rank, share.key)
@@ -207,6 +200,21 @@ def _from_function(results: Results, share: FunctionShare) -> SerialWork | None:
         edit=Edit(account=Account.COMPUTATION, ranks=(rank,), level=Level.AS_OTHERS),
         source=share.key,
     )
+
+
+def _occasional(
+    results: Results, position: int, share: FunctionShare, shared: AbstractSet[Frame]
+) -> list[LateArrival]:
+    """Where a rank came late now and then by what it does alone in a function, set-up aside."""
+    rank = results.trace.ranks[position]
+    seen_in_steps = _steps_with(results, rank, share, shared)
+    return [
+        arrival
+        for arrival in results.communication.late_arrivals
+        if arrival.rank == results.ledger.ranks[position] and _is_in(arrival, share, shared)
+        if _is_occasional(results, max(arrival.instances, seen_in_steps))
+        if not _is_set_up(results, arrival)
+    ]
 
 
 def _is_mostly_elsewhere(results: Results, share: FunctionShare) -> bool:
