@@ -63,6 +63,8 @@ class GradientExchange:
     exposed_s_by_rank: tuple[float, ...]  # medians over the exchanges of a rank
     wait_s_by_rank: tuple[float, ...]  # medians over the exchanges of a rank
     transfer_s_by_rank: tuple[float, ...]  # medians over the exchanges of a rank
+    # exchanges of the same gradients before each step of an optimizer, median; null where unknown
+    per_update: float | None = None
 
 
 @dataclass(frozen=True)

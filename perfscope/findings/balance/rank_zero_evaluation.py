@@ -193,6 +193,9 @@ def _milder(work: SerialWork, results: Results, replay: Replay, bound_s: float) 
     if work.account is Account.CHECKPOINT:
         interval_s = _interval_of(alone, work, whole_s)
         first = saved(results, whole_s, interval_s=interval_s, basis=basis, edits=(work.edit,))
+        if work.every_steps == 1:
+            edit = replace(work.edit, keep_every=RARER)
+            first = saved(results, rarer_s, basis=basis, edits=(edit,))
     return _Milder(whole_s, shared_s, rarer_s, is_bound=alone is None, first=first)
 
 
@@ -209,9 +212,15 @@ def _actions(results: Results, work: SerialWork, milder: _Milder) -> tuple[str, 
     saves = partial(wording.saves, results, is_bound=milder.is_bound)
     is_once = work.count == 1
     if work.account is Account.CHECKPOINT:
+        behind = (
+            "Hand a copy to a background thread and train on, so that no rank waits for the file."
+        )
+        rarer = f"Save every {RARER}nd time only{saves(milder.rarer_s)}."
+        if work.every_steps == 1:
+            rarer = f"Save more rarely than in every step, as once in an epoch. {rarer}"
+        both = (rarer, behind) if work.every_steps == 1 else (behind, rarer)
         return (
-            "Hand a copy to a background thread and train on, so that no rank waits for the file.",
-            *(() if is_once else (f"Save every {RARER}nd time only{saves(milder.rarer_s)}.",)),
+            *((behind,) if is_once else both),
             (
                 "Let every rank write its own part of the model (sharded checkpoint)"
                 f"{saves(milder.shared_s)}."

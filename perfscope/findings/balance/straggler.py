@@ -131,10 +131,30 @@ def _actions(results: Results, found: Judgment) -> tuple[str, ...]:
         "elsewhere."
     )
     stays = "If it stays with the rank and not with the node, compare what it is given to do."
+    if found.cpu_times is not None and _share_cpus(results, facts):
+        return (_what_is_given(found), look)
     if facts.everywhere:
         return look, stays
     first = first_look(results, facts, "longer samples, or a code path that only it takes")
     return f"{first}{why_differs(found)}", look
+
+
+def _share_cpus(results: Results, facts: ImbalanceFacts) -> bool:
+    """Whether all ranks run on the same CPUs, so that none of these is slow for one of them."""
+    ranks = [rank for rank in results.trace.ranks if rank.number in facts.ranks]
+    places = {(rank.host, rank.cpus_allowed) for rank in ranks}
+    return len(places) == 1 and bool(ranks) and bool(ranks[0].cpus_allowed)
+
+
+def _what_is_given(found: Judgment) -> str:
+    facts = found.facts
+    samples = " for as many samples" if facts.equal_samples else ""
+    return (
+        f"Compare the work of {wording.ranks(facts.overloaded)} with that of {others(facts)}, in "
+        f"lengths and sizes: it takes {found.cpu_times:.1f} times the CPU time{samples} on the "
+        "same CPUs. Where samples differ in length, batches that are sorted by it and dealt out "
+        "in blocks give one rank all of the long ones: deal them out in turn."
+    )
 
 
 DIAGNOSIS = Diagnosis(

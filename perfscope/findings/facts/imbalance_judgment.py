@@ -28,7 +28,7 @@ from perfscope.replay.model import Level
 from perfscope.savings import Wholes
 from perfscope.schema.enums import Confidence, Status
 from perfscope.structures import dataclass
-from perfscope.units import capitalized, format_seconds
+from perfscope.units import NS, capitalized, format_seconds
 
 STEADY_REACH = 0.8  # of the time, better without it: no chance (runs without a fault: 0.73)
 CHANCE_PART = 1 / 3  # of what every rank waits for CPUs: always the same one may lose so much
@@ -72,6 +72,8 @@ class Judgment:
     status: Status
     wholes: Wholes
     doubt: Doubt | None
+    # how many times the CPU time of the others the overloaded ranks need, where that is certain
+    cpu_times: float | None = None
 
     @property
     def cost(self) -> str:
@@ -151,21 +153,25 @@ def judged(
     gain = _gain(results, facts)
     gain_s, share = gain.seconds, gain.share
     by_turns = facts.pattern is Pattern.ALTERNATING and waited_by_turns(results, gain_s)
-    is_explained = (is_contended or by_turns) and _waits_explain(results, facts, queued)
+    cpu_times = _cpu_times(results, facts)
+    is_explained = (is_contended or by_turns) and _waits_explain(
+        results, facts, queued, cpu_times or 1.0
+    )
     deserved = _status(facts, gain, is_explained=is_explained)
     status = thresholds.unless_chance(deserved, gain)
     doubt = None if status is deserved else Doubt.LITTLE
-    is_sure = status.is_fault and _more_cpu_time(results, facts)
+    is_sure = status.is_fault and cpu_times is not None
     if is_contended and not is_sure and status is Status.WARN and share < thresholds.FAIL_SHARE:
         status = Status.INFO  # so little is chance where threads wait for CPUs
     if status.is_fault:
         doubt = _doubt(results, facts, gain, is_sure=is_sure)
         status = Status.INFO if doubt or (by_turns and not is_sure) else status
-    return Judgment(facts, gain, is_explained, status, wording.wholes(results), doubt)
+    wholes = wording.wholes(results)
+    return Judgment(facts, gain, is_explained, status, wholes, doubt, cpu_times)
 
 
-def _more_cpu_time(results: Results, facts: ImbalanceFacts) -> bool:
-    """Whether the overloaded ranks need more CPU time for their work, stretch by stretch.
+def _cpu_times(results: Results, facts: ImbalanceFacts) -> float | None:
+    """How many times the CPU time of the others the overloaded ranks need; None if not surely more.
 
     Who waits for a CPU is late by chance, and does no more work for that. The least of the 95 %
     interval of the mean over the stretches counts, as a share of what these ranks do.
@@ -173,7 +179,7 @@ def _more_cpu_time(results: Results, facts: ImbalanceFacts) -> bool:
     rest = [place for place, rank in enumerate(facts.ranks) if rank not in facts.overloaded]
     cpu_s = cpu_work_s(results) if rest and facts.overloaded else None
     if cpu_s is None or cpu_s.shape[1] != len(facts.ranks):
-        return False
+        return None
     overloaded = [place for place in range(len(facts.ranks)) if place not in rest]
     more_s = cpu_s[:, overloaded].mean(axis=1) - np.median(cpu_s[:, rest], axis=1)
     error_s = float(more_s.std(ddof=1)) / len(more_s) ** 0.5
@@ -181,7 +187,11 @@ def _more_cpu_time(results: Results, facts: ImbalanceFacts) -> bool:
     works_s = [facts.work_s[place] for place in overloaded]
     usual_s = median(facts.work_s[place] for place in rest)
     elapsed = (mean(works_s) - usual_s) / max(mean(works_s), 1e-9)
-    return bool(least >= MAIN * elapsed > 0)
+    if not least >= MAIN * elapsed > 0:
+        return None
+    return float(
+        cpu_s[:, overloaded].mean() / max(float(np.median(cpu_s[:, rest].mean(axis=0))), NS)
+    )
 
 
 def _doubt(results: Results, facts: ImbalanceFacts, gain: Gain, *, is_sure: bool) -> Doubt | None:
@@ -225,19 +235,24 @@ def _status(facts: ImbalanceFacts, gain: Gain, *, is_explained: bool) -> Status:
     return Status.WARN if is_explained and status is Status.FAIL else status
 
 
-def _waits_explain(results: Results, facts: ImbalanceFacts, queued_share: float | None) -> bool:
-    """Whether waiting for CPUs makes ranks late: another each time, or those that wait more."""
+def _waits_explain(
+    results: Results, facts: ImbalanceFacts, queued_share: float | None, cpu_times: float
+) -> bool:
+    """Whether waiting for CPUs makes ranks late: another each time, or those that wait more.
+
+    Who does so many times the work waits for so many times as long: that is due to the work.
+    """
     if facts.pattern is Pattern.ALTERNATING:
         return queued_share is None or queued_share >= MAIN
     queued = {rank.rank: rank.queue_delay_s for rank in results.resources.threads}
     work = dict(zip(facts.ranks, facts.work_s, strict=True))
     rest = [rank for rank in facts.ranks if rank not in facts.overloaded]
 
-    def more(seconds: Mapping[int, float]) -> float:
+    def more(seconds: Mapping[int, float], times: float = 1.0) -> float:
         usual = median(seconds.get(rank, 0.0) for rank in rest)
-        return mean(seconds.get(rank, 0.0) for rank in facts.overloaded) - usual
+        return mean(seconds.get(rank, 0.0) for rank in facts.overloaded) - times * usual
 
-    return bool(rest) and more(queued) >= MAIN * more(work)
+    return bool(rest) and more(queued, cpu_times) >= MAIN * more(work)
 
 
 def others(facts: ImbalanceFacts) -> str:

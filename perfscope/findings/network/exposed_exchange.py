@@ -2,12 +2,13 @@
 
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, Quiet, not_measured, passed
-from perfscope.findings.core.gain import as_bound
+from perfscope.findings.core.finding import Evidence, Finding, Gain, Quiet, not_measured, passed
+from perfscope.findings.core.gain import as_bound, gain_of, saved
 from perfscope.findings.core.wording import of_window
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.needless_exchange import needless_exchange
 from perfscope.findings.facts.network_facts import (
     CONTENDED,
     EXCHANGES,
@@ -19,7 +20,9 @@ from perfscope.findings.facts.network_facts import (
     transfer_rows,
     unknown,
 )
+from perfscope.judging import NEGLIGIBLE
 from perfscope.metrics.results import Results
+from perfscope.replay.model import Edit
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds
 
@@ -38,9 +41,11 @@ def judge(run: Facts) -> Outcome:
         text = f"Data transfer takes {of_window(facts.whole.share)}"
         text += "." if facts.status() is Status.PASS else ", for another reason."
         return passed(text, confidence(facts))
+    needless = needless_exchange(results)
+    unhidden = f"Exchange of gradients that {_framework(results)} cannot hide is slowing the run"
     result = Finding(
         status=status,
-        title=f"Exchange of gradients that {_framework(results)} cannot hide is slowing the run",
+        title=needless[0].title if needless else unhidden,
         summary=(
             "When their last gradient is ready the ranks still need "
             f"{facts.whole.at_most}{format_seconds(facts.whole.seconds)} in all until the exchange "
@@ -50,12 +55,21 @@ def judge(run: Facts) -> Outcome:
         gain=as_bound(facts.whole),  # no network needs no time
         confidence=Confidence.LOW if facts.is_contended else Confidence.MEDIUM,
         where=sampled_places.frames(results.call_sites.transfer),
-        evidence=_evidence(results),
-        first=halved(results, facts),
-        actions=_actions(results),
+        evidence=(*(one.evidence for one in needless), *_evidence(results)),
+        first=_without(run, needless[0].share) if needless else halved(results, facts),
+        actions=(*(one.action for one in needless), *_actions(results)),
         overlaps=(Cause.BANDWIDTH.value,),
     )
     return told_only(result)
+
+
+def _without(run: Facts, share: float) -> Gain:
+    """What an exchange without a part of its data saves, at most."""
+    edit = Edit(factor=1.0, network=1.0 / max(1.0 - share, NEGLIGIBLE))
+    seconds = gain_of(run.replay, edit)
+    if seconds is None:
+        return saved(run.results, share * run.network.whole.seconds, is_planned=True)
+    return saved(run.results, seconds, edits=(edit,), is_planned=True)
 
 
 def _not_exposed(results: Results) -> Quiet | None:
@@ -122,6 +136,8 @@ DIAGNOSIS = Diagnosis(
     description=(
         "What is left of an exchange of gradients when a rank has nothing more to compute, and "
         "Horovod or DistributedDataParallel could hide no more of it behind the backward pass. "
+        "What of it nothing uses comes first: gradients that are exchanged again before an "
+        "optimizer steps, rows of zeros, parameters that no optimizer holds. "
         "Priced by a replay without it, which is a bound: waiting for slower ranks is no part of "
         "it. Training on accelerators is judged by what those do."
     ),

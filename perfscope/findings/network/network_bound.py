@@ -30,7 +30,7 @@ from perfscope.findings.facts.network_facts import (
 from perfscope.losses.account import TAKES_PART
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
-from perfscope.units import NS, counted, format_bytes, format_seconds
+from perfscope.units import counted, format_bytes, format_seconds
 
 PASSED = "Data transfer between ranks takes little time"
 HALVE = "Halve the bytes sent: fewer values, or the same values in a type half as wide"
@@ -186,12 +186,22 @@ def _actions(results: Results, facts: NetworkFacts, *, is_told: bool) -> tuple[s
             "Exchange gradients while the backward pass still runs, as DistributedDataParallel and "
             f"Horovod do{wording.saves(results, hidden_s, is_bound=True)}."
         )
-    if steps := told_steps(results):
+    if told_steps(results):
+        often = f"; {told}" if (told := _often(results)) else ""
         actions.append(
-            "Exchange less often: larger batches, or gradients accumulated over several; "
-            f"now once in {format_seconds(results.focus.length_ns * NS / steps)}."
+            f"Exchange less often: larger batches, or gradients accumulated over several{often}."
         )
     return tuple(actions)
+
+
+def _often(results: Results) -> str:
+    """How often the ranks exchange gradients, or how long a step is; "" where neither is known."""
+    exchange, step_s = results.gradient_exchange, results.steps.step_s_median.value
+    if exchange is not None and exchange.per_update:
+        times = round(exchange.per_update)
+        often = "once" if times == 1 else f"{times} times"
+        return f"now {often} for each step of the optimizer"
+    return f"a step takes {format_seconds(step_s)} now" if told_steps(results) and step_s else ""
 
 
 DIAGNOSIS = Diagnosis(

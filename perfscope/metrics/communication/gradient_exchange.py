@@ -4,8 +4,11 @@ import numpy as np
 
 from perfscope.arrays import Ints
 from perfscope.attribution.preparation import Prepared
+from perfscope.judging import FEWEST_SAMPLES
 from perfscope.schema.common import Metric
 from perfscope.schema.communication import GradientExchange
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.model import RowFlag
 from perfscope.trace.operations import BY_NAME, GRADIENT_EXCHANGE
 
 _CODE = BY_NAME[f"torch.distributed.{GRADIENT_EXCHANGE}"].code
@@ -33,7 +36,27 @@ def gradient_exchange(prepared: Prepared) -> GradientExchange | None:
         transfer_s_by_rank=tuple(_median_s((pool.exit - waits.need)[rows]) for rows in by_rank)
         if split
         else (),
+        per_update=_per_update(prepared, [pool.exit[rows] for rows in by_rank]),
     )
+
+
+def _per_update(prepared: Prepared, exchanged: list[Ints]) -> float | None:
+    """How often gradients are exchanged before they are used, on the rank where that is fewest.
+
+    Optimizers that step one behind the other use the same exchanges. Not known where models
+    exchange at different times: two exchanges are then of different gradients.
+    """
+    counts = []
+    for part, ends in zip(prepared.parts, exchanged, strict=True):
+        told = part.rank.frameworks.get("torch.distributed", {})
+        updates = part.phases[part.phases["kind"] == PhaseKind.OPTIMIZER]
+        updates = updates[updates["flags"] & RowFlag.SAMPLED == 0]
+        before = np.diff(np.searchsorted(ends, np.sort(updates["t0"])))
+        before = before[before > 0]
+        if told.get("exchanges_apart") or len(before) < FEWEST_SAMPLES:
+            return None
+        counts.append(float(np.median(before)))
+    return min(counts, default=None)
 
 
 def _median_s(spent_ns: Ints) -> float:

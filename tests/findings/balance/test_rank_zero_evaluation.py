@@ -102,13 +102,18 @@ def test_nothing_seen_names_the_flag() -> None:
     assert "--stack-hz" in finding.summary
 
 
-def test_checkpoints_of_one_rank_have_their_own_advice() -> None:
+@pytest.mark.parametrize("every", [1, 2])
+def test_checkpoints_of_one_rank_have_their_own_advice(every: int) -> None:
+    """Half a second each; those of every step are to be rarer before they are written behind."""
     builder = TraceBuilder(2, end_s=31.0)
     at = [1.0, 1.0]
-    for _ in range(10):
-        builder.rank(0).phase(PhaseKind.CHECKPOINT, at[0], at[0] + 0.5)
-        for number in (0, 1):
-            begin = at[number] + (0.5 if number == 0 else 0.0)
+    for step in range(10):
+        is_saved = step % every == 0
+        begins = [at[0] + 0.5 * is_saved, at[1]]
+        if is_saved:
+            builder.rank(0).phase(PhaseKind.CHECKPOINT, at[0], begins[0])
+        for number, begin in enumerate(begins):
+            builder.rank(number).step(step, at[number], max(at) + 1.6)
             builder.rank(number).phase(PhaseKind.TRAIN, begin, begin + 1.0)
             builder.rank(number).op("MPI_Allreduce", begin + 1.0, max(at) + 1.6)
         at = [max(at) + 1.6] * 2
@@ -117,8 +122,12 @@ def test_checkpoints_of_one_rank_have_their_own_advice() -> None:
     finding = analyze_trace(builder.build()).findings["rank_zero_evaluation"]
     assert finding.status is Status.FAIL
     assert "saves a checkpoint alone" in finding.title
-    assert finding.gain_s == pytest.approx(5.0, abs=1e-6)
-    assert "background" in finding.actions[0]
+    assert finding.gain_s == pytest.approx(5.0 / every, abs=1e-6)
+    behind, rarer = (finding.actions[0], finding.actions[1])[:: 1 if every == 2 else -1]
+    assert "background" in behind
+    assert ("once in an epoch" in rarer) is (every == 1)
+    assert finding.recommended is not None
+    assert finding.recommended.seconds == pytest.approx(2.5, rel=0.01)
 
 
 def test_without_a_replay_the_stall_bounds_the_gain() -> None:

@@ -8,7 +8,7 @@ from perfscope.findings.core.finding import Finding
 from perfscope.schema.enums import PhaseKind, Status
 from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze, analyze_trace
-from tests.findings.training_runs import Plan
+from tests.findings.training_runs import Plan, training_run
 from tests.support.trace_builder import TraceBuilder
 
 IMBALANCES = ("load_imbalance", "straggler", "transient_imbalance", "initialization_skew")
@@ -48,6 +48,31 @@ def test_slow_in_everything() -> None:
     length_s = analyze(Plan(slow_rank=2, slow_factor=1.3)).results.focus.length_ns * 1e-9
     healthy_s = analyze(Plan()).results.focus.length_ns * 1e-9
     assert finding.gain_s == pytest.approx(length_s - healthy_s, rel=0.03)
+
+
+def test_more_cpu_time_on_the_same_cpus_is_more_work_and_no_place() -> None:
+    """Rank 1 takes twice as long in everything for as many samples; both wait half of their time.
+
+    So it waits for CPUs twice as long, which is due to its work.
+    """
+
+    def crowd(builder: TraceBuilder, cpus: tuple[str, str]) -> None:
+        for number, busy in enumerate((0.5, 1.0)):
+            rank = builder.rank(number).set(cpus_allowed=cpus[number], cpu_count_allowed=2)
+            for tick in range(10, 900):
+                at = tick * 0.1
+                rank.main_sample(at, cpu_s=at * busy, queue_delay_s=at * busy / 2)
+                rank.process_sample(at, cpu_s=at, queue_delay_s=at * busy / 2, runnable=4)
+
+    plan = Plan(ranks=2, slow_rank=1, slow_factor=2.0, samples=(32, 32))
+    same = training_run(plan, change=lambda builder: crowd(builder, ("0-1", "0-1")))
+    finding = analyze_trace(same).findings["straggler"]
+    assert finding.status.is_fault
+    assert "waiting for CPUs" not in finding.summary
+    assert "times the CPU time for as many samples on the same CPUs" in finding.actions[0]
+    assert "sorted" in finding.actions[0]
+    apart = training_run(plan, change=lambda builder: crowd(builder, ("0-1", "2-3")))
+    assert "CPU binding" in analyze_trace(apart).findings["straggler"].actions[0]
 
 
 def test_of_two_ranks_slow_in_everything_one_should_be_as_fast_as_the_other() -> None:

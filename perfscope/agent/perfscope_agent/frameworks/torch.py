@@ -14,6 +14,7 @@ from . import (
     torch_batches,
     torch_compile,
     torch_devices,
+    torch_gradients,
     torch_loaders,
     torch_own_updates,
     torch_profiler,
@@ -321,6 +322,8 @@ def _before_optimizer(_optimizer: Any, _args: Any, _kwargs: Any) -> None:
 
 def _after_optimizer(optimizer: Any, _args: Any, _kwargs: Any) -> None:
     rec = recorder.current
+    if rec is not None:
+        torch_gradients.note_optimizer(optimizer)
     # Horovod's optimizers call the step that they are built on: of the two, the inner one counts.
     if rec is not None and _loop.optimizer_start_ns:
         _loop.ends_optimizer(id(optimizer), rec.now())

@@ -12,7 +12,7 @@ from _thread import get_ident
 from time import monotonic_ns
 
 from .. import metadata, recorder
-from . import torch, torch_compile, torch_groups
+from . import torch, torch_compile, torch_gradients, torch_groups
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class _Model:
         self._c10d = c10d
         self.group: Group | None = None
         self.ready_ns = 0
+        self.exchanges = 0
 
     def watch(self) -> bool:
         """Hooks the gradients' arrival; False where there is nothing to be timed."""
@@ -59,6 +60,11 @@ class _Model:
             node.register_prehook(ready)
         metadata.framework(torch_groups.NAME, exposed="DistributedDataParallel")
         return True
+
+    def wrapped(self) -> Any:
+        """The program's own model, None where it is gone."""
+        model = self._model()
+        return None if model is None else model.module
 
     def has_exchanged(self) -> bool:
         """Whether the backward pass that has just ended exchanged gradients of this model."""
@@ -169,6 +175,23 @@ def _after_backward(end_ns: int) -> None:
         # Only with the last gradient of all models there is nothing left to compute.
         ready_ns = max(model.ready_ns for model in exchanged)
         group.emit(torch_groups.GRADIENTS, ready_ns, end_ns)
+        _note_exchanges(exchanged)
+
+
+def _note_exchanges(exchanged: list[_Model]) -> None:
+    """Counts the exchanges, and looks at what they hold the more rarely the more there were."""
+    if any(model.exchanges and model not in exchanged for model in _models):
+        metadata.framework(torch_groups.NAME, exchanges_apart=True)
+    for model in exchanged:
+        model.exchanges += 1
+    most = max(model.exchanges for model in exchanged)
+    if most > 1 and (most & (most - 1) == 0 or torch_gradients.is_news):
+        torch_groups.guarded(_note_gradients, exchanged)
+
+
+def _note_gradients(exchanged: list[_Model]) -> None:
+    models = [model for model in (one.wrapped() for one in exchanged) if model is not None]
+    metadata.framework(torch_groups.NAME, gradients=torch_gradients.described(models))
 
 
 def note_deepspeed(_module: ModuleType) -> None:

@@ -1,0 +1,115 @@
+"""What of an exchange of gradients nothing uses, and how not to send it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from perfscope.findings.core.finding import Evidence
+from perfscope.judging import MAIN
+from perfscope.metrics.results import Results
+from perfscope.structures import dataclass
+from perfscope.units import format_bytes, format_share
+
+
+@dataclass(frozen=True)
+class Needless:
+    """A part of what is exchanged that nothing needs."""
+
+    title: str  # of a finding: what is exchanged for nothing
+    share: float  # of what is exchanged
+    action: str
+    evidence: Evidence
+
+
+def needless_exchange(results: Results) -> tuple[Needless, ...]:
+    """The parts of the exchanged gradients that nothing needs, the largest first."""
+    told = [_noted(rank.frameworks) for rank in results.trace.ranks]
+    least = min(told, key=lambda one: _number(one, "bytes"), default={})
+    found = (_again(results), _empty(least), _unheld(least))
+    return tuple(sorted((one for one in found if one), key=lambda one: -one.share))
+
+
+def _noted(frameworks: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    found = frameworks.get("torch.distributed", {}).get("gradients")
+    return found if isinstance(found, dict) else {}
+
+
+def _again(results: Results) -> Needless | None:
+    """Gradients that are exchanged several times before an optimizer uses them."""
+    exchange = results.gradient_exchange
+    times = round(exchange.per_update or 0.0) if exchange else 0
+    if times < 2:
+        return None
+    return Needless(
+        title=f"Gradients are exchanged {times} times for each step of the optimizer",
+        share=1.0 - 1.0 / times,
+        action=(
+            f"Exchange once: run {_all_but_one(times)} of the {times} backward passes before a "
+            "step of the optimizer, with their forward passes, inside `with model.no_sync():` of "
+            "DistributedDataParallel. The result stays the same, as gradients add up."
+        ),
+        evidence=Evidence("Exchanges before each step of the optimizer", times, "", "1"),
+    )
+
+
+def _all_but_one(times: int) -> str:
+    return "the first" if times == 2 else f"the first {times - 1}"
+
+
+def _empty(told: Mapping[str, Any]) -> Needless | None:
+    """Gradients of tables most of whose rows no batch touches."""
+    share = _share(told, "empty_bytes")
+    if share < MAIN:
+        return None
+    name = told.get("empty_name", "")
+    lookup = str(told.get("empty_module", ""))
+    cure = (
+        f"Give `{lookup}` of {name} sparse=True and its weights an optimizer for sparse gradients "
+        "(torch.optim.SparseAdam, SGD or Adagrad): only the rows that the batch looked up are then "
+        "exchanged and updated."
+        if lookup.startswith("Embedding")
+        else f"Exchange and update only the rows of {name} that the batch used."
+    )
+    return Needless(
+        title=f"The gradients that are exchanged are mostly rows of zeros, mainly of {name}",
+        share=share,
+        action=cure,
+        evidence=Evidence(
+            "Rows of zeros in the exchanged gradients, of some rows",
+            f"{format_share(share)} of {format_bytes(_number(told, 'bytes'))}",
+        ),
+    )
+
+
+def _unheld(told: Mapping[str, Any]) -> Needless | None:
+    """Gradients of parameters that no optimizer updates."""
+    share = _share(told, "unheld_bytes")
+    if share <= 0.0:
+        return None
+    name = told.get("unheld_name", "")
+    return Needless(
+        title=f"Gradients that no optimizer uses are computed and exchanged, mainly of {name}",
+        share=share,
+        action=(
+            f"Set requires_grad_(False) on {name} and what else no optimizer was given, before "
+            "DistributedDataParallel wraps the model, or give it to the optimizer. That saves its "
+            "part of the backward pass as well."
+        ),
+        evidence=Evidence(
+            "Gradients of parameters that no optimizer holds",
+            f"{format_share(share)} of {format_bytes(_number(told, 'bytes'))}",
+        ),
+    )
+
+
+def _of_all(told: Mapping[str, Any], share: float) -> str:
+    return f"{format_share(share)} of {format_bytes(_number(told, 'bytes'))}"
+
+
+def _share(told: Mapping[str, Any], part: str) -> float:
+    whole = _number(told, "bytes")
+    return min(1.0, _number(told, part) / whole) if whole > 0 else 0.0
+
+
+def _number(told: Mapping[str, Any], name: str) -> float:
+    value = told.get(name)
+    return float(value) if isinstance(value, (int, float)) else 0.0

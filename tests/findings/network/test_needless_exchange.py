@@ -1,0 +1,100 @@
+"""Exchanged gradients that nothing uses, with known costs: 100 ms of work, 20 ms of exchange."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.model import PHASE_DTYPE, Trace
+from tests.findings.analyzed import analyze_trace
+from tests.findings.exchange_runs import exchanges
+
+EXCHANGE = "torch.distributed.gradient_exchange"
+STEPS = 50
+MIB = 1 << 20
+NO_SYNC = "model.no_sync()"
+
+
+def exchanging(times: int, *, updates: int = 1, **noted: Any) -> Trace:
+    """So many exchanges of 20 ms in each step, at whose end so many optimizers step."""
+    trace = exchanges(size=0, count=times, each_s=0.02, operation=EXCHANGE, steps=STEPS)
+    ranks = []
+    for rank in trace.ranks:
+        rows = np.zeros(updates * STEPS, PHASE_DTYPE)
+        rows["kind"], rows["tid"] = PhaseKind.OPTIMIZER, rank.main_tid
+        ends = np.sort(rank.steps["t1"])
+        rows["t0"] = np.repeat(ends, updates) + 1_000 * np.tile(1 + np.arange(updates), STEPS)
+        rows["t1"] = rows["t0"] + 500
+        phases = np.sort(np.concatenate((rank.phases, rows)), order="t0")
+        told = {"frameworks": {"torch.distributed": noted}}
+        ranks.append(replace(rank, phases=phases, metadata={**rank.metadata, **told}))
+    return replace(trace, ranks=ranks)
+
+
+def judged(trace: Trace, name: str = "exposed_exchange") -> Finding:
+    return analyze_trace(trace).findings[name]
+
+
+def test_four_exchanges_before_the_optimizer_steps_are_three_too_many() -> None:
+    """Of 80 ms in each step 60 ms: no_sync comes first, and is priced."""
+    case = analyze_trace(exchanging(4))
+    found = case.results.gradient_exchange
+    assert found is not None
+    assert found.per_update == 4
+    finding = case.findings["exposed_exchange"]
+    assert finding.title == "Gradients are exchanged 4 times for each step of the optimizer"
+    assert NO_SYNC in finding.actions[0]
+    assert "the first 3 of the 4 backward passes" in finding.actions[0]
+    assert finding.recommended is not None
+    assert finding.recommended.seconds == pytest.approx(STEPS * 0.06, rel=0.02)
+    rarer = case.findings["network_bound"].actions[-1]
+    assert "now 4 times for each step of the optimizer" in rarer
+
+
+@pytest.mark.parametrize(
+    ("times", "updates", "noted", "per_update"),
+    [
+        (1, 1, {}, 1.0),
+        (4, 2, {}, 4.0),  # two optimizers of one model
+        (2, 2, {"exchanges_apart": True}, None),  # two models, each with its own
+    ],
+)
+def test_as_many_exchanges_as_are_used(
+    times: int, updates: int, noted: dict[str, Any], per_update: float | None
+) -> None:
+    case = analyze_trace(exchanging(times, updates=updates, **noted))
+    found = case.results.gradient_exchange
+    assert found is not None
+    assert found.per_update == per_update
+    is_again = NO_SYNC in case.findings["exposed_exchange"].actions[0]
+    assert is_again is (per_update == 4.0)
+
+
+def test_rows_of_zeros_are_to_be_sparse() -> None:
+    told = {"bytes": 40 * MIB, "empty_bytes": 36 * MIB, "unheld_bytes": 0}
+    table = {"empty_name": "users.weight", "empty_module": "Embedding"}
+    finding = judged(exchanging(1, gradients={**told, **table}))
+    assert finding.title.endswith("mostly rows of zeros, mainly of users.weight")
+    assert "sparse=True" in finding.actions[0]
+    assert finding.recommended is not None
+    assert finding.recommended.seconds == pytest.approx(STEPS * 0.018, rel=0.02)
+    other = {"empty_name": "users", "empty_module": "Model"}
+    assert "sparse=True" not in judged(exchanging(1, gradients={**told, **other})).actions[0]
+    little = {**told, **table, "empty_bytes": 4 * MIB}
+    assert "cannot hide" in judged(exchanging(1, gradients=little)).title
+
+
+def test_gradients_that_no_optimizer_uses() -> None:
+    told = {"bytes": 40 * MIB, "empty_bytes": 0, "unheld_bytes": 30 * MIB}
+    finding = judged(exchanging(1, gradients={**told, "unheld_name": "backbone.0.weight"}))
+    assert "that no optimizer uses" in finding.title
+    assert "requires_grad_(False) on backbone.0.weight" in finding.actions[0]
+    assert "cannot hide" in judged(exchanging(1, gradients={**told, "unheld_bytes": 0})).title
+
+
+@pytest.mark.parametrize("told", [{}, {"bytes": 0}, {"bytes": "many", "empty_bytes": 3}, [], None])
+def test_odd_notes_are_no_evidence(told: object) -> None:
+    assert "cannot hide" in judged(exchanging(1, gradients=told)).title
