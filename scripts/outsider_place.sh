@@ -67,6 +67,7 @@ cd python3.11-*/
 grep -q '^#define Py_BUILD_CORE_MODULE' Modules/pyexpat.c || sed -i '1i #define Py_BUILD_CORE_MODULE 1' Modules/pyexpat.c
 [ -e Makefile ] || ./configure --quiet --prefix=$python --without-ensurepip --disable-test-modules
 make -s -j2
+rm -rf $python # what an earlier try installed stands in the way of another
 make -s install
 BUILD
 mkdir -p "$place/root/opt"
