@@ -282,7 +282,7 @@
   function describe() {
     const { bin, cells } = level();
     shown.textContent = `Shown: ${words.moment(from, bin)} to ${words.moment(to, bin)}, in parts of ${words.length(bin)}`;
-    status.textContent = cursor ? under(cursor, bin, cells[cursor.row]) : "Point at a bar to read what it is.";
+    status.textContent = cursor ? under(cursor, bin, cells[cursor.row]) : "Point at a bar to read it.";
     sums.hidden = !chosen;
     sums.textContent = chosen ? words.sums(Math.min(...chosen), Math.max(...chosen), bin) : "";
   }

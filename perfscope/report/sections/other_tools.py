@@ -7,7 +7,7 @@ from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Quantity
 from perfscope.schema.other_tools import ToolColumn, ToolReport
 
-ABSENT = "no file of another tool was given with the recording"
+ABSENT = "no file of another tool was given"
 MOST_ROWS = 40
 WRITERS = {
     Quantity.SECONDS: seconds,

@@ -170,7 +170,7 @@ def _tiles(result: Analysis) -> list[Context]:
     ]
 
 
-_LEFT_OUT = " Steps were inferred from repeating patterns, which do not time the first."
+_LEFT_OUT = " Inferred from repeating patterns, which do not time the first."
 
 
 def _step_note(throughput: Throughput, steps: Steps) -> str:
