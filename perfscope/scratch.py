@@ -117,7 +117,11 @@ def _room_bytes() -> int:
 
 def _place() -> Place | None:
     """The directory for files: that of temporary ones, or another where memory holds that."""
-    for path in dict.fromkeys((Path(tempfile.gettempdir()), Path("/var/tmp"))):
+    try:
+        temporary = Path(tempfile.gettempdir())
+    except FileNotFoundError:  # no directory for them takes a file
+        return None
+    for path in dict.fromkeys((temporary, Path("/var/tmp"))):
         room, is_memory = engine.room_below(str(path))
         if is_memory:
             _now.passed_over = str(path)

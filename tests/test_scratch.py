@@ -66,6 +66,35 @@ assert not np.any(np.zeros(MB)), "a block of a table that is gone is cleared"
     assert list(tmp_path.iterdir()) == []
 
 
+def test_blocks_stay_when_fewer_may_be_resident_than_are(tmp_path: Path) -> None:
+    code = (
+        MOVED
+        + """
+tables = [np.full(MB, number) for number in range(3)]
+assert engine.use_files(sys.argv[1], 0, 4 * MB)
+del tables[1]
+tables += [np.full(MB, number) for number in (3, 4)]
+assert [int(table.sum()) // MB for table in tables] == [0, 2, 3, 4]
+"""
+    )
+    done = run(code, tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_where_no_directory_takes_a_file_none_is_used() -> None:
+    code = """
+import resource
+from perfscope import scratch
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+scratch.memory_left_bytes = lambda: 1 << 30
+scratch.allow()
+assert scratch.refused() is None
+"""
+    done = run(code)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_process_that_forks_shares_no_table_that_is_made_later(tmp_path: Path) -> None:
     code = (
         MOVED

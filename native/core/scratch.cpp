@@ -201,7 +201,8 @@ bool Scratch::give_back(void *block) noexcept
     resident_bytes_ -= known.bytes;
     kept_.push_back({block, known.bytes});
     kept_bytes_ += known.bytes;
-    while (resident_bytes_ + kept_bytes_ > most_resident_)
+    // More may be resident than is allowed by now.
+    while (!kept_.empty() && resident_bytes_ + kept_bytes_ > most_resident_)
         drop_oldest_kept();
     return true;
 }
