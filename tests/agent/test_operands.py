@@ -157,6 +157,27 @@ def test_a_program_without_arrays_is_told_nothing_of(job: Callable[..., Job]) ->
     assert done.process.metadata["operands"]["sites"] == []
 
 
+LAZY = """
+import importlib.util, sys, time, types
+spec = importlib.util.find_spec("numpy")
+spec.loader = importlib.util.LazyLoader(spec.loader)
+numpy = sys.modules["numpy"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(numpy)
+def count(end):
+    while time.monotonic() < end:
+        pass
+count(time.monotonic() + 1.2)
+print(type(numpy) is types.ModuleType)
+print(numpy.arange(3).sum(), type(numpy) is types.ModuleType)
+"""
+
+
+def test_a_module_that_waits_to_be_asked_for_is_not_loaded(job: Callable[..., Job]) -> None:
+    done = job(LAZY, variables=RANK_ZERO)
+    assert (done.exit_code, done.stdout) == (0, b"False\n3 True\n"), done.stderr
+    assert done.process.metadata["agent_notes"] == []
+
+
 SNIPPETS = [
     ("np.linalg.inv(x)", [("np", "linalg", "inv"), (0,)]),
     ("x @ y.T", [(0,), (1, "T")]),

@@ -7,9 +7,8 @@ without a frame or a call that says so.
 from __future__ import annotations
 
 import os
-import sys
 
-from . import blocked, metadata
+from . import blocked, metadata, own_threads
 from .kinds import Iterator, Tuple
 
 _MOST_ASKED = 64
@@ -63,7 +62,7 @@ def forget() -> None:
 
 def _threads() -> Iterator[Tuple[int, int, str]]:
     """Identity, kernel id and name of threads that `threading` knows; none of their code runs."""
-    active = getattr(sys.modules.get("threading"), "__dict__", {}).get("_active")
+    active = own_threads.contents("threading").get("_active")
     if not isinstance(active, dict):
         return
     for identity, thread in list(active.items())[:_MOST_ASKED]:

@@ -6,7 +6,7 @@ import _thread
 import os
 import sys
 
-from . import environment, notes, recorder, roles
+from . import environment, notes, own_threads, recorder, roles
 from .kinds import Any, Sequence
 from .redact import redact_path, redact_value
 from .secret_programs import redact_command
@@ -164,8 +164,7 @@ def collect_versions() -> None:
     """Notes the versions of the loaded modules that matter; imports nothing."""
     versions = {}
     for name in _MODULES_OF_INTEREST:
-        # Not getattr: a lazy module would start to import itself, in the wrong thread.
-        version = getattr(sys.modules.get(name), "__dict__", {}).get("__version__")
+        version = own_threads.contents(name).get("__version__")
         if isinstance(version, str):
             versions[name] = version
     facts["versions"] = versions

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import time
 
-from . import bytecode, callees, files, notes, operand_arrays, recorder
+from . import bytecode, callees, files, notes, operand_arrays, own_threads, recorder
 from .kinds import Any, CodeType, Iterator
 from .operand_arrays import Array
 from .places import Places, line_of, line_ranges
@@ -81,7 +81,7 @@ class _Operand:
         array = self.array
         if array is None:
             return {}
-        means = {fact: round(total / count, 4) for fact, (total, count) in self.sums.items()}
+        means = {fact: round(total / count, 4) for fact, (total, count) in list(self.sums.items())}
         return {
             "name": redact_value(name),
             "looks": self.looks,
@@ -141,6 +141,7 @@ class _Site:
     def told(self, places: Places) -> dict[str, Any]:
         """All of it, for the metadata."""
         function, file, line = places.where(self.code, self.last)
+        operands = list(self.operands.items())  # of now: a look may go on meanwhile
         return {
             "place": recorder.place_text(function, file, line),
             "is_innermost": self.is_innermost,
@@ -152,7 +153,7 @@ class _Site:
             "contents": len(self.digests),
             "result_looks": self.result_looks,
             "results": len(self.results),
-            "operands": [one.told(name) for name, one in self.operands.items() if one.looks],
+            "operands": [one.told(name) for name, one in operands if one.looks],
         }
 
 
@@ -269,7 +270,8 @@ class Looker:
         site.see(seen, hash(tuple(parts)) or 1 if is_whole else 0)
 
     def _learn_kinds(self) -> None:
-        loaded = (_is_there("numpy"), _is_there("torch"))
+        has_tensors = _has("torch", "Tensor") and _has("torch.nn.parameter", "Parameter")
+        loaded = (_has("numpy", "ndarray", "dtype"), has_tensors)
         if loaded == self._loaded:
             return
         self._loaded = loaded
@@ -277,7 +279,8 @@ class Looker:
         kinds = [(kind, ()) for kind in (*_code_types, type(None))]
         kinds += [(kind, (hash,)) for kind in _hashed]
         if loaded[0]:
-            array, dtype = _contents("numpy")["ndarray"], _contents("numpy")["dtype"]
+            numpy = own_threads.contents("numpy")
+            array, dtype = numpy["ndarray"], numpy["dtype"]
             self._made[array] = operand_arrays.of_numpy
             (kind_of,) = _getters(array, ("dtype",), ())
             readers = (kind_of, *_getters(dtype, ("str",), ())), *_getters(array, _FORM, ())
@@ -285,7 +288,7 @@ class Looker:
         if loaded[1]:
             getters = ("dtype", "device", "layout", "shape"), ("stride", "data_ptr")
             for module, name in (("torch", "Tensor"), ("torch.nn.parameter", "Parameter")):
-                kind = _contents(module)[name]
+                kind = own_threads.contents(module)[name]
                 readers = _getters(kind, *getters) + _getters(kind, ("requires_grad",), ())
                 self._made[kind] = operand_arrays.of_torch
                 kinds.insert(0, (kind, readers))
@@ -297,13 +300,9 @@ def _is_known() -> bool:
     return bytecode.is_known() and sys.version_info >= (3, 10)
 
 
-def _is_there(module: str) -> bool:
-    spec = getattr(sys.modules.get(module), "__spec__", None)
-    return spec is not None and not getattr(spec, "_initializing", False)
-
-
-def _contents(module: str) -> dict[str, Any]:
-    return getattr(sys.modules.get(module), "__dict__", {})
+def _has(module: str, *names: str) -> bool:
+    """Whether a module is loaded; a lazy one that is loading now has some of its names already."""
+    return own_threads.is_there(module) and all(map(own_threads.contents(module).get, names))
 
 
 def _getters(kind: Any, attributes: tuple[str, ...], methods: tuple[str, ...]) -> tuple[Any, ...]:
@@ -328,7 +327,7 @@ def _flat(answers: list[Any]) -> Iterator[Any]:
 def _constant(path: tuple[object, ...], answer: Any) -> int:
     """A number that tells a value apart that does not change, or is no data; 0: not to be known."""
     if not answer:
-        is_builtin = type(path[0]) is str and path[0] in _contents("builtins")
+        is_builtin = type(path[0]) is str and path[0] in own_threads.contents("builtins")
         return 1 if is_builtin else 0
     _, identity, kind, told = answer
     if kind in _hashed:

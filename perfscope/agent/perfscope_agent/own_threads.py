@@ -10,6 +10,9 @@ from __future__ import annotations
 import sys
 from _thread import get_ident
 
+from .kinds import Any
+
+_Module = type(sys)
 _identities: set[int] = set()
 
 
@@ -30,8 +33,24 @@ def may_use(module: str) -> bool:
     """
     if get_ident() not in _identities:
         return True
-    spec = getattr(sys.modules.get(module), "__spec__", None)
+    return is_there(module)
+
+
+def is_there(module: str) -> bool:
+    """Whether a module is loaded, all of it."""
+    spec = contents(module).get("__spec__")
     return spec is not None and not getattr(spec, "_initializing", False)
+
+
+def contents(module: str) -> dict[str, Any]:
+    """What a loaded module holds; nothing where asking it would run code of its own.
+
+    A lazy module would import itself, whatever it is asked for, and in the wrong thread.
+    """
+    found = sys.modules.get(module)
+    kind = type(found)
+    is_plain = issubclass(kind, _Module) and kind.__getattribute__ is _Module.__getattribute__
+    return found.__dict__ if is_plain else {}
 
 
 def forget() -> None:
