@@ -7,6 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from perfscope.findings.core.catalog import diagnoses
 from perfscope.metrics.efficiency.hybrid import FORMULA as HYBRID
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import Metric
@@ -217,7 +218,7 @@ def savings(document: Analysis) -> Iterator[str]:
         first = finding.first_action
         if first and not (finding.gain_s and at_most(first.gain_s, finding.gain_s)):
             yield f"{finding.id} saves {finding.gain_s} s, its first action {first.gain_s}"
-    yield from _no_more_than_lost(document, rows)
+    yield from _no_more_than_lost(document)
     combined = verdict.combined_gain_s
     for whole, name in ((length, "combined_gain_share"), (run_s, "combined_gain_run_share")):
         yield from _share(name, getattr(verdict, name), combined, whole)
@@ -230,12 +231,11 @@ def savings(document: Analysis) -> Iterator[str]:
         yield f"all together save {combined} s of {length} s, one by one {sum(counted)} s"
 
 
-def _no_more_than_lost(
-    document: Analysis, rows: list[tuple[str, FindingRow | FirstAction]]
-) -> Iterator[str]:
+def _no_more_than_lost(document: Analysis) -> Iterator[str]:
     """What all ranks and devices together lost is the most that a run can become shorter by.
 
     The account is of the ranks' main threads: where others work, they may take over its work too.
+    Work that it takes for needed and a diagnosis does not is no more than the whole run.
     """
     devices = document.devices.devices if isinstance(document.devices, Devices) else ()
     idle = (row.idle_s + row.exposed_communication_s + row.exposed_memory_s for row in devices)
@@ -243,10 +243,14 @@ def _no_more_than_lost(
     lost_s = stands_for * (document.losses.lost_ns * NS + sum(idle))
     if document.metrics.parallel_efficiency.formula == HYBRID:
         lost_s = max(lost_s, window_s(document))
-    told = [(name, row.gain_s) for name, row in rows]
-    for name, gain_s in (*told, ("all together", document.verdict.combined_gain_s)):
-        if gain_s is not None and not at_most(gain_s, lost_s):
-            yield f"{name} saves {gain_s} s, and {lost_s} s were lost"
+    of_work = {diagnosis.id for diagnosis in diagnoses() if diagnosis.of_work}
+    told = [({found.id}, found.gain_s) for found in document.findings]
+    told += [({one.id}, one.first_action.gain_s) for one in document.findings if one.first_action]
+    told.append((set(document.verdict.combined_of), document.verdict.combined_gain_s))
+    for ids, gain_s in told:
+        most_s = max(lost_s, window_s(document)) if ids & of_work else lost_s
+        if gain_s is not None and not at_most(gain_s, most_s):
+            yield f"{' and '.join(sorted(ids))} saves {gain_s} s, and {most_s} s were lost"
 
 
 def device_parts(document: Analysis) -> Iterator[str]:

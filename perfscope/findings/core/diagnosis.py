@@ -30,7 +30,8 @@ class Diagnosis:
     nothing for one that looks at each rank by itself. `passed` and `subject` are its titles where
     it passes and where it is not made; `title` stands for those that are not given. Of findings
     that weigh the same, the one of the lower `rank` comes first. `references` are what its
-    findings refer to, unless it passes.
+    findings refer to, unless it passes. `of_work` says that its gain is of work that the loss
+    account takes for needed: it may be more than all that was lost, and no more than the run.
 
     docs/findings.md is made of `description`, `evidence` (the facts that it shows), `gain_from`
     (what its gain is) and `counts_from` (from when on it fails or warns; else as most do).
@@ -49,4 +50,5 @@ class Diagnosis:
     gain_from: str = "no seconds"
     counts_from: str = ""
     rank: int = LAST
+    of_work: bool = False
     references: tuple[str, ...] = ()

@@ -100,4 +100,5 @@ DIAGNOSIS = Diagnosis(
         "line with what it calls and of the backward pass"
     ),
     rank=286,
+    of_work=True,
 )

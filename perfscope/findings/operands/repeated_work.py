@@ -124,4 +124,5 @@ DIAGNOSIS = Diagnosis(
     evidence="looks, separate calls, and the operands with their shapes",
     gain_from="upper bound: the time of these lines on the rank that spends most in them",
     rank=282,
+    of_work=True,
 )

@@ -110,4 +110,5 @@ DIAGNOSIS = Diagnosis(
     evidence="the operand with its shape, and how often it was looked at",
     gain_from="upper bound: the time of these lines, and of what they call",
     rank=288,
+    of_work=True,
 )

@@ -162,4 +162,5 @@ DIAGNOSIS = Diagnosis(
         "values what is left where each takes a hundred times as long as another"
     ),
     rank=284,
+    of_work=True,
 )
