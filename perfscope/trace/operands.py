@@ -20,6 +20,9 @@ NEAR_CACHE_BYTES = 32 << 10
 SUBNORMAL_TIMES = 100
 """How many times as long an operation on subnormal values takes, at most."""
 
+ROWS_READ = 32
+"""Of a table, that a look reads at most."""
+
 LONGEST_NAME = 80
 BITS = 8
 
@@ -30,6 +33,7 @@ class Operand:
 
     name: str  # `adjacency`, `self.weights`; of the first item of a list `parts[0]`
     looks: int
+    is_parameter: bool  # of a model that learns it
     dtype: str  # `float32`, `object`
     is_foreign: bool  # whether its bytes are in an order that the CPU must turn
     shape: tuple[int, ...]  # at the last look
@@ -100,6 +104,7 @@ def _operand(told: Mapping[str, Any]) -> Operand:
     return Operand(
         name=str(told.get("name", ""))[:LONGEST_NAME],
         looks=_count(told, "looks"),
+        is_parameter=told.get("kind") == "parameter",
         dtype=str(told.get("dtype", ""))[:LONGEST_NAME],
         is_foreign=told.get("byte_order") == "foreign",
         shape=tuple(map(_whole, shape)) if isinstance(shape, Sequence) else (),

@@ -133,7 +133,8 @@ def test_kinds_and_shares_are_those_of_the_arrays(job: Callable[..., Job]) -> No
     assert decayed[0]["shares"] == {"zero": 0, "subnormal": 1, "no_number": 0}
     across = seen(told, "across", "values")
     assert (across[0]["layout"], across[0]["shape"]) == ("strided", [1000, 500])
-    assert seen(told, "objects", "values")[0]["dtype"] == "object"
+    objects = seen(told, "objects", "values")[0]
+    assert (objects["dtype"], objects["contents"]) == ("object", 0)
     assert not seen(told, "records", "table")
     padded = seen(told, "padded", "tokens")
     assert padded[0]["shares"]["padding"] == pytest.approx(0.75, abs=0.02)
@@ -219,6 +220,19 @@ def test_padding_is_what_repeats_at_the_ends_of_rows() -> None:
     content = b"".join(struct.pack("8q", *row) for row in rows)
     found = operand_arrays.facts(array((3, 8), "int64", 8), content)
     assert found == {"padding": pytest.approx(9 / 24), "padding_of_longest": 0}
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [
+        ([[1] * 4, [1] * 4], {}),  # a mask of sequences that are all as long
+        ([[4, 3, 2, 9], [5, 6, 7, 9]], {"padding": 0, "padding_of_longest": 0}),  # a mark at ends
+        ([[4, 3, 9, 9], [5, 9, 9, 9]], {"padding": 5 / 8, "padding_of_longest": 1 / 2}),
+    ],
+)
+def test_what_is_no_padding(rows: list[list[int]], found: dict[str, float]) -> None:
+    content = b"".join(struct.pack("4q", *row) for row in rows)
+    assert operand_arrays.facts(array((2, 4), "int64", 8), content) == found
 
 
 def test_equal_contents_of_another_shape_are_not_the_same() -> None:

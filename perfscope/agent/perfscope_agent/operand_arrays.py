@@ -146,6 +146,14 @@ def of_torch(told: list[Any]) -> Array | None:
     return array.laid_out(size, [stride * size for stride in strides])
 
 
+def of_parameter(told: list[Any]) -> Array | None:
+    """A tensor that a model learns: never a sample, though each step changes it."""
+    array = of_torch(told)
+    if array is not None:
+        array.kind = "parameter"
+    return array
+
+
 def _bytes_of(dtype: str) -> int:
     """Of a value of a type that is named after its bits; 0 where it is not."""
     if dtype == "bool":
@@ -195,17 +203,22 @@ def facts(array: Array, content: bytes) -> dict[str, float]:
 
 
 def _filled(array: Array, content: bytes) -> dict[str, float]:
-    """Which share of rows repeats one value up to their end, and of the row filled least so."""
+    """Which share of rows repeats one value up to their end, and of the row filled least so.
+
+    Rows that are one value throughout, as a mask of ones, hold no sequences that could be shorter.
+    """
     width, size = array.shape[1] * array.item_bytes, array.item_bytes
     rows = [content[at : at + width] for at in range(0, len(content), width)]
     ends = [row[-size:] for row in rows]
     fill = max(set(ends), key=ends.count)
     shares = [_run(row, fill) / array.shape[1] for row in rows]
+    if min(shares) == 1:
+        return {}
     return {"padding": sum(shares) / len(shares), "padding_of_longest": min(shares)}
 
 
 def _run(row: bytes, fill: bytes) -> int:
-    """How many values at the end of a row are one value."""
+    """How many values at the end of a row are one value; one alone repeats nothing."""
     least, most = 0, len(row) // len(fill)
     while least < most:
         middle = (least + most + 1) // 2
@@ -213,4 +226,4 @@ def _run(row: bytes, fill: bytes) -> int:
             least = middle
         else:
             most = middle - 1
-    return least
+    return least if least > 1 else 0

@@ -69,7 +69,7 @@ class _Operand:
         self.elements[1] = max(self.elements[1], count)
         self.looks += 1
         self.array = array
-        if len(self.digests) < _MOST_DIGESTS:
+        if digest and len(self.digests) < _MOST_DIGESTS:
             self.digests.add(digest)
         for name, share in facts.items():
             known = self.sums.setdefault(name, [0.0, 0])
@@ -287,10 +287,15 @@ class Looker:
             kinds.insert(0, (array, (*readers, _DATA_OFFSET)))
         if loaded[1]:
             getters = ("dtype", "device", "layout", "shape"), ("stride", "data_ptr")
-            for module, name in (("torch", "Tensor"), ("torch.nn.parameter", "Parameter")):
+            of_torch, of_parameter = operand_arrays.of_torch, operand_arrays.of_parameter
+            tensors = (
+                ("torch", "Tensor", of_torch),
+                ("torch.nn.parameter", "Parameter", of_parameter),
+            )
+            for module, name, make in tensors:
                 kind = own_threads.contents(module)[name]
                 readers = _getters(kind, *getters) + _getters(kind, ("requires_grad",), ())
-                self._made[kind] = operand_arrays.of_torch
+                self._made[kind] = make
                 kinds.insert(0, (kind, readers))
         self._kinds = tuple(kinds)
 

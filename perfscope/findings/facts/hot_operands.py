@@ -60,9 +60,8 @@ class LineSamples:
         return int(np.count_nonzero(np.diff(inside, prepend=np.int8(0)) > 0))
 
     def _inside(self, rank: Rank, frames: Collection[Frame]) -> Bools:
-        focus, rows = self._results.focus, rank.stacks
-        rows = rows[(rows["tid"] == rank.main_tid) & (rows["t"] >= focus.start_ns)]
-        found: Bools = self._stacks_with(frozenset(frames))[rows[rows["t"] < focus.end_ns]["stack"]]
+        rows = self._results.focus.within(rank.main_stacks)
+        found: Bools = self._stacks_with(frozenset(frames))[rows["stack"]]
         return found
 
     def _stacks_with(self, frames: frozenset[Frame]) -> Bools:

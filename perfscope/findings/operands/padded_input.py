@@ -8,7 +8,7 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import HotLine, has_operands, ranks_of, shape_of
 from perfscope.judging import MAIN, MAJOR
 from perfscope.schema.enums import Confidence, PhaseKind
-from perfscope.trace.operands import Operand
+from perfscope.trace.operands import ROWS_READ, Operand
 from perfscope.units import format_share
 
 
@@ -36,8 +36,9 @@ def judge(run: Facts) -> Outcome:
             f"{wording.called(line.site.frame)} is padding"
         ),
         summary=(
-            f"Rows of `{operand.name}` are filled up to {width:,}, and even the longest of a batch "
-            f"ends {format_share(share)} before that. Cut to the longest, it would save "
+            f"Rows of `{operand.name}` are filled up to {width:,}, and even the longest of those "
+            f"looked at (up to {ROWS_READ} of a batch) ends {format_share(share)} before that. Cut "
+            "to the longest, it would save "
             f"{wording.saving(results, gain.seconds, is_bound=True)}, with the backward pass."
         ),
         gain=gain,
@@ -79,7 +80,7 @@ def _evidence(operand: Operand) -> tuple[Evidence, ...]:
         Evidence(f"Looks at `{operand.name}`", operand.looks),
         Evidence(f"`{operand.name}`", shape_of(operand)),
         Evidence("Padding of all rows", format_share(operand.share("padding"))),
-        Evidence("Of the longest row", format_share(operand.share("padding_of_longest"))),
+        Evidence("Of the longest row looked at", format_share(operand.share("padding_of_longest"))),
     )
 
 

@@ -81,10 +81,11 @@ def _summary(run: Facts, lines: list[HotLine], seconds: float) -> str:
         if seen
         else ("Where it draws no random numbers, its result is the same as well")
     )
+    saving = wording.saving(run.results, seconds, is_bound=True)
     return (
         f"In {_looks(lines)} looks at what its lines take, in {_calls(run, lines)} calls or "
-        f"more, the contents of {_operands(lines)} never differed. {result}. Computed once, it "
-        f"would save {wording.saving(run.results, seconds, is_bound=True)}."
+        f"more, the contents of {_operands(lines)} (of a large array, a sample) never differed. "
+        f"{result}. Computed once, it would save {saving}."
     )
 
 
@@ -105,7 +106,7 @@ def _evidence(run: Facts, lines: list[HotLine]) -> tuple[Evidence, ...]:
 def _action(lines: list[HotLine], place: Frame) -> str:
     return (
         f"Compute what {wording.called(place)} makes of {_operands(lines)} once, before the loop, "
-        "and keep it; compute it anew only where its operands change."
+        "and keep it; compute it again only where its operands change."
     )
 
 

@@ -57,11 +57,12 @@ def judge(run: Facts) -> Outcome:
 
 
 def single_sample(line: HotLine) -> Operand | None:
-    """The small operand of a line that is a batch of one; no row that tables are shifted by."""
+    """The small operand of a line that is a batch of one; nothing that goes with many samples."""
     site = line.site
     for one in site.operands:
         is_single = len(one.shape) > 1 and one.shape[0] == 1 and _is_small(one)
         others = [other for other in site.operands if other is not one]
+        is_single = is_single and not one.is_parameter
         if is_single and _is_new_each_time(one) and not any(_fits(one, two) for two in others):
             return one
     return None
@@ -78,9 +79,15 @@ def _is_new_each_time(operand: Operand) -> bool:
 
 
 def _fits(row: Operand, other: Operand) -> bool:
-    """Whether another operand is a table with rows of the same length, as in `table - mean`."""
+    """Whether another operand holds many samples that this one goes with.
+
+    That is a table with rows of the same length, as in `table - mean`, and the input of a recurrent
+    network beside its state, whose first axis counts layers and whose second one the samples.
+    """
     is_table = len(other.shape) == len(row.shape) and other.shape[0] > 1
-    return is_table and other.shape[-1] == row.shape[-1] != other.shape[0]
+    is_row = other.shape[-1:] == row.shape[-1:] != other.shape[:1]
+    is_state = len(row.shape) > 2 and row.shape[1] > 1 and row.shape[1] in other.shape[:2]
+    return is_table and (is_row or is_state)
 
 
 def _outermost(run: Facts, lines: list[HotLine]) -> HotLine:

@@ -80,9 +80,11 @@ CAUSES = (
     ),
     Cause(
         lambda one: float(one.dtype == "object"),
-        "computes with Python objects of",
-        "The array holds Python objects: each operation calls one for each of its elements",
-        "Make it an array of numbers (`np.asarray(x, dtype=float)`), rows of one length each.",
+        "takes Python objects in",
+        "The array holds Python objects: an operation on it calls one for each of its elements",
+        "Where they are numbers, make it an array of numbers (`np.asarray(x, dtype=float)`), with "
+        "rows of one length each. Where they are texts and each call takes them again, turn them "
+        "into numbers once.",
     ),
     Cause(
         _across,

@@ -80,7 +80,7 @@ def test_tensors_are_told_and_subclasses_are_not_asked(
     }
     table, weights = told["forward", "self.table"], told["forward", "self.weights"]
     assert (table["kind"], table["dtype"], table["requires_grad"]) == ("tensor", "float32", False)
-    assert weights["requires_grad"] is True
+    assert (weights["kind"], weights["requires_grad"]) == ("parameter", True)
     assert table["contents"] == weights["contents"] == 1
     assert told["padded", "tokens"]["shares"] == {"padding": 0.8, "padding_of_longest": 0.8}
     assert ("sparse", "matrix") not in told

@@ -111,7 +111,7 @@ def test_one_long_call_repeats_nothing() -> None:
         ({"shares": {"subnormal": 0.4}, "contents": 9}, "subnormal"),
         ({"byte_order": "foreign"}, "turns the bytes"),
         ({"dtype": "float16", "contents": 9}, "on the CPU"),
-        ({"dtype": "object", "contents": 0}, "Python objects"),
+        ({"dtype": "object", "contents": 0}, "takes Python objects"),
         ({"layout": "strided", "stride": 16384, "contents": 9}, "memory layout"),
     ],
 )
@@ -170,6 +170,23 @@ def test_one_sample_beside_what_it_is_taken_from() -> None:
     state = operand(name="state", dtype="float32", shape=[1, 48], elements=[48, 48], contents=10)
     (finding,) = faults(site(words, state, contents=10)).values()
     assert finding.id == "single_samples"
+
+
+@pytest.mark.parametrize(
+    ("row", "others"),
+    [
+        ({"name": "state", "shape": [1, 32, 64]}, [{"name": "inputs", "shape": [32, 20, 16]}]),
+        ({"name": "state", "shape": [1, 32, 64]}, [{"name": "inputs", "shape": [20, 32, 16]}]),
+        ({"name": "self.positions", "shape": [1, 65, 64], "kind": "parameter"}, []),
+    ],
+    ids=["state, samples first", "state, times first", "what a model learns"],
+)
+def test_leading_axes_that_are_not_of_samples(
+    row: dict[str, Any], others: list[dict[str, Any]]
+) -> None:
+    usual: dict[str, Any] = {"dtype": "float32", "elements": [2048, 4160], "contents": 10}
+    told = [operand(**{**usual, **one}) for one in (row, *others)]
+    assert faults(site(*told, contents=10)) == {}
 
 
 def test_slow_operands_of_several_lines_are_one_finding() -> None:
