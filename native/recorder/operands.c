@@ -66,14 +66,16 @@ static bool find_types(void)
            find(&python.list_type, "PyList_Type") && find(&python.tuple_type, "PyTuple_Type");
 }
 
-/* The main thread, where its frames may be looked at; NULL elsewhere. */
+/* The main thread, where its frames may be looked at; NULL elsewhere, where no function of Python may be called either:
+ * there may be another Python, and the functions found by their names are that one's. */
 static object thread_to_look_at(void)
 {
-    if (!python.is_looked_for) {
+    object thread = ps_noted_thread();
+    if (thread && !python.is_looked_for) {
         python.is_looked_for = true;
-        python.is_found = dlsym && find_functions() && find_types();
+        python.is_found = find_functions() && find_types();
     }
-    return python.is_found ? ps_noted_thread() : NULL;
+    return python.is_found ? thread : NULL;
 }
 
 static object pointer_at(const char *address)
@@ -298,6 +300,11 @@ static void *looked(uint32_t most, const ps_question *asked)
             python.collector_on();
     }
     return found;
+}
+
+PS_EXPORT int ps_can_look_at_operands(void)
+{
+    return thread_to_look_at() != NULL;
 }
 
 PS_EXPORT void *ps_operand_places(uint32_t most)

@@ -61,8 +61,11 @@ int ps_stack_is_noted(void);
 void *ps_stack_notes(void);
 /* Has no wait end for stacks whose innermost place is this one. */
 void ps_stack_knows(void *code, int32_t last);
-/* Code and instruction of the innermost frames of the thread whose stack is noted, innermost first, as a new list:
- * those of now. The caller holds the interpreter's lock, as for all that follows of operands; NULL without Python. */
+/* Whether there is a thread whose stack is noted, so that its operands can be looked at: asked before the first look.
+ * The caller holds the interpreter's lock, as for all that follows of operands. */
+int ps_can_look_at_operands(void);
+/* Code and instruction of the innermost frames of that thread, innermost first, as a new list: those of now. NULL, which
+ * ctypes must not be given, where none could be looked at so far. */
 void *ps_operand_places(uint32_t most);
 /* What the values are that places of that thread work on, without running code of the program, and without a reference
  * that stays. `places` is a tuple, innermost first, of tuples: code, instruction, and a tuple of paths. A path is a

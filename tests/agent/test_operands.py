@@ -2,6 +2,8 @@
 
 import dis
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 
 from perfscope.agent.perfscope_agent import bytecode, operand_arrays
 from perfscope.agent.perfscope_agent.operand_arrays import Array
+from perfscope.record.places import recorder_library
 from tests.agent.jobs import RANK_ZERO, Job
 
 COMMON = """
@@ -177,6 +180,19 @@ def test_a_module_that_waits_to_be_asked_for_is_not_loaded(job: Callable[..., Jo
     done = job(LAZY, variables=RANK_ZERO)
     assert (done.exit_code, done.stdout) == (0, b"False\n3 True\n"), done.stderr
     assert done.process.metadata["agent_notes"] == []
+
+
+UNNOTED = """
+import ctypes, sys
+print(ctypes.PyDLL(sys.argv[1]).ps_can_look_at_operands())
+"""
+
+
+def test_where_no_stack_is_noted_no_function_of_python_is_called() -> None:
+    """As where the functions that are found by their names are those of another Python."""
+    command = [sys.executable, "-c", UNNOTED, str(recorder_library())]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n"
 
 
 SNIPPETS = [

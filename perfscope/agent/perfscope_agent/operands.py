@@ -1,9 +1,9 @@
 """What the program's lines work on: kinds of arrays, and whether they are always the same.
 
-Once or twice a second, while the main thread is in code of the program, the recorder tells what the
+A few times a second, while the main thread is in code of the program, the recorder tells what the
 values are that its current instructions take. No code of the program runs for that, nothing is
-imported, and no object of the program is referred to when its lock is given away again. Of contents
-a digest is compared with earlier ones and forgotten: it tells that they are the same, nothing else.
+imported, and none of these values is referred to when the interpreter's lock is given away again.
+Of contents a digest is compared with earlier ones: it tells that they are the same, nothing else.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class Looker:
         begin_ns = time.thread_time_ns()
         try:
             self._learn_kinds()
-            if self._made:
+            if self._made and self._library.can_look_at_operands():
                 self._look(self._variables)
         except Exception as error:
             self._variables = None
