@@ -110,7 +110,9 @@ def _actions(found: StepGrowth, *, others: tuple[int, ...]) -> tuple[str, ...]:
     where = "before and after"
     if others:
         does = "does" if len(others) == 1 else "do"
-        where = f"there and on {wording.ranks(others)}, which {does} the same and no longer"
+        where = (
+            f"there and on {wording.ranks(others)}, which {does} the same without getting slower"
+        )
     changed = (
         f"Compare what {name} gets {where}: more data in a step, data that no "
         "longer fit into a cache, lower clocks of the CPU, or other values. "

@@ -114,7 +114,7 @@ DIAGNOSIS = Diagnosis(
     id="repeated_work",
     title="The same is computed again and again",
     description=(
-        "Looks, some times a second, at all that the current instruction of the program takes, and "
+        "Looks, about once a second, at all that the current instruction of the program takes, and "
         "compares it with earlier looks: where everything is known and never differs over "
         "several calls, nor do the results that are seen, one call would do."
     ),

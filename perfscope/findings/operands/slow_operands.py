@@ -108,7 +108,9 @@ def judge(run: Facts) -> Outcome:
                 found[number].append(slow)
     worst = max(found, key=lambda one: sum(line.seconds for line in found[one]), default=None)
     if worst is None:
-        return passed("The operands that were looked at are of types and layouts that CPUs like.")
+        return passed(
+            "The operands that were looked at are of types and layouts that CPUs handle well."
+        )
     lines, cause = sorted(found[worst], key=lambda one: -one.seconds), CAUSES[worst]
     gain = saved_at_most(results, lines)
     status = thresholds.deserved(gain)

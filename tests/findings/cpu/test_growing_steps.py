@@ -256,7 +256,7 @@ def test_what_grows_on_one_of_the_ranks_that_run_it_is_compared_with_the_others(
     one = crowded(growing, lambda _: 1.0, level_on_1_s=0.02)
     assert "summarize() takes longer per step" in one.title
     assert one.ranks == (0,)
-    assert "there and on rank 1, which does the same and no longer" in one.actions[0]
+    assert "there and on rank 1, which does the same without getting slower" in one.actions[0]
     assert "everything kept so far" in one.actions[1]
     both = crowded(growing, lambda _: 1.0)
     assert "everything kept so far" in both.actions[0]
