@@ -32,9 +32,10 @@ SINGLE = "where single precision is exact enough, it halves the bytes and the ti
 NO_COMPUTING = RESTING.union(AT_START)
 
 
-def hottest(results: Results, named: Collection[Frame], *, is_alone: bool) -> str:
+def hottest(results: Results, named: Collection[Frame], room: int, *, is_alone: bool) -> str:
     """The few functions that hold the main part of the computing, as a sentence.
 
+    `room` is how many characters it may have: with long names fewer of the functions are told.
     Where it stands alone, as no finding says what to change, it says what to look for. "" where
     three do not hold it, where computing is not the main part of the ranks' time, and where all of
     them are `named` already.
@@ -61,7 +62,8 @@ def hottest(results: Results, named: Collection[Frame], *, is_alone: bool) -> st
         for share, one in zip(shares, first, strict=True)
     ]
     leads = f" {NOT_JUDGED}{_doubles(first, lines)}" if is_alone else ""
-    return f" {'; '.join(parts)}.{leads}"
+    told = [f" {'; '.join(parts[:count])}.{leads}" for count in range(len(parts), 0, -1)]
+    return next((one for one in told if len(one) <= room), "")
 
 
 def _operands(function: tuple[str, str], lines: Sequence[HotLine]) -> str:

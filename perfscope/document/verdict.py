@@ -21,6 +21,7 @@ from perfscope.judging import MAJOR
 from perfscope.losses.entry import NO_LOSS, LossAccount
 from perfscope.losses.words import label
 from perfscope.metrics.results import Results
+from perfscope.output import LONGEST_TEXT
 from perfscope.replay.model import Edit, Prediction
 from perfscope.replay.replay import Replay
 from perfscope.savings import Wholes
@@ -62,12 +63,10 @@ def verdict(
     of_job = _outside(results, top) + _sentence(
         results, findings, top, told=told, losses=losses, is_disturbed=others is not None
     )
+    sentence = _preface(damage) + _kept(results) + _beside_others(of_job, top, others, of)
+    last = unwatched(results)
     return Verdict(
-        sentence=_preface(damage)
-        + _kept(results)
-        + _beside_others(of_job, top, others, of)
-        + _hottest(results, top)
-        + unwatched(results),
+        sentence=sentence + _hottest(results, top, LONGEST_TEXT - len(sentence + last)) + last,
         status=_status(results, findings, faults, damage=damage, losses=losses),
         efficiency=headline(results).judged,
         combined_gain_s=gain_s,
@@ -79,11 +78,14 @@ def verdict(
     )
 
 
-def _hottest(results: Results, top: Sequence[Finding]) -> str:
-    """What computes most; beside a major problem it would only lead to other places."""
+def _hottest(results: Results, top: Sequence[Finding], room: int) -> str:
+    """What computes most, in so many characters at most: a verdict is shown in full.
+
+    Beside a major problem it would only lead to other places.
+    """
     if top and top[0].status is Status.FAIL:
         return ""
-    return hottest(results, [one.where[0] for one in top if one.where], is_alone=not top)
+    return hottest(results, [one.where[0] for one in top if one.where], room, is_alone=not top)
 
 
 def _outside(results: Results, top: Sequence[Finding]) -> str:
