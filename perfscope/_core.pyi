@@ -285,7 +285,7 @@ def room_below(directory: str) -> tuple[int, bool]:
     """Bytes that may still be written below a directory, and whether memory is what holds them."""
 
 def use_files(directory: str, plain_bytes: int, resident_bytes: int) -> bool:
-    """Large tables may move into files without a name; their addresses stay.
+    """Large tables may move into unnamed temporary files; their addresses stay.
 
     Those of the first `plain_bytes` never do; of the others at most `resident_bytes` are in memory,
     the youngest. Arrays of numpy are meant that the calling context makes from now on, and what the

@@ -1,4 +1,4 @@
-"""Tables for which the memory does not suffice live in files without a name.
+"""Tables for which the memory does not suffice live in unnamed temporary files.
 
 The kernel writes their pages out where memory is short and reads them where they are asked for; the
 files are gone with the process, however it ends. Only commands that `allow` it use them: the
@@ -85,7 +85,8 @@ def _told(need_bytes: int, left_bytes: int) -> str:
         room += f"; {passed_over}"
     if need_bytes > left_bytes + _now.place.room_bytes:
         room += f"; {larger}"
-    return f"{memory}, so the oldest go to files without a name below {_now.place.path} ({room})"
+    where = f"unnamed temporary files in {_now.place.path}"
+    return f"{memory}, so the oldest tables move to {where} ({room})"
 
 
 def calls_that_fit() -> int:
@@ -101,7 +102,7 @@ def refused() -> PerfscopeError | None:
     if not error:
         return None
     return PerfscopeError(
-        f"There is no room for a table of {format_bytes(size_bytes)} below {_now.place.path}.",
+        f"There is no room for a table of {format_bytes(size_bytes)} in {_now.place.path}.",
         why=f"{os.strerror(error)}; the memory of the machine is used up, too.",
         action="Make room there, or set TMPDIR to a directory on a larger disk.",
     )

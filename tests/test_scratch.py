@@ -158,7 +158,7 @@ def test_a_recording_that_does_not_fit_gives_the_same_document(
     told, bytes_in_files = analyzed(recording, tmp_path / "tight", 24)
     assert bytes_in_files > 20 << 20
     (line,) = told.splitlines()
-    assert "24.0 MiB of memory are left, so the oldest go to files without a name below" in line
+    assert "24.0 MiB of memory are left, so the oldest tables move to unnamed" in line
     roomy, tight = (tmp_path / name / "analysis.json" for name in ("roomy", "tight"))
     assert tight.read_bytes() == roomy.read_bytes()
 
@@ -170,7 +170,7 @@ def test_where_temporary_files_are_held_in_memory_another_directory_is_taken(
     if not os.access(shared, os.W_OK):
         pytest.skip("needs a directory that memory holds")
     told, _ = analyzed(recording, tmp_path, 24, env=os.environ | {"TMPDIR": str(shared)})
-    assert "below /var/tmp" in told
+    assert "in /var/tmp" in told
     assert "/dev/shm is held in memory, too" in told
 
 

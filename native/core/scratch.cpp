@@ -149,11 +149,11 @@ bool Scratch::move_to_file(void *block, size_t bytes)
     return error == 0;
 }
 
-// A file without a name, with room for so many bytes; -1 where the system refuses.
+// An unnamed file with room for so many bytes; -1 where the system refuses.
 int Scratch::open_file(size_t bytes)
 {
     int descriptor = ::open(directory_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (descriptor < 0) { // a file system that knows no files without a name
+    if (descriptor < 0) { // a file system without unnamed files
         std::string name = directory_ + "/perfscope-XXXXXX";
         descriptor = ::mkostemp(name.data(), O_CLOEXEC);
         if (descriptor >= 0)

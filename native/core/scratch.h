@@ -1,4 +1,4 @@
-// Large blocks of memory that move into files without a name, where the memory of the machine does not suffice.
+// Large blocks of memory that move into unnamed temporary files, where the memory of the machine does not suffice.
 #pragma once
 
 #include <atomic>
