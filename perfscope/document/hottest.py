@@ -58,17 +58,16 @@ def hottest(results: Results, named: Collection[Frame], room: int, *, is_alone: 
     shares[0] += " of the ranks' time in the analyzed window, computing or waiting for a CPU"
     lines = hot_lines(results, LineSamples(results))
     parts = [
-        f"{_where(own[one])}{_operands(one, lines)} takes {share}"
-        for share, one in zip(shares, first, strict=True)
+        f"{_where(own[one], lines)} takes {share}" for share, one in zip(shares, first, strict=True)
     ]
     leads = f" {NOT_JUDGED}{_doubles(first, lines)}" if is_alone else ""
     told = [f" {'; '.join(parts[:count])}.{leads}" for count in range(len(parts), 0, -1)]
     return next((one for one in told if len(one) <= room), "")
 
 
-def _operands(function: tuple[str, str], lines: Sequence[HotLine]) -> str:
-    """What a function works on where it spends most, as far as that was looked at."""
-    found = next((one for one in lines if one.function == function and one.seconds > 0), None)
+def _operands(frame: Frame, lines: Sequence[HotLine]) -> str:
+    """What a line works on where it spends most, as far as that was looked at."""
+    found = next((one for one in lines if one.site.frame == frame and one.seconds > 0), None)
     told = [f"`{one.name}` ({shape_of(one)})" for one in found.site.operands[:2]] if found else []
     return f" on {listed(told)}" if told else ""
 
@@ -83,8 +82,8 @@ def _doubles(functions: Collection[tuple[str, str]], lines: Sequence[HotLine]) -
     return ""
 
 
-def _where(rows: Collection[ActivityRow]) -> str:
-    """A function at the line in which it spends most, and what it calls there."""
+def _where(rows: Collection[ActivityRow], looked_at: Sequence[HotLine]) -> str:
+    """A function at the line in which it spends most, what it calls there and works on."""
     lines: Counter[Frame] = Counter()
     calls: Counter[tuple[Frame, str]] = Counter()
     for row in rows:
@@ -98,4 +97,5 @@ def _where(rows: Collection[ActivityRow]) -> str:
     called = called.strip("?.")  # names without a type begin with a dot, untold ones are none
     of_type = called.removesuffix(OPERATOR)
     does = f"uses operators of {of_type}" if of_type != called else f"calls {called}"
-    return f"{place(line)}{f', which {does},' if called else ''}"
+    on = _operands(line, looked_at)
+    return f"{place(line)}, which {does}{on}," if called else f"{place(line)}{on}"

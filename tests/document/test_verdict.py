@@ -111,15 +111,22 @@ def test_says_what_the_functions_that_compute_most_work_on() -> None:
     plate = {"name": "plate", "dtype": "float64", "shape": [900, 900], "elements": [810000, 810000]}
     place = "\x1f".join(map(str, relax))
     site = {"place": place, "is_innermost": True, "looks": 9, "contents": 9, "operands": [plate]}
+    # Another line of the function takes longer, by what it calls, and works on something else.
+    caller, inner = ("relax", "/job/plate.py", 24), ("inner", "/job/plate.py", 50)
+    place = "\x1f".join(map(str, caller))
+    told = {"place": place, "is_innermost": False, "operands": [{**plate, "name": "other"}]}
     builder = TraceBuilder(2, end_s=10.0)
     for number in (0, 1):
         rank = builder.rank(number).init(0.5).finalize(9.5)
-        rank.set(metadata={"operands": {"sites": [site]}})
+        rank.set(metadata={"operands": {"sites": [site, {**site, **told}]}})
         for tick in range(90):
-            rank.stack(0.5 + tick / 10, (relax, ("multiply", "<built-in>", 0)))
+            frames = (relax,) if tick % 5 < 2 else (caller, inner)
+            rank.stack(0.5 + tick / 10, (*frames, ("multiply", "<built-in>", 0)))
     found = verdict(analyze_trace(builder.build()))
-    assert "on `plate` (900 x 900 float64) takes " in found["sentence"]
-    assert found["sentence"].endswith(f" `plate` is in double precision: {SINGLE}")
+    assert "inner() (plate.py:50), which calls multiply, takes 60.6 %" in found["sentence"]
+    calls = "relax() (plate.py:25), which calls multiply on `plate` (900 x 900 float64), takes "
+    assert calls in found["sentence"]
+    assert found["sentence"].endswith(f" is in double precision: {SINGLE}")
 
 
 def test_what_most_of_the_run_goes_to_leads_though_nothing_cures_it() -> None:

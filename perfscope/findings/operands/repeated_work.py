@@ -15,8 +15,10 @@ from perfscope.findings.facts.hot_operands import (
     shape_of,
 )
 from perfscope.judging import FEWEST_SAMPLES
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence
-from perfscope.trace.model import Frame
+from perfscope.trace.model import Frame, Function
+from perfscope.trace.operands import worked_on
 from perfscope.units import format_seconds
 
 
@@ -24,8 +26,10 @@ def judge(run: Facts) -> Outcome:
     """Whether lines whose operands never differ take enough of the run to act on."""
     results = run.results
     functions: defaultdict[tuple[str, str], list[HotLine]] = defaultdict(list)
+    changing = _changing(results)
     for line in run.hot_lines:
-        if is_always_the_same(line):
+        names = {(line.rank.number, line.function, one.name) for one in line.site.operands}
+        if is_always_the_same(line) and changing.isdisjoint(names):
             functions[line.function].append(line)
     called = [one for one in functions.values() if _calls(run, one) >= FEWEST_SAMPLES]
     worst = max(called, key=lambda one: sum(line.seconds for line in one), default=None)
@@ -56,6 +60,17 @@ def is_always_the_same(line: HotLine) -> bool:
     site = line.site
     is_same = site.is_innermost and site.contents == 1 and site.whole_looks == site.looks
     return is_same and (site.result_looks < FEWEST_SAMPLES or site.results == 1)
+
+
+def _changing(results: Results) -> set[tuple[int, Function, str]]:
+    """Names that were seen to change at a line of a function of a rank, looked at seldom or not."""
+    return {
+        (rank.number, site.frame.key, one.name)
+        for rank in results.trace.ranks
+        for site in worked_on(rank.metadata)
+        for one in site.operands
+        if one.contents > 1
+    }
 
 
 def _calls(run: Facts, lines: list[HotLine]) -> int:

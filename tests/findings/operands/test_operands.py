@@ -101,6 +101,12 @@ def test_what_may_differ_is_not_called_the_same(changes: dict[str, Any]) -> None
     assert faults(site(operand(), **changes)) == {}
 
 
+def test_what_is_seen_to_change_elsewhere_in_the_function_is_not_the_same() -> None:
+    """Pieces of a large array tell nothing of a change beside them."""
+    other = f"whiten\x1f{FILE}\x1f21"
+    assert faults(site(operand()), site(operand(contents=3), contents=3, place=other)) == {}
+
+
 def test_one_long_call_repeats_nothing() -> None:
     assert faults(site(operand()), is_one_call=True) == {}
 
