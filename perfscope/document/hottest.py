@@ -69,7 +69,7 @@ def _operands(frame: Frame, lines: Sequence[HotLine]) -> str:
     """What a line works on where it spends most, as far as that was looked at."""
     found = next((one for one in lines if one.site.frame == frame and one.seconds > 0), None)
     told = [f"`{one.name}` ({shape_of(one)})" for one in found.site.operands[:2]] if found else []
-    return f" on {listed(told)}" if told else ""
+    return f"works on {listed(told)}" if told else ""
 
 
 def _doubles(functions: Collection[tuple[str, str]], lines: Sequence[HotLine]) -> str:
@@ -97,5 +97,5 @@ def _where(rows: Collection[ActivityRow], looked_at: Sequence[HotLine]) -> str:
     called = called.strip("?.")  # names without a type begin with a dot, untold ones are none
     of_type = called.removesuffix(OPERATOR)
     does = f"uses operators of {of_type}" if of_type != called else f"calls {called}"
-    on = _operands(line, looked_at)
-    return f"{place(line)}, which {does}{on}," if called else f"{place(line)}{on}"
+    said = [one for one in (does if called else "", _operands(line, looked_at)) if one]
+    return f"{place(line)}, which {' and '.join(said)}," if said else place(line)
