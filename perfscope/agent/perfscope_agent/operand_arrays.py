@@ -136,12 +136,12 @@ def of_numpy(told: list[Any]) -> Array | None:
 
 def of_torch(told: list[Any]) -> Array | None:
     """A dense tensor in the memory of the process."""
-    dtype, device, layout, shape, strides, place, has_gradient = told
+    dtype, device, layout, has_gradient, shape, strides, place, *offset = told
     dtype = str(dtype).rpartition(".")[2]
     size = _bytes_of(dtype)
     if str(device) != "cpu" or str(layout) != "torch.strided" or not size or not place:
         return None
-    array = Array("tensor", dtype, "native", place, shape)
+    array = Array("tensor", dtype, "native", place + size * sum(offset), shape)
     array.has_gradient = bool(has_gradient)
     return array.laid_out(size, [stride * size for stride in strides])
 

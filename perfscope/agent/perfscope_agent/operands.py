@@ -286,7 +286,7 @@ class Looker:
             readers = (kind_of, *_getters(dtype, ("str",), ())), *_getters(array, _FORM, ())
             kinds.insert(0, (array, (*readers, _DATA_OFFSET)))
         if loaded[1]:
-            getters = ("dtype", "device", "layout", "shape"), ("stride", "data_ptr")
+            form = "dtype", "device", "layout", "requires_grad", "shape"
             of_torch, of_parameter = operand_arrays.of_torch, operand_arrays.of_parameter
             tensors = (
                 ("torch", "Tensor", of_torch),
@@ -294,7 +294,7 @@ class Looker:
             )
             for module, name, make in tensors:
                 kind = own_threads.contents(module)[name]
-                readers = _getters(kind, *getters) + _getters(kind, ("requires_grad",), ())
+                readers = _getters(kind, form, ("stride",)) + _tensor_place(kind)
                 self._made[kind] = make
                 kinds.insert(0, (kind, readers))
         self._kinds = tuple(kinds)
@@ -318,6 +318,17 @@ def _getters(kind: Any, attributes: tuple[str, ...], methods: tuple[str, ...]) -
         member = owners[-1].__dict__[name]
         found.append(member if name in methods else member.__get__)
     return tuple(found)
+
+
+def _tensor_place(kind: Any) -> tuple[Any, ...]:
+    """What tells where a tensor's storage is and where in it the tensor begins, or both at once.
+
+    `data_ptr` would give a tensor memory of its own that shares another one's until it is changed.
+    """
+    address = own_threads.contents("torch._C").get("_data_address")
+    if address is None:
+        return _getters(kind, (), ("data_ptr",))
+    return (address, *_getters(kind, (), ("storage_offset",)))
 
 
 def _flat(answers: list[Any]) -> Iterator[Any]:
