@@ -7,14 +7,7 @@ own `sitecustomize`, the next one on `sys.path`, runs as if this one did not exi
 import os
 import sys
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import CodeType, ModuleType
-    from typing import Any
-
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_LARGEST = 1 << 16
-"""Bytes of the code of one module that are read at once."""
 
 
 def _is_main_interpreter() -> bool:
@@ -41,65 +34,6 @@ def _may_files_be_cut() -> bool:
     return resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY
 
 
-class _Kept:
-    """Finds the agent's modules by the code that Python keeps of them, and loads it.
-
-    Python's own way asks each finder and each place of the path for each module, which was half of
-    what starting the agent takes. It stays the way of all that is not kept as is usual.
-    """
-
-    def __init__(self) -> None:
-        self._codes = {}  # type: dict[str, CodeType]
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> "Any":
-        """How a module of the agent is loaded; None where Python has to see to that."""
-        if name.partition(".")[0] != "perfscope_agent":
-            return None
-        base = "%s/%s" % (_HERE, name.replace(".", "/"))
-        code, place = _kept_code(base), None
-        if code is None:
-            code, place = _kept_code(base + "/__init__"), base
-        if code is None:
-            return None
-        self._codes[name] = code
-        spec = sys.modules["_frozen_importlib"].ModuleSpec(name, self, origin=code.co_filename)
-        spec.submodule_search_locations = [place] if place else None
-        return spec
-
-    def create_module(self, spec: object) -> None:
-        """Has Python make the module."""
-
-    def exec_module(self, module: "ModuleType") -> None:
-        """Runs a module that was found."""
-        code = self._codes.pop(module.__name__)
-        module.__file__ = code.co_filename
-        sys.modules["_frozen_importlib"]._call_with_frames_removed(exec, code, module.__dict__)
-
-
-def _kept_code(base: str) -> "CodeType | None":
-    """What Python keeps of a source, if that is as it was."""
-    import marshal
-
-    source, (directory, _, name) = base + ".py", base.rpartition("/")
-    tag = sys.implementation.cache_tag
-    try:
-        status = os.stat(source)
-        kept = os.open("%s/__pycache__/%s.%s.pyc" % (directory, name, tag), os.O_RDONLY)
-        try:
-            data = os.read(kept, _LARGEST)
-        finally:
-            os.close(kept)
-        numbers = (0, int(status.st_mtime), status.st_size)
-        begin = b"".join([(n & 0xFFFFFFFF).to_bytes(4, "little") for n in numbers])
-        if data[:16] != sys.modules["_frozen_importlib_external"].MAGIC_NUMBER + begin:
-            return None
-        code = marshal.loads(data[16:])  # type: CodeType
-        sys.modules["_imp"]._fix_co_filename(code, source)
-        return code
-    except (OSError, ValueError, EOFError, TypeError):
-        return None
-
-
 def _is_kept_as_usual() -> bool:
     """Whether Python keeps code beside its source, and with all of its statements in it."""
     return not sys.flags.optimize and getattr(sys, "pycache_prefix", None) is None
@@ -118,7 +52,7 @@ def _load_all() -> None:
 def _start_agent() -> None:
     """Starts the agent; whatever goes wrong stays here, the job must not notice."""
     of_user = sys.dont_write_bytecode
-    finders = [_Kept()] if _is_kept_as_usual() else []  # type: list[Any]
+    finder = None
     try:
         if not _is_main_interpreter():
             return
@@ -126,7 +60,9 @@ def _start_agent() -> None:
             sys.path.insert(0, _HERE)
         may_be_cut = not of_user and _may_files_be_cut()
         sys.dont_write_bytecode = of_user or may_be_cut
-        sys.meta_path[:0] = finders
+        if _is_kept_as_usual():
+            finder = __import__("perfscope_agent.kept").kept.Kept(_HERE)
+            sys.meta_path.insert(0, finder)
         __import__("perfscope_agent.start").start.start()
         if may_be_cut:
             _load_all()
@@ -135,7 +71,8 @@ def _start_agent() -> None:
         return
     finally:
         sys.dont_write_bytecode = of_user
-        sys.meta_path[:] = [finder for finder in sys.meta_path if finder not in finders]
+        if finder in sys.meta_path:
+            sys.meta_path.remove(finder)
 
 
 def _run_next_sitecustomize() -> None:
