@@ -17,7 +17,6 @@ from perfscope.findings.core.of_whole_run import gain_of_run
 from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.findings.core.wording import of_window, place, wholes_of_run
 from perfscope.findings.facts.cpu_waits import without_cpu_waits
-from perfscope.judging import MAJOR
 from perfscope.losses.entry import NO_LOSS, LossAccount
 from perfscope.losses.words import label
 from perfscope.metrics.results import Results
@@ -98,8 +97,8 @@ def _outside(results: Results, top: Sequence[Finding]) -> str:
 def _beside_others(of_job: str, top: Sequence[Finding], gain: Gain | None, of: Wholes) -> str:
     """What is said of the job, and what other work on the host costs it.
 
-    The latter is no fault of the job, but all else rests on it: it is first where it costs more,
-    unless the job has a major problem of its own, which is what can be changed.
+    The latter is no fault of the job, and nothing in it can be changed for that: a finding comes
+    first, whatever it costs, and where there is none the host does.
     """
     if gain is None:
         return of_job
@@ -107,18 +106,7 @@ def _beside_others(of_job: str, top: Sequence[Finding], gain: Gain | None, of: W
     others = (
         f"Processes outside the job use its CPUs: without them, the run would be {saved} shorter."
     )
-    best = top[0].recommended if top else None
-    if best is not None and (best.seconds > gain.seconds or _is_major(top[0])):
-        return f"{of_job} {others}"
-    return f"{others} In the job itself: {of_job}"
-
-
-def _is_major(finding: Finding) -> bool:
-    """Whether a problem surely costs so much of the run, whatever part its first action saves."""
-    cost = finding.gain
-    if cost is None or cost.is_bound:
-        return False
-    return (cost.share if cost.run_share is None else cost.run_share) >= MAJOR
+    return f"{of_job} {others}" if top else f"{others} In the job itself: {of_job}"
 
 
 def _worth_most(faults: Sequence[Finding]) -> list[Finding]:
