@@ -34,8 +34,10 @@ def changing(matrix):
     inverse = np.linalg.inv(matrix)
     for _ in range(10):
         product = inverse @ inverse
-repeat(the_same, square.copy())
-repeat(changing, square.copy())
+for _ in range(3):  # so that each line is looked at several times
+    repeat(the_same, square.copy())
+for _ in range(3):
+    repeat(changing, square.copy())
 """
 KINDS = """
 def foreign(values):
