@@ -74,7 +74,8 @@ def _jump_to(raw: bytes, target: int) -> int:
     return -1
 
 
-def _argument(raw: bytes, place: int) -> int:
+def argument(raw: bytes, place: int) -> int:
+    """Of an instruction, with the bytes that stand before it."""
     value, shift = raw[place + 1], 8
     while place >= 2 and _names[raw[place - 2]] == "EXTENDED_ARG":
         place -= 2
@@ -87,19 +88,18 @@ def _target(raw: bytes, place: int) -> int | None:
     """Where an instruction may jump to."""
     operation = raw[place]
     if operation in _absolute:
-        return _argument(raw, place) * _UNIT
+        return argument(raw, place) * _UNIT
     if operation not in _relative:
         return None
     behind = place + 2
     while _VERSION >= (3, 12) and behind < len(raw) and raw[behind] == 0:
         behind += 2  # caches belong to the instruction
-    ahead = _argument(raw, place) * _UNIT
+    ahead = argument(raw, place) * _UNIT
     return behind - ahead if "BACKWARD" in _names[operation] else behind + ahead
 
 
 def _effect(raw: bytes, place: int, *, is_taken: bool) -> int:
-    argument = _argument(raw, place)
     try:
-        return opcode.stack_effect(raw[place], argument, jump=is_taken)
+        return opcode.stack_effect(raw[place], argument(raw, place), jump=is_taken)
     except ValueError:
         return opcode.stack_effect(raw[place], None, jump=is_taken)

@@ -73,7 +73,7 @@ def called(code: CodeType, last: int) -> Expression | None:
     raw = code.co_code
     if not 0 <= last < len(raw):
         return None
-    name, argument = _names[raw[last]], _argument(raw, last)
+    name, argument = _names[raw[last]], branches.argument(raw, last)
     if name in _LOOP_ENDS:
         iterated = _iterated(code, raw, last)
         if iterated is not None:
@@ -94,7 +94,9 @@ def called(code: CodeType, last: int) -> Expression | None:
     if found is not None:
         return _expression(code, _callee(found, above))
     places = branches.way_to(raw, last, above + own)
-    found = [(_names[raw[place]], _argument(raw, place), height) for place, height in places]
+    found = [
+        (_names[raw[place]], branches.argument(raw, place), height) for place, height in places
+    ]
     callee = _callee(found, above)
     is_sure = branches.is_straight(raw, [place for place, _ in places[: len(callee) + 1]], last)
     return _expression(code, callee) if callee and is_sure else None
@@ -108,7 +110,7 @@ def taken(code: CodeType, last: int) -> list[tuple[str, int]] | None:
     raw = code.co_code
     if not 0 <= last < len(raw):
         return None
-    name, argument = _names[raw[last]], _argument(raw, last)
+    name, argument = _names[raw[last]], branches.argument(raw, last)
     count = sum(_shape(name, argument))
     if not count and name.startswith(_OPERATORS):
         count = 1 if name.startswith("UNARY") else 3 if name == "STORE_SUBSCR" else 2
@@ -122,7 +124,7 @@ def between(code: CodeType, start: int, end: int) -> list[tuple[str, int]]:
     """The instructions from one offset up to another."""
     raw = code.co_code
     places = range(start, min(end, len(raw)), 2)
-    return [(_names[raw[place]], _argument(raw, place)) for place in places]
+    return [(_names[raw[place]], branches.argument(raw, place)) for place in places]
 
 
 def paths(code: CodeType, instructions: list[tuple[str, int]]) -> list[tuple[object, ...]]:
@@ -158,7 +160,7 @@ def stored(code: CodeType, last: int) -> int | None:
     for place in range(last + 2, min(last + 40, len(raw)), 2):
         name = _names[raw[place]]
         if name.startswith("STORE_FAST"):
-            argument = _argument(raw, place)
+            argument = branches.argument(raw, place)
             return argument >> 4 if name != "STORE_FAST" else argument
         if raw[place] and name != "CACHE":
             break
@@ -173,7 +175,7 @@ def works(code: CodeType, last: int) -> bool:
     name = _names[raw[last]]
     if name in _LOOP_ENDS:
         return _left_before(raw, last) >= 0
-    return name.startswith(_OPERATORS) or bool(_shape(name, _argument(raw, last))[1])
+    return name.startswith(_OPERATORS) or bool(_shape(name, branches.argument(raw, last))[1])
 
 
 def _left_before(raw: bytes, last: int) -> int:
@@ -190,7 +192,7 @@ def _left_before(raw: bytes, last: int) -> int:
     caches = 1 if _VERSION >= (3, 12) else 0
     for place in range(ends - 2, -1, -2):
         if _names[raw[place]] == "FOR_ITER":
-            exit_at = place + 2 * (1 + caches + _argument(raw, place))
+            exit_at = place + 2 * (1 + caches + branches.argument(raw, place))
             if ends <= exit_at <= last:
                 return place
     return -1
@@ -229,15 +231,6 @@ def _shape(name: str, argument: int) -> tuple[int, int]:
     return 0, 0
 
 
-def _argument(raw: bytes, place: int) -> int:
-    value, shift = raw[place + 1], 8
-    while place >= 2 and _names[raw[place - 2]] == "EXTENDED_ARG":
-        place -= 2
-        value |= raw[place + 1] << shift
-        shift += 8
-    return value
-
-
 def _earlier(raw: bytes, place: int, name: str) -> int:
     """The nearest place of an instruction before another one, else that one."""
     for earlier in range(place - 2, max(place - 8, -1), -2):
@@ -266,7 +259,7 @@ def _before(raw: bytes, last: int, values: int) -> list[tuple[str, int, int]] | 
         if operation in _jumps:
             return None
         if operation and name != "EXTENDED_ARG":
-            argument = _argument(raw, place)
+            argument = branches.argument(raw, place)
             found.append((name, argument, height))
             height -= _effect(operation, argument)
             if height <= 0:
