@@ -43,7 +43,7 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
     results, replay = facts.results, facts.replay
     ordered = sort_findings(findings)
     damage = run_damage(results, replay)
-    answer = verdict(results, replay, ordered, damage, facts.losses)
+    answer = verdict(facts, ordered, damage, facts.losses)
     lost = losses(facts, ordered)
     document = Analysis(
         schema_version=SCHEMA_VERSION,

@@ -5,13 +5,13 @@ from collections.abc import Collection, Sequence
 
 from perfscope.attribution.activity_names import UNDECIDED_CALLS
 from perfscope.findings.core.wording import listed, place
-from perfscope.findings.facts.hot_operands import HotLine, LineSamples, hot_lines, shape_of
+from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.hot_operands import HotLine, shape_of
 from perfscope.findings.losses.unclaimed import AT_START
 from perfscope.judging import MAIN
 from perfscope.losses.account import TAKES_PART
 from perfscope.metrics.host.activities import ActivityRow
 from perfscope.metrics.host.interpreter_lock import RESTING
-from perfscope.metrics.results import Results
 from perfscope.trace.model import Frame
 from perfscope.trace.operands import NEAR_CACHE_BYTES
 from perfscope.units import format_share
@@ -32,7 +32,7 @@ SINGLE = "where single precision is exact enough, it halves the bytes and the ti
 NO_COMPUTING = RESTING.union(AT_START)
 
 
-def hottest(results: Results, named: Collection[Frame], room: int, *, is_alone: bool) -> str:
+def hottest(run: Facts, named: Collection[Frame], room: int, *, is_alone: bool) -> str:
     """The few functions that hold the main part of the computing, as a sentence.
 
     `room` is how many characters it may have: with long names fewer of the functions are told.
@@ -40,6 +40,7 @@ def hottest(results: Results, named: Collection[Frame], room: int, *, is_alone: 
     three do not hold it, where computing is not the main part of the ranks' time, and where all of
     them are `named` already.
     """
+    results, lines = run.results, run.hot_lines
     own: defaultdict[tuple[str, str], list[ActivityRow]] = defaultdict(list)
     spent: Counter[tuple[str, str]] = Counter()
     for row in results.activities.rows:
@@ -56,7 +57,6 @@ def hottest(results: Results, named: Collection[Frame], room: int, *, is_alone: 
         return ""
     shares = [format_share(spent[one] / whole_ns) for one in first]
     shares[0] += " of the ranks' time in the analyzed window, computing or waiting for a CPU"
-    lines = hot_lines(results, LineSamples(results))
     parts = [
         f"{_where(own[one], lines)} takes {share}" for share, one in zip(shares, first, strict=True)
     ]

@@ -16,7 +16,7 @@ from perfscope.findings.core.gain import replayed
 from perfscope.findings.core.of_whole_run import gain_of_run
 from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.findings.core.wording import of_window, place, wholes_of_run
-from perfscope.findings.facts.cpu_waits import without_cpu_waits
+from perfscope.findings.facts.facts import Facts
 from perfscope.losses.entry import NO_LOSS, LossAccount
 from perfscope.losses.words import label
 from perfscope.metrics.results import Results
@@ -44,20 +44,20 @@ UNKNOWN = {Status.NOT_MEASURED, Status.NOT_APPLICABLE, Status.ERROR}
 
 
 def verdict(
-    results: Results,
-    replay: Replay,
+    run: Facts,
     findings: Sequence[Finding],
     damage: Sequence[Damage],
     losses: LossAccount | None = None,
 ) -> Verdict:
     """The `verdict` object of analysis.json, from findings in the order of the document."""
+    results, replay = run.results, run.replay
     faults = [finding for finding in findings if finding.status.is_fault]
     top = _worth_most(faults)
     gain_s = combined_gain(replay, top, results=results)
     counted = _counted(top) if gain_s is not None else []
     of = wholes_of_run(results)
     told = {one.id for one in damage}
-    others = without_cpu_waits(results, replay, is_of_others=True)
+    others = run.other_processes_gain
     others = others if others and thresholds.by_gain(others) is Status.FAIL else None
     of_job = _outside(results, top) + _sentence(
         results, findings, top, told=told, losses=losses, is_disturbed=others is not None
@@ -65,7 +65,7 @@ def verdict(
     sentence = _preface(damage) + _kept(results) + _beside_others(of_job, top, others, of)
     last = unwatched(results)
     return Verdict(
-        sentence=sentence + _hottest(results, top, LONGEST_TEXT - len(sentence + last)) + last,
+        sentence=sentence + _hottest(run, top, LONGEST_TEXT - len(sentence + last)) + last,
         status=_status(results, findings, faults, damage=damage, losses=losses),
         efficiency=headline(results).judged,
         combined_gain_s=gain_s,
@@ -77,14 +77,14 @@ def verdict(
     )
 
 
-def _hottest(results: Results, top: Sequence[Finding], room: int) -> str:
+def _hottest(run: Facts, top: Sequence[Finding], room: int) -> str:
     """What computes most, in so many characters at most: a verdict is shown in full.
 
     Beside a major problem it would only lead to other places.
     """
     if top and top[0].status is Status.FAIL:
         return ""
-    return hottest(results, [one.where[0] for one in top if one.where], room, is_alone=not top)
+    return hottest(run, [one.where[0] for one in top if one.where], room, is_alone=not top)
 
 
 def _outside(results: Results, top: Sequence[Finding]) -> str:

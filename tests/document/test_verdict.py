@@ -25,7 +25,7 @@ from tests.support.trace_builder import TraceBuilder
 
 def build_verdict(results: Results, replay: Replay, findings: Sequence[Finding]) -> dict[str, Any]:
     """The verdict on findings of a whole recording."""
-    return as_json(verdicts.verdict(results, replay, findings, ()))
+    return as_json(verdicts.verdict(Facts(results, replay), findings, ()))
 
 
 def verdict(analyzed: Analyzed) -> dict[str, Any]:
@@ -91,14 +91,15 @@ def test_where_most_is_computed_is_told_though_nothing_proves_it_wrong() -> None
     run = analyze_trace(builder.build())
     found = verdict(run)
     assert found["top"] == []
+    facts = Facts(run.results, run.replay)
     relax, flux = Frame("relax", "/job/plate.py", 25), Frame("flux", "/job/plate.py", 40)
-    beside = hottest(run.results, [relax], 1000, is_alone=False)
+    beside = hottest(facts, [relax], 1000, is_alone=False)
     assert beside.endswith("flux() (plate.py:40) takes 33.0 %.")
-    assert hottest(run.results, [relax, flux], 1000, is_alone=True) == ""
-    shorter = hottest(run.results, [relax], len(beside) - 1, is_alone=False)
+    assert hottest(facts, [relax, flux], 1000, is_alone=True) == ""
+    shorter = hottest(facts, [relax], len(beside) - 1, is_alone=False)
     assert "relax()" in shorter
     assert "flux()" not in shorter
-    assert hottest(run.results, [relax], 10, is_alone=False) == ""
+    assert hottest(facts, [relax], 10, is_alone=False) == ""
     assert found["sentence"].endswith(
         "relax() (plate.py:25), which calls numpy.multiply, takes 66.0 % of the ranks' time in the "
         "analyzed window, computing or waiting for a CPU; flux() (plate.py:40) takes 33.0 %."

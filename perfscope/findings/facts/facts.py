@@ -19,6 +19,7 @@ from perfscope.metrics.devices.devices import DevicesResult
 from perfscope.metrics.results import Results
 from perfscope.replay.replay import Replay
 from perfscope.structures import dataclass
+from perfscope.trace.operands import WorkedOn, worked_on
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,12 @@ class Facts:
     @cached_property
     def hot_lines(self) -> tuple[HotLine, ...]:
         """The instructions whose operands were looked at, most seconds first."""
-        return hot_lines(self.results, self.line_samples)
+        return hot_lines(self.results, self.worked_on, self.line_samples)
+
+    @cached_property
+    def worked_on(self) -> tuple[tuple[WorkedOn, ...], ...]:
+        """What each rank's lines were seen to work on, in the order of the ranks."""
+        return tuple(worked_on(rank.metadata) for rank in self.results.trace.ranks)
 
     @cached_property
     def line_samples(self) -> LineSamples:

@@ -13,7 +13,7 @@ from perfscope.metrics.host.interpreter_lock import RESTING
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
-from perfscope.trace.model import Frame, Rank
+from perfscope.trace.model import Frame, Function, Rank
 from perfscope.trace.operands import Operand, WorkedOn, worked_on
 from perfscope.units import NS
 
@@ -31,9 +31,9 @@ class HotLine:
     seconds: float  # computing there; where the program's own code is called, with that
 
     @property
-    def function(self) -> tuple[str, str]:
-        """The function that it is in, by name and file."""
-        return self.site.frame.function, self.site.frame.file
+    def function(self) -> Function:
+        """The function that it is in."""
+        return self.site.frame.key
 
 
 def has_operands(results: Results) -> bool:
@@ -74,18 +74,21 @@ class LineSamples:
         return known
 
 
-def hot_lines(results: Results, samples: LineSamples) -> tuple[HotLine, ...]:
+def hot_lines(
+    results: Results, told: Iterable[Iterable[WorkedOn]], samples: LineSamples
+) -> tuple[HotLine, ...]:
     """The instructions that were looked at, of all ranks, most seconds first.
 
-    Samples tell lines: of several instructions in one, each has a part by how often it was met.
+    `told` is what each rank's lines were seen to work on. Samples tell lines: of several
+    instructions in one, each has a part by how often it was met.
     """
     spent: defaultdict[tuple[int, Frame], int] = defaultdict(int)
     for row in results.activities.rows:
         if row.where is not None and row.activity not in NOT_COMPUTING:
             spent[row.rank, row.where] += row.ns
     found = []
-    for rank in results.trace.ranks:
-        sites = [one for one in worked_on(rank.metadata) if one.looks >= FEWEST_LOOKS]
+    for rank, own in zip(results.trace.ranks, told, strict=True):
+        sites = [one for one in own if one.looks >= FEWEST_LOOKS]
         visits = Counter[Frame]()
         for site in sites:
             visits[site.frame] += site.visits

@@ -15,18 +15,16 @@ from perfscope.findings.facts.hot_operands import (
     shape_of,
 )
 from perfscope.judging import FEWEST_SAMPLES
-from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence
 from perfscope.trace.model import Frame, Function
-from perfscope.trace.operands import worked_on
 from perfscope.units import format_seconds
 
 
 def judge(run: Facts) -> Outcome:
     """Whether lines whose operands never differ take enough of the run to act on."""
     results = run.results
-    functions: defaultdict[tuple[str, str], list[HotLine]] = defaultdict(list)
-    changing = _changing(results)
+    functions: defaultdict[Function, list[HotLine]] = defaultdict(list)
+    changing = _changing(run)
     for line in run.hot_lines:
         names = {(line.rank.number, line.function, one.name) for one in line.site.operands}
         if is_always_the_same(line) and changing.isdisjoint(names):
@@ -62,12 +60,12 @@ def is_always_the_same(line: HotLine) -> bool:
     return is_same and (site.result_looks < FEWEST_SAMPLES or site.results == 1)
 
 
-def _changing(results: Results) -> set[tuple[int, Function, str]]:
+def _changing(run: Facts) -> set[tuple[int, Function, str]]:
     """Names that were seen to change at a line of a function of a rank, looked at seldom or not."""
     return {
         (rank.number, site.frame.key, one.name)
-        for rank in results.trace.ranks
-        for site in worked_on(rank.metadata)
+        for rank, sites in zip(run.results.trace.ranks, run.worked_on, strict=True)
+        for site in sites
         for one in site.operands
         if one.contents > 1
     }

@@ -7,6 +7,7 @@ from perfscope.document.quality import quality
 from perfscope.document.verdict import verdict
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.core.gain import saved
+from perfscope.findings.facts.facts import Facts
 from perfscope.losses.account import loss_account
 from perfscope.schema.enums import Basis, Status
 from perfscope.trace.model import Trace
@@ -93,11 +94,12 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
         Status.WARN,
         "Other work on the host used 0.5 of the one CPU",
     )
-    told = verdict(found.results, found.replay, tuple(found.findings.values()), ())
+    facts = Facts(found.results, found.replay)
+    told = verdict(facts, tuple(found.findings.values()), ())
     assert told.sentence.startswith("Processes outside the job use its CPUs")
     losses = loss_account(found.results, found.replay)
     fine = Finding(id="fine", status=Status.PASS, title="Fine", summary="")
-    of_job = verdict(found.results, found.replay, [fine], (), losses).sentence.split("itself: ")[1]
+    of_job = verdict(facts, [fine], (), losses).sentence.split("itself: ")[1]
     assert of_job.startswith("perfscope found no change")
     assert "Efficiency is low" not in of_job
     assert "CPUs used by processes outside the job" not in of_job
@@ -105,7 +107,7 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
     for seconds in (3.0, 1.0):  # more and less than what others cost
         gain = saved(found.results, seconds, basis=Basis.REPLAY)
         own = Finding(id="own", status=Status.FAIL, title="Its own", summary="", gain=gain)
-        told = verdict(found.results, found.replay, (*found.findings.values(), own), ())
+        told = verdict(facts, (*found.findings.values(), own), ())
         assert told.sentence.startswith("Its own. ")
         assert " Processes outside the job use its CPUs: without them" in told.sentence
         assert "In the job itself" not in told.sentence
