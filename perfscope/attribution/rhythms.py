@@ -25,6 +25,7 @@ from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
 from perfscope.trace.model import Function, Rank, Trace
 from perfscope.trace.operations import REDUCES
+from perfscope.units import NS
 
 LEAST_TIMES = 3
 """Fewer occurrences have no rhythm."""
@@ -101,25 +102,19 @@ class _Exchange:
         Work that has gradients of its own added up trains something. Work after which no more than
         figures are exchanged comes as often as every second step.
         """
-        if self._little and self._more(self.reduced, steps) >= self._little:
+        if self._little and _above(self.reduced, steps) >= self._little:
             return None
         return 2 if self._little and self.tells_figures(steps) else LEAST_EVERY
 
     def tells_figures(self, steps: Ints) -> bool:
         """Whether no more than figures are exchanged in some steps alone; so where nothing is."""
-        more, bytes_more = self._more(self.calls, steps), self._more(self.exchanged, steps)
+        more, bytes_more = _above(self.calls, steps), _above(self.exchanged, steps)
         return (more > 0 and bytes_more < self._little) or not self.exchanged.any()
 
     @cached_property
     def _little(self) -> float:
         """Bytes that are only figures, beside what a step exchanges."""
         return LITTLE * float(np.median(self.exchanged))
-
-    def _more(self, values: Ints, steps: Ints) -> float:
-        """By how much the median of some steps is above that of all others."""
-        here = np.zeros(len(values), np.bool_)
-        here[steps] = True
-        return float(np.median(values[here]) - np.median(values[~here])) if not here.all() else 0.0
 
 
 def rhythms(trace: Trace, ends: Sequence[Ints]) -> tuple[Rhythm, ...]:
@@ -252,15 +247,15 @@ def _times(steps: Ints, counts: Ints, ends: Ints, apart_s: float) -> Ints:
     if not len(found):
         return NONE
     own_s = apart_s * float(counts.sum()) / len(found)
-    return found if _longer_s(found, ends) >= MAIN * own_s else NONE
+    longer_s = _above(np.diff(ends), found - 1) * NS  # of the first step no beginning is known
+    return found if longer_s >= MAIN * own_s else NONE
 
 
-def _longer_s(steps: Ints, ends: Ints) -> float:
-    """By how many seconds some steps, none of them the first, are longer than the others."""
-    length = np.diff(ends)
-    here = np.zeros(len(length), np.bool_)
-    here[steps - 1] = True
-    return float(np.median(length[here]) - np.median(length[~here])) / 1e9
+def _above(values: Ints, steps: Ints) -> float:
+    """By how much the median of some steps is above that of all others."""
+    here = np.zeros(len(values), np.bool_)
+    here[steps] = True
+    return float(np.median(values[here]) - np.median(values[~here])) if not here.all() else 0.0
 
 
 def _surprise(share: float, expected: float) -> float:

@@ -81,6 +81,11 @@ def as_bound(gain: Gain) -> Gain:
     return replace(gain, basis=Basis.UPPER_BOUND)
 
 
+def as_bare_bound(gain: Gain) -> Gain:
+    """The same as a bound without an interval: how far it is off is no matter of chance."""
+    return replace(as_bound(gain), interval_s=None)
+
+
 def bound_s(results: Results, seconds_by_rank: Sequence[float]) -> float:
     """Seconds that are given back at most when work of the ranks is not done any more.
 

@@ -75,7 +75,7 @@ def _empty(told: Mapping[str, Any]) -> Needless | None:
         action=cure,
         evidence=Evidence(
             "Rows of zeros in the exchanged gradients, of some rows",
-            f"{format_share(share)} of {format_bytes(_number(told, 'bytes'))}",
+            _of_all(told, share),
         ),
     )
 
@@ -96,7 +96,7 @@ def _unheld(told: Mapping[str, Any]) -> Needless | None:
         ),
         evidence=Evidence(
             "Gradients of parameters that no optimizer holds",
-            f"{format_share(share)} of {format_bytes(_number(told, 'bytes'))}",
+            _of_all(told, share),
         ),
     )
 

@@ -1,14 +1,13 @@
 """Ranks that wait for their next batch."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from perfscope.attribution.ledger import INDEX
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
-from perfscope.findings.core.gain import as_bound, bound_s, gain_of, predicted_gain, saved
+from perfscope.findings.core.gain import as_bare_bound, bound_s, gain_of, predicted_gain, saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.fast_input import OtherCause, other_cause, ready_evidence
 from perfscope.findings.facts.input_work import producers_place, work_action, work_evidence
@@ -74,7 +73,7 @@ def _told(
         status=Status.WARN if is_claim else Status.INFO,
         title=other.title,
         summary=f"{_waited(results, waits_s)} {other.summary}",
-        gain=replace(as_bound(found), interval_s=None) if is_claim else None,
+        gain=as_bare_bound(found) if is_claim else None,
         confidence=Confidence.MEDIUM,
         ranks=_waiting_ranks(results, waits_s),
         evidence=_evidence(results, waits_s, worst),

@@ -7,7 +7,7 @@ from math import inf
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.certainty import as_sure_as_its_interval
 from perfscope.findings.core.finding import Evidence, Finding, Gain
-from perfscope.findings.core.gain import as_bound, saved
+from perfscope.findings.core.gain import as_bare_bound, as_bound, saved
 from perfscope.findings.core.wording import place
 from perfscope.findings.facts import lock_holder, sampled_places
 from perfscope.findings.facts.facts import Facts
@@ -70,9 +70,7 @@ def bounded(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def _bounded(finding: Finding) -> Finding:
-    gain = finding.gain
-    bound = gain and replace(as_bound(gain), interval_s=None)
-    return replace(finding, gain=bound)
+    return replace(finding, gain=finding.gain and as_bare_bound(finding.gain))
 
 
 def _is_told(group: Group, findings: Sequence[Finding]) -> bool:
