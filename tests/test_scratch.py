@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.engine.recording_trace import write_recording
+from tests.support.requirements import missing
 
 MOVED = """
 import resource, sys
@@ -168,7 +169,7 @@ def test_where_temporary_files_are_held_in_memory_another_directory_is_taken(
 ) -> None:
     shared = Path("/dev/shm")
     if not os.access(shared, os.W_OK):
-        pytest.skip("needs a directory that memory holds")
+        missing("a directory that memory holds, /dev/shm")
     told, _ = analyzed(recording, tmp_path, 24, env=os.environ | {"TMPDIR": str(shared)})
     assert "in /var/tmp" in told
     assert "/dev/shm is held in memory, too" in told
