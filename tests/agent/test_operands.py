@@ -39,25 +39,33 @@ for _ in range(3):  # so that each line is looked at several times
 for _ in range(3):
     repeat(changing, square.copy())
 """
-KINDS = """
+FOREIGN = """
 def foreign(values):
     return values * 2.0
+repeat(foreign, rng.normal(size=500000).astype(">f8"))
+"""
+DECAYED = """
 def decayed(values):
     return np.exp(values)
+repeat(decayed, np.full(500000, 3e-310))
+"""
+ACROSS = """
 def across(values):
     return np.cumsum(values, axis=0)
+repeat(across, np.ones((2000, 500))[::2])
+"""
+PADDED = """
 def padded(tokens):
     return np.sort(tokens)
+tokens = np.zeros((400, 100), dtype=np.int64)
+tokens[:, :25] = rng.integers(1, 900, (400, 25))
+repeat(padded, tokens)
+"""
+OBJECTS = """
 def objects(values):
     return values + 1
 def records(table):
     return table.copy()
-tokens = np.zeros((400, 100), dtype=np.int64)
-tokens[:, :25] = rng.integers(1, 900, (400, 25))
-repeat(foreign, rng.normal(size=500000).astype(">f8"))
-repeat(decayed, np.full(500000, 3e-310))
-repeat(across, np.ones((2000, 500))[::2])
-repeat(padded, tokens)
 repeat(objects, np.arange(200000).astype(object))
 repeat(records, np.zeros(400000, dtype=[("a", "f8"), ("b", "i4")]))
 """
@@ -130,17 +138,23 @@ def test_contents_and_results_that_never_change_are_one(job: Callable[..., Job])
     assert 1 not in results(told, "changing")
 
 
-def test_kinds_and_shares_are_those_of_the_arrays(job: Callable[..., Job]) -> None:
-    told = run_and_tell(job, KINDS)
-    for foreign in seen(told, "foreign", "values"):
-        assert (foreign["byte_order"], foreign["dtype"]) == ("foreign", "float64")
-    decayed = seen(told, "decayed", "values")
-    assert decayed[0]["shares"] == {"zero": 0, "subnormal": 1, "no_number": 0}
-    across = seen(told, "across", "values")
-    assert (across[0]["layout"], across[0]["shape"]) == ("strided", [1000, 500])
-    objects = seen(told, "objects", "values")[0]
-    assert (objects["dtype"], objects["contents"]) == ("object", 0)
-    assert not seen(told, "records", "table")
+def test_values_whose_bytes_are_in_foreign_order(job: Callable[..., Job]) -> None:
+    found = seen(run_and_tell(job, FOREIGN), "foreign", "values")
+    assert {(one["byte_order"], one["dtype"]) for one in found} == {("foreign", "float64")}
+
+
+def test_shares_of_subnormal_values(job: Callable[..., Job]) -> None:
+    found = seen(run_and_tell(job, DECAYED), "decayed", "values")
+    assert found[0]["shares"] == {"zero": 0, "subnormal": 1, "no_number": 0}
+
+
+def test_layout_and_shape(job: Callable[..., Job]) -> None:
+    found = seen(run_and_tell(job, ACROSS), "across", "values")
+    assert (found[0]["layout"], found[0]["shape"]) == ("strided", [1000, 500])
+
+
+def test_shares_of_padding_and_all_that_is_told(job: Callable[..., Job]) -> None:
+    told = run_and_tell(job, PADDED)
     padded = seen(told, "padded", "tokens")
     assert padded[0]["shares"]["padding"] == pytest.approx(0.75, abs=0.02)
     names = {name for site in told["sites"] for one in site["operands"] for name in one}
@@ -148,6 +162,13 @@ def test_kinds_and_shares_are_those_of_the_arrays(job: Callable[..., Job]) -> No
         *("name", "looks", "kind", "dtype", "byte_order", "shape", "elements", "layout"),
         *("stride", "requires_grad", "contents", "shares"),
     }
+
+
+def test_objects_are_not_read_and_records_not_told(job: Callable[..., Job]) -> None:
+    told = run_and_tell(job, OBJECTS)
+    objects = seen(told, "objects", "values")[0]
+    assert (objects["dtype"], objects["contents"]) == ("object", 0)
+    assert not seen(told, "records", "table")
 
 
 def test_no_code_of_the_program_runs_and_nothing_is_held(job: Callable[..., Job]) -> None:
