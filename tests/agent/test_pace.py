@@ -1,5 +1,6 @@
 """Looks are as frequent as asked for, unless they cost too much or the run is long."""
 
+import numpy as np
 import pytest
 
 from perfscope.agent.perfscope_agent.pace import Pace
@@ -40,6 +41,27 @@ def test_looks_are_told_together_four_times_a_second() -> None:
     assert (alone.wait_s(), alone.period_s) == (beside.wait_s(), beside.period_s)
 
 
+@pytest.mark.parametrize("loop_ns", [8_000_000, 20_000_000, 24_900_000, 25_000_000, 70_000_000])
+@pytest.mark.parametrize("keeps_lock", [False, True])
+def test_halves_of_a_loop_are_met_alike_whatever_its_period(loop_ns: int, keeps_lock: bool) -> None:
+    """Also where each look waits until the first half of the loop is over."""
+    pace, due_ns, looked_ns, halves = Pace(50.0), 0, 0, [0, 0]
+    for _ in range(3000):
+        due_ns = pace.next_due_ns(due_ns, looked_ns)
+        until_let_ns = loop_ns // 2 - due_ns % loop_ns
+        looked_ns = due_ns + (max(0, until_let_ns) if keeps_lock else 0)
+        for moment_ns in pace.moments(due_ns, due_ns, looked_ns):
+            halves[moment_ns % loop_ns >= loop_ns / 2] += 1
+        pace.looked(0.0, due_ns / 1e9)
+    assert halves[0] / sum(halves) == pytest.approx(0.5, abs=0.04)
+
+
+def test_looks_that_a_long_delay_has_cost_are_passed_over() -> None:
+    pace = Pace(50.0)
+    after_ns = [pace.next_due_ns(0, looked_ns) - looked_ns for looked_ns in range(0, 10**10, 10**7)]
+    assert 0 <= min(after_ns) and max(after_ns) <= 4 * 10**7
+
+
 def test_the_dearest_looks_go_on_twice_a_second() -> None:
     assert paced(0.5, 100.0)[0].period_s == pytest.approx(0.5)
 
@@ -56,11 +78,18 @@ def test_long_runs_are_looked_at_more_rarely() -> None:
 
 
 def test_a_delay_stands_for_the_looks_that_it_has_cost() -> None:
-    pace = Pace(50.0)
-    assert [pace.made_up(late_s) for late_s in (0.001, 0.026, 0.1, 100.0)] == [0, 1, 4, 50]
+    """As many as would have come in that time, one every 25 ms on an average."""
+    pace, made_up = Pace(50.0), {0.001: 0, 0.1: 0, 100.0: 0}
+    for _ in range(500):
+        for late_s in made_up:
+            made_up[late_s] += pace.made_up(late_s)
+        pace.looked(0.0, 1.0)
+    assert made_up == {0.001: 0, 0.1: pytest.approx(500 * 3.6, rel=0.1), 100.0: 500 * 50}
 
 
 def test_a_look_counts_where_the_thread_has_stood_and_for_those_that_it_has_delayed() -> None:
     pace, ms = Pace(50.0), 10**6
-    assert pace.moments(100 * ms, 101 * ms, 110 * ms) == [101 * ms]
-    assert pace.moments(100 * ms, 100 * ms, 180 * ms) == [100 * ms, 120 * ms, 140 * ms, 160 * ms]
+    assert pace.moments(100 * ms, 101 * ms, 105 * ms) == [101 * ms]
+    first, *others = pace.moments(100 * ms, 100 * ms, 180 * ms)
+    assert first == 100 * ms
+    assert np.diff([first, *others, 180 * ms]) == pytest.approx(80 * ms / len([first, *others]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-_GOLDEN = 0.6180339887
 _SHARE = 0.0025
 """Of one core, that looking may take on an average; what it interrupts costs about as much."""
 _AT_ONCE_S = 0.01  # the first looks meet every name for the first time
@@ -11,6 +10,8 @@ _SLOWEST_S = 0.5
 _LONG_RUN_S = 600.0
 _LONG_RUN_HZ = 10.0
 _MOST_MADE_UP = 50
+_LEAST_WAIT, _MOST_WAIT = 0.5, 2.0  # of a period
+_MEAN_WAIT = (_LEAST_WAIT + _MOST_WAIT) / 2
 
 
 class Pace:
@@ -36,8 +37,23 @@ class Pace:
         self.period_s = min(period_s, max(_SLOWEST_S, self._shortest_s))
 
     def wait_s(self, following: int = 0) -> float:
-        """A wait to come: it varies, or a loop of the same period would be caught at one line."""
-        return self.period_s * (1.0 + 0.5 * ((self._count + following) * _GOLDEN % 1.0))
+        """A wait to come: it varies, or a loop of the same period would be caught at one line.
+
+        That the waits differ is not enough. If a few of them always came to the same sum, as those
+        of an evenly spread sequence do, such a loop would still be.
+        """
+        spread = _MOST_WAIT - _LEAST_WAIT
+        return self.period_s * (_LEAST_WAIT + spread * _random(self._count + following))
+
+    def next_due_ns(self, due_ns: int, looked_ns: int, following: int = 0) -> int:
+        """When to look next, after a look that was due at one moment and came at another.
+
+        Waits follow one another whenever a look came: code that keeps the interpreter's lock lets
+        others look where it gives the lock away, and a wait from there would be no random one.
+        """
+        missed = self._missed((looked_ns - due_ns) / 1e9, following)
+        wait_s = self.wait_s(following) + missed * _MEAN_WAIT * self.period_s
+        return max(looked_ns, due_ns + int(wait_s * 1e9))
 
     def together(self) -> int:
         """For how many looks Python need not be woken in between."""
@@ -62,4 +78,17 @@ class Pace:
 
     def made_up(self, late_s: float) -> int:
         """How many looks a delay has cost: C code that keeps the interpreter's lock delays them."""
-        return min(_MOST_MADE_UP, int(late_s / (1.25 * self.period_s)))
+        return min(_MOST_MADE_UP, self._missed(late_s, 1))
+
+    def _missed(self, late_s: float, following: int) -> int:
+        left_s = late_s - self.wait_s(following)
+        return max(0, -int(-left_s // (_MEAN_WAIT * self.period_s)))
+
+
+def _random(number: int) -> float:
+    """From 0 to 1, without any order from number to number: SplitMix64 (Steele et al., 2014)."""
+    mask = (1 << 64) - 1
+    mixed = number * 0x9E3779B97F4A7C15 & mask
+    mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 & mask
+    mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & mask
+    return (mixed ^ mixed >> 31) / 2.0**64

@@ -149,9 +149,7 @@ class Sampler:
             found.append(due_ns)
         count = self._pace.together() if len(watched) == 1 and not found else 1
         for following in range(count + 1 - len(found)):
-            wait_ns = int(self._pace.wait_s(following) * 1e9)
-            # Not from the end of the last look: some code lets it wait for the lock.
-            due_ns = due_ns + wait_ns if due_ns + wait_ns >= looked_ns else looked_ns + wait_ns
+            due_ns = self._pace.next_due_ns(due_ns, looked_ns, following)
             found.append(due_ns)
         return found
 
