@@ -19,6 +19,7 @@ LETTER = 7.2  # SVG units that one takes at most in a label
 LABEL_GAP = 15.0
 MOST_LINES = 8  # more become quantile bands: nobody tells nine lines apart
 LONGEST_LABEL = 18
+_LARGEST = 1e300  # that has a place between margins; beyond it they would be infinite
 _DASHES = ("", "11 4", "4 4", "14 4 4 4")
 
 
@@ -179,4 +180,5 @@ def end_labels(
 def _limits(values: Sequence[Values]) -> tuple[float, float]:
     found = np.concatenate([np.asarray(one, float) for one in values])
     found = found[np.isfinite(found)]
+    found = np.clip(found, -_LARGEST, _LARGEST)
     return (float(found.min()), float(found.max())) if len(found) else (0.0, 1.0)

@@ -339,3 +339,14 @@ def test_a_problem_weighs_what_it_costs(status: str, share: float | None, word: 
 def test_a_small_warning_that_nobody_doubts_is_a_minor_problem() -> None:
     assert weighed("warn", 0.009, is_doubted=False).word == "Minor problem"
     assert weighed("warn", 0.009).word == "Possible minor problem"
+
+
+@pytest.mark.parametrize("value", [1.797e308, -1.797e308, 5e-324])
+@pytest.mark.parametrize("other", [0.0, 1.797e308, 1.0])
+def test_a_chart_of_the_largest_numbers_has_places(value: float, other: float) -> None:
+    """In the place of its margins would be infinity."""
+    svg = lines(
+        Plot("loss over time", "", from_zero=False), [Line("l", [0, 1, 2], [value, other, 1])]
+    )
+    assert "nan" not in svg and "inf" not in svg
+    assert re.search(r'd="M[\d.]+ [\d.-]+L', svg)
