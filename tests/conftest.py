@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from perfscope.document import build as result_document
 from perfscope.document.invariants import broken
-from tests.support import environments, recording, requirements
+from tests.support import environments, examples, recording, requirements
 from tests.support.environments import Environment, Mpi
 from tests.support.recording import JOB_TIMEOUT_S, Recorded, Recorder
 
@@ -32,11 +32,13 @@ result_document.build = _build_and_check
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# How long an example takes decides nothing. In CI the examples of property tests are always the
-# same; elsewhere new ones are drawn.
+# How long an example takes decides nothing. In CI the examples of a property test are the same as
+# long as its code is; elsewhere new ones are drawn.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("untimed"), derandomize=True, database=None)
 settings.load_profile("ci" if requirements.in_ci() else "untimed")
+if requirements.in_ci():
+    examples.draw_no_local_constants()
 
 
 @pytest.hookimpl(wrapper=True)
