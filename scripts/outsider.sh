@@ -86,7 +86,7 @@ if command -v gcc cc c++ make; then echo "a compiler is there"; exit 1; fi
 rm -rf /opt/perfscope trace
 $python/bin/python3 -m venv --without-pip /opt/perfscope
 $python/bin/python3 "\$(ls wheels/pip-*.whl)/pip" --python /opt/perfscope/bin/python -q install --no-index --find-links wheels pip
-unshare -n /opt/perfscope/bin/python -m pip -q install --no-index --find-links wheels 'perfscope-hpc[mpi]' dask-jobqueue
+unshare -n /opt/perfscope/bin/python -m pip -q install --no-index --find-links wheels 'perfscope-hpc[mpi,cluster]'
 export PATH=/opt/perfscope/bin:\$PATH
 perfscope doctor | tail -1
 rm -rf /var/spool/slurmctld

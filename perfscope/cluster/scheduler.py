@@ -56,7 +56,7 @@ def reading_on(scheduler: str) -> Iterator[None]:
             action="Write it as --scheduler tcp://host:8786, --scheduler slurm or "
             "--scheduler local:4.",
         )
-    distributed = _package("distributed", EXTRA)
+    distributed = _package("distributed", "distributed")
     _quiet(distributed)
     if local:
         with (
@@ -228,7 +228,7 @@ def _reason(text: str) -> str:
 @contextmanager
 def _slurm(refused: list[str]) -> Iterator[Any]:
     """Workers in jobs of Slurm; what a job asks for stands in dask-jobqueue's configuration."""
-    jobqueue = _package("dask_jobqueue", "", "dask-jobqueue")
+    jobqueue = _package("dask_jobqueue", "dask-jobqueue")
     if shutil.which(_SUBMITS) is None:
         raise UsageError(
             "--scheduler slurm finds no Slurm here.",
@@ -251,15 +251,14 @@ def _slurm(refused: list[str]) -> Iterator[Any]:
         yield cluster
 
 
-def _package(name: str, extra: str, distribution: str = "") -> ModuleType:
+def _package(name: str, distribution: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        what = f"'perfscope-hpc[{extra}]'" if extra else distribution
         raise UsageError(
-            f"--scheduler needs {distribution or name}, which is not installed.",
+            f"--scheduler needs {distribution}, which is not installed.",
             why=f"{error}.",
-            action=f"pip install {what}",
+            action=f"pip install 'perfscope-hpc[{EXTRA}]'",
         ) from error
 
 

@@ -33,6 +33,19 @@ try:
 except KeyError:
     pass
 """
+LOOKED_UP = """
+import perfscope, sys
+calls = []
+def watch(frame, event, argument):
+    if event == "call" and frame.f_code is perfscope.__getattr__.__code__:
+        calls.append(frame)
+sys.setprofile(watch)
+for _ in range(3):
+    perfscope.step()
+    perfscope.metric("loss", 1.0)
+sys.setprofile(None)
+print(len(calls))
+"""
 ODD = """
 from perfscope_agent import marker
 class Odd:
@@ -126,6 +139,12 @@ def test_steps_follow_each_other(job: Callable[..., Job]) -> None:
     assert values[:3] == [("loss", i, 1, 1 / (i + 1)) for i in range(3)]
     assert values[3] == ("after", 100, 1, 2.0)
     assert process.metadata["step_source"] == "marker"
+
+
+def test_no_function_of_the_package_stands_between_a_job_and_its_steps(
+    job: Callable[..., Job],
+) -> None:
+    assert job(LOOKED_UP).stdout == b"1\n"
 
 
 def test_last_step_ends_with_the_program(job: Callable[..., Job]) -> None:

@@ -48,6 +48,9 @@ set the api key to hunter before the start
 changed my password from hunter to hunter2
 updating token for the tracker to 'hunter'
 the token was set to hunter.
+token was set to hunter
+api token has been changed to hunter
+the token must be set to hunter
 token changed to hunter, again
 the credentials me/hunter were rejected
 credentials me:hunter rejected
@@ -72,6 +75,8 @@ use get_word as the password text
 set the learning rate to hunting
 set the pad token to hunting
 set the token to expired
+token was set to expired
+the pad token has been set to hunting
 reset the session token to none
 secret sharing is off, and the credentials were rejected
 $ echo state | ./x.sh

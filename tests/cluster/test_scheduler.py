@@ -38,6 +38,7 @@ if __name__ == '__main__':
     print(''.join(text for text, _ in found))
 """
 
+INSTALLS = "pip install 'perfscope-hpc[cluster]'"
 IMPATIENT = """
 import sys
 from perfscope.cli.main import main
@@ -164,11 +165,11 @@ def test_without_dask_jobqueue_the_command_that_installs_it_is_told(
     command = [sys.executable, "-m", "perfscope", "analyze", ".", "--scheduler", "slurm"]
     done = run(command, tmp_path, dask)
     lines = ["--scheduler needs dask-jobqueue, which is not installed.", f"{why}."]
-    assert (done.returncode, done.stderr.splitlines()) == (2, [*lines, "pip install dask-jobqueue"])
+    assert (done.returncode, done.stderr.splitlines()) == (2, [*lines, INSTALLS])
 
 
 def test_without_dask_the_command_that_installs_it_is_told(tmp_path: Path) -> None:
     small().write(tmp_path / "rank0.pt.trace.json")
     done = run(perfscope_command("analyze", ".", "--scheduler", "local:2"), tmp_path, None)
     assert done.returncode == 2
-    assert done.stderr.splitlines()[2] == "pip install 'perfscope-hpc[cluster]'"
+    assert done.stderr.splitlines()[2] == INSTALLS

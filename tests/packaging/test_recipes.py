@@ -1,12 +1,14 @@
 """Recipes for installing: that they can be read, and say of themselves what the package says."""
 
 import ast
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 import yaml
 
+from perfscope.cluster import scheduler
 from tests.support.environments import REPOSITORY
 
 tomllib = pytest.importorskip("tomllib", reason="it came with Python 3.11")
@@ -42,6 +44,14 @@ def test_a_recipe_is_of_this_version(path: Path) -> None:
     assert set(told) <= {PROJECT["version"]}
     if path.suffix in (".eb", ".lua") or path.name in ("package.py", "recipe.yaml"):
         assert told
+
+
+def test_the_extra_for_clusters_has_all_that_the_command_asks_for_with_it() -> None:
+    source = inspect.getsource(scheduler)
+    asked = set(re.findall(r'_package\("\w+", "([\w-]+)"\)', source))
+    brought = needs("\n".join(PROJECT["optional-dependencies"][scheduler.EXTRA]).replace("-", ""))
+    assert len(asked) == 2
+    assert {name.replace("-", "") for name in asked} <= set(brought)
 
 
 def test_recipes_in_python_and_yaml_can_be_read() -> None:

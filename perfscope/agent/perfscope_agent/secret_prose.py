@@ -26,6 +26,7 @@ _SHORT = ("pin", "otp")
 _VERBS = frozenset("is was are were ist war lautet est es era to".split())
 _VALUE = r"(?P<value>[^\s\"'`,;)]{3,200})(?=[\"'`,;)\n]|\s*$|\s+(?:and|but|or|et|und|y|for"
 _CHANGE = r"(?:(?:re)?set(?:s|ting)?|(?:chang|updat|rotat)(?:e[sd]?|ing))"
+_BEING = r"(?:is|was|be|been|being|gets|got)"
 _PASSWORDS = r"(?i:[\w-]{0,20}(?:pass|pwd|credential|secret)[\w-]{0,20})"
 _patterns = Patterns(
     {
@@ -40,9 +41,13 @@ _patterns = Patterns(
             r"\s*[:=]?\s+[\"'`]?)([^\s\"'`,;)]+)"
         ),
         "told": (
-            r"(?i)(?<![\w-])(?:(?P<before>[\w-]{1,40})\s+)?(?P<noun>[^\W\d_][\w-]{1,40})(?P<between>"
+            r"(?i)(?<![\w-])(?:(?P<before>[\w-]{1,40})\s+)?(?!"
+            + _BEING
+            + r"\s)(?P<noun>[^\W\d_][\w-]{1,40})(?P<between>"
             r"(?:\s+(?:for|of|to|pour|für)(?:\s+[\w.@-]{1,40}){1,3}?)?"
-            r"\s+(?:is|was|are|were|ist|war|lautet|est|es|era|è|é|(?:(?:is|was|been)\s+)?"
+            r"\s+(?:is|was|are|were|ist|war|lautet|est|es|era|è|é|(?:(?:\w{2,6}\s+)?"
+            + _BEING
+            + r"\s+)?"
             + _CHANGE
             + r"\s+to)(?:\s*:)?\s+[\"'`]?)"
             + _VALUE
