@@ -25,15 +25,35 @@ from perfscope.dataframes.opened import OpenedTrace
 from perfscope.errors import PerfscopeError, UsageError
 from perfscope.files import read_json
 from perfscope.output import tell_lines, visible
+from perfscope.schema.read import read_known
 from perfscope.structures import dataclass
 
 MOST_FINDINGS = 8
 CELL = "cell.py"
+SHOWN = "ledger"
+"""The section that is shown with the verdict: what each rank spent its time in."""
+_GROWS = "this.style.height = this.contentDocument.documentElement.scrollHeight + 8 + 'px'"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A section of the report: a notebook shows its charts and tables."""
+
+    name: str
+    page: str
+
+    def __repr__(self) -> str:
+        return f"<section {self.name!r} of a report>"
+
+    def _repr_html_(self) -> str:
+        held = escape(self.page, quote=True)
+        style = "width: 100%; height: 30em; border: 0"
+        return f"<iframe srcdoc='{held}' style='{style}' onload='{escape(_GROWS)}'></iframe>"
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A recorded cell: shown by a notebook as its verdict, figures and findings."""
+    """A recorded cell: shown by a notebook as its verdict, findings and a chart of the time."""
 
     directory: Path  # the run directory
     document: dict[str, Any]  # as analysis.json holds it
@@ -48,6 +68,23 @@ class Recorded:
         import perfscope  # noqa: PLC0415 - an analysis is heavy
 
         return perfscope.open_trace(self.directory)
+
+    @property
+    def sections(self) -> list[str]:
+        """What can be shown of the report: names for `show`."""
+        from perfscope.report.build import section_names  # noqa: PLC0415 - the same
+
+        return section_names()
+
+    def show(self, section: str = SHOWN) -> Shown:
+        """A section of the report with its charts and tables, for a notebook to show.
+
+        Raises:
+            UsageError: the report has no such section.
+        """
+        from perfscope.report.build import build_excerpt  # noqa: PLC0415 - the same
+
+        return Shown(section, build_excerpt(read_known(self.document), section))
 
     def __repr__(self) -> str:
         return f"{visible(self._sentence)} ({self.report})"
@@ -75,7 +112,9 @@ class Recorded:
             else ""
         )
         link = escape(str(self.report), quote=True)
-        return f"<p><b>{_cell(self._sentence)}</b></p>{table}<p><a href='{link}'>{link}</a></p>"
+        shown = self.show()._repr_html_()
+        head = f"<p><b>{_cell(self._sentence)}</b></p>"
+        return f"{head}{table}{shown}<p><a href='{link}'>{link}</a></p>"
 
 
 def record_cell(line: str, cell: str) -> Recorded:
@@ -99,8 +138,19 @@ def record_cell(line: str, cell: str) -> Recorded:
     _run(
         ["run", *options, "-o", str(directory), "--", *launcher, sys.executable, str(place / CELL)]
     )
+    return analyzed(directory)
+
+
+def analyzed(recording: str | Path) -> Recorded:
+    """What a recording that is there tells, as a cell's: `analyzed("trace/")`.
+
+    Raises:
+        PerfscopeError: it could not be analyzed.
+    """
+    directory = Path(recording).absolute()
     _run(["analyze", str(directory), "--no-strict", "--json"], is_told=False)
-    return Recorded(directory, read_json(directory / "analysis.json"))
+    place = directory if directory.is_dir() else directory.parent
+    return Recorded(place, read_json(place / "analysis.json"))
 
 
 def _words(line: str) -> list[str]:

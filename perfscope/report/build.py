@@ -12,6 +12,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
+from perfscope.errors import UsageError
 from perfscope.files import replace_file
 from perfscope.registry import members
 from perfscope.report import formats
@@ -68,6 +69,34 @@ def contexts(result: Analysis) -> list[Context]:
     """What the sections of a report show of a result, before it is a page."""
     safe = _visible(result)
     return [section.context(safe) for section in _sections()]
+
+
+def section_names() -> list[str]:
+    """What the sections of a report are called, in their order on the page."""
+    return [section.id for section in _sections()]
+
+
+def build_excerpt(result: Analysis, name: str) -> str:
+    """One section of the report as a page without scripts, for what shows it inside another one.
+
+    Raises:
+        UsageError: there is no section of this name.
+    """
+    section = next((section for section in _sections() if section.id == name), None)
+    if section is None:
+        raise UsageError(
+            f"The report has no section {name!r}.",
+            why=f"Its sections are {', '.join(section_names())}.",
+            action="Ask for one of these.",
+        )
+    style = asset("report.css")
+    page = Page("report", "", "", result.tool, section.title, style, "")
+    body = _body(section, section.context(_visible(result)), _environment())
+    return (
+        _environment()
+        .get_template("excerpt.html")
+        .render(title=page.title, policy=_policy(page), style=Markup(style), section=body)
+    )
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,15 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from perfscope.errors import UsageError
 from perfscope.integrations import pytest_plugin
 from perfscope.magic import Recorded
+from tests.report.sample_document import two_ranks_evaluation
 from tests.support.environments import REPOSITORY, Environment
 from tests.support.recording import job_variables, perfscope_command
 
@@ -28,6 +31,8 @@ print("in the cell")
 found = shell.run_cell_magic('perfscope', '', cell)
 print('HTML', found._repr_html_()[:3], len(found.open_trace().ranks))
 beside = 'import beside; from mpi4py import MPI; print(beside.TOLD, MPI.COMM_WORLD.size)'
+from perfscope.magic import analyzed
+assert analyzed(found.directory)._repr_html_() == found._repr_html_()
 found = shell.run_cell_magic('perfscope', "-n 2 -o 'a place'", beside)
 assert found.report == Path('a place/report.html').absolute()
 assert shell.run_cell_magic('perfscope', "-n '2", 'pass') is None
@@ -41,6 +46,17 @@ def test_one():
     assert sys.flags.dev_mode and sys.flags.bytes_warning
 def test_two(): assert False
 """
+
+
+class Frame(HTMLParser):
+    """The tags of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
 
 
 def test_a_cell_is_recorded(tmp_path: Path, environment: Callable[[str], Environment]) -> None:
@@ -67,11 +83,34 @@ def test_a_cell_is_recorded(tmp_path: Path, environment: Callable[[str], Environ
     assert "Write it as %%perfscope -n 2" in done.stderr
 
 
+def test_a_notebook_shows_the_charts_and_tables_of_every_section() -> None:
+    shown = Recorded(Path("run"), two_ranks_evaluation())
+    for name in shown.sections:
+        frame = Frame()
+        frame.feed(shown.show(name)._repr_html_())
+        assert [tag for tag, _ in frame.tags] == ["iframe"]
+        page = Frame()
+        page.feed(frame.tags[0][1]["srcdoc"] or "")
+        told = [tag for tag, _ in page.tags]
+        assert told.count("section") == 1
+        assert "script" not in told
+    whole = Frame()
+    whole.feed(shown._repr_html_())
+    (text,) = [held["srcdoc"] or "" for tag, held in whole.tags if tag == "iframe"]
+    assert '<svg class="chart"' in text
+    with pytest.raises(UsageError, match="no section 'none'"):
+        shown.show("none")
+
+
 def test_texts_of_the_job_are_escaped_in_a_notebook() -> None:
-    rows = [{"status": "fail", "title": "<script>", "gain_s": 1.0}]
-    shown = Recorded(Path("<b>"), {"verdict": {"sentence": "<i>"}, "findings": rows})._repr_html_()
-    assert not {"<script>", "<i>", "<b>x"} & {part for part in ("<script>", "<i>") if part in shown}
-    assert "&lt;script&gt;" in shown
+    document = two_ranks_evaluation()
+    document["verdict"]["sentence"] = "<i>"
+    for finding in document["findings"]:
+        finding["title"] = "<script>"
+    frame = Frame()
+    frame.feed(Recorded(Path("<b>"), document)._repr_html_())
+    assert not {"script", "i"} & {tag for tag, _ in frame.tags}
+    assert [tag for tag, _ in frame.tags].count("b") == 1
 
 
 def test_pytest_takes_an_imported_perfscope_without_a_warning(tmp_path: Path) -> None:
