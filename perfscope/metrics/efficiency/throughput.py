@@ -20,6 +20,10 @@ from perfscope.trace.model import Rank, Table
 UNKNOWN_SAMPLES = (
     "the job did not report samples per step; to report them, call perfscope.step(samples=N)"
 )
+ONLY_FIRST = (
+    "only the first step reported samples: the others may have trained on the same again; to "
+    "report theirs, call perfscope.step(samples=N)"
+)
 _APART = (PhaseKind.EVALUATE, PhaseKind.PREDICT, PhaseKind.CHECKPOINT)
 """What is no training where it lies between the steps."""
 
@@ -107,6 +111,8 @@ def rate_of(prepared: Prepared, tables: Sequence[Table], samples: Samples | None
         first = 1 if len(table) > 1 else 0
         spent_ns = _training_ns(prepared, place, table, first)
         rate += int(told[first:].sum()) / (spent_ns / 1e9) if spent_ns else 0.0
+    if not rate:
+        return Metric(None, "samples/s", ONLY_FIRST)
     return Metric(rate, "samples/s", foa=focus.kind)
 
 

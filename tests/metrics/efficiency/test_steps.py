@@ -125,6 +125,17 @@ def test_unknown_samples_have_a_reason() -> None:
     assert "perfscope.step" in (rate.reason or "")
 
 
+def test_a_batch_that_all_steps_train_on_again_has_no_rate() -> None:
+    """A loader told of it once, before the first step: that is not none a second."""
+    builder = TraceBuilder(1, end_s=9.0)
+    for step in range(6):
+        builder.rank(0).step(step, 1.0 + step, 2.0 + step, samples=0 if step else 1000)
+    steps = steps_of(builder)
+    assert steps.samples == 1000
+    assert steps.samples_per_s.value is None
+    assert "only the first step" in (steps.samples_per_s.reason or "")
+
+
 def test_numbers_that_repeat_become_ordinals() -> None:
     assert steps_of(told(numbers=False)).numbers == tuple(range(10))
 
