@@ -92,6 +92,48 @@ def test_names_what_has_no_frame_and_what_it_waits_in(job: Callable[..., Job]) -
         assert naps & {"clock_nanosleep", "pselect6"}
 
 
+REPLACED = """
+import time, gc
+from perfscope_agent import recorder
+from perfscope_agent.frameworks import wrap
+wrap.phase(gc, "collect", recorder.Phase.TRAIN, "collect")
+class Text(str):
+    split = str.split
+wrap.phase(Text, "split", recorder.Phase.TRAIN, "split")
+junk = [[i] for i in range(200000)]
+text = Text("ab cd " * 300000)
+def repeat(action):
+    end = time.monotonic() + 1
+    while time.monotonic() < end:
+        action()
+def collecting():
+    gc.collect()
+def splitting():
+    local = text
+    local.split(" ")
+def counting():
+    return sum(i for i in range(20000))
+def wrapped():
+    Owner.counting()
+class Owner:
+    counting = staticmethod(counting)
+wrap.phase(Owner, "counting", recorder.Phase.TRAIN, "counting")
+for action in (collecting, splitting, wrapped):
+    repeat(action)
+"""
+
+
+def test_what_the_agent_has_replaced_is_still_what_a_line_calls(job: Callable[..., Job]) -> None:
+    """Its own frames are not shown: without a name the time would be that of Python code."""
+    done = job(REPLACED, variables=RANK_ZERO)
+    assert done.exit_code == 0, done.stderr
+    assert calls(done, "collecting") == {"gc.collect"}
+    assert calls(done, "splitting") == {"__main__.Text.split"}
+    seen = [[name for name, _, _ in stack] for stack in done.process.functions()]
+    assert any("counting" in stack for stack in seen)
+    assert calls(done, "wrapped") == set()
+
+
 SNIPPETS = [
     ("gc.collect()", ("global", "gc"), ("collect",)),
     ("gc.collect(2)", ("global", "gc"), ("collect",)),

@@ -69,10 +69,15 @@ def is_known() -> bool:
 
 
 def called(code: CodeType, last: int) -> Expression | None:
-    """What the instruction at offset `last` calls; None where it calls nothing that can be told."""
+    """What the instruction at offset `last` calls; None where it calls nothing that can be told.
+
+    While it calls Python code, a frame may stand behind the caches of its call.
+    """
     raw = code.co_code
     if not 0 <= last < len(raw):
         return None
+    while last and _names[raw[last]] == "CACHE":
+        last -= 2
     name, argument = _names[raw[last]], branches.argument(raw, last)
     if name in _LOOP_ENDS:
         iterated = _iterated(code, raw, last)

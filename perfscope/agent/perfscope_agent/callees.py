@@ -179,6 +179,7 @@ def _followed(value: Any, attributes: tuple[str, ...]) -> str:
 
 def _of_value(value: Any, owner: str, name: str) -> str:
     """The name of a called object that stands in a module, or in the frame's globals."""
+    value = _replaced(value)
     kind = type(value)
     if kind is _Function or kind is _Method:
         return ""
@@ -243,9 +244,19 @@ def _member(kind: type, name: str) -> tuple[type, Any] | None:
     return None
 
 
+def _replaced(value: Any) -> Any:
+    """What a function of the agent stands for, whose own frames no stack shows."""
+    while type(value) is _Function and value.__code__.co_filename.startswith(files.AGENT):
+        behind = value.__dict__.get("__wrapped__")
+        if behind is None:
+            break
+        value = behind
+    return value
+
+
 def _is_python(member: Any) -> bool:
     """Whether what a class has under a name is Python code, which has frames of its own."""
-    return type(member) in (_Function, property, staticmethod, classmethod)
+    return type(_replaced(member)) in (_Function, property, staticmethod, classmethod)
 
 
 def _of_class(kind: type) -> str:

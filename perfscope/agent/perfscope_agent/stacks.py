@@ -255,7 +255,7 @@ def _seen(rec: recorder.Recorder, notes: list[noted.Note], dues_ns: _Dues) -> li
     is_missing = bool(due_ns) and (not notes or notes[-1][1] < due_ns)
     main_ns = due_ns if is_missing else next_ns
     is_missing = is_missing or (bool(due_ns) and next_ns <= rec.now())
-    is_told = all(_told(note[4][0]) is not None for note in notes)
+    is_told = all(_told(note[4]) is not None for note in notes)
     frames: dict[int, FrameType] | None = {}
     if is_missing or not is_told or len(watched) > 1:
         frames = rec.look_at_all(sys._current_frames)
@@ -265,9 +265,9 @@ def _seen(rec: recorder.Recorder, notes: list[noted.Note], dues_ns: _Dues) -> li
     seen: list[_Look] = []
     try:
         for at_ns, was_due_ns, _, call, places, stood_ns in notes if main in watched else ():
-            callee = _told(places[0])
+            callee = _told(places)
             if callee is None:
-                callee = callees.called_before(*places[0], frames.get(main))
+                callee = callees.called_before(*_seen_place(places), frames.get(main))
             seen.append((watched[main], places, callee, call, (at_ns, was_due_ns, stood_ns)))
         for identity, thread_id in list(watched.items()) if frames else ():
             frame = frames.get(identity)
@@ -283,20 +283,29 @@ def _seen(rec: recorder.Recorder, notes: list[noted.Note], dues_ns: _Dues) -> li
         # This frame is among them: a cycle that would keep the program's objects alive.
         frames.clear()
     for note in notes[-1:]:
-        if _told(note[4][0]) is not None:
+        if _told(note[4]) is not None:
             rec.stack_knows(id(note[4][0][0]), note[4][0][1])
     return seen
 
 
-def _told(place: tuple[CodeType, int]) -> str | None:
-    """What is called at a place, if that has been looked up."""
-    code, last = place
-    return "" if code.co_filename.startswith(files.AGENT) else callees.known(code, last)
+def _told(places: list[tuple[CodeType, int]]) -> str | None:
+    """What is called at the innermost place of a stack, if that has been looked up."""
+    return callees.known(*_seen_place(places))
 
 
-def _callee(frame: FrameType) -> str:
-    is_own = frame.f_code.co_filename.startswith(files.AGENT)
-    return "" if is_own else callees.called(frame)
+def _seen_place(places: list[tuple[CodeType, int]]) -> tuple[CodeType, int]:
+    """The innermost place that is shown: the agent's own functions stand for what they replace."""
+    return next((one for one in places if not _is_own(one[0])), places[0])
+
+
+def _callee(frame: FrameType | None) -> str:
+    while frame is not None and _is_own(frame.f_code):
+        frame = frame.f_back
+    return "" if frame is None else callees.called(frame)
+
+
+def _is_own(code: CodeType) -> bool:
+    return code.co_filename.startswith(files.AGENT)
 
 
 def _walk(frame: FrameType | None) -> list[tuple[CodeType, int]]:

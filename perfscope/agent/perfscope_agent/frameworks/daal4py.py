@@ -44,6 +44,7 @@ def _recorded(algorithm: Any, name: str) -> Any:
 
     compute.__doc__ = algorithm.compute.__doc__
     compute.__qualname__ = "%s.compute" % name
+    compute.__dict__["__wrapped__"] = algorithm.compute
     body = {
         "compute": compute,
         "__doc__": algorithm.__doc__,
