@@ -1,6 +1,7 @@
 """Python processes with and without the agent, and what the agent wrote about them."""
 
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,22 @@ from tests.support.requirements import missing
 AGENT = agent_directory()
 RANK_ZERO = {"PMI_RANK": "0", "PMI_SIZE": "1"}
 NONE = 0xFFFFFFFF
+LOOKS = """
+from perfscope_agent import stacks as _stacks
+looks = _stacks.statistics
+def after(count):  # until looks["samples"] is that, so many more looks will have come
+    return looks["samples"] + _stacks.sampler._pace.together() + count
+"""
 CALLS = 7
+
+
+def is_share(seen: int, of: int, share: float, least: float | None = None) -> bool:
+    """Whether so many of some samples may be this share of the time, or one from `least` to it.
+
+    By chance alone they are farther from it once in 1.7 million times: five standard deviations.
+    """
+    chance = 5 * math.sqrt(share * (1 - share) / of)
+    return (share if least is None else least) - chance <= seen / of <= share + chance
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,20 @@ from perfscope.readers.detect import ReadOptions
 from perfscope.readers.registry import open_traces
 from perfscope.schema.enums import PhaseKind
 from perfscope.trace.model import Rank
-from tests.agent.jobs import RANK_ZERO, Job
+from tests.agent.jobs import LOOKS, RANK_ZERO, Job
 
 RUN = Callable[..., Job]
 
-FED = """
+FED = (
+    LOOKS
+    + """
 import queue, threading, time, perfscope_agent.marker as perfscope
 ready = queue.Queue(maxsize=3)
+def make():
+    time.sleep(0.01)
 def produce():
     for number in range(10):
-        time.sleep(0.01)
+        make()
         ready.put(number)
 threading.Thread(target=produce, daemon=True).start()
 with perfscope.phase("train"):
@@ -26,6 +30,7 @@ with perfscope.phase("train"):
         {around}
             assert ready.get() == number
 """
+)
 OTHERS = """
 import queue, threading, perfscope_agent.marker as perfscope
 def fill(some):
@@ -76,8 +81,9 @@ def test_batches_are_seen_on_both_sides(job: RUN, around: str) -> None:
 
 
 def test_the_producer_is_sampled_too(job: RUN) -> None:
-    """Its batches take a second in all, of which ten samples a second tell."""
-    code = FED.format(around="if True:").replace("sleep(0.01)", "sleep(0.1)")
+    """Once the main thread has taken a batch of it; the looks at both are counted."""
+    wait = "last = after(6)\n    while looks['samples'] < last: time.sleep(0.01)"
+    code = FED.format(around="if True:").replace("time.sleep(0.01)", wait, 1)
     done = job(code, variables=RANK_ZERO)
     assert done.exit_code == 0, done.stderr
     trace = open_traces([done.directory], ReadOptions())

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.agent.jobs import RANK_ZERO, Job
+from tests.agent.jobs import LOOKS, RANK_ZERO, Job
 
 MAKING = """
 import sys, threading, time
@@ -19,6 +19,7 @@ execute = getattr(interpreters, "exec", None) or interpreters.run_string
 """
 BUSY = (
     MAKING
+    + LOOKS
     + '''
 CODE = """
 import sys, time
@@ -40,8 +41,8 @@ def main():
         beside = threading.Thread(target=once)
         beside.start()
         beside.join()
-    end = time.monotonic() + 0.3
-    while time.monotonic() < end:
+    last = after(5)
+    while looks["samples"] < last:
         sum(range(100))
 main()
 '''

@@ -10,7 +10,7 @@ import pytest
 
 import perfscope
 from perfscope.agent.perfscope_agent import recorder
-from tests.agent.jobs import NONE, Job
+from tests.agent.jobs import LOOKS, NONE, Job
 
 PHASES = """
 from perfscope_agent import marker
@@ -74,13 +74,13 @@ marker.metric("after", 2)
 with marker.step():
     pass
 """
-THREADS = """
+THREADS = f"""{LOOKS}
 import threading, time
 from perfscope_agent import marker
 def work():
     with marker.phase("producer"):
-        deadline = time.monotonic() + 0.5
-        while time.monotonic() < deadline:
+        last = after(20)
+        while looks["samples"] < last:
             time.sleep(0.001)
 thread = threading.Thread(target=work)
 thread.start()

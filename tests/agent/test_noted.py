@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 
-from tests.agent.jobs import RANK_ZERO, Job
+from tests.agent.jobs import LOOKS, RANK_ZERO, Job, is_share
 
 HALF = """
 import hashlib, time
@@ -16,11 +16,16 @@ def digesting():
     end = time.thread_time() + 0.003
     while time.thread_time() < end:
         hashlib.sha256(data)
-for _ in range(600):
-    interpreting()
-    digesting()
+spent = [0.0, 0.0]
+for number in range(1200):
+    begin = time.monotonic()
+    (interpreting, digesting)[number % 2]()
+    spent[number % 2] += time.monotonic() - begin
+print(*spent)
 """
-INTERRUPTED = """
+INTERRUPTED = (
+    LOOKS
+    + """
 import os, random, signal, time
 seen = caught = 0
 def interrupt(*_):
@@ -30,9 +35,8 @@ def interrupt(*_):
 signal.signal(signal.SIGINT, interrupt)
 def work(n):
     return n if n < 2 else work(n - 1) + work(n - 2)
-end = time.monotonic() + 1.5
-sent = 0
-while time.monotonic() < end:
+last, sent = after(40), 0
+while looks["samples"] < last or sent < 300:
     work(random.randrange(12))
     try:
         sent += 1
@@ -40,8 +44,9 @@ while time.monotonic() < end:
         work(12)
     except KeyboardInterrupt:
         caught += 1
-print(sent == seen == caught, sent > 100)
+print(sent == seen == caught)
 """
+)
 FORKED = """
 import os, time
 def spin(seconds):
@@ -59,7 +64,9 @@ for _ in range(40):
     codes.append(os.waitpid(pid, 0)[1])
 print(set(codes) == {7 << 8})
 """
-COLLECTING = """
+COLLECTING = (
+    LOOKS
+    + """
 import gc, sys, threading, time
 gc.set_threshold(1)
 class Node:
@@ -70,20 +77,21 @@ class Node:
 def deep(n):
     Node()
     return deep(n - 1) + 1 if n else 0
-end = time.monotonic() + 1.0
+last = after(20)
 def beside():
-    while time.monotonic() < end:
+    while looks["samples"] < last:
         deep(10)
 threads = [threading.Thread(target=beside) for _ in range(2)]
 for thread in threads:
     thread.start()
-while time.monotonic() < end:
+while looks["samples"] < last:
     deep(30)
     exec("class A: pass\\nfor _ in range(20): A()", {})
 for thread in threads:
     thread.join()
 print(gc.isenabled(), gc.get_threshold()[0])
 """
+)
 ENDING = """
 import atexit, sys, time
 def spin(seconds):
@@ -111,13 +119,15 @@ def test_code_with_and_without_the_lock_is_seen_as_long_as_it_takes(
     seen = Counter(
         frame[0] for stack in done.process.functions() for frame in stack if frame[0] in names
     )
+    interpreting_s, digesting_s = map(float, done.stdout.split())
+    share = interpreting_s / (interpreting_s + digesting_s)  # other processes' turns are in it, too
     assert seen.total() > 40
-    assert 0.3 < seen["interpreting"] / seen.total() < 0.7, seen
+    assert is_share(seen["interpreting"], seen.total(), share), (seen, share)
 
 
 def test_no_interrupt_is_lost(job: Callable[..., Job]) -> None:
     done = job(INTERRUPTED, variables=RANK_ZERO)
-    assert (done.exit_code, done.stdout) == (0, b"True True\n"), done.stderr
+    assert (done.exit_code, done.stdout) == (0, b"True\n"), done.stderr
     assert done.process.functions()
 
 

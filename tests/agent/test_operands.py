@@ -17,10 +17,17 @@ from tests.agent.jobs import RANK_ZERO, Job
 COMMON = """
 import threading, time
 import numpy as np
+from perfscope_agent import operands
+operands._SHARE = 0.5  # what looks cost on a slow machine keeps none of them away
 rng = np.random.default_rng(1)
+def looks_at(function):  # at each place of it that was looked at, and at its results
+    sites = list(operands.looker._sites.values()) if operands.looker else []
+    return [(one.looks, one.result_looks) for one in sites if one.code is function.__code__]
 def repeat(function, *arguments):
-    end = time.monotonic() + 1.2
-    while time.monotonic() < end:
+    while not any(looks for looks, _ in looks_at(function)):
+        function(*arguments)
+def repeat_often(function, *arguments):
+    while sum(looks >= 6 and results >= 2 for looks, results in looks_at(function)) < 2:
         function(*arguments)
 square = rng.normal(size=(300, 300)) + 300 * np.eye(300)
 """
@@ -34,10 +41,8 @@ def changing(matrix):
     inverse = np.linalg.inv(matrix)
     for _ in range(10):
         product = inverse @ inverse
-for _ in range(3):  # so that each line is looked at several times
-    repeat(the_same, square.copy())
-for _ in range(3):
-    repeat(changing, square.copy())
+repeat_often(the_same, square.copy())
+repeat_often(changing, square.copy())
 """
 FOREIGN = """
 def foreign(values):
@@ -90,13 +95,14 @@ def watched(values):
     one = np.array(values).view(Watched)
     return one @ values
 holder, count = Holder(square), 0
-end = time.monotonic() + 1.0
-while time.monotonic() < end:
+while not any(looks for looks, _ in looks_at(held)):
     held(holder)
     count += 1
 print(touched == ["matrix", "matrix", "hidden", "hidden"] * count or touched[:8])
 repeat(watched, square)
-print(all(ended), len(ended) > 10)
+while len(ended) <= 10:
+    watched(square)
+print(all(ended))
 """
 
 
@@ -134,7 +140,9 @@ def test_contents_and_results_that_never_change_are_one(job: Callable[..., Job])
     assert {one["contents"] for one in same if one["looks"] > 1} == {1}
     assert set(results(told, "the_same")) == {1}
     changing = seen(told, "changing", "inverse")
-    assert all(one["contents"] > 1 for one in changing if one["looks"] > 1)
+    # a few looks may come while one call is on its way
+    assert all(one["contents"] > 1 for one in changing if one["looks"] > 5)
+    assert max(one["looks"] for one in changing) > 5
     assert 1 not in results(told, "changing")
 
 
@@ -172,7 +180,7 @@ def test_objects_are_not_read_and_records_not_told(job: Callable[..., Job]) -> N
 
 
 def test_no_code_of_the_program_runs_and_nothing_is_held(job: Callable[..., Job]) -> None:
-    told = run_and_tell(job, HOLDERS, b"True\nTrue True\n")
+    told = run_and_tell(job, HOLDERS, b"True\nTrue\n")
     held = seen(told, "held", "holder.matrix")
     assert held[0]["elements"] == [90000, 90000]
     assert seen(told, "watched", "values")

@@ -5,9 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.agent.jobs import RANK_ZERO, Job
+from tests.agent.jobs import LOOKS, RANK_ZERO, Job
 
-PROGRAM = """
+PROGRAM = (
+    LOOKS
+    + """
 import sys, time, _thread
 main, seen = _thread.get_ident(), []
 def hear(event, arguments):
@@ -22,13 +24,12 @@ def AKIAIOSFODNN7EXAMPLE():
 def wanted():
     windows = memory_detail._watch is None or memory_detail._watch.state["windows"]
     return "children_cpu_s" in metadata.facts and metadata.facts["topology"] and windows
-end = time.monotonic() + 30
-while not wanted() and time.monotonic() < end:
-    AKIAIOSFODNN7EXAMPLE()
-for _ in range(20):
+last, end = after(10), time.monotonic() + 60
+while not (wanted() and looks["samples"] >= last) and time.monotonic() < end:
     AKIAIOSFODNN7EXAMPLE()
 print(bool(wanted()), seen, "re" in sys.modules)
 """
+)
 
 
 def test_they_import_nothing(job: Callable[..., Job]) -> None:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from tests.agent.jobs import RANK_ZERO, recording_variables
-from tests.support.recording import job_variables
+from tests.support.recording import JOB_TIMEOUT_S, job_variables
 from tests.support.requirements import require_tool
 
 TOLD = """
@@ -50,15 +50,24 @@ static int told(const char *name, const char *path, int flags, mode_t mode)
 TELLING(open)
 TELLING(open64)
 """
+FILES = {"stat", "schedstat", "children"}
 PROGRAM = """
-import subprocess, sys, threading, time
-end = time.monotonic() + 1.5
+import os, re, subprocess, sys, threading
+wanted, is_over = {*sys.argv[1:]}, False
+def seen():  # which files of another thread have been looked up
+    lines = [line.split() for line in open(os.environ["TOLD"])]
+    found = [(pid, re.fullmatch(r"/proc/\\w+/task/(\\d+)/(\\w+)", path)) for pid, path in lines]
+    return {one[2] for pid, one in found if one and one[1] != pid}
 def work():
-    while time.monotonic() < end:
+    while not is_over:
         sum(range(1000))
 threading.Thread(target=work, name="works").start()
-subprocess.run([sys.executable, "-S", "-c", "import time; time.sleep(1)"], check=True)
-work()
+asleep = [sys.executable, "-S", "-c", "import time; time.sleep(100)"]
+with subprocess.Popen(asleep) as child:
+    while not seen() >= wanted:
+        sum(range(100000))
+    child.kill()
+is_over = True
 """
 
 
@@ -73,7 +82,8 @@ def test_no_file_of_a_thread_is_looked_up_below_its_process(tmp_path: Path) -> N
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
     variables = recording_variables(tmp_path / "trace")
     variables.update(RANK_ZERO, LD_PRELOAD=f"{variables['LD_PRELOAD']}:{library}", TOLD=str(log))
-    subprocess.run([sys.executable, "-c", PROGRAM], env=job_variables(variables), check=True)
+    command = [sys.executable, "-c", PROGRAM, *FILES]
+    subprocess.run(command, env=job_variables(variables), check=True, timeout=JOB_TIMEOUT_S)
     opened = [line.split() for line in log.read_text().splitlines()]
     looked = [
         (pid, *found.groups())
@@ -81,5 +91,5 @@ def test_no_file_of_a_thread_is_looked_up_below_its_process(tmp_path: Path) -> N
         if (found := re.fullmatch(r"/proc/(\w+)/task/(\d+)/(\w+)", path))
     ]
     others = [(owner, tid, name) for pid, owner, tid, name in looked if tid != pid]
-    assert {name for _, _, name in others} >= {"stat", "schedstat", "children"}
+    assert {name for _, _, name in others} >= FILES
     assert {owner == tid for owner, tid, _ in others} == {True}

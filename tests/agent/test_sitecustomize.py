@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.jobs import AGENT, RANK_ZERO, Job, recording_variables, run
+from tests.agent.jobs import AGENT, LOOKS, RANK_ZERO, Job, recording_variables, run
 from tests.support.recording import job_variables
 
 TALKER = """
@@ -49,7 +49,9 @@ except ImportError as error:
 """
 
 
-INTERPRETERS = """
+INTERPRETERS = (
+    LOOKS
+    + """
 try:
     import _interpreters as interpreters
 except ImportError:
@@ -64,7 +66,11 @@ for _ in range(20):
     end = time.monotonic() + 0.03
     while time.monotonic() < end:
         sum(range(100))
+last = after(0)
+while looks["samples"] < last:
+    sum(range(100))
 """
+)
 
 
 @pytest.mark.parametrize("text", [TALKER, FAILING, INTERRUPTED, THREADED, SYSTEM_EXIT, MODULES])
@@ -173,13 +179,12 @@ def test_unwritable_directory_leaves_the_program_alone(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == (b"runs\n", b"")
 
 
-EVERYTHING = """
-import os, time
+EVERYTHING = f"""{LOOKS}
 from perfscope_agent import marker
 @marker.phase("evaluate")
 def evaluate():
-    deadline = time.monotonic() + 0.5
-    while time.monotonic() < deadline:
+    last = after(10)
+    while looks["samples"] < last:
         pass
 for i in range(3):
     marker.step(samples=2)

@@ -13,50 +13,53 @@ import numpy as np
 import pytest
 
 from perfscope.agent.perfscope_agent import recorder, stacks
-from tests.agent.jobs import RANK_ZERO, Job
+from tests.agent.jobs import LOOKS, RANK_ZERO, Job, is_share
 
-BUSY = """
-import time
+BUSY = f"""{LOOKS}
 class Trainer:
     def evaluate(self):
-        deadline = time.monotonic() + 1.0
-        while time.monotonic() < deadline:
+        last = after(20)
+        while looks["samples"] < last:
             pass
 def main():
     Trainer().evaluate()
 main()
 """
-DEEP = """
-import time
+DEEP = f"""{LOOKS}
 def descend(n):
     if n:
         return descend(n - 1)
-    deadline = time.monotonic() + 0.6
-    while time.monotonic() < deadline:
+    last = after(10)
+    while looks["samples"] < last:
         pass
 descend(200)
 """
-HELD = """
+HELD = f"""{LOOKS}
 import ctypes, time
 ctypes.PyDLL(None).usleep(600000)
-time.sleep(0.3)
+last = after(5)
+while looks["samples"] < last:
+    time.sleep(0.01)
 """
-ALIVE = """
+ALIVE = f"""{LOOKS}
 import gc, time, weakref
 gc.disable()
 class Data:
     pass
 def work():
-    data = Data()
-    time.sleep(0.5)
+    data, last = Data(), after(10)
+    while looks["samples"] < last:
+        time.sleep(0.01)
     return weakref.ref(data)
 kept = work()
-deadline = time.monotonic() + 5.0
+deadline = time.monotonic() + 60.0
 while kept() is not None and time.monotonic() < deadline:
     time.sleep(0.01)
 print(kept() is None, gc.collect() >= 0)
 """
-COLLECTED = """
+COLLECTED = (
+    LOOKS
+    + """
 import gc, sys, time
 gc.set_threshold(20)
 during = set()
@@ -71,12 +74,13 @@ def descend(n):
     time.sleep(0.00001)
     if n:
         descend(n - 1)
-deadline = time.monotonic() + 3.0
-while time.monotonic() < deadline:
+last = after(100)
+while looks["samples"] < last:
     descend(30)
 looking = {("stacks.py", "_walk"), ("stacks.py", "_walks")}
 print(sys.version_info[:2] != (3, 11) or not looking & during, gc.isenabled(), len(during) > 1)
 """
+)
 SIGNALS = """
 import signal, threading, time
 main = threading.get_ident()
@@ -100,9 +104,9 @@ def test_names_function_file_and_line(job: Callable[..., Job], tmp_path: Path) -
     called = [[frame for frame in stack if frame[1][0] != "<"] for stack in stacks]
     innermost = [stack[-1] for stack in called if len(stack) == 3]
     assert {(function, place) for function, place, _ in innermost} == {(name, file)}
-    assert {line for _, _, line in innermost} <= {6, 7}
+    assert {line for _, _, line in innermost} <= {10, 11}
     assert [frame[0] for frame in stacks[-1][:2]] == ["<module>", "main"]
-    assert stacks[-1][1][2] == 9
+    assert stacks[-1][1][2] == 13
 
 
 def test_keeps_nothing_of_the_program_alive(job: Callable[..., Job]) -> None:
@@ -124,7 +128,7 @@ def test_deep_stacks_keep_both_ends(job: Callable[..., Job]) -> None:
     assert stacks
     assert {len(stack) for stack in stacks} == {62}
     assert all(stack[0][0] == "<module>" for stack in stacks)
-    assert all(stack[-1][2] in (7, 8) for stack in stacks)
+    assert all(stack[-1][2] in (11, 12) for stack in stacks)
 
 
 def test_sampler_waits_while_c_code_holds_the_interpreter(job: Callable[..., Job]) -> None:
@@ -208,21 +212,26 @@ def test_what_is_shorter_than_the_time_between_looks_is_seen_where_it_was_due(
 import ctypes, itertools, time
 hold, let = ctypes.PyDLL(None).usleep, ctypes.CDLL(None).usleep
 time.sleep(0.3)
-for _ in range(200):
-    both = itertools.chain(map(hold, [12000]), map(let, [12000]))
+for _ in range(120):
+    clock = itertools.islice(iter(time.monotonic_ns, 0), 1)  # read by C code, as all of this
+    both = itertools.chain(map(hold, [20000]), clock, map(let, [20000]))
     begin_ns = time.monotonic_ns()
-    list(both)
-    print(begin_ns, time.monotonic_ns())
+    _, between_ns, _ = both
+    print(begin_ns, between_ns, time.monotonic_ns())
 """
     done = job(text)
     seen_ns = np.array([record.t0 for record in done.process.stack_records()])
     lines = (line.split() for line in done.stdout.splitlines())
-    begins, ends = np.array([[int(begin), int(end)] for begin, end in lines]).T
+    begins, betweens, ends = np.array([[int(word) for word in line] for line in lines]).T
     place = np.searchsorted(begins, seen_ns, side="right") - 1
     inside = (place >= 0) & (seen_ns < ends[place])
-    into = (seen_ns - begins[place])[inside] / (ends - begins)[place[inside]]
-    assert len(into) > 50
-    assert 0.3 < np.mean(into < 0.5) < 0.7, sorted(into)
+    held = int(np.count_nonzero(seen_ns[inside] < betweens[place[inside]]))
+    looks = int(np.count_nonzero(inside))
+    share = float(np.sum(betweens - begins) / np.sum(ends - begins))
+    # who is asked for the lock may keep it for 5 ms, and be told where it is by then
+    least = share - 5e6 / float(np.mean(ends - begins))
+    assert looks > 50
+    assert is_share(held, looks, share, least), (held, looks, share)
 
 
 class Samples:
@@ -271,7 +280,8 @@ def test_signals_reach_the_main_thread(job: Callable[..., Job]) -> None:
 
 
 def test_can_be_switched_off(job: Callable[..., Job]) -> None:
-    process = job(BUSY, variables={"PERFSCOPE_STACK_HZ": "0"}).process
+    text = "import time; time.sleep(1)"
+    process = job(text, variables={"PERFSCOPE_STACK_HZ": "0"}).process
     assert process.functions() == []
     assert process.metadata["stack_sampler"]["hz"] == 0
     assert process.metadata["topology"]["cpus"] == os.cpu_count()
@@ -288,4 +298,4 @@ def test_no_collection_begins_while_stacks_are_looked_at(job: Callable[..., Job]
     """Python 3.11 crashes where one lets the frames that are looked at end."""
     done = job(COLLECTED, variables=RANK_ZERO)
     assert (done.exit_code, done.stdout) == (0, b"True True True\n"), done.stderr
-    assert len(done.process.functions()) >= 10
+    assert len(done.process.functions()) >= 100
