@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.native.recorder.decode import Recording, decode_all
-from tests.support.environments import Mpi
+from tests.support.environments import REPOSITORY, Mpi
 from tests.support.recording import job_variables
 
 JOBS = Path(__file__).parent / "jobs"
@@ -58,6 +58,7 @@ def run(
     """Runs a command recorded below `directory`, which is made."""
     directory.mkdir(parents=True, exist_ok=True)
     recorded = preload_variables(library, directory) | dict(variables or {})
+    recorded.setdefault("PYTHONPATH", str(REPOSITORY))  # for jobs that look at what is recorded
     done = subprocess.run(
         [str(word) for word in command],
         env=job_variables(recorded),

@@ -28,8 +28,10 @@ def recorded(
     return running.run(command, library, place / "run", variables=values)
 
 
-def of_sleeper(library: Path, place: Path, mock: Path, **variables: object) -> Recording:
-    done = recorded(library, place, mock, "gpu.py", 0, 1.2, 1, **variables)
+def of_sleeper(
+    library: Path, place: Path, mock: Path, until: object, **variables: object
+) -> Recording:
+    done = recorded(library, place, mock, "gpu.py", 0, until, 1, **variables)
     [recording] = done.succeeded().recordings
     return recording
 
@@ -40,7 +42,7 @@ def test_an_end_while_the_driver_starts_keeps_the_exit_code(
 ) -> None:
     """The library's destructor would take away what the call works on."""
     done = recorded(
-        library, tmp_path, mock, "gpu.py", 0, 0.8, 1, EXIT_CODE, NVML_MOCK_INIT_MS=lasts_ms
+        library, tmp_path, mock, "gpu.py", 0, "alive", 1, EXIT_CODE, NVML_MOCK_INIT_MS=lasts_ms
     )
     assert (done.exit_code, done.stderr) == (EXIT_CODE, "")
     [recording] = done.recordings
@@ -66,7 +68,7 @@ def test_many_processes_are_read_at_the_right_distance(
     users = tmp_path / "users"
     pids = set(range(1001, 1101))
     users.write_text("".join(f"{pid} 0\n" for pid in sorted(pids)))
-    recording = of_sleeper(library, tmp_path, mock, NVML_MOCK_USERS=users)
+    recording = of_sleeper(library, tmp_path, mock, "users", NVML_MOCK_USERS=users)
     told = {record.seq for record in samples(recording, DEVICE_PROCESS)}
     assert told == pids | {recording.header["pid"]}
 
@@ -75,11 +77,16 @@ def test_a_process_that_loads_no_cuda_does_not_ask_the_driver(
     library: Path, mock: Path, tmp_path: Path
 ) -> None:
     runtime = compile_runtime(tmp_path)
-    unused = of_sleeper(library, tmp_path / "cpu", mock, PERFSCOPE_GPU_RUNTIME=runtime.name)
+    unused = of_sleeper(library, tmp_path / "cpu", mock, "1.2", PERFSCOPE_GPU_RUNTIME=runtime.name)
     assert devices(unused) == [{"reason": "no process of this rank has loaded CUDA"}]
     assert not samples(unused)
     used = of_sleeper(
-        library, tmp_path / "gpu", mock, PERFSCOPE_GPU_RUNTIME=runtime.name, JOB_LOADS=runtime
+        library,
+        tmp_path / "gpu",
+        mock,
+        "sampled",
+        PERFSCOPE_GPU_RUNTIME=runtime.name,
+        JOB_LOADS=runtime,
     )
     assert samples(used)
 
@@ -87,6 +94,6 @@ def test_a_process_that_loads_no_cuda_does_not_ask_the_driver(
 def test_without_samples_of_the_process_the_reason_is_told(
     library: Path, mock: Path, tmp_path: Path
 ) -> None:
-    recording = of_sleeper(library, tmp_path, mock, PERFSCOPE_SAMPLE_HZ=0)
+    recording = of_sleeper(library, tmp_path, mock, "0.8", PERFSCOPE_SAMPLE_HZ=0)
     [told] = devices(recording)
     assert "--sample-hz 0" in told["reason"]

@@ -3,29 +3,44 @@
 import ctypes
 import os
 import threading
-import time
 import zlib
+
+from tests.native.recorder.jobs.recorded import so_far
+
+WORK_NS = 300_000_000  # of which it is known that a thread works
 
 recorder = ctypes.CDLL(os.environ["PERFSCOPE_RECORDER"])
 assert recorder.ps_open() == 0
 recorder.ps_set_rank(0, 1)
 recorder.ps_sampler_start()
 cpus = sorted(os.sched_getaffinity(0))
-started = threading.Event()
+is_bound = threading.Event()
 
 
-def work(cpu: int, seconds: float) -> None:
-    """Uses one CPU, without the interpreter's lock."""
-    os.sched_setaffinity(0, [cpu])
-    started.wait()
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        zlib.compress(bytes(1 << 20))
+def use_cpu() -> None:
+    """Uses the CPU for a moment, without the interpreter's lock."""
+    zlib.compress(bytes(1 << 20))
 
 
-other = threading.Thread(target=work, args=(cpus[-1], 2.3))
-other.start()
+def work() -> None:
+    """Works on one CPU for as long as there is the process."""
+    os.sched_setaffinity(0, [cpus[-1]])
+    is_bound.wait()
+    while True:
+        use_cpu()
+
+
+def have_worked() -> bool:
+    """Whether both threads were seen at work, and where both may run."""
+    return any(
+        sum(one.cpu_ns > WORK_NS for one in recording.threads) >= 2
+        and recording.header["cpus_allowed"] == 2
+        for recording in so_far(os.getpid())
+    )
+
+
+threading.Thread(target=work, daemon=True).start()
 os.sched_setaffinity(0, [cpus[0]])
-started.set()
-work(cpus[0], 1.0)
-other.join()
+is_bound.set()
+while not have_worked():
+    use_cpu()

@@ -4,7 +4,8 @@ import ctypes
 import os
 import subprocess
 import sys
-import time
+
+from tests.native.recorder.jobs.recorded import PROCESS, TREE, samples, wait_until
 
 HOLD = "held = bytearray(b'x' * ({mib} << 20)); print('ready', flush=True); input()"
 CHILD = f"""
@@ -27,5 +28,5 @@ with subprocess.Popen(
     child.stdout.readline()
     assert recorder.ps_open() == 0
     recorder.ps_sampler_start()
-    time.sleep(0.3)
+    wait_until(lambda found: samples(found, TREE) and samples(found, PROCESS))
     child.communicate(b"\n")

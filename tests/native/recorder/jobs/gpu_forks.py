@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+from tests.native.recorder.jobs.recorded import DEVICE, is_sampled, wait_until
+
 FORKS = 12
 LOWEST_CLAIM = 200
 
@@ -23,7 +25,7 @@ recorder = ctypes.CDLL(os.environ["PERFSCOPE_RECORDER"])
 assert recorder.ps_open() == 0
 recorder.ps_set_rank(0, 1)
 recorder.ps_sampler_start()
-time.sleep(1.0)
+wait_until(is_sampled(DEVICE, 1))
 driver = ctypes.CDLL(os.environ["PERFSCOPE_NVML"])
 handle, memory = ctypes.c_void_p(), (ctypes.c_ulonglong * 3)()
 driver.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(handle))
