@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include "horovod.h"
+#include "numbers.h"
 #include "text.h"
 
 static uint64_t nanoseconds(struct timeval time)
@@ -23,7 +24,8 @@ bool ps_read_main_thread(ps_main_thread *now)
     const char *rest;
     struct rusage all = {0}, own = {0};
     now->tid = program_thread();
-    if (ps_read_of_thread("self", now->tid, "schedstat", text, sizeof text) == 0)
+    uint32_t listed = ps_listed_thread(now->tid);
+    if (listed == 0 || ps_read_of_thread("self", listed, "schedstat", text, sizeof text) == 0)
         return false;
     now->cpu_ns = ps_parse_u64(text, &rest);
     now->queue_ns = ps_parse_u64(rest, NULL);

@@ -7,6 +7,7 @@
 #include "buffer.h"
 #include "cpus.h"
 #include "directory.h"
+#include "numbers.h"
 #include "text.h"
 
 #define MAX_PROCESSES 256u /* descendants that are looked at */
@@ -90,7 +91,7 @@ static uint32_t add_children(uint32_t pid, uint32_t *pids, uint32_t count)
 ps_tree_memory ps_memory_tree(void)
 {
     uint32_t pids[MAX_PROCESSES];
-    uint32_t own = (uint32_t)getpid();
+    uint32_t own = ps_listed_process();
     ps_tree_memory memory = {.own_bytes = proportional_bytes(own)};
     uint64_t recording = ps_buffer_resident();
     if (memory.own_bytes > recording)

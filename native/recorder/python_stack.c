@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "events.h"
+#include "numbers.h"
 #include "perfscope_recorder.h"
 #include "python_functions.h"
 #include "python_stack.h"
@@ -270,7 +271,7 @@ static void look(uint64_t due_ns)
     atomic_store(&watch.is_wanted, false);
     if (getpid() == watch.pid && atomic_load(&noted.count) == before && has_room()) {
         atomic_store(&watch.due_ns, due_ns);
-        snprintf(path, sizeof path, "/proc/self/task/%d/syscall", watch.pid);
+        snprintf(path, sizeof path, "/proc/self/task/%u/syscall", ps_listed_process());
         ps_read_file(path, call, sizeof call);
         note_stack(asked_ns ? asked_ns : ps_now(), call);
     }

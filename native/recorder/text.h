@@ -8,7 +8,7 @@
 
 /* Reads the beginning of a file into a terminated buffer. Returns the bytes read, 0 when there are none. */
 size_t ps_read_file(const char *path, char *buffer, size_t bytes);
-/* The same of what the kernel tells of a thread, as "stat". The process is "self" or a number. */
+/* The same of what the kernel tells of a thread, as "stat". The process is "self" or a number; numbers are those of /proc. */
 size_t ps_read_of_thread(const char *process, uint32_t tid, const char *name, char *buffer, size_t bytes);
 /* The unsigned decimal number at text, after blanks; 0 when there is none. *end is set behind it. */
 uint64_t ps_parse_u64(const char *text, const char **end);

@@ -6,6 +6,7 @@
 
 #include "affinity.h"
 #include "directory.h"
+#include "numbers.h"
 #include "sampler.h"
 #include "secrets.h"
 #include "text.h"
@@ -67,14 +68,14 @@ static bool parse_stat(const char *text, thread_reading *reading)
     return true;
 }
 
-static bool read_thread(uint32_t tid, thread_reading *reading)
+static bool read_thread(uint32_t listed, thread_reading *reading)
 {
     char text[1024];
     const char *rest;
     reading->queue_ns = 0;
-    if (!ps_read_of_thread("self", tid, "stat", text, sizeof text) || !parse_stat(text, reading))
+    if (!ps_read_of_thread("self", listed, "stat", text, sizeof text) || !parse_stat(text, reading))
         return false;
-    if (ps_read_of_thread("self", tid, "schedstat", text, sizeof text)) {
+    if (ps_read_of_thread("self", listed, "schedstat", text, sizeof text)) {
         uint64_t cpu_ns = ps_parse_u64(text, &rest);
         if (cpu_ns) /* 0 where the kernel keeps no such statistics: the ticks of stat stay */
             reading->cpu_ns = cpu_ns;
@@ -164,8 +165,9 @@ static void account(known_thread *known, const thread_reading *reading)
 static void scan_one(const char *name, ps_thread_counts *counts)
 {
     thread_reading reading;
-    uint32_t tid = (uint32_t)ps_parse_u64(name, NULL);
-    if (tid == 0 || ps_sampler_ignores(tid) || !read_thread(tid, &reading))
+    uint32_t listed = (uint32_t)ps_parse_u64(name, NULL);
+    uint32_t tid = listed ? ps_own_thread(listed) : 0;
+    if (tid == 0 || ps_sampler_ignores(tid) || !read_thread(listed, &reading))
         return;
     counts->threads++;
     counts->runnable += reading.is_runnable;

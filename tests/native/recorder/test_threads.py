@@ -12,7 +12,7 @@ from tests.native.recorder import running
 from tests.native.recorder.conftest import Start
 from tests.native.recorder.decode import SAMPLE, Record, Recording
 from tests.support.environments import Mpi
-from tests.support.requirements import require_tool
+from tests.support.requirements import require_root, require_tool
 
 PROVIDED_MULTIPLE = 256
 PROCESS, SYSTEM, NODE, TREE = 1, 2, 3, 6
@@ -72,6 +72,49 @@ def test_the_sampler_sees_threads_memory_and_processor_time(library: Path, tmp_p
     assert "perfscope" not in {thread.name for thread in recording.threads}
     assert 0 < int(header["sampler_cpu_ns"]) < 300_000_000
     assert int(header["alive_ns"]) == process[-1].t0
+
+
+INNER = """
+import os, threading, time
+import ctypes
+recorder = ctypes.CDLL(os.environ["PERFSCOPE_RECORDER"])
+assert recorder.ps_open() == 0
+recorder.ps_set_rank(0, 1)
+assert int(os.readlink("/proc/self")) != os.getpid()
+recorder.ps_sampler_start()
+kept = bytearray(b"x") * 40_000_000
+end = time.monotonic() + 1.5
+while time.monotonic() < end or time.thread_time() < 0.5:
+    pass
+"""
+
+
+def test_threads_and_memory_are_its_own_where_proc_is_that_of_an_outer_namespace(
+    library: Path, tmp_path: Path
+) -> None:
+    """Its own number is there that of another process, and no thread has the numbers listed."""
+    outer = [require_tool("unshare"), "--pid", "--fork"]
+    require_root("a PID namespace")
+    # the first processes of a namespace have numbers that kernel threads have outside
+    others = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        last = f"echo {others.pid - 1} > /proc/sys/kernel/ns_last_pid"
+        command = [*outer, "sh", "-c", f'{last}; "$@"; exit $?', "sh", sys.executable, "-c", INNER]
+        variables = {"PERFSCOPE_SAMPLE_HZ": "20"}
+        job = running.run(command, library, tmp_path / "run", variables=variables).succeeded()
+    finally:
+        others.kill()
+        others.wait()
+    [recording] = job.recordings
+    assert recording.header["pid"] == others.pid
+    process = samples(recording, PROCESS)
+    assert {r.peer for r in process} == {1}  # not the sampler's own
+    assert {r.tag for r in process} <= {0, 1}
+    [main] = recording.threads
+    assert main.cpu_ns > 300_000_000
+    tree = samples(recording, TREE)
+    assert max(r.sent for r in tree) > 40 * MIB
+    assert {r.request for r in tree} == {0}
 
 
 def test_the_memory_of_descendants_is_added_up(library: Path, tmp_path: Path) -> None:
