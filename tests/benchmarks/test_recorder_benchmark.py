@@ -1,30 +1,24 @@
 """The benchmark of the recorder: every measurement has an end, and its tables say what was run."""
 
+import os
 import sys
-import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from benchmarks.recorder import bounded, jobs, measures
 from benchmarks.recorder.tables import jobs_table
 from perfscope.record.places import recorder_library
+from tests.support.processes import with_argument
+from tests.support.waiting import wait_for
 
 
-def test_a_command_without_end_is_killed_with_what_it_started(tmp_path: Path) -> None:
-    told = tmp_path / "pid"
-    script = f"sleep 300 & echo $! > {told}; wait"
+def test_a_command_without_end_is_killed_with_what_it_started() -> None:
+    lasts_s = f"300.{os.getpid()}"  # by which what it started is found
+    script = f"sleep {lasts_s} & wait"
     with pytest.raises(bounded.MeasurementError, match="no end after 1 s"):
         bounded.run(["bash", "-c", script], {}, longest_s=1.0)
-    deadline = time.monotonic() + 10.0
-    pid = int(told.read_text(encoding="utf-8"))
-    while psutil.pid_exists(pid) and time.monotonic() < deadline:
-        if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
-            break
-        time.sleep(0.05)
-    else:
-        assert not psutil.pid_exists(pid)
+    wait_for("its end", lambda: not with_argument(lasts_s))
 
 
 def test_cpu_time_counts_what_a_command_started() -> None:

@@ -16,6 +16,7 @@ import pytest
 from perfscope.cli.main import main
 from perfscope.errors import ExitCode
 from tests.support.requirements import missing
+from tests.support.waiting import wait_for
 
 # What a job does is named by its first word.
 JOB = """
@@ -251,9 +252,7 @@ def test_ctrl_c_leaves_a_sweep_that_can_go_on(tmp_path: Path, job: list[str]) ->
     command += ["--", *job, "{kind}"]
     sweep = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     output = place / "working" / "001-kind=long-r1" / "recording" / "run.json"
-    deadline = time.monotonic() + 30
-    while not output.exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_for("the run", output.exists)
     time.sleep(0.2)
     sweep.send_signal(signal.SIGINT)
     _, said = sweep.communicate(timeout=30)

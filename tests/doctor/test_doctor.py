@@ -1,9 +1,9 @@
 """`perfscope doctor`: what it finds here, what it makes of planted faults, and how it says so."""
 
 import json
+import os
 import subprocess
 import sys
-import time
 import venv
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +20,9 @@ from perfscope.doctor.running import Finished, finish
 from perfscope.record.launcher import Flavor
 from tests.support import environments
 from tests.support.environments import Mpi
+from tests.support.processes import with_argument
 from tests.support.recording import job_variables, perfscope_command
+from tests.support.waiting import wait_for
 
 SYSTEM = "/usr/bin:/bin"
 
@@ -163,23 +165,12 @@ def test_launchers_of_each_place_are_found_once(mpi: Mpi) -> None:
 
 
 def test_nothing_of_a_program_that_takes_too_long_is_left() -> None:
-    script = "trap '' TERM; sleep 600 & echo $!; wait"
+    lasts_s = f"600.{os.getpid()}"  # by which the child is found
+    script = f"trap '' TERM; sleep {lasts_s} & wait"
     done = finish(["bash", "-c", script], environment=job_variables(), timeout_s=0.5)
     assert done.is_late
-    child = int(done.stdout)
-    deadline = time.monotonic() + 20
-    while is_running(child) and time.monotonic() < deadline:
-        time.sleep(0.02)  # the kernel ends a killed process when it next runs
-    assert not is_running(child)
-
-
-def is_running(pid: int) -> bool:
-    """Whether a process exists and is more than an entry that nobody has collected yet."""
-    try:
-        status = Path("/proc", str(pid), "stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return status.rpartition(")")[2].split()[0] not in "ZX"
+    # the kernel ends a killed process when it next runs
+    wait_for("the end of the child", lambda: not with_argument(lasts_s))
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,10 @@ THOROUGH = {
     "no temporary directory": Job("print(1)", changes={"TMPDIR": "/no/such/directory"}),
     "background": shell("(sleep 0.2; echo late) & echo now; wait"),
     "trap": shell("trap 'echo told; exit 5' TERM; kill -TERM $$; sleep 1"),
-    "stopped": shell("(sleep 0.2; kill -CONT $$) & kill -STOP $$; echo goes on"),
+    "stopped": shell(
+        "(until grep -q 'State:.T' /proc/$$/status; do sleep 0.05; done; kill -CONT $$) &"
+        " kill -STOP $$; echo goes on"
+    ),
 }
 JOBS = QUICK | THOROUGH
 RANKS = {

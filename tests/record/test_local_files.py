@@ -138,7 +138,7 @@ def test_records_without_room_stay_on_the_node_and_are_told(mpich: Mpi, tmp_path
     small, place, kept = tmp_path / "small", tmp_path / "node", tmp_path / "kept"
     for directory in (small, place):
         directory.mkdir()
-    calls = 40_000
+    calls = 16_000
     job = mpich.python_command(2, "-c", BARRIERS, str(calls))
     command = perfscope_command("run", "--output", small / "trace", "--", *job)
     script = f"""

@@ -52,6 +52,16 @@ def kill_session(leader: int) -> None:
                 os.kill(process.pid, signal.SIGKILL)
 
 
+def with_argument(word: str) -> list[int]:
+    """The processes that have a word in their command line, and are not dead."""
+    found = psutil.process_iter(["cmdline", "status"])
+    return [
+        one.pid
+        for one in found
+        if word in (one.info["cmdline"] or []) and one.info["status"] != psutil.STATUS_ZOMBIE
+    ]
+
+
 def is_alive(pid: int) -> bool:
     """Whether a process runs (a zombie does not)."""
     try:

@@ -6,7 +6,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -16,6 +15,7 @@ from perfscope.errors import PerfscopeError, UsageError
 from perfscope.sweep import grid, plan, store
 from tests.programs.interrupted_sweep import STAGES
 from tests.support.environments import REPOSITORY
+from tests.support.waiting import wait_for
 
 PROGRAM = REPOSITORY / "tests" / "programs" / "interrupted_sweep.py"
 # Appends what it does to a file in one write each; `stubborn` does not hear SIGTERM.
@@ -82,9 +82,7 @@ def test_what_a_killed_sweep_left_is_ended_before_its_run_is_made_again(tmp_path
     place, log = tmp_path / "sweep", tmp_path / "log"
     plan.settle(place, sweep_plan(log, "stubborn", values=("1",)))
     sweep = subprocess.Popen([sys.executable, PROGRAM, place, "none"], cwd=REPOSITORY)
-    deadline = time.monotonic() + 30
-    while not log.exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_for("the run", log.exists)
     survivors = store.processes_of(place / "working" / "001-X=1-r1" / "recording")
     sweep.kill()
     for parent in {psutil.Process(pid).ppid() for pid in survivors} - set(survivors):
