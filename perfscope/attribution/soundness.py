@@ -6,6 +6,7 @@ verdict says first.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import groupby
 
 import numpy as np
 
@@ -75,8 +76,13 @@ def _missing(run: _Run) -> Damage | None:
 
 
 def _numbers(ranks: Sequence[int]) -> str:
-    shown = ", ".join(str(number) for number in ranks[:MOST_NAMED])
-    return f"rank{'s' if len(ranks) > 1 else ''} {shown}{', ...' if ranks[MOST_NAMED:] else ''}"
+    """Ranks in order, three or more in a row by the first and the last of them."""
+    parts: list[str] = []
+    for _, group in groupby(enumerate(ranks), lambda place: place[1] - place[0]):
+        row = [number for _, number in group]
+        parts += [f"{row[0]}-{row[-1]}"] if len(row) > 2 else map(str, row)
+    more = ", ..." if parts[MOST_NAMED:] else ""
+    return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(parts[:MOST_NAMED])}{more}"
 
 
 def _apart(run: _Run) -> Damage | None:

@@ -6,6 +6,7 @@ from typing import Literal
 from perfscope.attribution.ledger import INDEX
 from perfscope.findings.core import wording
 from perfscope.findings.facts.device_facts import has_accelerators
+from perfscope.findings.facts.idle_causes import EDGES
 from perfscope.metrics.devices.devices import BSC, DevicesResult
 from perfscope.metrics.results import Results
 from perfscope.schema.common import Metric
@@ -142,8 +143,12 @@ def _devices(found: DevicesResult) -> str:
     """How much of the devices' time no kernel of the job computed in, and why."""
     uses = [device.use for device in found.devices]
     start, end = found.window_ns
+    edges_ns = sum(
+        found.causes_s.get(cause, 0.0) / NS for found in found.devices for cause in EDGES
+    )
     parts = {
-        "idle": float(sum(use.idle_ns for use in uses)),
+        "idle": sum(use.idle_ns for use in uses) - edges_ns,
+        "before their first and after their last work": edges_ns,
         "communication alone": float(sum(use.exposed_communication_ns for use in uses)),
         "copies alone": float(sum(use.exposed_memory_ns for use in uses)),
     }

@@ -272,12 +272,19 @@ def _healthy(
         return _inefficient(leading, subject, lost) + rest
     if lost:
         return f"perfscope found no change that saves {of_window(WARN_SHARE)}. {lost}.{rest}"
-    share = losses.lost_share if losses else None
-    little = "" if share is None else f", {format_share(share)} of the ranks' time is lost"
     return (
-        f"{_found_nothing(results)}: {subject}{little}, and no finding is worth "
+        f"{_found_nothing(results)}: {subject}{_little(losses)}, and no finding is worth "
         f"{of_window(WARN_SHARE)}.{rest}"
     )
+
+
+def _little(losses: LossAccount | None) -> str:
+    """What share was lost, as a clause; "" where nobody knows."""
+    if losses is None or losses.lost_share is None:
+        return ""
+    if not losses.lost_share:
+        return ", none of the ranks' time is known to be lost"
+    return f", {format_share(losses.lost_share)} of the ranks' time is lost"
 
 
 def much_is_lost(losses: LossAccount) -> bool:

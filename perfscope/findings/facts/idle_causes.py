@@ -3,6 +3,9 @@
 from perfscope.schema.enums import IdleCause
 from perfscope.structures import dataclass
 
+EDGES = (IdleCause.BEFORE_FIRST, IdleCause.AFTER_LAST)
+"""What is before and after all work of a device: start-up and end have findings of their own."""
+
 
 @dataclass(frozen=True)
 class Words:
@@ -143,7 +146,7 @@ WORDS: dict[IdleCause, Words] = {
     ),
     IdleCause.UNKNOWN: Words(
         "for a reason that the trace does not tell: launches are missing, or do not fit",
-        ("Record host and device together (ProfilerActivity.CPU and .CUDA).",),
+        ("Record host and device together (ProfilerActivity.CPU beside that of the device).",),
         otherwise=("Record host and device together.",),
     ),
 }

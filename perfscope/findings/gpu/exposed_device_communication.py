@@ -1,13 +1,25 @@
 """Communication kernels that no computation hides."""
 
+from collections.abc import Sequence
+
+from perfscope.attribution.soundness import why_spoiled
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_applicable, passed
 from perfscope.findings.facts.device_facts import (
     device_gain,
     has_accelerators,
+    is_of_torch,
     need_devices,
     variable,
+)
+from perfscope.findings.facts.exposed_kernels import (
+    BY_EXCHANGE,
+    GRADIENTS,
+    Exchange,
+    Exposed,
+    exposed_kernels,
+    trains,
 )
 from perfscope.findings.facts.facts import Facts
 from perfscope.judging import MAIN
@@ -15,10 +27,12 @@ from perfscope.metrics.devices.device_collectives import DeviceCommunication
 from perfscope.metrics.devices.devices import DevicesResult
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
+from perfscope.trace.damage import Need
 from perfscope.units import NS, format_seconds, format_share
 
 SLOW_SETTINGS = ("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE")
 """Variables that, set to 1, keep NCCL from its fast ways."""
+MOST_KERNELS = 4
 
 
 def judge(run: Facts) -> Outcome:
@@ -37,18 +51,21 @@ def judge(run: Facts) -> Outcome:
             Confidence.MEDIUM,
         )
     waiting = _waiting(found.communication)
+    rank = next(one for one in results.trace.ranks if one.number == worst.rank)
+    kernels = exposed_kernels(rank, worst, found.window_ns, results.trace.names)
     return Finding(
         status=worth.status,
         title=f"Devices communicate {format_share(share)} of the time watched without computing",
         summary=(
             f"{worth.about('the device')} of rank {worst.rank} ran nothing but communication "
-            f"kernels for {format_seconds(max(exposed))}{_split(waiting)}.{worth.bound}"
+            f"kernels for {format_seconds(max(exposed))}{_most(kernels)}{_split(waiting)}."
+            f"{worth.bound}"
         ),
         gain=worth.gain,
         confidence=Confidence.HIGH if waiting is not None else Confidence.MEDIUM,
         ranks=tuple(sorted({device.rank for device in found.devices})),
-        evidence=_evidence(found, share, waiting),
-        actions=_actions(results, found.communication, waiting),
+        evidence=_evidence(found, share, waiting, kernels),
+        actions=_actions(results, found.communication, waiting, kernels),
         overlaps=("network_bound", "load_imbalance", "straggler", "gpu_utilization"),
     )
 
@@ -67,7 +84,19 @@ def _split(waiting: float | None) -> str:
     return f"; {format_share(waiting)} of these kernels' time is waiting for the last rank"
 
 
-def _evidence(found: DevicesResult, share: float, waiting: float | None) -> tuple[Evidence, ...]:
+def _most(kernels: Sequence[Exposed]) -> str:
+    """Which call or kernel it mostly was, where there are several."""
+    if not kernels:
+        return ""
+    first = kernels[0]
+    if len(kernels) == 1:
+        return f", all of it {first.name}"
+    return f", longest {first.name} ({format_seconds(first.seconds)})"
+
+
+def _evidence(
+    found: DevicesResult, share: float, waiting: float | None, kernels: Sequence[Exposed]
+) -> tuple[Evidence, ...]:
     whole = sum(device.use.communication_ns for device in found.devices)
     exposed = sum(device.use.exposed_communication_ns for device in found.devices)
     rows = [
@@ -76,11 +105,18 @@ def _evidence(found: DevicesResult, share: float, waiting: float | None) -> tupl
     ]
     if waiting is not None:
         rows.append(Evidence("Waiting for the last rank", waiting, "ratio"))
+    rows += [
+        Evidence(f"Without computing in {one.name}", one.seconds, "s")
+        for one in kernels[:MOST_KERNELS]
+    ]
     return tuple(rows)
 
 
 def _actions(
-    results: Results, communication: DeviceCommunication, waiting: float | None
+    results: Results,
+    communication: DeviceCommunication,
+    waiting: float | None,
+    kernels: Sequence[Exposed],
 ) -> tuple[str, ...]:
     actions = [
         f"Start with {wording.unset(name)}: set to 1 it keeps NCCL from a fast way between the "
@@ -98,16 +134,14 @@ def _actions(
             f"ranks together waited {waited} inside their kernels."
         )
         return tuple(actions)
-    actions += [
-        (
-            "Send less: gradients in 16 bits (ddp_comm_hooks.default_hooks.bf16_compress_hook), or "
-            "several micro-batches for each exchange (model.no_sync())."
-        ),
-        (
-            "Let the exchange begin earlier: smaller first buckets "
-            "(DistributedDataParallel(bucket_cap_mb=...)), and no parameters that are used last."
-        ),
-    ]
+    if waiting is None and why_spoiled(results.damage, Need.EVERY_RANK):
+        actions.append(
+            "Analyze the profiles of all ranks together, of the same steps: kernels that wait for "
+            "a late rank look like kernels that transfer."
+        )
+    exchange = kernels[0].exchange if kernels else Exchange.OTHER
+    is_gradients = exchange is Exchange.SUMS and is_of_torch(results) and trains(results.trace)
+    actions += GRADIENTS if is_gradients else BY_EXCHANGE[exchange]
     return tuple(actions)
 
 

@@ -12,7 +12,7 @@ from perfscope.findings.facts.device_facts import (
     unpriced,
 )
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.idle_causes import WORDS
+from perfscope.findings.facts.idle_causes import EDGES, WORDS
 from perfscope.judging import MAIN
 from perfscope.metrics.devices.devices import DeviceUse
 from perfscope.schema.enums import Confidence, IdleCause, Status
@@ -20,8 +20,6 @@ from perfscope.units import NS, capitalized, format_seconds, format_share
 
 IDLE_DEVICES_SHARE = 0.1  # of the time: below it nobody would look for a reason
 MOST_CAUSES = 6
-EDGES = (IdleCause.BEFORE_FIRST, IdleCause.AFTER_LAST)
-"""What is before and after all work of a device: start-up and end have findings of their own."""
 
 
 def judge(run: Facts) -> Outcome:

@@ -22,7 +22,7 @@ breakdown_analysis.py): its figures come from 30 us.
 """
 LAUNCH_GAP_NS = 100_000
 """A framework spends 5 to 50 us on the host for each kernel: a gap below twice that is launching;
-in a longer one the host did something else."""
+in a longer one the host did something else, and work that is launched waits for something else."""
 IN_BETWEEN, FIRST, LAST = 0, 1, 2
 """Where a gap is: between work of the device, before all of it, or after it."""
 GAP = [("start", "i8"), ("end", "i8"), ("launch", "i8"), ("edge", "i1")]
@@ -51,10 +51,12 @@ def idle_by_cause(
     length = gap["end"] - gap["start"]
     in_time = (gap["launch"] != LAUNCH_UNKNOWN) & (gap["launch"] < gap["start"])
     starting = in_time & (length < KERNEL_WAIT_NS)
+    late = gap[~in_time]
+    queued = _queued(rank, late)
+    late["end"] -= queued
     totals = dict.fromkeys(IdleCause, 0)
     totals[IdleCause.KERNEL] = int(length[starting].sum())
-    totals[IdleCause.DEVICE] = int(length[in_time & ~starting].sum())
-    late = gap[~in_time]
+    totals[IdleCause.DEVICE] = int(length[in_time & ~starting].sum() + queued.sum())
     free = late["end"] - late["start"]
     for account, cause in _OF_ACCOUNT.items():
         inside = Cumulative.of(
@@ -65,6 +67,25 @@ def idle_by_cause(
     for cause, ns in _own_doing(_waits(rank, names), late, free).items():
         totals[cause] += ns
     return {cause: ns / NS_PER_S for cause, ns in totals.items() if ns}
+
+
+def _queued(rank: Rank, late: Table) -> Ints:
+    """How long what was launched in a gap waits there although its launch is over, by gap.
+
+    The host has done its part by then. What is shorter than a launch, and what another thread
+    launched, whose calls the trace does not hold, stays with the launch.
+    """
+    queued = np.zeros(len(late), np.int64)
+    calls = rank.devices.runtime if rank.devices is not None else late[:0]
+    if not len(calls):
+        return queued
+    place = np.searchsorted(calls["t0"], late["launch"], "right") - 1
+    is_call = (place >= 0) & (calls["t0"][place] == late["launch"])
+    launched = np.maximum(calls["t1"][place], late["start"])
+    rest = late["end"] - launched
+    is_queued = is_call & (late["edge"] == IN_BETWEEN) & (rest >= LAUNCH_GAP_NS)
+    queued[is_queued] = rest[is_queued]
+    return queued
 
 
 def _gaps(rows: Table, window: tuple[int, int]) -> Table:

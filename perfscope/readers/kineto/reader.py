@@ -67,8 +67,13 @@ NOT_RECORDED = {
     "messages": "a profiler trace holds no point-to-point messages",
 }
 NO_HOSTS = (
-    "the profile holds nothing of the hosts but calls of the devices' runtime, if any "
-    "(ProfilerActivity.CPU): how long they waited is not known"
+    "the profile holds nothing of the hosts but calls of the devices' runtime, if any{}: how long "
+    "they waited is not known"
+)
+
+NO_SIZE = (
+    "the job has a backend of communication, and the profile says neither how many ranks there are "
+    "nor how long this one waited for others"
 )
 
 One = TypeVar("One")
@@ -81,12 +86,15 @@ class Form:
     format: Format
     no_devices: str
     no_steps: str
+    with_hosts: str = ""
+    """What makes the tool record the hosts."""
 
 
 KINETO = Form(
     Format.KINETO,
     no_devices="the profile holds no device events (ProfilerActivity.CUDA)",
     no_steps="no ProfilerStep#N: call profiler.step() after each step",
+    with_hosts="ProfilerActivity.CPU",
 )
 
 
@@ -214,6 +222,12 @@ def read_each(paths: Sequence[Path], read: Callable[[Path], One]) -> tuple[list[
     return whole, [f"{error.what} {error.why}" for error in failures]
 
 
+def is_of_unknown_size(contents: KinetoContents) -> bool:
+    """Whether the file names the backend of a job's communication, and no number of ranks."""
+    told = contents.distributed
+    return bool(told.get("backend")) and not isinstance(told.get("world_size"), int)
+
+
 def _world_size(ranked: dict[int, KinetoContents]) -> int:
     told = [contents.distributed.get("world_size") for contents in ranked.values()]
     sizes = [size for size in told if type(size) is int and 0 < size <= MOST_RANKS]
@@ -329,7 +343,10 @@ def _not_recorded(
     if all(map(is_foreign, files)):
         reasons["communication"] = NOT_TOLD
     elif not any(map(tells_hosts, files)):
-        reasons["communication"] = NO_HOSTS
+        how = form.with_hosts and f" (record with {form.with_hosts})"
+        reasons["communication"] = NO_HOSTS.format(how)
+    elif len(ranks) == 1 and is_of_unknown_size(files[0]) and not len(ranks[0].operations):
+        reasons["communication"] = NO_SIZE
     if all(rank.devices is None for rank in ranks):
         reasons["devices"] = form.no_devices
     if not any(len(rank.steps) for rank in ranks):

@@ -24,6 +24,7 @@ NSYS = Form(
     Format.NSYS,
     no_devices="the report holds no work of a device: nsys profile --trace=cuda,nvtx,mpi",
     no_steps="no NVTX range is called like a step (`step 12`): name one around each step",
+    with_hosts="nsys profile --trace=cuda,nvtx,mpi",
 )
 
 NO_MPI = (

@@ -153,7 +153,11 @@ def _sentence(found: Losses) -> str:
     causes = f": {', '.join(told)}" if told else ""
     more = len(inside) - len(told)
     others = f" and {counted(more, 'more cause')}" if more > 0 else ""
-    lost = f"{percent(found.lost_share)} of the ranks’ time in the analyzed window was lost"
+    lost = (
+        f"{percent(found.lost_share)} of the ranks’ time in the analyzed window was lost"
+        if found.lost_share
+        else "None of the ranks’ time in the analyzed window is known to be lost"
+    )
     unknown = f"; {percent(found.unknown_share)} is unattributed" if found.unknown_share else ""
     return f"{lost}{causes}{others}{unknown}"
 

@@ -16,7 +16,7 @@ from perfscope.metrics.devices.occupancy import Occupancy, occupancy
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
 from perfscope.schema.check import problems
-from perfscope.schema.enums import Account
+from perfscope.schema.enums import Account, IdleCause
 from perfscope.trace.devices import DEVICE_DTYPE, LAUNCH_UNKNOWN, DeviceActivity, DeviceKind
 from perfscope.trace.model import Table
 from tests.support.kineto_peers import common, length, union
@@ -239,6 +239,40 @@ def test_a_busy_device_is_no_finding(tmp_path: Path) -> None:
     document = analysis(open_trace(writer.write(tmp_path / "t.json")), Options())
     finding = next(one for one in document["findings"] if one["id"] == "idle_devices")
     assert finding["status"] == "pass"
+
+
+def test_work_launched_in_a_gap_that_waits_there_is_not_the_host_late(tmp_path: Path) -> None:
+    """In each step the device ends, 1 ms later the host launches, and 60 ms later that begins."""
+    writer = KinetoWriter()
+    for step in range(10):
+        start = step * 100 * MS
+        writer.step(step, start, start + 100 * MS)
+        writer.kernel("gemm", start, start + 20 * MS, launch=start)
+        launched = start + 21 * MS
+        writer.kernel("gemm", launched + 60 * MS, start + 100 * MS, launch=launched)
+    results = compute(open_trace(writer.write(tmp_path / "t.json")))
+    assert results.devices is not None
+    (device,) = results.devices.devices
+    launch_s = 0.001 + 1.5e-6  # what the host did before, and the call itself
+    assert device.causes_s[IdleCause.HOST] == pytest.approx(10 * launch_s)
+    assert device.causes_s[IdleCause.DEVICE] == pytest.approx(10 * (0.061 - launch_s))
+    document = analysis(open_trace(tmp_path / "t.json"), Options())
+    finding = next(one for one in document["findings"] if one["id"] == "idle_devices")
+    assert "mostly while work that was launched in time waits" in finding["title"]
+
+
+def test_time_before_and_after_all_work_of_a_device_is_told_apart_from_idle_time(
+    tmp_path: Path,
+) -> None:
+    """40 ms before the first kernel, 5 ms between two kernels, 25 ms after the last."""
+    writer = KinetoWriter()
+    writer.host_event("aten::linear", 0, 100 * MS, "cpu_op")
+    writer.kernel("gemm", 40 * MS, 55 * MS, launch=39 * MS)
+    writer.kernel("gemm", 60 * MS, 75 * MS, launch=59 * MS)
+    document = analysis(open_trace(writer.write(tmp_path / "t.json")), Options())
+    text = document["verdict"]["sentence"]
+    assert "before their first and after their last work 65.0 %" in text
+    assert "idle 5.0 %" in text
 
 
 def test_a_host_that_waits_for_its_device_is_not_at_work(tmp_path: Path) -> None:

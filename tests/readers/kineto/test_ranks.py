@@ -1,7 +1,11 @@
 """Which rank wrote a profile: told, named, of one process, or guessed; and which one is taken."""
 
+import json
 from pathlib import Path
 
+import pytest
+
+from perfscope.cli.main import main
 from perfscope.readers.registry import open_trace
 from perfscope.trace.model import Trace
 from tests.support.write_kineto import BASE_NS, KinetoWriter
@@ -108,3 +112,19 @@ def test_a_thread_without_a_number_is_not_the_main_one(tmp_path: Path) -> None:
     writer.step(1, S, 2 * S)
     trace = open_trace(writer.write(tmp_path / "rank0.pt.trace.json"))
     assert [step["number"] for step in trace.ranks[0].steps] == [1]
+
+
+def test_a_job_of_unknown_size_is_not_called_a_process_without_communication(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    writer = KinetoWriter()
+    writer.step(0, 0, 100 * S // 1000)
+    writer.host_event("aten::linear", 0, 90 * S // 1000, "cpu_op")
+    document = writer.document()
+    document["distributedInfo"] = {"backend": "nccl"}
+    path = tmp_path / "rank.json"
+    path.write_text(json.dumps(document))
+    main(["analyze", str(path), "-o", str(tmp_path)])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "says neither how many ranks there are" in printed
+    assert "there is only one process" not in printed

@@ -380,7 +380,8 @@ def test_a_host_alone_is_told_in_a_sentence_that_a_terminal_shows_whole(
     printed = " ".join(capsys.readouterr().out.split())
     assert "characters)" not in printed
     assert "Give perfscope analyze the files of all ranks together." in printed
-    assert printed.count("7 of 8 ranks are missing") == 3  # verdict, diagnoses, efficiency
+    assert printed.count("7 of 8 ranks are missing (ranks 0-2, 4-7)") == 3  # with reasons
+    assert "None of the ranks' time in the analyzed window is known to be lost" in printed
 
 
 def test_launches_behind_their_kernels_are_not_called_missing(tmp_path: Path) -> None:
