@@ -22,7 +22,7 @@ from perfscope.findings.facts.exposed_kernels import (
     trains,
 )
 from perfscope.findings.facts.facts import Facts
-from perfscope.judging import MAIN
+from perfscope.judging import MAIN, NEGLIGIBLE
 from perfscope.metrics.devices.device_collectives import DeviceCommunication
 from perfscope.metrics.devices.devices import DevicesResult
 from perfscope.metrics.results import Results
@@ -32,7 +32,6 @@ from perfscope.units import NS, format_seconds, format_share
 
 SLOW_SETTINGS = ("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE")
 """Variables that, set to 1, keep NCCL from its fast ways."""
-MOST_KERNELS = 4
 
 
 def judge(run: Facts) -> Outcome:
@@ -107,7 +106,8 @@ def _evidence(
         rows.append(Evidence("Waiting for the last rank", waiting, "ratio"))
     rows += [
         Evidence(f"Without computing in {one.name}", one.seconds, "s")
-        for one in kernels[:MOST_KERNELS]
+        for one in kernels
+        if one.seconds >= NEGLIGIBLE * kernels[0].seconds
     ]
     return tuple(rows)
 

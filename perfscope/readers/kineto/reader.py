@@ -58,6 +58,7 @@ from perfscope.trace.totals import totals_of
 
 _PHASE = re.compile(rb'"ph"\s*:')  # every event has one; notes beside a recording hold a "pid"
 _OWN = re.compile(rb'\s*\{\s*"schema(_version)?"')  # what perfscope itself leaves in a recording
+_OF_ROCPROF = re.compile(rb'"BeginNs"\s*:\s*"')  # numbers as texts: its own reader takes it
 _START = re.compile(rb"\s*(?:\{|\[\s*\{)")
 NOT_RECORDED = {
     "memory": "a profiler trace holds no samples of the process's memory",
@@ -102,6 +103,8 @@ def is_kineto(place: Place) -> bool:
     """Whether this is a Kineto or Chrome trace: a JSON object or list with such events."""
     head = place.head
     if place.is_directory or _START.match(head) is None or _OWN.match(head):
+        return False
+    if _OF_ROCPROF.search(head):
         return False
     return b'"traceEvents"' in head or b'"deviceProperties"' in head or bool(_PHASE.search(head))
 

@@ -20,7 +20,7 @@ from perfscope.readers.detect import DESCRIPTION, Place, Reader, ReadOptions, Te
 from perfscope.readers.kineto.file import KinetoContents, Part
 from perfscope.readers.kineto.made import Event, begun, contents_from, ended
 from perfscope.readers.kineto.reader import Form, joined, read_each
-from perfscope.readers.rocprof import database, document, tables
+from perfscope.readers.rocprof import chrome, database, document, tables
 from perfscope.trace.model import Format, Trace
 from perfscope.units import counted
 
@@ -54,7 +54,7 @@ def _recognizes(place: Place) -> bool:
         return False
     if place.raw.startswith(MAGIC):
         return database.recognizes(place.path, place.raw)
-    return tables.recognizes(place.head) or document.recognizes(place.head)
+    return any(form.recognizes(place.head) for form in (tables, document, chrome))
 
 
 def _open(paths: Sequence[Path], options: ReadOptions) -> Trace:
@@ -126,6 +126,10 @@ class _Process:
             return _Store.DATABASE, _of_database(first)
         if document.recognizes(place.head):
             return _Store.DOCUMENT, _of_document(first)
+        if chrome.recognizes(place.head):
+            notes: list[str] = []
+            events = chrome.events_in(first, notes)
+            return _Store.DOCUMENT, [_contents(first, events, Part(), (), notes)]
         pid, paths = self._groups[first.absolute()]
         return _Store.TABLES, [_of_tables(pid, [first.with_name(path.name) for path in paths])]
 

@@ -1,0 +1,125 @@
+"""The JSON of rocprof before rocprofv3 (`--hip-trace`, ...): Chrome traces with texts for numbers.
+
+Each "process" of it is a GPU, the copies or an API; arrows lead from calls to what they launched.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from perfscope.errors import UnreadableInputError
+from perfscope.memory import rows_that_fit
+from perfscope.readers.common import texts
+from perfscope.readers.common.blocks import Growth, blocks
+from perfscope.readers.kineto.made import Event
+from perfscope.readers.rocprof import records
+from perfscope.units import counted
+
+GROWTH = Growth(ratio=100, most_bytes=1 << 40)
+BYTES_A_BYTE = 12
+"""What each byte of the text takes once it is objects of Python."""
+_GPU = re.compile(r"GPU(\d{1,6})$")
+ACTION = "Copy the file again, or record again: rocprofv3 --runtime-trace --output-format csv"
+Row = Mapping[str, Any]
+Call = tuple[int, int, int]
+"""Begin and end in ns, and its number."""
+
+
+def recognizes(head: bytes) -> bool:
+    """Whether a file begins like this JSON."""
+    is_trace = head.lstrip()[:1] == b"{" and b'"traceEvents"' in head[:256]
+    return is_trace and b'"BeginNs"' in head and b'"DurationNs"' in head
+
+
+def events_in(path: Path, notes: list[str]) -> Iterator[Event]:
+    """What the file tells of devices and calls; what has no time is counted.
+
+    Raises:
+        UnreadableInputError: it is damaged or too large.
+    """
+    rows = [row for row in _rows(path) if row]
+    about = [texts.mapping(row.get("args")) for row in rows]
+    lanes = {
+        str(row.get("pid")): texts.text(told, "name")
+        for row, told in zip(rows, about, strict=True)
+        if row.get("name") == "process_name"
+    }
+    launches = _launches(rows, about)
+    left_out = 0
+    for number, (row, told) in enumerate(zip(rows, about, strict=True)):
+        if row.get("ph") != "X":
+            continue
+        when = _span(told)
+        if when is None:
+            left_out += 1
+            continue
+        name, lane = str(row.get("name", "")), lanes.get(str(row.get("pid")), "")
+        queue = _number(row.get("tid"))
+        gpu = _GPU.match(lane)
+        if gpu is not None:
+            key = (str(row.get("pid")), _number(row.get("ts")))
+            yield records.kernel(name, when, int(gpu[1]), queue, launches.get(key))
+        elif lane == "COPY":
+            yield records.copy(name, when, _number(told.get("dev-id")), None)
+        else:
+            kind = "MARKER" if "marker" in lane.lower() else lane
+            yield records.call(kind, name, when, _number(told.get("tid")), number)
+    if left_out:
+        notes.append(f"{path.name}: left out {counted(left_out, 'event')} without a usable time.")
+
+
+def _launches(rows: list[Row], about: list[Row]) -> dict[tuple[str, int], int]:
+    """By lane and microsecond of what arrows lead to, the number of the call that they leave."""
+    calls: dict[tuple[str, str], list[Call]] = {}
+    for number, (row, told) in enumerate(zip(rows, about, strict=True)):
+        if row.get("ph") == "X" and (when := _span(told)) is not None:
+            lane = str(row.get("pid")), str(row.get("tid"))
+            calls.setdefault(lane, []).append((*when, number))
+    left: dict[str, int] = {}
+    for row in rows:
+        if row.get("ph") != "s":
+            continue
+        at = _number(row.get("ts"))
+        lane = str(row.get("pid")), str(row.get("tid"))
+        within = [call for call in calls.get(lane, []) if call[0] // 1000 <= at <= call[1] // 1000]
+        if within:
+            left[str(row.get("id"))] = max(within)[2]
+    return {
+        (str(row.get("pid")), _number(row.get("ts"))): left[str(row.get("id"))]
+        for row in rows
+        if row.get("ph") in ("t", "f") and str(row.get("id")) in left
+    }
+
+
+def _rows(path: Path) -> list[Row]:
+    cut: list[str] = []
+    most = rows_that_fit(row_bytes=BYTES_A_BYTE)
+    text = bytearray()
+    for block in blocks(path, cut.append, GROWTH):
+        text += block
+        if len(text) > most:
+            raise UnreadableInputError(
+                f"{path} has too many events to be read.",
+                why="They do not fit into half of the memory that is left.",
+                action="Record a shorter part of the run.",
+            )
+    try:
+        document = json.loads(text)  # what rocprof says of agents names fields twice
+    except (ValueError, RecursionError) as error:
+        why = cut[0] if cut else f"Its JSON ends early or is damaged: {error}."
+        raise UnreadableInputError(
+            f"{path} cannot be read as a trace of rocprof.", why=why, action=ACTION
+        ) from error
+    return list(texts.rows(texts.mapping(document).get("traceEvents")))
+
+
+def _span(told: Row) -> records.Span | None:
+    return records.span(_number(told.get("BeginNs")), _number(told.get("EndNs")))
+
+
+def _number(told: object) -> int:
+    """A number that may be a text; 0 for anything else."""
+    text = str(told)
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
