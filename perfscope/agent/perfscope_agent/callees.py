@@ -37,6 +37,9 @@ _ALIASES = {"posix": "os", "nt": "os", "_io": "io"}
 _known: dict[tuple[int, int], str] = {}
 _kept: dict[int, CodeType] = {}
 """By the identity of their code, which is kept for that: its hash looks at all that it holds."""
+_modules: dict[str, str] = {}
+"""The names of the modules that were loaded when they were gone through last, by their files."""
+_modules_seen = 0
 _reads_variables: bool | None = None
 
 
@@ -81,18 +84,42 @@ class _Place:
         """The variables of the module that the code is from, none where that is not to be found."""
         if self.frame is not None:
             return self.frame.f_globals
-        for module in list(sys.modules.values()):
-            if issubclass(type(module), _Module):
-                contents = _contents(module)
-                if contents.get("__file__") == self.f_code.co_filename:
-                    return contents
-        self.is_missed = True
-        return {}
+        found = _variables_of(self.f_code.co_filename)
+        self.is_missed = self.is_missed or found is None
+        return found or {}
 
     @property
     def f_builtins(self) -> dict[str, Any]:
         """The functions that every module has."""
         return _contents(sys.modules["builtins"])
+
+
+def _variables_of(file: str) -> dict[str, Any] | None:
+    """The variables of the module that is loaded from a file, None where there is none."""
+    global _modules_seen
+    found = _of_module("__main__", file) or _of_module(_modules.get(file, ""), file)
+    if found is None and len(sys.modules) != _modules_seen:
+        # Programs have thousands: they are gone through when others have come.
+        loaded = list(sys.modules.items())
+        _modules_seen = len(loaded)
+        _modules.clear()
+        for name, module in reversed(loaded):
+            path = _contents(module).get("__file__") if _is_module(module) else None
+            if type(path) is str:
+                _modules[path] = name
+        found = _of_module(_modules.get(file, ""), file)
+    return found
+
+
+def _of_module(name: str, file: str) -> dict[str, Any] | None:
+    """The variables of a module, None where it is not loaded, or from another file."""
+    module = sys.modules.get(name)
+    contents = _contents(module) if _is_module(module) else {}
+    return contents if contents.get("__file__") == file else None
+
+
+def _is_module(value: Any) -> bool:
+    return issubclass(type(value), _Module)
 
 
 def known(code: CodeType, last: int) -> str | None:
@@ -148,8 +175,7 @@ def _iterated(frame: FrameType | _Place, expression: Expression) -> str:
         return _of_class(found) if found is not None and is_told else UNTOLD
     value = _global(frame, str(root)) if kind == GLOBAL else _MISSING
     for attribute in expression.attributes:
-        is_module = issubclass(type(value), _Module)
-        value = _contents(value).get(attribute, _MISSING) if is_module else _MISSING
+        value = _contents(value).get(attribute, _MISSING) if _is_module(value) else _MISSING
     if type(value) is _Function:
         module = _text(value.__module__)
         return UNTOLD if _is_program_module(module) else _qualified(module, value.__name__)
@@ -166,7 +192,7 @@ def _followed(value: Any, attributes: tuple[str, ...]) -> str:
     owner = ""
     for place, attribute in enumerate(attributes):
         kind = type(value)
-        if not issubclass(kind, _Module):
+        if not _is_module(value):
             rest = attributes[place:]
             return _of_type(value if issubclass(kind, type) else kind, rest)
         contents = _contents(value)
@@ -196,7 +222,7 @@ def _of_value(value: Any, owner: str, name: str) -> str:
 
 def _of_builtin(value: Any, owner: str) -> str:
     name, bound = _text(_own_name(value)), _own_self(value)
-    if issubclass(type(bound), _Module):
+    if _is_module(bound):
         return _qualified(_text(_contents(bound).get("__name__")), name)
     if bound is None or (owner and not _is_program_module(owner)):
         return _qualified(owner, name)

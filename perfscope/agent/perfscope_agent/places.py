@@ -9,7 +9,7 @@ from . import files
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType
-    from typing import Iterator
+    from typing import Iterable, Iterator
 
     from .recorder import Recorder
 
@@ -66,26 +66,30 @@ class Places:
 def line_of(code: CodeType, last: int) -> int:
     """The line of an instruction, 0 where it has none; a frame would look for it each time."""
     found = code.co_firstlineno
-    for start, line in _starts(code):
+    for start, _, line in _lines(code):
         if start > last:
             break
-        found = line
+        found = line or 0
     return found
 
 
 def line_ranges(code: CodeType) -> list[tuple[int, int, int]]:
     """Where the instructions of each line begin and end, in order, and that line."""
-    starts = list(_starts(code))
+    starts = [(start, line or 0) for start, _, line in _lines(code)]
     ends = [start for start, _ in starts[1:]] + [len(code.co_code)]
     return [(start, end, line) for (start, line), end in zip(starts, ends)]
 
 
-def _starts(code: CodeType) -> Iterator[tuple[int, int]]:
-    """Where the instructions of a line begin, in order, and that line."""
-    if hasattr(code, "co_lines"):
-        yield from ((start, line or 0) for start, _, line in code.co_lines())
-        return
+def _lines(code: CodeType) -> Iterable[tuple[int, int | None, int | None]]:
+    """Where the instructions of a line begin, in order, and that line; where they end, if told.
+
+    Python's own iterator where there is one: the code of a module has thousands of lines.
+    """
+    return code.co_lines() if hasattr(code, "co_lines") else _from_table(code)
+
+
+def _from_table(code: CodeType) -> Iterator[tuple[int, None, int]]:
     start, line = 0, code.co_firstlineno
     for step, lines in zip(code.co_lnotab[::2], code.co_lnotab[1::2]):
         start, line = start + step, line + (lines - 256 if lines >= 128 else lines)
-        yield start, line
+        yield start, None, line

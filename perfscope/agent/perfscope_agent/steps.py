@@ -98,10 +98,13 @@ class Cycle:
         """Takes the next call; writes the step that it ends, if any."""
         pending = self._pending
         if pending and self._is_single:
-            if unit.key == pending[0].key:
-                self._flush(unit.start_ns)
-            else:
+            if unit.key != pending[0].key:
                 self._is_single = False
+            elif len(pending) == 1:  # as in each step of most programs
+                self._write(pending, unit.start_ns)
+                pending.clear()
+            else:
+                self._flush(unit.start_ns)
         elif pending:
             runs = _runs(pending)
             if unit.key == pending[0].key and len(runs) > 1:
@@ -163,6 +166,8 @@ class Cycle:
 
 def _samples(units: list[Unit]) -> int:
     """Samples of an iteration: those of its calls, but what several models look at counts once."""
+    if len(units) == 1:
+        return units[0].samples
     by_key: dict[object, int] = {}
     if not all(unit.guesses for unit in units if unit.samples):
         return sum(unit.samples for unit in units)

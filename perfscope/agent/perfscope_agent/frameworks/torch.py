@@ -132,8 +132,10 @@ class _Loop:
             self.cycle.drop()
             self.unit_start_ns = self.epoch_start_ns
         if not steps.is_told:
-            self._count_without_loader()
-            self.own.begins_backward(now_ns, self.unit_samples)
+            if not self.has_loader:
+                self._count_without_loader()
+            if not self.own.is_over:
+                self.own.begins_backward(now_ns, self.unit_samples)
         # An optimizer that was given a closure calls it, forward pass and all, inside its step.
         start_ns = self.forward_start_ns or self.optimizer_start_ns
         self.emit(recorder.Phase.FORWARD, "forward", start_ns, now_ns)
@@ -143,21 +145,21 @@ class _Loop:
 
     def _count_without_loader(self) -> None:
         """Adds the samples of a backward pass where no loader tells them."""
-        if not self.has_loader:
-            torch_batches.await_next()
-            self.unit_samples += torch_batches.size()
-            self.unit_guesses += 1
+        torch_batches.await_next()
+        self.unit_samples += torch_batches.size()
+        self.unit_guesses += 1
 
     def ends_backward(self, now_ns: int) -> None:
         """What is left of an optimizer's step that called it is the optimizer's own work."""
-        self.own.ends_backward(now_ns)
+        if not self.own.is_over:
+            self.own.ends_backward(now_ns)
         if self.optimizer_start_ns:
             self.optimizer_start_ns = now_ns
 
     def ends_optimizer(self, key: int, now_ns: int) -> None:
         """An optimizer step is over: a step, or a part of one where an iteration has several."""
-        if self.has_backward:
-            self.own.is_over()
+        if self.has_backward and not self.own.is_over:
+            self.own.end()
         self.emit(recorder.Phase.OPTIMIZER, "optimizer", self.optimizer_start_ns, now_ns)
         start_ns = self.unit_start_ns or self.optimizer_start_ns
         self.optimizer_start_ns = 0
@@ -277,7 +279,9 @@ def install_backward(module: ModuleType) -> None:
             global backward_depth
             if torch_module.compiler.is_compiling():
                 return original(*args, **kwargs)
-            rec = recorder.of_training()
+            rec = recorder.current
+            if rec is None:
+                rec = recorder.of_training()
             if rec is None or backward_depth:
                 return original(*args, **kwargs)
             recorder.trains_here(rec)

@@ -165,26 +165,32 @@ def _before_backward() -> None:
 
 
 def _after_backward(end_ns: int) -> None:
-    exchanged = [model for model in _models if model.has_exchanged()]
-    groups = {id(model.group): model.group for model in exchanged}
-    if len(groups) > 1:
-        metadata.framework(torch_groups.NAME, exposed_reason=_SEVERAL_GROUPS)
-    elif groups:
-        (group,) = groups.values()
-        assert group is not None
+    exchanged: list[_Model] = []
+    group: Group | None = None
+    ready_ns = 0
+    for model in _models:
+        if not model.has_exchanged():
+            continue
+        if exchanged and model.group is not group:
+            metadata.framework(torch_groups.NAME, exposed_reason=_SEVERAL_GROUPS)
+            return
+        exchanged.append(model)
         # Only with the last gradient of all models there is nothing left to compute.
-        ready_ns = max(model.ready_ns for model in exchanged)
+        group, ready_ns = model.group, max(ready_ns, model.ready_ns)
+    if group is not None:
         group.emit(torch_groups.GRADIENTS, ready_ns, end_ns)
         _note_exchanges(exchanged)
 
 
 def _note_exchanges(exchanged: list[_Model]) -> None:
     """Counts the exchanges, and looks at what they hold the more rarely the more there were."""
-    if any(model.exchanges and model not in exchanged for model in _models):
+    is_apart = len(exchanged) < len(_models)
+    if is_apart and any(model.exchanges and model not in exchanged for model in _models):
         metadata.framework(torch_groups.NAME, exchanges_apart=True)
+    most = 0
     for model in exchanged:
         model.exchanges += 1
-    most = max(model.exchanges for model in exchanged)
+        most = max(most, model.exchanges)
     if most > 1 and (most & (most - 1) == 0 or torch_gradients.is_news):
         torch_groups.guarded(_note_gradients, exchanged)
 

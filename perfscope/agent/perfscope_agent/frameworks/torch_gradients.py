@@ -23,8 +23,9 @@ is_news = False
 def note_optimizer(optimizer: Any) -> None:
     """Remembers an optimizer that steps, whose parameters it may get and lose later on."""
     global is_news
-    if any(known() is optimizer for known in _optimizers):
-        return
+    for known in _optimizers:
+        if known() is optimizer:
+            return
     import weakref
 
     _optimizers[:] = [known for known in _optimizers if known() is not None]
@@ -88,4 +89,5 @@ def _empty_share(gradient: Any) -> float:
     except (TypeError, RuntimeError):  # a type or a layout that NumPy does not have
         return 0.0
     chosen = rows[:: max(1, len(rows) // _ROWS)]
-    return 1.0 - sum(map(bool, (row.any() for row in chosen))) / max(1, len(chosen))
+    held = chosen.any(axis=tuple(range(1, chosen.ndim)))
+    return 1.0 - int(held.sum()) / max(1, len(chosen))

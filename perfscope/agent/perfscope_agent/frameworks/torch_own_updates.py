@@ -17,7 +17,7 @@ class OwnUpdates:
     def __init__(self, source: str) -> None:
         self._source = source
         self._pending: list[tuple[int, int, int]] = []
-        self._is_over = False  # an optimizer updates the parameters
+        self.is_over = False  # an optimizer updates the parameters: all that follows is nothing
         self._is_sure = False
         self._start_ns = 0  # of the running step, 0 none
         self._end_ns = 0  # of its backward pass
@@ -26,8 +26,6 @@ class OwnUpdates:
 
     def begins_backward(self, now_ns: int, delivered: int) -> None:
         """A backward pass begins, and with it a step; `delivered` are all samples until now."""
-        if self._is_over:
-            return
         self._close(now_ns)
         self._start_ns = now_ns
         self._samples, self._delivered = delivered - self._delivered, delivered
@@ -40,9 +38,9 @@ class OwnUpdates:
         """Something that is no training follows."""
         self._close(now_ns)
 
-    def is_over(self) -> None:
+    def end(self) -> None:
         """An optimizer has stepped: its steps are the program's."""
-        self._is_over = True
+        self.is_over = True
         self._start_ns = 0
         self._pending.clear()
 
@@ -53,7 +51,7 @@ class OwnUpdates:
         self._write()
 
     def _close(self, end_ns: int) -> None:
-        if self._start_ns and end_ns > self._start_ns and not self._is_over:
+        if self._start_ns and end_ns > self._start_ns:
             self._pending.append((self._start_ns, end_ns, self._samples))
             self._is_sure = self._is_sure or len(self._pending) >= _KEPT_BACK
             self._write()
