@@ -126,6 +126,8 @@ static void note_stack(uint64_t asked_ns, const char *call)
 {
     uint32_t first = noted.frames_used;
     stack_note *note = &noted.notes[atomic_load(&noted.count)];
+    /* of this thread alone: on a busy host it may wait for a CPU in between */
+    uint64_t before_ns = ps_clock(CLOCK_THREAD_CPUTIME_ID);
     *note = (stack_note){
         .at_ns = ps_now(), .due_ns = atomic_load(&watch.due_ns), .asked_ns = asked_ns, .first = first};
     memcpy(note->call, call, strnlen(call, CALL_BYTES - 1));
@@ -138,7 +140,7 @@ static void note_stack(uint64_t asked_ns, const char *call)
         drop_frames(first);
     }
     note->count = noted.frames_used - first;
-    note->cost_ns = ps_now() - note->at_ns;
+    note->cost_ns = ps_clock(CLOCK_THREAD_CPUTIME_ID) - before_ns;
     if (note->count)
         atomic_fetch_add(&noted.count, 1);
 }

@@ -1,7 +1,11 @@
 """A call or operator of which nothing tells what it works on is not taken for Python's own work."""
 
+import dis
 import sys
+from types import ModuleType
 from typing import Any
+
+import pytest
 
 from perfscope.agent.perfscope_agent import callees
 
@@ -28,3 +32,21 @@ def test_a_call_with_a_condition_among_its_arguments_is_not_told() -> None:
 def test_an_operator_on_what_an_expression_gave_is_not_told() -> None:
     assert _noted("probes[0] + 1") in (callees.UNTOLD, "")
     assert _noted("(probes[0] if probes else 1) + 1") == callees.UNTOLD
+
+
+def test_what_a_frame_that_is_over_called_is_told_by_the_module_of_its_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where the module comes after modules were looked for, and is another one later."""
+    code = compile("measure(1)", "/nowhere/late_module.py", "exec")
+    call = next(one.offset for one in dis.get_instructions(code) if one.opname.startswith("CALL"))
+    assert callees.called_before(code, call, None) == callees.UNTOLD
+    assert callees.known(code, call) is None
+    module = ModuleType("late_module")
+    module.__file__ = code.co_filename
+    module.__dict__["measure"] = len
+    monkeypatch.setitem(sys.modules, "late_module", module)
+    assert callees.called_before(code, call, None) == "builtins.len"
+    other = compile("measure(2)", "/nowhere/late_module.py", "exec")
+    monkeypatch.setitem(sys.modules, "late_module", ModuleType("late_module"))
+    assert callees.called_before(other, call, None) == callees.UNTOLD
