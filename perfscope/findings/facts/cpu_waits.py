@@ -7,7 +7,7 @@ from perfscope.findings.core.gain import predicted_gain
 from perfscope.judging import MOST_LOST
 from perfscope.metrics.host.run_queue import CpuWait
 from perfscope.metrics.results import Results
-from perfscope.replay.model import Edit, RefusedEditError
+from perfscope.replay.model import Edit, Prediction, RefusedEditError
 from perfscope.replay.replay import Replay
 from perfscope.units import NS
 
@@ -53,6 +53,33 @@ def share_on_free_cpus(results: Results, replay: Replay, edit: Edit) -> float:
         return 0.0
     left_s = results.focus.length_ns * NS - quiet.gain_s
     return found.gain_s / left_s if left_s > 0 else 0.0
+
+
+def on_equal_cpus(
+    results: Results, replay: Replay, edits: Sequence[Edit], *, after: Sequence[Edit]
+) -> Prediction | None:
+    """What a change of the ranks' work saves had each waited for CPUs for the same share of it.
+
+    Who has more work waits for longer, for the same share; who waits for a larger one is late
+    because of that. None where waiting is not known of every rank, or all wait for the same share.
+
+    Args:
+        results: the run.
+        replay: asked.
+        edits: the change.
+        after: changes made before it.
+    """
+    waits = results.resources.cpu_waits
+    work_s = sum(one.work_s for one in waits)
+    if len(waits) < len(results.trace.ranks) or min(one.work_s for one in waits) <= 0:
+        return None
+    usual = min(sum(one.in_work_s for one in waits) / work_s, MOST_LOST)
+    equal = [
+        Edit(ranks=(one.rank,), factor=(1.0 - share) / (1.0 - usual))
+        for one in waits
+        if (share := min(one.in_work_s / one.work_s, MOST_LOST)) != usual
+    ]
+    return replay.predict(edits, after=[*after, *equal]) if equal else None
 
 
 def _shorter(waits: Sequence[CpuWait]) -> list[Edit]:

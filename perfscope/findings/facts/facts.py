@@ -3,7 +3,7 @@
 from functools import cached_property
 
 from perfscope.findings.core.finding import Gain
-from perfscope.findings.facts.cpu_waits import without_cpu_waits
+from perfscope.findings.facts.cpu_waits import on_equal_cpus, without_cpu_waits
 from perfscope.findings.facts.function_growth import RankTables, tables_by_rank
 from perfscope.findings.facts.hot_operands import HotLine, LineSamples, hot_lines
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, imbalance_facts
@@ -85,8 +85,16 @@ class Facts:
     @cached_property
     def imbalance_judgment(self) -> Judgment:
         """What that imbalance costs, and the status that it deserves."""
-        contended, queued = self.waits_for_cpus, self.losses.queued
-        return judged(self.results, self.imbalance, is_contended=contended, queued=queued)
+        facts = self.imbalance
+        return judged(
+            self.results,
+            facts,
+            is_contended=self.waits_for_cpus,
+            queued=self.losses.queued,
+            on_equal_cpus=on_equal_cpus(
+                self.results, self.replay, facts.edits, after=facts.explained
+            ),
+        )
 
     @cached_property
     def frame_times(self) -> RankTables:

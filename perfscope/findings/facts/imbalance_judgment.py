@@ -1,6 +1,5 @@
 """How load imbalance, stragglers and transient imbalance are judged: one of them fires."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
 from statistics import mean, median
@@ -24,7 +23,7 @@ from perfscope.findings.facts.uneven_work import Excess
 from perfscope.judging import MAIN, SURE
 from perfscope.metrics.host.cpu_work import cpu_work_s
 from perfscope.metrics.results import Results
-from perfscope.replay.model import Level
+from perfscope.replay.model import Level, Prediction
 from perfscope.savings import Wholes
 from perfscope.schema.enums import Confidence, Status
 from perfscope.structures import dataclass
@@ -56,6 +55,7 @@ class Doubt(Enum):
     WAITED = (
         "Every rank waited longer for CPUs than this costs: which of them was late may be chance."
     )
+    QUEUED = "Most of the difference would be gone if all ranks waited for CPUs alike."
     LASTING = (
         "The ranks are late in stretches of several steps, as on CPUs that are slow for a while: "
         "which of them was late more often may be chance."
@@ -112,7 +112,7 @@ class Judgment:
     @property
     def _is_of_cpus(self) -> bool:
         """Whether ranks are to get CPUs of their own before anything else is done."""
-        return self.is_explained or self.doubt in {Doubt.WAITED, Doubt.LASTING}
+        return self.is_explained or self.doubt not in {None, Doubt.LITTLE}
 
     def _confidence(self) -> Confidence:
         prediction = self.facts.prediction
@@ -144,19 +144,31 @@ def _never_meet(results: Results) -> bool:
 
 
 def judged(
-    results: Results, facts: ImbalanceFacts, *, is_contended: bool, queued: float | None
+    results: Results,
+    facts: ImbalanceFacts,
+    *,
+    is_contended: bool,
+    queued: float | None,
+    on_equal_cpus: Prediction | None,
 ) -> Judgment:
     """The judgment about a run of two ranks or more.
 
-    `queued` is the share of all waiting for ranks that may be for want of CPUs; None unknown.
+    Args:
+        results: the run.
+        facts: who works more.
+        is_contended: whether ranks wait for CPUs.
+        queued: the share of all waiting for ranks that may be for want of CPUs; None unknown.
+        on_equal_cpus: what even work saves had all ranks waited for CPUs alike; None where it is
+            no less.
     """
-    gain = _gain(results, facts)
+    whole = _gain(results, facts)
+    gain = _less(results, facts, whole, on_equal_cpus)
+    is_queued = gain.seconds < MAIN * whole.seconds
     gain_s, share = gain.seconds, gain.share
     by_turns = facts.pattern is Pattern.ALTERNATING and waited_by_turns(results, gain_s)
     cpu_times = _cpu_times(results, facts)
-    is_explained = (is_contended or by_turns) and _waits_explain(
-        results, facts, queued, cpu_times or 1.0
-    )
+    may_be_turns = (is_contended or by_turns) and facts.pattern is Pattern.ALTERNATING
+    is_explained = is_queued or (may_be_turns and (queued is None or queued >= MAIN))
     deserved = _status(facts, gain, is_explained=is_explained)
     status = thresholds.unless_chance(deserved, gain)
     doubt = None if status is deserved else Doubt.LITTLE
@@ -166,6 +178,8 @@ def judged(
     if status.is_fault:
         doubt = _doubt(results, facts, gain, is_sure=is_sure)
         status = Status.INFO if doubt or (by_turns and not is_sure) else status
+    if is_queued and not is_sure and thresholds.by_gain(whole).is_fault:
+        status, doubt = Status.INFO, Doubt.QUEUED
     wholes = wording.wholes(results)
     return Judgment(facts, gain, is_explained, status, wholes, doubt, cpu_times)
 
@@ -222,6 +236,17 @@ def _gain(results: Results, facts: ImbalanceFacts) -> Gain:
     return replace(found, is_once=facts.is_single)
 
 
+def _less(
+    results: Results, facts: ImbalanceFacts, whole: Gain, on_equal_cpus: Prediction | None
+) -> Gain:
+    """The part of a gain that is not due to one rank waiting for CPUs longer than the others."""
+    if on_equal_cpus is None or facts.pattern is Pattern.ALTERNATING:
+        return whole
+    if on_equal_cpus.gain_s >= whole.seconds:
+        return whole
+    return replace(replayed(results, on_equal_cpus, facts.edits), is_once=facts.is_single)
+
+
 def _status(facts: ImbalanceFacts, gain: Gain, *, is_explained: bool) -> Status:
     status, gain_s, share = thresholds.by_gain(gain), gain.seconds, gain.share
     if facts.is_single:
@@ -233,26 +258,6 @@ def _status(facts: ImbalanceFacts, gain: Gain, *, is_explained: bool) -> Status:
         return Status.INFO if share >= thresholds.FAIL_SHARE_UPPER_BOUND else Status.PASS
     # ranks that wait for CPUs are late by chance: the cause is another finding's
     return Status.WARN if is_explained and status is Status.FAIL else status
-
-
-def _waits_explain(
-    results: Results, facts: ImbalanceFacts, queued_share: float | None, cpu_times: float
-) -> bool:
-    """Whether waiting for CPUs makes ranks late: another each time, or those that wait more.
-
-    Who does so many times the work waits for so many times as long: that is due to the work.
-    """
-    if facts.pattern is Pattern.ALTERNATING:
-        return queued_share is None or queued_share >= MAIN
-    queued = {rank.rank: rank.queue_delay_s for rank in results.resources.threads}
-    work = dict(zip(facts.ranks, facts.work_s, strict=True))
-    rest = [rank for rank in facts.ranks if rank not in facts.overloaded]
-
-    def more(seconds: Mapping[int, float], times: float = 1.0) -> float:
-        usual = median(seconds.get(rank, 0.0) for rank in rest)
-        return mean(seconds.get(rank, 0.0) for rank in facts.overloaded) - times * usual
-
-    return bool(rest) and more(queued, cpu_times) >= MAIN * more(work)
 
 
 def others(facts: ImbalanceFacts) -> str:
