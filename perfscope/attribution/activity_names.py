@@ -96,7 +96,8 @@ RULES: dict[Activity, str] = {
         numba.np.ufunc.ufuncbuilder* numba.cuda.compiler* llvmlite* cffi* Cython* cython*
         pythran* distutils* setuptools* pybind11* weave* jax._src.compiler*
         jax._src.interpreters.mlir* jax._src.interpreters.partial_eval*
-        jax._src.interpreters.pxla* jaxlib.mlir* tensorflow.python.autograph*
+        jax._src.interpreters.pxla* jaxlib.mlir* tensorflow.python.autograph.pyct*
+        tensorflow.python.autograph.converters* tensorflow.python.autograph.impl.conversion*
         tensorflow.python.eager.polymorphic_function.tracing_compilation.trace_function*
         tensorflow.python.eager.polymorphic_function.tracing_compilation._maybe_define_function*
         tensorflow.python.framework.func_graph* theano.compile* pytensor.compile*

@@ -124,6 +124,20 @@ def test_a_compiled_function_that_runs_is_not_compiling() -> None:
     assert activity(LOOP, wrapper, convert, OWN, linear) is Activity.COMPILING
 
 
+def test_what_autograph_only_passes_on_is_not_compiling() -> None:
+    """Its wrapper stands below every step that Keras runs eagerly; a traced one has a graph, too."""
+    wrapper = package("tensorflow/python/autograph/impl/api.py", "wrapper")
+    operator = [
+        package("tensorflow/python/ops/gen_math_ops.py", "mat_mul"),
+        native("tensorflow.python.pywrap_tfe.TFE_Py_FastPathExecute"),
+    ]
+    graph = package("tensorflow/python/framework/func_graph.py", "func_graph_from_py_func")
+    rewrites = package("tensorflow/python/autograph/pyct/transpiler.py", "transform")
+    assert activity(LOOP, wrapper, OWN, *operator) is Activity.NUMERIC
+    assert activity(LOOP, graph, wrapper, OWN, *operator) is Activity.COMPILING
+    assert activity(LOOP, wrapper, rewrites) is Activity.COMPILING
+
+
 def test_a_system_call_tells_what_no_name_does() -> None:
     other = package("quokka/hop.py")
     assert activity(LOOP, other, call("fsync")) is Activity.FILES
