@@ -125,7 +125,7 @@ def test_a_compiled_function_that_runs_is_not_compiling() -> None:
 
 
 def test_what_autograph_only_passes_on_is_not_compiling() -> None:
-    """Its wrapper stands below every step that Keras runs eagerly; a traced one has a graph, too."""
+    """Its wrapper stands below each step that Keras runs eagerly; a traced one has a graph."""
     wrapper = package("tensorflow/python/autograph/impl/api.py", "wrapper")
     operator = [
         package("tensorflow/python/ops/gen_math_ops.py", "mat_mul"),
