@@ -5,7 +5,9 @@ from collections.abc import Callable
 
 from tests.agent.jobs import LOOKS, RANK_ZERO, Job, is_share
 
-HALF = """
+HALF = (
+    LOOKS
+    + """
 import hashlib, time
 data = bytes(40000)
 def interpreting():
@@ -16,13 +18,15 @@ def digesting():
     end = time.thread_time() + 0.003
     while time.thread_time() < end:
         hashlib.sha256(data)
-spent = [0.0, 0.0]
-for number in range(1200):
+spent, number, last = [0.0, 0.0], 0, after(120)
+while looks["samples"] < last:
     begin = time.monotonic()
     (interpreting, digesting)[number % 2]()
     spent[number % 2] += time.monotonic() - begin
+    number += 1
 print(*spent)
 """
+)
 INTERRUPTED = (
     LOOKS
     + """
