@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, passed
+from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.facts.device_facts import (
     device_gain,
     has_accelerators,
@@ -14,7 +14,7 @@ from perfscope.findings.facts.device_facts import (
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.idle_causes import EDGES, WORDS
 from perfscope.judging import MAIN
-from perfscope.metrics.devices.devices import DeviceUse
+from perfscope.metrics.devices.devices import BSC, DeviceUse
 from perfscope.schema.enums import Confidence, IdleCause, Status
 from perfscope.units import NS, capitalized, format_seconds, format_share
 
@@ -27,6 +27,9 @@ def judge(run: Facts) -> Outcome:
     results = run.results
     found = run.devices
     devices = found.devices
+    withheld = found.efficiency[BSC].parallel_efficiency.reason
+    if withheld and withheld in {device.idle_reason for device in devices}:
+        return not_measured(f"{capitalized(withheld)}.")
     window_s = sum(device.use.window_ns for device in devices) * NS
     causes = ranked_causes(devices)
     edge_s = sum(seconds for cause, seconds in causes if cause in EDGES)
