@@ -3,9 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from perfscope.findings.core.finding import Evidence
-from perfscope.judging import MAIN
+from perfscope.findings.core.finding import Evidence, Gain
+from perfscope.findings.core.gain import as_bare_bound, bound_s, predicted_gain
+from perfscope.findings.facts.facts import Facts
+from perfscope.judging import MAIN, NEGLIGIBLE
 from perfscope.metrics.results import Results
+from perfscope.replay.model import Edit
+from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
 from perfscope.units import format_bytes, format_share
 
@@ -18,6 +22,29 @@ class Needless:
     share: float  # of what is exchanged
     action: str
     evidence: Evidence
+    is_computed: bool = False  # for nothing as well: most of the backward pass may be needless
+
+    @property
+    def edit(self) -> Edit:
+        """The exchange without it."""
+        return Edit(factor=1.0, network=1.0 / max(1.0 - self.share, NEGLIGIBLE))
+
+
+def needless_backward(run: Facts, needless: Needless) -> Gain | None:
+    """What neither to compute nor to exchange such gradients saves at most.
+
+    None where they have to be computed, or no backward pass is known.
+    """
+    results = run.results
+    passes = next((one for one in results.phases if one.kind is PhaseKind.BACKWARD), None)
+    if not needless.is_computed or passes is None:
+        return None
+    edits = (Edit(phase=passes.id), needless.edit)
+    by_rank = dict(zip(passes.ranks, passes.seconds_by_rank, strict=True))
+    most_s = bound_s(results, [by_rank.get(rank, 0.0) for rank in results.ledger.ranks])
+    return as_bare_bound(
+        predicted_gain(results, run.replay, edits, bound_s=most_s, is_planned=True)
+    )
 
 
 def needless_exchange(results: Results) -> tuple[Needless, ...]:
@@ -81,7 +108,11 @@ def _empty(told: Mapping[str, Any]) -> Needless | None:
 
 
 def _unheld(told: Mapping[str, Any]) -> Needless | None:
-    """Gradients of parameters that no optimizer updates."""
+    """Gradients of parameters that no optimizer updates.
+
+    Bytes do not tell what computing them costs: where they are the main part, all of the backward
+    pass may be needless, which ends at the first parameter that is trained.
+    """
     share = _share(told, "unheld_bytes")
     if share <= 0.0:
         return None
@@ -94,6 +125,7 @@ def _unheld(told: Mapping[str, Any]) -> Needless | None:
             "DistributedDataParallel wraps the model, or give it to the optimizer. That saves its "
             "part of the backward pass as well."
         ),
+        is_computed=share > MAIN,
         evidence=Evidence(
             "Gradients of parameters that no optimizer holds",
             _of_all(told, share),

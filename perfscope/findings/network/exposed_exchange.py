@@ -1,6 +1,8 @@
 """Gradients that are exchanged while no rank computes: communication that nothing hides."""
 
-from perfscope.findings.core import wording
+from collections.abc import Sequence
+
+from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, Quiet, not_measured, passed
 from perfscope.findings.core.gain import as_bound, gain_of, saved
@@ -8,7 +10,11 @@ from perfscope.findings.core.wording import of_window
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.needless_exchange import needless_exchange
+from perfscope.findings.facts.needless_exchange import (
+    Needless,
+    needless_backward,
+    needless_exchange,
+)
 from perfscope.findings.facts.network_facts import (
     CONTENDED,
     EXCHANGES,
@@ -20,9 +26,7 @@ from perfscope.findings.facts.network_facts import (
     transfer_rows,
     unknown,
 )
-from perfscope.judging import NEGLIGIBLE
 from perfscope.metrics.results import Results
-from perfscope.replay.model import Edit
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds
 
@@ -31,17 +35,24 @@ PROFILER = (
     "stand beside the computation."
 )
 
+FOR_NOTHING = (
+    " The backward pass is as needless where it only computes such gradients: all of it is counted."
+)
+
 
 def judge(run: Facts) -> Outcome:
     """Whether an exchange of gradients could hide behind computation, and what that gives."""
     results = run.results
     facts = run.network
+    needless = needless_exchange(results)
     status = facts.status_of(Cause.EXCHANGE)
+    computed = needless_backward(run, needless[0]) if needless else None
+    if computed is not None:
+        status = min(status, thresholds.deserved(computed), key=lambda one: one.order)
     if status is Status.PASS:
         text = f"Data transfer takes {of_window(facts.whole.share)}"
         text += "." if facts.status() is Status.PASS else ", for another reason."
         return passed(text, confidence(facts))
-    needless = needless_exchange(results)
     unhidden = f"Exchange of gradients that {_framework(results)} cannot hide is slowing the run"
     result = Finding(
         status=status,
@@ -50,22 +61,25 @@ def judge(run: Facts) -> Outcome:
             "When their last gradient is ready the ranks still need "
             f"{facts.whole.at_most}{format_seconds(facts.whole.seconds)} in all until the exchange "
             "is over; no change saves all of that."
-            f"{sampled_places.waits(results)}{CONTENDED if facts.is_contended else ''}"
+            f"{FOR_NOTHING if computed else ''}{sampled_places.waits(results)}"
+            f"{CONTENDED if facts.is_contended else ''}"
         ),
-        gain=as_bound(facts.whole),  # no network needs no time
+        gain=computed or as_bound(facts.whole),  # no network needs no time
         confidence=Confidence.LOW if facts.is_contended else Confidence.MEDIUM,
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=(*(one.evidence for one in needless), *_evidence(results)),
-        first=_without(run, needless[0].share) if needless else halved(results, facts),
+        first=computed or _first(run, needless),
         actions=(*(one.action for one in needless), *_actions(results)),
         overlaps=(Cause.BANDWIDTH.value,),
     )
     return told_only(result)
 
 
-def _without(run: Facts, share: float) -> Gain:
-    """What an exchange without a part of its data saves, at most."""
-    edit = Edit(factor=1.0, network=1.0 / max(1.0 - share, NEGLIGIBLE))
+def _first(run: Facts, needless: Sequence[Needless]) -> Gain:
+    """What an exchange without what nothing uses, or else of half as many bytes, saves at most."""
+    if not needless:
+        return halved(run.results, run.network)
+    edit, share = needless[0].edit, needless[0].share
     seconds = gain_of(run.replay, edit)
     if seconds is None:
         return saved(run.results, share * run.network.whole.seconds, is_planned=True)
@@ -139,7 +153,9 @@ DIAGNOSIS = Diagnosis(
         "What of it nothing uses comes first: gradients that are exchanged again before an "
         "optimizer steps, rows of zeros, parameters that no optimizer holds. "
         "Priced by a replay without it, which is a bound: waiting for slower ranks is no part of "
-        "it. Training on accelerators is judged by what those do."
+        "it. Where most gradients are of parameters that no optimizer holds, all of the backward "
+        "pass counts, as it may end before them. Training on accelerators is judged by what those "
+        "do."
     ),
     judge=judge,
     applies=exchanges_on_hosts,

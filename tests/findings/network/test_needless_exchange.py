@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from perfscope.findings.core.finding import Finding
-from perfscope.schema.enums import PhaseKind
+from perfscope.schema.enums import PhaseKind, Status
 from perfscope.trace.model import PHASE_DTYPE, Trace
 from tests.findings.analyzed import analyze_trace
 from tests.findings.exchange_runs import exchanges
@@ -93,6 +93,43 @@ def test_gradients_that_no_optimizer_uses() -> None:
     assert "that no optimizer uses" in finding.title
     assert "requires_grad_(False) on backbone.0.weight" in finding.actions[0]
     assert "cannot hide" in judged(exchanging(1, gradients={**told, "unheld_bytes": 0})).title
+
+
+def with_backward(trace: Trace, seconds: float) -> Trace:
+    """So many seconds of backward pass at the end of the work of each step."""
+    ranks = []
+    for rank in trace.ranks:
+        rows = rank.phases[rank.phases["kind"] == PhaseKind.TRAIN].copy()
+        rows["kind"], rows["t0"] = PhaseKind.BACKWARD, rows["t1"] - int(seconds * 1e9)
+        phases = np.sort(np.concatenate((rank.phases, rows)), order="t0")
+        ranks.append(replace(rank, phases=phases))
+    return replace(trace, ranks=ranks)
+
+
+def test_the_bound_counts_the_backward_pass_of_what_no_optimizer_uses() -> None:
+    """Of each step 60 ms are backward, and 15 ms of the exchange are for nothing."""
+    told = {"bytes": 40 * MIB, "empty_bytes": 0, "unheld_bytes": 30 * MIB, "unheld_name": "body"}
+    finding = judged(with_backward(exchanging(1, gradients=told), 0.06))
+    assert finding.recommended is not None
+    assert finding.recommended.is_bound
+    assert finding.recommended.seconds == pytest.approx(STEPS * 0.075, rel=0.02)
+    assert finding.gain is not None
+    assert finding.gain.seconds == finding.recommended.seconds
+    assert finding.status is Status.FAIL
+    few = {**told, "unheld_bytes": 10 * MIB}
+    few_of_them = judged(with_backward(exchanging(1, gradients=few), 0.06)).recommended
+    assert few_of_them is not None
+    assert few_of_them.seconds == pytest.approx(STEPS * 0.005, rel=0.02)
+
+
+def test_a_needless_backward_pass_is_told_where_its_exchange_is_quick() -> None:
+    told = {"bytes": 40 * MIB, "empty_bytes": 0, "unheld_bytes": 30 * MIB, "unheld_name": "body"}
+    quick = exchanges(size=0, count=1, each_s=0.0001, operation=EXCHANGE, steps=STEPS)
+    noted = {"frameworks": {"torch.distributed": {"gradients": told}}}
+    ranks = [replace(one, metadata={**one.metadata, **noted}) for one in quick.ranks]
+    finding = judged(with_backward(replace(quick, ranks=ranks), 0.06))
+    assert finding.status is Status.FAIL
+    assert "that no optimizer uses" in finding.title
 
 
 @pytest.mark.parametrize("told", [{}, {"bytes": 0}, {"bytes": "many", "empty_bytes": 3}, [], None])
