@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Ints
+from perfscope.arrays import Bools, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.cycles import NONE, is_steady
 from perfscope.attribution.stack_rules import (
@@ -126,7 +126,9 @@ def rhythms(trace: Trace, ends: Sequence[Ints]) -> tuple[Rhythm, ...]:
     if not functions or not any(len(own) >= LEAST_TIMES * 2 for own in ends):
         return ()
     (stack, function), count = _members(trace, functions), len(functions)
-    computes = np.isin(stack_activities(trace), [ACTIVITIES.index(one) for one in COMPUTES])
+    activity = stack_activities(trace)
+    computes = np.isin(activity, [ACTIVITIES.index(one) for one in COMPUTES])
+    works = activity != ACTIVITIES.index(Activity.COMMUNICATION)
     total, agreed = np.zeros((2, count), np.int64)
     found: list[tuple[int, Rhythm]] = []
     for rank, own in zip(trace.ranks, ends, strict=True):
@@ -142,6 +144,9 @@ def rhythms(trace: Trace, ends: Sequence[Ints]) -> tuple[Rhythm, ...]:
             if not _recurs(times, len(own), exchange):
                 continue
             mine = seen * np.isin(np.arange(len(seen)), stack[function == place])
+            is_told = exchange.tells_figures(times)
+            if not is_told and _is_purpose(rows["stack"], works, mine > 0):
+                continue
             agreed[place] += int(mine.sum())
             rhythm = Rhythm(
                 functions[place],
@@ -152,8 +157,7 @@ def rhythms(trace: Trace, ends: Sequence[Ints]) -> tuple[Rhythm, ...]:
                 times=len(times),
                 seconds=apart * float(counts.sum()) / len(times),
                 computes=bool((mine * computes).sum() >= AGREE * mine.sum()),
-                is_check=exchange.tells_figures(times)
-                or _applies_the_same(trace, functions[place]),
+                is_check=is_told or _applies_the_same(trace, functions[place]),
             )
             found.append((place, rhythm))
     return tuple(one for place, one in found if agreed[place] >= AGREE * total[place])
@@ -165,6 +169,7 @@ def with_rhythms(trace: Trace, labels: StackLabels, found: Sequence[Rhythm]) -> 
     The outermost function that recurs names the work: what it calls may belong to training, too.
     """
     on = Counter(rhythm.function for rhythm in found)
+    labels = replace(labels, recurring=frozenset(on))
     recurring = {
         rhythm.function
         for rhythm in found
@@ -271,6 +276,20 @@ def _recurs(times: Ints, known: int, exchange: _Exchange) -> bool:
     least = exchange.least_every(times)
     apart = np.median(np.diff(times))
     return bool(least is not None and apart >= least and least * len(times) <= known)
+
+
+def _is_purpose(stacks: Ints, works: Bools, is_mine: Bools) -> bool:
+    """Whether a function is most of a rank's own work: what others do is beside it.
+
+    Where each of several exchanges in a round counts as a step, it comes in one of them only.
+
+    Args:
+        stacks: of the samples between the steps' ends, shape (samples,).
+        works: by stack, whether it is no communication.
+        is_mine: by stack, whether the function is in it.
+    """
+    own = works[stacks]
+    return bool((own & is_mine[stacks]).sum() >= MAIN * own.sum())
 
 
 def _applies_the_same(trace: Trace, function: Function) -> bool:

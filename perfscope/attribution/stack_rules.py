@@ -117,7 +117,7 @@ class StackLabels:
     `label` is an index in `ids` or UNLABELED; `user_frame` the innermost frame of the user (else
     the innermost of all), `label_frame` the frame whose name told the phase (of training: the
     user's innermost), `caller` the user's frame that called it, -1 none. Frames are indices in
-    Trace.frames.
+    Trace.frames. `recurring` are functions of the user's that a rhythm shows in few of the steps.
     """
 
     ids: tuple[str, ...]
@@ -125,6 +125,7 @@ class StackLabels:
     user_frame: Ints
     label_frame: Ints
     caller: Ints
+    recurring: frozenset[Function] = frozenset()
 
     @property
     def train(self) -> int:

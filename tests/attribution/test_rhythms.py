@@ -92,6 +92,8 @@ def test_what_has_no_rhythm_is_not_told(does: set[int]) -> None:
         (3, 8, True),  # a figure
         (2, 8, True),
         (3, 0, False),  # a part of each k-th step
+        (4, 0, False),  # most of what the program does
+        (6, 0, True),
         (3, 2048, False),  # gradients of another model
         (10, 2048, False),
         (10, 8, True),
@@ -113,6 +115,16 @@ def test_what_is_seen_in_some_of_its_times_recurs_as_well(every: int) -> None:
     assert f"wobble() (go.py:60), {len(does)} times" in finding.title
     phase = next(phase for phase in results.phases if phase.id == EVALUATION_LIKE)
     assert sum(phase.seconds_by_rank) == pytest.approx(2 * len(does) * 0.5, rel=0.25)
+
+
+def test_an_evaluation_of_which_few_looks_tell_is_judged_by_its_period() -> None:
+    """Nothing names what the program does as training."""
+    stack = (MAIN, ("evaluate", "/job/go.py", 60), *MODEL)
+    results = record(set(range(5, 200, 7)), stack=stack, reduced=8, looks_at=0.15)
+    finding = frequent_evaluation.judge(Facts(results, SegmentReplay(results)))
+    assert isinstance(finding, Finding)
+    assert finding.status is Status.FAIL
+    assert finding.title.startswith("Evaluation too often: evaluate() (go.py:60)")
 
 
 def test_looks_that_keep_time_with_the_steps_are_no_rhythm() -> None:

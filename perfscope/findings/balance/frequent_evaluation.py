@@ -141,11 +141,13 @@ def _times(phase: PhaseResult) -> int:
 def _is_rare(results: Results, phase: PhaseResult) -> bool:
     """Whether most steps go without it, and most time: it is not what the program is for.
 
-    What few samples tell of each time may have been missed in other steps.
+    What few samples tell of each time may have been missed in other steps, unless those in which it
+    was seen have a period.
     """
     length_s, times = results.focus.length_ns * NS, _times(phase)
     samples = _samples(results, phase)
     is_seen = samples is None or samples >= FEWEST_SAMPLES * times
+    is_seen = is_seen or any(frame.key in results.labels.recurring for frame in phase.where)
     few = 2 <= times < MAIN * results.steps.count
     return few and is_seen and max(own_seconds(phase), default=0.0) < MAIN * length_s
 
