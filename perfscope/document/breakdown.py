@@ -4,7 +4,7 @@ What is computed is told apart from what was lost meanwhile: a rank that waits f
 communicates with nobody, and so counts as computing.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from perfscope.attribution.not_training import TRAINING_ACCOUNTS
@@ -24,7 +24,7 @@ LEAST_SHARE = 0.0005
 SMALL = 0.01
 """Of the run: several parts that are smaller are told together."""
 
-SMALLER = "smaller losses"
+SMALLER, SMALLER_CAUSE = "smaller losses", "smaller"
 SMALLER_MEANING = "Waits and other work that have no row of their own."
 
 MOST_CAUSES = 3
@@ -62,7 +62,10 @@ def breakdown(
         if seconds > LEAST_SHARE * run_s
     ]
     parts = _small_together(parts)
+    # a cause in two accounts has a sum of its own
+    of_causes = Counter(one.cause for one in parts if one.id == LOST)
     named = {one.label for one in parts if one.id != LOST}
+    named |= {cause for cause, rows in of_causes.items() if rows == 1}
     entries = _of_finding(lost, first) if first else _most(lost) if is_lost else []
     parts.extend(_causes(entries, named, run_s=run_s, ranks=ranks))
     return tuple(parts)
@@ -75,6 +78,7 @@ class _Loss:
     label: str
     meaning: str
     seconds: float
+    cause: str
     is_small: bool = False
 
 
@@ -99,9 +103,9 @@ def _inside(
             before = rows.get(key)
             part_s += before.seconds if before else 0.0
             rows[key] = (
-                _Loss(SMALLER, SMALLER_MEANING, part_s, is_small=True)
+                _Loss(SMALLER, SMALLER_MEANING, part_s, SMALLER_CAUSE, is_small=True)
                 if is_small
-                else _Loss(inside(entry.label), _meaning(entry), part_s)
+                else _Loss(inside(entry.label), _meaning(entry), part_s, _cause(entry))
             )
     return {
         account: sorted(told.values(), key=lambda one: (one.is_small, -one.seconds))
@@ -129,6 +133,7 @@ def _account(
                 one.meaning,
                 one.seconds * scale,
                 one.seconds * scale / run_s,
+                cause=one.cause,
             )
             for one in losses
         ),
@@ -137,6 +142,10 @@ def _account(
 
 def _meaning(entry: LossEntry) -> str:
     return entry.kind.meaning if entry.activity is None else entry.activity.meaning
+
+
+def _cause(entry: LossEntry) -> str:
+    return str(entry.kind.value if entry.activity is None else entry.activity.value)
 
 
 def _small_together(parts: Sequence[TimePart]) -> list[TimePart]:
@@ -192,7 +201,7 @@ def _causes(
 
 def _has_row(entry: LossEntry, named: set[str]) -> bool:
     """Whether the row of an account says it already."""
-    return entry.waiting_ns == 0 and entry.label in named
+    return entry.waiting_ns == 0 and not named.isdisjoint((entry.label, _cause(entry)))
 
 
 def _in_run_s(entry: LossEntry, ns: int) -> float:

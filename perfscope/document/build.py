@@ -11,6 +11,7 @@ from typing import Final
 import perfscope
 from perfscope.document import measures, resources, run_facts
 from perfscope.document.activities import activities
+from perfscope.document.blocks import leaders
 from perfscope.document.breakdown import breakdown
 from perfscope.document.damage import run_damage
 from perfscope.document.devices import devices
@@ -44,6 +45,7 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
     ordered = sort_findings(findings)
     damage = run_damage(results, replay)
     answer = verdict(facts, ordered, damage, facts.losses)
+    led = leaders([one for name in answer.top for one in ordered if one.id == name])
     lost = losses(facts, ordered)
     document = Analysis(
         schema_version=SCHEMA_VERSION,
@@ -70,7 +72,7 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
         hardware=hardware(results),
         other_tools=tuple(results.trace.tool_reports),
         replay=replayed(replay),
-        findings=tuple(_finding(finding, results) for finding in ordered),
+        findings=tuple(_finding(one, results, led.get(one.id)) for one in ordered),
         quality=quality(results, replay),
         how_measured=how_measured(results),
         whole_run=whole_run(results, replay),
@@ -81,7 +83,7 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
     return as_json(document)
 
 
-def _finding(finding: Finding, results: Results) -> FindingRow:
+def _finding(finding: Finding, results: Results, leader: str | None) -> FindingRow:
     steps = results.options.planned_steps
     saving = finding.recommended
     return FindingRow(
@@ -95,6 +97,8 @@ def _finding(finding: Finding, results: Results) -> FindingRow:
             is_once=bool(saving and saving.is_once),
         ),
         holder=finding.holder,
+        is_inferred=finding.is_inferred,
+        seen_with=leader,
     )
 
 

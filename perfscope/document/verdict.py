@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.document import tensors
+from perfscope.document.blocks import leaders
 from perfscope.document.damage import spoils_comparison
 from perfscope.document.headline import Headline, headline, outside, unwatched
 from perfscope.document.hottest import hottest
@@ -23,7 +24,7 @@ from perfscope.metrics.results import Results
 from perfscope.output import LONGEST_TEXT
 from perfscope.replay.model import Edit, Prediction
 from perfscope.replay.replay import Replay
-from perfscope.savings import Wholes
+from perfscope.savings import SAME_FROM, Wholes
 from perfscope.schema.enums import LossKind, Status
 from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Damage, Need
@@ -62,7 +63,9 @@ def verdict(
     of_job = _outside(results, top) + _sentence(
         results, findings, top, told=told, losses=losses, is_disturbed=others is not None
     )
-    sentence = _preface(damage) + _kept(results) + _beside_others(of_job, top, others, of)
+    lost_s = _lost_to_others_s(results, losses)
+    beside = beside_others(of_job, top, others, of, lost_s=lost_s)
+    sentence = _preface(damage) + _kept(results) + beside
     last = unwatched(results)
     return Verdict(
         sentence=sentence + _hottest(run, top, LONGEST_TEXT - len(sentence + last)) + last,
@@ -94,11 +97,22 @@ def _outside(results: Results, top: Sequence[Finding]) -> str:
     return f"{told}In the analyzed window: " if told else ""
 
 
-def _beside_others(of_job: str, top: Sequence[Finding], gain: Gain | None, of: Wholes) -> str:
+def _lost_to_others_s(results: Results, losses: LossAccount | None) -> float:
+    """What the loss account has of it, mean of the ranks: what work between calls lost."""
+    if losses is None or results.whole_run is not None:
+        return 0.0
+    lost = [one for one in losses.entries if one.cause.kind is LossKind.OTHER_PROCESSES]
+    return sum(one.own_ns for one in lost) * NS / max(len(results.trace.ranks), 1)
+
+
+def beside_others(
+    of_job: str, top: Sequence[Finding], gain: Gain | None, of: Wholes, *, lost_s: float
+) -> str:
     """What is said of the job, and what other work on the host costs it.
 
     The latter is no fault of the job, and nothing in it can be changed for that: a finding comes
-    first, whatever it costs, and where there is none the host does.
+    first, whatever it costs, and where there is none the host does. `lost_s` is the part that the
+    loss account and the breakdown tell of.
     """
     if gain is None:
         return of_job
@@ -106,6 +120,11 @@ def _beside_others(of_job: str, top: Sequence[Finding], gain: Gain | None, of: W
     others = (
         f"Processes outside the job use its CPUs: without them, the run would be {saved} shorter."
     )
+    if 0.0 < lost_s < SAME_FROM * gain.seconds:
+        others += (
+            f" Of that, computation lost {format_seconds(lost_s)} per rank; the rest is what they "
+            "delay in other work, transfer and waiting."
+        )
     return f"{of_job} {others}" if top else f"{others} In the job itself: {of_job}"
 
 
@@ -203,7 +222,8 @@ def _sentence(
 ) -> str:
     if not top:
         return _healthy(results, findings, losses, is_disturbed=is_disturbed)
-    others = {1: "", 2: " There is 1 more finding."}.get(len(top), " There are 2 more findings.")
+    blocks = len(top) - len(leaders(top))
+    others = {1: "", 2: " There is 1 more finding."}.get(blocks, " There are 2 more findings.")
     first = "" if top[0].damage in told else _about(top[0], wholes_of_run(results))
     return (first + others).strip()
 

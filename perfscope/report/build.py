@@ -16,6 +16,7 @@ from perfscope.errors import UsageError
 from perfscope.files import replace_file
 from perfscope.registry import members
 from perfscope.report import formats
+from perfscope.report.palette import lost_rules
 from perfscope.report.sections import ORDER
 from perfscope.report.sections.findings import verdict_word
 from perfscope.report.sections.section import Context, Section
@@ -54,7 +55,7 @@ def build_html(result: Analysis, text: str = "") -> str:
     """
     text = text or document_text(as_json(result))
     result = _visible(result)
-    style = asset("report.css")
+    style = asset("report.css") + lost_rules()
     script = "".join(map(asset, (*SCRIPTS, *TIMELINE)))
     page = Page("report", "analysis.json", text, result.tool, _title(result), style, script)
     return render(result, _sections(), _environment(), page)

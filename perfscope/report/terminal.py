@@ -16,10 +16,12 @@ from perfscope.report.sections.breakdown import useful_sentence
 from perfscope.report.sections.causes import phase_labels, waiting_sentence
 from perfscope.report.sections.efficiency import metric_of
 from perfscope.report.sections.findings import (
-    combined,
     doubt,
+    next_step,
     planned_text,
     saving_text,
+    together,
+    view_text,
     weight,
     where_text,
     wholes,
@@ -296,14 +298,25 @@ def _print_top(result: Analysis, console: Console) -> None:
     findings = {finding.id: finding for finding in result.findings}
     named = [findings[name] for name in result.verdict.top if name in findings]
     of = wholes(result)
-    for number, finding in enumerate(named, start=1):
+    blocks = [one for one in named if not one.seen_with]
+    for number, finding in enumerate(blocks, start=1):
         is_told = number == 1 and finding.title in result.verdict.sentence
         if not is_told:
             console.print()
         _print_finding(finding, number, of, console, is_told=is_told)
-    if together := combined(result.verdict):
+        for other in named:
+            if other.seen_with == finding.id:
+                _print_view(other, of, console)
+    if told := together(result.verdict, result.findings):
         console.print()
-        line(console, f"{together}.")
+        line(console, " ".join(f"{one}." for one in told))
+
+
+def _print_view(finding: FindingRow, of: Wholes, console: Console) -> None:
+    """A finding that is another view of the one just printed, in its block."""
+    line(console, f"Also seen: {clean(finding.title)}{view_text(finding, of)}", indent=3)
+    if step := next_step(finding):
+        line(console, f"Next step: {clean(step)}", indent=3)
 
 
 def _print_finding(

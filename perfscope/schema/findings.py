@@ -91,6 +91,12 @@ class FindingRow(Outcome):
     planned: PlannedRun | None  # null without `--planned-steps` or a gain
     # who was seen at work while ranks waited for a lock, a queue or a thread; else null
     holder: Holder | None
+    # its confidence is less than the interval or the basis of its gain allows: what was measured
+    # shows the time, and its cause is inferred from that
+    is_inferred: bool = False
+    # of two findings of `verdict.top` that are one problem the id of the one that leads: it is the
+    # same line on the same ranks, or it explains this one; else null
+    seen_with: str | None = None
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ class TimePart:
     seconds: float  # mean over the ranks
     share: float  # of the whole run
     waiting_s: float = 0.0  # of `of_verdict` the part in which other ranks waited for those held up
+    # of `lost` what it was lost to: an activity or a kind of loss, or `smaller`, several together
+    cause: str = ""
 
 
 @dataclass(frozen=True)

@@ -64,21 +64,35 @@ def test_parts_of_the_bar_have_the_letters_of_their_rows() -> None:
     assert set(keys) <= set(rows)
 
 
-def test_the_largest_loss_has_the_strongest_color() -> None:
+def with_losses(**seconds: float) -> Json:
+    """Two ranks that lose so much to each cause."""
     document = two_ranks_evaluation()
     parts = document["breakdown"]
-    losses = [
-        parts[0] | {"id": "lost", "label": f"loss {seconds}", "seconds": seconds}
-        for seconds in (0.1, 3.0, 1.0)
+    document["breakdown"] = [
+        *parts,
+        *(
+            parts[0] | {"id": "lost", "label": cause, "seconds": lost_s, "cause": cause}
+            for cause, lost_s in seconds.items()
+        ),
     ]
-    document["breakdown"] = [*parts, *losses]
-    rows = breakdown.rows(read_known(document))
-    drawn = [(one.role, one.label) for one in rows if one.role]
-    assert [label for role, label in sorted(drawn) if role.startswith("lost-")] == [
-        "loss 3.0",
-        "loss 1.0",
-        "loss 0.1",
+    return document
+
+
+def test_a_cause_looks_alike_on_every_page_whatever_else_is_lost() -> None:
+    pages = [
+        with_losses(compiling=3.0, page_faults=1.0),
+        with_losses(page_faults=5.0, sleep=2.0, compiling=0.1),
     ]
+    roles = [
+        {one.label: one.role for one in breakdown.rows(read_known(page)) if "lost" in one.role}
+        for page in pages
+    ]
+    assert roles[0] == {name: roles[1][name] for name in ("compiling", "page_faults")}
+    for page, shown_roles in zip(pages, roles, strict=True):
+        html = build_html(read_known(page))
+        for role in shown_roles.values():
+            assert html.count(f'<pattern id="p-{role}"') == 1
+            assert f".f-{role} {{" in html
 
 
 def test_the_length_of_what_is_analyzed_stands_beside_that_of_the_run() -> None:
@@ -132,6 +146,20 @@ def leading(document: Json, **changes: Any) -> Json:
             "High confidence in the finding: a replay of the fix saves this, give or take 5 %.",
         ),
         (
+            {"gain_interval_s": [1.9, 2.1], "confidence": "medium", "is_inferred": True},
+            (
+                "Medium confidence in the finding: its cause is inferred, not measured. A replay "
+                "of the fix saves this, give or take 5 %."
+            ),
+        ),
+        (
+            {"gain_interval_s": [1.9, 2.1], "confidence": "low", "is_inferred": True},
+            (
+                "Low confidence in the finding: its cause is inferred, not measured. A replay of "
+                "the fix saves this, give or take 5 %."
+            ),
+        ),
+        (
             {"gain_interval_s": [0.0318, 8.47], "confidence": "medium"},
             "its saving may be as little as 31.8 ms. A longer recording narrows that.",
         ),
@@ -175,3 +203,64 @@ def test_of_a_damaged_run_nothing_is_sure() -> None:
     document = two_ranks_evaluation()
     document["run"]["damage"] = [{"id": "missing", "text": "Rank 1 left no recording."}]
     assert "confidence in the" not in shown(document, "overview")
+
+
+def two_problems(document: Json) -> tuple[Json, Json]:
+    """The finding that leads, and one more that is worth as much."""
+    first = leading(
+        document,
+        gain_s=2.0,
+        gain_interval_s=[1.9, 2.1],
+        gain_basis="replay",
+        gain_share=0.2,
+        gain_run_share=0.2,
+        status="fail",
+    )
+    second = next(one for one in document["findings"] if one is not first)
+    title = "Ranks work longer in turn"
+    second |= {**first, "id": second["id"], "title": title, "actions": ["Look there."]}
+    document["verdict"]["top"] = [first["id"], second["id"]]
+    return first, second
+
+
+def words(document: Json) -> str:
+    page = shown(document, "overview").replace("\xa0", " ")
+    return " ".join(re.sub("<[^>]+>", " ", page).split())
+
+
+def test_one_problem_is_one_block() -> None:
+    document = two_ranks_evaluation()
+    first, second = two_problems(document)
+    assert "What to fix next" in words(document)
+    second["seen_with"] = first["id"]
+    page = words(document)
+    assert "What to fix next" not in page
+    told = page.split("Also seen ")[1]
+    assert told.startswith("Ranks work longer in turn : estimated saving 2.00 s (28.3 % of")
+    assert "Next step Look there." in told.split("Evidence")[0]
+    second["status"] = "warn"
+    told = words(document).split("Also seen ")[1].split("Evidence")[0]
+    assert "(this may explain it)" in told
+    assert "Look there." not in told
+
+
+@pytest.mark.parametrize(
+    ("combined_s", "of", "said"),
+    [
+        (4.0, 2, ""),
+        (3.0, 2, "Savings overlap: do not add them up."),
+        (3.0, 1, "Savings may overlap: do not add them up."),
+        (None, 0, "Savings may overlap: do not add them up."),
+    ],
+)
+def test_whether_savings_add_up_is_said(combined_s: float | None, of: int, said: str) -> None:
+    document = two_ranks_evaluation()
+    two_problems(document)
+    document["verdict"] |= {
+        "combined_gain_s": combined_s,
+        "combined_of": document["verdict"]["top"][:of],
+        "combined_text": None if combined_s is None else "fixing both would save something",
+    }
+    page = words(document)
+    assert page.count("do not add them up") == bool(said)
+    assert said in page

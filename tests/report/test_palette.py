@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from perfscope.report.palette import ACCOUNT_ROLES, PHASE_ROLES, SERIES_ROLES
+from perfscope.report.palette import ACCOUNT_ROLES, LOST_FILLS, PHASE_ROLES, SERIES_ROLES
 
 REPORT = Path(__file__).parents[2] / "perfscope" / "report"
 CSS = (REPORT / "assets" / "report.css").read_text(encoding="utf-8")
@@ -121,6 +121,13 @@ def test_every_role_of_a_drawing_has_its_class() -> None:
     assert set(PHASE_ROLES) - PATTERNED == {"phase-1"}  # the others carry a pattern
     for role in PATTERNED:
         assert f"url(#p-{role})" in CSS, role
+
+
+def test_no_two_causes_look_alike() -> None:
+    looks = [(one.shade, one.path, one.turn) for one in LOST_FILLS.values()]
+    assert len(set(looks)) == len(looks)
+    for shade, _, _ in looks:
+        assert f".pf-{shade} {{" in CSS
 
 
 def test_print_is_light_whatever_the_screen() -> None:

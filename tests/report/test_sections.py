@@ -9,7 +9,7 @@ import pytest
 from perfscope.registry import members
 from perfscope.report.build import build_html
 from perfscope.report.sections import ORDER
-from perfscope.report.sections.findings import overlap
+from perfscope.report.sections.findings import together
 from perfscope.report.sections.section import Section
 from perfscope.schema.read import read_known
 from tests.report.page_outline import part, shown
@@ -295,7 +295,13 @@ def test_savings_overlap_where_together_they_save_less(together_s: float, is_sai
         replace(evaluation, gain_s=4.4, first_action=saving),
         replace(evaluation, id="another", gain_s=1.2, first_action=None),
     ]
+    names = (evaluation.id, "another")
     verdict = replace(
-        result.verdict, combined_gain_s=together_s, combined_of=(evaluation.id, "another")
+        result.verdict,
+        combined_gain_s=together_s,
+        combined_of=names,
+        combined_text="both",
+        top=names,
     )
-    assert overlap(verdict, rows) is is_said
+    said = together(verdict, rows)
+    assert said == ["Both", *(["Savings overlap: do not add them up"] if is_said else [])]

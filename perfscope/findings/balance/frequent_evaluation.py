@@ -87,7 +87,7 @@ def judge(run: Facts) -> Outcome:
     is_fault = status.is_fault
     return Finding(
         status=status,
-        title=_title(main) if is_fault else PASSED if is_certain else UNKNOWN,
+        title=_title(main, is_full=is_full) if is_fault else PASSED if is_certain else UNKNOWN,
         summary=_summary(results, main, None if is_full else every, found)
         + ("" if is_certain else UNCERTAIN),
         gain=found,
@@ -265,8 +265,14 @@ def _is_affordable(results: Results, habit: _Habit, seconds: float) -> bool:
     return seconds <= habit.may_share * results.focus.length_ns * NS
 
 
-def _title(habit: _Habit) -> str:
+def _title(habit: _Habit, *, is_full: bool) -> str:
+    """What is wrong, in the terms of the first action: it is done in full, or too often."""
     place = wording.place(habit.phase.where[0]) if habit.phase.where else ""
+    if is_full:
+        is_like = habit.phase.id == EVALUATION_LIKE
+        done = "do all of the evaluation-like work" if is_like else "evaluate all of the data"
+        where = f" in {place}" if place else ""
+        return f"Each rank seems to {done}{where}, {habit.times:,} times"
     what = "Progress output" if habit.is_output else "Evaluation"
     what = "Evaluation-like work" if habit.phase.id == EVALUATION_LIKE else what
     entering = habit.phase.entering_ranks

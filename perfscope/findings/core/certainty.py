@@ -16,7 +16,7 @@ def as_sure_as_its_interval(finding: Finding) -> Finding:
 
     A gain whose interval holds zero may be nothing: its confidence is low, and it is no more than
     a warning. One that is replayed is certain where its interval is narrow; without an interval
-    nobody knows how certain it is.
+    nobody knows how certain it is. Where that would allow more, its cause is inferred.
     """
     if finding.gain is None:
         return finding
@@ -25,7 +25,7 @@ def as_sure_as_its_interval(finding: Finding) -> Finding:
     if not is_firm(finding) and status is Status.FAIL:
         status = Status.WARN
     least = min(finding.confidence, most, key=_BY_RANK.index)
-    return replace(finding, confidence=least, status=status)
+    return replace(finding, confidence=least, status=status, is_inferred=least is not most)
 
 
 def is_firm(finding: Finding) -> bool:

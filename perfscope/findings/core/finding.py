@@ -118,6 +118,8 @@ class Finding:
     holder: schema.Holder | None = None
     """Of a lock or queue that ranks wait for; what it does is part of the JSON of runs alone."""
     id: str = ""
+    is_inferred: bool = False
+    """It is less certain than its gain allows, as its cause is inferred from what was measured."""
     damage: str = ""
     """Id of the damage that it is about, which the verdict names first; not part of the JSON."""
 

@@ -45,7 +45,7 @@ def judge(run: Facts) -> Outcome:
         ranks=ranks,
         where=(found.frame,) if found.frame else (),
         evidence=_evidence(found),
-        actions=_actions(found, others=_level_on(run.results, found, ranks)),
+        actions=_actions(found, ranks, others=_level_on(run.results, found, ranks)),
     )
 
 
@@ -99,7 +99,9 @@ def _summary(found: StepGrowth) -> str:
     )
 
 
-def _actions(found: StepGrowth, *, others: tuple[int, ...]) -> tuple[str, ...]:
+def _actions(
+    found: StepGrowth, ranks: tuple[int, ...], *, others: tuple[int, ...]
+) -> tuple[str, ...]:
     name = wording.called(found.frame) if found.frame else "a step"
     kept = (
         f"Look in {name} for work over everything kept so far; keep a running result or a "
@@ -107,14 +109,13 @@ def _actions(found: StepGrowth, *, others: tuple[int, ...]) -> tuple[str, ...]:
     )
     if not (found.levels_off or found.since is not None or others):
         return (kept,)
-    where = "before and after"
+    when = "before and after"
     if others:
         does = "does" if len(others) == 1 else "do"
-        where = (
-            f"there and on {wording.ranks(others)}, which {does} the same without getting slower"
-        )
+        slower, level = wording.ranks(ranks), wording.ranks(others)
+        when = f"on {slower} and on {level}, which {does} the same without getting slower"
     changed = (
-        f"Compare what {name} gets {where}: more data in a step, data that no "
+        f"Compare what {name} gets {when}: more data in a step, data that no "
         "longer fit into a cache, lower clocks of the CPU, or other values. "
         "Arithmetic on numbers close to zero (denormals, below 1e-38 in single precision) "
         "can be many times slower: flush them to zero."
@@ -123,7 +124,7 @@ def _actions(found: StepGrowth, *, others: tuple[int, ...]) -> tuple[str, ...]:
 
 
 def _title(found: StepGrowth) -> str:
-    first, last = format_seconds(found.first_s), format_seconds(found.last_s)
+    first, last = map(format_seconds, found.taken_s)
     if found.since is not None:
         where = f", mainly in {wording.called(found.frame)}" if found.frame else ""
         who = f" on {wording.ranks(found.ranks)}" if found.ranks else ""
@@ -139,7 +140,7 @@ def _title(found: StepGrowth) -> str:
 
 def _who(found: StepGrowth) -> str:
     if found.is_of_function:
-        return "The time this function needs in a step, waiting for CPUs aside,"
+        return "The time this function takes in a step"
     return "The median step"
 
 
@@ -151,11 +152,16 @@ def _evidence(found: StepGrowth) -> tuple[Evidence, ...]:
             Evidence("Beyond steps as before", found.lost_s, "s"),
         )
     step = "In a step" if found.is_of_function else "Median step"
-    return (
-        Evidence(f"{step}, first quarter of the run", found.first_s, "s"),
-        Evidence(f"{step}, last quarter", found.last_s, "s", "as in the first"),
+    first_s, last_s = found.taken_s
+    rows = (
+        Evidence(f"{step}, first quarter of the run", first_s, "s"),
+        Evidence(f"{step}, last quarter", last_s, "s", "as in the first"),
         Evidence("Beyond steps as in the first quarter", found.lost_s, "s"),
     )
+    if found.queued <= 1.0 + thresholds.WARN_SHARE:
+        return rows
+    waited = format_share(1.0 - 1.0 / found.queued)
+    return (*rows, Evidence("Of each, waiting for a CPU: mean of the run", waited))
 
 
 DIAGNOSIS = Diagnosis(

@@ -114,6 +114,7 @@ def _of_rank(results: Results, rank: Rank, tables: Floats, least: float) -> Step
         frame=results.trace.frames[max(lines[place], key=lambda one: tables[0, one].sum())],
         is_of_function=True,
         levels_off=levels_off(usual[place]),
+        queued=with_queue,
     )
 
 

@@ -26,7 +26,8 @@ class StepGrowth:
 
     first_s: float  # median of the slowest rank's step in the first quarter of the steps
     last_s: float  # the same in the last quarter
-    lost_s: float  # seconds of all steps beyond those of the first quarter
+    # seconds of all steps beyond those of the first quarter, with their waiting for CPUs
+    lost_s: float
     error_s: float  # of these, the standard error
     # where most more time was seen in the last quarter than in the first; None unknown
     frame: Frame | None
@@ -34,6 +35,14 @@ class StepGrowth:
     levels_off: bool = False  # it rose early and has stayed since: it need not go on
     since: int | None = None  # the step with which it rose at once to another level; None grows
     ranks: tuple[int, ...] = ()  # those that work longer since; of what grows it is not asked
+    # how many times as long it takes with its waiting for CPUs, where `first_s` and `last_s` are
+    # without: what it waits more, or less, in one quarter than in another one is no growth
+    queued: float = 1.0
+
+    @property
+    def taken_s(self) -> tuple[float, float]:
+        """Seconds of a step in the first quarter and in the last one, of which `lost_s` is told."""
+        return self.first_s * self.queued, self.last_s * self.queued
 
 
 def step_growth(results: Results) -> StepGrowth | None:

@@ -22,10 +22,11 @@ from perfscope.replay.model import Edit
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Account, Confidence, PhaseKind, Status
 from perfscope.trace.model import Frame
-from perfscope.units import NS, capitalized, format_seconds
+from perfscope.units import NS, capitalized, counted, format_seconds
 
 TAKING_OVER_SHARE = 0.1  # of the focus, for batches that are there: a loss of its own
 PASSED = "No rank waits for input for long"
+CHEAPER = "Make a batch cheaper: store the data decoded and scaled, and read it in large pieces."
 EDIT = Edit(Account.INPUT_WAIT)
 TENSORFLOW = f"TensorBoard's input pipeline analyzer shows it: {wording.IN_TENSORBOARD}."
 
@@ -219,25 +220,22 @@ def _actions(
     loader = _loader(results, worst)
     workers = loader.get("workers")
     if isinstance(workers, int) and not isinstance(workers, bool):
-        if workers and idle == 0:
+        if idle == 0:
             return (_crowded(host, workers), *_persistent(loader))
         return _loader_actions(loader, workers, room, _back(results, replay, 2 * workers or 1))
     if "tensorflow" in results.trace.ranks[worst].frameworks:
-        return (
-            (
-                "End the tf.data pipeline with .prefetch(tf.data.AUTOTUNE) and give its map() "
-                f"num_parallel_calls=tf.data.AUTOTUNE{room}."
-            ),
-            "Put .cache() behind what is the same in every epoch.",
+        ahead = (
+            "End the tf.data pipeline with .prefetch(tf.data.AUTOTUNE) and give its map() "
+            f"num_parallel_calls=tf.data.AUTOTUNE{room}."
         )
+        kept = "Put .cache() behind what is the same in every epoch."
+        return (kept, ahead) if idle == 0 else (ahead, kept)
     place = wording.place(phases[0].where[0]) if phases and phases[0].where else "the next batch"
-    return (
-        (
-            f"Let more threads or processes prepare batches ahead of {place}{room}"
-            f"{_back(results, replay, 2)}."
-        ),
-        "Make a batch cheaper: store the data decoded and scaled, and read it in large pieces.",
+    ahead = (
+        f"Let more threads or processes prepare batches ahead of {place}{room}"
+        f"{_back(results, replay, 2)}."
     )
+    return (CHEAPER, ahead) if idle == 0 else (ahead, CHEAPER)
 
 
 def _idle_cpus(results: Results, position: int) -> tuple[str, int | None]:
@@ -263,10 +261,10 @@ def _room(host: str, idle: int | None) -> str:
 
 
 def _crowded(host: str, workers: int) -> str:
+    more = f"more than {counted(workers, 'worker')}" if workers else "workers"
     return (
-        "Make a batch cheaper: store the data decoded and scaled, and read it in large pieces. All "
-        f"CPUs of host {host} are busy: more than {workers} "
-        f"{'worker' if workers == 1 else 'workers'} of the DataLoader would only share them."
+        f"{CHEAPER} All CPUs of host {host} are busy: {more} of the DataLoader would only share "
+        "them."
     )
 
 

@@ -36,7 +36,9 @@ def told_by_their_cause(run: Facts, findings: Sequence[Finding]) -> tuple[Findin
     worth_s = FAIL_SHARE * run.results.focus.length_ns * 1e-9
     entries = [one for one in run.losses.entries if _rules_out(one) or one.cause.activity]
     causes = [one for one in groups(entries, savings) if one.saving.seconds >= worth_s]
-    quiet = [_with_cause(one, causes, savings) for one in findings]
+    world = [rank.number for rank in run.results.trace.ranks]
+    named = [(one, words.named(one, world)) for one in causes]
+    quiet = [_with_cause(one, named, savings) for one in findings]
     if all(one is before for one, before in zip(quiet, findings, strict=True)):
         return tuple(findings)
     told = {one.id for one in unclaimed(run, quiet) if one.status.is_fault}
@@ -51,15 +53,15 @@ def _rules_out(entry: Entry) -> bool:
     return entry.cause.activity in NOTHING_DONE or entry.pattern is LossPattern.CHAINED
 
 
-def _with_cause(finding: Finding, causes: Sequence[Group], savings: Savings) -> Finding:
+def _with_cause(finding: Finding, causes: Sequence[tuple[Group, str]], savings: Savings) -> Finding:
     if not finding.status.is_fault or not finding.edits:
         return finding
-    for cause in causes:
+    for cause, name in causes:
         if not _rules_out(cause.entries[0]) and not _is_leveled_for_less(finding, cause):
             continue
         if _is_left(finding, _without(cause), savings):
             continue
-        return _told_only(finding, cause.id, words.named(cause))
+        return _told_only(finding, cause.id, name)
     return finding
 
 

@@ -153,9 +153,7 @@ def _finding(run: Facts, group: Group) -> Finding:
     found = Finding(
         id=group.id,
         status=status,
-        title=words.title(
-            group, meeting[0] if meeting else None, share=_share(run, group), workers=workers
-        ),
+        title=_title(run, group, meeting, workers),
         summary=_summary(group, gain),
         gain=gain,
         # what ranks did is seen, and why others wait is inferred from the pattern of their waits
@@ -173,6 +171,14 @@ def _finding(run: Facts, group: Group) -> Finding:
         holder=lock_holder.typed(holder),
     )
     return as_sure_as_its_interval(found) if status is not Status.INFO else found
+
+
+def _title(
+    run: Facts, group: Group, meeting: Sequence[Frame], workers: Sequence[words.Worker]
+) -> str:
+    world = [rank.number for rank in run.results.trace.ranks]
+    where = meeting[0] if meeting else None
+    return words.title(group, world, where, share=_share(run, group), workers=workers)
 
 
 def _action(run: Facts, group: Group, gain: Gain, workers: Sequence[words.Worker]) -> str:

@@ -86,11 +86,11 @@ ONE_LINE = (
 
 OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
     LossPattern.STATIC: (
-        "{ranks} {work} longer in each step, and the others wait",
+        "{ranks} {work} longer in each step{at}, and {rest} {wait}",
         "Balance the work, and look at what is done more there than on the other ranks.",
     ),
     LossPattern.SERIAL: (
-        "Ranks take turns inside each step: while one works, others wait",
+        "Ranks take turns inside each step: while one works, {rest} {wait}",
         (
             "Let the ranks work at the same time: send what others wait for before any work that "
             "they do not need, split a batch into micro-batches, post receives before they are "
@@ -98,43 +98,46 @@ OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
         ),
     ),
     LossPattern.VARYING: (
-        "In each step another rank works longer, and the others wait",
+        "In each step another rank works longer{at}, and {rest} {wait}",
         (
             "Give all ranks batches of similar cost in the same step (sort samples by size into "
             "groups), or synchronize less often."
         ),
     ),
     LossPattern.ALTERNATING: (
-        "In turn, each rank works longer in steps of its own, and the others wait",
+        "In turn, each rank works longer in steps of its own{at}, and {rest} {wait}",
         (
             "Do this work on all ranks in the same step, so that nobody waits for it, or deal out "
             "each part of it to all ranks."
         ),
     ),
     LossPattern.CHAINED: (
-        "In each step {ranks} {work} while the others wait for the result",
+        "In each step {ranks} {work}{at} while {rest} {wait} for the result",
         (
             "Deal this work out over all ranks, as a collective such as Allreduce does with sums, "
             "or let the others do what does not need its result meanwhile."
         ),
     ),
     LossPattern.BURSTS: (
-        "{each} works much longer in a few steps, and the others wait",
+        "{each} works much longer in a few steps{at}, and {rest} {wait}",
         (
             "Look at what is done in these steps alone: do it more rarely, on all ranks at once, "
             "or in the background."
         ),
     ),
     LossPattern.WINDOW: (
-        "{each} is slower for a part of the run, and the others wait",
-        "Look at what differed then: other programs on the node, clocks, data.",
+        "{each} is slower for a part of the run{at}, and {rest} {wait}",
+        (
+            "Look at what it does more of then: work over all that was kept so far grows, and data "
+            "differ. Other programs on the node and clocks can slow it down as well."
+        ),
     ),
     LossPattern.ONCE: (
-        "{each} works longer once, and the others wait",
+        "{each} works longer once{at}, and {rest} {wait}",
         "Do it on all ranks at once, or while the others work.",
     ),
     LossPattern.SYSTEM: (
-        "{each} works longer while no CPU is free for it, and the others wait",
+        "{each} works longer while no CPU is free for it{at}, and {rest} {wait}",
         "Give each rank cores of its own, and keep other programs off them.",
     ),
 }
@@ -194,6 +197,7 @@ def workers(entries: Sequence[Entry]) -> tuple[Worker, ...]:
 
 def title(
     group: Group,
+    world: Sequence[int],
     meeting: Frame | None = None,
     *,
     share: float | None = None,
@@ -201,6 +205,7 @@ def title(
 ) -> str:
     """What is lost and where: how much, the breakdown of the run and the saving tell.
 
+    `world` are all ranks of the run.
     `meeting` is where ranks that take turns wait for each other, or communicate; None unknown.
     `share` is of the ranks' time in the analyzed window, where no saving tells how much it is.
     `workers` are those that others wait for by turns: a small part of it the action tells alone.
@@ -215,33 +220,35 @@ def title(
             if share is None
             else f"takes {format_share(share)} of the ranks' time"
         )
-        return f"{named(group)}{who} {does}{seen}"
+        return f"{named(group, world)}{who} {does}{seen}"
     if first.cause.kind is LossKind.COMMUNICATION:
         inside = f" in {place(meeting)}" if place(meeting) else ""
         told = f", mainly {first.cause.operation}{inside}"
-        return f"{named(group)} is slowing the run{told}"
+        return f"{named(group, world)} is slowing the run{told}"
     if first.cause.kind is LossKind.TRANSFER:
         operation = next((one.cause.operation for one in group.entries if one.cause.operation), "")
         inside = f", mainly in {operation}" if operation else ""
         return f"{first.cause.kind.label} is slowing the run{inside}"
+    if first.pattern is not LossPattern.SERIAL:
+        return named(group, world, seen)
     if met := place(meeting):
         seen = f", mainly in {met}"
     if workers:
         main = [one for one in workers if one.waiting_ns >= MAIN * workers[0].waiting_ns]
         at_work = listed([f"for {ranks(one.ranks)} in {place(one.frame)}" for one in main])
         seen = f"{f'{seen}, ' if met else ' '}{at_work}"
-    return f"{named(group)}{seen}"
+    return f"{named(group, world)}{seen}"
 
 
-def named(group: Group) -> str:
-    """What is lost, in a few words."""
+def named(group: Group, world: Sequence[int], at: str = "") -> str:
+    """What is lost, in a few words; `at` says where those who are waited for are meanwhile."""
     first = group.entries[0]
     if first.cause.activity is not None:
         return label(first)
     if first.cause.kind is LossKind.COMMUNICATION:
         return OF_CALLS[_class_of(first)][0]
     assert first.pattern is not None
-    return _of_ranks(OF_PATTERN[first.pattern][0], group.ranks)
+    return _of_ranks(OF_PATTERN[first.pattern][0], group.ranks, world, at)
 
 
 def _class_of(entry: Entry) -> OperationClass:
@@ -250,14 +257,23 @@ def _class_of(entry: Entry) -> OperationClass:
     return found
 
 
-def _of_ranks(told: str, causing: tuple[int, ...]) -> str:
-    """What is seen, of one rank or of several."""
-    if len(causing) == 1:
-        who = ranks(causing)
-        return capitalized(told.format(ranks=who, each=who, work="works"))
+def _of_ranks(told: str, causing: tuple[int, ...], world: Sequence[int], at: str) -> str:
+    """What is seen, of one rank or of several, and who waits meanwhile."""
     who = ranks(causing) if causing else "some ranks"
-    each = f"each of {who}" if causing else "now one rank, now another"
-    return capitalized(told.format(ranks=who, each=each, work="work"))
+    each = who if len(causing) == 1 else "now one rank, now another"
+    if len(causing) > 1:
+        each = f"each of {who}" if len(causing) < len(world) else "each rank"
+    work = "works" if len(causing) == 1 else "work"
+    rest, wait = _waiting(causing, world)
+    return capitalized(told.format(ranks=who, each=each, work=work, rest=rest, wait=wait, at=at))
+
+
+def _waiting(causing: tuple[int, ...], world: Sequence[int]) -> tuple[str, str]:
+    """Who waits for the ranks that cause it, with the verb; of all ranks those that do not now."""
+    rest = [rank for rank in world if rank not in causing]
+    if causing and len(rest) == 1:
+        return ranks(rest), "waits"
+    return ("the other", "waits") if len(world) == 2 else ("the others", "wait")
 
 
 def action(
@@ -284,7 +300,7 @@ def action(
     change = _change(first)
     if is_one_line and first.cause.activity is Activity.INTERPRETER:
         change = ONE_LINE.format(_inside(first))
-    return f"{_seen(first, world)}{_why_differs(group, gain)}{change}"
+    return f"{_seen(first, world)}{_why_differs(group, gain, world)}{change}"
 
 
 def _seen(entry: Entry, world: int) -> str:
@@ -304,7 +320,9 @@ def _seen(entry: Entry, world: int) -> str:
         told = f"{rest} {_each(entry.waiting_ns, others, 'wait')} for {who}"
     else:
         told = f"the ranks {_each(entry.waiting_ns, world, 'wait')} for each other"
-    told += f" in {where}" if where else ""
+    if where:
+        which = "which is" if len(entry.ranks) == 1 else "which are"
+        told += f" in {where}" if entry.own_ns or others <= 0 else f", {which} in {where}"
     return f"{capitalized(told)}. "
 
 
@@ -314,7 +332,7 @@ def _each(ns: int, count: int, verb: str) -> str:
     return f"{verb}s {each}" if count == 1 else f"{verb} {each} each (mean)"
 
 
-def _why_differs(group: Group, gain: Gain) -> str:
+def _why_differs(group: Group, gain: Gain, world: int) -> str:
     """Why the run gets shorter by less, or more, than was just told; "" where it does not."""
     first = group.entries[0]
     if not first.own_ns or not first.ranks:
@@ -325,7 +343,10 @@ def _why_differs(group: Group, gain: Gain) -> str:
     together_s = sum(one.own_ns for one in group.entries) * NS / max(len(group.ranks), 1)
     if found > 0 and differs(together_s, gain) <= 0:
         return f"With the other places listed as evidence it is {format_seconds(together_s)}. "
-    return "The saving is more, because other ranks wait for it. " if found > 0 else ""
+    if found <= 0:
+        return ""
+    who = "ranks wait for each other in" if len(first.ranks) == world else "other ranks wait for"
+    return f"The saving is more, because {who} it. "
 
 
 def _inside(entry: Entry) -> str:

@@ -19,7 +19,7 @@ from perfscope.metrics.efficiency.ideal_network import ideal_network
 from perfscope.schema.common import Metric
 from perfscope.schema.enums import Account
 from perfscope.trace.damage import Need
-from perfscope.trace.model import Trace
+from perfscope.trace.model import Format, Trace
 
 USEFUL_OUTSIDE = "outside_communication"
 USEFUL_TRAINING = "training_work"
@@ -33,6 +33,10 @@ ONE_PROCESS = (
 )
 NO_COMMUNICATION = (
     "no communication of the ranks' hosts is in the files: how long they waited is unknown"
+)
+NONE_RECORDED = (
+    "no communication between the ranks was recorded: how long they waited for each other is "
+    "unknown"
 )
 
 NO_TRAINING = (
@@ -88,7 +92,9 @@ def without_unseen(whole: Efficiency, trace: Trace) -> Efficiency:
 def _why_unseen(trace: Trace) -> str | None:
     if any(len(r.operations) or len(r.background) or r.totals for r in trace.ranks):
         return None
-    return ONE_PROCESS if len(trace.ranks) == 1 else NO_COMMUNICATION
+    if len(trace.ranks) == 1:
+        return ONE_PROCESS
+    return NONE_RECORDED if trace.format is Format.PERFSCOPE else NO_COMMUNICATION
 
 
 def _without(whole: Efficiency, reason: str, kept: Sequence[str] = ()) -> Efficiency:

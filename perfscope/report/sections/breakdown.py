@@ -5,7 +5,7 @@ from itertools import zip_longest
 from string import ascii_uppercase
 
 from perfscope.report.formats import percent, seconds
-from perfscope.report.palette import ACCOUNT_ROLES, LOST_ROLES
+from perfscope.report.palette import ACCOUNT_ROLES, LOST_FILLS, SMALLER, Fill
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Shown
 from perfscope.schema.analysis import Analysis
@@ -34,19 +34,24 @@ def rows(result: Analysis) -> list[Row]:
     parts = [one for one in result.breakdown if one.id != OF_VERDICT]
     if not parts:
         return []
-    losses = sorted((one for one in parts if one.id == LOST), key=lambda one: -one.seconds)
     own = [
-        Row(_role(one, losses), one.label, one.meaning, one.seconds, one.share, key or "")
+        Row(_role(one), one.label, one.meaning, one.seconds, one.share, key or "")
         for one, key in zip_longest(parts, ascii_uppercase[: len(parts)])
     ]
     return [*own, Row("", TOTAL, "", result.run.wall_s, 1.0)]
 
 
-def _role(part: TimePart, losses: Sequence[TimePart]) -> str:
-    """What colors it: losses have colors of their own, the strongest for the largest of them."""
+def _role(part: TimePart) -> str:
+    """What colors it: what was lost to one cause looks alike on every page."""
     if part.id == LOST:
-        return LOST_ROLES[min(losses.index(part), len(LOST_ROLES) - 1)]
+        return LOST_FILLS.get(part.cause, LOST_FILLS[SMALLER]).role
     return part.id if part.id in ACCOUNT_ROLES else "outside"
+
+
+def fills(shown: Sequence[Row]) -> list[Fill]:
+    """The patterns of the losses among some rows."""
+    roles = {row.role for row in shown}
+    return [one for one in LOST_FILLS.values() if one.role in roles]
 
 
 def of_verdict(result: Analysis) -> str:

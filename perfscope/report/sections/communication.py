@@ -152,7 +152,7 @@ def _arrival_columns(labels: Mapping[str, str]) -> tuple[Column, ...]:
 
 
 def _takeaway(found: Collectives) -> str:
-    """For whom the others waited longest in collectives, unless nearly all waiting is elsewhere."""
+    """For whom ranks waited longest in collectives, unless nearly all waiting is elsewhere."""
     waiting_s = sum(found.wait_s_by_rank)
     first = next(iter(found.late_arrivals), None)
     if first is None or first.waiting_s < LEAST_SHARE * waiting_s:
@@ -161,8 +161,7 @@ def _takeaway(found: Collectives) -> str:
         rest = f", {seconds(other_s)} of either" if other_s > 0 else ""
         return f"{seconds(waiting_s)} of waiting, {transfer} of transfer{rest}, of all ranks"
     waited = (
-        f"In collectives, the others waited longest for rank {first.rank}: "
-        f"{seconds(first.waiting_s)} in all"
+        f"In collectives, most waiting was for rank {first.rank}: {seconds(first.waiting_s)} in all"
     )
     late = place_of(first)
     if not late.function:

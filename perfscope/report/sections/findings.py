@@ -29,6 +29,7 @@ FOLDED_TITLES = {
 NOT_MADE = "findings-not-made"
 """Where a page tells which diagnoses could not be made."""
 
+MAY_OVERLAP = "Savings may overlap: do not add them up"
 MOST_PLACES = 8
 ANCHOR = re.compile("[a-z][a-z0-9_]*")
 MOST_LINES = 40
@@ -91,10 +92,24 @@ def doubt(row: Outcome) -> str:
         return "its saving could not be estimated"
     if _is_bound(first):
         return "the saving is an upper bound"
-    if _least(row) is not None and row.confidence is Confidence.LOW:
+    if _may_be_nothing(row):
         return "the saving may be nothing"
+    if not _is_open(row):
+        return ""
+    return "this may explain it" if _seen_with(row) else "something else may explain it"
+
+
+def _may_be_nothing(row: Outcome) -> bool:
+    is_low = row.confidence is Confidence.LOW and not _is_inferred(row)
+    return is_low and _least(row) is not None
+
+
+def _is_open(row: Outcome) -> bool:
+    """Whether something else may explain a problem: it is not certain, and its saving is."""
+    first = _first(row)
+    is_priced = first.gain_s is not None and not _is_bound(first) and not _may_be_nothing(row)
     is_large = isinstance(row, FindingRow) and (row.gain_share or 0.0) >= MINOR_BELOW
-    return "something else may explain it" if is_large else ""
+    return row.status is Status.WARN and is_priced and is_large
 
 
 def _least(row: Outcome) -> float | None:
@@ -103,28 +118,46 @@ def _least(row: Outcome) -> float | None:
 
 
 def sureness(row: Outcome, what: str = "the finding") -> str:
-    """How sure a finding is, and what that follows from, as a sentence."""
-    first = _first(row)
+    """How sure a finding is, and what that follows from, in sentences.
+
+    Two things have to be certain, and the less certain one decides: what causes the loss, and what
+    a fix of it saves.
+    """
     told = f"{row.confidence.value.capitalize()} confidence in {what}"
+    saving = _how_sure_saving(row)
+    if not saving:
+        return f"{told}."
+    if _is_inferred(row):
+        return f"{told}: its cause is inferred, not measured. {capitalized(saving)}."
+    return f"{told}: {saving}."
+
+
+def _is_inferred(row: Outcome) -> bool:
+    return isinstance(row, FindingRow) and row.is_inferred
+
+
+def _how_sure_saving(row: Outcome) -> str:
+    """How sure the saving of a finding is, as a clause; "" where nobody asks."""
+    first = _first(row)
     if first.gain_s is None or not row.status.is_fault:
         is_asked = row.status.is_fault and isinstance(row, FindingRow)
-        return f"{told}{'; its saving is not estimated' if is_asked else ''}."
+        return "its saving is not estimated" if is_asked else ""
     if _is_bound(first):
-        return f"{told}; its saving is an upper bound."
+        return "its saving is an upper bound"
     interval, whole_s = first.gain_interval_s, first.gain_s
     if interval is None:
         interval, whole_s = row.gain_interval_s, row.gain_s or 0.0
     if interval is None or whole_s <= 0:
-        return f"{told}: a replay of the fix saves this; too few repeats tell how it varies."
-    if row.confidence is Confidence.LOW:
-        return f"{told}: its saving may be nothing. A longer recording tells."
+        return "a replay of the fix saves this; too few repeats tell how it varies"
+    if row.confidence is Confidence.LOW and not _is_inferred(row):
+        return "its saving may be nothing. A longer recording tells"
     low_s, high_s = interval
     if high_s - low_s > whole_s:
         least = seconds(low_s * first.gain_s / whole_s)
-        return f"{told}: its saving may be as little as {least}. A longer recording narrows that."
+        return f"its saving may be as little as {least}. A longer recording narrows that"
     half = (high_s - low_s) / 2 / whole_s
     off = whole_percent(half) if half >= ONE_PERCENT else f"less than {whole_percent(ONE_PERCENT)}"
-    return f"{told}: a replay of the fix saves this, give or take {off}."
+    return f"a replay of the fix saves this, give or take {off}"
 
 
 def _is_bound(found: Outcome | FirstAction) -> bool:
@@ -153,17 +186,26 @@ def _cost(row: Outcome, of: Wholes) -> str:
     return "" if _first(row).gain_s in (None, row.gain_s) else _saving(row, of)
 
 
-def overlap(verdict: Verdict, rows: Sequence[FindingRow]) -> bool:
-    """Whether what findings save alone sums to more than what they save together."""
-    together = verdict.combined_gain_s
-    alone = [_first(row).gain_s or 0.0 for row in rows if row.id in verdict.combined_of]
-    return together is not None and sum(alone) > together * (1 + SAME_WITHIN)
+def together(verdict: Verdict, rows: Sequence[FindingRow]) -> list[str]:
+    """What the findings of the first screen save together, and whether their savings add up.
 
-
-def combined(verdict: Verdict) -> str:
-    """What the findings save together, in the words of the verdict; "" where not known."""
-    told = verdict.combined_text or ""
-    return capitalized(told)
+    In sentences; none where fewer than two of them save anything.
+    """
+    alone = {row.id: _first(row).gain_s for row in rows if row.id in verdict.top}
+    priced = {name: gain_s for name, gain_s in alone.items() if gain_s is not None}
+    if len(priced) < 2:
+        return []
+    if not verdict.combined_text or verdict.combined_gain_s is None:
+        return [
+            "Their combined saving is unknown, because no two of them could be replayed together",
+            MAY_OVERLAP,
+        ]
+    told = [capitalized(verdict.combined_text)]
+    if len(verdict.combined_of) < len(priced):
+        told.append(MAY_OVERLAP)
+    elif sum(priced.values()) > verdict.combined_gain_s * (1 + SAME_WITHIN):
+        told.append("Savings overlap: do not add them up")
+    return told
 
 
 def _anchor(row: Outcome, position: int) -> str:
@@ -196,6 +238,8 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
         "window": " to ".join(map(seconds, window)),
         "doubt": doubt(row),
         "is_placed": _is_placed(row),
+        "view": view_text(row, of),
+        "next_step": next_step(row),
         "where": [place_of(frame) for frame in row.where[:MOST_PLACES]],
         "evidence": Table(
             f"{anchor}-evidence",
@@ -208,6 +252,25 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
         "references": [_reference(reference) for reference in row.references[:MOST_LINES]],
         "overlaps": row.overlaps[:MOST_LINES],
     }
+
+
+def _seen_with(row: Outcome) -> str | None:
+    return row.seen_with if isinstance(row, FindingRow) else None
+
+
+def view_text(row: Outcome, of: Wholes) -> str:
+    """What a finding saves, and why that is uncertain, in the block of the problem it is of."""
+    first, why = _first(row), doubt(row)
+    saving = ""
+    if first.gain_s is not None:
+        saving = of.of_run.saving(first.gain_s, is_bound=_is_bound(first))
+    return f"{f': estimated saving {saving}' if saving else ''}{f' ({why})' if why else ''}"
+
+
+def next_step(row: Outcome) -> str:
+    """The first action; "" of what the problem in whose block it stands may explain."""
+    is_explained = _seen_with(row) and _is_open(row)
+    return "" if is_explained or not row.actions else row.actions[0]
 
 
 def _is_placed(row: Outcome) -> bool:
@@ -250,11 +313,17 @@ def all_findings(rows: Sequence[Outcome], of: Wholes, top: Sequence[str] = ()) -
             if (views := [view for status, view in found if status is folded])
         ],
         "titles": {row.id: row.title or row.id for row in rows},
-        "numbers": {row.id: top.index(row.id) + 1 for row in rows if row.id in top},
+        "numbers": {name: number for number, name in enumerate(_leading(rows, top), start=1)},
         "anchors": {row.id: _anchor(row, n) for n, row in enumerate(rows)},
         "count": len(found),
         "unmade": sum(status.is_unmade for status, _ in found),
     }
+
+
+def _leading(rows: Sequence[Outcome], top: Sequence[str]) -> list[str]:
+    """Those of `top` that have a block of their own on the first screen."""
+    led = {row.id for row in rows if isinstance(row, FindingRow) and row.seen_with}
+    return [name for name in top if name not in led]
 
 
 def _sharing(row: Outcome, told: Collection[str]) -> Outcome:

@@ -9,11 +9,9 @@ from perfscope.report.labels import STEP_SOURCES, TOLD, band, formula_words, sta
 from perfscope.report.sections import breakdown, efficiency
 from perfscope.report.sections.efficiency import metric_of
 from perfscope.report.sections.findings import (
-    combined,
     finding_view,
-    overlap,
-    saving_text,
     sureness,
+    together,
     verdict_word,
     wholes,
 )
@@ -40,7 +38,7 @@ IN_STEPS = "Counts all time in training steps as training, including what was lo
 def _context(result: Analysis) -> Context:
     verdict, command = result.verdict, result.run.command
     named, of, spent = _named(result), wholes(result), breakdown.rows(result)
-    top = [finding_view(*one, of) for one in named]
+    top = _blocks(named, of)
     return {
         "command": [shlex.quote(part) for part in command[:MOST_ARGUMENTS]],
         "arguments_left_out": max(len(command) - MOST_ARGUMENTS, 0),
@@ -49,6 +47,7 @@ def _context(result: Analysis) -> Context:
         "status": verdict_word(result),
         "tiles": _tiles(result),
         "segments": _segments(spent),
+        "fills": breakdown.fills(spent),
         "accounts": breakdown.table(spent, result.run.recorded_ranks),
         "first": top[0] if top else None,
         "others": top[1:],
@@ -56,9 +55,7 @@ def _context(result: Analysis) -> Context:
         "means": breakdown.means(result),
         "unmade": sum(row.status.is_unmade for row in result.findings),
         "diagnoses": len(result.findings),
-        "combined": combined(verdict),
-        "overlaps": overlap(verdict, result.findings),
-        "gains": sum(bool(saving_text(row, of)) for row, _ in named),
+        "together": together(verdict, result.findings),
         "sureness": how_sure(result),
         "trust": trust(result.quality),
         "doubts": [
@@ -69,12 +66,23 @@ def _context(result: Analysis) -> Context:
     }
 
 
+def _blocks(named: Sequence[tuple[FindingRow, int]], of: Wholes) -> list[Context]:
+    """The findings that have a block of their own, each with those that are another view of it."""
+    seen = [(row.seen_with, finding_view(row, place, of)) for row, place in named]
+    return [
+        {**finding_view(row, place, of), "views": [view for name, view in seen if name == row.id]}
+        for row, place in named
+        if not row.seen_with
+    ]
+
+
 def how_sure(result: Analysis) -> str:
     """How sure the finding is that the verdict leads with; "" without one, or of a damaged run."""
     named = _named(result)
     if not named or result.run.damage:
         return ""
-    return sureness(named[0][0], "the finding" if len(named) == 1 else "the first finding")
+    blocks = sum(not row.seen_with for row, _ in named)
+    return sureness(named[0][0], "the finding" if blocks == 1 else "the first finding")
 
 
 def _facts(result: Analysis) -> list[tuple[str, str]]:

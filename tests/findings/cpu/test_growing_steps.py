@@ -9,6 +9,7 @@ from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.moving_load import moved_between
 from perfscope.schema.enums import Status
 from perfscope.trace.model import Frame
+from perfscope.units import format_seconds
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
@@ -224,6 +225,17 @@ def test_most_of_the_work_grows_with_the_function_and_the_rest_does_not() -> Non
     assert finding.gain_s == pytest.approx(lost, rel=0.1)
 
 
+def test_what_a_step_takes_more_holds_what_is_lost_in_all() -> None:
+    """Half of the time is waiting for a CPU: with it every step loses at most what the last do."""
+    found = crowded(lambda step: 0.02 + 0.002 * step, lambda _: 1.0)
+    assert found.gain_s is not None
+    first, last, _, waited = found.evidence
+    assert float(last.value) - float(first.value) >= found.gain_s / STEPS
+    assert format_seconds(float(last.value)) in found.title
+    assert waited.label == "Of each, waiting for a CPU: mean of the run"
+    assert float(str(waited.value).removesuffix(" %")) == pytest.approx(50, abs=3)
+
+
 def test_another_part_of_the_program_that_begins_is_no_growth() -> None:
     """As where first a head is trained and then all of a network, on a machine that gets busier."""
     assert not crowded(lambda step: 0.01 if step < 37 else 0.06, busier).status.is_fault
@@ -256,7 +268,9 @@ def test_what_grows_on_one_of_the_ranks_that_run_it_is_compared_with_the_others(
     one = crowded(growing, lambda _: 1.0, level_on_1_s=0.02)
     assert "summarize() takes longer per step" in one.title
     assert one.ranks == (0,)
-    assert "there and on rank 1, which does the same without getting slower" in one.actions[0]
+    assert (
+        "gets on rank 0 and on rank 1, which does the same without getting slower" in one.actions[0]
+    )
     assert "everything kept so far" in one.actions[1]
     both = crowded(growing, lambda _: 1.0)
     assert "everything kept so far" in both.actions[0]

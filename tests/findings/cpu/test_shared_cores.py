@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from perfscope.document.quality import quality
-from perfscope.document.verdict import verdict
-from perfscope.findings.core.finding import Finding
+from perfscope.document.verdict import beside_others, verdict
+from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.core.gain import saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.losses.account import loss_account
+from perfscope.savings import Wholes
 from perfscope.schema.enums import Basis, Status
 from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze_trace
@@ -97,6 +98,7 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
     facts = Facts(found.results, found.replay)
     told = verdict(facts, tuple(found.findings.values()), ())
     assert told.sentence.startswith("Processes outside the job use its CPUs")
+    assert "Of that, computation" not in told.sentence  # the account was not asked
     losses = loss_account(found.results, found.replay)
     fine = Finding(id="fine", status=Status.PASS, title="Fine", summary="")
     of_job = verdict(facts, [fine], (), losses).sentence.split("itself: ")[1]
@@ -111,6 +113,17 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
         assert told.sentence.startswith("Its own. ")
         assert " Processes outside the job use its CPUs: without them" in told.sentence
         assert "In the job itself" not in told.sentence
+
+
+def test_what_others_cost_is_told_beside_what_the_loss_account_has_of_it() -> None:
+    """Ranks that wait for a CPU while data move lose that to the transfer."""
+    of = Wholes(20.0, 20.0)
+    gain = Gain(6.0, 0.3)
+    told = beside_others("Nothing.", (), gain, of, lost_s=4.0)
+    assert "the run would be up to 6.00 s (30.0 % of the 20.0 s run) shorter. Of that" in told
+    assert "computation lost 4.00 s per rank" in told
+    assert "Of that" not in beside_others("Nothing.", (), gain, of, lost_s=5.9)
+    assert "Of that" not in beside_others("Nothing.", (), gain, of, lost_s=0.0)
 
 
 def test_cpus_that_a_limit_withholds_are_told() -> None:

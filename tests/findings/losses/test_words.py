@@ -11,11 +11,11 @@ from perfscope.schema.enums import Account, Activity, Basis, LossKind, LossPatte
 from perfscope.trace.model import Frame
 
 
-def title(pattern: LossPattern, ranks: tuple[int, ...]) -> str:
-    """Of waiting for these ranks, with this pattern over the steps."""
+def title(pattern: LossPattern, ranks: tuple[int, ...], *, world: int = 8) -> str:
+    """Of waiting for these ranks of so many, with this pattern over the steps."""
     cause = LossCause(LossKind.WAITING, Account.COMPUTATION)
     entry = Entry(cause=cause, own_ns=0, waiting_ns=10, ranks=ranks, pattern=pattern)
-    return words.title(Group("lost", (entry,), Saving(1.0, None, Basis.REPLAY)))
+    return words.title(Group("lost", (entry,), Saving(1.0, None, Basis.REPLAY)), range(world))
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,23 @@ def title(pattern: LossPattern, ranks: tuple[int, ...]) -> str:
 def test_verbs_agree_with_the_number_of_ranks(pattern: LossPattern, one: str, several: str) -> None:
     assert title(pattern, (2,)).startswith(one)
     assert title(pattern, (2, 5)).startswith(several)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "world", "told"),
+    [
+        ((1,), 2, "Rank 1 works longer once, and rank 0 waits"),
+        ((1, 2), 3, "Each of ranks 1 and 2 works longer once, and rank 0 waits"),
+        ((0, 1), 2, "Each rank works longer once, and the other waits"),
+        ((), 2, "Now one rank, now another works longer once, and the other waits"),
+        ((0, 1, 2), 3, "Each rank works longer once, and the others wait"),
+        ((1,), 4, "Rank 1 works longer once, and the others wait"),
+    ],
+)
+def test_who_waits_is_of_the_ranks_that_there_are(
+    ranks: tuple[int, ...], world: int, told: str
+) -> None:
+    assert title(LossPattern.ONCE, ranks, world=world) == told
 
 
 def test_an_action_begins_with_what_was_seen() -> None:
@@ -109,3 +126,16 @@ def test_a_saving_that_is_not_what_was_spent_has_a_reason() -> None:
 
 def test_no_rank_is_named_where_none_is_known() -> None:
     assert title(LossPattern.WINDOW, ()).startswith("Now one rank, now another is slower")
+
+
+def test_the_place_is_where_the_late_rank_is_and_not_where_others_wait() -> None:
+    cause = LossCause(LossKind.WAITING, Account.COMPUTATION)
+    frame = Frame("auc", "/job/stream.py", 62)
+    late = Entry(cause, 0, 6_280_000_000, (0,), frame=frame, pattern=LossPattern.WINDOW)
+    group = Group("lost", (late,), Saving(7.0, None, Basis.REPLAY))
+    assert words.title(group, range(2)) == (
+        "Rank 0 is slower for a part of the run, mainly in auc() (stream.py:62), and rank 1 waits"
+    )
+    assert words.action(group, Gain(7.0, 0.2), 2).startswith(
+        "The other rank waits 6.28 s for rank 0, which is in auc() (stream.py:62). Look at"
+    )
