@@ -15,7 +15,6 @@ from perfscope.replay.program import Program
 from perfscope.structures import dataclass
 from perfscope.trace.operations import OperationClass, code_of, codes_mask, name_of
 
-ALLREDUCE = code_of("MPI_Allreduce")
 NONBLOCKING = codes_mask([OperationClass.I_COLLECTIVE, OperationClass.I_NEIGHBORHOOD])
 UNIMPORTANT_SHARE = 0.01
 """Of the transfer of the chosen collectives: so much may keep its time for want of a curve."""

@@ -11,10 +11,11 @@ from perfscope.arrays import Bools, Floats, Ints
 from perfscope.matching.pool import dense
 from perfscope.metrics.communication.collective_fusion import close_groups
 from perfscope.metrics.results import Results
-from perfscope.replay.call_costs import ALLREDUCE, CallCosts
+from perfscope.replay.call_costs import CallCosts
 from perfscope.replay.model import Edit, RefusedEditError
 from perfscope.replay.program import Program, Work
 from perfscope.structures import dataclass
+from perfscope.trace.framework_codes import ALLREDUCES
 from perfscope.trace.operations import name_of
 
 BACKWARD = "backward"
@@ -94,7 +95,7 @@ def _overlapped(program: Program, work: Work, transfer: Floats, share: float) ->
     backward = program.before_rows(work, ns)
     own = _by_segment(program, backward)
     other = _by_segment(program, program.gaps_ns(work)) - own
-    reduces = program.row_op[cuts[:, 0]] == ALLREDUCE
+    reduces = np.isin(program.row_op[cuts[:, 0]], ALLREDUCES)
     result, left, follows = transfer.copy(), 0.0, False
     # segment s ends with cut s
     shortest, longest = own[: len(cuts)].min(axis=1), other[: len(cuts)].max(axis=1)
@@ -131,17 +132,21 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
     """
     together = _groups(results, program, costs, most_bytes)
     rows, is_last = together.rows, together.is_last
-    key = (name_of(ALLREDUCE), len(program.ranks))
-    if key not in costs.curves:
+    op, ranks = program.row_op[rows[:, 0]], len(program.ranks)
+    keys = {code: (name_of(code), ranks) for code in np.unique(op).tolist()}
+    if any(key not in costs.curves for key in keys.values()):
         raise RefusedEditError(
             "the run does not tell latency from bandwidth of its allreduces (sizes must differ by "
             "a factor of 8 in 16 calls)"
         )
     work = _with_fewer_calls(program, together)
     transfer, gone = program.transfer_ns.copy(), np.zeros(program.row_count, np.bool_)
-    size = costs.size[rows[:, 0]] * 2 * (len(program.ranks) - 1) / len(program.ranks)
-    curve = costs.curves[key]
-    ratio = curve.seconds(together.sums(size)) / together.sums(curve.seconds(size))
+    size = costs.size[rows[:, 0]] * 2 * (ranks - 1) / ranks
+    ratio = np.ones(len(together.starts))
+    for code, key in keys.items():
+        curve = costs.curves[key]
+        priced = curve.seconds(together.sums(size)) / together.sums(curve.seconds(size))
+        ratio = np.where(op[together.starts] == code, priced, ratio)
     transfer[rows[is_last]] = together.sums(transfer[rows]) * np.fmin(1.0, ratio)[:, None]
     costs.size[rows[is_last]] = together.sums(costs.size[rows])
     for column in (transfer, costs.size):

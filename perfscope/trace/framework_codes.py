@@ -11,6 +11,7 @@ from perfscope.trace.operations import (
     MAX_OPERATIONS,
     STARTED,
     OperationClass,
+    codes_of,
 )
 
 
@@ -26,6 +27,12 @@ BLOCKING_FORM: Ints = _blocking_forms()
 
 One rank may block in a collective that another one has only started.
 """
+
+
+ALLREDUCES = codes_of(
+    "MPI_Allreduce", "torch.distributed.all_reduce", "torch.distributed.all_reduce_coalesced"
+)
+"""Blocking calls after which all ranks have what all of them gave, combined, of MPI or PyTorch."""
 
 
 def asynchronous_codes(cls: OperationClass) -> list[int]:

@@ -35,6 +35,7 @@ class Plan:
     hidden_s: float = 0.0  # of the first allreduces, behind the backward pass
     marks_backward: bool = True
     broadcasts: bool = False  # between the allreduces
+    operation: str = "MPI_Allreduce"
 
 
 def seconds_of(size: int, ranks: int) -> float:
@@ -64,7 +65,7 @@ def length_of(plan: Plan, builder: TraceBuilder | None = None) -> float:
             for rank in range(plan.ranks if builder else 0):
                 assert builder is not None
                 made = builder.rank(rank)
-                made.op("MPI_Allreduce", enter[rank], end, sent=size, received=size)
+                made.op(plan.operation, enter[rank], end, sent=size, received=size)
                 if plan.broadcasts:
                     made.op("MPI_Bcast", end, end, peer=0, sent=8, received=8)
             clock = [end] * plan.ranks
@@ -154,6 +155,13 @@ def test_what_fusing_costs_does_not_grow_with_the_groups(monkeypatch: pytest.Mon
         assert found is not None
         assert found.gain_s > 0
     assert asked[0] == asked[1] > 0
+
+
+def test_fused_allreduces_of_pytorch_are_one() -> None:
+    plan = Plan(sizes=(*SIZES, *[1 << 10] * 20), operation="torch.distributed.all_reduce")
+    one = replace(plan, sizes=(sum(plan.sizes),))
+    found = told(plan, "fuse:64M")
+    assert found.gain_s == pytest.approx(length_of(plan) - length_of(one), rel=NEAR)
 
 
 def test_fused_and_halved() -> None:

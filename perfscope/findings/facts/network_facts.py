@@ -29,7 +29,6 @@ from perfscope.replay.replay import Replay
 from perfscope.schema.communication import CollectiveClass
 from perfscope.schema.enums import Confidence, Status
 from perfscope.structures import dataclass
-from perfscope.trace.operations import BY_NAME, IS_COLLECTIVE
 from perfscope.units import NS
 
 TRANSFER_FAIL_SHARE = 0.10  # which no real one is
@@ -249,16 +248,6 @@ def mean(values: Sequence[float]) -> float:
     return sum(values) / max(1, len(values))
 
 
-def without_data(results: Results) -> tuple[str, ...]:
-    """The collectives that moved nothing, as barriers do, where they make most of the transfer."""
-    rows = results.communication.operations
-    empty = [row for row in rows if row.bytes_sent == row.bytes_received == 0 and row.transfer_s]
-    empty = [row for row in empty if row.name in BY_NAME and IS_COLLECTIVE[BY_NAME[row.name].code]]
-    empty.sort(key=lambda row: -(row.transfer_s or 0.0))
-    spent_s = sum(row.transfer_s or 0.0 for row in empty)
-    return tuple(r.name for r in empty) if spent_s > MAIN * moved_s(results) else ()
-
-
 def told_steps(results: Results) -> int:
     """Steps that a framework or a marker told, else 0."""
     return results.steps.count if results.steps.source in TOLD else 0
@@ -271,10 +260,14 @@ def _small(results: Results) -> Small:
     if not small or total_s <= 0:
         return Small()
     main = max(small, key=lambda c: c.seconds * c.calls)
-    # of all ranks, of which each communicator has a part
+    # of all ranks, of which each communicator has a part; as usual calls have it, small and large:
+    # those in which a rank lost its CPU would hide what the others are made of
     spent_s = sum(c.seconds * c.calls * c.ranks for c in small)
+    usual_s = sum(c.seconds * c.calls * c.ranks for c in classes(results))
+    usual_s += moved_otherwise_s(results, {c.name for c in classes(results)})
+    share = min(1.0, spent_s / usual_s)
     calls = round(sum(c.calls * c.ranks for c in small) / ranks)
-    return Small(min(1.0, spent_s / total_s), calls, float(main.size_bytes), spent_s / ranks)
+    return Small(share, calls, float(main.size_bytes), share * total_s / ranks)
 
 
 def _cause(results: Results, facts: NetworkFacts) -> Cause:

@@ -25,11 +25,12 @@ from perfscope.findings.facts.network_facts import (
     told_steps,
     transfer_rows,
     unknown,
-    without_data,
 )
+from perfscope.judging import MAIN
 from perfscope.losses.account import TAKES_PART
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
+from perfscope.trace.operations import BY_NAME, IS_COLLECTIVE
 from perfscope.units import counted, format_bytes, format_seconds
 
 PASSED = "Data transfer between ranks takes little time"
@@ -94,9 +95,19 @@ def _named_elsewhere(results: Results, facts: NetworkFacts) -> Finding:
     )
 
 
+def _without_data(results: Results) -> tuple[str, ...]:
+    """The collectives that moved nothing, as barriers do, where they make most of the transfer."""
+    rows = results.communication.operations
+    empty = [row for row in rows if row.bytes_sent == row.bytes_received == 0 and row.transfer_s]
+    empty = [row for row in empty if row.name in BY_NAME and IS_COLLECTIVE[BY_NAME[row.name].code]]
+    empty.sort(key=lambda row: -(row.transfer_s or 0.0))
+    spent_s = sum(row.transfer_s or 0.0 for row in empty)
+    return tuple(r.name for r in empty) if spent_s > MAIN * moved_s(results) else ()
+
+
 def _title(results: Results) -> str:
     place = sampled_places.calls(results, " in")
-    if empty := without_data(results):
+    if empty := _without_data(results):
         return f"Calls that move no data are slowing the run, mainly {empty[0]}{place}"
     if (found := main_messages(results)) and _as_one(results):
         many = f"{counted(found.calls, 'message')} of about {format_bytes(found.size_bytes)}"
@@ -142,7 +153,7 @@ def _evidence(results: Results, facts: NetworkFacts, *, is_fault: bool) -> tuple
 
 def _is_of_bytes(results: Results) -> bool:
     """Whether half the bytes take less time, as they do not where calls are empty or small."""
-    return not without_data(results) and not _as_one(results)
+    return not _without_data(results) and not _as_one(results)
 
 
 def _largest(results: Results) -> str:
@@ -179,7 +190,7 @@ def _actions(results: Results, facts: NetworkFacts, *, is_told: bool) -> tuple[s
     half_s = 0.0 if is_told else facts.gain_s(HALVED) or facts.gain_s(TWICE)
     half = wording.saves(results, half_s, is_bound=True) if half_s else ""
     actions = [_as_one(results) or f"{HALVE}{half}. {_largest(results)}".strip()]
-    if empty := without_data(results):
+    if empty := _without_data(results):
         actions = [f"Call {empty[0]} only where ranks must meet: it moves no data."]
     if hidden_s := facts.gain_s(HIDDEN):
         actions.append(

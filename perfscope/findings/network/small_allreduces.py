@@ -115,8 +115,10 @@ def _actions(facts: NetworkFacts) -> tuple[str, ...]:
         (
             f"Combine small collectives into one: {found.calls:,} calls of about "
             f"{format_bytes(found.size_bytes)} take {format_share(found.share)} of all "
-            f"transfer. Horovod does it: {exported('HOROVOD_AUTOTUNE=1')} searches for how much "
-            "and how long it gathers; DistributedDataParallel does it by bucket_cap_mb."
+            "transfer. Calls that follow each other, such as one for the gradient of each "
+            "parameter, become one with a buffer that holds all of their data. Horovod does it: "
+            f"{exported('HOROVOD_AUTOTUNE=1')} searches for how much and how long it gathers; "
+            "DistributedDataParallel does it by bucket_cap_mb."
         ),
         "Add up values that are only printed, and exchange them once in many steps.",
     )

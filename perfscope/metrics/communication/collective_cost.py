@@ -6,24 +6,31 @@ import numpy as np
 
 from perfscope.arrays import Floats, Ints, rows_by
 from perfscope.attribution.preparation import Prepared
-from perfscope.matching.codes import NONBLOCKING_CODES
 from perfscope.matching.pool import dense
 from perfscope.metrics.communication.collective_algorithms import predictions
 from perfscope.metrics.communication.collective_fit import LEAST_SPAN, Curve, Line, fit_curve
 from perfscope.metrics.communication.collective_fusion import DEFAULT_BYTES, close_groups, fusion
 from perfscope.schema.communication import AllreduceModel, CollectiveClass, Fusion
 from perfscope.structures import dataclass
-from perfscope.trace.operations import code_of, name_of
+from perfscope.trace.framework_codes import ALLREDUCES
+from perfscope.trace.operations import code_of, codes_of, name_of
 
-ALLREDUCE = code_of("MPI_Allreduce")
 PARTIAL = [
     code_of(f"MPI_{name}")
     for name in (
         *("Allgather", "Allgatherv", "Reduce_scatter", "Reduce_scatter_block"),
         *("Alltoall", "Alltoallv", "Alltoallw", "Gather", "Gatherv", "Scatter", "Scatterv"),
     )
+] + [
+    code_of(f"torch.distributed.{name}")
+    for name in (
+        *("all_gather", "all_gather_single", "all_gather_into_tensor", "all_gather_coalesced"),
+        *("all_to_all", "all_to_all_single", "reduce_scatter", "reduce_scatter_single"),
+        *("reduce_scatter_tensor", "gather", "scatter"),
+    )
 ]
-WHOLE = [code_of(f"MPI_{name}") for name in ("Bcast", "Reduce")]
+WHOLE = codes_of("MPI_Bcast", "MPI_Reduce", "torch.distributed.broadcast")
+WHOLE += codes_of("torch.distributed.reduce")
 MOST_CLASSES = 100
 MOST_FITS = 8
 NO_COLLECTIVES = "no blocking collective of known size was recorded"
@@ -82,7 +89,7 @@ def bus_factor(op: Ints, ranks: Ints) -> Floats:
     """Which part of the data each link carries in the best case, by operation code and ranks."""
     share = (ranks - 1) / ranks
     partial = np.where(np.isin(op, PARTIAL), share, 1.0)
-    result: Floats = np.where(op == ALLREDUCE, 2 * share, partial)
+    result: Floats = np.where(np.isin(op, ALLREDUCES), 2 * share, partial)
     return result
 
 
@@ -93,11 +100,11 @@ def collective_cost(prepared: Prepared) -> CollectiveCost:
         return CollectiveCost((), 0, (), (), None, NO_COLLECTIVES)
     classes = _classes(calls)
     fits = _fits(calls)
-    allreduce = next((fit for fit in fits if fit.name == "MPI_Allreduce"), None)
+    allreduce = next((fit for fit in fits if code_of(fit.name) in ALLREDUCES), None)
     found: tuple[AllreduceModel, ...] = ()
     measured, fused = None, None
     if allreduce is not None:
-        size, measured = _usual(calls, allreduce.ranks)
+        size, measured = _usual(calls, allreduce)
         found = predictions(prepared.trace, allreduce.curve, ranks=allreduce.ranks, size=size)
         fused = _fusion(prepared, calls, allreduce)
     return CollectiveCost(
@@ -114,7 +121,7 @@ def collective_cost(prepared: Prepared) -> CollectiveCost:
 def _fusion(prepared: Prepared, calls: _Calls, fit: Fit) -> Fusion | None:
     """What fusing allreduces of the fitted communicator size would save."""
     instances = prepared.waits.instances
-    chosen = (calls.op == ALLREDUCE) & (calls.ranks == fit.ranks)
+    chosen = (calls.op == code_of(fit.name)) & (calls.ranks == fit.ranks)
     sizes = np.zeros(len(instances), np.int64)
     sizes[calls.place[chosen]] = calls.size[chosen]
     groups = close_groups(prepared.waits.pool, instances, sizes, most_bytes=DEFAULT_BYTES)
@@ -136,7 +143,7 @@ def _calls(prepared: Prepared) -> _Calls:
         pool.enter[members], begin
     )
     ranks = np.diff(instances.starts)
-    known = np.isin(instances.op, [ALLREDUCE, *PARTIAL, *WHOLE]) & ~NONBLOCKING_CODES[instances.op]
+    known = np.isin(instances.op, [*ALLREDUCES, *PARTIAL, *WHOLE])
     kept = known & (size > 0) & (ns > 0) & (ranks > 1)
     places = np.flatnonzero(kept)
     return _Calls(places, instances.op[kept], ranks[kept], size[kept], ns[kept] * 1e-9)
@@ -188,9 +195,9 @@ def _fits(calls: _Calls) -> tuple[Fit, ...]:
     return tuple(sorted(found, key=lambda fit: (-fit.calls, fit.name, fit.ranks)))
 
 
-def _usual(calls: _Calls, ranks: int) -> tuple[int, float]:
+def _usual(calls: _Calls, fit: Fit) -> tuple[int, float]:
     """The size of allreduces that most of their bytes are in, and the median time of such calls."""
-    here = np.flatnonzero((calls.op == ALLREDUCE) & (calls.ranks == ranks))
+    here = np.flatnonzero((calls.op == code_of(fit.name)) & (calls.ranks == fit.ranks))
     sizes, index = np.unique(calls.size[here], return_inverse=True)
     usual = int(np.argmax(np.bincount(index.reshape(-1), calls.size[here])))
     taken = calls.seconds[here[index.reshape(-1) == usual]]

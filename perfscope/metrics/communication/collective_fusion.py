@@ -4,15 +4,13 @@ import numpy as np
 
 from perfscope.arrays import Bools, Floats, Ints
 from perfscope.judging import MAIN
-from perfscope.matching.codes import NONBLOCKING_CODES
 from perfscope.matching.collectives import Instances
 from perfscope.matching.pool import Pool
 from perfscope.metrics.communication.collective_fit import Curve
 from perfscope.schema.communication import Fusion
 from perfscope.structures import dataclass
-from perfscope.trace.operations import code_of
+from perfscope.trace.framework_codes import ALLREDUCES
 
-ALLREDUCE = code_of("MPI_Allreduce")
 CLOSE_NS = 1_000_000
 """No rank works longer than this between two allreduces that belong together."""
 
@@ -41,7 +39,7 @@ def close_groups(pool: Pool, instances: Instances, sizes: Ints, *, most_bytes: i
         return none
     enter = np.minimum.reduceat(pool.enter[instances.members], instances.starts[:-1])
     order = np.lexsort((enter, instances.comm))
-    small = (instances.op == ALLREDUCE) & ~NONBLOCKING_CODES[instances.op] & (sizes > 0)
+    small = np.isin(instances.op, ALLREDUCES) & (sizes > 0)
     small &= sizes <= most_bytes
     order = order[small[order]]
     bounds = _bounds(_follows(pool, instances, order), sizes[order], most_bytes)
@@ -75,6 +73,7 @@ def _follows(pool: Pool, instances: Instances, order: Ints) -> Bools:
     result = np.zeros(len(order), np.bool_)
     sizes = np.diff(instances.starts)[order]
     same = (np.diff(instances.comm[order]) == 0) & (np.diff(sizes) == 0)
+    same &= np.diff(instances.op[order].astype(np.int64)) == 0
     same &= np.diff(instances.seq[order]) == 1  # nothing else on this communicator in between
     pairs = np.flatnonzero(same) + 1
     if not len(pairs):

@@ -13,7 +13,7 @@ from perfscope.schema.enums import Basis, PhaseKind, Status
 from perfscope.trace.model import Trace
 from perfscope.units import format_seconds
 from tests.findings.analyzed import analyze, analyze_trace, without_replay
-from tests.findings.exchange_runs import exchanges
+from tests.findings.exchange_runs import exchanges, fired
 from tests.findings.training_runs import Plan, training_run
 from tests.replay.test_network_edits import SIZES, recorded
 from tests.replay.test_network_edits import Plan as Exchange
@@ -193,6 +193,36 @@ def test_collectives_of_parts_of_the_ranks_are_counted_for_each_rank() -> None:
     assert facts.small.calls == 50
     assert facts.small.seconds == pytest.approx(50 * 0.02, rel=1e-3)
     assert facts.cause is Cause.BANDWIDTH
+
+
+def test_an_allreduce_for_each_parameter_is_to_be_one_for_all() -> None:
+    trace = exchanges(size=2048, count=39, each_s=0.001, operation="torch.distributed.all_reduce")
+    findings = analyze_trace(trace).findings
+    assert fired(findings) == ["small_allreduces"]
+    finding = findings["small_allreduces"]
+    assert finding.title.startswith("1,950 small collectives take 100.0 % of all transfer time")
+    assert "a buffer that holds all of their data" in finding.actions[0]
+
+
+def test_calls_in_which_a_rank_was_held_up_do_not_hide_small_collectives() -> None:
+    """One call in twenty takes as long as all others twice: others have not become larger."""
+    builder, at = TraceBuilder(2, end_s=1e6), 1.0
+    for step in range(50):
+        begin, end = at, at + 0.1
+        for call in range(20):
+            seconds = 0.04 if call == step % 20 else 0.001
+            for number in (0, 1):
+                builder.rank(number).op("MPI_Allreduce", end, end + seconds, sent=64, received=64)
+            end += seconds
+        for number in (0, 1):
+            builder.rank(number).phase(PhaseKind.TRAIN, begin, begin + 0.1, step=step)
+            builder.rank(number).step(step, begin, end)
+        at = end
+    case = analyze_trace(builder.ended(at, init_s=1.0, after_s=0.1))
+    assert fired(case.findings) == ["small_allreduces"]
+    small = Facts(case.results, case.replay).network.small
+    assert small.share == pytest.approx(1.0)
+    assert small.seconds == pytest.approx(50 * 0.059, rel=0.01)
 
 
 def test_a_bound_of_small_collectives_has_no_change_and_no_interval() -> None:
