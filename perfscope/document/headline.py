@@ -8,6 +8,7 @@ from perfscope.findings.core import wording
 from perfscope.findings.facts.device_facts import has_accelerators
 from perfscope.findings.facts.idle_causes import EDGES
 from perfscope.metrics.devices.devices import BSC, DevicesResult
+from perfscope.metrics.efficiency.pop import are_independent
 from perfscope.metrics.results import Results
 from perfscope.schema.common import Metric
 from perfscope.schema.enums import Absence, Account
@@ -54,6 +55,13 @@ def headline(results: Results) -> Headline:
     return Headline(
         "device_efficiency", "device efficiency", tree.value, tree.reason, _devices(found)
     )
+
+
+def apart(results: Results) -> str:
+    """That the ranks are independent tasks, as a sentence; "" where they are not."""
+    if not are_independent(results.trace) or not any(results.efficiency.outside_s):
+        return ""
+    return f"The {len(results.trace.ranks)} ranks are independent tasks: they never communicate. "
 
 
 def unwatched(results: Results) -> str:

@@ -7,7 +7,7 @@ from perfscope.attribution.soundness import why_spoiled
 from perfscope.document import tensors
 from perfscope.document.blocks import leaders
 from perfscope.document.damage import spoils_comparison
-from perfscope.document.headline import Headline, headline, outside, unwatched
+from perfscope.document.headline import Headline, apart, headline, outside, unwatched
 from perfscope.document.hottest import hottest
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.catalog import how_to_be_whole
@@ -287,13 +287,15 @@ def _healthy(
     ranks = len(results.trace.ranks)
     number = "" if leading.value is None else f", {leading.label} {format_ratio(leading.value)}"
     subject = f"{ranks} {'rank' if ranks == 1 else 'ranks'}{number}"
+    alone = apart(results)
     lost = _lost(losses, ranks, is_disturbed=is_disturbed)
     if _is_inefficient(results) and not is_disturbed:
         return _inefficient(leading, subject, lost) + rest
     if lost:
-        return f"perfscope found no change that saves {of_window(WARN_SHARE)}. {lost}.{rest}"
+        no_change = f"perfscope found no change that saves {of_window(WARN_SHARE)}"
+        return f"{alone}{no_change}. {lost}.{rest}"
     return (
-        f"{_found_nothing(results)}: {subject}{_little(losses)}, and no finding is worth "
+        f"{alone}{_found_nothing(results)}: {subject}{_little(losses)}, and no finding is worth "
         f"{of_window(WARN_SHARE)}.{rest}"
     )
 
@@ -354,7 +356,7 @@ def _unknown_efficiency(results: Results) -> str | None:
     """Why the efficiency of a run of several ranks is not known; None where it is, or was told."""
     trace = results.trace
     is_lone = trace.format is Format.PERFSCOPE and len(trace.ranks) == 1
-    if is_lone or why_spoiled(results.damage, Need.EVERY_RANK):
+    if is_lone or apart(results) or why_spoiled(results.damage, Need.EVERY_RANK):
         return None  # a lone process needs none, of a damaged run it is said already
     whole = headline(results)
     return whole.reason if whole.value is None else None

@@ -13,7 +13,7 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.replay.replay import Replay
-from perfscope.schema.enums import Basis, EndKind, Status
+from perfscope.schema.enums import Basis, EndKind, PhaseKind, Status
 from perfscope.schema.write import as_json
 from perfscope.trace.damage import Damage
 from perfscope.trace.model import Ending, Frame
@@ -46,6 +46,27 @@ def test_names_rank_function_line_and_gain() -> None:
     assert "Estimated saving: 9.99 s (13.6 % of the 73.6 s run), " in found["sentence"]
     assert found["top"] == ["rank_zero_evaluation"]
     assert found["combined_gain_s"] == first.seconds
+
+
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_ranks_that_never_communicate_are_independent(*, is_recorded: bool) -> None:
+    """Two folds side by side; where a tool records no communication, nobody knows."""
+    builder = TraceBuilder(2, end_s=12.0)
+    for number in (0, 1):
+        rank = builder.rank(number)
+        for step in range(100):
+            rank.step(step, 1.0 + step / 10, 1.1 + step / 10)
+            rank.phase(PhaseKind.TRAIN, 1.0 + step / 10, 1.1 + step / 10)
+    if not is_recorded:
+        builder.set(not_recorded={"communication": "a timeline tells no calls"})
+    run = analyze_trace(builder.build())
+    said = "The 2 ranks are independent tasks: they never communicate. Nothing to fix was found"
+    found = verdict(run)
+    assert found["sentence"].startswith(said) is is_recorded
+    assert ("is not known" in found["sentence"]) is not is_recorded
+    assert (found["status"] == "pass") is is_recorded
+    skew = run.findings["initialization_skew"].status
+    assert (skew is Status.NOT_APPLICABLE) is is_recorded
 
 
 def test_gains_together_are_replayed_together() -> None:

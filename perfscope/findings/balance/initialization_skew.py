@@ -6,11 +6,12 @@ from statistics import median_high
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured
+from perfscope.findings.core.finding import Evidence, Finding, Gain, not_applicable, not_measured
 from perfscope.findings.core.gain import saved
 from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.start_up_facts import StartUpFacts, beyond
+from perfscope.metrics.efficiency.pop import are_independent
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Basis, Confidence, Status
 from perfscope.trace.model import Frame
@@ -28,6 +29,8 @@ def judge(run: Facts) -> Outcome:
     """Whether ranks wait at the start for others, for whom, and why these are late."""
     results = run.results
     facts = run.start_up
+    if facts is None and are_independent(results.trace):
+        return not_applicable("The ranks never communicate: none of them waits for another.")
     if facts is None:
         return not_measured(
             f"It is not known how the run began: {results.start_up.reason}. {WHOLE_RUN}"

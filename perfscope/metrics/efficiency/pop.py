@@ -38,6 +38,7 @@ NONE_RECORDED = (
     "no communication between the ranks was recorded: how long they waited for each other is "
     "unknown"
 )
+INDEPENDENT = "the ranks never communicate, each is a task of its own that waits for no other"
 
 NO_TRAINING = (
     "nothing tells what training work is: no framework was recognized, no marker is set, and no "
@@ -94,7 +95,29 @@ def _why_unseen(trace: Trace) -> str | None:
         return None
     if len(trace.ranks) == 1:
         return ONE_PROCESS
+    if are_independent(trace):
+        return INDEPENDENT
     return NONE_RECORDED if trace.format is Format.PERFSCOPE else NO_COMMUNICATION
+
+
+def are_independent(trace: Trace) -> bool:
+    """Whether the ranks are tasks that were started together and never communicate.
+
+    Devices communicate out of the hosts' sight, and what other tools record may leave it out.
+    """
+    return (
+        trace.format is Format.PERFSCOPE
+        and len(trace.ranks) > 1
+        and "communication" not in trace.not_recorded
+        and not any(
+            rank.init_exit_ns is not None
+            or len(rank.operations)
+            or len(rank.background)
+            or rank.totals
+            or rank.devices is not None
+            for rank in trace.ranks
+        )
+    )
 
 
 def _without(whole: Efficiency, reason: str, kept: Sequence[str] = ()) -> Efficiency:
