@@ -162,8 +162,13 @@ def label_stacks(
         users.append(stack[user])
         tellers.append(stack[teller])
         callers.append(stack[outer[-1]] if outer else -1)
-    as_array = [np.array(column, np.int64) for column in (labels, users, tellers, callers)]
-    return StackLabels(tuple(matcher.ids), *as_array)
+    return StackLabels(
+        ids=tuple(matcher.ids),
+        label=np.array(labels, np.int64),
+        user_frame=np.array(users, np.int64),
+        label_frame=np.array(tellers, np.int64),
+        caller=np.array(callers, np.int64),
+    )
 
 
 def _innermost(stack: Sequence[int], is_native: Sequence[bool]) -> int:

@@ -147,7 +147,8 @@ def _is_rare(results: Results, phase: PhaseResult) -> bool:
     length_s, times = results.focus.length_ns * NS, _times(phase)
     samples = _samples(results, phase)
     is_seen = samples is None or samples >= FEWEST_SAMPLES * times
-    is_seen = is_seen or any(frame.key in results.labels.recurring for frame in phase.where)
+    recurring = results.labels.recurring if results.labels else ()
+    is_seen = is_seen or any(frame.key in recurring for frame in phase.where)
     few = 2 <= times < MAIN * results.steps.count
     return few and is_seen and max(own_seconds(phase), default=0.0) < MAIN * length_s
 

@@ -112,8 +112,8 @@ def _elsewhere(found: Losses) -> str:
     if own_ns < LEAST_ELSEWHERE * found.window_ns:
         return ""
     return (
-        f"{seconds(own_ns * NS)} of it passed inside training steps: categories and training "
-        "efficiency count that as training."
+        "Part of it passed inside training steps: categories and training efficiency count that "
+        "as training."
     )
 
 

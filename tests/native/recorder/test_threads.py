@@ -93,7 +93,7 @@ def test_threads_and_memory_are_its_own_where_proc_is_that_of_an_outer_namespace
     library: Path, tmp_path: Path
 ) -> None:
     """Its own number is there that of another process, and no thread has the numbers listed."""
-    outer = [require_tool("unshare"), "--pid", "--fork"]
+    outer = [str(require_tool("unshare")), "--pid", "--fork"]
     require_root("a PID namespace")
     # the first processes of a namespace have numbers that kernel threads have outside
     others = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
