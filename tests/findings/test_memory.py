@@ -153,6 +153,12 @@ def test_memory_that_rises_over_the_quarters_by_chance_does_not_grow() -> None:
     assert growth_of(parts((9, 0, 4, 7, 10, 8, 11, 12))).status is Status.PASS
 
 
+def test_what_an_allocator_took_at_three_moments_does_not_grow() -> None:
+    """Each later part lies as high as those before or higher, but nearly all came at once."""
+    assert growth_of(parts((0, 1, 2, 3, 8, 9, 39, 40))).status is Status.PASS
+    assert growth_of(parts((0, 3, 10, 13, 21, 26, 33, 40))).status is Status.WARN
+
+
 def test_predict_in_a_loop_is_named() -> None:
     finding = growth_of(
         series(growth=1 * MIB, frameworks={"keras": {"version": "2.15.0"}}, predicts=120)

@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from perfscope.arrays import Ints
+from perfscope.arrays import Floats, Ints
 from perfscope.attribution.preparation import Prepared
 from perfscope.metrics.host.memory_kinds import KindGrowth, growing_kind
 from perfscope.metrics.host.resource_use import theil_sen
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
+from perfscope.student_t import student_95
 from perfscope.trace.model import Rank
 
 QUARTERS = 4
@@ -122,7 +123,8 @@ def _steady_slope(times: Ints, rss: Ints) -> float:
 
     What is allocated and freed again leaves the medians level; a cache that fills up levels off in
     the last quarter. What goes up and down by chance rises over the quarters at times: in shorter
-    parts it does not, by the test of Mann and Kendall.
+    parts it does not, by the test of Mann and Kendall. An allocator that keeps what it was given at
+    a few moments rises as often as a leak, but not alike in each part.
     """
     edges = np.linspace(times[0], times[-1], QUARTERS + 1)[1:-1]
     parts = np.split(rss, np.searchsorted(times, edges))
@@ -146,8 +148,24 @@ def _is_trend(times: Ints, rss: Ints) -> bool:
     if min(len(part) for part in parts) < MIN_QUARTER_SAMPLES:
         return True
     medians = np.array([np.median(part) for part in parts])
+    if not _has_drift(np.diff(medians)):
+        return False
     later, earlier = np.tril_indices(TREND_PARTS, -1)
     return bool(np.sign(medians[later] - medians[earlier]).sum() >= TREND_SCORE)
+
+
+def _has_drift(rises: Floats) -> bool:
+    """Whether rises from part to part are more than a walk at random has (Student, 95 %).
+
+    Allocators keep pages, so that what came by chance stays: such values wander, and the medians of
+    later parts lie above those of earlier ones for a single step. What a part lies above the line
+    by chance, the next rise lacks: Newey and West (1987), A simple, positive semi-definite,
+    heteroskedasticity and autocorrelation consistent covariance matrix, with one lag.
+    """
+    count, off = len(rises), rises - rises.mean()
+    squares = float(off @ off + off[1:] @ off[:-1])
+    error = np.sqrt(max(0.0, squares) / (count - 1) / count)
+    return bool(rises.mean() > student_95(count - 1) * error)
 
 
 def _calls(prepared: Prepared, position: int, from_ns: int) -> dict[str, int]:
