@@ -61,6 +61,7 @@ class WorkedOn:
     frame: Frame
     is_innermost: bool  # whether it was never seen to call other code of the program
     visits: int  # how often the main thread was met there
+    line_visits: int  # and in its line, at whichever instruction; 0 where that was not told
     looks: int  # of these, how often it was looked at what it takes
     whole_looks: int  # in which all that it takes was known
     contents: int  # different ones of all that, in these looks
@@ -88,6 +89,7 @@ def _sites(sites: Sequence[Any]) -> Iterator[WorkedOn]:
             frame=Frame(place[0], place[1], int(place[2][:9])),
             is_innermost=site.get("is_innermost") is True,
             visits=max(_count(site, "visits"), _count(site, "looks")),
+            line_visits=_count(site, "line_visits"),
             looks=_count(site, "looks"),
             whole_looks=_count(site, "whole_looks"),
             contents=_count(site, "contents"),

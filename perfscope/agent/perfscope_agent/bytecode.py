@@ -148,6 +148,15 @@ def paths(code: CodeType, instructions: list[tuple[str, int]]) -> list[tuple[obj
     return list(dict.fromkeys(found))
 
 
+def name(code: CodeType, path: tuple[object, ...]) -> str:
+    """What a path is called in the source: `self.weights`."""
+    root = path[0]
+    if type(root) is int:
+        names = code.co_varnames + code.co_cellvars + code.co_freevars
+        root = names[root] if root < len(names) else "?"
+    return ".".join([str(root), *[str(attribute) for attribute in path[1:]]])
+
+
 def _read(code: CodeType, name: str, argument: int) -> list[object]:
     if name == "LOAD_FAST_LOAD_FAST":
         return [argument >> 4, argument & 15]

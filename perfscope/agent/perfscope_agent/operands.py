@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     _Paths = Tuple[Tuple[object, ...], ...]
     _Place = Tuple[CodeType, int]
+    _Line = Tuple[int, int]
+    """Identity of a code, and the line in it."""
     _Read = Tuple[str, Optional[Array], int]
     """Name, what kind of array it is, and a digest of the contents; 0 where there is none."""
 
@@ -106,7 +108,7 @@ class _Site:
         instructions = _of_line(code, last) if taken is None else taken
         paths = bytecode.paths(code, instructions)
         self.paths: _Paths = tuple(paths[:_MOST_PATHS])
-        self.names = [_name(code, path) for path in self.paths]
+        self.names = [bytecode.name(code, path) for path in self.paths]
         is_told = taken is not None and len(paths) <= _MOST_PATHS
         makes = any(name == "MAKE_FUNCTION" for name, _ in instructions)
         # What draws random numbers takes them from where no look sees them.
@@ -138,14 +140,15 @@ class _Site:
         if len(self.results) < _MOST_DIGESTS:
             self.results.add(digest)
 
-    def told(self, places: Places) -> dict[str, Any]:
-        """All of it, for the metadata."""
+    def told(self, places: Places, line_visits: dict[_Line, int]) -> dict[str, Any]:
+        """All of it, for the metadata; `line_visits`: of each line, how often it was met."""
         function, file, line = places.where(self.code, self.last)
         operands = list(self.operands.items())  # of now: a look may go on meanwhile
         return {
             "place": recorder.place_text(function, file, line),
             "is_innermost": self.is_innermost,
             "visits": self.visits,
+            "line_visits": line_visits[id(self.code), line],
             "looks": self.looks,
             "first_ns": self.first_ns,
             "last_ns": self.last_ns,
@@ -192,7 +195,11 @@ class Looker:
     def told(self) -> dict[str, Any]:
         """What was seen, for the metadata: of the places that were seen most."""
         sites = sorted(self._sites.values(), key=lambda site: -site.looks)
-        kept = [site.told(self._places) for site in sites[:_MOST_TOLD] if site.operands]
+        visits: dict[_Line, int] = {}
+        for site in sites:
+            line = id(site.code), line_of(site.code, site.last)
+            visits[line] = visits.get(line, 0) + site.visits
+        kept = [site.told(self._places, visits) for site in sites[:_MOST_TOLD] if site.operands]
         return {"looks": self.looks, "cpu_ns": self.spent_ns, "sites": kept}
 
     def _look(self, variables: tuple[int, int]) -> None:
@@ -362,14 +369,6 @@ def _of_line(code: CodeType, last: int) -> list[tuple[str, int]]:
         if one == line:
             found += bytecode.between(code, start, end)
     return found
-
-
-def _name(code: CodeType, path: tuple[object, ...]) -> str:
-    root = path[0]
-    if type(root) is int:
-        names = code.co_varnames + code.co_cellvars + code.co_freevars
-        root = names[root] if root < len(names) else "?"
-    return ".".join([str(root), *[str(attribute) for attribute in path[1:]]])
 
 
 looker: Looker | None = None

@@ -29,6 +29,8 @@ class HotLine:
     rank: Rank
     site: WorkedOn
     seconds: float  # computing there; where the program's own code is called, with that
+    part: float  # of how often its line was met, at whichever instruction
+    part_s: float  # that part of the line's time: no more than `seconds`
 
     @property
     def function(self) -> Function:
@@ -80,7 +82,7 @@ def hot_lines(
     """The instructions that were looked at, of all ranks, most seconds first.
 
     `told` is what each rank's lines were seen to work on. Samples tell lines: of several
-    instructions in one, each has a part by how often it was met.
+    instructions in one that were looked at often enough, each has a part by how often it was met.
     """
     spent: defaultdict[tuple[int, Frame], int] = defaultdict(int)
     for row in results.activities.rows:
@@ -89,16 +91,19 @@ def hot_lines(
     found = []
     for rank, own in zip(results.trace.ranks, told, strict=True):
         sites = [one for one in own if one.looks >= FEWEST_LOOKS]
-        visits = Counter[Frame]()
+        visits, all_visits = Counter[Frame](), Counter[Frame]()
         for site in sites:
             visits[site.frame] += site.visits
+        for site in own:
+            all_visits[site.frame] += site.visits
         for site in sites:
             if site.is_innermost:
                 whole_s = spent[rank.number, site.frame] * NS
             else:
                 whole_s = samples.seconds(rank, [site.frame])
             seconds = whole_s * site.visits / visits[site.frame]
-            found.append(HotLine(rank, site, seconds))
+            part = site.visits / max(all_visits[site.frame], site.line_visits)
+            found.append(HotLine(rank, site, seconds, part, whole_s * part))
     return tuple(sorted(found, key=lambda one: -one.seconds))
 
 

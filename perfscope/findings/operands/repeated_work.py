@@ -1,6 +1,8 @@
 """Functions that compute the same from the same operands each time."""
 
 from collections import defaultdict
+from dataclasses import replace
+from math import isclose
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
@@ -28,7 +30,7 @@ def judge(run: Facts) -> Outcome:
     for line in run.hot_lines:
         names = {(line.rank.number, line.function, one.name) for one in line.site.operands}
         if is_always_the_same(line) and changing.isdisjoint(names):
-            functions[line.function].append(line)
+            functions[line.function].append(replace(line, seconds=line.part_s))
     called = [one for one in functions.values() if _calls(run, one) >= FEWEST_SAMPLES]
     worst = max(called, key=lambda one: sum(line.seconds for line in one), default=None)
     if worst is None:
@@ -42,14 +44,14 @@ def judge(run: Facts) -> Outcome:
     places = frames_of(worst)
     return Finding(
         status=status,
-        title=f"{wording.called(places[0])} computes the same from {_operands(worst)} each time",
+        title=f"{_who(worst)} computes the same from {_operands(worst)} each time",
         summary=_summary(run, worst, gain.seconds),
         gain=gain,
         confidence=Confidence.MEDIUM,
         ranks=ranks_of(worst),
         where=places,
         evidence=_evidence(run, worst),
-        actions=(_action(worst, places[0]),),
+        actions=(_action(worst),),
     )
 
 
@@ -116,9 +118,21 @@ def _evidence(run: Facts, lines: list[HotLine]) -> tuple[Evidence, ...]:
     return tuple(dict.fromkeys(rows))
 
 
-def _action(lines: list[HotLine], place: Frame) -> str:
+def _who(lines: list[HotLine]) -> str:
+    """The function, or the part of its lines that is the same where other parts differ."""
+    parts: defaultdict[tuple[int, Frame], float] = defaultdict(float)
+    for line in lines:
+        parts[line.rank.number, line.site.frame] += line.part
+    place = lines[0].site.frame
+    if isclose(min(parts.values()), 1.0):
+        return wording.called(place)
+    return f"Part of line {place.line} in {wording.called(place)}"
+
+
+def _action(lines: list[HotLine]) -> str:
+    who = wording.called(lines[0].site.frame)
     return (
-        f"Compute what {wording.called(place)} makes of {_operands(lines)} once, before the loop, "
+        f"Compute what {who} makes of {_operands(lines)} alone once, before the loop, "
         "and keep it; compute it again only where its operands change."
     )
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
+from perfscope.findings.facts.device_facts import is_of_torch
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import (
     FEWEST_LOOKS,
@@ -36,6 +37,7 @@ class Cause:
     title: str  # behind the function and before the operand's name
     why: str
     action: str
+    of_torch: str = ""  # instead, where the job computes with PyTorch
 
 
 def _subnormal(operand: Operand) -> float:
@@ -55,14 +57,18 @@ def _turned(operand: Operand) -> float:
     return float(operand.is_foreign and operand.contents == 1 and operand.looks >= FEWEST_LOOKS)
 
 
+TO_ZERO = "`x[abs(x) < 1e-30] = 0`"
+
 CAUSES = (
     Cause(
         _subnormal,
         "computes with subnormal values of",
         "Values so near to zero (below 1e-38 in single precision, 2e-308 in double precision) are "
         "handled by the CPU's microcode, up to a hundred times as slowly as others",
-        "Flush them to zero: torch.set_flush_denormal(True), or set what falls below a bound to 0 "
-        "(`x[abs(x) < 1e-30] = 0`), or keep what decays from decaying further.",
+        f"Set what falls below a bound to 0 ({TO_ZERO}), or keep what decays from decaying "
+        "further.",
+        f"Flush them to zero: torch.set_flush_denormal(True), or set what falls below a bound to 0 "
+        f"({TO_ZERO}), or keep what decays from decaying further.",
     ),
     Cause(
         _turned,
@@ -130,7 +136,7 @@ def judge(run: Facts) -> Outcome:
         ranks=ranks_of(lines),
         where=places,
         evidence=_evidence(lines[0], operand),
-        actions=(cause.action,),
+        actions=(cause.of_torch if cause.of_torch and is_of_torch(results) else cause.action,),
         overlaps=("repeated_work", "growing_steps"),
     )
 

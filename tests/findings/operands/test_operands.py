@@ -1,5 +1,6 @@
 """What operands show that work need not do, and runs that are close but innocent."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ MAIN = ("main", FILE, 9)
 HOT = ("whiten", FILE, 20)
 OTHER = ("update", FILE, 30)
 LIBRARY = ("inv", "/usr/lib/python3.11/site-packages/numpy/linalg/_linalg.py", 1)
+NO_VERSIONS: Mapping[str, str] = {}
 IDS = ("repeated_work", "slow_operands", "padded_input", "single_samples")
 
 
@@ -34,7 +36,9 @@ def site(*operands: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return {"place": place, "is_innermost": True, **looks, "operands": operands, **changes}
 
 
-def judged(*sites: dict[str, Any], is_one_call: bool = False) -> dict[str, Finding]:
+def judged(
+    *sites: dict[str, Any], is_one_call: bool = False, versions: Mapping[str, str] = NO_VERSIONS
+) -> dict[str, Finding]:
     """Two ranks whose steps of 0.2 s are half in the hot line and what it calls.
 
     Samples come at the begin and in the middle of each step.
@@ -42,7 +46,8 @@ def judged(*sites: dict[str, Any], is_one_call: bool = False) -> dict[str, Findi
     builder = TraceBuilder(2, end_s=3.0 + 0.2 * STEPS)
     for number in range(2):
         rank = builder.rank(number).init(1.0).finalize(1.0 + 0.2 * STEPS)
-        rank.set(metadata={"operands": {"looks": 10, "cpu_ns": 1, "sites": list(sites)}})
+        told = {"looks": 10, "cpu_ns": 1, "sites": list(sites)}
+        rank.set(metadata={"operands": told, "versions": versions})
         for step in range(STEPS):
             begin = 1.0 + 0.2 * step
             rank.step(step, begin, begin + 0.2)
@@ -54,9 +59,11 @@ def judged(*sites: dict[str, Any], is_one_call: bool = False) -> dict[str, Findi
     return {name: found[name] for name in IDS if name in found}
 
 
-def faults(*sites: dict[str, Any], is_one_call: bool = False) -> dict[str, Finding]:
+def faults(
+    *sites: dict[str, Any], is_one_call: bool = False, versions: Mapping[str, str] = NO_VERSIONS
+) -> dict[str, Finding]:
     """The findings that tell of a fault."""
-    found = judged(*sites, is_one_call=is_one_call)
+    found = judged(*sites, is_one_call=is_one_call, versions=versions)
     assert set(found) == set(IDS)
     return {name: one for name, one in found.items() if one.status.is_fault}
 
@@ -84,6 +91,22 @@ def test_a_line_has_the_part_of_its_instructions_that_are_the_same() -> None:
     changing = site(operand(), other, looks=5, whole_looks=5, contents=5)
     (finding,) = faults(site(operand(), looks=15, whole_looks=15), changing).values()
     assert finding.gain_s == pytest.approx(0.75 * 0.1 * STEPS, rel=0.05)
+
+
+def test_instructions_that_were_seldom_met_have_their_part_of_the_line() -> None:
+    """Half of the looks at the line saw others, each too seldom to tell whether it repeats."""
+    seldom = [
+        site(operand(looks=1), looks=1, whole_looks=1),
+        site(operand(looks=2), looks=2, whole_looks=2, contents=2),
+    ]
+    (finding,) = faults(site(operand(), looks=3, whole_looks=3), *seldom).values()
+    assert finding.gain_s == pytest.approx(0.5 * 0.1 * STEPS, rel=0.05)
+    assert finding.title.startswith("Part of line 20 in whiten()")
+
+
+def test_instructions_of_which_nothing_is_told_have_their_part_of_the_line() -> None:
+    (finding,) = faults(site(operand(), visits=10, line_visits=40)).values()
+    assert finding.gain_s == pytest.approx(0.25 * 0.1 * STEPS, rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -127,6 +150,18 @@ def test_operands_that_cpus_handle_slowly(changes: dict[str, Any], told: str) ->
     assert told in finding.title
     part = 40 / 41 if told == "subnormal" else 1.0
     assert finding.gain_s == pytest.approx(part * 0.1 * STEPS, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("versions", "is_told"), [({"numpy": "2.1"}, False), ({"torch": "2.6"}, True)]
+)
+def test_functions_of_pytorch_are_advised_only_where_the_job_computes_with_it(
+    versions: dict[str, str], is_told: bool
+) -> None:
+    subnormal = site(operand(shares={"subnormal": 0.4}, contents=9), contents=9)
+    (finding,) = faults(subnormal, versions=versions).values()
+    assert ("torch." in finding.actions[0]) == is_told
+    assert "below a bound" in finding.actions[0]
 
 
 @pytest.mark.parametrize(
