@@ -61,7 +61,7 @@ def _with_cause(finding: Finding, causes: Sequence[tuple[Group, str]], savings: 
             continue
         if _is_left(finding, _without(cause), savings):
             continue
-        return _told_only(finding, cause.id, name)
+        return told_only(finding, cause.id, name)
     return finding
 
 
@@ -103,7 +103,7 @@ def with_remedy(findings: Sequence[Finding]) -> tuple[Finding, ...]:
         evidence=(*again.evidence, *lost.evidence),
         actions=again.actions,
     )
-    joined = {lost.id: cured, again.id: _told_only(again, lost.id, lost.title)}
+    joined = {lost.id: cured, again.id: told_only(again, lost.id, lost.title)}
     return tuple(joined.get(one.id, one) for one in findings)
 
 
@@ -129,7 +129,7 @@ def told_once(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
             told[one.id] = _split(one, kept, savings)
             kept.append(one)
         else:
-            told[one.id] = _told_only(one, same.id, same.title)
+            told[one.id] = told_only(one, same.id, same.title)
     return tuple(told.get(one.id, one) for one in findings)
 
 
@@ -165,7 +165,8 @@ def _shared_s(finding: Finding, other: Finding, savings: Savings) -> float:
     return whole_s - min(left.seconds, whole_s) if isinstance(left, Saving) else 0.0
 
 
-def _told_only(finding: Finding, identity: str, title: str) -> Finding:
+def told_only(finding: Finding, identity: str, title: str) -> Finding:
+    """A finding that claims nothing, as another one tells most of its time."""
     said = f"Most of this time has a finding of its own: {title}."
     return replace(
         finding,
