@@ -81,8 +81,8 @@ recorder = ctypes.CDLL(os.environ["PERFSCOPE_RECORDER"])
 assert recorder.ps_open() == 0
 recorder.ps_set_rank(0, 1)
 assert int(os.readlink("/proc/self")) != os.getpid()
+kept = bytearray(b"x") * 40_000_000  # before the first sample, which may be the only one
 recorder.ps_sampler_start()
-kept = bytearray(b"x") * 40_000_000
 end = time.monotonic() + 1.5
 while time.monotonic() < end or time.thread_time() < 0.5:
     pass
