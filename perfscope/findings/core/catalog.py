@@ -10,7 +10,12 @@ from perfscope.findings.core.diagnosis import Diagnosis
 from perfscope.findings.core.finding import Finding, broken, settled
 from perfscope.findings.core.of_whole_run import of_whole_run
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.losses.once import told_by_their_cause, told_once, with_remedy
+from perfscope.findings.losses.once import (
+    told_by_cpus,
+    told_by_their_cause,
+    told_once,
+    with_remedy,
+)
 from perfscope.findings.losses.slow_values import with_slow_values
 from perfscope.findings.losses.unclaimed import bounded, unclaimed
 from perfscope.metrics.results import Results
@@ -41,7 +46,8 @@ def run_all(run: Facts, *, catalog: Sequence[Diagnosis] | None = None) -> tuple[
         stage("pricing what else was lost")
         found = list(told_by_their_cause(run, found))
         found += [_with_assumptions(one, run.replay) for one in unclaimed(run, found)]
-        found = list(bounded(told_once(run, with_slow_values(run, with_remedy(found)))))
+        found = list(told_by_cpus(run, with_slow_values(run, with_remedy(found))))
+        found = list(bounded(told_once(run, found)))
     return tuple(of_whole_run(one, run.results, run.replay) for one in found)
 
 

@@ -9,6 +9,7 @@ from perfscope.findings.core.finding import Evidence, Finding, Quiet, passed, pl
 from perfscope.findings.core.gain import predicted_gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.helper_threads import UNEVEN
+from perfscope.findings.facts.side_threads import keeps_lock
 from perfscope.judging import MOST_LOST, NEGLIGIBLE
 from perfscope.metrics.host.interpreter_lock import LockWait
 from perfscope.metrics.results import Results
@@ -75,8 +76,7 @@ def _with_cpus(one: LockWait, run: Facts) -> LockWait:
     """
     own = next((w for w in run.results.resources.cpu_waits if w.rank == one.rank), None)
     most_s = one.work_s - one.waited_s
-    keeps_it = one.waited_s >= thresholds.WARN_SHARE * one.work_s
-    if own is None or not (keeps_it or one.polls):
+    if own is None or not keeps_lock(one):
         return one
     in_work_s = own.part(is_of_others=False).in_work_s
     return replace(one, queued_s=min(in_work_s, one.cpu_s, MOST_LOST * most_s))

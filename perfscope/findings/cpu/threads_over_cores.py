@@ -14,13 +14,13 @@ from perfscope.findings.facts.node_threads import (
     NodeLoad,
     status_of,
 )
+from perfscope.findings.facts.side_threads import side_threads, take_the_cpus
 from perfscope.findings.facts.thread_pools import Pool, named_group, number_set
-from perfscope.judging import MAIN
 from perfscope.metrics.host.interpreter_lock import LockWait
 from perfscope.metrics.host.resources import node_cpus
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
-from perfscope.units import NS, capitalized, format_seconds, format_share
+from perfscope.units import capitalized, format_seconds, format_share
 
 SHOWN_POOLS = 4
 THROTTLED_SHARE = 0.25  # of the run-queue delay: from there on it is the limit and not others
@@ -42,14 +42,23 @@ def judge(run: Facts) -> Outcome:
     if status.is_fault and worst.is_horovods_alone:
         status = Status.WARN if is_sure else Status.INFO
     claims = _are_ranks_too_many(results, worst) or (worst.is_horovods_alone and is_sure)
-    besides = _beside(results, worst) if status.is_fault else []
+    besides = side_threads(results, worst) if status.is_fault else []
+    is_of_threads = is_sure and take_the_cpus(run, worst, besides)
+    if is_of_threads and gain is not None:
+        status = thresholds.by_gain(gain)
     return Finding(
         status=status,
-        title=_title(worst, status, _throttled_s(results, worst)),
+        title=_title_of(besides)
+        if is_of_threads
+        else _title(worst, status, _throttled_s(results, worst)),
         summary=_summary(worst),
-        gain=gain if status.is_fault and claims else None,
+        gain=gain if status.is_fault and (claims or is_of_threads) else None,
         confidence=Confidence.HIGH if worst.queue_share > 0 else Confidence.LOW,
-        ranks=worst.node.ranks if status is not Status.PASS else (),
+        ranks=tuple(sorted(one.rank for one in besides))
+        if is_of_threads
+        else worst.node.ranks
+        if status is not Status.PASS
+        else (),
         where=tuple(beside.frame for beside in besides if beside.frame)[:1],
         evidence=(*_evidence(worst), *map(_of_thread, besides)),
         actions=(*_rest(besides), *_actions(results, worst)) if status.is_fault else (),
@@ -62,11 +71,13 @@ def _is_sure(gain: Gain) -> bool:
     return gain.share * low >= thresholds.FAIL_SHARE * gain.seconds > 0
 
 
-def _beside(results: Results, load: NodeLoad) -> list[LockWait]:
-    """Ranks with threads of Python code that want a CPU most of the time, most first."""
-    least_s = MAIN * results.focus.length_ns * NS
-    waits = [one for one in results.lock_waits if one.rank in load.node.ranks]
-    return sorted((w for w in waits if w.wanted_s > least_s), key=lambda one: -one.wanted_s)
+def _title_of(besides: Sequence[LockWait]) -> str:
+    """The thread that takes a CPU, and whose main thread waits for it."""
+    first = besides[0]
+    who = f'Thread "{first.thread}"' if first.thread else "A thread"
+    doing = f" in {wording.called(first.frame)}" if first.frame else ""
+    ranks = wording.ranks(sorted(one.rank for one in besides))
+    return f"{who} of {ranks} takes a CPU all the time{doing}, and the main thread waits for CPUs"
 
 
 def _rest(besides: Sequence[LockWait]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from perfscope.findings.core.finding import Evidence, Finding
 from perfscope.findings.core.thresholds import CHANCE_SHARE, FAIL_SHARE
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.helper_threads import UNEVEN
 from perfscope.findings.losses import words
 from perfscope.findings.losses.groups import Group, groups, lost_to
 from perfscope.findings.losses.unclaimed import unclaimed
@@ -16,6 +17,8 @@ from perfscope.replay.model import Edit
 from perfscope.schema.enums import Activity, Basis, LossPattern, Status
 
 COMPILING = lost_to(Activity.COMPILING)
+
+CROWDED = "threads_over_cores"
 
 NOTHING_DONE = (Activity.SLEEP, Activity.LOCK, Activity.NETWORK, Activity.SUBPROCESS)
 """What no other rank can take over a part of, and no faster CPU shortens."""
@@ -105,6 +108,29 @@ def with_remedy(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     )
     joined = {lost.id: cured, again.id: told_only(again, lost.id, lost.title)}
     return tuple(joined.get(one.id, one) for one in findings)
+
+
+def told_by_cpus(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings; ranks that are late as threads of their own take their CPUs work no longer."""
+    cause = next((one for one in findings if one.id == CROWDED and one.status.is_fault), None)
+    if cause is None or cause.gain is None:
+        return tuple(findings)
+    return tuple(
+        told_only(one, cause.id, cause.title) if _is_crowded(one, cause, run) else one
+        for one in findings
+    )
+
+
+def _is_crowded(finding: Finding, cause: Finding, run: Facts) -> bool:
+    """Whether what evening out saves is gone once the ranks that are late wait for CPUs no more.
+
+    Where nothing can be replayed it is where they wait for as long as that.
+    """
+    if finding.id not in UNEVEN or not finding.status.is_fault or finding.ranks != cause.ranks:
+        return False
+    if run.replay.available and finding.edits:
+        return not _is_left(finding, cause.edits, run.savings)
+    return (finding.gain_s or 0.0) <= (cause.gain_s or 0.0)
 
 
 def told_once(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
