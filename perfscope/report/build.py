@@ -55,7 +55,7 @@ def build_html(result: Analysis, text: str = "") -> str:
     """
     text = text or document_text(as_json(result))
     result = _visible(result)
-    style = asset("report.css") + lost_rules()
+    style = _style()
     script = "".join(map(asset, (*SCRIPTS, *TIMELINE)))
     page = Page("report", "analysis.json", text, result.tool, _title(result), style, script)
     return render(result, _sections(), _environment(), page)
@@ -64,6 +64,11 @@ def build_html(result: Analysis, text: str = "") -> str:
 def asset(name: str) -> str:
     """A style sheet or script of the report."""
     return (HERE / "assets" / name).read_text(encoding="utf-8")
+
+
+def _style() -> str:
+    """The style sheet of a report, whole or a section of it."""
+    return asset("report.css") + lost_rules()
 
 
 def contexts(result: Analysis) -> list[Context]:
@@ -90,7 +95,7 @@ def build_excerpt(result: Analysis, name: str) -> str:
             why=f"Its sections are {', '.join(section_names())}.",
             action="Ask for one of these.",
         )
-    style = asset("report.css")
+    style = _style()
     page = Page("report", "", "", result.tool, section.title, style, "")
     body = _body(section, section.context(_visible(result)), _environment())
     return (

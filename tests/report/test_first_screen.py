@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from perfscope.report.build import build_html
+from perfscope.report.build import build_excerpt, build_html
 from perfscope.report.sections import breakdown, overview
 from perfscope.schema.read import read_known
 from tests.report.page_outline import part, shown
@@ -89,10 +89,11 @@ def test_a_cause_looks_alike_on_every_page_whatever_else_is_lost() -> None:
     ]
     assert roles[0] == {name: roles[1][name] for name in ("compiling", "page_faults")}
     for page, shown_roles in zip(pages, roles, strict=True):
-        html = build_html(read_known(page))
-        for role in shown_roles.values():
-            assert html.count(f'<pattern id="p-{role}"') == 1
-            assert f".f-{role} {{" in html
+        read = read_known(page)
+        for html in (build_html(read), build_excerpt(read, "overview")):
+            for role in shown_roles.values():
+                assert html.count(f'<pattern id="p-{role}"') == 1
+                assert f".f-{role} {{" in html
 
 
 def test_the_length_of_what_is_analyzed_stands_beside_that_of_the_run() -> None:
