@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from perfscope.findings.core.finding import Evidence
+from perfscope.findings.core.wording import place
 from perfscope.judging import MAIN
 from perfscope.metrics.host.input_parts import InputPart, InputParts
 from perfscope.metrics.results import Results
@@ -55,6 +56,19 @@ def work_action(results: Results, rank: int) -> str:
     main = max(work, key=lambda part: work[part])
     is_most = work[main] > MAIN * whole
     return _ACTIONS.get(main, "") if is_most else ""
+
+
+def unpacking_action(results: Results, rank: int) -> str:
+    """How to decompress only once what each look-up decompresses anew; "" where none does."""
+    parts = _of(results, rank)
+    if parts is None or parts.unpacks is None:
+        return ""
+    return (
+        f"Decompress once: {place(parts.unpacks)} decompresses the whole item anew at each "
+        "look-up, and that is most of the work on a batch. Look it up before the steps and keep "
+        "the array in memory, or store it uncompressed and map it into memory "
+        '(`numpy.load(path, mmap_mode="r")` of a .npy file).'
+    )
 
 
 def _of(results: Results, rank: int) -> InputParts | None:

@@ -10,7 +10,12 @@ from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measure
 from perfscope.findings.core.gain import as_bare_bound, bound_s, gain_of, predicted_gain, saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.fast_input import OtherCause, other_cause, ready_evidence
-from perfscope.findings.facts.input_work import producers_place, work_action, work_evidence
+from perfscope.findings.facts.input_work import (
+    producers_place,
+    unpacking_action,
+    work_action,
+    work_evidence,
+)
 from perfscope.findings.facts.lock_holder import action, among_producers, evidence, frames, typed
 from perfscope.findings.facts.queue_evidence import queue_evidence
 from perfscope.metrics.efficiency.phases import PhaseResult
@@ -195,9 +200,12 @@ def _all_actions(
 
     More threads bring none sooner where one of them keeps the others waiting.
     """
-    cheaper = work_action(results, results.trace.ranks[worst].number)
-    sooner = (action(held),) if held else _actions(results, replay, phases, worst)
-    return (*sooner, *((cheaper,) if cheaper else ()))
+    number = results.trace.ranks[worst].number
+    once = unpacking_action(results, number)
+    cheaper = "" if once else work_action(results, number)
+    told = [action(held)] if held else list(_actions(results, replay, phases, worst))
+    told.insert(1 if held else 0, once)
+    return tuple(one for one in (*told, cheaper) if one)
 
 
 def _unlocked(results: Results, replay: Replay, held: LockHolder) -> Gain | None:

@@ -10,6 +10,7 @@ import numpy as np
 from perfscope.attribution.own_places import usual_place
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.stack_rules import is_user_file, words_of
+from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank, Table, Trace
@@ -31,13 +32,15 @@ class InputParts:
 
     Producers are threads that fill the input queue from which the training thread takes batches.
     `place` is the user's function in which they were seen most beside waiting for room in it, at
-    the line seen most; None where there are none.
+    the line seen most; None where there are none. `unpacks` is the library's function that
+    decompresses an item each time that the user's code looks it up, where that is most of the work.
     """
 
     rank: int
     getting: Mapping[InputPart, int]
     producing: Mapping[InputPart, int]
     place: Frame | None = None
+    unpacks: Frame | None = None
 
 
 _FILES = (
@@ -58,6 +61,9 @@ _WORDS = {
     InputPart.WAIT: "poll wait acquire",
 }
 """What the words of a function's name tell, in libraries as in the user's own files."""
+
+_UNPACKING = {"decompress", "inflate"}
+_LOOK_UP = "__getitem__"
 
 _OF_FILES = tuple((part, re.compile(pattern)) for part, pattern in _FILES)
 _OF_WORDS = {word: part for part, words in _WORDS.items() for word in words.split()}
@@ -88,6 +94,30 @@ def part_of_stack(
     return InputPart.OTHER
 
 
+def unpacked_by(frames: Sequence[Frame], stack: Iterable[int]) -> Frame | None:
+    """The look-up in a library that decompresses, below the user's own innermost function."""
+    unpacks = False
+    for place in reversed(tuple(stack)):
+        frame = frames[place]
+        if is_user_file(frame.file):
+            return None
+        name = frame.function.rpartition(".")[2]
+        unpacks = unpacks or not _UNPACKING.isdisjoint(words_of(name))
+        if unpacks and name == _LOOK_UP:
+            return frame
+    return None
+
+
+def _unpacks(trace: Trace, parts: Sequence[InputPart], rows: Table) -> Frame | None:
+    """The look-up that decompresses in most samples of work on batches; None where none does."""
+    seen = [stack for stack in rows["stack"].tolist() if stack >= 0]
+    busy = [trace.stacks[stack] for stack in seen if parts[stack] is not InputPart.WAIT]
+    found = [frame for frame in (unpacked_by(trace.frames, stack) for stack in busy) if frame]
+    if len(found) < FEWEST_SAMPLES or len(found) <= MAIN * len(busy):
+        return None
+    return Counter(found).most_common(1)[0][0]
+
+
 def input_parts(prepared: Prepared) -> tuple[InputParts, ...]:
     """What each rank was seen doing for its batches in the focus; nothing of ranks without any."""
     trace = prepared.trace
@@ -100,13 +130,14 @@ def input_parts(prepared: Prepared) -> tuple[InputParts, ...]:
     for rank, timeline in zip(trace.ranks, prepared.timelines, strict=True):
         rows = prepared.focus.within(rank.stacks)
         own = rows[rows["tid"] == rank.main_tid]
-        getting = _counted(parts, timeline.samples_in(own, Account.INPUT_WAIT))
+        mine = timeline.samples_in(own, Account.INPUT_WAIT)
+        getting = _counted(parts, mine)
         made = of_producers(rank, rows)
         producing = _counted(parts, made)
         if getting or producing:
-            found.append(
-                InputParts(rank.number, getting, producing, _place(prepared.trace, parts, made))
-            )
+            place = _place(trace, parts, made)
+            unpacks = _unpacks(trace, parts, made if producing else mine)
+            found.append(InputParts(rank.number, getting, producing, place, unpacks))
     return tuple(found)
 
 

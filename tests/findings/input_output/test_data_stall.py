@@ -118,6 +118,26 @@ def test_more_workers_are_advised_where_cpus_idle(workers: int, busy: float, wor
     assert first.startswith("Make a batch cheaper") is ("would only share" in word)
 
 
+@pytest.mark.parametrize(("of_ten", "is_told"), [(10, True), (5, False), (0, False)])
+def test_what_each_look_up_decompresses_is_to_be_kept(*, of_ten: int, is_told: bool) -> None:
+    """That comes before more workers, which would only decompress it beside each other."""
+    own = ("Shards.__getitem__", "/job/train.py", 47)
+    look_up = ("NpzFile.__getitem__", "/usr/lib/python3/site-packages/numpy/lib/npyio.py", 257)
+    unpacking = [own, look_up, (".decompress", BUILT_IN, 0)]
+
+    def change(builder: TraceBuilder) -> None:
+        with_torch(builder)
+        for number in range(4):
+            for at in range(300):
+                stack = unpacking if 7 * at % 10 < of_ten else [own]
+                builder.rank(number).stack(2.0 + 0.037 * at, stack)
+
+    first = analyze_trace(training_run(Plan(steps=50, input_s=0.2), change=change))
+    actions = first.findings["data_stall"].actions
+    assert ("NpzFile.__getitem__() (npyio.py:257) decompresses" in actions[0]) is is_told
+    assert any("num_workers" in action for action in actions)
+
+
 def test_tensorflow_names_its_pipeline() -> None:
     def tensorflow(builder: TraceBuilder) -> None:
         builder.rank(0).set(metadata={"frameworks": {"tensorflow": {"version": "2.15.1"}}})

@@ -3,7 +3,12 @@
 import pytest
 
 from perfscope.metrics.compute import compute
-from perfscope.metrics.host.input_parts import InputPart, part_of_frame, part_of_stack
+from perfscope.metrics.host.input_parts import (
+    InputPart,
+    part_of_frame,
+    part_of_stack,
+    unpacked_by,
+)
 from perfscope.schema.enums import PhaseKind
 from perfscope.trace.model import Frame
 from tests.support.trace_builder import TraceBuilder
@@ -66,6 +71,24 @@ def test_samples_of_getting_and_of_producing_are_counted_apart() -> None:
     assert found.getting == {InputPart.READ: 3}
     assert found.producing == {InputPart.DECODE: 5}
     assert found.place == Frame("decode", "/job/a.py", 2)
+
+
+LOOK_UP = Frame("NpzFile.__getitem__", f"{PACKAGES}/numpy/lib/npyio.py", 257)
+OWN_LOOK_UP = Frame("Shards.__getitem__", "/job/train.py", 47)
+DECOMPRESS = Frame(".decompress", "<built-in>", 0)
+
+
+@pytest.mark.parametrize(
+    ("stack", "found"),
+    [
+        ([OWN_LOOK_UP, LOOK_UP, DECOMPRESS], LOOK_UP),
+        ([OWN_LOOK_UP, LOOK_UP], None),  # it reads, and does not decompress
+        ([OWN_LOOK_UP, DECOMPRESS], None),  # the user's own, which may keep what it has
+        ([LOOK_UP, OWN_LOOK_UP, DECOMPRESS], None),
+    ],
+)
+def test_a_look_up_that_decompresses(stack: list[Frame], found: Frame | None) -> None:
+    assert unpacked_by(stack, range(len(stack))) is found
 
 
 def test_nothing_is_told_of_a_rank_that_never_waits_for_input() -> None:
