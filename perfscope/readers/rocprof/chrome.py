@@ -5,7 +5,9 @@ Each "process" of it is a GPU, the copies or an API; arrows lead from calls to w
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -77,20 +79,38 @@ def _launches(rows: list[Row], about: list[Row]) -> dict[tuple[str, int], int]:
         if row.get("ph") == "X" and (when := _span(told)) is not None:
             lane = str(row.get("pid")), str(row.get("tid"))
             calls.setdefault(lane, []).append((*when, number))
+    lanes = {lane: _Lane(own) for lane, own in calls.items()}
     left: dict[str, int] = {}
     for row in rows:
         if row.get("ph") != "s":
             continue
-        at = _number(row.get("ts"))
         lane = str(row.get("pid")), str(row.get("tid"))
-        within = [call for call in calls.get(lane, []) if call[0] // 1000 <= at <= call[1] // 1000]
-        if within:
-            left[str(row.get("id"))] = max(within)[2]
+        within = lanes[lane].innermost(_number(row.get("ts"))) if lane in lanes else None
+        if within is not None:
+            left[str(row.get("id"))] = within
     return {
         (str(row.get("pid")), _number(row.get("ts"))): left[str(row.get("id"))]
         for row in rows
         if row.get("ph") in ("t", "f") and str(row.get("id")) in left
     }
+
+
+class _Lane:
+    """The calls of one thread, to be found by the microsecond."""
+
+    def __init__(self, calls: list[Call]) -> None:
+        self._calls = sorted(calls)
+        self._begins_us = [call[0] // 1000 for call in self._calls]
+        self._latest_us = list(accumulate((call[1] // 1000 for call in self._calls), max))
+
+    def innermost(self, at_us: int) -> int | None:
+        """The number of the call that began last of those that a microsecond is in."""
+        place = bisect_right(self._begins_us, at_us) - 1
+        while place >= 0 and self._latest_us[place] >= at_us:
+            if self._calls[place][1] // 1000 >= at_us:
+                return self._calls[place][2]
+            place -= 1
+        return None
 
 
 def _rows(path: Path) -> list[Row]:

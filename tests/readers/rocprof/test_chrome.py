@@ -83,6 +83,17 @@ def test_kernels_and_copies_have_their_devices_to_the_nanosecond(tmp_path: Path)
     assert "communication" in trace.not_recorded
 
 
+def test_an_arrow_leaves_the_innermost_call_that_still_runs(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    around = event("roctxRange", CALLS, 71, 190_000, 400_000)
+    over = event("hipSetDevice", CALLS, 71, 201_000, 203_000)
+    path.write_text(text_of([*EVENTS, around, over]))
+    (rank,) = open_trace(path).ranks
+    assert rank.devices is not None
+    launched = rank.devices.rows[1]
+    assert launched["t0"] - launched["launch"] == 222_235 - 200_500
+
+
 def test_events_without_a_usable_time_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     odd = event("odd", GPU, 1, 600_000, 700_000)
