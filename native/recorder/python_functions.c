@@ -49,8 +49,10 @@ static bool find(void *function, const char *name)
             return false;
         library = place;
     }
+    if (!holds(library, (uintptr_t)found))
+        return false;
     *(void **)function = found;
-    return holds(library, (uintptr_t)found);
+    return true;
 }
 
 bool ps_find_python(ps_python_functions *python, const void *none, bool has_one_holder, bool may_collect)
