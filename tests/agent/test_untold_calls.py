@@ -50,3 +50,28 @@ def test_what_a_frame_that_is_over_called_is_told_by_the_module_of_its_file(
     other = compile("measure(2)", "/nowhere/late_module.py", "exec")
     monkeypatch.setitem(sys.modules, "late_module", ModuleType("late_module"))
     assert callees.called_before(other, call, None) == callees.UNTOLD
+
+
+class _Asked:
+    """Stands where a module has its file, and tells when it is compared with something."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __eq__(self, _: object) -> bool:
+        self.times += 1
+        return True
+
+
+def test_no_comparison_of_the_program_runs_where_a_module_is_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    main, asked = ModuleType("__main__"), _Asked()
+    main.__dict__["__file__"] = asked
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    code = compile("measure(3)", "/nowhere/of_no_module.py", "exec")
+    call = next(one.offset for one in dis.get_instructions(code) if one.opname.startswith("CALL"))
+    assert callees.called_before(code, call, None) == callees.UNTOLD
+    assert asked.times == 0

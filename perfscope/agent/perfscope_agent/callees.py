@@ -115,7 +115,9 @@ def _of_module(name: str, file: str) -> dict[str, Any] | None:
     """The variables of a module, None where it is not loaded, or from another file."""
     module = sys.modules.get(name)
     contents = _contents(module) if _is_module(module) else {}
-    return contents if contents.get("__file__") == file else None
+    path = contents.get("__file__")
+    # A comparison of anything else might be the program's own code.
+    return contents if type(path) is str and path == file else None
 
 
 def _is_module(value: Any) -> bool:
