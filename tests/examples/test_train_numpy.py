@@ -60,10 +60,15 @@ def test_rank_zero_evaluates_while_the_other_waits(tmp_path: Path) -> None:
         tmp_path, *TINY, "--steps", "20", "--evaluate-every", "5",
         "--work", "sleep", "--evaluate-ms", "100",
     )  # fmt: skip
-    assert sum(outcome.seconds("evaluate", rank=0)) >= 0.4
+    evaluated = outcome.seconds("evaluate", rank=0)
+    assert min(filter(None, evaluated)) >= 0.1
     assert sum(outcome.seconds("evaluate", rank=1)) == 0.0
+    # The evaluation of the last step has no allreduce after it.
+    allreduces = outcome.seconds("allreduce", rank=1)[1:]
+    waits = [wait for wait, before in zip(allreduces, evaluated, strict=False) if before]
+    assert len(waits) == 3
     # A busy machine may hold up the one that waits, but hardly as long after each evaluation.
-    assert max(outcome.seconds("allreduce", rank=1)) >= 0.05
+    assert max(waits) >= 0.05
 
 
 def test_evaluation_on_all_ranks_shares_the_work(tmp_path: Path) -> None:

@@ -86,7 +86,11 @@ def test_real_ranks_are_sampled_and_their_phases_told(
     training = next(part for part in found["phases"] if part["id"] == "train")
     assert 0 < training["sampled_s"] <= training["seconds"] + 1e-6
     # how many others take longer depends on how busy the machine is
-    assert any(row["function"].endswith("spend") for row in training["top"])
+    [row] = [row for row in training["top"] if row["function"].endswith("spend")]
+    own_s = sum(n["self_s"] for n in training["nodes"] if n["function"].endswith("spend"))
+    assert 0 < own_s <= row["self_s"] + 1e-6
+    taken_s = [row["self_s"] for row in training["top"]]
+    assert taken_s == sorted(taken_s, reverse=True)
 
 
 def test_forked_workers_count_as_workers_and_no_argument_is_kept(record: Recorder) -> None:
