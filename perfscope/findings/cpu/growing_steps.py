@@ -7,6 +7,7 @@ from perfscope.findings.core.gain import saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.function_growth import function_growth, grown_by_rank
 from perfscope.findings.facts.only_here import shared_frames
+from perfscope.findings.facts.rank_growth import rank_growth
 from perfscope.findings.facts.step_growth import LEAST_STEPS, StepGrowth, step_growth
 from perfscope.findings.facts.step_shift import step_shift
 from perfscope.losses.account import TAKES_PART
@@ -26,6 +27,8 @@ def judge(run: Facts) -> Outcome:
     # ranks that wait for CPUs do so longer in one part of the run than in another
     told = None if run.waits_for_cpus else whole
     growth = told or function_growth(run.results, run.frame_times)
+    if growth is None and whole is not None:
+        growth = rank_growth(run.results)
     found = growth or step_shift(run.results)
     if found is None:
         return _not_found(whole)
@@ -74,7 +77,7 @@ def _level_on(results: Results, found: StepGrowth, ranks: tuple[int, ...]) -> tu
 
 def _ranks(run: Facts, found: StepGrowth) -> tuple[int, ...]:
     """The ranks on which the function grows, where it is one, or that work longer since."""
-    if found.since is not None:
+    if found.ranks or found.since is not None:
         return found.ranks
     if found.frame is None or not found.is_of_function:
         return ()
@@ -130,6 +133,9 @@ def _title(found: StepGrowth) -> str:
         who = f" on {wording.ranks(found.ranks)}" if found.ranks else ""
         return f"From step {found.since} on, steps work for {last} instead of {first}{who}{where}"
     lengths = f"from {first} to {last}"
+    if found.ranks:
+        where = f", mainly in {wording.called(found.frame)}" if found.frame else ""
+        return f"The work of {wording.ranks(found.ranks)} in a step grows {lengths}{where}"
     if found.frame is None:
         return f"Steps grow {lengths} over the run"
     function = wording.called(found.frame)
@@ -141,6 +147,8 @@ def _title(found: StepGrowth) -> str:
 def _who(found: StepGrowth) -> str:
     if found.is_of_function:
         return "The time this function takes in a step"
+    if found.ranks:
+        return f"What {wording.ranks(found.ranks)} works in a step, waiting for CPUs aside,"
     return "The median step"
 
 

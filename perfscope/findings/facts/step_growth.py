@@ -34,7 +34,7 @@ class StepGrowth:
     is_of_function: bool = False  # seconds are those of one function in a step
     levels_off: bool = False  # it rose early and has stayed since: it need not go on
     since: int | None = None  # the step with which it rose at once to another level; None grows
-    ranks: tuple[int, ...] = ()  # those that work longer since; of what grows it is not asked
+    ranks: tuple[int, ...] = ()  # those that work longer since, or alone do more and more
     # how many times as long it takes with its waiting for CPUs, where `first_s` and `last_s` are
     # without: what it waits more, or less, in one quarter than in another one is no growth
     queued: float = 1.0
@@ -52,7 +52,11 @@ def step_growth(results: Results) -> StepGrowth | None:
     at once. What differs from step to step by chance leaves the medians level, and so do a few long
     steps and a part of the run in which a rank was slower.
     """
-    seconds = np.asarray(results.steps.max_seconds)
+    return growth_of(results, np.asarray(results.steps.max_seconds))
+
+
+def growth_of(results: Results, seconds: Floats, *, rank: int | None = None) -> StepGrowth | None:
+    """The growth of seconds by step, be it of the steps or of what one rank does in them."""
     if len(seconds) < LEAST_STEPS:
         return None
     parts = np.array_split(seconds, PARTS)
@@ -73,8 +77,10 @@ def step_growth(results: Results) -> StepGrowth | None:
             results,
             results.focus.start_ns + results.focus.length_ns // PARTS,
             results.focus.end_ns - results.focus.length_ns // PARTS,
+            rank=rank,
         ),
         levels_off=levels_off(medians),
+        ranks=() if rank is None else (rank,),
     )
 
 
@@ -106,10 +112,13 @@ def is_change(finer: Floats) -> bool:
     return bool(np.diff(finer).max() > MAIN * (finer[-FINER:].mean() - finer[:FINER].mean()))
 
 
-def grown_frame(results: Results, begin: int, end: int, *, before: float = 1.0) -> Frame | None:
+def grown_frame(
+    results: Results, begin: int, end: int, *, before: float = 1.0, rank: int | None = None
+) -> Frame | None:
     """The user's function that took most more time from a moment on than until an earlier one.
 
-    `before` is how often the first part would fit into the second one.
+    `before` is how often the first part would fit into the second one; `rank` is the only one that
+    is looked at.
     """
     labels, frames = results.labels, results.trace.frames
     if labels is None:
@@ -117,7 +126,9 @@ def grown_frame(results: Results, begin: int, end: int, *, before: float = 1.0) 
     focus = results.focus
     more: dict[Function, float] = defaultdict(float)
     lines: Counter[int] = Counter()
-    for timeline in results.timelines:
+    for one, timeline in zip(results.trace.ranks, results.timelines, strict=True):
+        if rank not in (None, one.number):
+            continue
         known = timeline.inside(focus) & (timeline.stacks >= 0)
         known &= ~IS_COMMUNICATION[timeline.accounts]
         starts = timeline.boundaries[:-1]

@@ -24,6 +24,7 @@ from perfscope.schema.enums import Activity, Confidence, LossKind, LossPattern, 
 from perfscope.trace.model import Frame
 from perfscope.units import capitalized, format_seconds
 
+GROWTH = "growing_steps"
 JUDGED = (
     "lost_to_static_waiting",
     "lost_to_once_waiting",
@@ -50,6 +51,7 @@ def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     found = [one for one in groups(lasting, savings, after) if one.id not in JUDGED]
     length_s = run.results.focus.length_ns * 1e-9
     worth = [group for group in found if group.saving.seconds >= thresholds.FAIL_SHARE * length_s]
+    worth = [group for group in worth if not _grows(group, findings)]
     if not savings.can_replay:
         worth = [group for group in worth if not _is_told(group, findings)]
     alone = {group.id: group for group in groups(lasting, savings)} if after else {}
@@ -78,6 +80,15 @@ def _is_told(group: Group, findings: Sequence[Finding]) -> bool:
     frame = group.entries[0].frame
     told = {one.key for f in findings if f.status.is_fault for one in f.where}
     return frame is not None and frame.key in told
+
+
+def _grows(group: Group, findings: Sequence[Finding]) -> bool:
+    """Whether ranks are slower for a part of the run as their work grows, which is told."""
+    if group.entries[0].pattern is not LossPattern.WINDOW:
+        return False
+    late = set(group.entries[0].ranks)
+    growing = [one for one in findings if one.id == GROWTH and late <= set(one.ranks)]
+    return _is_told(group, growing)
 
 
 def _is_sure(finding: Finding) -> bool:

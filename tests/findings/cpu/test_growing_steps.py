@@ -1,6 +1,7 @@
 """Steps that grow over the run, in closed form, and steps that differ for other reasons."""
 
 from collections.abc import Callable
+from itertools import count
 
 import numpy as np
 import pytest
@@ -117,16 +118,18 @@ def crowded(
     moves: bool = False,
     level_on_1_s: float | None = None,
     told: str = "growing_steps",
+    rarely: int = 1,
 ) -> Finding:
     """Two ranks whose threads wait for CPUs, which makes all work longer; looked at every 5 ms.
 
     A step is 0.05 s of one function and what is given of others, and then a collective. What grows
     on rank 0 may be what rank 1 does less and less of, or takes as long on rank 1 in each step.
+    Of the looks, one in so many is made.
     """
     builder = TraceBuilder(2, end_s=60.0)
     for number in range(2):
         rank = builder.rank(number).init(1.0)
-        begin = 1.0
+        begin, looks = 1.0, count()
         for step in range(STEPS):
             own, mirrored = growing(step), growing(STEPS - 1 - step) if moves else 0.0
             own, spare = (mirrored, own) if moves and number else (own, mirrored)
@@ -139,7 +142,8 @@ def crowded(
             rank.step(step, begin, end).op("MPI_Allreduce", worked, end, comm=0, seq=step)
             for frame, length in parts:
                 for tick in np.arange(0.0, length, 0.005):
-                    rank.stack(begin + tick, (FIXED, frame))
+                    if next(looks) % rarely == 0:
+                        rank.stack(begin + tick, (FIXED, frame))
                 begin += length
             begin = end
         rank.finalize(begin + 0.5).set(cpu_count_allowed=2, cpus_allowed="0-1")
@@ -274,6 +278,18 @@ def test_what_grows_on_one_of_the_ranks_that_run_it_is_compared_with_the_others(
     assert "everything kept so far" in one.actions[1]
     both = crowded(growing, lambda _: 1.0)
     assert "everything kept so far" in both.actions[0]
+
+
+def test_what_one_rank_alone_does_more_and_more_of_is_told_with_few_samples() -> None:
+    """Its work by step says what too few samples of the function do not."""
+    one = crowded(lambda step: 0.001 * step, lambda _: 1.0, level_on_1_s=0.0, rarely=60)
+    assert one.status is Status.FAIL
+    assert one.title.startswith("The work of rank 0 in a step grows from ")
+    assert one.title.endswith(", mainly in summarize()")
+    assert one.ranks == (0,)
+    assert "everything kept so far" in one.actions[0]
+    slow = crowded(lambda _: 0.001, busier, level_on_1_s=0.0, rarely=60)
+    assert not slow.status.is_fault
 
 
 def test_work_that_moves_from_one_rank_to_the_other_does_not_grow() -> None:
