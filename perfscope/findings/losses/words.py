@@ -17,6 +17,7 @@ from perfscope.judging import MAIN
 from perfscope.losses.account import TAKES_PART
 from perfscope.losses.entry import Entry
 from perfscope.losses.words import label
+from perfscope.savings import SAME_FROM
 from perfscope.schema.enums import Activity, LossKind, LossPattern
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
@@ -337,11 +338,13 @@ def _why_differs(group: Group, gain: Gain, world: int) -> str:
     first = group.entries[0]
     if not first.own_ns or not first.ranks:
         return ""
-    found = differs(first.own_ns * NS / len(first.ranks), gain)
+    told_s = first.own_ns * NS / len(first.ranks)
+    found = differs(told_s, gain)
     if found < 0:
         return f"{LESS.strip()} "
     together_s = sum(one.own_ns for one in group.entries) * NS / max(len(group.ranks), 1)
-    if found > 0 and differs(together_s, gain) <= 0:
+    is_part = told_s < min(together_s, SAME_FROM * gain.seconds)
+    if is_part and differs(together_s, gain) <= 0:
         return f"With the other places listed as evidence it is {format_seconds(together_s)}. "
     if found <= 0:
         return ""

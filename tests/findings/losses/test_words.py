@@ -112,6 +112,7 @@ def test_a_saving_that_is_not_what_was_spent_has_a_reason() -> None:
         "more": action(one, two, saved_s=8.0),
         "waiting": action(one, saved_s=9.0),
         "bound": action(one, saved_s=2.0, basis=Basis.UPPER_BOUND),
+        "more bound": action(one, two, saved_s=7.0, basis=Basis.UPPER_BOUND),
     }
     found = {name: [part in text for part in (less, more, waiting)] for name, text in told.items()}
     assert found == {
@@ -120,6 +121,7 @@ def test_a_saving_that_is_not_what_was_spent_has_a_reason() -> None:
         "more": [False, True, False],
         "waiting": [False, False, True],
         "bound": [False, False, False],
+        "more bound": [False, True, False],
     }
     assert "it is 8.00 s" in told["more"]
 
