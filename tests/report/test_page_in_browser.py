@@ -154,6 +154,12 @@ def test_skip_link_and_links_take_the_keyboard(window: Browser, pages: dict[str,
     assert window.run("document.activeElement.getBoundingClientRect().left >= 0") is True
 
 
+AROUND_CARDS = """
+[...new Set([...document.querySelectorAll("#overview .card")]
+  .map(card => getComputedStyle(card.parentElement).display))]
+"""
+
+
 def test_prints_on_paper(window: Browser, pages: dict[str, Path], tmp_path: Path) -> None:
     window.open(pages["two_ranks"], dark=True)
     window.pdf(tmp_path / "page.pdf")
@@ -161,6 +167,8 @@ def test_prints_on_paper(window: Browser, pages: dict[str, Path], tmp_path: Path
     window.page("Emulation.setEmulatedMedia", media="print")
     try:
         ink = window.run("getComputedStyle(document.querySelector('h1')).color")
+        around = window.run(AROUND_CARDS)
     finally:
         window.page("Emulation.setEmulatedMedia", media="")
     assert ink == "rgb(23, 26, 33)"
+    assert around == ["block"]  # what a grid breaks between pages lies on top of what follows
