@@ -152,7 +152,7 @@ def _devices(found: DevicesResult) -> str:
     uses = [device.use for device in found.devices]
     start, end = found.window_ns
     edges_ns = sum(
-        found.causes_s.get(cause, 0.0) / NS for found in found.devices for cause in EDGES
+        device.causes_s.get(cause, 0.0) / NS for device in found.devices for cause in EDGES
     )
     parts = {
         "idle": sum(use.idle_ns for use in uses) - edges_ns,

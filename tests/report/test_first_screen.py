@@ -162,7 +162,7 @@ def leading(document: Json, **changes: Any) -> Json:
         ),
         (
             {"gain_interval_s": [0.0318, 8.47], "confidence": "medium"},
-            "its saving may be as little as 31.8 ms. A longer recording narrows that.",
+            "its saving may be as little as 31.8 ms. A longer recording would narrow that.",
         ),
         (
             {"gain_interval_s": [0.0, 8.47], "confidence": "low"},

@@ -150,11 +150,11 @@ def _how_sure_saving(row: Outcome) -> str:
     if interval is None or whole_s <= 0:
         return "a replay of the fix saves this; too few repeats tell how it varies"
     if row.confidence is Confidence.LOW and not _is_inferred(row):
-        return "its saving may be nothing. A longer recording tells"
+        return "its saving may be nothing. A longer recording would tell"
     low_s, high_s = interval
     if high_s - low_s > whole_s:
         least = seconds(low_s * first.gain_s / whole_s)
-        return f"its saving may be as little as {least}. A longer recording narrows that"
+        return f"its saving may be as little as {least}. A longer recording would narrow that"
     half = (high_s - low_s) / 2 / whole_s
     off = whole_percent(half) if half >= ONE_PERCENT else f"less than {whole_percent(ONE_PERCENT)}"
     return f"a replay of the fix saves this, give or take {off}"
