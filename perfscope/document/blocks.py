@@ -9,7 +9,7 @@ from perfscope.schema.enums import Status
 def leaders(top: Sequence[Finding]) -> dict[str, str]:
     """By id of a finding that of the one in whose block it stands; of those that lead theirs none.
 
-    They are one where it is the same line on the same ranks, so that whoever looks there sees both,
+    They are one where it is the same line on ranks of both, so that whoever looks there sees both,
     and where one explains the other: of two that overlap, one is uncertain for itself.
     """
     found: dict[str, str] = {}

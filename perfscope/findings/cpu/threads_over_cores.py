@@ -329,8 +329,9 @@ DIAGNOSIS = Diagnosis(
     evidence="runnable threads, run-queue delay, pools, variables",
     gain_from=(
         "where the ranks alone are more than the node's CPUs, replay of work and transfer "
-        "without the time that main threads waited for a CPU; else no seconds: the finding "
-        "has the `perfscope sweep` that measures it"
+        "without the time that main threads waited for a CPU; where a thread of Python code takes "
+        "a CPU all the time, at most what its rank's main thread waited; else no seconds: the "
+        "finding has the `perfscope sweep` that measures it"
     ),
     counts_from=(
         f"{thresholds.OVERSUBSCRIBED_WARN:g} and {OVERSUBSCRIBED_FAIL:g} threads per CPU, with "

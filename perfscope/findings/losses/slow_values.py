@@ -9,7 +9,9 @@ from perfscope.findings.losses.once import told_only
 from perfscope.judging import MAIN
 from perfscope.trace.model import Function
 
-SLOW, GROWING, UNEVEN = "slow_operands", "growing_steps", "load_imbalance"
+SLOW, GROWING = "slow_operands", "growing_steps"
+UNEVEN = ("load_imbalance", "straggler")
+"""Of which one fires."""
 
 
 def with_slow_values(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -24,12 +26,12 @@ def with_slow_values(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, 
         return tuple(findings)
     by_id = {one.id: one for one in findings if one.status.is_fault and _is_most(slow, one)}
     told: dict[str, Finding] = {}
-    growing, uneven = by_id.get(GROWING), by_id.get(UNEVEN)
+    growing, uneven = by_id.get(GROWING), next((by_id[one] for one in UNEVEN if one in by_id), None)
     if growing and growing.where and growing.where[0].key in {key for _, key in seen}:
         told[SLOW] = _with_growth(slow, growing)
         told[GROWING] = told_only(growing, SLOW, slow.title)
     if uneven and uneven.where and _is_of_ranks(uneven, seen):
-        told[UNEVEN] = told_only(uneven, SLOW, slow.title)
+        told[uneven.id] = told_only(uneven, SLOW, slow.title)
     return tuple(told.get(one.id, one) for one in findings)
 
 
