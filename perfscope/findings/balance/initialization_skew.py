@@ -30,7 +30,7 @@ def judge(run: Facts) -> Outcome:
     results = run.results
     facts = run.start_up
     if facts is None and are_independent(results.trace):
-        return not_applicable("The ranks never communicate: none of them waits for another.")
+        return not_applicable(wording.INDEPENDENT)
     if facts is None:
         return not_measured(
             f"It is not known how the run began: {results.start_up.reason}. {WHOLE_RUN}"

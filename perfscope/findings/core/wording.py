@@ -75,6 +75,9 @@ def called(frame: Frame) -> str:
     return places.called(frame.function, frame.file, frame.line)
 
 
+INDEPENDENT = "The ranks never communicate: none of them waits for another."
+
+
 def ranks(numbers: Sequence[int]) -> str:
     """Ranks inside a sentence: `rank 1`, `ranks 1 and 3`, `ranks 0, 1, 2 and 5 more`.
 

@@ -77,7 +77,7 @@ def on_equal_cpus(
     equal = [
         Edit(ranks=(one.rank,), factor=(1.0 - share) / (1.0 - usual))
         for one in waits
-        if (share := min(one.in_work_s / one.work_s, MOST_LOST)) != usual
+        if (share := min(one.in_work_share, MOST_LOST)) != usual
     ]
     return replay.predict(edits, after=[*after, *equal]) if equal else None
 
@@ -85,9 +85,9 @@ def on_equal_cpus(
 def _shorter(waits: Sequence[CpuWait]) -> list[Edit]:
     """The work of ranks without the waiting in it."""
     return [
-        Edit(ranks=(one.rank,), factor=1.0 - min(one.in_work_s / one.work_s, MOST_LOST))
+        Edit(ranks=(one.rank,), factor=1.0 - min(one.in_work_share, MOST_LOST))
         for one in waits
-        if one.in_work_s > 0 and one.work_s > 0
+        if one.in_work_share > 0
     ]
 
 

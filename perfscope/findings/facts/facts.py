@@ -6,7 +6,7 @@ from perfscope.findings.core.finding import Gain
 from perfscope.findings.facts.cpu_waits import on_equal_cpus, without_cpu_waits
 from perfscope.findings.facts.function_growth import RankTables, tables_by_rank
 from perfscope.findings.facts.hot_operands import HotLine, LineSamples, hot_lines
-from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, imbalance_facts
+from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern, imbalance_facts
 from perfscope.findings.facts.imbalance_judgment import Judgment, judged
 from perfscope.findings.facts.network_facts import NetworkFacts, network_facts
 from perfscope.findings.facts.node_threads import NodeLoad, node_load, waits_for_cpus
@@ -85,15 +85,15 @@ class Facts:
     @cached_property
     def imbalance_judgment(self) -> Judgment:
         """What that imbalance costs, and the status that it deserves."""
-        facts = self.imbalance
+        facts, alike = self.imbalance, None
+        if facts.pattern is not Pattern.ALTERNATING:  # who waits by turns waits for the same share
+            alike = on_equal_cpus(self.results, self.replay, facts.edits, after=facts.explained)
         return judged(
             self.results,
             facts,
             is_contended=self.waits_for_cpus,
             queued=self.losses.queued,
-            on_equal_cpus=on_equal_cpus(
-                self.results, self.replay, facts.edits, after=facts.explained
-            ),
+            on_equal_cpus=alike,
         )
 
     @cached_property

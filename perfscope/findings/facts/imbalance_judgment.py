@@ -129,7 +129,7 @@ def unable(results: Results) -> Quiet | None:
     if "communication" in results.trace.not_recorded:
         return not_measured(wording.not_recorded(results.trace, "communication", ""))
     if _never_meet(results):
-        return not_applicable("The ranks never communicate: none of them waits for another.")
+        return not_applicable(wording.INDEPENDENT)
     if not any(results.efficiency.outside_s):
         return not_measured(
             "No work was recorded in the analyzed window: choose another one with --foa."
@@ -158,8 +158,8 @@ def judged(
         facts: who works more.
         is_contended: whether ranks wait for CPUs.
         queued: the share of all waiting for ranks that may be for want of CPUs; None unknown.
-        on_equal_cpus: what even work saves had all ranks waited for CPUs alike; None where it is
-            no less.
+        on_equal_cpus: what even work saves had all ranks waited for CPUs alike; None where that
+            is not known, or another rank is late each time.
     """
     whole = _gain(results, facts)
     gain = _less(results, facts, whole, on_equal_cpus)
@@ -240,9 +240,7 @@ def _less(
     results: Results, facts: ImbalanceFacts, whole: Gain, on_equal_cpus: Prediction | None
 ) -> Gain:
     """The part of a gain that is not due to one rank waiting for CPUs longer than the others."""
-    if on_equal_cpus is None or facts.pattern is Pattern.ALTERNATING:
-        return whole
-    if on_equal_cpus.gain_s >= whole.seconds:
+    if on_equal_cpus is None or on_equal_cpus.gain_s >= whole.seconds:
         return whole
     return replace(replayed(results, on_equal_cpus, facts.edits), is_once=facts.is_single)
 

@@ -40,6 +40,11 @@ class CpuWait:
     """That the rank may use."""
 
     @property
+    def in_work_share(self) -> float:
+        """Of the time between calls, the part that was waiting; 0 where there is none."""
+        return self.in_work_s / self.work_s if self.work_s > 0 else 0.0
+
+    @property
     def lost_s(self) -> float:
         """Both together."""
         return self.in_work_s + self.in_transfer_s
