@@ -1,7 +1,8 @@
 """Numbers as people read them: one way to write seconds, bytes, shares and counts everywhere."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from math import isnan
 
 NS = 1e-9
@@ -106,6 +107,15 @@ def format_changes(bounds: Sequence[float]) -> str:
     if max(bounds) < TIMES_FROM:
         return " to ".join(map(format_change, bounds)).replace(" %", "", len(bounds) - 1)
     return f"{' to '.join(f'{bound:.3g}' for bound in bounds)} times"
+
+
+def rows_of(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """The first and the last of those that follow each other, of numbers in order."""
+    rows = []
+    for _, group in groupby(enumerate(numbers), key=lambda place: place[1] - place[0]):
+        row = [number for _, number in group]
+        rows.append((row[0], row[-1]))
+    return rows
 
 
 def parse_bytes(text: str) -> int:

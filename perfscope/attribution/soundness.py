@@ -6,7 +6,6 @@ verdict says first.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import groupby
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from perfscope.trace.damage import MIXED_RUNS, SPOILS_COMPARISON, SPOILS_WHOLE, 
 from perfscope.trace.model import Format, Rank, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, name_of
 from perfscope.trace.worlds import apart, separate_worlds
-from perfscope.units import NS, counted, format_count, format_seconds, format_share
+from perfscope.units import NS, counted, format_count, format_seconds, format_share, rows_of
 
 MOST_NAMED = 8
 DISAGREEING_SHARE = 0.1
@@ -78,9 +77,9 @@ def _missing(run: _Run) -> Damage | None:
 def _numbers(ranks: Sequence[int]) -> str:
     """Ranks in order, three or more in a row by the first and the last of them."""
     parts: list[str] = []
-    for _, group in groupby(enumerate(ranks), lambda place: place[1] - place[0]):
-        row = [number for _, number in group]
-        parts += [f"{row[0]}-{row[-1]}"] if len(row) > 2 else map(str, row)
+    for first, last in rows_of(ranks):
+        is_long = last - first > 1
+        parts += [f"{first}-{last}"] if is_long else map(str, range(first, last + 1))
     more = ", ..." if parts[MOST_NAMED:] else ""
     return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(parts[:MOST_NAMED])}{more}"
 

@@ -14,7 +14,7 @@ from perfscope.losses.held_up import HELD_UP
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Account, LossKind
 from perfscope.schema.losses import LossEntry, Losses
-from perfscope.schema.time import TimePart
+from perfscope.schema.time import SMALLER_CAUSE, TimePart
 from perfscope.structures import dataclass
 from perfscope.units import NS, format_seconds, inside
 
@@ -24,7 +24,7 @@ LEAST_SHARE = 0.0005
 SMALL = 0.01
 """Of the run: several parts that are smaller are told together."""
 
-SMALLER, SMALLER_CAUSE = "smaller losses", "smaller"
+SMALLER = "smaller losses"
 SMALLER_MEANING = "Waits and other work that have no row of their own."
 
 MOST_CAUSES = 3

@@ -1,6 +1,7 @@
 """The roles that color charts; the style sheet has a fill f-ROLE and a stroke s-ROLE for each."""
 
 from perfscope.schema.enums import Account, Activity, LossKind
+from perfscope.schema.time import SMALLER_CAUSE
 from perfscope.structures import dataclass
 
 ACCOUNT_ROLES = tuple(account.value for account in Account)
@@ -30,13 +31,10 @@ _MARKS = (
     (6, "M0 0h2v6h-2z", 0),
     (8, "M0 0h4v4h-4zM4 4h4v4h-4z", 0),
 )
-SMALLER = "smaller"
-"""Several small losses together."""
-
 _CAUSES = tuple(one.value for kind in (LossKind, Activity) for one in kind)
 LOST_FILLS = {
     cause: Fill(f"lost-{cause}", _SHADES[place // len(_MARKS)], *_MARKS[place % len(_MARKS)])
-    for place, cause in enumerate((*dict.fromkeys(_CAUSES), SMALLER))
+    for place, cause in enumerate((*dict.fromkeys(_CAUSES), SMALLER_CAUSE))
 }
 """What shows a loss, by its cause: the same on every page, and of no two causes the same."""
 

@@ -1,7 +1,6 @@
 """Pieces that several sections show: rank lists, places in the code, bars by rank."""
 
 from collections.abc import Sequence
-from itertools import groupby
 from urllib.parse import urlsplit
 
 from perfscope.report.charts import Segment
@@ -11,6 +10,7 @@ from perfscope.schema.replay import PathOfLine
 from perfscope.schema.resources import MemoryLine, StackNode, TopFunction
 from perfscope.schema.time import FunctionShare
 from perfscope.structures import dataclass
+from perfscope.units import rows_of
 
 MOST_RANKS_SHOWN = 64
 MOST_GROUPS = 25
@@ -67,10 +67,8 @@ def rank_list(ranks: Sequence[float], *, most: int = 12) -> str:
     if not ranks:
         return "no rank"
     ordered = sorted({int(rank) for rank in ranks})
-    runs = []
-    for _, group in groupby(enumerate(ordered), key=lambda pair: pair[1] - pair[0]):
-        members = [rank for _, rank in group]
-        runs.append(f"{members[0]}–{members[-1]}" if len(members) > 1 else str(members[0]))
+    rows = rows_of(ordered)
+    runs = [str(first) if first == last else f"{first}–{last}" for first, last in rows]
     shown = ", ".join(runs[:most])
     left = len(runs) - most
     if left > 0:

@@ -4,6 +4,9 @@ from perfscope.schema.common import Efficiencies, Metric, Place
 from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
 
+SMALLER_CAUSE = "smaller"
+"""What a part of the run was lost to that holds several small losses together."""
+
 
 @dataclass(frozen=True)
 class LedgerAccount:

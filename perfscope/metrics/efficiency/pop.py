@@ -19,7 +19,7 @@ from perfscope.metrics.efficiency.ideal_network import ideal_network
 from perfscope.schema.common import Metric
 from perfscope.schema.enums import Account
 from perfscope.trace.damage import Need
-from perfscope.trace.model import Format, Trace
+from perfscope.trace.model import Format, Rank, Trace
 
 USEFUL_OUTSIDE = "outside_communication"
 USEFUL_TRAINING = "training_work"
@@ -91,7 +91,7 @@ def without_unseen(whole: Efficiency, trace: Trace) -> Efficiency:
 
 
 def _why_unseen(trace: Trace) -> str | None:
-    if any(len(r.operations) or len(r.background) or r.totals for r in trace.ranks):
+    if any(map(_communicates, trace.ranks)):
         return None
     if len(trace.ranks) == 1:
         return ONE_PROCESS
@@ -110,14 +110,15 @@ def are_independent(trace: Trace) -> bool:
         and len(trace.ranks) > 1
         and "communication" not in trace.not_recorded
         and not any(
-            rank.init_exit_ns is not None
-            or len(rank.operations)
-            or len(rank.background)
-            or rank.totals
-            or rank.devices is not None
+            _communicates(rank) or rank.init_exit_ns is not None or rank.devices is not None
             for rank in trace.ranks
         )
     )
+
+
+def _communicates(rank: Rank) -> bool:
+    """Whether a call of it that communicates was recorded."""
+    return bool(len(rank.operations) or len(rank.background) or rank.totals)
 
 
 def _without(whole: Efficiency, reason: str, kept: Sequence[str] = ()) -> Efficiency:

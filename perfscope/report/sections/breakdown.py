@@ -5,11 +5,11 @@ from itertools import zip_longest
 from string import ascii_uppercase
 
 from perfscope.report.formats import percent, seconds
-from perfscope.report.palette import ACCOUNT_ROLES, LOST_FILLS, SMALLER, Fill
+from perfscope.report.palette import ACCOUNT_ROLES, LOST_FILLS, Fill
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Shown
 from perfscope.schema.analysis import Analysis
-from perfscope.schema.time import TimePart
+from perfscope.schema.time import SMALLER_CAUSE, TimePart
 from perfscope.structures import dataclass
 from perfscope.units import counted, format_seconds, inside
 
@@ -44,7 +44,7 @@ def rows(result: Analysis) -> list[Row]:
 def _role(part: TimePart) -> str:
     """What colors it: what was lost to one cause looks alike on every page."""
     if part.id == LOST:
-        return LOST_FILLS.get(part.cause, LOST_FILLS[SMALLER]).role
+        return LOST_FILLS.get(part.cause, LOST_FILLS[SMALLER_CAUSE]).role
     return part.id if part.id in ACCOUNT_ROLES else "outside"
 
 
