@@ -95,13 +95,12 @@ def build_excerpt(result: Analysis, name: str) -> str:
             why=f"Its sections are {', '.join(section_names())}.",
             action="Ask for one of these.",
         )
-    style = _style()
+    style, environment = _style(), _environment()
     page = Page("report", "", "", result.tool, section.title, style, "")
-    body = _body(section, section.context(_visible(result)), _environment())
-    return (
-        _environment()
-        .get_template("excerpt.html")
-        .render(title=page.title, policy=_policy(page), style=Markup(style), section=body)
+    body = _body(section, section.context(_visible(result)), environment)
+    template = environment.get_template("excerpt.html")
+    return template.render(
+        title=page.title, policy=_policy(page), style=Markup(style), section=body
     )
 
 

@@ -43,22 +43,18 @@ def judge(run: Facts) -> Outcome:
         status = Status.WARN if is_sure else Status.INFO
     claims = _are_ranks_too_many(results, worst) or (worst.is_horovods_alone and is_sure)
     besides = side_threads(results, worst) if status.is_fault else []
-    is_of_threads = is_sure and take_the_cpus(run, worst, besides)
-    if is_of_threads and gain is not None:
-        status = thresholds.by_gain(gain)
+    title = _title(worst, status, _throttled_s(results, worst))
+    ranks = worst.node.ranks if status is not Status.PASS else ()
+    if gain is not None and is_sure and take_the_cpus(run, worst, besides):
+        status, claims = thresholds.by_gain(gain), True
+        title, ranks = _title_of(besides), tuple(sorted(one.rank for one in besides))
     return Finding(
         status=status,
-        title=_title_of(besides)
-        if is_of_threads
-        else _title(worst, status, _throttled_s(results, worst)),
+        title=title,
         summary=_summary(worst),
-        gain=gain if status.is_fault and (claims or is_of_threads) else None,
+        gain=gain if status.is_fault and claims else None,
         confidence=Confidence.HIGH if worst.queue_share > 0 else Confidence.LOW,
-        ranks=tuple(sorted(one.rank for one in besides))
-        if is_of_threads
-        else worst.node.ranks
-        if status is not Status.PASS
-        else (),
+        ranks=ranks,
         where=tuple(beside.frame for beside in besides if beside.frame)[:1],
         evidence=(*_evidence(worst), *map(_of_thread, besides)),
         actions=(*_rest(besides), *_actions(results, worst)) if status.is_fault else (),

@@ -255,7 +255,8 @@ def told_steps(results: Results) -> int:
 
 def _small(results: Results) -> Small:
     """Collectives below the size at which bandwidth counts."""
-    small = [c for c in classes(results) if c.size_bytes < SMALL_BYTES]
+    known = classes(results)
+    small = [c for c in known if c.size_bytes < SMALL_BYTES]
     total_s, ranks = moved_s(results), len(results.trace.ranks)
     if not small or total_s <= 0:
         return Small()
@@ -263,8 +264,8 @@ def _small(results: Results) -> Small:
     # of all ranks, of which each communicator has a part; as usual calls have it, small and large:
     # those in which a rank lost its CPU would hide what the others are made of
     spent_s = sum(c.seconds * c.calls * c.ranks for c in small)
-    usual_s = sum(c.seconds * c.calls * c.ranks for c in classes(results))
-    usual_s += moved_otherwise_s(results, {c.name for c in classes(results)})
+    usual_s = sum(c.seconds * c.calls * c.ranks for c in known)
+    usual_s += moved_otherwise_s(results, {c.name for c in known})
     share = min(1.0, spent_s / usual_s)
     calls = round(sum(c.calls * c.ranks for c in small) / ranks)
     return Small(share, calls, float(main.size_bytes), share * total_s / ranks)

@@ -15,22 +15,20 @@ from perfscope.structures import dataclass
 from perfscope.trace.framework_codes import ALLREDUCES
 from perfscope.trace.operations import code_of, codes_of, name_of
 
-PARTIAL = [
-    code_of(f"MPI_{name}")
-    for name in (
-        *("Allgather", "Allgatherv", "Reduce_scatter", "Reduce_scatter_block"),
-        *("Alltoall", "Alltoallv", "Alltoallw", "Gather", "Gatherv", "Scatter", "Scatterv"),
-    )
-] + [
-    code_of(f"torch.distributed.{name}")
-    for name in (
-        *("all_gather", "all_gather_single", "all_gather_into_tensor", "all_gather_coalesced"),
-        *("all_to_all", "all_to_all_single", "reduce_scatter", "reduce_scatter_single"),
-        *("reduce_scatter_tensor", "gather", "scatter"),
-    )
-]
-WHOLE = codes_of("MPI_Bcast", "MPI_Reduce", "torch.distributed.broadcast")
-WHOLE += codes_of("torch.distributed.reduce")
+PARTIAL = codes_of(
+    *("MPI_Allgather", "MPI_Allgatherv", "MPI_Reduce_scatter", "MPI_Reduce_scatter_block"),
+    *("MPI_Alltoall", "MPI_Alltoallv", "MPI_Alltoallw"),
+    *("MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv"),
+    *("torch.distributed.all_gather", "torch.distributed.all_gather_single"),
+    *("torch.distributed.all_gather_into_tensor", "torch.distributed.all_gather_coalesced"),
+    *("torch.distributed.all_to_all", "torch.distributed.all_to_all_single"),
+    *("torch.distributed.reduce_scatter", "torch.distributed.reduce_scatter_single"),
+    "torch.distributed.reduce_scatter_tensor",
+    *("torch.distributed.gather", "torch.distributed.scatter"),
+)
+WHOLE = codes_of(
+    "MPI_Bcast", "MPI_Reduce", "torch.distributed.broadcast", "torch.distributed.reduce"
+)
 MOST_CLASSES = 100
 MOST_FITS = 8
 NO_COLLECTIVES = "no blocking collective of known size was recorded"

@@ -68,10 +68,10 @@ def _context(result: Analysis) -> Context:
 
 def _blocks(named: Sequence[tuple[FindingRow, int]], of: Wholes) -> list[Context]:
     """The findings that have a block of their own, each with those that are another view of it."""
-    seen = [(row.seen_with, finding_view(row, place, of)) for row, place in named]
+    views = [(row, finding_view(row, place, of)) for row, place in named]
     return [
-        {**finding_view(row, place, of), "views": [view for name, view in seen if name == row.id]}
-        for row, place in named
+        {**view, "views": [other for one, other in views if one.seen_with == row.id]}
+        for row, view in views
         if not row.seen_with
     ]
 
