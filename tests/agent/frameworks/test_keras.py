@@ -1,4 +1,4 @@
-"""A Keras program on TensorFlow, recorded."""
+"""A Keras program on TensorFlow, recorded, with each package that Keras comes in."""
 
 import struct
 
@@ -10,11 +10,11 @@ from tests.agent.jobs import RANK_ZERO, Job, Process, run
 from tests.support import environments
 
 PROGRAM = """
-import os, sys
+import importlib, os, sys
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import numpy as np
-import keras
 import tensorflow as tf
+keras = importlib.import_module(sys.argv[2])
 from perfscope_agent import marker  # the recorder's own, on the path of recorded runs
 
 x = np.random.default_rng(0).random((100, 8)).astype("float32")
@@ -91,13 +91,18 @@ model.fit(x, y, verbose=0, callbacks=[Failing()])
 """
 
 
-@pytest.fixture(scope="module", params=["tensorflow", "horovod"], ids=["keras3", "keras2"])
+@pytest.fixture(
+    scope="module",
+    params=[("tensorflow", "keras"), ("horovod", "keras"), ("tensorflow", "tf_keras")],
+    ids=["keras3", "keras2", "tf_keras"],
+)
 def done(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Job:
     place = tmp_path_factory.mktemp("keras")
     script = place / "train.py"
     script.write_text(PROGRAM)
-    python = environments.environment(request.param).python
-    return run([script, str(place)], place / "trace", python=python, variables=RANK_ZERO)
+    name, package = request.param
+    python = environments.environment(name).python
+    return run([script, str(place), package], place / "trace", python=python, variables=RANK_ZERO)
 
 
 @pytest.fixture

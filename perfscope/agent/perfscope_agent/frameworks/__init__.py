@@ -15,16 +15,21 @@ _JOINING = (
     ("xgboost.collective", "members", "install"),
 )
 """Where a process turns out to have a part in a job: what a worker waits for as well."""
+_KERAS = ("keras", "tf_keras")
+"""The package, and the name by which Keras 2 lives on beside Keras 3."""
 _HOOKS = (
     *_JOINING,
     ("keras.src.backend.tensorflow.trainer", "keras", "install"),
-    ("keras.src.engine.training", "keras", "install"),
+    *((package + ".src.engine.training", "keras", "install") for package in _KERAS),
     ("keras.src.backend.jax.trainer", "keras", "install"),
     ("keras.src.backend.torch.trainer", "keras", "install"),
     ("keras.src.models.model", "keras", "install_model"),
     ("keras.src.optimizers.base_optimizer", "keras", "install_optimizer"),
-    ("keras.src.optimizers.optimizer", "keras", "install_old_optimizer"),
-    ("keras", "keras", "loaded"),
+    *(
+        (package + ".src.optimizers.optimizer", "keras", "install_old_optimizer")
+        for package in _KERAS
+    ),
+    *((package, "keras", "loaded") for package in _KERAS),
     ("tensorflow.python.data.ops.iterator_ops", "tensorflow", "install_iterator"),
     (
         "tensorflow.python.eager.polymorphic_function.polymorphic_function",

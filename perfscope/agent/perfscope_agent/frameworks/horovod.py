@@ -11,7 +11,7 @@ import sys
 from .. import metadata, recorder
 from ..kinds import Any, AnyFunction, Callable, ModuleType
 from . import learning_rates, wrap
-from .tensorflow import is_eager
+from .tensorflow import is_eager, traced
 
 _SOURCE = "horovod"
 _SETTINGS = (
@@ -95,7 +95,9 @@ def _make_call(name: str) -> Callable[[AnyFunction], AnyFunction]:
             rec = recorder.current
             if name.startswith("broadcast") and name not in _broadcasts:
                 _broadcasts.append(name)
-            if rec is None or wrap.Depth.value or not is_eager():
+            if not is_eager():
+                return traced(original, sys._getframe(1))(*args, **kwargs)
+            if rec is None or wrap.Depth.value:
                 return original(*args, **kwargs)
             with wrap.Inside(rec, recorder.Phase.USER, label):
                 return original(*args, **kwargs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from .. import metadata, recorder, steps
-from ..kinds import Any, AnyFunction, ModuleType
+from ..kinds import Any, AnyFunction, FrameType, ModuleType
 from . import calls, keras_data, tf_profiler, wrap
 
 _SOURCE = "tensorflow"
@@ -25,6 +25,19 @@ def is_eager() -> bool:
     """Whether TensorFlow executes at once, rather than tracing a graph."""
     context = sys.modules.get("tensorflow.python.eager.context")
     return context is None or bool(context.executing_eagerly())
+
+
+def traced(original: AnyFunction, caller: FrameType) -> AnyFunction:
+    """The function as AutoGraph would run it had its wrapper, called from there, not stood before.
+
+    AutoGraph leaves a wrapper alone, and with it all that it calls: the program's own code below
+    it would lose its `if` and `for` over tensors.
+    """
+    autograph = sys.modules.get("tensorflow.python.autograph.impl.api")
+    if autograph is None or caller.f_globals is not vars(autograph):
+        return original
+    result: AnyFunction = autograph.tf_convert(original, autograph.ag_ctx.control_status_ctx())
+    return result
 
 
 def install_iterator(module: ModuleType) -> None:
