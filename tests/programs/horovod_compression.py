@@ -24,7 +24,7 @@ class Halved:
         return tensor
 
 
-@tf.function  # type: ignore[misc,untyped-decorator]
+@tf.function  # type: ignore[untyped-decorator]
 def mean(values: Any) -> Any:
     """The mean over the ranks."""
     return hvd.allreduce(values, compression=Halved)
