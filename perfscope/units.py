@@ -17,6 +17,9 @@ _BYTE_FACTORS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 _SECOND_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _MINUTES_FROM_S = 120.0
 _HOURS_FROM_S = 7200.0
+LEAST_TENTH = 0.05
+"""What is less is no tenth."""
+
 TIMES_FROM = 2.0
 """Larger ratios are told as they are, and not as changes."""
 
@@ -50,6 +53,14 @@ def format_bytes(size_bytes: float | None) -> str:
     return f"{value:.0f} B" if unit == 0 else f"{_three_digits(value)} {_BYTE_UNITS[unit]}"
 
 
+def format_cpus(busy: float, cpus: int) -> str:
+    """How much of some CPUs is used, on average: `0.9 of the 2 CPUs`, `2.1 % of the one CPU`."""
+    if cpus == 1:
+        return f"{format_share(busy)} of the one CPU"
+    used = f"{busy:.1f}" if busy >= LEAST_TENTH else "less than 0.1"
+    return f"{used} of the {cpus} CPUs"
+
+
 def format_share(share: float | None) -> str:
     """A share of a whole as a percentage: `31.2 %`, `< 0.1 %` for little, `0 %` for nothing."""
     if share is None or isnan(share):
@@ -71,6 +82,11 @@ def counted(number: float, noun: str, several: str = "") -> str:
     `several` is for any other number, where it is not the noun with an "s".
     """
     return f"{format_count(number)} {noun if number == 1 else several or f'{noun}s'}"
+
+
+def singular(nouns: str) -> str:
+    """What one of some is called: `thread` for threads, `process` for processes."""
+    return re.sub(r"(?<=\w\w)(?:(?<=ss)e)?s\b", "", nouns)
 
 
 def were(number: float, noun: str, several: str = "") -> str:

@@ -8,10 +8,12 @@ from perfscope.units import (
     format_bytes,
     format_change,
     format_count,
+    format_cpus,
     format_ratio,
     format_seconds,
     format_share,
     parse_bytes,
+    singular,
 )
 
 
@@ -90,3 +92,30 @@ def test_seconds_keep_their_value(seconds: float) -> None:
     number, unit = format_seconds(seconds).split(" ")
     factor = {"s": 1, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}[unit]
     assert float(number) * factor == pytest.approx(seconds, rel=0.006)
+
+
+@pytest.mark.parametrize(
+    ("busy", "cpus", "text"),
+    [
+        (0.94, 2, "0.9 of the 2 CPUs"),
+        (0.02, 2, "less than 0.1 of the 2 CPUs"),
+        (0.021, 1, "2.1 % of the one CPU"),
+    ],
+)
+def test_no_use_of_cpus_is_told_as_none(busy: float, cpus: int, text: str) -> None:
+    assert format_cpus(busy, cpus) == text
+
+
+@pytest.mark.parametrize(
+    ("several", "one"),
+    [
+        ("threads", "thread"),
+        ("processes", "process"),
+        ("CPUs", "CPU"),
+        ("degrees C", "degree C"),
+        ("samples/s", "sample/s"),
+        ("ms", "ms"),
+    ],
+)
+def test_one_of_several(several: str, one: str) -> None:
+    assert singular(several) == one

@@ -6,6 +6,7 @@ communicates with nobody, and so counts as computing.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from perfscope.attribution.not_training import TRAINING_ACCOUNTS
 from perfscope.document.headline import mean_spent_s, outside_s
@@ -34,15 +35,20 @@ WORKING = tuple(one for one in TRAINING_ACCOUNTS if one is not Account.DEVICE_WA
 
 LOST = "lost"
 OF_VERDICT = "of_verdict"
+OF_WORK = "of_work"
+WORK = TimePart(
+    OF_WORK, "Work", "Work that takes longer than it need, as far as the verdict tells.", 0.0, 0.0
+)
 
 
 def breakdown(
-    results: Results, lost: Losses, first: str | None, *, is_lost: bool
+    results: Results, lost: Losses, first: str | None, *, is_lost: bool, work_s: float | None = None
 ) -> tuple[TimePart, ...]:
     """The `breakdown` of analysis.json.
 
     `first` is the id of the finding that the verdict leads with; without one, `is_lost` has the
-    rows tell what most was lost to.
+    rows tell what most was lost to. `work_s` is what that finding saves of work which the loss
+    account takes for needed; None of any other finding.
     """
     run_s, ranks = results.run_s, len(results.trace.ranks)
     # files that tell sums do not tell when a rank did anything
@@ -55,6 +61,7 @@ def breakdown(
         for one, seconds in means.items()
         if seconds > 0
         for part in _account(one, seconds, losses.get(one, []), run_s)
+        if part.seconds > 0
     ]
     parts += [
         TimePart(one.value, one.label, one.meaning, seconds, seconds / run_s)
@@ -68,6 +75,8 @@ def breakdown(
     named |= {cause for cause, rows in of_causes.items() if rows == 1}
     entries = _of_finding(lost, first) if first else _most(lost) if is_lost else []
     parts.extend(_causes(entries, named, run_s=run_s, ranks=ranks))
+    if work_s is not None and not entries:
+        parts.append(replace(WORK, seconds=work_s, share=work_s / run_s))
     return tuple(parts)
 
 
@@ -91,7 +100,7 @@ def _inside(
     """
     work_s = sum(means[one] for one in WORKING)
     found: dict[Account, dict[str | None, _Loss]] = {one: {} for one in WORKING}
-    for entry in lost.entries:
+    for entry in [one for one in lost.entries if one.own_ns]:
         own_s = _in_run_s(entry, entry.own_ns) / ranks
         is_held_up = entry.kind in HELD_UP
         for account in [one for one in WORKING if is_held_up or one is entry.account]:

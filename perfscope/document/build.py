@@ -27,13 +27,16 @@ from perfscope.document.verdict import much_is_lost, verdict
 from perfscope.document.whole_run import whole_run
 from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.files import replace_file
+from perfscope.findings.core.catalog import diagnoses
 from perfscope.findings.core.certainty import is_firm
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.results import Results
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.findings import FindingRow, FirstAction
-from perfscope.schema.run import Tool
+from perfscope.schema.losses import Losses
+from perfscope.schema.run import Tool, Verdict
+from perfscope.schema.time import TimePart
 from perfscope.schema.write import Json, as_json, document_text
 
 SCHEMA_VERSION: Final = "1"
@@ -76,11 +79,25 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
         quality=quality(results, replay),
         how_measured=how_measured(results),
         whole_run=whole_run(results, replay),
-        breakdown=breakdown(
-            results, lost, next(iter(answer.top), None), is_lost=much_is_lost(facts.losses)
-        ),
+        breakdown=_breakdown(facts, ordered, answer, lost),
     )
     return as_json(document)
+
+
+def _breakdown(
+    facts: Facts, findings: Sequence[Finding], answer: Verdict, lost: Losses
+) -> tuple[TimePart, ...]:
+    """Where the run went, and what the finding of the verdict is about."""
+    of_work = {diagnosis.id for diagnosis in diagnoses() if diagnosis.of_work}
+    leading = next((one for one in findings if one.id in answer.top[:1]), None)
+    saving = leading.recommended if leading and leading.id in of_work else None
+    return breakdown(
+        facts.results,
+        lost,
+        leading.id if leading else None,
+        is_lost=much_is_lost(facts.losses),
+        work_s=saving.seconds if saving else None,
+    )
 
 
 def _finding(finding: Finding, results: Results, leader: str | None) -> FindingRow:

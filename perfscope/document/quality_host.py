@@ -5,7 +5,7 @@ from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
 from perfscope.schema.findings import QualityRow
-from perfscope.units import NS, capitalized, format_seconds
+from perfscope.units import NS, capitalized, format_cpus, format_seconds
 
 
 def host_checks(results: Results) -> list[QualityRow]:
@@ -23,8 +23,7 @@ def host_checks(results: Results) -> list[QualityRow]:
         title = "Other work on the host took CPUs from the job"
         detail = f"{waited} at least for CPUs on which the job did not run meanwhile."
     else:
-        of = "of the one CPU" if worst.cpus == 1 else f"of the {worst.cpus} CPUs"
-        used = f"{worst.others_cpus:.1f} {of}"
+        used = format_cpus(worst.others_cpus, worst.cpus)
         title = f"Other work on the host used {used}" if is_busy else "The host worked for the job"
         detail = f"Processes outside the job used {used} on average. {waited} for them."
     if not is_busy:

@@ -125,7 +125,12 @@ def beside_others(
             f" Of that, computation lost {format_seconds(lost_s)} per rank; the rest is what they "
             "delay in other work, transfer and waiting."
         )
-    return f"{of_job} {others}" if top else f"{others} In the job itself: {of_job}"
+    if not top:
+        return f"{others} In the job itself: {of_job}"
+    own = top[0].recommended
+    if own is not None and own.seconds + gain.seconds > (of.run_s or 0.0):
+        others += " The two savings overlap: do not add them up."
+    return f"{of_job} {others}"
 
 
 def _worth_most(faults: Sequence[Finding]) -> list[Finding]:

@@ -78,7 +78,8 @@ def quantity(value: float | None, unit: str) -> str:
         return units.MISSING
     if unit in writers:
         return writers[unit](value)
-    return f"{decimal(value)}{NBSP}{unit}".strip()
+    told = decimal(value)
+    return f"{told}{NBSP}{units.singular(unit) if told == '1' else unit}".strip()
 
 
 def evidence(value: object, unit: str) -> str:

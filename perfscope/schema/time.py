@@ -28,7 +28,8 @@ class TimePart:
     # and while the launcher works), or `elsewhere` (only ranks of other groups in the recording
     # live), or `others` (those below 1 % together), or `lost`: what was lost in an account of work,
     # whose own part is without it; or `of_verdict`: what is lost to a cause that the verdict is
-    # about, which the other parts hold already
+    # about, which the other parts hold already; or `of_work`: what the first action of the verdict
+    # saves of work that the other parts take for needed, for the run and not for a mean rank
     id: str
     label: str
     meaning: str

@@ -36,6 +36,22 @@ def test_what_no_account_is_called_by_has_a_row() -> None:
     assert told(7_000_000_000) == ["Waiting for a CPU"]
 
 
+def test_work_that_the_account_takes_for_needed_is_told_beside_the_rows() -> None:
+    builder = TraceBuilder(1, end_s=10.0)
+    builder.rank(0).phase(PhaseKind.FORWARD, 1.0, 9.0)
+    analyzed = analyze_trace(builder.build())
+    losses = read_analysis(analyzed.document()).losses
+    rows = breakdown(analyzed.results, losses, "slow_operands", is_lost=True, work_s=4.0)
+    (work,) = [row for row in rows if row.id == "of_work"]
+    assert work.seconds == 4.0
+    assert work.share == pytest.approx(0.4)
+    assert sum(row.share for row in rows if row is not work) == pytest.approx(1.0)
+    claimed = replace(losses.entries[0], findings=("slow_operands",))
+    lost: Losses = replace(losses, entries=(claimed,))
+    rows = breakdown(analyzed.results, lost, "slow_operands", is_lost=True, work_s=4.0)
+    assert "of_work" not in {row.id for row in rows}
+
+
 def test_losses_of_one_name_have_one_row_and_the_room_of_another_one_stays() -> None:
     """What is small by itself takes no row from what is not."""
     builder = TraceBuilder(1, end_s=10.0)

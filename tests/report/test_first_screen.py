@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from perfscope.report.build import build_excerpt, build_html
-from perfscope.report.sections import breakdown, overview
+from perfscope.report.sections import breakdown, losses, overview
 from perfscope.schema.read import read_known
 from tests.report.page_outline import part, shown
 from tests.report.sample_document import thousand_ranks, two_ranks_evaluation
@@ -62,6 +62,22 @@ def test_parts_of_the_bar_have_the_letters_of_their_rows() -> None:
     assert keys
     assert rows == sorted(set(rows))
     assert set(keys) <= set(rows)
+
+
+def test_work_that_the_verdict_doubts_is_called_good_nowhere() -> None:
+    document = with_loss_in_steps(0.0)
+    parts = [one for one in document["breakdown"] if one["id"] != "of_verdict"]
+    work = parts[0] | {"id": "of_work", "label": "Work", "seconds": 9.0, "share": 0.6}
+    document["breakdown"] = [*parts, work]
+    assert tile(document, "Parallel efficiency")["unit"] == ""
+    told = "up to 9.00 s (60.0 % of the 7.07 s run)"
+    for said in (
+        tile(document, "Parallel efficiency")["note"],
+        losses.takeaway(read_known(document)),
+        shown(document, "overview"),
+    ):
+        assert told in said.replace("\xa0", " ")
+    assert "Work" not in {row.label for row in breakdown.rows(read_known(document))}
 
 
 def with_losses(**seconds: float) -> Json:

@@ -11,6 +11,11 @@ NOTHING_S = 1e-9  # clocks count no less
 _BY_RANK = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
 
 
+def less_sure(one: Confidence, other: Confidence) -> Confidence:
+    """The confidence in what rests on both."""
+    return min(one, other, key=_BY_RANK.index)
+
+
 def as_sure_as_its_interval(finding: Finding) -> Finding:
     """The finding with no more confidence, and no worse status, than its interval allows.
 
@@ -24,7 +29,7 @@ def as_sure_as_its_interval(finding: Finding) -> Finding:
     status = finding.status
     if not is_firm(finding) and status is Status.FAIL:
         status = Status.WARN
-    least = min(finding.confidence, most, key=_BY_RANK.index)
+    least = less_sure(finding.confidence, most)
     return replace(finding, confidence=least, status=status, is_inferred=least is not most)
 
 

@@ -7,7 +7,7 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.host.run_queue import CpuWait
 from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.model import Trace
-from perfscope.units import capitalized, format_seconds, format_share
+from perfscope.units import capitalized, format_cpus, format_seconds, format_share
 
 
 def judge(run: Facts) -> Outcome:
@@ -50,17 +50,17 @@ def _host(trace: Trace, waits: CpuWait) -> str:
 
 def _used(trace: Trace, waits: CpuWait) -> str:
     """What others used, a sentence."""
-    which = f"CPUs that {wording.ranks([waits.rank])} may use on host {_host(trace, waits)}"
-    if waits.cpus == 1:
-        which = f"one CPU that {wording.ranks([waits.rank])} may use on host {_host(trace, waits)}"
+    who = f"that {wording.ranks([waits.rank])} may use on host {_host(trace, waits)}"
     if waits.others_cpus is None:
+        which = f"{'one CPU' if waits.cpus == 1 else 'CPUs'} {who}"
         return f"The job itself used too little of the {which} to explain how long it waited."
-    count = "" if waits.cpus == 1 else f"{waits.cpus} "
-    return f"Other processes used {waits.others_cpus:.1f} of the {count}{which}."
+    return f"Other processes used {format_cpus(waits.others_cpus, waits.cpus)} {who}."
 
 
 def _evidence(waits: CpuWait) -> Evidence:
-    used = "not measured" if waits.others_cpus is None else f"{waits.others_cpus:.1f} CPUs used"
+    used = "not measured"
+    if waits.others_cpus is not None:
+        used = format_cpus(waits.others_cpus, waits.cpus)
     return Evidence(
         f"Rank {waits.rank}: processes outside the job",
         f"{used}; {format_share(waits.others_share)} of its waiting for a CPU",

@@ -195,4 +195,5 @@ DIAGNOSIS = Diagnosis(
         f"{100 * thresholds.FAIL_SHARE_UPPER_BOUND:g} % on)"
     ),
     rank=105,
+    of_work=True,
 )

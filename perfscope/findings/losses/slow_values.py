@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from perfscope.findings.core.certainty import less_sure
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.once import told_only
 from perfscope.judging import MAIN
 from perfscope.trace.model import Function
+from perfscope.units import format_seconds
 
 SLOW, GROWING = "slow_operands", "growing_steps"
 UNEVEN = ("load_imbalance", "straggler")
@@ -65,5 +67,10 @@ def _with_growth(slow: Finding, growing: Finding) -> Finding:
         joined,
         status=growing.status,
         gain=growing.gain,
-        summary=f"{slow.summary} {growing.title}: what that costs is more, and is claimed here.",
+        confidence=less_sure(slow.confidence, growing.confidence),
+        is_inferred=slow.is_inferred or growing.is_inferred,
+        summary=(
+            f"{slow.summary} {growing.title}: that costs {format_seconds(growing.gain.seconds)}, "
+            "which is more, and is what the fix saves at most."
+        ),
     )

@@ -237,10 +237,13 @@ def _cpus(group: Group) -> tuple[Evidence, ...]:
 
 
 def _share(run: Facts, group: Group) -> float | None:
-    """Of the ranks' time in the analyzed window, where that is all that is told of a group."""
+    """What a group costs of the ranks' time in the analyzed window, as the loss account tells it.
+
+    None where a saving says how much it is.
+    """
     if group.id not in NEEDED_IDS:
         return None
-    return sum(one.own_ns for one in group.entries) / max(run.losses.window_ns, 1)
+    return group.ns / max(run.losses.window_ns, 1)
 
 
 def _summary(group: Group, gain: Gain) -> str:

@@ -219,7 +219,7 @@ def title(
         does = (
             "is slowing the run"
             if share is None
-            else f"takes {format_share(share)} of the ranks' time"
+            else f"costs {format_share(share)} of the ranks' time in the analyzed window"
         )
         return f"{named(group, world)}{who} {does}{seen}"
     if first.cause.kind is LossKind.COMMUNICATION:

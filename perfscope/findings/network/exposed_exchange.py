@@ -36,7 +36,8 @@ PROFILER = (
 )
 
 FOR_NOTHING = (
-    " The backward pass is as needless where it only computes such gradients: all of it is counted."
+    "The saving counts the exchange and all of the backward pass, which is as needless where it "
+    "only computes such gradients. "
 )
 
 
@@ -58,10 +59,11 @@ def judge(run: Facts) -> Outcome:
         status=status,
         title=needless[0].title if needless else unhidden,
         summary=(
+            f"{FOR_NOTHING if computed else ''}"
             "When their last gradient is ready the ranks still need "
             f"{facts.whole.at_most}{format_seconds(facts.whole.seconds)} in all until the exchange "
             "is over; no change saves all of that."
-            f"{FOR_NOTHING if computed else ''}{sampled_places.waits(results)}"
+            f"{sampled_places.waits(results)}"
             f"{CONTENDED if facts.is_contended else ''}"
         ),
         gain=computed or as_bound(facts.whole),  # no network needs no time

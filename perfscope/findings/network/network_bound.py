@@ -34,7 +34,10 @@ from perfscope.trace.operations import BY_NAME, IS_COLLECTIVE
 from perfscope.units import counted, format_bytes, format_seconds
 
 PASSED = "Data transfer between ranks takes little time"
-HALVE = "Halve the bytes sent: fewer values, or the same values in a type half as wide"
+HALVE = (
+    "Halve the bytes sent: fewer values, or the same values in a type half as wide (float32 "
+    "instead of float64, or bfloat16 instead of float32)"
+)
 AS_ONE = "Where several go to the same rank one after the other, send them as one buffer."
 PICKLED = (
     " They are pickled objects: mpi4py's calls with a capital letter (Send, Recv, Sendrecv) send "

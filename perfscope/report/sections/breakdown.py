@@ -13,7 +13,7 @@ from perfscope.schema.time import SMALLER_CAUSE, TimePart
 from perfscope.structures import dataclass
 from perfscope.units import counted, format_seconds, inside
 
-OF_VERDICT, LOST = "of_verdict", "lost"
+OF_VERDICT, OF_WORK, LOST = "of_verdict", "of_work", "lost"
 TOTAL = "Whole run"
 
 
@@ -31,7 +31,7 @@ class Row:
 
 def rows(result: Analysis) -> list[Row]:
     """The parts of the run, and the run that these add up to."""
-    parts = [one for one in result.breakdown if one.id != OF_VERDICT]
+    parts = [one for one in result.breakdown if one.id not in (OF_VERDICT, OF_WORK)]
     if not parts:
         return []
     own = [
@@ -66,9 +66,19 @@ def of_verdict(result: Analysis) -> str:
         if one.id == OF_VERDICT:
             spent = f"{seconds(one.seconds)}{each} ({percent(one.share)}{'' if told else whole})"
             told.append(f"{inside(one.label)}, {spent}{_waited(one)}")
-    if not told:
+    if told:
+        return f"Already counted in the rows above: {'; '.join(told)}"
+    work = work_of_verdict(result)
+    return f"Counted as work in the rows above: {work}" if work else ""
+
+
+def work_of_verdict(result: Analysis) -> str:
+    """What the verdict would save of work that counts as needed everywhere else; "" for nothing."""
+    found = next((one for one in result.breakdown if one.id == OF_WORK), None)
+    if found is None:
         return ""
-    return f"Already counted in the rows above: {'; '.join(told)}"
+    of = f"{percent(found.share)} of the {seconds(result.run.wall_s)} run"
+    return f"what the verdict is about, up to {seconds(found.seconds)} ({of})"
 
 
 def _waited(part: TimePart) -> str:
@@ -82,17 +92,20 @@ def _waited(part: TimePart) -> str:
 def useful_sentence(result: Analysis) -> str:
     """What was lost while computing, which parallel efficiency counts as work; "" for nothing."""
     losses = sorted((one for one in result.breakdown if one.id == LOST), key=lambda o: -o.seconds)
-    if not losses or result.metrics.parallel_efficiency.value is None:
+    counts, work = "Parallel efficiency counts as useful", work_of_verdict(result)
+    if result.metrics.parallel_efficiency.value is None or not (losses or work):
         return ""
+    if work:
+        return f"{counts} {work}{', and what was lost while computing' if losses else ''}"
     each = " per rank" if result.run.recorded_ranks > 1 else ""
     most, more = losses[0], ", and more" if len(losses) > 1 else ""
     lost = f"{most.label.split(': ', 1)[-1]} {seconds(most.seconds)}{each}{more}"
-    return f"Parallel efficiency counts as useful what was lost while computing: {lost}"
+    return f"{counts} what was lost while computing: {lost}"
 
 
 def heads(ranks: int) -> tuple[str, str]:
     """What the columns of seconds and of shares are called."""
-    return "Time" if ranks == 1 else "Mean per rank", "Of the run"
+    return "Time" if ranks == 1 else "Mean time", "Of the run"
 
 
 def table(found: Sequence[Row], ranks: int) -> Table:
@@ -103,7 +116,7 @@ def table(found: Sequence[Row], ranks: int) -> Table:
             "Category",
             lambda row: Shown(row.role, row.label, row.key),
             kind=Kind.KEYED,
-            longest=80,
+            longest=160,
             hint=lambda row: row.meaning,
         ),
         Column(spent, "seconds", seconds),

@@ -3,12 +3,14 @@
 from perfscope.report.formats import percent, ratio
 from perfscope.report.labels import band, focus_words, formula_words, useful_words
 from perfscope.report.sections import whole_run
+from perfscope.report.sections.breakdown import OF_WORK
 from perfscope.report.sections.section import Context, Section
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import Metric
 from perfscope.schema.efficiency import EFFICIENCIES
 from perfscope.schema.enums import Account, LossKind
 from perfscope.schema.time import Metrics
+from perfscope.units import NS_PER_S
 
 NOT_WORK = {
     LossKind.WAITING,
@@ -85,9 +87,11 @@ def is_contradicted(result: Analysis, identity: str) -> bool:
         for one in result.losses.entries
         if one.kind not in NOT_WORK and (not is_of_steps or one.account in IN_STEPS)
     )
-    if value is None or not lost_ns:
+    work_s = sum(one.seconds for one in result.breakdown if one.id == OF_WORK)
+    if value is None or not (lost_ns or work_s):
         return False
-    return band(value - lost_ns / max(result.losses.window_ns, 1)) != band(value)
+    lost_share = (lost_ns + work_s * NS_PER_S) / max(result.losses.window_ns, 1)
+    return band(value - lost_share) != band(value)
 
 
 def _formula(metrics: Metrics, identity: str) -> str:

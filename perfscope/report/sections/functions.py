@@ -52,7 +52,8 @@ def _columns(labels: Mapping[str, str]) -> tuple[Column, ...]:
 def _takeaway(found: Sequence[FunctionShare]) -> str:
     if not found or not found[0].function:
         return ""
-    return f"{shortened(found[0].function, 60)} takes {percent(found[0].share)} of the ranks’ time"
+    name = shortened(found[0].function, 60)
+    return f"{name} takes {percent(found[0].share)} of the ranks’ process time, start-up included"
 
 
 SECTION = Section("functions", "Functions", "functions.html", _context, is_folded=True)

@@ -5,13 +5,14 @@ from dataclasses import replace
 
 from perfscope import places
 from perfscope.report.formats import percent, seconds
+from perfscope.report.sections.breakdown import work_of_verdict
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Place, place_of
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Account, Basis, LossKind, LossPattern
 from perfscope.schema.losses import LossEntry, Losses
-from perfscope.units import NS, counted, format_seconds
+from perfscope.units import NS, counted, format_seconds, inside
 
 MOST_SHOWN, MOST_ROWS = 4, 40
 MOST_RANKS = 4
@@ -92,7 +93,7 @@ def _context(result: Analysis) -> Context:
     is_all = len(found.entries) <= MOST_SHOWN
     most = whole if is_all else replace(whole, caption=f"{caption}: the largest")
     return {
-        "takeaway": _sentence(found),
+        "takeaway": takeaway(result),
         "lost": seconds(found.lost_ns * NS),
         "life": seconds(found.life_ns * NS),
         "table": replace(most, id="losses-table", rows=found.entries[:MOST_SHOWN]),
@@ -119,7 +120,8 @@ def _elsewhere(found: Losses) -> str:
 
 def takeaway(result: Analysis) -> str:
     """How much of the analyzed window was lost, and to what."""
-    return _sentence(result.losses)
+    work, told = work_of_verdict(result), _sentence(result.losses)
+    return f"{told}. Not among it: {work}" if told and work else told
 
 
 def _known(found: Losses) -> list[LossEntry]:
@@ -147,11 +149,11 @@ def _told_apart(entry: LossEntry, shown: Sequence[LossEntry]) -> str:
 def _sentence(found: Losses) -> str:
     if found.lost_share is None:
         return ""
-    inside = _known(found)
-    shown = inside[:MOST_TOLD]
-    told = [f"{_told_apart(entry, inside)} {percent(entry.share)}" for entry in shown]
+    known = _known(found)
+    shown = known[:MOST_TOLD]
+    told = [f"{inside(_told_apart(entry, known))} {percent(entry.share)}" for entry in shown]
     causes = f": {', '.join(told)}" if told else ""
-    more = len(inside) - len(told)
+    more = len(known) - len(told)
     others = f" and {counted(more, 'more cause')}" if more > 0 else ""
     lost = (
         f"{percent(found.lost_share)} of the ranks’ time in the analyzed window was lost"

@@ -12,7 +12,7 @@ from perfscope.structures import dataclass
 
 LOGARITHMIC_FROM = 16.0  # largest over smallest size, from which both axes are logarithmic
 DASHED = "7 5.5"
-WIDE_RIGHT = 150.0
+WIDE_RIGHT = 190.0
 MOST_POWERS = 6
 TICK_ROOM = 34.0
 LONGEST_LABEL = 21

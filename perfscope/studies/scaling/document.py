@@ -23,6 +23,7 @@ from perfscope.schema.scaling import (
 from perfscope.studies.common.external import External
 from perfscope.studies.common.programs import are_different, programs
 from perfscope.studies.scaling import models
+from perfscope.studies.scaling.disturbed import disturbed
 from perfscope.studies.scaling.growth import SAME_WORK, STRONG, UNEVEN, trained_samples
 from perfscope.studies.scaling.pop_table import COUNTER_ROWS, ROWS
 from perfscope.studies.scaling.scaling import Part, Scaling
@@ -293,7 +294,7 @@ def notes(study: Scaling) -> list[str]:
                 f"The runs with {study.axis.count(point.size)} trained on {min(samples):,.0f} to "
                 f"{max(samples):,.0f} samples: their times are not of the same work."
             )
-    found += _without_efficiency(study)
+    found += [*disturbed(study), *_without_efficiency(study)]
     if any(len(point.runs) < 2 for point in study.points):
         found.append(
             "A size with a single run has no spread: repeat the runs to tell differences from "

@@ -93,7 +93,7 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
     (row,) = (one for one in quality(found.results, found.replay) if one.id == "other_work")
     assert (row.status, row.title) == (
         Status.WARN,
-        "Other work on the host used 0.5 of the one CPU",
+        "Other work on the host used 50.0 % of the one CPU",
     )
     facts = Facts(found.results, found.replay)
     told = verdict(facts, tuple(found.findings.values()), ())
@@ -105,7 +105,7 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
     assert of_job.startswith("perfscope found no change")
     assert "Efficiency is low" not in of_job
     assert "CPUs used by processes outside the job" not in of_job
-    assert "used 0.5 of the one CPU" in found.findings["busy_host"].summary
+    assert "used 50.0 % of the one CPU" in found.findings["busy_host"].summary
     for seconds in (3.0, 1.0):  # more and less than what others cost
         gain = saved(found.results, seconds, basis=Basis.REPLAY)
         own = Finding(id="own", status=Status.FAIL, title="Its own", summary="", gain=gain)

@@ -13,6 +13,7 @@ from perfscope.metrics.compute import compute
 from perfscope.replay.model import Edit
 from perfscope.replay.segments import SegmentReplay
 from perfscope.schema.enums import Status
+from perfscope.schema.read import read_analysis
 from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import FrameLike, TraceBuilder
@@ -107,13 +108,18 @@ def test_what_has_to_be_done_all_the_same_hides_no_rank_that_does_more_of_it(
 def test_of_what_has_to_be_done_all_the_same_what_it_takes_bounds_the_saving(
     name: str, doing: str
 ) -> None:
-    told = analyze_trace(late((doing, BUILT_IN, 0), on_all=True)).findings[f"lost_to_{name}"]
+    analyzed = analyze_trace(late((doing, BUILT_IN, 0), on_all=True))
+    told = analyzed.findings[f"lost_to_{name}"]
     assert told.status.is_fault
     assert told.gain is not None
     assert told.gain.is_bound
     assert told.gain.interval_s is None
     assert told.gain.share == pytest.approx(0.286, abs=0.01)
-    assert told.title.endswith(" takes 28.6 % of the ranks' time, mainly in fetch() (train.py:12)")
+    cost = "costs 28.6 % of the ranks' time in the analyzed window"
+    assert told.title.endswith(f" {cost}, mainly in fetch() (train.py:12)")
+    losses = read_analysis(analyzed.document()).losses
+    (share,) = [one.share for one in losses.entries if told.title.startswith(one.label)]
+    assert share == pytest.approx(0.286, abs=0.001)
 
 
 def test_a_sleep_that_comes_once_leaves_the_finding_about_the_rank() -> None:

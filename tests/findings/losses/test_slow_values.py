@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from perfscope.findings.core.finding import Finding
-from perfscope.schema.enums import Status
+from perfscope.schema.enums import Confidence, Status
+from perfscope.units import format_seconds
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
@@ -73,7 +74,10 @@ def test_steps_that_grow_with_subnormal_values_are_told_by_these() -> None:
 def test_what_the_growth_costs_is_claimed_where_it_is_more() -> None:
     """Few values are subnormal in the mean of the run: they take a quarter of these lines."""
     found = judged(subnormal=0.003)
-    assert found["slow_operands"].gain_s == pytest.approx(0.030 * STEPS, rel=0.1)
+    slow = found["slow_operands"]
+    assert slow.gain_s == pytest.approx(0.030 * STEPS, rel=0.1)
+    assert slow.confidence is Confidence.MEDIUM  # no more than in that it grows
+    assert format_seconds(slow.gain_s) in slow.summary
 
 
 def test_steps_that_grow_in_another_function_are_told_of_themselves() -> None:
