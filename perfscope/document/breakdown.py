@@ -75,7 +75,7 @@ def breakdown(
     named |= {cause for cause, rows in of_causes.items() if rows == 1}
     entries = _of_finding(lost, first) if first else _most(lost) if is_lost else []
     parts.extend(_causes(entries, named, run_s=run_s, ranks=ranks))
-    if work_s is not None and not entries:
+    if work_s is not None:
         parts.append(replace(WORK, seconds=work_s, share=work_s / run_s))
     return tuple(parts)
 

@@ -90,7 +90,10 @@ def _breakdown(
     """Where the run went, and what the finding of the verdict is about."""
     of_work = {diagnosis.id for diagnosis in diagnoses() if diagnosis.of_work}
     leading = next((one for one in findings if one.id in answer.top[:1]), None)
-    saving = leading.recommended if leading and leading.id in of_work else None
+    saving = leading.recommended if leading else None
+    if saving and leading and leading.id not in of_work:
+        is_of_ranks = facts.results.devices is None and lost.lost_share is not None
+        saving = saving if is_of_ranks and saving.share > (lost.lost_share or 0.0) else None
     return breakdown(
         facts.results,
         lost,

@@ -14,6 +14,7 @@ from perfscope.replay.model import RefusedEditError
 from perfscope.replay.program import Program
 from perfscope.structures import dataclass
 from perfscope.trace.operations import OperationClass, code_of, codes_mask, name_of
+from perfscope.units import format_share
 
 NONBLOCKING = codes_mask([OperationClass.I_COLLECTIVE, OperationClass.I_NEIGHBORHOOD])
 UNIMPORTANT_SHARE = 0.01
@@ -97,7 +98,7 @@ class CallCosts:
         return (
             f"{name_of(int(self.op[worst]))} was called with {several} only, which does not tell "
             "latency from bandwidth (sizes must differ by a factor of 8 in 16 calls): between no "
-            f"gain and {abs(1.0 - factor):.0%} of its transfer time, anything is possible"
+            f"gain and {format_share(abs(1.0 - factor))} of its transfer time, anything is possible"
         )
 
 

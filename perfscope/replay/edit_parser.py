@@ -8,7 +8,7 @@ from dataclasses import replace
 from perfscope.replay.model import Edit, Level
 from perfscope.schema.enums import COMMUNICATION_ACCOUNTS, Account
 from perfscope.structures import dataclass
-from perfscope.units import format_bytes
+from perfscope.units import format_bytes, format_share
 
 FORMS = (
     "remove:WHAT[@RANKS]",
@@ -170,7 +170,7 @@ def _overlap(words: Sequence[str], _phases: Sequence[str]) -> tuple[Edit, str]:
     share = _number(words[0]) if words else 1.0
     if not 0 < share <= 1:
         raise ValueError(f"no more than all of a transfer can be hidden: {words[0]} is no share")
-    part = "allreduces" if share == 1 else f"{share:.0%} of each allreduce"
+    part = "allreduces" if share == 1 else f"{format_share(share)} of each allreduce"
     return Edit(factor=1.0, overlap=share), f"{part} hidden behind the backward pass"
 
 

@@ -162,16 +162,21 @@ def frame(plot: Plot, x: Sequence[Values], y: Sequence[Values]) -> Drawing:
 
 
 def end_labels(
-    drawing: Drawing, ends: Sequence[tuple[float, str, str]], *, longest: int = 13
+    drawing: Drawing,
+    ends: Sequence[tuple[float, str, str]],
+    *,
+    longest: int = 13,
+    gap: float = LABEL_GAP,
 ) -> None:
     """Writes each line's label beside its end, pushed apart where they would overlap.
 
-    `ends` are the value at the end of each line, its label and its role.
+    `ends` are the value at the end of each line, its label and its role; `gap` is from one label
+    to the next.
     """
     found = sorted(ends, key=lambda end: end[0])
     base = drawing.y.start
     heights = [base - drawing.y.place(value) for value, _, _ in found]  # above the axis
-    places = spread(heights, LABEL_GAP, base - drawing.y.end)
+    places = spread(heights, gap, base - drawing.y.end)
     shown = shortened_apart([label for _, label, _ in found], longest)
     for label, place, (_, _, role) in zip(shown, places, found, strict=True):
         drawing.note((drawing.x.end + 8.0, base - place), label, role=role)

@@ -46,10 +46,6 @@ def test_work_that_the_account_takes_for_needed_is_told_beside_the_rows() -> Non
     assert work.seconds == 4.0
     assert work.share == pytest.approx(0.4)
     assert sum(row.share for row in rows if row is not work) == pytest.approx(1.0)
-    claimed = replace(losses.entries[0], findings=("slow_operands",))
-    lost: Losses = replace(losses, entries=(claimed,))
-    rows = breakdown(analyzed.results, lost, "slow_operands", is_lost=True, work_s=4.0)
-    assert "of_work" not in {row.id for row in rows}
 
 
 def test_losses_of_one_name_have_one_row_and_the_room_of_another_one_stays() -> None:

@@ -146,7 +146,7 @@ def test_says_what_the_functions_that_compute_most_work_on() -> None:
             rank.stack(0.5 + tick / 10, (*frames, ("multiply", "<built-in>", 0)))
     found = verdict(analyze_trace(builder.build()))
     assert "inner() (plate.py:50), which calls multiply, takes 60.6 %" in found["sentence"]
-    works = "relax() (plate.py:25), which calls multiply and works on `plate` (900 x 900 float64), "
+    works = "relax() (plate.py:25), which calls multiply and works on `plate` (900 × 900 float64), "
     assert works in found["sentence"]
     assert found["sentence"].endswith(f" is in double precision: {SINGLE}")
 

@@ -122,7 +122,7 @@ def test_bytes_of_what_the_run_does_not_hold() -> None:
 
 def test_one_size_does_not_tell_latency_from_bandwidth() -> None:
     plan = Plan(sizes=(1 << 20,))
-    with pytest.raises(RefusedEditError, match=r"one size only.*50% of its transfer"):
+    with pytest.raises(RefusedEditError, match=r"one size only.*50.0 % of its transfer"):
         told(plan, "bytes:0.5")
     with pytest.raises(RefusedEditError, match="no allreduces"):
         told(plan, "fuse:64M")

@@ -120,8 +120,8 @@ def _actions(
     changed = (
         f"Compare what {name} gets {when}: more data in a step, data that no "
         "longer fit into a cache, lower clocks of the CPU, or other values. "
-        "Arithmetic on numbers close to zero (denormals, below 1e-38 in single precision) "
-        "can be many times slower: flush them to zero."
+        "Arithmetic on subnormal numbers, which are so near to zero that they lose digits, can be "
+        "many times slower: flush them to zero."
     )
     return (changed, kept) if others else (changed,)
 

@@ -127,6 +127,6 @@ def saved_at_most(results: Results, lines: Sequence[HotLine]) -> Gain:
 
 
 def shape_of(operand: Operand) -> str:
-    """Shape and type in words: `360 x 360 float64`."""
-    sizes = " x ".join(f"{size:,}" for size in operand.shape)
+    """Shape and type in words: `360 × 360 float64`."""
+    sizes = " × ".join(f"{size:,}" for size in operand.shape)
     return f"{sizes} {operand.dtype}".strip()

@@ -63,8 +63,8 @@ CAUSES = (
     Cause(
         _subnormal,
         "computes with subnormal values of",
-        "Values so near to zero (below 1e-38 in single precision, 2e-308 in double precision) are "
-        "handled by the CPU's microcode, up to a hundred times as slowly as others",
+        "Values so near to zero that they lose digits are handled by the CPU's microcode, up to a "
+        "hundred times as slowly as others",
         f"Set what falls below a bound to 0 ({TO_ZERO}), or keep what decays from decaying "
         "further.",
         f"Flush them to zero: torch.set_flush_denormal(True), or set what falls below a bound to 0 "

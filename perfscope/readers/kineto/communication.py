@@ -12,6 +12,7 @@ from perfscope.parallel import each
 from perfscope.readers.kineto.file import GroupArguments, KinetoContents
 from perfscope.trace.devices import DeviceKind
 from perfscope.trace.model import Rank, Table
+from perfscope.units import format_share
 
 _WORDS = re.compile(
     r"(reduce|gather|scatter|all.?2.?all|all.?to.?all|a2a|dispatch|combine|exchange|broadcast|send|"
@@ -65,9 +66,9 @@ def look_like_communication(ranks: Sequence[Rank], names: Sequence[str]) -> list
     shown = ", ".join(f"`{name[:60]}`" for _, name in sorted(found, reverse=True)[:MOST_SHOWN])
     share = sum(part for part, _ in found)
     note = (
-        f"{len(found)} kernels, {share:.0%} of all kernel time, count as computation, but are "
-        f"called like communication and end together on all ranks: {shown}. If they communicate, "
-        "say so: --communication 'GLOB'."
+        f"{len(found)} kernels, {format_share(share)} of all kernel time, count as computation, "
+        f"but are called like communication and end together on all ranks: {shown}. If they "
+        "communicate, say so: --communication 'GLOB'."
     )
     return [note]
 

@@ -22,7 +22,7 @@ from perfscope.schema.other_tools import Cell, ToolReport
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
 from perfscope.trace.operations import ASYNCHRONOUS
-from perfscope.units import counted, format_bytes, format_seconds
+from perfscope.units import counted, format_bytes, format_seconds, format_share
 
 FLIGHT, NCCL = "torch.flight", "nccl"
 PACKAGES = (FLIGHT, NCCL)
@@ -154,7 +154,7 @@ def _lateness(common: _Records) -> tuple[float | None, str | None]:
     late = common.at_ns[:, -1] - common.at_ns[:, 0]
     lasts, often = np.unique(common.rank[:, -1], return_counts=True)
     share = often.max() / len(late)
-    return float(np.median(late)), f"rank {lasts[often.argmax()]} ({share:.0%})"
+    return float(np.median(late)), f"rank {lasts[often.argmax()]} ({format_share(share)})"
 
 
 def _of_flight_recorder(ranks: Sequence[Rank], found: _Records) -> list[str]:

@@ -66,10 +66,9 @@ def of_verdict(result: Analysis) -> str:
         if one.id == OF_VERDICT:
             spent = f"{seconds(one.seconds)}{each} ({percent(one.share)}{'' if told else whole})"
             told.append(f"{inside(one.label)}, {spent}{_waited(one)}")
-    if told:
-        return f"Already counted in the rows above: {'; '.join(told)}"
     work = work_of_verdict(result)
-    return f"Counted as work in the rows above: {work}" if work else ""
+    said = [f"Already counted in the rows above: {'; '.join(told)}"] if told else []
+    return ". ".join([*said, *([f"Counted as work in the rows above: {work}"] if work else [])])
 
 
 def work_of_verdict(result: Analysis) -> str:

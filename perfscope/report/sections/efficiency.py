@@ -21,6 +21,9 @@ NOT_WORK = {
 }
 """What parallel efficiency counts as lost already, or not at all."""
 
+OF_ALL_WORK = {"parallel_efficiency", "training_efficiency"}
+"""Their factors compare ranks, or times of one kind, and are what they are."""
+
 IN_STEPS = {Account.TRAINING, None}
 """What is lost there training efficiency counts as training; None is of work that is held up."""
 
@@ -38,7 +41,7 @@ def _context(result: Analysis) -> Context:
     metrics = result.metrics
     headline = metrics.parallel_efficiency
     return {
-        "root": node(metrics, "training_efficiency"),
+        "root": node(result, "training_efficiency"),
         "useful": useful_words(headline.useful or ""),
         "focus": focus_words(headline.foa or ""),
         "formula": formula_words(headline.formula or ""),
@@ -52,18 +55,20 @@ def _context(result: Analysis) -> Context:
     }
 
 
-def node(metrics: Metrics, identity: str) -> Context:
-    """One node of the tree with its children."""
-    word, own = EFFICIENCIES[identity], metric_of(metrics, identity)
+def node(result: Analysis, identity: str) -> Context:
+    """One node of the tree with its children; no word rates what counts lost time as useful."""
+    metrics, word = result.metrics, EFFICIENCIES[identity]
+    own = metric_of(metrics, identity)
+    is_unrated = identity in OF_ALL_WORK and is_contradicted(result, identity)
     return {
         "label": word.label,
         "meaning": word.meaning,
         "value": None if own.value is None else ratio(own.value),
         "width": None if own.value is None else round(min(max(own.value, 0.0), 1.0) * 100, 2),
-        "band": band(own.value),
+        "band": None if is_unrated else band(own.value),
         "reason": own.reason,
         "formula": _formula(metrics, identity),
-        "children": [node(metrics, child) for child in word.children],
+        "children": [node(result, child) for child in word.children],
     }
 
 

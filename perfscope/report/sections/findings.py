@@ -263,7 +263,7 @@ def view_text(row: Outcome, of: Wholes) -> str:
     first, why = _first(row), doubt(row)
     saving = ""
     if first.gain_s is not None:
-        saving = of.of_run.saving(first.gain_s, is_bound=_is_bound(first))
+        saving = _saving(first, of.of_run)
     return f"{f': estimated saving {saving}' if saving else ''}{f' ({why})' if why else ''}"
 
 

@@ -53,7 +53,7 @@ def _takeaway(found: Sequence[FunctionShare]) -> str:
     if not found or not found[0].function:
         return ""
     name = shortened(found[0].function, 60)
-    return f"{name} takes {percent(found[0].share)} of the ranks’ process time, start-up included"
+    return f"{name} takes {percent(found[0].share)} of the ranks’ lifetimes"
 
 
 SECTION = Section("functions", "Functions", "functions.html", _context, is_folded=True)

@@ -16,6 +16,7 @@ WIDE_RIGHT = 190.0
 MOST_POWERS = 6
 TICK_ROOM = 34.0
 LONGEST_LABEL = 21
+PHONE_GAP = 19.0  # from one label to the next: on a phone their letters are larger
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def curves(
         for curve in found
         if curve.label
     ]
-    end_labels(drawing, ends, longest=LONGEST_LABEL)
+    end_labels(drawing, ends, longest=LONGEST_LABEL, gap=PHONE_GAP)
     return drawing.finished(plot.label)
 
 

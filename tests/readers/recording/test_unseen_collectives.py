@@ -38,7 +38,7 @@ def test_calls_bytes_and_lateness_are_told_and_enter_no_efficiency(tmp_path: Pat
     ((*told, late_s, last),) = only_report(trace).tables[0].rows
     assert told == ["world", "all_reduce", 3.5, 14000, None, None]
     assert late_s == pytest.approx(0.02)  # the fourth one is of one rank alone
-    assert last == "rank 1 (100%)"
+    assert last == "rank 1 (100.0 %)"
     assert all(len(rank.phases) == 0 and len(rank.operations) == 1 for rank in trace.ranks)
     (said,) = only_report(trace).says
     assert "rank 1 handed 4 collectives" in said
@@ -55,7 +55,7 @@ def test_numbers_that_one_rank_has_twice_say_nothing_of_who_was_late(tmp_path: P
     write_run(tmp_path)
     ((*_, late_s, last),) = only_report(open_recording(tmp_path)).tables[0].rows
     assert late_s == pytest.approx(1.5)
-    assert last == "rank 0 (100%)"
+    assert last == "rank 0 (100.0 %)"
 
 
 def test_what_could_not_be_read_is_said(tmp_path: Path) -> None:
@@ -88,5 +88,5 @@ def test_time_on_the_device_beyond_the_last_ranks_is_waiting(tmp_path: Path) -> 
     assert (group, operation, calls, sent) == ("2 ranks (abc)", "AllReduce", 4, 16000)
     assert (spent_s, waited_s) == pytest.approx((4 * (0.005 + 0.002) / 2, 4 * 0.003 / 2))
     assert late_s == pytest.approx(0.003)
-    assert last == "rank 1 (100%)"
+    assert last == "rank 1 (100.0 %)"
     assert report.says[0].startswith("NCCL's kernels ran 20.0 ms on rank 0")
