@@ -31,10 +31,10 @@ class Edit:
     `account` None means all work outside communication; `ranks` None means all ranks. `factor` 0
     removes it. The others replace `factor`: `level` levels the work between ranks, of which waiting
     for input or a device is no part; `keep_every` k keeps every k-th time that each rank does it
-    and leaves out the others; `background` moves it to a location of its own, where it begins as
-    before. `phase` narrows the work to that of a phase, `function` to what stack samples saw in a
-    function of the user's (name and file), `activity` to training work in which they saw
-    something else, `until_ns` to what begins before a moment of each rank,
+    and leaves out the others, of a phase with the calls in it; `background` moves it to a location
+    of its own, where it begins as before. `phase` narrows the work to that of a phase, `function`
+    to what stack samples saw in a function of the user's (name and file), `activity` to training
+    work in which they saw something else, `until_ns` to what begins before a moment of each rank,
     in their order; `network` divides all transfer times.
 
     Of communication: `bytes` scales what collectives move, those of one `operation` or all;

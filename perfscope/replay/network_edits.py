@@ -12,6 +12,7 @@ from perfscope.matching.pool import dense
 from perfscope.metrics.communication.collective_fusion import close_groups
 from perfscope.metrics.results import Results
 from perfscope.replay.call_costs import CallCosts
+from perfscope.replay.left_out import without_left_out
 from perfscope.replay.model import Edit, RefusedEditError
 from perfscope.replay.program import Program, Work
 from perfscope.structures import dataclass
@@ -61,7 +62,11 @@ class _Together:
 
 
 def network_after(
-    program: Program, edits: Sequence[Edit], work: Work, costs: CallCosts | None
+    results: Results,
+    program: Program,
+    edits: Sequence[Edit],
+    work: Work,
+    costs: CallCosts | None,
 ) -> Floats:
     """Transfer of each row on the network that the edits make, in nanoseconds, shape (rows,).
 
@@ -75,6 +80,7 @@ def network_after(
         if edit.bytes != 1.0:
             assert costs is not None  # made for such edits
             transfer, _ = costs.scaled(transfer, edit.bytes, edit.operation)
+        transfer = without_left_out(results, program, edit, transfer)
     # last and once: a backward pass hides no more for being named twice
     share = min(1.0, sum(edit.overlap for edit in edits))
     return _overlapped(program, work, transfer, share) if share else transfer

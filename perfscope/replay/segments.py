@@ -244,7 +244,7 @@ class SegmentReplay:
             costs = together.costs if is_scaled else None
             del together
         work = apply_edits(program, edits)
-        transfer = network_after(program, edits, work, costs)
+        transfer = network_after(self._results, program, edits, work, costs)
         queues = self._edited_queues(program, edits, work)
         if drops_queues := bool(queues) and not is_small_enough(program, queues):
             queues = []  # fused calls are no cuts: they are replayed one by one

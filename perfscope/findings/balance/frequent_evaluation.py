@@ -24,6 +24,7 @@ from perfscope.findings.core.finding import (
 )
 from perfscope.findings.core.gain import bound_s, predicted_gain
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.rarer import RARER, rarer
 from perfscope.findings.facts.serial_work import PROGRESS, own_seconds
 from perfscope.judging import ALONE, FEWEST_SAMPLES, MAIN, NEGLIGIBLE
 from perfscope.metrics.efficiency.phases import PhaseResult
@@ -42,8 +43,6 @@ UNKNOWN = "Whether evaluation and progress output cost much is not certain"
 EVALUATES = {PhaseKind.EVALUATE, PhaseKind.PREDICT}
 TRAINS = {PhaseKind.TRAIN, PhaseKind.FORWARD, PhaseKind.BACKWARD, PhaseKind.OPTIMIZER}
 UNCERTAIN = " Few samples tell it: whether it is too much, a longer recording shows."
-RARER = (2, 5, 10, 30, 100)
-"""How much more rarely it may be done; the first that leaves little is advised."""
 
 
 @dataclass(frozen=True)
@@ -236,12 +235,7 @@ def _rarer(results: Results, habit: _Habit) -> int:
     """The smallest factor that leaves little of it, at most as often as it is done now."""
     # what tells whether training is any good is not to be left out altogether
     most = habit.times if habit.is_output else max(2, habit.times // 2)
-    for every in RARER:
-        left_s = habit.seconds / every
-        rest_s = results.focus.length_ns * NS - habit.seconds + left_s
-        if every >= most or left_s <= thresholds.FAIL_SHARE_UPPER_BOUND * rest_s:
-            return min(every, most)
-    return min(RARER[-1], most)
+    return rarer(results, habit.seconds, most)
 
 
 def _is_in_full(results: Results, habit: _Habit) -> bool:

@@ -21,6 +21,7 @@ from perfscope.matching.intervals import Times
 from perfscope.metrics.efficiency.factors import Efficiency
 from perfscope.metrics.efficiency.hybrid import PART, has_threads
 from perfscope.metrics.efficiency.pop import EMPTY, tree, withheld, without_unseen
+from perfscope.metrics.efficiency.visits import visits
 from perfscope.schema.common import Metric
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
@@ -134,9 +135,14 @@ def _windows(prepared: Prepared, index: int) -> tuple[list[tuple[int, float, flo
     focus = prepared.focus
     found: list[tuple[int, float, float]] = []
     sources: dict[str, int] = {}
+    count = 0
     for part in prepared.parts:
         rows, marked, sampled = _occurrences(prepared, part, index)
         origins = ((source_of(part.rank.metadata, rows), marked), ("sampled", sampled))
+        starts, ends = (np.concatenate(both) for both in zip(marked, sampled, strict=True))
+        is_marked = np.arange(len(starts)) < len(rows)
+        here = (ends > focus.start_ns) & (starts < focus.end_ns)
+        count += visits(prepared, part, index, starts[here], ends[here], is_marked[here])
         for source, (first, last) in origins:
             inside = np.flatnonzero((last > focus.start_ns) & (first < focus.end_ns))
             if len(inside):
@@ -148,7 +154,7 @@ def _windows(prepared: Prepared, index: int) -> tuple[list[tuple[int, float, flo
             ]
     source = max(sources, key=lambda name: (name != "sampled", sources[name]), default="framework")
     windows = sorted(found, key=lambda window: (window[1], window[0]))[:MAX_WINDOWS]
-    return windows, sum(sources.values()), source
+    return windows, count, source
 
 
 def _occurrences(
