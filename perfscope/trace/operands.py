@@ -42,6 +42,7 @@ class Operand:
     stride_bytes: int  # between values that lie next to each other on an axis
     contents: int  # different ones that were seen; 0 where they were not looked at
     shares: Mapping[str, float]  # of sampled values: `subnormal`, `padding`, ...
+    fewest: int = 0  # elements, of all looks
 
     @property
     def value_bytes(self) -> int:
@@ -115,6 +116,7 @@ def _operand(told: Mapping[str, Any]) -> Operand:
         stride_bytes=_count(told, "stride"),
         contents=_count(told, "contents"),
         shares={str(name): _share(value) for name, value in named.items()},
+        fewest=min(map(_whole, counts), default=0),
     )
 
 

@@ -228,14 +228,21 @@ class RankBuilder:
         return self
 
     def thread(
-        self, name: str, *, tid: int, cpu_s: float = 0.0, samples: int = 0, runnable: int = 0
+        self,
+        name: str,
+        *,
+        tid: int,
+        cpu_s: float = 0.0,
+        queue_delay_s: float = 0.0,
+        samples: int = 0,
+        runnable: int = 0,
     ) -> RankBuilder:
         """A thread of the rank, over its life."""
         info = ThreadInfo(
             tid=tid,
             name=name,
             cpu_ns=to_ns(cpu_s),
-            queue_delay_ns=0,
+            queue_delay_ns=to_ns(queue_delay_s),
             samples=samples,
             runnable_samples=runnable,
         )

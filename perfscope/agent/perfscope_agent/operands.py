@@ -34,13 +34,12 @@ _MOST_FRAMES = 64  # of a stack, to find the program's own
 _MOST_OWN = 3  # of these, innermost first
 _MOST_PATHS = 12
 _MOST_SITES = 400
-_MOST_TOLD = 64
-_MOST_DIGESTS = 64
+_MOST_TOLD = _MOST_DIGESTS = 64
 _AT_ONCE_NS = 10000000
 _SHARE = 0.0005
 """Of one core, that looking may take on an average after that."""
 
-_FORM = ("shape", "strides")
+_FORM = "shape", "strides"
 _DATA_OFFSET = 16
 """Where an array of NumPy keeps the address of its values: the first field of its own."""
 
@@ -202,6 +201,12 @@ class Looker:
         kept = [site.told(self._places, visits) for site in sites[:_MOST_TOLD] if site.operands]
         return {"looks": self.looks, "cpu_ns": self.spent_ns, "sites": kept}
 
+    def sees(self, code: CodeType, last: int, name: str, array: Array) -> None:
+        """Takes note of what a call works on though its arguments do not lead there."""
+        site = self._site(code, last)
+        if site is not None:
+            site.see([(name, array, *self._content(array))], 0)
+
     def _look(self, variables: tuple[int, int]) -> None:
         rec = self._library
         own = [one for one in rec.operand_places(_MOST_FRAMES) if _is_program(one[0])][:_MOST_OWN]
@@ -247,19 +252,18 @@ class Looker:
         """By its identity each array that was told of, with a digest and facts of its contents."""
         found: dict[int, tuple[Array, int, dict[str, float]]] = {}
         for answer in _flat(answers):
-            make = self._made.get(answer[2]) if answer[2] is not None else None
-            if make is None or answer[1] in found:
-                continue
-            array = make(answer[3])
-            if array is None:
-                continue
-            content = operand_arrays.read(self._library, array)
-            if content is None:
-                found[answer[1]] = (array, 0, {})
-            else:
-                facts = operand_arrays.facts(array, content)
-                found[answer[1]] = (array, operand_arrays.digest(array, content) or 1, facts)
+            make = None if answer[1] in found else self._made.get(answer[2])
+            array = make(answer[3]) if make is not None else None
+            if array is not None:
+                found[answer[1]] = (array, *self._content(array))
         return found
+
+    def _content(self, array: Array) -> tuple[int, dict[str, float]]:
+        """A digest of what an array holds and facts of it; 0 and none where it is not there."""
+        content = operand_arrays.read(self._library, array)
+        if content is None:
+            return 0, {}
+        return operand_arrays.digest(array, content) or 1, operand_arrays.facts(array, content)
 
     def _note(self, site: _Site, answers: list[Any], read: dict[int, Any]) -> None:
         seen, parts = [], []

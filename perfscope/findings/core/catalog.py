@@ -12,6 +12,7 @@ from perfscope.findings.core.of_whole_run import of_whole_run
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.once import (
     told_by_cpus,
+    told_by_settings,
     told_by_their_cause,
     told_once,
     with_remedy,
@@ -47,7 +48,7 @@ def run_all(run: Facts, *, catalog: Sequence[Diagnosis] | None = None) -> tuple[
         found = list(told_by_their_cause(run, found))
         found += [_with_assumptions(one, run.replay) for one in unclaimed(run, found)]
         found = list(told_by_cpus(run, with_slow_values(run, with_remedy(found))))
-        found = list(bounded(told_once(run, found)))
+        found = list(bounded(told_once(run, told_by_settings(found))))
     return tuple(of_whole_run(one, run.results, run.replay) for one in found)
 
 

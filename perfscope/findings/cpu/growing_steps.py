@@ -1,5 +1,7 @@
 """Steps that take longer from quarter to quarter of the run."""
 
+from collections import Counter
+
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Quiet, not_measured, passed
@@ -10,9 +12,10 @@ from perfscope.findings.facts.only_here import shared_frames
 from perfscope.findings.facts.rank_growth import rank_growth
 from perfscope.findings.facts.step_growth import LEAST_STEPS, StepGrowth, step_growth
 from perfscope.findings.facts.step_shift import step_shift
+from perfscope.judging import MAIN
 from perfscope.losses.account import TAKES_PART
 from perfscope.metrics.results import Results
-from perfscope.schema.enums import Confidence
+from perfscope.schema.enums import Activity, Confidence
 from perfscope.units import format_seconds, format_share
 
 
@@ -48,7 +51,7 @@ def judge(run: Facts) -> Outcome:
         ranks=ranks,
         where=(found.frame,) if found.frame else (),
         evidence=_evidence(found),
-        actions=_actions(found, ranks, others=_level_on(run.results, found, ranks)),
+        actions=_actions(run, found, ranks, others=_level_on(run.results, found, ranks)),
     )
 
 
@@ -102,17 +105,38 @@ def _summary(found: StepGrowth) -> str:
     )
 
 
+def _may_keep_size(run: Facts, found: StepGrowth) -> bool:
+    """Whether it may take the same amount of data for longer, as far as was seen.
+
+    A call of a numeric library does so where the values change: what the program itself goes
+    through grows, and so do operands that were seen to.
+    """
+    if found.frame is None:
+        return False
+    key, ratio = found.frame.key, found.last_s / found.first_s
+    sites = (site for rank in run.worked_on for site in rank if site.frame.key == key)
+    operands = [one for site in sites for one in site.operands if one.fewest]
+    if any(one.elements >= ratio * one.fewest for one in operands):
+        return False
+    spent = Counter[Activity]()
+    for row in run.results.activities.rows:
+        if row.where is not None and row.where.key == key and row.activity is not None:
+            spent[row.activity] += row.ns
+    return spent[Activity.NUMERIC] > MAIN * spent.total()
+
+
 def _actions(
-    found: StepGrowth, ranks: tuple[int, ...], *, others: tuple[int, ...]
+    run: Facts, found: StepGrowth, ranks: tuple[int, ...], *, others: tuple[int, ...]
 ) -> tuple[str, ...]:
     name = wording.called(found.frame) if found.frame else "a step"
     kept = (
         f"Look in {name} for work over everything kept so far; keep a running result or a "
         "bounded window instead."
     )
-    if not (found.levels_off or found.since is not None or others):
+    goes_on = not found.levels_off and found.since is None
+    if goes_on and not others and not _may_keep_size(run, found):
         return (kept,)
-    when = "before and after"
+    when = "early and late in the run" if goes_on else "before and after"
     if others:
         does = "does" if len(others) == 1 else "do"
         slower, level = wording.ranks(ranks), wording.ranks(others)
@@ -123,7 +147,7 @@ def _actions(
         "Arithmetic on subnormal numbers, which are so near to zero that they lose digits, can be "
         "many times slower: flush them to zero."
     )
-    return (changed, kept) if others else (changed,)
+    return (changed, kept) if others or goes_on else (changed,)
 
 
 def _title(found: StepGrowth) -> str:
@@ -164,7 +188,7 @@ def _evidence(found: StepGrowth) -> tuple[Evidence, ...]:
     rows = (
         Evidence(f"{step}, first quarter of the run", first_s, "s"),
         Evidence(f"{step}, last quarter", last_s, "s", "as in the first"),
-        Evidence("Beyond steps as in the first quarter", found.lost_s, "s"),
+        Evidence("Beyond steps as at the beginning", found.lost_s, "s"),
     )
     if found.queued <= 1.0 + thresholds.WARN_SHARE:
         return rows
@@ -189,7 +213,10 @@ DIAGNOSIS = Diagnosis(
         "median step, or time of the function in a step, of the first and the last quarter, "
         "the function that takes more time in the last one"
     ),
-    gain_from="seconds beyond those of the first quarter, as an upper bound",
+    gain_from=(
+        "seconds beyond what steps took at the beginning (what grows evenly has grown in the first "
+        "quarter as well), as an upper bound"
+    ),
     counts_from=(
         f"{LEAST_STEPS} steps; {100 * thresholds.WARN_SHARE:g} % of the window (fails from "
         f"{100 * thresholds.FAIL_SHARE_UPPER_BOUND:g} % on)"

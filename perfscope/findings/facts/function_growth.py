@@ -7,11 +7,13 @@ import numpy as np
 from perfscope.arrays import Floats, Ints, counter_growth
 from perfscope.attribution.timeline import Timeline
 from perfscope.findings.facts.step_growth import (
+    BEGINNING,
     FINER,
     LEAST_STEPS,
     PARTS,
     SURE,
     StepGrowth,
+    beginning,
     finer_parts,
     is_change,
     levels_off,
@@ -99,13 +101,14 @@ def _of_rank(results: Results, rank: Rank, tables: Floats, least: float) -> Step
         and not is_change(parts)
         for mine, wrong, parts in zip(usual, error, finer, strict=True)
     ]
-    lost = ((usual - usual[:, :1]) * slowed).sum(axis=1)
+    lost = ((usual - beginning(usual)) * slowed).sum(axis=1)
     place = int(np.argmax(np.where(grows, lost, -1.0)))
     if not grows[place] or lost[place] <= 0:
         return None
     steps = results.steps.count / PARTS
     with_queue = float(wall[place].sum() / own[place].sum())
-    wrong_ns = np.hypot(np.sqrt((error[place] ** 2).sum()), PARTS * error[place, 0])
+    at_first = np.linalg.norm(BEGINNING * error[place, :2])
+    wrong_ns = np.hypot(np.sqrt((error[place] ** 2).sum()), PARTS * at_first)
     return StepGrowth(
         first_s=float(own[place, 0] / steps) * 1e-9,
         last_s=float(own[place, -1] / steps) * 1e-9,

@@ -17,6 +17,8 @@ PARTS = 4
 FINER = 3  # parts of a quarter, in which growth is told from a change
 LEAST_STEPS = 40
 LEVEL = 2.5  # times the rise: between what grows evenly and what jumps
+BEGINNING = np.array([1.5, -0.5])
+"""Weights of the first two quarters in what the run began with: see `beginning`."""
 SURE = 4.0  # standard errors that the last part is above the first
 
 
@@ -26,7 +28,7 @@ class StepGrowth:
 
     first_s: float  # median of the slowest rank's step in the first quarter of the steps
     last_s: float  # the same in the last quarter
-    # seconds of all steps beyond those of the first quarter, with their waiting for CPUs
+    # seconds of all steps beyond those at the beginning, with their waiting for CPUs
     lost_s: float
     error_s: float  # of these, the standard error
     # where most more time was seen in the last quarter than in the first; None unknown
@@ -71,8 +73,8 @@ def growth_of(results: Results, seconds: Floats, *, rank: int | None = None) -> 
     return StepGrowth(
         first_s=float(medians[0]),
         last_s=float(medians[-1]),
-        lost_s=float((medians - medians[0]).sum() * scale),
-        error_s=float(np.sqrt(2) * error * results.steps.count),
+        lost_s=float((medians - beginning(medians)).sum() * scale),
+        error_s=float(np.sqrt(1.0 + BEGINNING @ BEGINNING) * error * results.steps.count),
         frame=grown_frame(
             results,
             results.focus.start_ns + results.focus.length_ns // PARTS,
@@ -82,6 +84,16 @@ def growth_of(results: Results, seconds: Floats, *, rank: int | None = None) -> 
         levels_off=levels_off(medians),
         ranks=() if rank is None else (rank,),
     )
+
+
+def beginning(quarters: Floats) -> Floats:
+    """What a step took before anything had grown, from what steps took in each quarter.
+
+    The first quarter has grown, too: what grows evenly is half a quarter further than it began.
+    Nothing takes less than no time. Quarters lie along the last axis, and one value is left of it.
+    """
+    grown = np.maximum(np.diff(quarters[..., :2]), 0.0)
+    return np.asarray(np.maximum(quarters[..., :1] - grown / 2.0, 0.0))
 
 
 def levels_off(parts: Floats) -> bool:

@@ -20,6 +20,10 @@ COMPILING = lost_to(Activity.COMPILING)
 
 CROWDED = "threads_over_cores"
 
+SETTINGS = "debug_settings"
+UNCOMPILED = (lost_to(Activity.INTERPRETER), COMPILING)
+"""What is lost in steps that call each operation from Python, as samples show it."""
+
 NOTHING_DONE = (Activity.SLEEP, Activity.LOCK, Activity.NETWORK, Activity.SUBPROCESS)
 """What no other rank can take over a part of, and no faster CPU shortens."""
 
@@ -108,6 +112,22 @@ def with_remedy(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     )
     joined = {lost.id: cured, again.id: told_only(again, lost.id, lost.title)}
     return tuple(joined.get(one.id, one) for one in findings)
+
+
+def told_by_settings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings; where steps are told not to be compiled, their Python code is what that costs.
+
+    No line of the program is to be changed for it.
+    """
+    cause = next((one for one in findings if one.id == SETTINGS), None)
+    if cause is None or cause.status is not Status.FAIL:
+        return tuple(findings)
+    return tuple(
+        told_only(one, cause.id, cause.title)
+        if one.id in UNCOMPILED and one.status.is_fault
+        else one
+        for one in findings
+    )
 
 
 def told_by_cpus(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:

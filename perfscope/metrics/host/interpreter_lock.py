@@ -156,18 +156,20 @@ def _of_rank(
     threads = _threads(rank, others)
     cpu_s = sum(thread.cpu_ns for thread in threads) / 1e9
     wanted_s = cpu_s + sum(thread.queue_delay_ns for thread in threads) / 1e9
+    polls = float(resting[others["stack"]].mean()) > MAIN
     working = others[~resting[others["stack"]]]
     told = (working if len(working) else others)["stack"].tolist()
     stacks = [trace.stacks[place] for place in told]
     return LockWait(
         rank=rank.number,
-        waited_s=min(waited / 1e9, wanted_s),
+        # one that rests again and again takes the lock when it has a CPU, and not before
+        waited_s=min(waited / 1e9, cpu_s if polls else wanted_s),
         work_s=float(windows.work.sum()) / 1e9,
         cpu_s=cpu_s,
         wanted_s=wanted_s,
         thread=thread_name(rank, int(np.bincount(others["tid"]).argmax())),
         frame=usual_place(stacks, trace.frames),
-        polls=float(resting[others["stack"]].mean()) > MAIN,
+        polls=polls,
     )
 
 

@@ -145,6 +145,12 @@ def test_every_iteration_of_a_loop_by_hand_is_a_step(process: Process) -> None:
     assert found["others"] == []
 
 
+def test_how_steps_run_is_noted(process: Process) -> None:
+    frameworks = process.metadata["frameworks"]
+    assert frameworks["keras"]["run_eagerly"] is False
+    assert frameworks["tensorflow"]["functions_run_eagerly"] is False
+
+
 def test_phases_are_those_of_the_program(process: Process) -> None:
     found = process.phases()
     count = {name: len([n for n, _ in found if n == name]) for name, _ in found}

@@ -25,6 +25,7 @@ def judged(
     main: tuple[FrameLike, ...] = TRAINING,
     other: tuple[FrameLike, ...] = BURNING,
     queued: float = 0.0,
+    other_queued: float = 0.0,
     works_every: int = 1,
 ) -> Finding:
     """Rank 1 works 0.4 s a step, of which its main thread runs a part; rank 0 needs half of that.
@@ -43,11 +44,13 @@ def judged(
             cpu = at if number == 0 else at * (0.2 + 0.8 * ran)
             waited = at * 0.8 * queued if number else 0.0
             rank.main_sample(at, cpu_s=cpu, queue_delay_s=waited)
-            rank.process_sample(at, cpu_s=cpu + at * other_ran * number, queue_delay_s=waited)
+            all_waited = waited + at * other_queued * number
+            rank.process_sample(at, cpu_s=cpu + at * other_ran * number, queue_delay_s=all_waited)
             if number and 10 <= tick < 10 + 5 * STEPS:
                 rank.stack(at + 0.05, main)
                 rank.stack(at + 0.05, RESTING if tick % works_every else other, tid=OTHER)
-        rank.thread("python", tid=OTHER, cpu_s=0.5 * STEPS * other_ran)
+        ran_s, queued_s = 0.5 * STEPS * other_ran, 0.5 * STEPS * other_queued
+        rank.thread("python", tid=OTHER, cpu_s=ran_s, queue_delay_s=queued_s)
         rank.set(metadata={"python_threads": {str(OTHER): "tally thread"}})
     return analyze_trace(builder.build()).findings["interpreter_lock"]
 
@@ -75,6 +78,14 @@ def test_a_thread_that_runs_most_of_the_time_does_not_rest_though_it_is_seen_to(
 
 def test_a_thread_cannot_keep_it_for_longer_than_it_wants_to_run() -> None:
     assert judged(ran=0.5, other_ran=0.1).gain_s == pytest.approx(0.1 * 0.5 * STEPS, rel=0.05)
+
+
+def test_a_thread_that_polls_keeps_it_for_no_longer_than_it_runs() -> None:
+    """What its main thread waits for beyond that, it waits for elsewhere: threads of a library."""
+    polling = judged(ran=0.5, other_ran=0.3, other_queued=0.3, other=RESTING)
+    assert polling.gain_s == pytest.approx(0.3 * 0.5 * STEPS, rel=0.05)
+    burning = judged(ran=0.5, other_ran=0.3, other_queued=0.3)
+    assert burning.gain_s == pytest.approx(0.2 * STEPS, rel=0.02)
 
 
 def test_a_thread_that_is_looked_at_while_it_rests_is_told_by_a_few_samples_of_its_work() -> None:

@@ -8,7 +8,7 @@ from perfscope.attribution.stack_rules import BUILT_IN
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.core.gain import as_bound, predicted_gain
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.losses.once import told_once, with_remedy
+from perfscope.findings.losses.once import told_by_settings, told_once, with_remedy
 from perfscope.metrics.compute import compute
 from perfscope.replay.model import Edit
 from perfscope.replay.segments import SegmentReplay
@@ -184,3 +184,14 @@ def test_what_compiles_again_and_again_and_what_it_costs_are_one_finding() -> No
     assert (quiet.status, quiet.overlaps) == (Status.INFO, ("lost_to_compiling",))
     assert other == fault("other")
     assert with_remedy([again]) == (again,)
+
+
+def test_python_code_of_steps_that_are_told_not_to_be_compiled_is_no_line_to_change() -> None:
+    python = Finding(
+        status=Status.FAIL, title="Python code", summary="It is slow.", id="lost_to_interpreter"
+    )
+    eager = Finding(status=Status.FAIL, title="Eager", summary="Eager.", id="debug_settings")
+    told, kept = told_by_settings([python, eager])
+    assert (told.status, told.overlaps, kept) == (Status.INFO, ("debug_settings",), eager)
+    slight = replace(eager, status=Status.WARN)
+    assert told_by_settings([python, slight]) == (python, slight)

@@ -77,6 +77,7 @@ _FINISHING = (
     "trees",
     "daal4py",
     "blas",
+    "debug_settings",
 )
 
 

@@ -6,7 +6,7 @@ import sys
 
 from .. import files, metadata, recorder, steps
 from ..kinds import Any, AnyFunction, ModuleType
-from . import calls, keras_data, tf_profiler, wrap
+from . import calls, debug_settings, keras_data, tf_profiler, wrap
 from .tensorflow import cycle, is_eager
 
 _SOURCE = "keras"
@@ -142,6 +142,7 @@ def _make_fit(original: AnyFunction) -> AnyFunction:
             return original(self, *args, **kwargs)
         cycle.cut()
         recorder.trains_here(rec)  # its callbacks, which tell the steps, may run in another thread
+        debug_settings.of_keras(self)
         running = Fit()
         running.batches = keras_data.batches(self, dict(zip(names, args), **kwargs))
         if metadata.facts.get("batch_size") is None and running.batches.size:
@@ -234,6 +235,7 @@ def _make_train_on_batch(original: AnyFunction) -> AnyFunction:
         if rec is None:
             return original(self, *args, **kwargs)
         tf_profiler.begins_step()
+        debug_settings.of_keras(self)
         start_ns = rec.now()
         was_told, steps.is_told = steps.is_told, True
         try:

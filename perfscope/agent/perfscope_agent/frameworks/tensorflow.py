@@ -6,7 +6,7 @@ import sys
 
 from .. import metadata, recorder, steps
 from ..kinds import Any, AnyFunction, FrameType, ModuleType
-from . import calls, keras_data, tf_profiler, wrap
+from . import calls, debug_settings, keras_data, tf_profiler, wrap
 
 _SOURCE = "tensorflow"
 _KINDS = (
@@ -119,8 +119,9 @@ def loaded(module: ModuleType) -> None:
 
 
 def finish() -> None:
-    """At exit: the last step, and the threads in effect."""
+    """At exit: the last step, the threads in effect, and whether functions run eagerly."""
     cycle.cut()
+    debug_settings.of_tensorflow()
     context = getattr(sys.modules.get("tensorflow.python.eager.context"), "_context", None)
     if context is not None:
         metadata.framework(

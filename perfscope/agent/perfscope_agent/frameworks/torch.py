@@ -10,6 +10,7 @@ import sys
 from .. import metadata, recorder, steps
 from ..kinds import Any, AnyFunction, Callable, ModuleType
 from . import (
+    debug_settings,
     learning_rates,
     torch_batches,
     torch_compile,
@@ -18,6 +19,7 @@ from . import (
     torch_loaders,
     torch_own_updates,
     torch_profiler,
+    torch_states,
     torch_traces,
     wrap,
 )
@@ -328,6 +330,7 @@ def _after_optimizer(optimizer: Any, _args: Any, _kwargs: Any) -> None:
     rec = recorder.current
     if rec is not None:
         torch_gradients.note_optimizer(optimizer)
+        torch_states.look(optimizer)
     # Horovod's optimizers call the step that they are built on: of the two, the inner one counts.
     if rec is not None and _loop.optimizer_start_ns:
         _loop.ends_optimizer(id(optimizer), rec.now())
@@ -369,6 +372,7 @@ def end_steps() -> None:
 def loaded(module: ModuleType) -> None:
     """Notes the version and the threads once PyTorch is there."""
     torch_compile.hide_agent()
+    before_backward.append(debug_settings.at_backward)
     metadata.framework(_SOURCE, version=str(module.__version__), input_wait="DataLoader")
     metadata.collect_versions()
     metadata.write()

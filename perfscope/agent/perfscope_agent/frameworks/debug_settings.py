@@ -1,0 +1,64 @@
+"""Settings that are there for debugging and make training slow, as frameworks were given them."""
+
+from __future__ import annotations
+
+import sys
+
+from .. import metadata
+from ..kinds import Any
+
+_OF_KERAS = ("run_eagerly", "jit_compile", "steps_per_execution")
+_noted: set[str] = set()
+
+
+def of_keras(model: Any) -> None:
+    """How compile() had a model's steps run, of the first model that trains."""
+    if "keras" in _noted:
+        return
+    _noted.add("keras")
+    told = {}
+    for name in _OF_KERAS:
+        try:
+            value = getattr(model, name, None)
+        except Exception:  # a property, perhaps of the program's own
+            continue
+        if isinstance(value, (bool, int)):
+            told[name] = value
+    metadata.framework("keras", **told)
+    of_tensorflow()
+    _of_python()
+
+
+def of_tensorflow() -> None:
+    """Whether tf.function is told to run its functions operation by operation."""
+    definition = sys.modules.get("tensorflow.python.eager.polymorphic_function.eager_function_run")
+    runs = getattr(definition, "functions_run_eagerly", None)
+    if runs is not None:
+        metadata.framework("tensorflow", functions_run_eagerly=bool(runs()))
+
+
+def at_backward() -> None:
+    """Whether PyTorch looks for the operation behind each NaN, at the first backward pass."""
+    torch = sys.modules.get("torch")
+    if "torch" in _noted or torch is None:
+        return
+    _noted.add("torch")
+    is_enabled = getattr(torch, "is_anomaly_enabled", None)
+    if is_enabled is not None:
+        metadata.framework("torch", anomaly_mode=bool(is_enabled()))
+    _of_python()
+
+
+def finish() -> None:
+    """At exit: whether JAX compiles."""
+    disabled = getattr(getattr(sys.modules.get("jax"), "config", None), "jax_disable_jit", None)
+    if isinstance(disabled, bool):
+        metadata.framework("jax", disable_jit=disabled)
+
+
+def _of_python() -> None:
+    """Whether Python calls something at each line: a debugger, a measure of coverage."""
+    tracer = sys.gettrace()
+    if tracer is not None:
+        kind = tracer if hasattr(tracer, "__module__") else type(tracer)
+        metadata.facts["trace_function"] = str(getattr(kind, "__module__", ""))[:60]

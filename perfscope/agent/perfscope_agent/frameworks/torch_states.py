@@ -1,0 +1,80 @@
+"""What optimizers of PyTorch keep from step to step, such as momentum: values that decay.
+
+Only the place of a tensor's memory is asked for; what is there is copied by the kernel, as for all
+operands. It is taken note of at the line of the program that has the optimizer step.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from .. import files, notes, operand_arrays, operands
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterator
+
+_EVERY_NS = 200000000
+_SHARE = 0.0005
+"""Of one core, that looking may take on an average."""
+
+_MOST = 4
+"""Tensors that are looked at each time, the largest."""
+
+_MOST_FRAMES = 16
+
+_begin_ns = time.monotonic_ns()
+_spent_ns = 0
+_next_ns = 0
+
+
+def look(optimizer: Any) -> None:
+    """Looks at what an optimizer keeps, if that is due, where the program had it step."""
+    global _next_ns, _spent_ns
+    now_ns, looker = time.monotonic_ns(), operands.looker
+    if looker is None or now_ns < _next_ns or _spent_ns > _SHARE * (now_ns - _begin_ns):
+        return
+    _next_ns = now_ns + _EVERY_NS
+    try:
+        frame = _program_frame()
+        if frame is not None:
+            for name, tensor in _largest(optimizer):
+                array = _array(tensor)
+                if array is not None:
+                    looker.sees(frame.f_code, frame.f_lasti, "optimizer.state." + name, array)
+    except Exception as error:
+        _next_ns = sys.maxsize
+        notes.failure("states of optimizers are not looked at", error)
+    _spent_ns += time.monotonic_ns() - now_ns
+
+
+def _program_frame() -> Any:
+    """The frame of the program that has it step; None where it is in none that is near."""
+    frame: Any = sys._getframe(2)
+    for _ in range(_MOST_FRAMES):
+        if frame is None or files.is_program(frame.f_code.co_filename):
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def _largest(optimizer: Any) -> list[tuple[str, Any]]:
+    return sorted(_kept(optimizer), key=lambda one: -one[1].numel())[:_MOST]
+
+
+def _kept(optimizer: Any) -> Iterator[tuple[str, Any]]:
+    """The dense tensors that an optimizer keeps, with the names that it keeps them by."""
+    tensor = sys.modules["torch"].Tensor
+    for state in list(optimizer.state.values()):
+        if isinstance(state, dict):
+            for name, value in state.items():
+                if type(value) is tensor and value.dim() and not value.is_sparse:
+                    yield str(name), value
+
+
+def _array(tensor: Any) -> operand_arrays.Array | None:
+    address = getattr(sys.modules["torch._C"], "_data_address", None)
+    place = (tensor.data_ptr(),) if address is None else (address(tensor), tensor.storage_offset())
+    form = tensor.dtype, tensor.device, tensor.layout, tensor.requires_grad, tensor.shape
+    return operand_arrays.of_torch([*form, tensor.stride(), *place])

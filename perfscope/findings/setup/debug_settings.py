@@ -1,0 +1,204 @@
+"""Settings that are there for debugging, left on in a run that trains."""
+
+from collections.abc import Callable
+
+from perfscope.attribution.ledger import INDEX
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
+from perfscope.findings.core.finding import Evidence, Finding, passed
+from perfscope.findings.facts.facts import Facts
+from perfscope.metrics.results import Results
+from perfscope.schema.enums import Account, Confidence, Status
+from perfscope.structures import dataclass
+from perfscope.trace.model import Rank
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """One such setting: whether a rank has it, what it does, and how to be without it."""
+
+    name: str
+    is_on: Callable[[Rank], bool]
+    title: str
+    does: str
+    action: str
+    status: Status = Status.INFO
+
+
+def _noted(framework: str, fact: str) -> Callable[[Rank], bool]:
+    return lambda rank: rank.framework(framework).get(fact) is True
+
+
+def _variable(name: str, *values: str) -> Callable[[Rank], bool]:
+    """Whether a variable of the environment has one of some values, any case; any if none are."""
+
+    def is_on(rank: Rank) -> bool:
+        environment = rank.metadata.get("environment")
+        value = environment.get(name, "") if isinstance(environment, dict) else ""
+        return str(value).lower() in values if values else str(value) not in ("", "0")
+
+    return is_on
+
+
+def _launches(rank: Rank) -> bool:
+    return rank.devices is not None and _variable("CUDA_LAUNCH_BLOCKING")(rank)
+
+
+EAGERLY = "each step runs operation by operation, each of them called from Python"
+SETTINGS = (
+    _Setting(
+        "run_eagerly",
+        _noted("keras", "run_eagerly"),
+        "Keras runs its steps operation by operation (run_eagerly)",
+        f"With run_eagerly, {EAGERLY}, in place of one compiled function.",
+        "Leave run_eagerly=True out of compile(), and tf.config.run_functions_eagerly(True) out of "
+        "the program: Keras then compiles the step once, with tf.function.",
+        Status.FAIL,
+    ),
+    _Setting(
+        "run_functions_eagerly",
+        _noted("tensorflow", "functions_run_eagerly"),
+        "Functions of TensorFlow run operation by operation (run_functions_eagerly)",
+        f"With tf.config.run_functions_eagerly(True), tf.function compiles nothing: {EAGERLY}.",
+        "Leave tf.config.run_functions_eagerly(True) out of the program.",
+        Status.FAIL,
+    ),
+    _Setting(
+        "disable_jit",
+        _noted("jax", "disable_jit"),
+        "JAX compiles nothing (disable_jit)",
+        f"With jax_disable_jit, {EAGERLY}.",
+        "Leave JAX_DISABLE_JIT and jax.disable_jit() out of runs that train.",
+        Status.FAIL,
+    ),
+    _Setting(
+        "anomaly mode",
+        _noted("torch", "anomaly_mode"),
+        "PyTorch keeps a traceback of each operation (anomaly mode)",
+        "With anomaly mode each operation of the forward pass keeps its traceback, and each result "
+        "of the backward pass is searched for NaN.",
+        "Leave torch.autograd.set_detect_anomaly(True) and detect_anomaly() out of the program.",
+        Status.WARN,
+    ),
+    _Setting(
+        "a trace function",
+        lambda rank: "trace_function" in rank.metadata,
+        "Python calls a trace function at each line",
+        "A debugger or a measure of coverage looks at each line of Python that runs.",
+        "Run without it: coverage, pdb, sys.settrace.",
+        Status.WARN,
+    ),
+    _Setting(
+        "CUDA_LAUNCH_BLOCKING",
+        _launches,
+        "Each kernel is waited for (CUDA_LAUNCH_BLOCKING)",
+        "With CUDA_LAUNCH_BLOCKING the host waits for each kernel before it launches the next one.",
+        "Unset CUDA_LAUNCH_BLOCKING.",
+        Status.WARN,
+    ),
+    _Setting(
+        "PYTORCH_NO_CUDA_MEMORY_CACHING",
+        _variable("PYTORCH_NO_CUDA_MEMORY_CACHING"),
+        "Memory of the device is allocated anew each time (PYTORCH_NO_CUDA_MEMORY_CACHING)",
+        "Each tensor is allocated and freed by the driver, which waits for the device.",
+        "Unset PYTORCH_NO_CUDA_MEMORY_CACHING.",
+        Status.WARN,
+    ),
+    _Setting(
+        "TORCH_DISTRIBUTED_DEBUG",
+        _variable("TORCH_DISTRIBUTED_DEBUG", "detail"),
+        "Each collective is checked (TORCH_DISTRIBUTED_DEBUG=DETAIL)",
+        "Before each collective the ranks compare what they are about to do, over another channel.",
+        "Unset TORCH_DISTRIBUTED_DEBUG.",
+    ),
+    _Setting(
+        "PYTHONMALLOC",
+        _variable("PYTHONMALLOC", "debug", "malloc_debug", "pymalloc_debug"),
+        "Python's allocator checks each block (PYTHONMALLOC)",
+        "Each block of memory is filled and checked.",
+        "Unset PYTHONMALLOC.",
+    ),
+    _Setting(
+        "PYTHONDEVMODE",
+        _variable("PYTHONDEVMODE"),
+        "Python runs in its development mode (PYTHONDEVMODE)",
+        "Python's development mode checks memory and arguments.",
+        "Unset PYTHONDEVMODE.",
+    ),
+)
+NOTED = (("keras", "run_eagerly"), ("torch", "anomaly_mode"), ("jax", "disable_jit"))
+
+
+def is_known(results: Results) -> bool:
+    """Whether one of them is on, or a framework was asked for its own: older recordings do not."""
+    return any(
+        any(one.is_on(rank) for one in SETTINGS)
+        or any(fact in rank.framework(framework) for framework, fact in NOTED)
+        for rank in results.trace.ranks
+    )
+
+
+def judge(run: Facts) -> Outcome:
+    """Which such settings are on, the one that costs most first."""
+    results = run.results
+    found = [(one, ranks) for one in SETTINGS if (ranks := _with(results, one))]
+    if not found:
+        return passed("No setting for debugging that makes training slow was seen.")
+    first, ranks = min(found, key=lambda pair: pair[0].status.order)
+    share = _training_share(results)
+    status = first.status if share >= thresholds.FAIL_SHARE else Status.INFO
+    return Finding(
+        status=status,
+        title=first.title,
+        summary=(
+            f"{first.does} Training takes {wording.of_window(share)}; how much shorter it would be "
+            "without this is not known from this run."
+        ),
+        confidence=Confidence.HIGH,
+        ranks=ranks,
+        evidence=tuple(Evidence(one.name, f"on, on {wording.ranks(who)}") for one, who in found),
+        actions=tuple(dict.fromkeys(one.action for one, _ in found)),
+        overlaps=("lost_to_interpreter", "lost_to_debugging"),
+    )
+
+
+def _with(results: Results, setting: _Setting) -> tuple[int, ...]:
+    """The ranks that have it."""
+    return tuple(rank.number for rank in results.trace.ranks if setting.is_on(rank))
+
+
+def _training_share(results: Results) -> float:
+    """What training takes of the ranks' time in the analyzed window."""
+    ns = results.ledger.ns
+    training = ns[INDEX[Account.TRAINING]].sum() + ns[INDEX[Account.COMPUTATION]].sum()
+    return float(training / max(1, ns.sum()))
+
+
+DIAGNOSIS = Diagnosis(
+    id="debug_settings",
+    title="Settings for debugging are on",
+    description=(
+        "Looks for what is there to find errors and makes training slow: steps that Keras, "
+        "TensorFlow or JAX are told not to compile, PyTorch's anomaly mode, a trace function of "
+        "Python, and variables of the environment that have each kernel waited for, each block of "
+        "memory checked or each collective compared."
+    ),
+    judge=judge,
+    applies=is_known,
+    intact=RANK_BY_RANK,
+    passed="No settings for debugging are on",
+    evidence="the settings, and the ranks that have them",
+    gain_from="no seconds: what compiled steps would take is not known from a run without",
+    counts_from=(
+        "fails where steps are not compiled, warns where each operation, line or kernel is looked "
+        f"at, if training takes {100 * thresholds.FAIL_SHARE:g} % of the window; else it is "
+        "reported (info)"
+    ),
+    rank=15,
+    references=(
+        (
+            "Keras, training of models (run_eagerly): "
+            "https://keras.io/api/models/model_training_apis/"
+        ),
+    ),
+)

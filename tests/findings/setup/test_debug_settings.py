@@ -1,0 +1,101 @@
+"""Settings for debugging that are left on: told where training takes time, silent elsewhere."""
+
+from typing import Any
+
+import pytest
+
+from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import PhaseKind, Status
+from tests.findings.analyzed import analyze_trace
+from tests.support.trace_builder import TraceBuilder
+
+
+def judged(*, trains: bool = True, ranks: int = 2, **facts: Any) -> Finding | None:
+    """Ranks of which the first has these facts in its metadata; None where it is not listed."""
+    builder = TraceBuilder(ranks, end_s=20.0)
+    for number in range(ranks):
+        rank = builder.rank(number).init(1.0).finalize(19.0)
+        rank.set(metadata=facts if number == 0 else {})
+        for step in range(16):
+            rank.op("MPI_Allreduce", 3.0 + step, 3.001 + step, sent=8, received=8)
+            if trains:
+                rank.phase(PhaseKind.TRAIN, 2.1 + step, 2.9 + step)
+    return analyze_trace(builder.build()).findings.get("debug_settings")
+
+
+@pytest.mark.parametrize(
+    ("frameworks", "status", "word"),
+    [
+        ({"keras": {"run_eagerly": True}}, Status.FAIL, "run_eagerly"),
+        ({"tensorflow": {"functions_run_eagerly": True}}, Status.FAIL, "run_functions_eagerly"),
+        ({"jax": {"disable_jit": True}}, Status.FAIL, "JAX_DISABLE_JIT"),
+        ({"torch": {"anomaly_mode": True}}, Status.WARN, "set_detect_anomaly"),
+    ],
+)
+def test_what_frameworks_were_told(frameworks: dict[str, Any], status: Status, word: str) -> None:
+    finding = judged(frameworks=frameworks)
+    assert finding is not None
+    assert finding.status is status
+    assert finding.ranks == (0,)
+    assert word in finding.actions[0]
+    assert finding.gain is None
+
+
+@pytest.mark.parametrize(
+    ("environment", "status"),
+    [
+        ({"TORCH_DISTRIBUTED_DEBUG": "DETAIL"}, Status.INFO),
+        ({"PYTHONMALLOC": "debug"}, Status.INFO),
+        ({"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}, Status.WARN),
+    ],
+)
+def test_what_the_environment_tells(environment: dict[str, str], status: Status) -> None:
+    finding = judged(environment=environment)
+    assert finding is not None
+    assert finding.status is status
+
+
+def test_the_costliest_comes_first_and_all_are_listed() -> None:
+    finding = judged(
+        frameworks={"keras": {"run_eagerly": True}},
+        environment={"TORCH_DISTRIBUTED_DEBUG": "DETAIL"},
+        trace_function="pdb",
+    )
+    assert finding is not None
+    assert "run_eagerly" in finding.title
+    assert len(finding.evidence) == len(finding.actions) == 3
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"frameworks": {"keras": {"run_eagerly": False}}},
+        {"frameworks": {"torch": {"anomaly_mode": False}}},
+    ],
+)
+def test_without_them_it_passes(facts: dict[str, Any]) -> None:
+    finding = judged(**facts)
+    assert finding is not None
+    assert finding.status is Status.PASS
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {},
+        {"frameworks": {"torch": {"threads": 1}}},
+        {"environment": {"TORCH_DISTRIBUTED_DEBUG": "INFO", "PYTHONDEVMODE": ""}},
+        {"environment": {"CUDA_LAUNCH_BLOCKING": "1"}},  # and no device
+    ],
+)
+def test_what_is_no_such_setting_is_not_listed(facts: dict[str, Any]) -> None:
+    assert judged(**facts) is None
+
+
+def test_where_little_is_trained_it_is_only_told() -> None:
+    builder = TraceBuilder(1, end_s=100.0)
+    rank = builder.rank(0).set(metadata={"frameworks": {"keras": {"run_eagerly": True}}})
+    rank.phase(PhaseKind.EVALUATE, 0.5, 99.0)
+    rank.phase(PhaseKind.TRAIN, 99.0, 99.5)
+    finding = analyze_trace(builder.build()).findings["debug_settings"]
+    assert finding.status is Status.INFO
