@@ -47,15 +47,19 @@ def producers_place(results: Results, rank: int) -> Frame | None:
 
 def work_action(results: Results, rank: int) -> str:
     """What to change in the main part of the work on batches; "" where no part is most of it."""
+    main = main_part(results, rank)
+    return _ACTIONS.get(main, "") if main is not None else ""
+
+
+def main_part(results: Results, rank: int) -> InputPart | None:
+    """The part that is most of the work on batches; None where none is, or too little was seen."""
     parts = _of(results, rank)
     both = (_work(parts.producing), _work(parts.getting)) if parts else ()
     work = next((seen for seen in both if _is_enough(seen)), None)
     if work is None:
-        return ""
-    whole = sum(work.values())
+        return None
     main = max(work, key=lambda part: work[part])
-    is_most = work[main] > MAIN * whole
-    return _ACTIONS.get(main, "") if is_most else ""
+    return main if work[main] > MAIN * sum(work.values()) else None
 
 
 def unpacking_action(results: Results, rank: int) -> str:

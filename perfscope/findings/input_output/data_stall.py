@@ -11,6 +11,7 @@ from perfscope.findings.core.gain import as_bare_bound, bound_s, gain_of, predic
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.fast_input import OtherCause, other_cause, ready_evidence
 from perfscope.findings.facts.input_work import (
+    main_part,
     producers_place,
     unpacking_action,
     work_action,
@@ -18,15 +19,17 @@ from perfscope.findings.facts.input_work import (
 )
 from perfscope.findings.facts.lock_holder import action, among_producers, evidence, frames, typed
 from perfscope.findings.facts.queue_evidence import queue_evidence
+from perfscope.findings.facts.same_items import keeping_action, same_evidence
 from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.host.cpu_takers import busy_for_anyone
+from perfscope.metrics.host.input_parts import InputPart
 from perfscope.metrics.host.lock_holders import LockHolder
 from perfscope.metrics.host.resources import busy_cpus
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Account, Confidence, PhaseKind, Status
-from perfscope.trace.model import Frame
+from perfscope.trace.model import Frame, Rank
 from perfscope.units import NS, capitalized, counted, format_seconds
 
 TAKING_OVER_SHARE = 0.1  # of the focus, for batches that are there: a loss of its own
@@ -164,6 +167,7 @@ def _evidence(results: Results, waits_s: list[float], worst: int) -> tuple[Evide
     rows += queue_evidence(results.trace.ranks[worst])
     rows += work_evidence(results, results.trace.ranks[worst].number)
     rows += ready_evidence(results.trace.ranks[worst])
+    rows += same_evidence(results.trace.ranks[worst])
     loader = _loader(results, worst)
     rows += [
         Evidence(f"DataLoader: {key}", str(loader[key]))
@@ -200,12 +204,18 @@ def _all_actions(
 
     More threads bring none sooner where one of them keeps the others waiting.
     """
-    number = results.trace.ranks[worst].number
-    once = unpacking_action(results, number)
-    cheaper = "" if once else work_action(results, number)
+    rank = results.trace.ranks[worst]
+    once = unpacking_action(results, rank.number) or _kept(results, rank)
+    cheaper = "" if once else work_action(results, rank.number)
     told = [action(held)] if held else list(_actions(results, replay, phases, worst))
     told.insert(1 if held else 0, once)
     return tuple(one for one in (*told, cheaper) if one)
+
+
+def _kept(results: Results, rank: Rank) -> str:
+    """To keep samples that are prepared alike each time; "" where putting them together is most."""
+    is_prepared = main_part(results, rank.number) in (InputPart.READ, InputPart.DECODE)
+    return keeping_action(rank) if is_prepared else ""
 
 
 def _unlocked(results: Results, replay: Replay, held: LockHolder) -> Gain | None:
@@ -317,7 +327,8 @@ DIAGNOSIS = Diagnosis(
         "and the training need for a batch, reading, decoding and copying apart where stack "
         "samples show them (in the training thread, and in threads that fill its queue), how "
         "many batches of a DataLoader's workers were there when they were asked for, and how "
-        "long it was waited for the others, idle CPUs"
+        "long it was waited for the others, whether a data set of PyTorch prepares the same "
+        "samples anew in each epoch, idle CPUs"
     ),
     gain_from="replay with every batch there in time",
     counts_from=(

@@ -302,6 +302,36 @@ def test_what_making_batches_consists_of(function: str, words: str) -> None:
     assert finding.actions[-1].startswith("Most of it is") == bool(words)
 
 
+@pytest.mark.parametrize(
+    ("function", "same", "is_told"),
+    [("decode", 40, True), ("decode", 39, False), ("collate", 40, False)],
+)
+def test_samples_that_are_prepared_alike_each_time(
+    function: str, same: int, *, is_told: bool
+) -> None:
+    """They can be kept, unless most of the work is putting them together."""
+    items = [{"dataset": "Clips", "compared": 40, "same": same, "bytes": 1 << 10}]
+    loaders = [{"dataset": "Clips", "samples": 1 << 12}]
+    facts = {"frameworks": {"torch": {"items": items, "loaders": loaders}}}
+
+    def watch(builder: TraceBuilder) -> None:
+        for number in range(2):
+            rank = builder.rank(number).set(metadata=facts)
+            for tick in range(60):
+                places = [*STARTED, (function, "/job/train.py", 7)]
+                rank.stack(2.0 + tick * 0.1, places, tid=rank.main_tid + 1)
+            rank.queue(1.5, 1.6, depth=4, is_get=False)
+            rank.queue(1.5, 1.7, depth=4, is_get=True)
+
+    plan = Plan(ranks=2, steps=100, input_s=0.1)
+    finding = analyze_trace(training_run(plan, change=watch)).findings["data_stall"]
+    assert finding.actions[0].startswith("Prepare each sample once: ") is is_told
+    assert ("4.00 MiB for all of them" in finding.actions[0]) is is_told
+    rows = {row.label: row.value for row in finding.evidence}
+    label = "Samples of Clips that were prepared again and are the same"
+    assert rows.get(label) == ("40 of 40 that were compared" if same == 40 else None)
+
+
 def test_threads_that_wait_for_each_other_are_not_asked_to_be_more() -> None:
     """Two threads make batches in turn: while one unpacks, the other one waits for its lock."""
     where = ("run", "/job/train.py", 28)

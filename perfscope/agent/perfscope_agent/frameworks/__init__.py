@@ -43,6 +43,7 @@ _HOOKS = (
     ),
     ("tensorflow", "tensorflow", "loaded"),
     ("torch.utils.data.dataloader", "torch", "install_loader"),
+    ("torch.utils.data._utils.fetch", "torch_items", "install"),
     ("torch.optim.optimizer", "torch", "install_optimizer"),
     ("torch.nn.modules.module", "torch", "install_module"),
     *((module, "checkpoints", "install") for module in SAVING),

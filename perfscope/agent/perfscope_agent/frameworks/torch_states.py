@@ -40,7 +40,7 @@ def look(optimizer: Any) -> None:
         frame = _program_frame()
         if frame is not None:
             for name, tensor in _largest(optimizer):
-                array = _array(tensor)
+                array = array_of(tensor)
                 if array is not None:
                     looker.sees(frame.f_code, frame.f_lasti, "optimizer.state." + name, array)
     except Exception as error:
@@ -73,7 +73,8 @@ def _kept(optimizer: Any) -> Iterator[tuple[str, Any]]:
                     yield str(name), value
 
 
-def _array(tensor: Any) -> operand_arrays.Array | None:
+def array_of(tensor: Any) -> operand_arrays.Array | None:
+    """Where the values of a tensor lie; None of one that is not dense, or elsewhere."""
     address = getattr(sys.modules["torch._C"], "_data_address", None)
     place = (tensor.data_ptr(),) if address is None else (address(tensor), tensor.storage_offset())
     form = tensor.dtype, tensor.device, tensor.layout, tensor.requires_grad, tensor.shape

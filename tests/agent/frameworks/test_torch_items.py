@@ -1,0 +1,66 @@
+"""Samples of data sets are compared from epoch to epoch, without asking the data set anything."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.agent.jobs import RANK_ZERO, Job
+from tests.support.environments import Environment
+
+PROGRAM = """
+import sys
+import torch
+from perfscope_agent.frameworks import torch_items
+
+torch_items._SHARE = 0.5  # what looks cost on a slow machine keeps none of them away
+
+
+class Prepared(torch.utils.data.Dataset):
+    asked = 0
+
+    def __len__(self):
+        return 300
+
+    def __getitem__(self, number):
+        Prepared.asked += 1
+        return torch.full((3, 50), number, dtype=torch.float32), number
+
+
+class Drawn(Prepared):
+    def __getitem__(self, number):
+        values, number = super().__getitem__(number)
+        return values + torch.rand(3, 50), number
+
+
+workers = int(sys.argv[1])
+for data in (Prepared(), Drawn()):
+    loader = torch.utils.data.DataLoader(data, 30, shuffle=True, num_workers=workers)
+    for epoch in range(3):
+        for values, numbers in loader:
+            assert bool((values[:, 0, 0].floor() == numbers).all())
+print(Prepared.asked)
+"""
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_samples_that_are_the_same_again(
+    workers: int, job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> None:
+    python = environment("torch").python
+    done = job(PROGRAM, arguments=(str(workers),), python=python, variables=RANK_ZERO)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout == (b"0\n" if workers else b"1800\n")
+    (metadata,) = [one.metadata for one in done.processes if one.role == "rank"]
+    assert metadata["agent_notes"] == []
+    told = metadata["frameworks"]["torch"].get("items", [])
+    if workers:
+        assert told == []
+        return
+    same, drawn = told
+    assert (same["dataset"], drawn["dataset"]) == ("Prepared", "Drawn")
+    # with 64 at most, all in the first epoch and a few from there on
+    assert 30 <= same["compared"] <= 128
+    assert same["same"] == same["compared"]
+    assert drawn["compared"] >= 30
+    assert drawn["same"] == 0
+    assert same["bytes"] == 3 * 50 * 4
