@@ -42,9 +42,7 @@ class Onednn:
             return False
         words = found[1].split(",")
         if words[0] == "info":
-            self._facts |= {
-                key: value for word in words for key, _, value in [word.partition(":")] if value
-            }
+            self._facts |= dict(_facts(words))
             if len(words) > 1 and mentions(words[1], "NN v"):
                 self._facts["release"] = words[1].partition(" (")[0]
         elif len(words) >= FIELDS and words[0].startswith(("exec", "create")):
@@ -128,6 +126,20 @@ class Onednn:
             yield f"{share} of it ran in reference implementations, which are slow."
         if self._created_s:
             yield f"Making primitives took {format_seconds(self._created_s)} besides."
+
+
+def _facts(words: list[str]) -> Iterator[tuple[str, str]]:
+    """What a line of the library itself tells; names of instruction sets hold commas."""
+    whole: list[str] = []
+    for word in words:
+        if ":" in word or not whole:
+            whole.append(word)
+        elif word.startswith(" "):
+            whole[-1] += f",{word}"
+    for fact in whole:
+        key, _, value = fact.partition(":")
+        if value:
+            yield key, value
 
 
 def _add(sums: list[float], milliseconds: float) -> None:

@@ -94,6 +94,14 @@ def test_primitives_of_a_real_run_add_up(tmp_path: Path) -> None:
     assert any("Making primitives took" in said for said in found.says)
 
 
+def test_the_instruction_set_is_told_whole(tmp_path: Path) -> None:
+    """Its name holds commas, and what speeds matrices up stands at its end."""
+    isa = "Intel AVX-512 with float16, Intel DL Boost and bfloat16 support and Intel AMX"
+    line = "onednn_verbose,v1,primitive,exec,cpu,matmul,brg:amx,undef,src:bf16,,,8x8:8x8,10"
+    (found,) = told(tmp_path, f"onednn_verbose,v1,info,cpu,isa:{isa}\n{line}\n")
+    assert found.says[0] == f"1 primitive ran for 10.0 ms with {isa}."
+
+
 @pytest.mark.parametrize(
     "line",
     [
