@@ -271,9 +271,12 @@ class Detection:
                 alone.append(Source(reader, (file,), is_named=False))
         # what belongs to a trace may stand before it in the order of names
         self._unknown_files = [file for file in self._unknown_files if file not in known]
+        alone = [source for source in alone if source.paths[0] not in known]
+        own = {key: [one for one in files if one not in known] for key, files in joined.items()}
         ranks = [
             Source(self.readers[index], tuple(files), is_named=False)
-            for (index, _), files in joined.items()
+            for (index, _), files in own.items()
+            if files
         ]
         return alone + ranks
 

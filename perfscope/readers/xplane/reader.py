@@ -25,6 +25,8 @@ HOST, DEVICE = "/host:", "/device:"
 KNOWN = (b"/host:", b"/device:", b"Task Environment")
 PLANE_TAG = 0x0A
 PROCESS = "0"
+ENDING, PACKED = ".xplane.pb", ".gz"
+DRAWN, PERFETTO = (".trace.json.gz", ".trace.json"), "perfetto_trace.json.gz"
 CATEGORIES = ["user_annotation", "cuda_runtime", "cpu_op", "kernel", "gpu_memcpy", "gpu_memset"]
 ANNOTATION, RUNTIME, OPERATOR, KERNEL, COPY, FILL = range(len(CATEGORIES))
 Rules = Sequence[tuple[str, str]]
@@ -47,6 +49,12 @@ def _recognizes(place: Place) -> bool:
     return head[:1] == bytes([PLANE_TAG]) and any(name in head for name in KNOWN)
 
 
+def _companions(path: Path) -> Sequence[Path]:
+    """What the profiler draws of the same profile for viewers, with less in it."""
+    host = path.name.removesuffix(PACKED).removesuffix(ENDING)
+    return [path.with_name(f"{host}{ending}") for ending in DRAWN] + [path.with_name(PERFETTO)]
+
+
 def open_xplane(paths: Sequence[Path], options: ReadOptions) -> Trace:
     """The run that these profiles tell of, a rank for each file.
 
@@ -56,6 +64,11 @@ def open_xplane(paths: Sequence[Path], options: ReadOptions) -> Trace:
     files, notes = read_each(paths, lambda path: _contents(path, options.phase_rules))
     trace = joined(files, notes, paths, options, XPLANE)
     trace.not_recorded = {**trace.not_recorded, "communication": NO_COMMUNICATION}
+    trace.notes += [
+        f"{drawn.name}, the same profile as it is drawn for viewers, was not read: it tells less."
+        for drawn in dict.fromkeys(one for path in paths for one in _companions(path))
+        if drawn.is_file()
+    ]
     return trace
 
 
@@ -185,7 +198,8 @@ READER = Reader(
         phases="steps by their numbers, phases by their names",
         devices="yes",
         clock="yes",
-        known_from="files that TensorFlow wrote; GPUs tried by hand, TPUs by the description",
+        known_from="files that TensorFlow and JAX wrote; GPUs by hand, TPUs by the description",
     ),
     joins=True,
+    companions=_companions,
 )

@@ -11,6 +11,7 @@ import pytest
 from perfscope import memory
 from perfscope.document.analysis import analysis
 from perfscope.errors import UnreadableInputError
+from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.readers.common.blocks import Growth
 from perfscope.readers.detect import ReadOptions
@@ -33,6 +34,7 @@ from tests.support.requirements import require_reference
 from tests.support.trace_invariants import check_trace
 
 MS = 1_000_000
+WRITTEN = Path(__file__).parent / "written"
 REAL = "xplane/tf221_keras_5steps_20ms_sleep.xplane.pb"
 
 
@@ -53,6 +55,31 @@ def test_a_real_profile_gives_the_known_steps() -> None:
     assert lengths.tolist() == pytest.approx(known["durations_ms"], abs=1e-6)
     assert lengths.min() >= known["each_at_least_ms"]
     assert trace.origin_unix_ns // 10**9 == 1795188460
+
+
+JAX_NS = {
+    "train": [32_265_546, 41_245_513, 50_183_889, 20_687_388],
+    "load_batch": [29_470_824, 21_965_728, 27_504_891, 20_112_714],
+}
+"""What JAX's own reader (`jax.profiler.ProfileData`) says of the file, by name of the event."""
+
+
+def test_what_jax_wrote_is_told_as_its_own_reader_tells_it(tmp_path: Path) -> None:
+    """Four steps from number 10 on that wait 20 ms or more for a batch."""
+    copied = [tmp_path / "profile" / path.name for path in WRITTEN.iterdir()]
+    (tmp_path / "profile").mkdir()
+    for path in copied:
+        path.write_bytes((WRITTEN / path.name).read_bytes())
+    trace = open_trace(tmp_path)  # a directory, as a user has it
+    check_trace(trace)
+    (rank,) = trace.ranks
+    assert trace.format is Format.XPLANE
+    assert rank.steps["number"].tolist() == [10, 11, 12, 13]
+    assert (rank.steps["t1"] - rank.steps["t0"]).tolist() == JAX_NS["train"]
+    phases = rank.phases[rank.phases["kind"] == PhaseKind.INPUT]
+    assert (phases["t1"] - phases["t0"]).tolist() == JAX_NS["load_batch"]
+    assert "vm.trace.json.gz, the same profile as it is drawn for viewers" in " ".join(trace.notes)
+    assert compute(trace).efficiency.parallel_efficiency.value is None
 
 
 def test_a_file_that_is_damaged_at_its_source_is_an_error() -> None:
