@@ -61,6 +61,9 @@ def focus_of_analysis(
     Raises:
         UsageError: the text cannot be understood, or names what is not in the run.
     """
+    if request is None and trace.judged is not None:
+        told = trace.judged
+        return Focus(told.start_ns, told.end_ns, told.kind, told.reason)
     whole = _trimmed(trace, _whole_focus(trace))
     if request is None:
         return _detailed_steps(trace, whole) or whole

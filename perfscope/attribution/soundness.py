@@ -37,10 +37,17 @@ class _Run:
 
 
 def damages(trace: Trace, focus: Focus, waits: Waits) -> tuple[Damage, ...]:
-    """What is wrong with the recording: what spoils most figures first."""
+    """What is wrong with the recording: what spoils most figures first.
+
+    Of an export this is what was wrong with the recording that it was made of, and what is seen
+    in the export alone.
+    """
     run = _Run(trace, focus, waits)
     found = [damage for look in _LOOKS if (damage := look(run)) is not None]
     found += trace.damage
+    if trace.judged is not None:
+        told = {damage.id for damage in trace.judged.damage}
+        found = [*trace.judged.damage, *(damage for damage in found if damage.id not in told)]
     return tuple(sorted(found, key=lambda damage: Need.EVERY_RANK not in damage.spoils))
 
 

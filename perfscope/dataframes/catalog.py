@@ -14,6 +14,7 @@ ORDER = (
     "collectives",
     "messages",
     "operations",
+    "requests",
     "intervals",
     "counters",
     "memory",

@@ -135,6 +135,11 @@ class OpenedTrace:
         return self._frame("operations", _chooser({"rank": rank}))
 
     @_documented
+    def requests(self, *, rank: int | None = None) -> pd.DataFrame:
+        """Every request of a nonblocking call that was over, of all ranks or of one."""
+        return self._frame("requests", _chooser({"rank": rank}))
+
+    @_documented
     def intervals(
         self,
         *,

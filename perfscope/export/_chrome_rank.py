@@ -16,7 +16,7 @@ from perfscope.trace.operations import IS_COLLECTIVE
 
 # Linux gives no thread a number this high; lanes and streams are tracks of their own.
 FIRST_LANE, FIRST_STREAM = 1 << 40, 1 << 41
-_COALESCED, _OPEN = int(RowFlag.COALESCED), int(RowFlag.OPEN)
+_COALESCED, _OPEN, _SAMPLED = map(int, (RowFlag.COALESCED, RowFlag.OPEN, RowFlag.SAMPLED))
 _CATEGORIES = {"compute": "kernel", "communication": "kernel"}
 _Described = tuple[str, Arguments]
 ANNOTATION = "user_annotation"
@@ -41,7 +41,7 @@ def rank_events(source: Source, position: int) -> Iterator[str]:
         for block, lanes in nested(rows.of_thread(tid)):
             while len(tracks) <= max(lanes, default=0):
                 tracks.append(lane_number)
-                label = f"{name} (overlapping {len(tracks) - 1})"
+                label = f"{name} {tid} (overlapping {len(tracks) - 1})"
                 yield metadata("thread_name", rank.number, lane_number, label)
                 yield metadata("thread_sort_index", rank.number, lane_number, order)
                 lane_number += 1
@@ -109,6 +109,7 @@ def _phases(rows: Table, names: list[str]) -> Iterator[_Described]:
         arguments: dict[str, str | int | bool] = {"kind": "phase"}
         arguments |= {"step": step} if step >= 0 else {}
         arguments |= {"epoch": epoch} if epoch >= 0 else {}
+        arguments |= {"sampled": True} if flags & _SAMPLED else {}
         arguments |= {"open": True} if flags & _OPEN else {}
         yield name, arguments
 

@@ -111,7 +111,10 @@ class RankTables:
         if kind == RowKind.STEP:
             return self._steps(rank.steps[place])
         if kind == RowKind.PHASE:
-            return _phases(rank.phases[place], regions.phases[self._phase_labels[place]])
+            rows, labels = rank.phases[place], self._phase_labels[place]
+            is_sampled = rows["flags"] & RowFlag.SAMPLED > 0
+            chosen = np.where(is_sampled, regions.sampled[labels], regions.phases[labels])
+            return _phases(rows, chosen)
         if kind == RowKind.SAMPLED_PHASE:
             labels = regions.sampled[self._sampled_labels[place]].tolist()
             return ((label, None, None) for label in labels)

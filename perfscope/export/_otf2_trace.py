@@ -9,6 +9,7 @@ import numpy as np
 
 import perfscope
 from perfscope.dataframes.source import Source
+from perfscope.export._facts import facts_of
 from perfscope.export._horovod import with_exposed_source
 from perfscope.export._otf2_archive import Archive, Failures, Group, Location, raise_error
 from perfscope.export._otf2_events import Functions, Life, ThreadWriter
@@ -21,10 +22,10 @@ from perfscope.export._otf2_regions import (
 )
 from perfscope.export._otf2_rows import ATTRIBUTES, RankTables, RegionNumbers, members_of
 from perfscope.export._rows import Lanes, thread_names
-from perfscope.readers.common.exported import KEY, facts
+from perfscope.readers.common.exported import KEY
 from perfscope.schema.enums import EndKind
 from perfscope.trace.devices import DeviceKind
-from perfscope.trace.model import Communicator, Rank, Table, Trace
+from perfscope.trace.model import Communicator, Rank, RowFlag, Table, Trace
 from perfscope.trace.operations import MAX_OPERATIONS
 
 
@@ -120,7 +121,7 @@ def write_archive(source: Source, output: Path) -> list[str]:
 
 
 def _write(source: Source, output: Path) -> list[str]:
-    beside = json.dumps({KEY: facts(source.trace)})
+    beside = json.dumps({KEY: facts_of(source)})
     archive = Archive(output, creator=f"perfscope {perfscope.__version__}", description=beside)
     try:
         writer = _TraceWriter(source, archive)
@@ -219,14 +220,23 @@ class _TraceWriter:
 
     def _marked(self) -> list[int]:
         """Which phases of the catalog the program or its framework told."""
+        return self._labels(is_sampled=False)
+
+    def _labels(self, *, is_sampled: bool) -> list[int]:
+        """Which phases of the catalog rows of ranks are of."""
         trace, catalog = self._source.trace, self._source.prepared.catalog
-        labels = [catalog.of_rows(trace, rank.phases) for rank in trace.ranks]
+        chosen = [
+            rank.phases[(rank.phases["flags"] & RowFlag.SAMPLED > 0) == is_sampled]
+            for rank in trace.ranks
+        ]
+        labels = [catalog.of_rows(trace, rows) for rows in chosen]
         return sorted(set(np.concatenate([np.empty(0, np.int64), *labels]).tolist()))
 
     def _sampled(self) -> list[int]:
         """Which phases of the catalog were found by the stack sampler."""
         labels = [part.samples.phase_rows[2] for part in self._source.prepared.parts]
-        return sorted(set(np.concatenate([np.empty(0, np.int64), *labels]).tolist()))
+        found = set(np.concatenate([np.empty(0, np.int64), *labels]).tolist())
+        return sorted(found | set(self._labels(is_sampled=True)))
 
     def _define_ranks(self) -> dict[int, Location]:
         """The main location of every rank of the job, the first ones of the archive."""

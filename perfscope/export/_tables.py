@@ -3,8 +3,12 @@
 import json
 from typing import Any
 
+import perfscope
 from perfscope.dataframes.columns import TableSpec
 from perfscope.dataframes.source import Source
+from perfscope.export._facts import facts_of
+from perfscope.readers.common.exported import KEY
+from perfscope.trace.model import Trace
 
 DESCRIPTION_FILE = "tables.json"
 SCHEMA_VERSION = "1"
@@ -15,6 +19,7 @@ def described(source: Source, rows: dict[str, int], tables: dict[str, TableSpec]
     trace = source.trace
     document: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
+        "tool": f"perfscope {perfscope.__version__}, tables",
         "command": list(trace.command),
         "origin_unix_ns": trace.origin_unix_ns,
         "wall_ns": trace.wall_ns,
@@ -36,4 +41,23 @@ def described(source: Source, rows: dict[str, int], tables: dict[str, TableSpec]
                 for column in table.columns
             ],
         }
+    # behind the tables: near the beginning, it would be taken for a result of `perfscope analyze`
+    document[KEY] = {**facts_of(source), **_beside(trace)}
     return json.dumps(document, indent=1) + "\n"
+
+
+def _beside(trace: Trace) -> dict[str, Any]:
+    """What has no table: who is in which communicator, and which devices ranks have."""
+    return {
+        "communicators": [[one.parent, *one.members] for one in trace.communicators],
+        "devices": [
+            [rank.number, device.number, device.name]
+            for rank in trace.ranks
+            for device in (rank.devices.devices if rank.devices is not None else ())
+        ],
+        "watched": [
+            [rank.number, *rank.devices.watched]
+            for rank in trace.ranks
+            if rank.devices is not None and rank.devices.watched is not None
+        ],
+    }

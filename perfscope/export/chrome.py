@@ -19,9 +19,10 @@ from perfscope.dataframes.tables.messages import TABLE as MESSAGES
 from perfscope.dataframes.tables.messages import message_threads
 from perfscope.export._chrome_events import Event, event
 from perfscope.export._chrome_rank import counter_events, kernel_events, rank_events
+from perfscope.export._facts import facts_of
 from perfscope.export._horovod import with_exposed_source
 from perfscope.export.target import Target
-from perfscope.readers.common.exported import KEY, facts
+from perfscope.readers.common.exported import KEY
 from perfscope.trace.model import Trace
 
 FLUSH_EVENTS = 4096
@@ -50,7 +51,7 @@ def _opened(output: Path) -> IO[str]:
     return output.open("x", encoding="ascii", newline="\n")
 
 
-def facts_of(source: Source) -> dict[str, Any]:
+def beside(source: Source) -> dict[str, Any]:
     """What stands beside the events."""
     trace = source.trace
     return {
@@ -62,13 +63,13 @@ def facts_of(source: Source) -> dict[str, Any]:
             "tool": f"perfscope {perfscope.__version__}",
             "command": " ".join(trace.command),
             "world_size": trace.world_size,
-            KEY: facts(trace),
+            KEY: facts_of(source),
         },
     }
 
 
 def _head(source: Source) -> str:
-    return json.dumps(facts_of(source))[:-1] + ', "traceEvents": ['
+    return json.dumps(beside(source))[:-1] + ', "traceEvents": ['
 
 
 def _job(trace: Trace) -> dict[str, Any]:

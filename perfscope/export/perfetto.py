@@ -13,7 +13,7 @@ from perfscope.dataframes.source import Source
 from perfscope.export import _perfetto_packets as proto
 from perfscope.export._chrome_rank import FIRST_LANE
 from perfscope.export._horovod import with_exposed_source
-from perfscope.export.chrome import events_of, facts_of
+from perfscope.export.chrome import beside, events_of
 from perfscope.export.target import Target
 
 FACTS = "perfscope.export"
@@ -28,7 +28,7 @@ def write(source: Source, output: Path) -> list[str]:
     source = with_exposed_source(source)
     with _opened(output) as stream:
         tracks = _Tracks(stream, source.trace.origin_unix_ns)
-        facts = {k: v for k, v in facts_of(source).items() if k != "baseTimeNanoseconds"}
+        facts = {k: v for k, v in beside(source).items() if k != "baseTimeNanoseconds"}
         tracks.begin(json.dumps(facts))
         for text in events_of(source, dropped):
             tracks.take(json.loads(text))

@@ -21,6 +21,7 @@ from perfscope.trace import thinning as parts
 from perfscope.trace.counters import CounterKind
 from perfscope.trace.damage import Damage
 from perfscope.trace.devices import GPU_PROCESS_DTYPE, GPU_SAMPLE_DTYPE, DeviceActivity, Gpu
+from perfscope.trace.exported import Judged
 from perfscope.trace.hardware import ComputeTotals
 from perfscope.trace.metadata import noted_framework, noted_frameworks
 from perfscope.trace.queues import QUEUE_DTYPE
@@ -46,6 +47,7 @@ class Format(Enum):
     PERFSCOPE = "perfscope"
     OTF2 = "otf2"
     PARAVER = "paraver"
+    TABLES = "perfscope tables"
     KINETO = "kineto"
     NSYS = "nsys"
     ROCPROF = "rocprof"
@@ -367,6 +369,7 @@ class Trace:
     whole: "Trace | None" = None  # then: the run with its own times, and with holes
     judged_from_ns: int | None = None  # the focus of analysis begins here, for `judged_reason`
     judged_reason: str = ""
+    judged: Judged | None = None  # of an export of perfscope: as the recording was
 
     @property
     def has_stacks(self) -> bool:

@@ -208,7 +208,7 @@ def test_facts_of_an_export_that_make_no_sense_change_nothing(
 def test_how_a_rank_ended_comes_back(code: int, tmp_path: Path) -> None:
     builder = TraceBuilder(1, end_s=2.0)
     builder.rank(0).op("MPI_Barrier", 1.0, 1.1).set(ending=Ending(EndKind.EXITED, code))
-    back, _ = through_otf2(builder.set(command=()).build(), tmp_path / "archive")
+    back, _ = through_otf2(builder.set(command=(), exit_code=code).build(), tmp_path / "archive")
     assert (back.ranks[0].ending.kind, back.ranks[0].ending.code) == (EndKind.EXITED, code)
     assert (back.exit_code, back.command) == (code, ())
 

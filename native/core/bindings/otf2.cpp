@@ -204,6 +204,7 @@ nb::dict PyArchive::reduce(nb::bytes role_bytes, uint64_t rows, uint64_t phases,
         entry["operations"] = rows_to_numpy(std::move(row.operations));
         entry["completions"] = rows_to_numpy(std::move(row.completions));
         entry["phases"] = rows_to_numpy(std::move(row.phases));
+        entry["steps"] = rows_to_numpy(std::move(row.steps));
         entry["devices"] = rows_to_numpy(std::move(row.devices));
         entry["counters"] = rows_to_numpy(std::move(row.counters));
         locations.append(entry);

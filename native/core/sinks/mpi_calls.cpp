@@ -58,8 +58,15 @@ void MpiCalls::end(int64_t time_ns, uint16_t flags)
         return;
     OperationRow &row = rows.back();
     row.t1 = time_ns > row.t0 ? time_ns : row.t0;
-    row.flags = flags;
+    row.flags |= flags;
     is_open_ = false;
+}
+
+void MpiCalls::told(uint16_t flags, int64_t calls)
+{
+    rows.back().flags |= flags;
+    if (flags & ROW_COALESCED)
+        rows.back().request = calls;
 }
 
 void MpiCalls::send(const Transfer &transfer)

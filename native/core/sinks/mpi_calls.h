@@ -11,7 +11,6 @@
 namespace perfscope {
 
 constexpr int32_t PEER_NONE = -1, PEER_UNKNOWN = -2, PEER_PROC_NULL = -3;
-constexpr uint16_t ROW_OPEN = 1, ROW_COALESCED = 2;
 
 // A communicator as its members are numbered.
 struct CommMembers {
@@ -49,6 +48,8 @@ public:
 
     void begin(int64_t time_ns, uint16_t op, CallKind kind);
     void end(int64_t time_ns, uint16_t flags);
+    // What an export says of the open call: RowFlag, and of how many calls it stands for, 0 for itself.
+    void told(uint16_t flags, int64_t calls);
     void send(const Transfer &transfer);
     void receive(const Transfer &transfer);
     void collective(const CommMembers *comm, uint32_t root, uint64_t sent, uint64_t received);

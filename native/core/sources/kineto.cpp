@@ -12,7 +12,6 @@ namespace perfscope {
 
 namespace {
 
-constexpr uint32_t FLAG_OPEN = 1; // RowFlag.OPEN
 constexpr size_t BLOCK = size_t(1) << 18; // stays in a core's own cache until it is parsed
 
 bool is_usable(const ChromeEvent &event)
@@ -101,6 +100,22 @@ void KinetoFile::complete(const ChromeEvent &event, int64_t end, uint32_t flags)
     keep(event, end, flags);
 }
 
+// What an export of perfscope says of a phase; 0 of the annotations of others.
+static uint32_t exported_flags(std::string_view arguments)
+{
+    uint32_t flags = 0;
+    bool is_phase = false;
+    json::for_each_member(arguments.empty() ? "{}" : arguments, [&](auto key, auto value) {
+        if (key == "kind")
+            is_phase = unquoted(value) == "phase";
+        else if (key == "open" && value == "true")
+            flags |= ROW_OPEN;
+        else if (key == "sampled" && value == "true")
+            flags |= ROW_SAMPLED;
+    });
+    return is_phase ? flags : 0;
+}
+
 KinetoFile::Open KinetoFile::keep(const ChromeEvent &event, int64_t end, uint32_t flags)
 {
     const Category category = category_of(event.category);
@@ -131,7 +146,7 @@ KinetoFile::Open KinetoFile::keep(const ChromeEvent &event, int64_t end, uint32_
         keep_call(event, category == Category::BACKGROUND_CALL, end, flags);
         return {Table::NONE, 0};
     case Category::ANNOTATION:
-        return keep_host(event, HostKind::ANNOTATION, end, flags);
+        return keep_host(event, HostKind::ANNOTATION, end, flags | exported_flags(event.arguments));
     case Category::NONE:
         return keep_host(event, HostKind::OTHER, end, flags);
     case Category::FOREIGN:
@@ -169,7 +184,7 @@ KinetoFile::Open KinetoFile::keep_host(const ChromeEvent &event, HostKind kind, 
 
 void KinetoFile::keep_call(const ChromeEvent &event, bool is_background, int64_t end, uint32_t flags)
 {
-    CallRow row{event.time, end, -1, 0, 0, name(event.name), thread(event), -1, -1, is_background, flags};
+    CallRow row{event.time, end, -1, 0, 0, 0, name(event.name), thread(event), -1, -1, is_background, flags};
     KinetoGroup group{name(""), name(""), -1, -1, 0};
     bool is_told = false;
     json::for_each_member(event.arguments.empty() ? "{}" : event.arguments, [&](auto key, auto value) {
@@ -181,10 +196,15 @@ void KinetoFile::keep_call(const ChromeEvent &event, bool is_background, int64_t
             row.sent = whole(value, 0);
         else if (key == "received_bytes")
             row.received = whole(value, 0);
+        else if (key == "calls")
+            row.calls = whole(value, 0);
+        else if (key == "open" && value == "true")
+            row.flags |= ROW_OPEN;
         else
             is_told |= tell(group, key, value);
     });
     row.group = is_told ? number(group) : -1;
+    row.flags |= row.calls > 0 ? ROW_COALESCED : 0;
     calls.push_back(row);
 }
 
@@ -287,7 +307,7 @@ void KinetoFile::begin(const ChromeEvent &event)
 {
     Open opened{Table::NONE, 0};
     if (is_usable(event))
-        opened = keep(event, event.time, FLAG_OPEN);
+        opened = keep(event, event.time, ROW_OPEN);
     else
         counts.without_time++;
     open_[thread(event)].push_back(opened);

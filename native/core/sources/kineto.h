@@ -43,6 +43,7 @@ struct CallRow {
     int64_t t0, t1; // ns
     int64_t seq;    // ordinal of a collective in its group, -1 none
     int64_t sent, received; // bytes
+    int64_t calls; // that the one stands for, 0: only for itself
     uint32_t name, thread;
     int32_t group; // place in `groups`
     int32_t root;  // -1 none

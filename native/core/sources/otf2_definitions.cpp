@@ -32,6 +32,12 @@ static void read_string(Bytes &bytes, Definitions &into)
     into.strings[id] = bytes.text();
 }
 
+static void read_attribute(Bytes &bytes, Definitions &into)
+{
+    const uint32_t id = bytes.u32();
+    into.attributes.push_back({id, bytes.u32()});
+}
+
 static void read_system_node(Bytes &bytes, Definitions &into)
 {
     SystemNode node{};
@@ -197,6 +203,8 @@ static Read reader_of(uint8_t type)
         return read_clock;
     case STRING:
         return read_string;
+    case ATTRIBUTE:
+        return read_attribute;
     case SYSTEM_TREE_NODE:
         return read_system_node;
     case LOCATION_GROUP:

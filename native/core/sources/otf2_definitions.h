@@ -51,6 +51,10 @@ struct Region {
     uint32_t flags;
 };
 
+struct Attribute {
+    uint32_t id, name;
+};
+
 struct Group {
     uint32_t id, name;
     uint8_t type, paradigm;
@@ -92,6 +96,7 @@ struct Definitions {
     std::vector<LocationGroup> location_groups;
     std::vector<Location> locations;
     std::vector<Region> regions;
+    std::vector<Attribute> attributes;
     std::vector<Group> groups;
     std::vector<MetricMember> metric_members;
     std::vector<Metric> metrics;

@@ -47,6 +47,22 @@ void HostSink::record(uint8_t type, uint64_t time, Bytes &payload)
         remote_access(type, time, payload);
 }
 
+// The numbers of perfscope's own attributes; lists of other kinds are left at their first other value.
+void HostSink::tell(Bytes payload)
+{
+    const uint32_t count = payload.u32();
+    payload.expect(count, 2);
+    is_told_ = true;
+    for (uint32_t i = 0; i < count; i++) {
+        const auto found = shared_.facts.find(locals_.global(MapKind::ATTRIBUTE, payload.u32()));
+        if (payload.u8() != TYPE_INT64)
+            return;
+        const auto value = static_cast<int64_t>(payload.u64());
+        if (found != shared_.facts.end())
+            facts_.*found->second = value;
+    }
+}
+
 void HostSink::program(uint8_t type, Bytes &payload)
 {
     if (type == PROGRAM_END) {

@@ -21,6 +21,8 @@ Shared::Shared(const Archive &archive_, const Comms &comms_, const std::vector<R
     // the length may be damaged; what it does not cover is found out and covered then
     bins_end = bins_begin + static_cast<int64_t>(std::min<uint64_t>(clock.length, LONGEST_BINS));
     silent_peer = is_complete(archive.anchor) ? PEER_PROC_NULL : PEER_UNKNOWN;
+    if (archive.anchor.creator.rfind("perfscope ", 0) == 0)
+        find_facts();
     const auto &regions = archive.definitions.regions;
     const auto none = static_cast<uint32_t>(regions.size());
     uint64_t highest = 0;
@@ -40,6 +42,18 @@ Shared::Shared(const Archive &archive_, const Comms &comms_, const std::vector<R
         metrics[metric.id] = &metric;
     for (const MetricMember &member : archive.definitions.metric_members)
         metric_members[member.id] = &member;
+}
+
+void Shared::find_facts()
+{
+    static const std::pair<const char *, int64_t Facts::*> NAMED[] = {
+        {"step", &Facts::step},   {"epoch", &Facts::epoch}, {"samples", &Facts::samples},
+        {"calls", &Facts::calls}, {"open", &Facts::open},   {"global_batch", &Facts::global_batch},
+    };
+    for (const Attribute &attribute : archive.definitions.attributes)
+        for (const auto &[name, fact] : NAMED)
+            if (archive.definitions.text(attribute.name) == name)
+                facts[attribute.id] = fact;
 }
 
 uint32_t Shared::index_of(uint64_t region) const
@@ -67,6 +81,8 @@ HostSink::HostSink(Shared &shared, uint32_t location, const Locals &locals)
             totals[i].role = keeps_phases_ * DEVICE;
         else
             totals[i].role = (role.op != 0) * MPI + (role.phase && keeps_phases_) * PHASE;
+        if (!totals[i].role && !shared.facts.empty() && i < shared.roles.size())
+            totals[i].role = TOLD;
     }
     find_direct_indices();
     choose_wanted();
@@ -109,7 +125,7 @@ void HostSink::find_direct_indices()
 
 bool HostSink::next_chunk()
 {
-    const uint64_t rows = calls_.size(), phases = result_.phases.size() + result_.devices.size();
+    const uint64_t rows = calls_.size(), phases = result_.phases.size() + result_.steps.size() + result_.devices.size();
     if (keeps_rows_ && (shared_.rows += rows - told_rows_) > shared_.budget.rows)
         shared_.too_many_rows = true;
     if (keeps_phases_ && (shared_.phases += phases - told_phases_) > shared_.budget.phases)
@@ -144,23 +160,37 @@ void HostSink::begin_role(uint64_t time, uint32_t region, const RegionTotals &to
     if ((totals.role & MPI) && mpi_depth_++ == 0) {
         mpi_start_ = time;
         result_.mpi_calls++;
-        if (keeps_rows_)
+        if (keeps_rows_) {
             calls_.begin(clock_.ns(time), role.op, static_cast<CallKind>(role.call));
+            if (is_told_)
+                calls_.told(facts_.flags(), facts_.calls);
+        }
     }
     if (totals.role & PHASE)
         begin_phase(time, role, totals);
+    if (is_told_)
+        facts_ = Facts();
+    is_told_ = false;
 }
 
 void HostSink::begin_phase(uint64_t time, const RegionRole &role, const RegionTotals &totals)
 {
-    if (totals.depth != 1)
+    if (!is_kept(totals.depth))
         return;
-    open_phases_.push_back(result_.phases.size());
     const int64_t at = clock_.ns(time);
-    result_.phases.push_back({at, at, role.phase, 0, location_ + 1, role.name, -1, -1});
+    const auto epoch = static_cast<int32_t>(std::clamp<int64_t>(facts_.epoch, -1, INT32_MAX));
+    if (role.phase & RegionRole::STEP) {
+        open_phases_.push_back(result_.steps.size());
+        result_.steps.push_back({at, at, facts_.step, epoch, facts_.samples, facts_.global_batch});
+        return;
+    }
+    open_phases_.push_back(result_.phases.size());
+    const auto kind = static_cast<uint16_t>(role.phase & ~RegionRole::SAMPLED);
+    const auto flags = static_cast<uint16_t>(facts_.flags() | (role.phase & RegionRole::SAMPLED ? ROW_SAMPLED : 0));
+    result_.phases.push_back({at, at, kind, flags, location_ + 1, role.name, facts_.step, epoch});
 }
 
-void HostSink::end_role(uint64_t time, uint32_t, const RegionTotals &totals)
+void HostSink::end_role(uint64_t time, uint32_t region, const RegionTotals &totals)
 {
     if (totals.role & DEVICE) {
         StreamRow &row = result_.devices[open_devices_.back()];
@@ -177,16 +207,17 @@ void HostSink::end_role(uint64_t time, uint32_t, const RegionTotals &totals)
             bins_.add(static_cast<int64_t>(mpi_start_), static_cast<int64_t>(time));
     }
     if (totals.role & PHASE)
-        end_phase(time, totals);
+        end_phase(time, shared_.roles[region], totals);
 }
 
-void HostSink::end_phase(uint64_t time, const RegionTotals &totals)
+void HostSink::end_phase(uint64_t time, const RegionRole &role, const RegionTotals &totals)
 {
-    if (totals.depth)
+    if (!is_kept(totals.depth + 1))
         return;
-    PhaseRow &row = result_.phases[open_phases_.back()];
-    const int64_t start = row.t0, stop = clock_.ns(time);
-    row.t1 = stop > start ? stop : start;
+    const size_t place = open_phases_.back();
+    const bool is_step = role.phase & RegionRole::STEP;
+    int64_t &end = is_step ? result_.steps[place].t1 : result_.phases[place].t1;
+    end = std::max(end, clock_.ns(time)); // it is where the row begins
     open_phases_.pop_back();
 }
 
@@ -202,8 +233,9 @@ LocationResult HostSink::finish(const EventCounts &counts)
         result_.left_open++;
         if ((totals.role & MPI) && mpi_depth_ == 1 && keeps_rows_)
             calls_.end(clock_.ns(last), ROW_OPEN);
-        if ((totals.role & PHASE) && totals.depth == 1)
-            result_.phases[open_phases_.back()].flags = ROW_OPEN;
+        if ((totals.role & PHASE) && is_kept(totals.depth) &&
+            !(shared_.roles[stack_.top().region].phase & RegionRole::STEP))
+            result_.phases[open_phases_.back()].flags |= ROW_OPEN;
         pop(last);
     }
     result_.stray_messages = calls_.stray;

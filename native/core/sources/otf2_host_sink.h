@@ -11,6 +11,18 @@
 
 namespace perfscope::otf2 {
 
+// What an export of perfscope says of a region that is entered, in attributes.
+struct Facts {
+    int64_t step = -1, epoch = -1, samples = 0, global_batch = 0;
+    int64_t calls = 0; // that the one stands for, 0: only for itself
+    int64_t open = 0;
+
+    uint16_t flags() const
+    {
+        return static_cast<uint16_t>((open == 1 ? ROW_OPEN : 0) | (calls > 0 ? ROW_COALESCED : 0));
+    }
+};
+
 // What all locations share while they are reduced.
 struct Shared {
     const Archive &archive;
@@ -24,11 +36,15 @@ struct Shared {
     std::unordered_map<uint32_t, const Metric *> metrics;
     std::unordered_map<uint32_t, const MetricMember *> metric_members;
     int32_t silent_peer;
+    std::unordered_map<uint64_t, int64_t Facts::*> facts; // of attributes of an export of perfscope
     std::atomic<uint64_t> rows{0}, phases{0};
     std::atomic<bool> too_many_rows{false}, too_many_phases{false};
 
     Shared(const Archive &archive, const Comms &comms, const std::vector<RegionRole> &roles, Budget budget);
     uint32_t index_of(uint64_t region) const;
+
+private:
+    void find_facts();
 };
 
 class HostSink {
@@ -54,12 +70,17 @@ public:
         }
     }
     void flush(uint64_t, uint64_t) {}
-    void attributes(const Bytes &) {}
+    void attributes(const Bytes &payload)
+    {
+        if (!shared_.facts.empty())
+            tell(payload);
+    }
     void record(uint8_t type, uint64_t time, Bytes &payload);
     LocationResult finish(const EventCounts &counts);
 
 private:
-    enum Role : uint32_t { MPI = 1, PHASE = 2, DEVICE = 4 };
+    // What is TOLD of a region without any other role is not of the next one.
+    enum Role : uint32_t { MPI = 1, PHASE = 2, DEVICE = 4, TOLD = 8 };
     using Sample = CounterRow;
     // A counter whose values say how much was counted in an interval, added up.
     struct Sum {
@@ -94,9 +115,12 @@ private:
     void unwind(uint64_t time, uint32_t region);
     void begin_role(uint64_t time, uint32_t region, const RegionTotals &totals);
     void end_role(uint64_t time, uint32_t region, const RegionTotals &totals);
+    // Of a phase inside of itself the outermost; an export has each as it was recorded.
+    bool is_kept(uint64_t depth) const { return depth == 1 || !shared_.facts.empty(); }
+    [[gnu::noinline]] void tell(Bytes payload);
     // Apart, or the compiler reads depth and role at once, which must wait for the depth to be written.
     [[gnu::noinline]] void begin_phase(uint64_t time, const RegionRole &role, const RegionTotals &totals);
-    [[gnu::noinline]] void end_phase(uint64_t time, const RegionTotals &totals);
+    [[gnu::noinline]] void end_phase(uint64_t time, const RegionRole &role, const RegionTotals &totals);
     bool count_message(uint8_t type, Bytes &payload);
     void sent(const Transfer &what);
     void got(uint64_t bytes);
@@ -129,7 +153,9 @@ private:
     bool is_device_, keeps_rows_, keeps_phases_;
     uint64_t mpi_depth_ = 0, mpi_start_ = 0, last_time_ = 0;
     uint64_t told_rows_ = 0, told_phases_ = 0;
-    std::vector<size_t> open_phases_, open_devices_;
+    std::vector<size_t> open_phases_, open_devices_; // places in their tables; of steps among the first
+    Facts facts_; // of the region that is entered next, where it `is_told_`
+    bool is_told_ = false;
     std::unordered_map<uint64_t, size_t> transfers_; // device rows by matching id
     std::unordered_map<uint32_t, ThinnedSeries<Sample>> counters_;
     std::map<uint64_t, Sum> sums_; // by metric and member

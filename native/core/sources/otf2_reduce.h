@@ -12,9 +12,11 @@ namespace perfscope::otf2 {
 
 // What a region is, told by the reader for each entry of Definitions::regions.
 struct RegionRole {
+    static constexpr uint8_t SAMPLED = 0x80, STEP = 0x40; // beside the kind; a step is no phase
+
     uint16_t op = 0;    // OperationCode of an MPI call, 0 none
     uint8_t call = 0;   // CallKind
-    uint8_t phase = 0;  // PhaseKind, 0 none
+    uint8_t phase = 0;  // PhaseKind and the marks above, 0 none
     int32_t name = -1;  // of the phase
 };
 
@@ -64,6 +66,7 @@ struct LocationResult {
     std::vector<ProfileRow> profile;
     std::vector<OperationRow> operations, completions;
     std::vector<PhaseRow> phases;
+    std::vector<StepRow> steps;
     std::vector<StreamRow> devices;
     std::vector<CounterRow> counters;
 };

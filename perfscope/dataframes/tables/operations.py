@@ -1,9 +1,11 @@
 """Every operation in which a rank could wait for others, with all that is known of it."""
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import numpy as np
 
+from perfscope.arrays import Bools, Int32s, Ints
 from perfscope.dataframes.columns import (
     RANK,
     TID,
@@ -20,7 +22,7 @@ from perfscope.dataframes.columns import (
     where_known,
 )
 from perfscope.dataframes.source import Source
-from perfscope.trace.model import RowFlag
+from perfscope.trace.model import PEER_PROC_NULL, RowFlag
 from perfscope.trace.operations import (
     BY_CODE,
     FIRST_FRAMEWORK_CODE,
@@ -46,7 +48,10 @@ _EXCHANGES = codes_mask([OperationClass.SENDRECV])
 _REQUESTS = codes_mask([OperationClass.ISEND, OperationClass.IRECV, OperationClass.I_COLLECTIVE])
 
 
-def names_column(codes: np.ndarray[tuple[int], np.dtype[np.uint16]]) -> Texts:
+Codes: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint16]]
+
+
+def names_column(codes: Codes) -> Texts:
     """A column with the names of operations."""
     return Texts(codes.astype(np.int32), NAMES)
 
@@ -81,13 +86,23 @@ def _blocks(source: Source) -> Iterator[Block]:
                 (_RECEIVES[op] & (world >= 0)) | (exchange & (seq >= 0)),
             ),
             "root": where_known(world, IS_COLLECTIVE[op] & (world >= 0)),
+            "nobody": _is_nobody(op, pool.peer_number[rows], seq),
             "tag": where_known(pool.tag[rows]),
+            "received_tag": where_known(
+                pool.request[rows] - 1, exchange & (pool.request[rows] > 0)
+            ),
             "sent_bytes": Maybe(pool.sent[rows], told),
             "received_bytes": Maybe(pool.received[rows], told),
             "request": where_known(pool.request[rows], _REQUESTS[op] & (pool.request[rows] > 0)),
             "calls": np.where(coalesced, np.maximum(pool.request[rows], 1), 1).astype(np.int64),
             "open": (pool.flags[rows] & RowFlag.OPEN) != 0,
         }
+
+
+def _is_nobody(op: Codes, peer: Int32s, seq: Ints) -> Bools:
+    """Which calls of messages name MPI_PROC_NULL as a partner; combined ones have two."""
+    found: Bools = (peer == PEER_PROC_NULL) | (_EXCHANGES[op] & (seq == PEER_PROC_NULL))
+    return found & (_SENDS[op] | _RECEIVES[op])
 
 
 TABLE = TableSpec(
@@ -106,7 +121,9 @@ TABLE = TableSpec(
         optional("target", "rank that it sent to"),
         optional("source", "rank that it received from"),
         optional("root", "rank that is the root of the collective"),
+        flag("nobody", "it named MPI_PROC_NULL where no partner is told"),
         optional("tag", "of the message"),
+        optional("received_tag", "of the message that a combined call received"),
         optional("sent_bytes", "by this rank", "bytes"),
         optional("received_bytes", "by this rank", "bytes"),
         optional("request", "the request that a nonblocking call created"),

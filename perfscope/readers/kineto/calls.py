@@ -1,5 +1,6 @@
 """What perfscope exports to Chrome's format and other tools do not write: calls, ids of phases."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,9 +13,10 @@ from perfscope.readers.common.exported import KEY, lives
 from perfscope.readers.kineto.file import KinetoContents, is_own_export
 from perfscope.readers.kineto.groups import Groups
 from perfscope.schema.enums import PhaseKind
-from perfscope.trace.model import OPERATION_DTYPE, PEER_NONE, RowFlag, Table
+from perfscope.trace.model import OPERATION_DTYPE, PEER_NONE, Table
 from perfscope.trace.operations import BY_NAME, HOROVOD_EXPOSED, IS_COLLECTIVE
 
+_LANE = re.compile(r" (\d{1,10}) \(overlapping \d+\)$")
 USER_PHASE = "user:"
 """Before the names of phases that the program named."""
 
@@ -39,6 +41,8 @@ def told_by_export(contents: KinetoContents) -> Mapping[str, Any]:
 
 def as_exported(number: int, contents: KinetoContents) -> KinetoContents:
     """The contents of a rank with its begin, end and main thread, as an export has them beside."""
+    if is_export(contents):
+        contents = _without_lanes(contents)
     found = lives(told_by_export(contents), (number,)).get(number)
     if found is None:
         return contents
@@ -46,6 +50,23 @@ def as_exported(number: int, contents: KinetoContents) -> KinetoContents:
     if not start <= contents.start_ns <= contents.end_ns <= end <= start + LONGEST_NS:
         return contents
     return replace(contents, start_ns=start, end_ns=end, main_tid=found.main_tid)
+
+
+def _without_lanes(contents: KinetoContents) -> KinetoContents:
+    """The contents with all intervals on the threads that they are of.
+
+    An export writes what overlaps otherwise beside its thread, under a name that tells the thread.
+    """
+    threads = contents.threads
+    places = {(thread.process, thread.thread): at for at, thread in enumerate(threads)}
+    of = np.arange(len(threads))
+    for at, thread in enumerate(threads):
+        if told := _LANE.search(thread.name):
+            of[at] = places.get((thread.process, told[1]), at)
+    host, calls = contents.host.copy(), contents.calls.copy()
+    for table in (host, calls):
+        table["thread"] = of[table["thread"]] if len(table) else table["thread"]
+    return replace(contents, host=host, calls=calls)
 
 
 def calls(contents: KinetoContents, groups: Groups, *, of_background: bool = False) -> Table:
@@ -67,7 +88,8 @@ def calls(contents: KinetoContents, groups: Groups, *, of_background: bool = Fal
         table[column] = np.maximum(rows[column], 0)
     numbers = np.array([thread.number(0) for thread in contents.threads] or [0], np.int64)
     table["tid"] = numbers[rows["thread"]]
-    table["flags"] = rows["flags"] & RowFlag.OPEN
+    table["flags"] = rows["flags"]
+    table["request"] = np.maximum(rows["calls"], 0)
     table["comm"] = np.array([*groups.of_file, -1], np.int64)[rows["group"]]
     ordered = IS_COLLECTIVE[table["op"]] & (table["comm"] >= 0)
     table["seq"] = np.where(ordered, np.maximum(rows["seq"], -1), -1)

@@ -56,6 +56,7 @@ CALL_DTYPE = np.dtype(
         ("seq", "i8"),  # ordinal of a collective in its group, -1 none
         ("sent", "i8"),
         ("received", "i8"),
+        ("calls", "i8"),  # that the one stands for, 0: only for itself
         ("name", "u4"),
         ("thread", "u4"),
         ("group", "i4"),  # place in KinetoContents.groups, -1 none

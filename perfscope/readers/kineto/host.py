@@ -220,19 +220,26 @@ def _phases(
         own = own[np.argsort(-spent[own], kind="stable")]
         marked = marked[~is_user | np.isin(marked["name"], own[:MOST_USER_PHASES])]
     tables = [
-        _rows(marked["t0"], marked["t1"], meaning.of_rows(marked), marked["name"] + 1),
+        _marked(marked, meaning),
         _device_waits(contents, meaning, main),
         _backward(contents, marked, meaning),
     ]
     phases = np.concatenate(tables)
     phases = phases[np.lexsort((-phases["t1"], phases["t0"]))]
-    phases["flags"], phases["epoch"], phases["step"] = 0, -1, -1
+    phases["epoch"], phases["step"] = -1, -1
     return phases, names + contents.names, notes
 
 
 def _rows(starts: Times, ends: Times, kinds: Times, names: Times) -> Table:
     rows = np.zeros(len(starts), PHASE_DTYPE)
     rows["t0"], rows["t1"], rows["kind"], rows["name"] = starts, ends, kinds, names
+    return rows
+
+
+def _marked(marked: Table, meaning: _Meaning) -> Table:
+    """What the program or the framework named, and whether its ends are exact."""
+    rows = _rows(marked["t0"], marked["t1"], meaning.of_rows(marked), marked["name"] + 1)
+    rows["flags"] = marked["flags"]
     return rows
 
 

@@ -145,7 +145,7 @@ def joined(
     kept, clock_notes = _on_one_clock(ranks, list(names), origin)
     notes += said + rank_notes + clock_notes + look_like_communication(ranks, list(names))
     judged, reason = judged_from(ranks, list(names))
-    return Trace(
+    trace = Trace(
         origin_unix_ns=kept if kept >= EPOCH_NS else 0,
         wall_ns=max(rank.end_ns for rank in ranks),
         world_size=world,
@@ -165,6 +165,9 @@ def joined(
         judged_from_ns=judged,
         judged_reason=reason,
     )
+    is_one = len({contents.path for contents in ranked.values()}) == 1
+    told = told_by_export(next(iter(ranked.values()))) if is_one else {}
+    return exported.as_judged(trace, told)
 
 
 def _ranks(

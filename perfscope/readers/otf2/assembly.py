@@ -160,8 +160,10 @@ def _rank(place: RankPlaces, reduced: Reduced, communication: Sequence[str]) -> 
     operations["tid"][operations["op"] == HOROVOD_EXPOSED] = main_tid
     for rows in (operations, completions):
         reduced.impossible_sizes += forget_impossible_sizes(rows)
-    is_background = _is_background(operations, main_tid)
     phases = reduced.rows(place.threads, "phases", PHASE_DTYPE)
+    for rows in (operations, completions, phases):
+        _leave_lanes(rows, place)
+    is_background = _is_background(operations, main_tid)
     return Rank(
         number=place.number,
         host=place.host,
@@ -175,7 +177,7 @@ def _rank(place: RankPlaces, reduced: Reduced, communication: Sequence[str]) -> 
         background=operations[is_background],
         completions=completions,
         phases=phases,
-        steps=_steps(phases, main_tid, reduced),
+        steps=_steps(place, phases, main_tid, reduced),
         counters=_counters([*place.threads, *place.metrics], reduced),
         profile=_profile(place.threads, reduced),
         devices=device_activity(place, reduced, communication),
@@ -192,6 +194,15 @@ def _cut_ns(place: RankPlaces, reduced: Reduced) -> int | None:
     return reduced.ticks.ns(row["last"]) if row["events"] else 0
 
 
+def _leave_lanes(rows: Table, place: RankPlaces) -> None:
+    """Has rows on the threads that they are of: an export has what overlaps otherwise beside it."""
+    threads = {thread.name: thread.tid for thread in place.threads}
+    for thread in place.threads:
+        name, is_lane, _ = thread.name.partition(" (overlapping ")
+        if is_lane and name in threads:
+            rows["tid"][rows["tid"] == thread.tid] = threads[name]
+
+
 def _is_background(operations: Table, main_tid: int) -> Bools:
     """Which operations are those of Horovod's own thread: it alone has control cycles."""
     own = np.unique(operations["tid"][operations["op"] == HOROVOD_CONTROL])
@@ -199,8 +210,11 @@ def _is_background(operations: Table, main_tid: int) -> Bools:
     return found
 
 
-def _steps(phases: Table, main_tid: int, reduced: Reduced) -> Table:
-    """The occurrences of a training step, counted from 0, on the main thread."""
+def _steps(place: RankPlaces, phases: Table, main_tid: int, reduced: Reduced) -> Table:
+    """The steps of an export, else occurrences of a training step on the main thread, from 0 on."""
+    told = reduced.rows(place.threads, "steps", STEP_DTYPE)
+    if len(told):
+        return told
     chosen = phases[(phases["name"] == reduced.name(STEP)) & (phases["tid"] == main_tid)]
     rows = np.zeros(len(chosen), STEP_DTYPE)
     rows["t0"], rows["t1"] = chosen["t0"], chosen["t1"]

@@ -120,7 +120,7 @@ def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> T
     most_rows = calls_that_fit()
     told = _exported(archive)
     rules = (*options.phase_rules, *(PHASE_IDS if told is not None else ()))
-    reduced = _reduced(archive, rules, most_rows)
+    reduced = _reduced(archive, rules, most_rows, is_export=told is not None)
     locations = [Location(index, *row) for index, row in enumerate(archive.locations())]
     groups = [LocationGroup(*row) for row in archive.location_groups()]
     world = archive.world().tolist()
@@ -137,7 +137,7 @@ def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> T
     shared = communicators(archive, len(ranks))
     with_self_communicators(ranks, shared)
     number_collectives(ranks)
-    return Trace(
+    trace = Trace(
         command=_program(reduced.locations),
         origin_unix_ns=archive.clock()["realtime_ns"] or 0,
         wall_ns=max(rank.end_ns for rank in ranks) - min(rank.start_ns for rank in ranks),
@@ -156,6 +156,7 @@ def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> T
         counter_kinds=counter_kinds(reduced.members.values()),
         not_recorded=_not_recorded(told, reasons(reduced, ranks, most_calls=most_rows)),
     )
+    return exported.as_judged(trace, told or {})
 
 
 def _not_recorded(told: Mapping[str, Any] | None, own: dict[str, str]) -> dict[str, str]:
@@ -177,14 +178,16 @@ def _exported(archive: engine.Otf2Archive) -> Mapping[str, Any] | None:
         return {}
 
 
-def _reduced(archive: engine.Otf2Archive, rules: Rules, most_rows: int) -> Reduced:
+def _reduced(
+    archive: engine.Otf2Archive, rules: Rules, most_rows: int, *, is_export: bool
+) -> Reduced:
     """The events of the archive as tables, at most so many rows each."""
     regions = [Region(*row) for row in archive.regions()]
     phases = Phases.of(regions, rules)
     names = list(dict.fromkeys(phase[1] for phase in phases.of_region if phase is not None))
     return Reduced(
         archive.reduce(
-            roles(regions, phases, names).tobytes(),
+            roles(regions, phases, names, is_export=is_export).tobytes(),
             rows=most_rows,
             phases=most_rows,
             counter_samples=MOST_SAMPLES,

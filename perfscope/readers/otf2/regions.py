@@ -15,12 +15,14 @@ from perfscope.trace.operations import ALL_OPERATIONS, MPI_OTHER, Operation, Ope
 
 ROLE_DTYPE = np.dtype([("op", "u2"), ("call", "u1"), ("phase", "u1"), ("name", "i4")])
 """As the engine reads it: OperationCode, CallKind, PhaseKind, index of the phase's name."""
+SAMPLED_MARK, STEP_MARK = 0x80, 0x40
+"""Beside the PhaseKind: its ends are not exact; it is a step of an export of perfscope."""
 
-CODE, FILE_IO, DATA_TRANSFER, ARTIFICIAL, FILE_IO_METADATA, KERNEL = 4, 27, 30, 31, 38, 40
+LOOP, CODE, FILE_IO, DATA_TRANSFER, ARTIFICIAL, FILE_IO_METADATA, KERNEL = 3, 4, 27, 30, 31, 38, 40
 """Roles of regions (OTF2_RegionRole)."""
 COLLECTIVES = range(23, 27)
 """One to all, all to one, all to all, and others."""
-USER, MPI = 1, 4
+USER, MPI, SAMPLING = 1, 4, 21
 """Paradigms of regions (OTF2_Paradigm)."""
 
 POINT_TO_POINT, COMBINED, START, STARTALL, MATCHED, EXCHANGE = range(1, 7)
@@ -130,6 +132,8 @@ class Phases:
         return cls(tuple(_phase(region, rules, defaults) for region in regions))
 
 
+OWN_STEP = "step"
+"""The name of the region that is a step in an export of perfscope."""
 STEP = "training step"
 """The name of a phase whose occurrences are the steps of a training."""
 _STEPS: Rules = tuple(
@@ -187,10 +191,13 @@ def _call_kind(operation: Operation) -> int:
     return _KINDS_BY_NAME.get(operation.name, _CALL_KINDS.get(operation.cls, 0))
 
 
-def roles(regions: Sequence[Region], phases: Phases, names: Iterable[str]) -> Table:
+def roles(
+    regions: Sequence[Region], phases: Phases, names: Iterable[str], *, is_export: bool = False
+) -> Table:
     """What the engine has to know of each region, shape (regions,), dtype ROLE_DTYPE.
 
-    `names` are those of phases in the order of their indices.
+    `names` are those of phases in the order of their indices. An export of perfscope tells steps,
+    and which phases were sampled.
     """
     index = {name: place for place, name in enumerate(names)}
     table = np.zeros(len(regions), ROLE_DTYPE)
@@ -203,4 +210,13 @@ def roles(regions: Sequence[Region], phases: Phases, names: Iterable[str]) -> Ta
         if phase is not None:
             table["phase"][place] = phase[0]
             table["name"][place] = index[phase[1]]
+        if is_export:
+            table["phase"][place] |= _mark(region)
     return table
+
+
+def _mark(region: Region) -> int:
+    """What an export says of a region by its paradigm and role."""
+    if (region.name, region.role, region.paradigm) == (OWN_STEP, LOOP, USER):
+        return STEP_MARK
+    return SAMPLED_MARK if region.paradigm == SAMPLING else 0

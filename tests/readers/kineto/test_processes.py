@@ -101,9 +101,10 @@ def test_names_of_processes_that_do_nothing_make_no_ranks(tmp_path: Path) -> Non
     assert busy_ms(trace) == pytest.approx({trace.ranks[0].number: 600.0})
 
 
-def test_an_exported_recording_is_judged_over_all_of_it(tmp_path: Path) -> None:
-    trace = open_trace(SAMPLES / "rank_zero_evaluation")
-    assert compute(exported(trace, tmp_path / "t.json")).focus.kind == "whole_trace"
+def test_an_export_that_does_not_tell_its_time_is_judged_over_all_of_it(tmp_path: Path) -> None:
+    trace = exported(open_trace(SAMPLES / "rank_zero_evaluation"), tmp_path / "t.json")
+    trace.judged = None
+    assert compute(trace).focus.kind == "whole_trace"
 
 
 def test_devices_that_could_be_of_either_process_are_left_out_and_told(tmp_path: Path) -> None:

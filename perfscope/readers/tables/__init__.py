@@ -1,0 +1,1 @@
+"""Tables that perfscope exported, as CSV or Parquet."""
