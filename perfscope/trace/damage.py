@@ -15,6 +15,8 @@ class Need(Enum):
 
 MIXED_RUNS = "mixed_runs"
 """What is wrong where files of several runs were taken for one."""
+UNKNOWN_SIZE = "unknown_size"
+"""What is wrong where one rank communicates and nothing tells with how many others."""
 SPOILS_COMPARISON = frozenset({Need.EVERY_RANK, Need.TO_THE_END})
 SPOILS_EVERYTHING = frozenset(Need)
 SPOILS_WHOLE = frozenset({Need.TO_THE_END})

@@ -24,7 +24,7 @@ from perfscope.progress import counted, stage
 from perfscope.replay.model import RefusedEditError
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Confidence, Status
-from perfscope.trace.damage import Need
+from perfscope.trace.damage import UNKNOWN_SIZE, Need
 from perfscope.trace.model import Format
 from perfscope.trace.worlds import apart
 
@@ -78,9 +78,13 @@ def how_to_be_whole(results: Results) -> str:
         return "Look at each program alone: record it, or cut it out of the trace."
     if results.trace.format is Format.PERFSCOPE:
         return "Record the whole job with perfscope run."
-    if results.trace.missing_ranks:
+    if results.trace.missing_ranks or _is_size_unknown(results):
         return "Give perfscope analyze the files of all ranks together."
     return "Give perfscope analyze the files of one run alone, each as it was written."
+
+
+def _is_size_unknown(results: Results) -> bool:
+    return any(damage.id == UNKNOWN_SIZE for damage in results.damage)
 
 
 def _withheld(diagnosis: Diagnosis, results: Results, why: str) -> Finding:

@@ -43,6 +43,7 @@ from perfscope.readers.kineto.unusable import (
 from perfscope.readers.kineto.window import judged_from
 from perfscope.schema.enums import EndKind
 from perfscope.structures import dataclass
+from perfscope.trace.damage import SPOILS_COMPARISON, UNKNOWN_SIZE, Damage
 from perfscope.trace.model import (
     COUNTER_DTYPE,
     OPERATION_DTYPE,
@@ -75,6 +76,9 @@ NO_HOSTS = (
 NO_SIZE = (
     "the job has a backend of communication, and the profile says neither how many ranks there are "
     "nor how long this one waited for others"
+)
+OTHERS_UNKNOWN = (
+    "The profile is of one rank that communicates, and does not tell how many ranks there are."
 )
 
 One = TypeVar("One")
@@ -142,6 +146,7 @@ def joined(
     origin = min(contents.start_ns for contents in ranked.values())
     names: dict[str, int] = {"": 0}
     ranks, said = _ranks(ranked, groups, names, options)
+    unknown = _of_unknown_size(ranks, next(iter(ranked.values())))
     kept, clock_notes = _on_one_clock(ranks, list(names), origin)
     notes += said + rank_notes + clock_notes + look_like_communication(ranks, list(names))
     judged, reason = judged_from(ranks, list(names))
@@ -161,7 +166,7 @@ def joined(
         source=str(paths[0] if len(paths) == 1 else paths[0].parent),
         format=form.format,
         not_recorded=_not_recorded(ranks, form, list(ranked.values())),
-        damage=[*without_times(ranked), *cut_profiles(ranked), *doubles],
+        damage=[*unknown, *without_times(ranked), *cut_profiles(ranked), *doubles],
         judged_from_ns=judged,
         judged_reason=reason,
     )
@@ -232,6 +237,18 @@ def is_of_unknown_size(contents: KinetoContents) -> bool:
     """Whether the file names the backend of a job's communication, and no number of ranks."""
     told = contents.distributed
     return bool(told.get("backend")) and not isinstance(told.get("world_size"), int)
+
+
+def _of_unknown_size(ranks: Sequence[Rank], contents: KinetoContents) -> list[Damage]:
+    """That one rank communicates with others of which the file does not say how many there are.
+
+    It would seem to be alone, and its communication to be nothing but transfer.
+    """
+    is_told = isinstance(contents.distributed.get("world_size"), int) or ranks_named(contents) > 1
+    if len(ranks) != 1 or is_told or not len(ranks[0].operations):
+        return []
+    ranks[0].operations["comm"] = -1
+    return [Damage(UNKNOWN_SIZE, OTHERS_UNKNOWN, SPOILS_COMPARISON)]
 
 
 def _world_size(ranked: dict[int, KinetoContents]) -> int:

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from perfscope.cli.main import main
+from perfscope.metrics.compute import compute
 from perfscope.readers.registry import open_trace
 from perfscope.trace.model import Trace
+from tests.support.requirements import require_reference
 from tests.support.write_kineto import BASE_NS, KinetoWriter
 
 S = 1_000_000_000
@@ -128,3 +130,23 @@ def test_a_job_of_unknown_size_is_not_called_a_process_without_communication(
     printed = " ".join(capsys.readouterr().out.split())
     assert "says neither how many ranks there are" in printed
     assert "there is only one process" not in printed
+
+
+@pytest.mark.parametrize("size", [None, 1])
+def test_one_rank_whose_job_may_have_others_has_no_efficiency(
+    size: int | None, tmp_path: Path
+) -> None:
+    """Its collectives would be transfer alone, and its load balance 1."""
+    document = json.loads(require_reference("torch_gloo4/rank0.pt.trace.json").read_text())
+    del document["distributedInfo"]
+    if size is not None:
+        document["distributedInfo"] = {"backend": "gloo", "world_size": size}
+    path = tmp_path / "rank0.json"
+    path.write_text(json.dumps(document))
+    results = compute(open_trace(path))
+    found = results.efficiency.parallel_efficiency
+    assert (found.value is None) == (size is None)
+    assert [one.id for one in results.damage] == ["unknown_size"] * (size is None)
+    if size is None:
+        assert found.reason is not None
+        assert "how many ranks" in found.reason
