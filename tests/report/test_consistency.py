@@ -286,6 +286,14 @@ def test_one_cause_has_one_name(trace: Shown) -> None:
             assert one["label"] == labels[one["activity"]]
 
 
+def test_title_and_next_step_name_the_same_call(trace: Shown) -> None:
+    for row in trace.document["findings"]:
+        mainly = re.findall(r"mainly (MPI_\w+|torch\.distributed\.\w+)", row["title"])
+        for step in row["actions"]:
+            goes_to = re.findall(r"Most time goes to (MPI_\w+|torch\.distributed\.\w+)", step)
+            assert {*goes_to} <= {*mainly} or not mainly
+
+
 def test_no_finding_is_surer_than_its_interval(trace: Shown) -> None:
     for row in trace.document["findings"]:
         interval = row["gain_interval_s"]

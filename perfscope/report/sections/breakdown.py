@@ -90,7 +90,8 @@ def _waited(part: TimePart) -> str:
 
 def useful_sentence(result: Analysis) -> str:
     """What was lost while computing, which parallel efficiency counts as work; "" for nothing."""
-    losses = sorted((one for one in result.breakdown if one.id == LOST), key=lambda o: -o.seconds)
+    found = (one for one in result.breakdown if one.id == LOST)
+    losses = sorted(found, key=lambda one: (one.cause == SMALLER_CAUSE, -one.seconds))
     counts, work = "Parallel efficiency counts as useful", work_of_verdict(result)
     if result.metrics.parallel_efficiency.value is None or not (losses or work):
         return ""
