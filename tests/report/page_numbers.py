@@ -177,7 +177,13 @@ def _columns(key: str, found: list[Any]) -> Iterator[tuple[str, list[Any]]]:
 
 
 def _of_their_whole(found: dict[str, Any]) -> Iterator[tuple[str, float]]:
-    """Seconds of rows as shares of the seconds of the object that holds them."""
+    """Seconds of rows as shares of the seconds of the object that holds them.
+
+    Of a saving also how far its interval reaches to either side.
+    """
+    ends, saved = found.get("gain_interval_s"), found.get("gain_s")
+    if ends and saved:
+        yield "share", (ends[1] - ends[0]) / 2 / saved
     whole: Any = found.get("seconds")
     for rows in found.values() if isinstance(whole, float) and whole else ():
         parts = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
