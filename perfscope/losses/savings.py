@@ -114,6 +114,7 @@ class Savings:
     def without_turns(self, lost_ns: int, after: Sequence[Edit] = ()) -> Saving | NoSaving:
         """What it saves that ranks need not wait for each other before a step has ended.
 
+        Whoever has the next batch sent ahead works while it is sent: that hides transfer, too.
         `lost_ns` is of all ranks: while a step is longer for turns, each rank loses.
         """
         program, steps = self._replay.program, self._steps
@@ -123,7 +124,7 @@ class Savings:
         if turns is None:
             turns = Turns.of(program, apply_edits(program, after), steps)
         most = lost_ns / turns.ranks / max(float(turns.idle_ns.sum()), 1.0)
-        gains = min(most, 1.0) * turns.idle_ns
+        gains = min(most, 1.0) * (turns.idle_ns + turns.moved_ns)
         return _bound(program, gains, gain_interval(gains))
 
     def usual_turns_s(self) -> float:

@@ -19,6 +19,7 @@ class Turns:
     """Nanoseconds by step, shape (steps,)."""
 
     idle_ns: Floats  # by which a step is longer than its busiest rank works and moves data
+    moved_ns: Floats  # in which it moves data that could be moved meanwhile, no more than is idle
     waiting_ns: Floats  # that all ranks together are not busy
     ranks: int
 
@@ -57,11 +58,18 @@ class Turns:
             gap, transfer, steps.of_row, program.row_rank, units=steps.count, ranks=ranks
         )
         busy = sums.reshape(steps.count, ranks)
-        return cls(
-            np.maximum(lengths - busy.max(axis=1), 0.0),
-            np.maximum(lengths[:, None] - busy, 0.0).sum(axis=1),
-            ranks,
-        )
+        moving = engine.sums_by_unit(
+            np.zeros_like(gap),
+            transfer,
+            steps.of_row,
+            program.row_rank,
+            units=steps.count,
+            ranks=ranks,
+        ).reshape(steps.count, ranks)
+        idle = np.maximum(lengths - busy.max(axis=1), 0.0)
+        moved = np.take_along_axis(moving, busy.argmax(axis=1)[:, None], axis=1)[:, 0]
+        waiting = np.maximum(lengths[:, None] - busy, 0.0).sum(axis=1)
+        return cls(idle, np.minimum(moved, idle), waiting, ranks)
 
     @property
     def share(self) -> Floats:

@@ -91,6 +91,34 @@ def test_turns_of_every_step_are_usual(name: str) -> None:
     assert usual == pytest.approx(whole, rel=0.1)
 
 
+def test_what_is_sent_ahead_hides_its_transfer() -> None:
+    """Each of two ranks works for 50 ms in turn, and a batch is on its way for 20 ms of 120."""
+    builder, begin, count = TraceBuilder(2, end_s=60.0), 1.0, 60
+    maker, user = (builder.rank(number).init(1.0) for number in range(2))
+    for step in range(count):
+        made, came, used = begin + 0.05, begin + 0.07, begin + 0.12
+        maker.op("MPI_Send", made, came, peer=1, tag=step, sent=1 << 20)
+        user.op("MPI_Recv", begin, came, peer=0, tag=step, received=1 << 20)
+        user.op("MPI_Send", used, used, peer=0, tag=step, sent=8)
+        maker.op("MPI_Recv", came, used, peer=1, tag=step, received=8)
+        for rank in (maker, user):
+            rank.step(step, begin, used)
+        begin = used
+    for rank in (maker, user):
+        rank.finalize(begin)
+    replay = SegmentReplay(compute(builder.build(), Options()))
+    assert replay.program is not None
+    assert replay.charges is not None
+    steps = replay.charges.steps
+    assert steps is not None
+    turns = Turns.of(replay.program, replay.program.work, steps)
+    assert turns.idle_ns.sum() * 1e-9 == pytest.approx(0.05 * count, rel=0.02)
+    assert turns.moved_ns.sum() * 1e-9 == pytest.approx(0.02 * count, rel=0.02)
+    whole = Savings(replay, steps).without_turns(int(2 * turns.idle_ns.sum()))
+    assert isinstance(whole, Saving)
+    assert whole.seconds == pytest.approx(0.07 * count, rel=0.02)
+
+
 def two_barriers(took: Callable[[int, int], tuple[float, float]]) -> SegmentReplay:
     """Two ranks that work for what is given, by step and part, before each of two barriers."""
     builder = TraceBuilder(2, end_s=60.0)
