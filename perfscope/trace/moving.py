@@ -1,6 +1,7 @@
 """Moves all times of a rank to another clock."""
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -17,7 +18,12 @@ Moves = Callable[[Ints], Ints]
 
 def times_of(table: Table) -> tuple[str, ...]:
     """The columns of a table that are times: `t`, or `t0` and `t1`; none of one of sums."""
-    return tuple(name for name in ("t", "t0", "t1") if name in (table.dtype.names or ()))
+    return _times_among(table.dtype.names or ())
+
+
+@cache
+def _times_among(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in ("t", "t0", "t1") if name in names)
 
 
 def timed_tables(rank: Rank) -> dict[str, Table]:
@@ -37,7 +43,7 @@ def move(rank: Rank, to: Moves) -> None:
         if (moment := getattr(rank, name)) is not None:
             setattr(rank, name, moved(moment))
     for table in timed_tables(rank).values():
-        for column in times_of(table):
+        for column in times_of(table) if len(table) else ():
             table[column] = to(table[column])
     if rank.devices is not None:
         _move_devices(rank.devices, to)

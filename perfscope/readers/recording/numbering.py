@@ -1,6 +1,9 @@
 """How the ids of one process translate to indices of the trace."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +11,8 @@ import numpy.typing as npt
 from perfscope.arrays import Bools, Ints
 from perfscope.readers.recording.layout import NO_ID
 from perfscope.structures import dataclass
+
+_ID_BITS = 32
 
 
 @dataclass
@@ -22,12 +27,36 @@ class Numbering:
     world_size: int
 
 
+@dataclass(frozen=True)
+class Ids:
+    """The ids of several processes, and the indices of the trace that they stand for."""
+
+    known: Ints  # place of the process and id in one number, ascending
+    values: Ints
+
+    @classmethod
+    def of(cls, tables: Sequence[Mapping[int, int]]) -> Ids:
+        """Those in the tables of the processes, in their order."""
+        sizes = [len(table) for table in tables]
+        process = np.repeat(np.arange(len(tables)), sizes)
+        ids, values = (
+            np.fromiter(chain.from_iterable(column), np.int64, sum(sizes))
+            for column in (tables, (table.values() for table in tables))
+        )
+        keys = process << _ID_BITS | ids
+        order = np.argsort(keys)
+        return cls(keys[order], values[order])
+
+    def translated(self, ids: npt.NDArray[np.uint32], process: Ints) -> tuple[Ints, Bools]:
+        """Indices of the trace for ids of processes, -1 where unknown, and which are unknown."""
+        if not len(self.known):
+            return np.full(len(ids), -1, np.int64), ids != NO_ID
+        keys = process << _ID_BITS | ids.astype(np.int64)
+        place = np.minimum(np.searchsorted(self.known, keys), len(self.known) - 1)
+        found = self.known[place] == keys
+        return np.where(found, self.values[place], -1), ~found & (ids != NO_ID)
+
+
 def translated(ids: npt.NDArray[np.uint32], table: Mapping[int, int]) -> tuple[Ints, Bools]:
-    """Indices of the trace for ids of a process, -1 where unknown, and which are unknown ids."""
-    known = np.array(sorted(table), np.int64)
-    values = np.array([table[number] for number in known.tolist()], np.int64)
-    if not len(known):
-        return np.full(len(ids), -1, np.int64), ids != NO_ID
-    place = np.minimum(np.searchsorted(known, ids.astype(np.int64)), len(known) - 1)
-    found = known[place] == ids
-    return np.where(found, values[place], -1), ~found & (ids != NO_ID)
+    """The same for ids of one process."""
+    return Ids.of([table]).translated(ids, np.zeros(len(ids), np.int64))

@@ -1,6 +1,6 @@
-"""One process of the recording becomes one rank of the model, on the trace's clock."""
+"""Processes of the recording become ranks of the model, on the trace's clock."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from perfscope.readers.recording.endings import ObservedEnds, end_time_ns, endin
 from perfscope.readers.recording.interning import Interning
 from perfscope.readers.recording.layout import HeaderFlag
 from perfscope.readers.recording.process_file import ProcessFile
-from perfscope.readers.recording.record_tables import Tables, read_tables
+from perfscope.readers.recording.record_tables import CallsRead, Tables, read_tables
 from perfscope.readers.recording.thinned import call_totals_of, thinning_of
 from perfscope.readers.recording.totals import totals_of
 from perfscope.readers.recording.wall_clocks import Clock
@@ -37,16 +37,44 @@ class RankContext:
     workers: Sequence[ProcessFile]
 
 
-def assemble_rank(process: ProcessFile, context: RankContext, interning: Interning) -> Rank:
-    """The rank that a process was; notes go to the process and the interning."""
-    is_of_mpi, definitions = process.framework_rank is None, process.definitions
-    if not is_of_mpi:  # communicators of a world of its own have no partners here
+MOST_TOGETHER = 1 << 18
+"""Records of processes that become tables at once, for which they are held twice."""
+
+
+def assemble_ranks(
+    every: Sequence[tuple[ProcessFile, RankContext]], interning: Interning
+) -> Iterator[Rank]:
+    """The ranks that processes were, in their order; notes go to the processes and the interning.
+
+    Of the processes' records those of calls are let go of.
+    """
+    group: list[tuple[CallsRead, RankContext]] = []
+    records = 0
+    for place, (process, context) in enumerate(every):
+        group.append((_calls_read(process, context, interning), context))
+        records += len(group[-1][0].others)
+        if records >= MOST_TOGETHER or place == len(every) - 1:
+            tables = read_tables([read for read, _ in group])
+            for (read, own), found in zip(group, tables, strict=True):
+                yield _rank(read, own, found)
+            group, records = [], 0
+
+
+def _calls_read(process: ProcessFile, context: RankContext, interning: Interning) -> CallsRead:
+    definitions = process.definitions
+    if process.framework_rank is not None:
+        # communicators of a world of its own have no partners here
         definitions = replace(definitions, communicators={})
     numbering = interning.number(definitions, rank=context.number)
     seen = observed_end(process, context.ends)
-    tables = read_tables(
-        process, numbering, end_of=lambda last_ns: end_time_ns(process, last_ns, seen)
-    )
+    read = CallsRead(process, numbering, end_of=lambda last_ns: end_time_ns(process, last_ns, seen))
+    process.forget_calls()
+    return read
+
+
+def _rank(read: CallsRead, context: RankContext, tables: Tables) -> Rank:
+    process, is_of_mpi = read.process, read.process.framework_rank is None
+    seen = observed_end(process, context.ends)
     header, offset = process.header, context.clock.offset_ns
     rank = Rank(
         number=context.number,
@@ -76,7 +104,10 @@ def assemble_rank(process: ProcessFile, context: RankContext, interning: Interni
         thinning=thinning_of(process),
     )
     _attach(rank, tables, offset)
-    rank.totals, rank.call_totals = totals_of(process, rank), call_totals_of(process, numbering)
+    rank.totals, rank.call_totals = (
+        totals_of(process, rank),
+        call_totals_of(process, read.numbering),
+    )
     _note_quality(process, context.number, tables)
     return rank
 
@@ -106,7 +137,7 @@ def _program_end_ns(process: ProcessFile, tables: Tables) -> int | None:
 
 def _attach(rank: Rank, tables: Tables, offset: int) -> None:
     for name, table in tables.by_name.items():
-        for column in times_of(table):
+        for column in times_of(table) if len(table) else ():
             table[column] += offset
         setattr(rank, name, table)
     join_first_thread(rank)

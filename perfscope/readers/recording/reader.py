@@ -22,7 +22,7 @@ from perfscope.readers.recording.interning import Interning
 from perfscope.readers.recording.memory_detail import ENDING as MEMORY_ENDING
 from perfscope.readers.recording.memory_detail import read_memory_detail
 from perfscope.readers.recording.process_file import ProcessFile
-from perfscope.readers.recording.rank_assembly import RankContext, assemble_rank
+from perfscope.readers.recording.rank_assembly import RankContext, assemble_ranks
 from perfscope.readers.recording.run_directory import (
     LATE_WRITING_NS,
     RUN_FILE,
@@ -166,20 +166,14 @@ class _Assembly:
         clocks = align(self._processes, self._reference)
         ranks = []
         was_stopped = bool(agent_metadata.mapping(self._run.values, "stopped"))
-        every = list(zip(self._numbers, self._processes, clocks, strict=True))
-        for number, process, clock in counted("putting ranks together", every):
-            offset = clock.offset_ns - self._provisional_ns
-            context = RankContext(
-                number=number,
-                clock=Clock(offset, clock.error_ns, clock.domain),
-                clock_offset_ns=clock.offset_ns,
-                ends=self._ends.get(process.path.parent.name, {}),
-                command_exit=self._command_exit(),
-                workers=self._arrangement.workers.get(number, []),
-            )
-            rank = assemble_rank(process, context, interning)
-            process.forget_calls()
-            if (memory := read_memory_detail(rank, process, offset)) is not None:
+        every = [
+            (process, self._context(number, process, clock))
+            for number, process, clock in zip(self._numbers, self._processes, clocks, strict=True)
+        ]
+        assembled = assemble_ranks(every, interning)
+        for process, context in counted("putting ranks together", every):
+            rank = next(assembled)
+            if (memory := read_memory_detail(rank, process, context.clock.offset_ns)) is not None:
                 self._memory.append(memory)
             if was_stopped:
                 rank.ending = stopped_on_request(rank.ending)
@@ -190,6 +184,16 @@ class _Assembly:
         offsets = [clock.offset_ns - self._provisional_ns for clock in clocks]
         self._sampling = read_stack_sampling(ranks, self._processes, offsets, options)
         return ranks
+
+    def _context(self, number: int, process: ProcessFile, clock: Clock) -> RankContext:
+        return RankContext(
+            number=number,
+            clock=Clock(clock.offset_ns - self._provisional_ns, clock.error_ns, clock.domain),
+            clock_offset_ns=clock.offset_ns,
+            ends=self._ends.get(process.path.parent.name, {}),
+            command_exit=self._command_exit(),
+            workers=self._arrangement.workers.get(number, []),
+        )
 
     def _sample_gpus(self, ranks: Sequence[Rank], gpus: GpuNumbering) -> None:
         """Takes the samples of each process; one that is no rank may have sampled for the ranks."""
