@@ -242,18 +242,30 @@ def _times(steps: Ints, counts: Ints, ends: Ints, apart_s: float) -> Ints:
         return NONE
     if counts.sum() >= FEWEST_SAMPLES * len(steps) and is_steady(np.diff(steps)):
         return steps
-    found = NONE
-    for every in range(2, len(ends) // len(steps) + 1):
-        alike = np.bincount(steps % every)
-        share = float(alike.max()) / len(steps)
-        if share >= AGREE and len(steps) * _surprise(share, 1.0 / every) > np.log(len(ends)):
-            place = (int(alike.argmax()) - int(steps[0])) % every
-            found = np.arange(int(steps[0]) + place, int(steps[-1]) + 1, every)
+    found = _periodic(steps, len(ends))
     if not len(found):
         return NONE
     own_s = apart_s * float(counts.sum()) / len(found)
     longer_s = _above(np.diff(ends), found - 1) * NS  # of the first step no beginning is known
     return found if longer_s >= MAIN * own_s else NONE
+
+
+def _periodic(steps: Ints, known: int) -> Ints:
+    """All steps of the longest period that most of some steps agree on; empty where none is.
+
+    All periods are looked at in one table: most numbers of a row are alike only where the one in
+    its middle is what they are.
+    """
+    periods = np.arange(2, known // len(steps) + 1)
+    places = np.sort(steps % periods[:, None], axis=1)
+    usual = places[:, len(steps) // 2]
+    shares = np.count_nonzero(places == usual[:, None], axis=1) / len(steps)
+    for row in np.flatnonzero(shares >= AGREE)[::-1].tolist():
+        share, every = float(shares[row]), int(periods[row])
+        if len(steps) * _surprise(share, 1.0 / every) > np.log(known):
+            first = int(steps[0]) + (int(usual[row]) - int(steps[0])) % every
+            return np.arange(first, int(steps[-1]) + 1, every)
+    return NONE
 
 
 def _above(values: Ints, steps: Ints) -> float:
