@@ -18,7 +18,7 @@ from perfscope.attribution.activity_timeline import (
 from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.stack_rules import is_user_file
-from perfscope.attribution.timeline import Timeline
+from perfscope.attribution.timeline import MOST_AT_ONCE, Timeline
 from perfscope.matching.intervals import NOTHING, disjoint_layer, union
 from perfscope.matching.pool import dense
 from perfscope.schema.enums import Account, Activity
@@ -66,87 +66,112 @@ def activities(prepared: Prepared) -> Activities:
     """The activities of all ranks in the focus."""
     trace = prepared.trace
     told = stack_activities(trace)
-    rows: list[ActivityRow] = []
+    spent = _Spent(prepared, _Leaves.of(trace.frames, trace.stacks))
     garbage = []
-    untold_ns = 0
-    leaves = _Leaves.of(trace.frames, trace.stacks)
-    for rank, timeline in zip(trace.ranks, prepared.timelines, strict=True):
-        spent = _Spent()
-        for part in timeline.parts():
-            spent.add(prepared, rank, part, activity_timeline(rank, part, told), leaves)
-        rows += spent.rows(prepared, rank)
-        untold_ns += spent.untold_ns
+    for position, rank in enumerate(trace.ranks):
+        for part in prepared.timelines[position].parts():
+            spent.see(position, part, activity_timeline(rank, part, told))
         if (collected := _garbage(prepared, rank)) is not None:
             garbage.append(collected)
-    return Activities(tuple(rows), tuple(garbage), untold_ns)
+    return Activities(tuple(spent.rows()), tuple(garbage), spent.untold_ns)
 
 
-_Kind = tuple[int, int, int, bool]
-"""Activity, phase, frame, and whether it was in a step; -1 none."""
+_Kind = tuple[int, int, int, int, bool]
+"""Place of the rank, activity, phase, frame, and whether it was in a step; -1 none."""
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    """Time outside communication whose activity is known, shape (pieces,)."""
+
+    rank: Ints  # place of the rank
+    activity: Ints
+    phase: Ints
+    stack: Ints
+    in_step: Ints
+    ns: Ints
 
 
 @dataclass
 class _Spent:
-    """What a rank spent, as far as its timeline was looked at."""
+    """What the ranks spent, as far as their timelines were looked at.
 
+    Those of many ranks are short: they are added up together.
+    """
+
+    prepared: Prepared
+    leaves: _Leaves
     ns: Counter[_Kind] = field(default_factory=Counter)
     calls: dict[_Kind, Counter[str]] = field(default_factory=dict)
     untold_ns: int = 0
+    seen: list[_Pieces] = field(default_factory=list)
+    """Not yet added."""
+    held: int = 0
 
-    def add(
-        self,
-        prepared: Prepared,
-        rank: Rank,
-        timeline: Timeline,
-        found: ActivityTimeline,
-        leaves: _Leaves,
-    ) -> None:
-        """Adds a part of the timeline, of which these activities were found."""
-        at, focus = found.boundaries[:-1], prepared.focus
+    def see(self, position: int, timeline: Timeline, found: ActivityTimeline) -> None:
+        """Looks at a part of the timeline of a rank, of which these activities were found."""
+        at, focus = found.boundaries[:-1], self.prepared.focus
         free = ~IS_COMMUNICATION[timeline.accounts[found.segments]]
         free &= (at >= focus.start_ns) & (at < focus.end_ns)
-        self.untold_ns += int(found.lengths[free & (found.activities == NOTHING)].sum())
-        here = np.flatnonzero(free & (found.activities != NOTHING))
-        if not len(here):
-            return
-        stacks, lengths = found.stacks[here], found.lengths[here]
-        columns = (
-            found.activities[here],
-            timeline.phases[found.segments[here]].astype(np.int64),
-            _looked_up(prepared.labels.user_frame, stacks),
-            _in_steps(rank, timeline, found)[here].astype(np.int64),
+        lengths, is_told = found.lengths, found.activities != NOTHING
+        self.untold_ns += int(lengths[free & ~is_told].sum())
+        here = np.flatnonzero(free & is_told)
+        rank = self.prepared.trace.ranks[position]
+        self.seen.append(
+            _Pieces(
+                np.full(len(here), position, np.int64),
+                found.activities[here],
+                timeline.phases[found.segments[here]].astype(np.int64),
+                found.stacks[here],
+                _in_steps(rank, timeline, found)[here].astype(np.int64),
+                lengths[here],
+            )
         )
+        self.held += len(here)
+        if self.held >= MOST_AT_ONCE:
+            self._add()
+
+    def _add(self) -> None:
+        held = zip(*(vars(pieces).values() for pieces in self.seen), strict=True)
+        pieces = _Pieces(*map(np.concatenate, held))
+        self.seen, self.held = [], 0
+        if not len(pieces.ns):
+            return
+        frame = _looked_up(self.prepared.labels.user_frame, pieces.stack)
+        columns = (pieces.rank, pieces.activity, pieces.phase, frame, pieces.in_step)
         kind = dense(*columns)
         spent = np.zeros(int(kind.max()) + 1, np.int64)
-        np.add.at(spent, kind, lengths)
+        np.add.at(spent, kind, pieces.ns)
         first = np.unique(kind, return_index=True)[1]
         kinds = [
-            (activity, phase, frame, bool(in_step))
-            for activity, phase, frame, in_step in zip(
+            (rank, activity, phase, frame, bool(in_step))
+            for rank, activity, phase, frame, in_step in zip(
                 *(column[first].tolist() for column in columns), strict=True
             )
         ]
         for number, ns in enumerate(spent.tolist()):
             self.ns[kinds[number]] += ns
-        for number, name, ns in leaves.seen(kind, stacks, lengths):
+        for number, name, ns in self.leaves.seen(kind, pieces.stack, pieces.ns):
             self.calls.setdefault(kinds[number], Counter())[name] += ns
 
-    def rows(self, prepared: Prepared, rank: Rank) -> list[ActivityRow]:
-        """One row of each kind, most time first."""
-        frames, ids = prepared.trace.frames, prepared.catalog.ids
-        rows = [
+    def rows(self) -> list[ActivityRow]:
+        """One row of each kind, rank after rank, most time first."""
+        if self.seen:
+            self._add()
+        trace, ids = self.prepared.trace, self.prepared.catalog.ids
+        ordered = sorted(self.ns.items(), key=lambda item: (item[0][0], -item[1], item[0]))
+        return [
             ActivityRow(
-                rank=rank.number,
+                rank=trace.ranks[position].number,
                 activity=ACTIVITIES[activity],
                 phase=ids[phase] if phase >= 0 else "",
-                where=frames[frame] if frame >= 0 else None,
-                calls=_most(self.calls.get((activity, phase, frame, in_step))),
+                where=trace.frames[frame] if frame >= 0 else None,
+                calls=_most(self.calls.get((position, activity, phase, frame, in_step))),
                 is_in_step=in_step,
                 ns=ns,
             )
-            for (activity, phase, frame, in_step), ns in sorted(self.ns.items())
+            for (position, activity, phase, frame, in_step), ns in ordered
         ]
-        return sorted(rows, key=lambda row: -row.ns)
 
 
 def _most(called: Counter[str] | None) -> str:
