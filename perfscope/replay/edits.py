@@ -32,9 +32,9 @@ class _Choice(TypedDict):
     phase: int
 
 
-def apply_edits(program: Program, edits: Sequence[Edit]) -> Work:
-    """The work of the program after the edits, applied one after the other."""
-    work = program.work
+def apply_edits(program: Program, edits: Sequence[Edit], *, to: Work | None = None) -> Work:
+    """The work of the program, or what it has become, after edits, one after the other."""
+    work = program.work if to is None else to
     for edit in edits:
         work = _apply(program, work, edit)
     return work

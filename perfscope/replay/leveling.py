@@ -36,7 +36,10 @@ def leveled(work: Floats, *, level: Level, columns: Bools, kinds: Ints) -> Float
         return np.where(columns, np.minimum(work, _lower_median(work)[:, None]), work)
     result = work.copy()
     for rows in rows_by(kinds):
-        for group in _groups(_usual(work[rows], level, columns)):
+        alike = work[rows]
+        if not alike.any():  # most edits are of a phase, which lies between few calls of a step
+            continue
+        for group in _groups(_usual(alike, level, columns)):
             chosen = rows[group]
             result[chosen] = RULES[level](work[chosen], columns)
     return result

@@ -70,6 +70,7 @@ class SegmentReplay:
         self._focus_ns = results.focus.length_ns
         self._program: Program | None = None
         self._answers: dict[_Question, Prediction | RefusedEditError] = {}
+        self._done: _Done | None = None
         self.reason = ""
         self.deviation: float | None = None
         self._input_share = results.ledger.share(Account.INPUT_WAIT)
@@ -155,13 +156,16 @@ class SegmentReplay:
         """How far a rank late in one step is late in the next one; None when not known."""
         if self._program is None:
             return None
-        work = by_segment(self._program, apply_edits(self._program, after))
+        work = by_segment(self._program, self._after(tuple(after)).work)
         return persistence(work, self._program.segment_kind, self._results.steps.count)
 
     def _predict(self, edits: tuple[Edit, ...], after: tuple[Edit, ...]) -> Prediction:
         assert self._program is not None
         everything = (*after, *edits)
-        before, edited = self._edited(after), self._edited(everything)
+        done = self._after(after)
+        if done.run is None:
+            done.run = self._edited(after, done.work)
+        before, edited = done.run, self._edited(everything, done.work, edits)
         shared = _shared(before.first, edited.first)
         lengths = edited.by(shared)
         gains = before.by(shared) - lengths
@@ -229,8 +233,19 @@ class SegmentReplay:
         error = abs(float(again.sum()) - self._focus_ns) / self._focus_ns
         return found if error <= MOST_RELATIVE_ERROR else ()
 
-    def _edited(self, edits: tuple[Edit, ...]) -> _Edited:
-        """The run after the edits; fused calls come first, whatever the order."""
+    def _after(self, edits: tuple[Edit, ...]) -> _Done:
+        """What the work becomes by edits beyond which others are asked about, often several."""
+        assert self._program is not None
+        if self._done is None or self._done.edits != edits:
+            self._done = None  # before there is another one: it may be large
+            self._done = _Done(edits, apply_edits(self._program, edits))
+        return self._done
+
+    def _edited(self, edits: tuple[Edit, ...], done: Work, left: tuple[Edit, ...] = ()) -> _Edited:
+        """The run after the edits; fused calls come first, whatever the order.
+
+        `done` is the unfused work after all edits but those that are `left`, the last ones.
+        """
         assert self._program is not None
         program, first = self._program, np.arange(self._program.segment_count)
         if not edits:
@@ -243,7 +258,10 @@ class SegmentReplay:
             program, first = together.program, together.first
             costs = together.costs if is_scaled else None
             del together
-        work = apply_edits(program, edits)
+        if program is self._program:
+            work = apply_edits(program, left, to=done)
+        else:
+            work = apply_edits(program, edits)
         transfer = network_after(self._results, program, edits, work, costs)
         queues = self._edited_queues(program, edits, work)
         if drops_queues := bool(queues) and not is_small_enough(program, queues):
@@ -289,6 +307,15 @@ class SegmentReplay:
             least = 0.0 if edits else INPUT_WAIT_SHARE
             return (QUEUES,) if self._input_share > least else ()
         return about_queues(self._queues, len(self._results.trace.ranks))
+
+
+@dataclass
+class _Done:
+    """Edits that others are asked about beyond, and what the run becomes by them."""
+
+    edits: tuple[Edit, ...]
+    work: Work
+    run: _Edited | None = None  # once somebody asked for it
 
 
 @dataclass(frozen=True)
