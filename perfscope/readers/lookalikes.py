@@ -11,6 +11,7 @@ from perfscope.structures import dataclass
 
 SPEEDSCOPE = "Write speedscope or collapsed stacks with that tool, which perfscope reads."
 LIST = "Record the job with `perfscope run -- COMMAND`; `perfscope formats` lists what can be read."
+TABLES = "Give perfscope analyze the directory that it stands in, with its tables.json."
 TIMELINE = "Record the run as OTF2 (Score-P), or with `perfscope run -- COMMAND`."
 
 
@@ -29,6 +30,13 @@ def _kind(what: str, sign: bytes, action: str = LIST) -> LookAlike:
 
 
 KINDS = (
+    _kind(
+        "a table that perfscope exported",
+        rb"rank,(?:tid,|host,pid,|number,epoch,|device,stream,)|collective,name,communicator,"
+        rb"|source,target,communicator,",
+        TABLES,
+    ),
+    _kind("a Parquet file, such as perfscope exports among others", rb"PAR1", TABLES),
     _kind("a Java flight recording (JFR)", rb"FLR\0"),
     _kind(
         "the records of Linux perf (perf.data)",

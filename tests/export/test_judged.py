@@ -16,7 +16,8 @@ from perfscope.readers.registry import open_trace
 from perfscope.schema.common import Metric
 from perfscope.schema.enums import EndKind, PhaseKind
 from perfscope.trace.damage import SPOILS_COMPARISON, Damage
-from perfscope.trace.model import Ending, RowFlag, Trace
+from perfscope.trace.hardware import ComputeTotals
+from perfscope.trace.model import Ending, Format, RowFlag, Trace
 from tests.support.environments import REPOSITORY
 from tests.support.trace_builder import TraceBuilder
 
@@ -133,7 +134,32 @@ def test_numbers_of_steps_come_back_from_otf2(tmp_path: Path) -> None:
     assert not len(back.phases)
 
 
-JUDGED = {"focus": [0, 10**9, "whole_trace", "all"], "damage": [], "endings": []}
+@each_form
+def test_what_threads_computed_comes_back(place: str, tmp_path: Path) -> None:
+    """Two ranks of two threads, of which the second ones compute a fifth of the time."""
+    builder = TraceBuilder(2, end_s=1.0)
+    whole, fifth = ComputeTotals(10**9, 10**9), ComputeTotals(2 * 10**8, 10**9, 7, 9)
+    for number in (0, 1):
+        builder.rank(number).op("MPI_Barrier", 0.0, 1e-6).op("MPI_Barrier", 0.5, 0.5 + 1e-6)
+        builder.rank(number).set(compute=whole, team=(whole, fifth))
+    trace = builder.set(format=Format.PARAVER).build()
+    results, again = compute(trace), compute(exported(trace, place, tmp_path))
+    assert results.efficiency.parallel_efficiency.value == pytest.approx(0.6)
+    assert figures(again) == figures(results)
+    assert [rank.team for rank in again.trace.ranks] == [(whole, fifth)] * 2
+
+
+@each_form
+def test_threads_of_which_nobody_knows_what_they_computed_stay_unknown(
+    place: str, tmp_path: Path
+) -> None:
+    builder = TraceBuilder(2, end_s=1.0)
+    for number in (0, 1):
+        builder.rank(number).op("MPI_Barrier", 0.2, 0.4).set(team=(None,))
+    trace = builder.set(format=Format.OTF2).build()
+    results, again = compute(trace), compute(exported(trace, place, tmp_path))
+    assert results.efficiency.parallel_efficiency.value is None
+    assert figures(again) == figures(results)
 
 
 @pytest.mark.parametrize(
@@ -149,6 +175,14 @@ JUDGED = {"focus": [0, 10**9, "whole_trace", "all"], "damage": [], "endings": []
         {"endings": [[0, "flew away", 1, False], [0, [], 1, False], [[], "killed", 1, 1], 9]},
         {"endings": [[0, "killed", 1 << 70, False]], "command": [1], "exit_code": "x"},
         {"command": "x", "exit_code": 1 << 80, "wall_ns": -5},
+        {
+            "threads": [
+                [0, [1], [[-1, 2, 3, 4], 7, [5, 1, None, None]]],
+                [1, None, 8],
+                [[], 1, 2],
+                3,
+            ]
+        },
         {"steps": [[0, [[1 << 60, 1, 1, 1]]], [0, [[-1, 2, 2, 2]]], [0, 3], [[], []], 7]},
     ],
 )
@@ -164,4 +198,4 @@ def test_facts_that_make_no_sense_are_passed_over(change: dict[str, Any], tmp_pa
     assert is_judged == ("focus" not in change and "lives" not in change)
     assert not is_judged or not back.judged or not back.judged.damage
     assert all(rank.ending.kind is not EndKind.KILLED for rank in back.ranks)
-    assert compute(back).efficiency.parallel_efficiency.value
+    assert (compute(back).efficiency.parallel_efficiency.value is None) == ("threads" in change)

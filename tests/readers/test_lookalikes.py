@@ -17,6 +17,8 @@ from perfscope.readers.registry import open_trace
 RECORD = b"\x09\0\0\0\0\0\0\x41\x1a\x0dbrain.Event:2"
 PPROF = b"\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04\x12\x06\x0a\x01\x01\x12\x01\x05"
 FILES = {
+    "table that perfscope exported": b"rank,tid,background,name,class,t0_ns\r\n",
+    "Parquet": b"PAR1" + bytes(12),
     "a Java flight recording": b"FLR\0\0\2\0\1",
     "records of Linux perf": b"PERFILE2" + bytes(96),
     "perf script printed": b"python  4711 12345.678901:     250000 cpu-clock:\n\tff81 f ([k])\n",

@@ -18,6 +18,7 @@ from perfscope.schema.enums import EndKind
 from perfscope.structures import dataclass
 from perfscope.trace.damage import Damage, Need
 from perfscope.trace.exported import Judged
+from perfscope.trace.hardware import ComputeTotals
 from perfscope.trace.model import Ending, Table, Trace
 
 KEY = "perfscope"
@@ -58,7 +59,23 @@ def facts(trace: Trace, judged: Judged) -> dict[str, Any]:
         "exit_code": trace.exit_code,
         "wall_ns": trace.wall_ns,
         "steps": _steps(trace),
+        "threads": _threads(trace),
     }
+
+
+def _threads(trace: Trace) -> list[Any]:
+    """What each thread of each rank computed, where any rank has several."""
+    if not any(rank.team for rank in trace.ranks):
+        return []
+    return [
+        [rank.number, _sums(rank.compute), [_sums(one) for one in rank.team]]
+        for rank in trace.ranks
+    ]
+
+
+def _sums(one: ComputeTotals | None) -> list[int | None] | None:
+    """What a thread computed."""
+    return None if one is None else [one.useful_ns, one.outside_ns, one.instructions, one.cycles]
 
 
 def _steps(trace: Trace) -> list[Any]:
@@ -100,6 +117,7 @@ def as_judged(trace: Trace, told: Mapping[str, Any]) -> Trace:
     """
     _set_endings(trace, told)
     _set_steps(trace, told)
+    _set_threads(trace, told)
     command, code, wall = (told.get(name) for name in ("command", "exit_code", "wall_ns"))
     if isinstance(command, list) and all(isinstance(word, str) for word in command):
         trace.command = tuple(command[:MOST_WORDS])
@@ -156,6 +174,27 @@ def _set_endings(trace: Trace, told: Mapping[str, Any]) -> None:
     }
     for rank in trace.ranks:
         rank.ending = ended.get(rank.number, rank.ending)
+
+
+def _set_threads(trace: Trace, told: Mapping[str, Any]) -> None:
+    """What each thread computed; a rank whose row makes no sense has threads of unknown work."""
+    by_rank = {rank.number: rank for rank in trace.ranks}
+    for number, main, team in _rows(told.get("threads"), 3):
+        rank = by_rank.get(number) if _are_times(number) else None
+        if rank is not None:
+            rank.compute = _computed(main)
+            rank.team = tuple(map(_computed, team)) if isinstance(team, list) else (None,)
+
+
+def _computed(row: object) -> ComputeTotals | None:
+    """What a thread computed, where that can be."""
+    if not isinstance(row, list) or len(row) != 4:
+        return None
+    useful, outside, *counted = row
+    is_known = _are_times(useful, outside) and 0 <= useful <= outside
+    if not is_known or not all(one is None or (_are_times(one) and one >= 0) for one in counted):
+        return None
+    return ComputeTotals(useful, outside, *counted)
 
 
 def _set_steps(trace: Trace, told: Mapping[str, Any]) -> None:
