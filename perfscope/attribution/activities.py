@@ -9,7 +9,13 @@ from perfscope.arrays import Bools, Ints
 from perfscope.attribution.activity_rules import Told, claims, told_by, told_last, waited_for
 from perfscope.attribution.input_evidence import is_input
 from perfscope.attribution.own_threads import waits_computed
-from perfscope.attribution.stack_rules import BUILT_IN, NATIVE_FILES, SYSTEM_CALL, is_user_file
+from perfscope.attribution.stack_rules import (
+    BUILT_IN,
+    FROM_TEXT,
+    NATIVE_FILES,
+    SYSTEM_CALL,
+    is_user_file,
+)
 from perfscope.attribution.waited_for import waited_for as thing_waited_for
 from perfscope.schema.enums import Activity, AwaitedThing
 from perfscope.trace.model import Frame, Trace
@@ -19,6 +25,9 @@ _INDEX = {activity: place for place, activity in enumerate(ACTIVITIES)}
 _BEYOND_USER = frozenset({Activity.DATA_PREPARATION, Activity.COMPILING})
 """What stays the purpose when a library calls back a function of the user's: a data set that a
 loader asks for an item, a model that is traced."""
+
+_UNTOLD = frozenset({Activity.INTERPRETER, Activity.UNKNOWN})
+"""What a system call in which a thread was seen tells more than."""
 
 _NOTHING = Told(Activity.UNKNOWN)
 _IN_LOCKS = frozenset({Activity.LOCK, Activity.SLEEP})
@@ -97,15 +106,22 @@ def _innermost(
     is_known = told[stack[-1]] is not None
     if frames[stack[-1]].file == BUILT_IN and not is_known and is_user[stack[-2:][0]]:
         return _NOTHING  # a function of C of no known library: it may well be numeric
+    own: Told | None = None
     for place in reversed(stack[:-1] if _serves_a_library(frames, is_user, stack) else stack):
         one = told[place]
-        if one is not None and one.activity is not Activity.UNKNOWN:
-            return Told(unsure) if unsure and one.activity is Activity.INTERPRETER else one
-        if one is not None:
-            return Told(unsure or Activity.UNKNOWN)
-        if is_user[place]:
-            return Told(unsure or Activity.INTERPRETER)
-    return Told(unsure or Activity.UNKNOWN)
+        if is_user[place] and frames[place].file == FROM_TEXT and one is None:
+            one = Told(Activity.INTERPRETER)  # as named tuples are made: of whoever calls it
+        if one is None and not is_user[place]:
+            continue
+        if unsure and (one is None or one.activity in _UNTOLD):
+            return Told(unsure)
+        if one is None or one.activity is not Activity.INTERPRETER:
+            # what a numeric library has the interpreter do is a part of that library's work
+            if own is None or (one is not None and one.activity is Activity.NUMERIC):
+                return one or Told(Activity.INTERPRETER)
+            return own
+        own = own or one
+    return own or Told(unsure or Activity.UNKNOWN)
 
 
 def _serves_a_library(

@@ -98,9 +98,10 @@ RULES: dict[Activity, str] = {
         jax._src.interpreters.mlir* jax._src.interpreters.partial_eval*
         jax._src.interpreters.pxla* jaxlib.mlir* tensorflow.python.autograph.pyct*
         tensorflow.python.autograph.converters* tensorflow.python.autograph.impl.conversion*
-        tensorflow.python.eager.polymorphic_function.tracing_compilation.trace_function*
-        tensorflow.python.eager.polymorphic_function.tracing_compilation._maybe_define_function*
-        tensorflow.python.framework.func_graph* theano.compile* pytensor.compile*
+        tensorflow.python.eager.polymorphic_function.tracing_compilation._create_concrete_function*
+        tensorflow.python.framework.func_graph.func_graph_from_py_func*
+        tensorflow.python.framework.func_graph.FuncGraph._create_op_internal*
+        theano.compile* pytensor.compile*
         builtins.compile builtins.exec builtins.eval ast* dis* tokenize* symtable*
         cupy.cuda.compiler* codeop* py_compile* compileall*
     """,

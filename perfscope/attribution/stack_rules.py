@@ -77,6 +77,8 @@ BUILT_IN = "<built-in>"
 """The file of a function without Python code that was called from the line of the next frame."""
 SYSTEM_CALL = "<system-call>"
 """The file of a system call in which the thread was blocked."""
+FROM_TEXT = "<string>"
+"""The file of code that eval or exec was given as text: the program's, or that of a library."""
 NATIVE_FILES = frozenset({BUILT_IN, SYSTEM_CALL})
 
 _LIBRARY_FILE = re.compile(

@@ -138,6 +138,28 @@ def test_what_autograph_only_passes_on_is_not_compiling() -> None:
     assert activity(LOOP, wrapper, rewrites) is Activity.COMPILING
 
 
+def test_looking_up_what_was_traced_is_not_compiling() -> None:
+    tracing = "tensorflow/python/eager/polymorphic_function/tracing_compilation.py"
+    looks_up = package(tracing, "_maybe_define_function")
+    types = package("tensorflow/core/function/polymorphism/function_type.py", "from_value")
+    assert activity(LOOP, looks_up, types, native("builtins.hash")) is Activity.NUMERIC
+    traces = package(tracing, "_create_concrete_function")
+    assert activity(LOOP, looks_up, traces, types, native("builtins.hash")) is Activity.COMPILING
+
+
+def test_what_a_numeric_library_has_the_interpreter_do_is_its_own_work() -> None:
+    dispatch = package("torch/_ops.py", "__call__")
+    looks = library("inspect.py", "getattr_static")
+    named_tuple = ("<lambda>", "<string>", 1)
+    assert activity(LOOP, dispatch, looks) is Activity.NUMERIC
+    assert activity(LOOP, dispatch, looks, native("builtins.isinstance")) is Activity.NUMERIC
+    assert activity(LOOP, dispatch, named_tuple) is Activity.NUMERIC
+    assert activity(LOOP, looks, native("builtins.isinstance")) is Activity.INTERPRETER
+    assert activity(LOOP, named_tuple) is Activity.INTERPRETER
+    assert activity(LOOP, dispatch, OWN, looks) is Activity.INTERPRETER
+    assert activity(LOOP, library("heapq.py", "merge")) is Activity.INTERPRETER
+
+
 def test_a_system_call_tells_what_no_name_does() -> None:
     other = package("quokka/hop.py")
     assert activity(LOOP, other, call("fsync")) is Activity.FILES
