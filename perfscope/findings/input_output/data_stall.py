@@ -241,7 +241,8 @@ def _actions(
         if idle == 0:
             return (_crowded(host, workers), *_persistent(loader))
         return _loader_actions(loader, workers, room, _back(results, replay, 2 * workers or 1))
-    if "tensorflow" in results.trace.ranks[worst].frameworks:
+    rank = results.trace.ranks[worst]
+    if "tensorflow" in rank.frameworks and not len(rank.queues):  # nothing of Python makes them
         ahead = (
             "End the tf.data pipeline with .prefetch(tf.data.AUTOTUNE) and give its map() "
             f"num_parallel_calls=tf.data.AUTOTUNE{room}."

@@ -31,6 +31,7 @@ _HOOKS = (
     ),
     *((package, "keras", "loaded") for package in _KERAS),
     ("tensorflow.python.data.ops.iterator_ops", "tensorflow", "install_iterator"),
+    ("tensorflow.python.data.ops.dataset_ops", "tf_generators", "install"),
     (
         "tensorflow.python.eager.polymorphic_function.polymorphic_function",
         "tensorflow",

@@ -18,7 +18,7 @@ _PACKAGE = "perfscope.queue"
 _SEPARATOR = "\x1e"
 _NUMBER = "_perfscope_number"
 _MOST_QUEUES = 64
-_MOST_WATCHED = 8
+MOST_WATCHED = 8
 """Threads whose stacks are sampled, to know what making a batch consists of."""
 _UNTAKEN = "_perfscope_untaken"
 _MOST_UNTAKEN = 64
@@ -77,19 +77,34 @@ def _is_taken(queue: Any) -> bool:
     return bool(untaken <= 2 * queue.maxsize + _MOST_UNTAKEN)
 
 
+def claim() -> int:
+    """A number for one more queue; 0 where there are so many that it is not recorded."""
+    global _known
+    if _known >= _MOST_QUEUES:
+        return 0
+    _known += 1
+    return _known
+
+
+def write(
+    rec: recorder.Recorder, what: str, number: int, depth: int, begin_ns: int, end_ns: int
+) -> None:
+    """Writes a put or a get of a queue that has a number."""
+    if number:
+        name = rec.name(_SEPARATOR.join((_PACKAGE, what, str(number))))
+        rec.phase(recorder.Phase.INPUT, name, recorder.NO_STEP, depth, begin_ns, end_ns)
+
+
 def _write(rec: recorder.Recorder, queue: Any, what: str, begin_ns: int) -> None:
     """Writes what is over, of the first queues of the program; never disturbs it."""
-    global _known
     try:
         number = getattr(queue, _NUMBER, 0)
-        if not number and _known < _MOST_QUEUES:
-            setattr(queue, _NUMBER, _known + 1)
-            number = _known = _known + 1
+        if not number:
+            number = claim()
+            setattr(queue, _NUMBER, number)
         if number and recorder.current is rec:
             if what == "put":
-                stacks.watch_current_thread(_MOST_WATCHED)
-            name = rec.name(_SEPARATOR.join((_PACKAGE, what, str(number))))
-            depth = min(queue.maxsize, 0x7FFFFFFF)
-            rec.phase(recorder.Phase.INPUT, name, recorder.NO_STEP, depth, begin_ns, rec.now())
+                stacks.watch_current_thread(MOST_WATCHED)
+            write(rec, what, number, min(queue.maxsize, 0x7FFFFFFF), begin_ns, rec.now())
     except Exception:
         return

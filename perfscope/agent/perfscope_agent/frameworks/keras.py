@@ -6,7 +6,7 @@ import sys
 
 from .. import files, metadata, recorder, steps
 from ..kinds import Any, AnyFunction, ModuleType
-from . import calls, debug_settings, keras_data, tf_profiler, wrap
+from . import calls, debug_settings, keras_data, tf_generators, tf_profiler, wrap
 from .tensorflow import cycle, is_eager
 
 _SOURCE = "keras"
@@ -30,6 +30,8 @@ class Fit:
         self.step_start_ns = 0
         self.step_index = 0
         self.batch_end_ns = 0
+        self.taker: tf_generators.Taker | None = None
+        self.taken = 0
 
     def begin_step(self, index: int) -> None:
         """A batch begins, and the one before ends: its own end may come from another thread."""
@@ -43,10 +45,15 @@ class Fit:
     def end_step(self, now_ns: int) -> None:
         """Writes the running step, if any."""
         if self.step_start_ns:
-            steps.emit(
-                _SOURCE, self.step_start_ns, now_ns, samples=self.batches.samples(self.step_index)
-            )
-            self.step_start_ns = 0
+            samples = self.batches.samples(self.step_index) or self.taken
+            steps.emit(_SOURCE, self.step_start_ns, now_ns, samples=samples)
+            self.step_start_ns = self.taken = 0
+
+    def end_batch(self, now_ns: int, rec: recorder.Recorder) -> None:
+        """A batch is over: what it was made of had to be there."""
+        self.batch_end_ns = now_ns
+        if self.taker is not None:
+            self.taken = self.taker.took(rec, self.step_start_ns, self.batches.per_execution)
 
     def end_epoch(self, now_ns: int) -> None:
         """Ends the epoch's last step with its batch; Keras may tell that late, or not at all."""
@@ -144,7 +151,9 @@ def _make_fit(original: AnyFunction) -> AnyFunction:
         recorder.trains_here(rec)  # its callbacks, which tell the steps, may run in another thread
         debug_settings.of_keras(self)
         running = Fit()
-        running.batches = keras_data.batches(self, dict(zip(names, args), **kwargs))
+        given = dict(zip(names, args), **kwargs)
+        running.batches = keras_data.batches(self, given)
+        running.taker = tf_generators.taker(given.get("x"))
         if metadata.facts.get("batch_size") is None and running.batches.size:
             metadata.facts["batch_size"] = running.batches.size
         args, kwargs = _with_callback(_callback_class(running), position, args, kwargs)
@@ -193,6 +202,8 @@ def _make_callback_class(base: Any) -> Any:
         def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
             """Steps from now on belong to this epoch."""
             steps.epoch = epoch
+            if self._running.taker is not None:
+                self._running.taker.begin()
 
         def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
             """A step begins."""
@@ -202,7 +213,7 @@ def _make_callback_class(base: Any) -> Any:
             """Only an epoch's last batch ends here: what follows it are other callbacks."""
             rec = recorder.current
             if rec is not None:
-                self._running.batch_end_ns = rec.now()
+                self._running.end_batch(rec.now(), rec)
 
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
             """The last step of the epoch is over, and its metrics are known."""

@@ -22,11 +22,11 @@ class Batches:
     def __init__(self, size: int, total: int | None, per_execution: int) -> None:
         self.size = size
         self._total = total
-        self._per_execution = per_execution
+        self.per_execution = per_execution
 
     def samples(self, index: int) -> int:
         """Samples of the execution that begins with batch `index`; 0 unknown."""
-        full = self.size * self._per_execution
+        full = self.size * self.per_execution
         if self._total is None:
             return full
         return max(0, min(full, self._total - index * self.size))
