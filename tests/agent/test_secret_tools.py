@@ -22,7 +22,8 @@ WORDS = """vault write secret/p value=§|vault kv put secret/p value=§|consul k
     |xfreerdp /u:me /p:§ /v:h|nmcli dev wifi connect net password §|mysqladmin password §
     |mc alias set s https://h me §|redis-cli AUTH §|steamcmd +login me §|wpa_passphrase net §
     |kubectl create secret generic x --from-literal=v=§|etcdctl put key §|isql -U sa -P§ db
-    |vncviewer -passwd § h|aws configure set x.secret §"""
+    |vncviewer -passwd § h|aws configure set x.secret §|ldapsearch -x -D cn=admin -w§ -b dc=x
+    |redis-cli -a§ ping|snmpget -v2c -c§ host oid|ssh-keygen -N§ -f k|tool -S§"""
 
 
 def commands(text: str) -> list[str]:
@@ -142,7 +143,7 @@ ORDINARY = """train.py -a relu6 -k 5x5 -w adamw -P fp16 -p resnet50
     |srun -A research -p gpu ./solver -k fast|mpirun -n 2 ./lmp -in in.lj -sf gpu -k on g 1
     |mpiexec -n 4 lmp -in in.lj -sf gpu|accelerate launch train.py -m resnet
     |nvidia-smi -q -d UTILIZATION
-    |gcc -O2 -Wall -pthread -o x x.c -lm|git rev-parse --short HEAD|git log -n 1 --format=%H
+    |gcc -O2 -Wall -pthread -o x x.c -lm|gcc -shared -Wextra -fPIC x.c|nvcc -Xcompiler -fPIC x.cu|git rev-parse --short HEAD|git log -n 1 --format=%H
     |ls -la /x|ps -o pid,comm|ffmpeg -i a.mp4 -f rawvideo pipe:|tar -xzf a.tar.gz -C /x
     |make -C build test V=1|cp -a weights latest|grep -c error log.txt|docker run -e MODE=fast image
     |tool -preset fast|python train.py --pass forward

@@ -185,13 +185,16 @@ def _behind_letter(letter: str, value: str) -> str:
 
 
 def _option(word: str, words: Sequence[str]) -> str:
-    """An option that may hold its value itself: `-pX`, `--from-literal=name=X`."""
+    """An option that may hold its value itself: `-pX`, `-wX`, `--from-literal=name=X`."""
     name, equals, value = word.partition("=")
     if word.startswith("--") or equals:
         inner = value.partition("=")
         is_told = bool(inner[1]) and not secret_names.is_harmless(inner[2])
         return name + equals + inner[0] + "=" + REDACTED if is_told else word
-    if word[1:2] not in ("p", "P") or len(word) < 6 or secret_names.is_harmless(word[2:]):
+    letter = word[1:2]
+    if not letter.isalpha() or letter in _CONVENTIONAL + _OF_PEOPLE:
+        return word
+    if len(word) < 6 or secret_names.is_harmless(word[2:]):
         return word
     if secret_words.is_common(word[1:]):
         return word  # `-preset`
