@@ -39,13 +39,13 @@ from perfscope import parallel
 spread = []
 
 class Timed(ThreadPoolExecutor):
-    def map(self, function, items):
-        def timed(item):
+    def map(self, function, *columns):
+        def timed(*items):
             began = time.thread_time()
-            found = function(item)
+            found = function(*items)
             spread.append(time.thread_time() - began)
             return found
-        return super().map(timed, items)
+        return super().map(timed, *columns)
 
 if __name__ == "__main__":
     parallel.ThreadPoolExecutor = Timed

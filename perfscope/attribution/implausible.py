@@ -11,7 +11,8 @@ import numpy as np
 from perfscope.arrays import Ints
 from perfscope.structures import dataclass
 from perfscope.trace.damage import MIXED_RUNS, SPOILS_COMPARISON, SPOILS_EVERYTHING, Damage
-from perfscope.trace.model import Format, Rank, Trace
+from perfscope.trace.elsewhere import ask_ranks
+from perfscope.trace.model import Format, Rank, Table, Trace
 from perfscope.units import NS, counted, format_seconds
 
 MOST_TIMES = 100
@@ -28,25 +29,23 @@ LEAST_GAP_NS = 3600 * 10**9
 
 @dataclass(frozen=True)
 class _Life:
-    """When a rank did something: all begins and ends in their order, its own among them."""
+    """When a rank did something: of all begins and ends in their order, its own among them."""
 
     rank: Rank
-    moments: Ints
-
-    @property
-    def length_ns(self) -> int:
-        return int(self.moments[-1] - self.moments[0])
+    moments: int  # so many
+    length_ns: int  # from the first to the last one
+    gap_ns: int  # the longest time between two
+    before_gap: int  # so many lie before it
 
 
 def implausible_times(trace: Trace) -> Damage | None:
     """What is wrong with the times of a rank beside those of the others; None where nothing is."""
     if trace.format is Format.PERFSCOPE:
         return None
-    lives = [
-        _Life(rank, np.sort(np.append(moments, [rank.start_ns, rank.end_ns])))
-        for rank in trace.ranks
-        if len(moments := _moments(rank)) > 1
-    ]
+    own = [_host_moments(rank) for rank in trace.ranks]
+    ends = [(rank.start_ns, rank.end_ns) for rank in trace.ranks]
+    spans = ask_ranks(_span, trace.ranks, own, ends)
+    lives = [_Life(rank, *span) for rank, span in zip(trace.ranks, spans, strict=True) if span]
     if len(lives) < 2:
         return _apart(_all_moments(trace))
     shortest = min(lives, key=lambda life: life.length_ns)
@@ -61,18 +60,32 @@ def implausible_times(trace: Trace) -> Damage | None:
     return _unit(odd, others)
 
 
-def _moments(rank: Rank) -> Ints:
+def _host_moments(rank: Rank) -> Ints:
     tables = [rank.operations, rank.background, rank.phases, rank.steps]
     if rank.devices is not None:
-        tables += [rank.devices.rows, rank.devices.runtime]
-    found = [table[side] for table in tables for side in ("t0", "t1")]
-    return np.sort(np.concatenate(found))
+        tables.append(rank.devices.runtime)
+    return np.concatenate([table[side] for table in tables for side in ("t0", "t1")])
+
+
+def _moments(rows: Table) -> Ints:
+    return np.concatenate([rows["t0"], rows["t1"]])
+
+
+def _span(rows: Table, own: Ints, ends: tuple[int, int]) -> tuple[int, int, int, int] | None:
+    """What is to be known of a rank's moments, those of its devices too; None without any."""
+    if 2 * len(rows) + len(own) < 2:
+        return None
+    moments = np.sort(np.concatenate([_moments(rows), own, ends]))
+    gaps = np.diff(moments)
+    place = int(np.argmax(gaps))
+    return len(moments), int(moments[-1] - moments[0]), int(gaps[place]), place + 1
 
 
 def _all_moments(trace: Trace) -> Ints:
     """When anything that a trace keeps began or ended, also what is no interval of a rank."""
-    found = [_moments(rank) for rank in trace.ranks]
+    found = ask_ranks(_moments, trace.ranks)
     for rank in trace.ranks:
+        found.append(_host_moments(rank))
         found += [rank.process_samples["t"], rank.spans["t0"], rank.spans["t1"]]
     if trace.tensors is not None:
         tables = (trace.tensors.activities, trace.tensors.negotiations)
@@ -112,17 +125,13 @@ def _apart(moments: Ints) -> Damage | None:
 def _far(odd: _Life, others: Sequence[_Life]) -> Damage | None:
     """That a few events of a rank lie far from all of its others, longer than other ranks live."""
     usual = max(life.length_ns for life in others)
-    moments = odd.moments
-    gaps = np.diff(moments)
-    place = int(np.argmax(gaps))
-    length = int(moments[-1] - moments[0])
-    outside = min(place + 1, len(gaps) - place)
-    is_far = length > MOST_TIMES * usual and gaps[place] > GAP_SHARE * length
-    if not is_far or outside > max(FEW, FEW_SHARE * len(moments)):
+    outside = min(odd.before_gap, odd.moments - odd.before_gap)
+    is_far = odd.length_ns > MOST_TIMES * usual and odd.gap_ns > GAP_SHARE * odd.length_ns
+    if not is_far or outside > max(FEW, FEW_SHARE * odd.moments):
         return None
     text = (
         f"Rank {odd.rank.number} has events far outside of all others: they lie "
-        f"{format_seconds(int(gaps[place]) * NS)} apart, and no other rank takes more than "
+        f"{format_seconds(odd.gap_ns * NS)} apart, and no other rank takes more than "
         f"{format_seconds(usual * NS)}."
     )
     return Damage("stray_events", text, SPOILS_COMPARISON)
@@ -132,20 +141,19 @@ def _unit(odd: _Life, others: Sequence[_Life]) -> Damage | None:
     """That a rank does as much as others in a small part, or a large multiple, of their time."""
     usual = sorted(others, key=lambda life: life.length_ns)[len(others) // 2]
     lengths = sorted((max(odd.length_ns, 1), max(usual.length_ns, 1)))
-    events = sorted((len(odd.moments), len(usual.moments)))
+    events = sorted((odd.moments, usual.moments))
     if lengths[1] <= MOST_TIMES * lengths[0] or events[0] < ENOUGH_MOMENTS:
         return None
     if events[1] > ALIKE * events[0]:
         return None
-    gap = int(np.diff(odd.moments).max())
-    if odd.length_ns == lengths[1] and gap > GAP_SHARE * odd.length_ns:
+    if odd.length_ns == lengths[1] and odd.gap_ns > GAP_SHARE * odd.length_ns:
         text = (
-            f"Rank {odd.rank.number} has a gap of {format_seconds(gap * NS)}, longer than any "
-            "other rank: its clock jumped, or its files are of several runs."
+            f"Rank {odd.rank.number} has a gap of {format_seconds(odd.gap_ns * NS)}, longer than "
+            "any other rank: its clock jumped, or its files are of several runs."
         )
         return Damage("stray_events", text, SPOILS_COMPARISON)
     one, other = (
-        f"{counted(len(life.moments) // 2, 'event')} of rank {life.rank.number} take "
+        f"{counted(life.moments // 2, 'event')} of rank {life.rank.number} take "
         f"{format_seconds(life.length_ns * NS)}"
         for life in (odd, usual)
     )

@@ -137,13 +137,14 @@ def analyze(  # noqa: PLR0913 - one argument an option
     _check_gates(fail_on)
     engine.keep_memory()
     allow()
-    with _reading_on(scheduler), told():
-        opened = open_traces(paths, ReadOptions(phase_rules, communication))
-    for choice in opened.choices:
-        tell(choice)
     options = Options(focus=foa, phase_rules=phase_rules, planned_steps=planned_steps)
-    with told():
-        document = analysis(opened, options)
+    with _reading_on(scheduler):
+        with told():
+            opened = open_traces(paths, ReadOptions(phase_rules, communication))
+        for choice in opened.choices:
+            tell(choice)
+        with told():
+            document = analysis(opened, options)
     beside = paths[0] if paths[0].is_dir() else paths[0].parent
     places = results_in(output or beside, document=ANALYSIS_FILE, page=REPORT_FILE)
     result = read_known(document)

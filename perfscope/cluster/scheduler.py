@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import ModuleType
@@ -96,16 +97,26 @@ def _processes(distributed: ModuleType, number: int) -> Iterator[Any]:
 
 
 class _Workers:
-    """Calls a function on the workers; a call whose worker is lost is made again by another one."""
+    """Calls functions on the workers, which keep what they return for others until it is let go.
+
+    A call whose worker is lost is made again by another one, with all that led to it.
+    """
 
     def __init__(self, client: Any) -> None:
         self._client = client
 
-    def __call__(self, function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
-        futures = self._client.map(function, values, pure=False, retries=RETRIES)
+    def start(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
+        """Futures of what the function returns for each of the arguments, futures among them."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of arguments that are large
+            found: list[Any] = self._client.map(function, *columns, pure=False, retries=RETRIES)
+        return found
+
+    def take(self, handles: Sequence[Any], *, forget: bool = True) -> list[Any]:
+        """The results of futures; they are let go, if they shall be, also where one fails."""
         try:
             # one by one: what is here is unpacked while workers go on, and they need not keep it
-            return [self._taken(future) for future in futures]
+            return [self._taken(future, forget=forget) for future in handles]
         except OSError as error:
             raise _lost(str(error)) from error
         except Exception as error:
@@ -113,13 +124,15 @@ class _Workers:
                 raise _lost(type(error).__name__) from error
             raise
         finally:
-            with suppress(Exception):
-                self._client.cancel(futures, force=True)
+            if forget:
+                with suppress(Exception):
+                    self._client.cancel(list(handles), force=True)
 
-    def _taken(self, future: Any) -> Any:
+    def _taken(self, future: Any, *, forget: bool) -> Any:
         """A result from the worker that has it, or by way of the scheduler."""
         found = self._client.gather(future, direct=True)
-        future.release()
+        if forget:
+            future.release()
         return found
 
 

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from perfscope.arrays import Ints
 from perfscope.record import redact
 from perfscope.schema.other_tools import Cell, ToolReport
 from perfscope.trace import stack_spans
-from perfscope.trace.model import Format, Frame, Rank, Trace
+from perfscope.trace.elsewhere import ask_ranks
+from perfscope.trace.model import Format, Frame, Rank, Table, Trace
 
 MANGLED = "_Z"
 SCOPE = "::"
@@ -156,5 +158,9 @@ def _name(name: str) -> str:
 
 def _names_of_devices(trace: Trace) -> set[int]:
     """Indices in `Trace.names` that pieces of device work have: names of kernels."""
-    found = [np.unique(r.devices.rows["name"]) for r in trace.ranks if r.devices is not None]
+    found = ask_ranks(_names_of, trace.ranks)
     return {int(number) for numbers in found for number in numbers}
+
+
+def _names_of(rows: Table) -> Ints:
+    return np.unique(rows["name"])

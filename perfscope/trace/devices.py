@@ -151,12 +151,22 @@ class DeviceActivity:
         return self.watched is None or (self.watched[0] <= start_ns and end_ns <= self.watched[1])
 
     @property
+    def count(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    @property
     def without_launch(self) -> int:
         """Rows of which the trace does not hold the launch."""
         return int(np.count_nonzero(self.rows["launch"] == LAUNCH_UNKNOWN))
 
     @property
+    def seen(self) -> tuple[int, ...]:
+        """Numbers of the devices that the rows are of."""
+        return tuple(np.unique(self.rows["device"]).tolist())
+
+    @property
     def numbers(self) -> tuple[int, ...]:
         """Numbers of all devices, those known by name and those seen at work."""
         known = {device.number for device in self.devices}
-        return tuple(sorted(known | set(np.unique(self.rows["device"]).tolist())))
+        return tuple(sorted(known.union(self.seen)))

@@ -7,6 +7,7 @@ import numpy as np
 
 from perfscope.arrays import Ints
 from perfscope.trace.devices import LAUNCH_UNKNOWN, DeviceActivity
+from perfscope.trace.elsewhere import ActivityElsewhere
 from perfscope.trace.model import Rank, Table
 
 MOMENTS = (
@@ -50,7 +51,22 @@ def move(rank: Rank, to: Moves) -> None:
 
 
 def _move_devices(devices: DeviceActivity, to: Moves) -> None:
-    known = devices.rows["launch"] != LAUNCH_UNKNOWN
-    devices.rows["launch"][known] = to(devices.rows["launch"][known])
-    for table in (devices.rows, devices.runtime):
-        table["t0"], table["t1"] = to(table["t0"]), to(table["t1"])
+    runtime = devices.runtime
+    runtime["t0"], runtime["t1"] = to(runtime["t0"]), to(runtime["t1"])
+    if isinstance(devices, ActivityElsewhere) and devices.held is not None:
+        devices.change(_moved_rows, to)
+    else:
+        _move_rows(devices.rows, to)
+
+
+def _move_rows(rows: Table, to: Moves) -> None:
+    known = rows["launch"] != LAUNCH_UNKNOWN
+    rows["launch"][known] = to(rows["launch"][known])
+    rows["t0"], rows["t1"] = to(rows["t0"]), to(rows["t1"])
+
+
+def _moved_rows(rows: Table, to: Moves) -> Table:
+    """The rows on another clock, and those that are given as they were."""
+    moved = rows.copy()
+    _move_rows(moved, to)
+    return moved

@@ -142,8 +142,8 @@ ORDINARY = """train.py -a relu6 -k 5x5 -w adamw -P fp16 -p resnet50
     |./solver -k spectral -p gauss|torchrun --nproc-per-node 2 train.py -a vit -k rbf
     |srun -A research -p gpu ./solver -k fast|mpirun -n 2 ./lmp -in in.lj -sf gpu -k on g 1
     |mpiexec -n 4 lmp -in in.lj -sf gpu|accelerate launch train.py -m resnet
-    |nvidia-smi -q -d UTILIZATION
-    |gcc -O2 -Wall -pthread -o x x.c -lm|gcc -shared -Wextra -fPIC x.c|nvcc -Xcompiler -fPIC x.cu|git rev-parse --short HEAD|git log -n 1 --format=%H
+    |nvidia-smi -q -d UTILIZATION|gcc -shared -Wextra -fPIC x.c|nvcc -Xcompiler -fPIC x.cu
+    |gcc -O2 -Wall -pthread -o x x.c -lm|git rev-parse --short HEAD|git log -n 1 --format=%H
     |ls -la /x|ps -o pid,comm|ffmpeg -i a.mp4 -f rawvideo pipe:|tar -xzf a.tar.gz -C /x
     |make -C build test V=1|cp -a weights latest|grep -c error log.txt|docker run -e MODE=fast image
     |tool -preset fast|python train.py --pass forward

@@ -38,6 +38,42 @@ if __name__ == '__main__':
     print(''.join(text for text, _ in found))
 """
 
+# The first process that is asked for something of the rows that it holds is killed.
+LOSING_ROWS = """
+import json, os, signal, sys
+from pathlib import Path
+from perfscope.cluster.scheduler import reading_on
+from perfscope.document.analysis import analysis
+from perfscope.metrics.results import Options
+from perfscope.readers.detect import ReadOptions
+from perfscope.readers.registry import open_traces
+from perfscope.trace.elsewhere import ask_ranks, held_of
+
+place, mark = Path(sys.argv[1]), Path(sys.argv[1], 'killed')
+
+def asked(rows, mark):
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return len(rows), os.getpid()
+
+def opened():
+    return open_traces([place / 'runs'], ReadOptions((), ()))
+
+if __name__ == '__main__':
+    here = json.dumps(analysis(opened(), Options()), default=str)
+    with reading_on('local:2'):
+        trace = opened()
+        counts = ask_ranks(asked, trace.ranks, [mark] * 2)
+        found = json.dumps(analysis(trace, Options()), default=str)
+        assert all(held_of(rank.devices) is not None for rank in trace.ranks)
+    assert mark.exists()
+    assert os.getpid() not in {process for _, process in counts}
+    assert [count for count, _ in counts] == [rank.devices.count for rank in opened().ranks]
+    assert found == here
+    print('the same')
+"""
+
 INSTALLS = "pip install 'perfscope-hpc[cluster]'"
 IMPATIENT = """
 import sys
@@ -95,6 +131,18 @@ def test_a_lost_worker_is_made_good(tmp_path: Path, dask: Environment) -> None:
     (tmp_path / "losing.py").write_text(LOSING)
     done = run([sys.executable, "losing.py", str(tmp_path)], tmp_path, dask)
     assert (done.returncode, done.stdout) == (0, "abcd\n"), done.stderr
+
+
+def test_a_worker_that_is_lost_with_what_it_held_is_made_good(
+    tmp_path: Path, dask: Environment
+) -> None:
+    """What devices did never leaves the workers, and is read again where one is lost."""
+    (tmp_path / "runs").mkdir()
+    for number in range(2):
+        small().write(tmp_path / "runs" / f"rank{number}.pt.trace.json")
+    (tmp_path / "losing.py").write_text(LOSING_ROWS)
+    done = run([sys.executable, "losing.py", str(tmp_path)], tmp_path, dask)
+    assert (done.returncode, done.stdout) == (0, "the same\n"), done.stderr
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from perfscope.metrics.devices.devices import DeviceUse
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
 from perfscope.trace.devices import DeviceKind
+from perfscope.trace.elsewhere import ask_ranks
 from perfscope.trace.model import Rank, Table, Trace
 from perfscope.units import NS
 
@@ -64,22 +65,23 @@ def exposed_kernels(
 
     What runs at once counts for each, so that the sum may be above the time exposed.
     """
-    if rank.devices is None:
-        return []
-    rows = rank.devices.rows
-    rows = rows[(rows["device"] == device.device) & (rows["t1"] > window[0])]
-    rows = rows[rows["t0"] < window[1]]
-    talk = rows[rows["kind"] == DeviceKind.COMMUNICATION]
-    begins, ends = np.clip(talk["t0"], *window), np.clip(talk["t1"], *window)
-    alone = ends - begins - _computing(rows).between(begins, ends)
     totals: dict[str, int] = {}
-    for call, kernel, ns in zip(
-        talk["op"].tolist(), talk["name"].tolist(), alone.tolist(), strict=True
-    ):
+    [told] = ask_ranks(_alone, [rank], [device.device], [window])
+    for call, kernel, ns in told:
         name = names[call] if 0 <= call < len(names) else function_of(names[kernel])
         totals[name] = totals.get(name, 0) + ns
     ordered = sorted(totals.items(), key=lambda item: -item[1])
     return [Exposed(name, exchange_of(name), ns * NS) for name, ns in ordered if ns > 0]
+
+
+def _alone(rows: Table, device: int, window: tuple[int, int]) -> list[tuple[int, int, int]]:
+    """Call, kernel and ns without computation of each communication of a device."""
+    rows = rows[(rows["device"] == device) & (rows["t1"] > window[0])]
+    rows = rows[rows["t0"] < window[1]]
+    talk = rows[rows["kind"] == DeviceKind.COMMUNICATION]
+    begins, ends = np.clip(talk["t0"], *window), np.clip(talk["t1"], *window)
+    alone = ends - begins - _computing(rows).between(begins, ends)
+    return list(zip(talk["op"].tolist(), talk["name"].tolist(), alone.tolist(), strict=True))
 
 
 def _computing(rows: Table) -> Cumulative:

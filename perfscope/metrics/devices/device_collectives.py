@@ -8,11 +8,10 @@ import numpy as np
 from perfscope.arrays import Bools, Ints
 from perfscope.attribution.preparation import Prepared
 from perfscope.matching.pool import dense
-from perfscope.parallel import each
 from perfscope.structures import dataclass
-from perfscope.trace.devices import DeviceKind, no_activity
+from perfscope.trace.elsewhere import communication_of
 from perfscope.trace.meeting_kernels import meeting_rows
-from perfscope.trace.model import Communicator, Rank, Table
+from perfscope.trace.model import Communicator, Table
 from perfscope.units import NS_PER_S
 
 MOST_SPREAD = 0.25
@@ -47,11 +46,10 @@ class DeviceCommunication:
 def device_communication(prepared: Prepared) -> DeviceCommunication:
     """Splits the communication kernels that begin in the focus."""
     ranks, focus = prepared.trace.ranks, prepared.focus
-    tables = each(
-        lambda rank: _kernels(rank, focus.start_ns, focus.end_ns),
-        ranks,
-        rows=sum(len(rank.devices.rows) for rank in ranks if rank.devices is not None),
-    )
+    tables = [
+        rows[(rows["t0"] >= focus.start_ns) & (rows["t0"] < focus.end_ns)]
+        for rows in communication_of(ranks)
+    ]
     owner = np.repeat(np.arange(len(ranks)), [len(table) for table in tables])
     rows = np.concatenate(tables)
     seconds = _seconds(owner, rows["t1"] - rows["t0"], len(ranks))
@@ -72,15 +70,6 @@ def device_communication(prepared: Prepared) -> DeviceCommunication:
         )
     split = _split(rows[whole], owner[whole], len(ranks), seconds, len(rows))
     return replace(split, end_spread_s=spread)
-
-
-def _kernels(rank: Rank, start: int, end: int) -> Table:
-    if rank.devices is None:
-        return no_activity()
-    rows = rank.devices.rows
-    chosen = (rows["kind"] == DeviceKind.COMMUNICATION) & (rows["t0"] >= start) & (rows["t0"] < end)
-    found: Table = rows[chosen]
-    return found
 
 
 def _seconds(owner: Times, ns: Times, count: int) -> tuple[float, ...]:

@@ -10,7 +10,7 @@ from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.attribution.timeline import Timeline
 from perfscope.matching.intervals import Cumulative, Times, union
 from perfscope.schema.enums import Account, IdleCause, PhaseKind
-from perfscope.trace.devices import LAUNCH_UNKNOWN, DeviceActivity
+from perfscope.trace.devices import LAUNCH_UNKNOWN
 from perfscope.trace.model import Rank, Table
 from perfscope.units import NS_PER_S
 
@@ -183,7 +183,7 @@ def idle_by_account(
     return {account: int(n) / NS_PER_S for account, n in zip(ACCOUNTS, ns, strict=True) if n}
 
 
-def launch_delays(activity: DeviceActivity) -> float | None:
+def launch_delay(rows: Table) -> float | None:
     """Median time from the launch to the start of what was launched, in seconds."""
-    known = activity.rows[activity.rows["launch"] != LAUNCH_UNKNOWN]
+    known = rows[rows["launch"] != LAUNCH_UNKNOWN]
     return float(np.median(known["t0"] - known["launch"])) / NS_PER_S if len(known) else None

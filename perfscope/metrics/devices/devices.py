@@ -10,6 +10,7 @@ from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.soundness import why_spoiled
+from perfscope.attribution.timeline import Timeline
 from perfscope.engine import engine
 from perfscope.judging import NEGLIGIBLE
 from perfscope.matching.intervals import Cumulative, union
@@ -19,17 +20,17 @@ from perfscope.metrics.devices.device_gaps import (
     KERNEL_WAIT_NS,
     idle_by_account,
     idle_by_cause,
-    launch_delays,
+    launch_delay,
 )
 from perfscope.metrics.devices.matrix_kernels import MatrixTime, matrix_time
 from perfscope.metrics.devices.occupancy import COMMUNICATION, COMPUTE, Occupancy, occupancy
-from perfscope.parallel import each
 from perfscope.schema.common import Metric
 from perfscope.schema.devices import DeviceFactors, HostCopies, Kernel, KernelKind, Stream
 from perfscope.schema.enums import Account, IdleCause
 from perfscope.structures import dataclass
 from perfscope.trace.damage import Need
-from perfscope.trace.devices import DeviceActivity, DeviceKind
+from perfscope.trace.devices import DeviceActivity, DeviceInfo, DeviceKind
+from perfscope.trace.elsewhere import ask, ask_ranks, shared
 from perfscope.trace.model import Rank, Table
 from perfscope.units import NS_PER_S
 
@@ -97,11 +98,9 @@ def devices(prepared: Prepared) -> DevicesResult | None:
     if watched is None:
         return None
     whole, prepared = prepared.focus, replace(prepared, focus=watched)
-    by_rank = each(
-        lambda one: _devices_of(prepared, *one),
-        places,
-        rows=sum(len(activity.rows) for _, activity in places),
-    )
+    activities = [activity for _, activity in places]
+    asked = [_asked(prepared, place, activity) for place, activity in places]
+    by_rank = ask(_devices_of, activities, asked, shared(prepared.trace.names, len(places)))
     used = tuple(use for uses in by_rank for use in uses)
     focus = prepared.focus
     kernels = _kernels(prepared)
@@ -111,7 +110,7 @@ def devices(prepared: Prepared) -> DevicesResult | None:
     if spoiled := why_spoiled(prepared.damage, Need.EVERY_RANK):
         offload = replace(offload, value=None, reason=spoiled)
     partial = _partial(uses)
-    shifted = _shifted([activity for _, activity in places], focus)
+    shifted = _shifted(activities, focus)
     if spoiled := spoiled or shifted or partial:
         factors = {name: _withheld(tree, spoiled) for name, tree in factors.items()}
     return DevicesResult(
@@ -120,8 +119,8 @@ def devices(prepared: Prepared) -> DevicesResult | None:
         efficiency=factors,
         offload_efficiency=offload,
         communication=device_communication(prepared),
-        launch_delay_s=tuple(launch_delays(activity) for _, activity in places),
-        unlinked_rows=sum(activity.without_launch for _, activity in places),
+        launch_delay_s=tuple(ask(launch_delay, activities)),
+        unlinked_rows=sum(activity.without_launch for activity in activities),
         matrices=matrix_time((use.name, use.seconds) for use in kernels if use.kind == "compute"),
         window_ns=(focus.start_ns, focus.end_ns),
         is_part=focus is not whole,
@@ -174,25 +173,53 @@ def _watched(focus: Focus, ranks: Sequence[Rank]) -> Focus | None:
     return Focus(start, end, "profiler_window", "the steps that a profiler watched")
 
 
-def _devices_of(prepared: Prepared, place: int, activity: DeviceActivity) -> list[DeviceUse]:
+@dataclass(frozen=True)
+class _Asked:
+    """What is asked of the device rows of a rank, and what of its host is needed for it."""
+
+    rank: Rank
+    timeline: Timeline
+    devices: Sequence[DeviceInfo]
+    numbers: tuple[int, ...]
+    clock_reason: str
+    window: tuple[int, int]
+    step_numbers: tuple[int, ...]
+    steps: list[tuple[int, int]]
+
+
+def _asked(prepared: Prepared, place: int, activity: DeviceActivity) -> _Asked:
     rank, focus = prepared.trace.ranks[place], prepared.focus
     numbers, windows = _steps(rank, focus.start_ns, focus.end_ns)
     if activity.clock_reason:
         numbers, windows = (), []
-    window = (focus.start_ns, focus.end_ns)
-    uses = occupancy(activity, [window, *windows])
-    nothing = [_idle(*one) for one in (window, *windows)]
-    known = {device.number: device for device in activity.devices}
-    streams = engine.stream_idle(activity.rows.view(np.uint8), window, KERNEL_WAIT_NS)
+    return _Asked(
+        rank,
+        prepared.timelines[place],
+        activity.devices,
+        activity.numbers,
+        activity.clock_reason,
+        (focus.start_ns, focus.end_ns),
+        numbers,
+        windows,
+    )
+
+
+def _devices_of(table: Table, asked: _Asked, names: Sequence[str]) -> list[DeviceUse]:
+    """What the devices of one rank did."""
+    window, windows = asked.window, [asked.window, *asked.steps]
+    uses = occupancy(table, windows)
+    nothing = [_idle(*one) for one in windows]
+    known = {device.number: device for device in asked.devices}
+    streams = engine.stream_idle(table.view(np.uint8), window, KERNEL_WAIT_NS)
     found = []
-    for number in activity.numbers:
+    for number in asked.numbers:
         whole, *by_step = uses.get(number, nothing)
-        rows = activity.rows[activity.rows["device"] == number]
-        idle_s, causes_s = _idle_time(prepared, place, rows, whole)
+        rows = table[table["device"] == number]
+        idle_s, causes_s = _idle_time(asked, rows, whole, names)
         device = known.get(number)
         found.append(
             DeviceUse(
-                rank=rank.number,
+                rank=asked.rank.number,
                 device=number,
                 name=device.name if device else "",
                 use=whole,
@@ -203,10 +230,10 @@ def _devices_of(prepared: Prepared, place: int, activity: DeviceActivity) -> lis
                 ),
                 idle_s=idle_s,
                 causes_s=causes_s,
-                idle_reason=activity.clock_reason or None,
-                copies=copies(rows, prepared.trace.names, window),
+                idle_reason=asked.clock_reason or None,
+                copies=copies(rows, names, window),
                 capability=device.capability if device else None,
-                step_numbers=numbers,
+                step_numbers=asked.step_numbers,
                 steps=tuple(by_step),
             )
         )
@@ -214,15 +241,14 @@ def _devices_of(prepared: Prepared, place: int, activity: DeviceActivity) -> lis
 
 
 def _idle_time(
-    prepared: Prepared, place: int, rows: Table, use: Occupancy
+    asked: _Asked, rows: Table, use: Occupancy, names: Sequence[str]
 ) -> tuple[Mapping[Account, float], Mapping[IdleCause, float]]:
     """What the host did, and what was waited for, while a device was idle, in seconds."""
-    rank, timeline = prepared.trace.ranks[place], prepared.timelines[place]
-    if rank.devices is not None and rank.devices.clock_reason:
+    if asked.clock_reason:
         return {}, {IdleCause.UNKNOWN: use.idle_ns / NS_PER_S}
-    window = (prepared.focus.start_ns, prepared.focus.end_ns)
-    by_host = idle_by_account(timeline, union(rows["t0"], rows["t1"]), window)
-    return by_host, idle_by_cause(rank, timeline, rows, window, prepared.trace.names)
+    busy = union(rows["t0"], rows["t1"])
+    by_host = idle_by_account(asked.timeline, busy, asked.window)
+    return by_host, idle_by_cause(asked.rank, asked.timeline, rows, asked.window, names)
 
 
 def _idle(start: int, end: int) -> Occupancy:
@@ -294,16 +320,17 @@ def _offload(prepared: Prepared) -> Metric:
     return Metric(useful / (useful + runtime), "ratio", None, "host_work", focus.kind, TALP)
 
 
+def _kernel_totals(rows: Table, window: tuple[int, int]) -> list[tuple[int, ...]]:
+    """By name and kind: count, ns, least, most, bytes, launches, their delay."""
+    return list(engine.kernel_totals(rows.view(np.uint8), window))
+
+
 def _kernels(prepared: Prepared) -> tuple[Kernel, ...]:
     focus = prepared.focus
     window = (focus.start_ns, focus.end_ns)
     totals: dict[tuple[int, int], list[int]] = {}
-    tables = [rank.devices.rows for rank in prepared.trace.ranks if rank.devices is not None]
-    for found in each(
-        lambda rows: engine.kernel_totals(rows.view(np.uint8), window),
-        tables,
-        rows=sum(map(len, tables)),
-    ):
+    ranks = prepared.trace.ranks
+    for found in ask_ranks(_kernel_totals, ranks, [window] * len(ranks)):
         for name, kind, count, ns, least, most, size, launched, delay in found:
             known = totals.setdefault((name, kind), [0, 0, least, 0, 0, 0, 0])
             known[0] += count

@@ -6,7 +6,8 @@ import numpy as np
 
 from perfscope.engine import engine
 from perfscope.structures import dataclass
-from perfscope.trace.devices import DeviceActivity, DeviceKind
+from perfscope.trace.devices import DeviceKind
+from perfscope.trace.model import Table
 
 COMPUTE, COMMUNICATION = 1 << DeviceKind.COMPUTE, 1 << DeviceKind.COMMUNICATION
 MEMCPY, MEMSET = 1 << DeviceKind.MEMCPY, 1 << DeviceKind.MEMSET
@@ -86,14 +87,12 @@ class Occupancy:
         return (whole - self.exposed_communication_ns) / whole if whole else None
 
 
-def occupancy(
-    activity: DeviceActivity, windows: Sequence[tuple[int, int]]
-) -> dict[int, list[Occupancy]]:
+def occupancy(rows: Table, windows: Sequence[tuple[int, int]]) -> dict[int, list[Occupancy]]:
     """Of each device that worked, what it did in each window."""
-    found = engine.device_use(activity.rows.view(np.uint8), windows)
+    found = engine.device_use(rows.view(np.uint8), windows)
     return {
         device: [
-            Occupancy(tuple(ns), tuple(counts)) for ns, counts in zip(states, rows, strict=True)
+            Occupancy(tuple(ns), tuple(number)) for ns, number in zip(states, counts, strict=True)
         ]
-        for device, states, rows in found
+        for device, states, counts in found
     }

@@ -4,33 +4,32 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from perfscope.errors import UnreadableInputError
 from perfscope.parallel import each
 from perfscope.readers.common.blocks import MOST_BOMBS, GrowthError, not_tried
+from perfscope.trace.elsewhere import Elsewhere
 
 One = TypeVar("One")
 
 
-class Spread(Protocol):
-    """What calls a function for each of some arguments somewhere else."""
-
-    def __call__(self, function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
-        """The results, in the order of the values; both and the function can be pickled."""
-
-
-_elsewhere: ContextVar[Spread | None] = ContextVar("spread", default=None)
+_elsewhere: ContextVar[Elsewhere | None] = ContextVar("spread", default=None)
 
 
 @contextmanager
-def spread_by(spread: Spread) -> Iterator[None]:
-    """Has files read by `spread` during the block."""
-    token = _elsewhere.set(spread)
+def spread_by(place: Elsewhere) -> Iterator[None]:
+    """Has files read in other processes during the block."""
+    token = _elsewhere.set(place)
     try:
         yield
     finally:
         _elsewhere.reset(token)
+
+
+def elsewhere() -> Elsewhere | None:
+    """Where files are read; None in this process."""
+    return _elsewhere.get()
 
 
 class Attempt:
@@ -55,9 +54,9 @@ def attempts(
     `read` is a function that can be found by its name, as it may run elsewhere.
     """
     attempt = Attempt(read)
-    if (spread := _elsewhere.get()) is not None:
-        found = spread(attempt, [path.absolute() for path in paths])
-        return [_as_given(one, path) for one, path in zip(found, paths, strict=True)]
+    if (place := elsewhere()) is not None:
+        found = place.take(place.start(attempt, [path.absolute() for path in paths]))
+        return [as_given(one, path) for one, path in zip(found, paths, strict=True)]
     bombs: list[GrowthError] = []
 
     def guarded(path: Path) -> One | UnreadableInputError:
@@ -71,7 +70,7 @@ def attempts(
     return each(guarded, paths)
 
 
-def _as_given(found: Any, path: Path) -> Any:
+def as_given(found: Any, path: Path) -> Any:
     """A result with the path that the user gave, as if it had been read here."""
     if isinstance(found, UnreadableInputError):
         whole, given = str(path.absolute()), str(path)

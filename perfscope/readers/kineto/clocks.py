@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from perfscope.readers.common.clocks import measure
-from perfscope.trace.devices import DeviceKind
+from perfscope.trace.elsewhere import communication_of
 from perfscope.trace.meeting_kernels import meeting_rows
 from perfscope.trace.model import OPERATION_DTYPE, PEER_NONE, Rank, Table, empty
 from perfscope.trace.operations import code_of
@@ -15,8 +15,8 @@ def measure_clocks(ranks: Sequence[Rank], names: Sequence[str]) -> list[str]:
     """Brings the clocks of the ranks together, by host collectives or by those of devices."""
     if any(len(rank.operations) for rank in ranks):
         return measure(ranks)
-    for rank in ranks:
-        rank.operations = _as_operations(rank, names)
+    for rank, kernels in zip(ranks, communication_of(ranks), strict=True):
+        rank.operations = _as_operations(kernels, names)
     try:
         return measure(ranks)
     finally:
@@ -24,11 +24,8 @@ def measure_clocks(ranks: Sequence[Rank], names: Sequence[str]) -> list[str]:
             rank.operations = empty(OPERATION_DTYPE)
 
 
-def _as_operations(rank: Rank, names: Sequence[str]) -> Table:
-    if rank.devices is None:
-        return empty(OPERATION_DTYPE)
-    rows = rank.devices.rows
-    rows = rows[(rows["kind"] == DeviceKind.COMMUNICATION) & (rows["comm"] >= 0)]
+def _as_operations(kernels: Table, names: Sequence[str]) -> Table:
+    rows = kernels[kernels["comm"] >= 0]
     rows = rows[meeting_rows(rows, names)]
     table = np.zeros(len(rows), OPERATION_DTYPE)
     for column in ("t0", "t1", "comm", "seq"):

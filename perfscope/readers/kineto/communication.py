@@ -8,9 +8,9 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from perfscope.arrays import Floats
-from perfscope.parallel import each
 from perfscope.readers.kineto.file import GroupArguments, KinetoContents
 from perfscope.trace.devices import DeviceKind
+from perfscope.trace.elsewhere import ask
 from perfscope.trace.model import Rank, Table
 from perfscope.units import format_share
 
@@ -46,21 +46,18 @@ def named_by_user(contents: KinetoContents, globs: Sequence[str]) -> KinetoConte
 
 def look_like_communication(ranks: Sequence[Rank], names: Sequence[str]) -> list[str]:
     """A note on large kernels that are called like communication and end together on all ranks."""
-    tables = [rank.devices.rows for rank in ranks if rank.devices is not None]
-    if len(tables) < 2:
+    activities = [rank.devices for rank in ranks if rank.devices is not None]
+    if len(activities) < 2:
         return []
-    sums = each(lambda rows: _computing(rows, len(names)), tables, rows=sum(map(len, tables)))
+    sums = ask(_computing, activities, [len(names)] * len(activities))
     lengths = np.sum(sums, axis=0)
     spent = float(lengths.sum())
     found = []
     for name in np.flatnonzero((sums[0] > 0) & (lengths >= LARGE_SHARE * spent)).tolist():
-        if _WORDS.search(_function(names[name])):
-            mine = [
-                rows[(rows["name"] == name) & (rows["kind"] == DeviceKind.COMPUTE)]
-                for rows in tables
-            ]
-            if _end_together(mine):
-                found.append((float(lengths[name]) / spent, names[name]))
+        if not _WORDS.search(_function(names[name])):
+            continue
+        if _end_together(ask(_computing_as, activities, [name] * len(activities))):
+            found.append((float(lengths[name]) / spent, names[name]))
     if not found:
         return []
     shown = ", ".join(f"`{name[:60]}`" for _, name in sorted(found, reverse=True)[:MOST_SHOWN])
@@ -78,6 +75,12 @@ def _computing(rows: Table, names: int) -> Floats:
     computing = rows[rows["kind"] == DeviceKind.COMPUTE]
     lengths = computing["t1"] - computing["t0"]
     return np.bincount(computing["name"], lengths, names).astype(np.float64)
+
+
+def _computing_as(rows: Table, name: int) -> Table:
+    """The rows of kernels of one name that compute."""
+    found: Table = rows[(rows["name"] == name) & (rows["kind"] == DeviceKind.COMPUTE)]
+    return found
 
 
 def _function(kernel: str) -> str:

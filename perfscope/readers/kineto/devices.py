@@ -1,6 +1,6 @@
 """Device rows of Kineto files in the numbering of the whole trace: names, groups, sequence."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,11 @@ from perfscope.trace.devices import (
     DeviceInfo,
     DeviceKind,
 )
+from perfscope.trace.elsewhere import ActivityElsewhere, Brief, Held
 from perfscope.trace.model import Table
 from perfscope.units import NS, format_seconds
 
+Numbers = np.ndarray[Any, Any]
 MOST_DEVICES = 1024
 EARLY_SHARE = 0.01
 """So few events may begin before their launch: the clocks are read at different moments."""
@@ -26,37 +28,85 @@ PER_STEP = 1 << 20
 
 
 def device_activity(
-    contents: KinetoContents, host: HostTables, numbers: np.ndarray[Any, Any], groups: Groups
+    contents: KinetoContents, host: HostTables, numbers: Numbers, groups: Groups
 ) -> DeviceActivity | None:
     """The devices of one rank; None where neither a device nor its runtime was recorded.
 
     `numbers` has the trace's number of each name of the file; the steps of the host number the
-    collectives.
+    collectives. Rows that another process holds are numbered there: what comes of it is
+    taken by `settle`.
     """
-    rows = contents.device
-    if not len(rows) and not len(host.runtime):
+    if not contents.device_count and not len(host.runtime):
         return None
-    clock_reason, clock_shift_ns = _clock_shift(rows)
-    if clock_reason:
-        rows["launch"] = LAUNCH_UNKNOWN
     runtime = np.zeros(len(host.runtime), RUNTIME_DTYPE)
     for column in ("t0", "t1"):
         runtime[column] = host.runtime[column]
     runtime["name"] = numbers[host.runtime["name"]] if len(runtime) else 0
+    told, of_file = contents.elsewhere, list(groups.of_file)
+    if told is not None and told.place is not None:
+        [made] = told.place.start(
+            _numbered_elsewhere, [told.handle], [host.steps], [numbers], [of_file]
+        )
+        [rows] = told.place.start(_first, [made])
+        brief = told.place.start(_second, [made])[0]
+        return ActivityElsewhere(
+            Held(told.place, rows), brief, devices=_infos(contents), runtime=runtime
+        )
+    shift = _numbered(contents.device, host.steps, numbers, of_file)
+    activity = DeviceActivity(rows=contents.device, devices=_infos(contents), runtime=runtime)
+    return _settled(activity, shift)
+
+
+def settle(activities: Sequence[DeviceActivity | None]) -> None:
+    """Takes what other processes have found out on the rows that they hold, of all at once."""
+    waiting = [one for one in activities if isinstance(one, ActivityElsewhere) and one.held]
+    if not waiting or waiting[0].held is None:
+        return
+    found = waiting[0].held.place.take([one.brief for one in waiting])
+    for activity, (brief, shift) in zip(waiting, found, strict=True):
+        activity.brief = brief
+        _settled(activity, shift)
+
+
+def _settled(activity: DeviceActivity, shift: tuple[str, int]) -> DeviceActivity:
+    """With how far the clocks are apart, and those devices alone that did anything."""
+    activity.clock_reason, activity.clock_shift_ns = shift
+    used = set(activity.seen)
+    activity.devices = [device for device in activity.devices if device.number in used]
+    return activity
+
+
+def _numbered(
+    rows: Table, steps: Table, numbers: Numbers, of_file: Sequence[int]
+) -> tuple[str, int]:
+    """Gives rows the names, groups and ordinals of the trace; how far the clocks are apart."""
+    clock_reason, clock_shift_ns = _clock_shift(rows)
+    if clock_reason:
+        rows["launch"] = LAUNCH_UNKNOWN
     if len(rows):
-        _group(rows, groups)
-        _number(rows, host.steps)
+        _group(rows, of_file)
+        _number(rows, steps)
         rows["name"] = numbers[rows["name"]]
         rows["op"] = np.where(rows["op"] >= 0, numbers[np.maximum(rows["op"], 0)], -1)
-    used = set(np.unique(rows["device"]).tolist())
-    return DeviceActivity(
-        rows=rows,
-        devices=[device for device in _infos(contents) if device.number in used],
-        runtime=runtime,
-        stream_names={},
-        clock_reason=clock_reason,
-        clock_shift_ns=clock_shift_ns,
-    )
+    return clock_reason, clock_shift_ns
+
+
+def _numbered_elsewhere(
+    rows: Table, steps: Table, numbers: Numbers, of_file: Sequence[int]
+) -> tuple[Table, tuple[Brief, tuple[str, int]]]:
+    """The same of a copy, and what is to be known of it where it is not."""
+    rows = rows.copy()
+    shift = _numbered(rows, steps, numbers, of_file)
+    told = DeviceActivity(rows=rows)
+    return rows, (Brief(told.count, told.seen, told.without_launch), shift)
+
+
+def _first(made: tuple[Any, Any]) -> Any:
+    return made[0]
+
+
+def _second(made: tuple[Any, Any]) -> Any:
+    return made[1]
 
 
 def _clock_shift(rows: Table) -> tuple[str, int]:
@@ -95,10 +145,10 @@ def _infos(contents: KinetoContents) -> list[DeviceInfo]:
     return found
 
 
-def _group(rows: Table, groups: Groups) -> None:
+def _group(rows: Table, groups: Sequence[int]) -> None:
     """Process groups of the file become communicators of the trace."""
     chosen = np.flatnonzero(rows["kind"] == DeviceKind.COMMUNICATION)
-    of_file = np.array([*groups.of_file, -1], np.int64)
+    of_file = np.array([*groups, -1], np.int64)
     rows["comm"][chosen] = of_file[rows["comm"][chosen]]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools
+from perfscope.arrays import Bools, Ints
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.files import head_of, parse_json
@@ -28,6 +28,7 @@ from perfscope.readers.kineto.times import (
 )
 from perfscope.structures import dataclass
 from perfscope.trace.devices import DEVICE_DTYPE
+from perfscope.trace.elsewhere import Elsewhere
 from perfscope.trace.model import Table
 from perfscope.units import capitalized, counted
 
@@ -116,6 +117,16 @@ class Part:
     lived_ns: tuple[int, int] | None = None  # from when to when, as the file says it
 
 
+@dataclass(frozen=True)
+class DeviceTable:
+    """Device rows of a file that another process holds."""
+
+    count: int
+    names: Ints  # of the rows and their collectives, places in KinetoContents.names
+    place: Elsewhere | None = None
+    handle: Any = None
+
+
 @dataclass
 class KinetoContents:
     """What one file holds; times in ns since 1970 where `has_base`, else as the file counts."""
@@ -140,6 +151,22 @@ class KinetoContents:
     notes: list[str]  # on its times
     part: Part = Part()
     main_tid: int | None = None  # as an export of perfscope has it
+    elsewhere: DeviceTable | None = None
+    """Where another process holds the device rows, and none are here."""
+
+    @property
+    def device_count(self) -> int:
+        """Number of device rows."""
+        return self.elsewhere.count if self.elsewhere else len(self.device)
+
+    @property
+    def device_names(self) -> Ints:
+        """Places in `names` of what device rows and their collectives are called."""
+        if self.elsewhere:
+            return self.elsewhere.names
+        used = np.unique([self.device["name"], self.device["op"]]).astype(np.int64)
+        found: Ints = used[used >= 0]
+        return found
 
     @property
     def host_name(self) -> str:

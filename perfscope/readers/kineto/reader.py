@@ -12,7 +12,7 @@ from perfscope.errors import UnreadableInputError
 from perfscope.parallel import each
 from perfscope.readers.common import exported
 from perfscope.readers.common.clocks import shift
-from perfscope.readers.common.spread import attempts
+from perfscope.readers.common.spread import attempts, elsewhere
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.kineto.calls import (
     USER_PHASE,
@@ -25,12 +25,12 @@ from perfscope.readers.kineto.calls import (
 )
 from perfscope.readers.kineto.clocks import measure_clocks
 from perfscope.readers.kineto.communication import look_like_communication, named_by_user
-from perfscope.readers.kineto.devices import device_activity, ordinals
-from perfscope.readers.kineto.file import EPOCH_NS, KinetoContents, Thread, read_kineto
+from perfscope.readers.kineto.devices import device_activity, ordinals, settle
+from perfscope.readers.kineto.elsewhere import read_elsewhere, read_parts
+from perfscope.readers.kineto.file import EPOCH_NS, KinetoContents, Thread
 from perfscope.readers.kineto.foreign import NOT_TOLD, is_foreign, is_of_torch, notes_on
 from perfscope.readers.kineto.groups import Groups, ranks_named
 from perfscope.readers.kineto.host import HostTables, host_tables, step_at
-from perfscope.readers.kineto.processes import split
 from perfscope.readers.kineto.ranks import MOST_RANKS, number_ranks, process_of
 from perfscope.readers.kineto.runs import refuse_several_runs
 from perfscope.readers.kineto.unusable import (
@@ -119,7 +119,7 @@ def open_kineto(paths: Sequence[Path], options: ReadOptions) -> Trace:
     Raises:
         UnreadableInputError: none of them can be read, or they are of several runs.
     """
-    files, notes = _read_all(paths)
+    files, notes = _read_all(paths, options.communication)
     return joined(files, notes, paths, options)
 
 
@@ -186,18 +186,29 @@ def _ranks(
         files,
         rows=sum(len(contents.host) for contents in files),
     )
-    made = [
+    ranks = [
         _rank(number, contents, host, groups, names)
         for number, contents, host in zip(numbers, files, hosts, strict=True)
     ]
-    ranks = [rank for rank, _ in made]
+    settle([rank.devices for rank in ranks])
     _clock_domains(ranks, ranked)
-    return ranks, [note for _, said in made for note in said]
+    told = zip(ranks, files, hosts, strict=True)
+    return ranks, [note for one in told for note in _said(*one)]
+
+
+def _said(rank: Rank, contents: KinetoContents, host: HostTables) -> list[str]:
+    """What is to be said of the file of a rank."""
+    notes = host.notes + without_readiness(contents, rank.operations)
+    if rank.devices is not None and rank.devices.clock_reason:
+        notes.append(
+            f"{contents.path.name}: {rank.devices.clock_reason}. Why devices were idle is not told."
+        )
+    return [*notes, *losses(contents)]
 
 
 def _on_one_clock(ranks: Sequence[Rank], names: list[str], origin: int) -> tuple[int, list[str]]:
     """Puts the ranks on one clock; returns what it counts from, and what is to be said of it."""
-    rows = sum(len(rank.devices.rows) for rank in ranks if rank.devices is not None)
+    rows = sum(rank.devices.count for rank in ranks if rank.devices is not None)
     each(lambda rank: shift(rank, -origin), ranks, rows=rows)
     notes = measure_clocks(ranks, names)
     first = min(rank.start_ns for rank in ranks)
@@ -205,18 +216,18 @@ def _on_one_clock(ranks: Sequence[Rank], names: list[str], origin: int) -> tuple
     return origin + first, notes
 
 
-def _read_all(paths: Sequence[Path]) -> tuple[list[KinetoContents], list[str]]:
-    whole, notes = read_each(paths, _read_parts)
+def _read_all(
+    paths: Sequence[Path], communication: Sequence[str]
+) -> tuple[list[KinetoContents], list[str]]:
+    if (place := elsewhere()) is not None:
+        whole, notes = _readable(read_elsewhere(place, paths, communication))
+    else:
+        whole, notes = read_each(paths, read_parts)
     files = []
     for parts, said in whole:
         files += parts
         notes += said
     return files, notes
-
-
-def _read_parts(path: Path) -> tuple[list[KinetoContents], list[str]]:
-    """The processes of the host in a file, and what could not be given to any."""
-    return split(read_kineto(path))
 
 
 def read_each(paths: Sequence[Path], read: Callable[[Path], One]) -> tuple[list[One], list[str]]:
@@ -225,7 +236,10 @@ def read_each(paths: Sequence[Path], read: Callable[[Path], One]) -> tuple[list[
     Raises:
         UnreadableInputError: none of them can be read.
     """
-    found = attempts(paths, read)
+    return _readable(attempts(paths, read))
+
+
+def _readable(found: Sequence[One | UnreadableInputError]) -> tuple[list[One], list[str]]:
     whole = [one for one in found if not isinstance(one, UnreadableInputError)]
     failures = [one for one in found if isinstance(one, UnreadableInputError)]
     if not whole:
@@ -264,7 +278,7 @@ def _rank(
     host: HostTables,
     groups: Groups,
     names: dict[str, int],
-) -> tuple[Rank, list[str]]:
+) -> Rank:
     groups.learn(contents)
     labels, numbers = _interned(contents, host, names)
     thread = contents.threads[host.main_thread] if contents.threads else Thread("", "", "", 0)
@@ -293,12 +307,7 @@ def _rank(
     rank.devices = device_activity(contents, host, numbers, groups)
     rank.counters = _counters(contents.counters, numbers, tid)
     rank.dropped_records = left_out(contents)
-    notes = host.notes + without_readiness(contents, rank.operations)
-    if rank.devices is not None and rank.devices.clock_reason:
-        notes.append(
-            f"{contents.path.name}: {rank.devices.clock_reason}. Why devices were idle is not told."
-        )
-    return rank, [*notes, *losses(contents)]
+    return rank
 
 
 def _interned(
@@ -306,8 +315,8 @@ def _interned(
 ) -> tuple[Ints, Ints]:
     """What phases, and what events are called in the trace, by their numbers in the file."""
     used = np.zeros(len(contents.names), np.bool_)
-    for table in (contents.device["name"], contents.device["op"], host.runtime["name"]):
-        used[table[table >= 0]] = True
+    for places in (contents.device_names, host.runtime["name"]):
+        used[places] = True
     used[contents.counters["name"]] = True
     labels = np.zeros(len(used) + 1, np.int64)
     for place in np.unique(host.phases["name"][host.phases["name"] > 0]).tolist():

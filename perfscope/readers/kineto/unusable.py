@@ -26,7 +26,7 @@ def without_times(ranked: dict[int, KinetoContents]) -> list[Damage]:
     """What was left out looks like idle time: of much of it nothing can be told any more."""
     for number, contents in ranked.items():
         lost = left_out(contents)
-        kept = sum(len(table) for table in (contents.host, contents.device, contents.calls))
+        kept = len(contents.host) + contents.device_count + len(contents.calls)
         if lost > MOST_LEFT_OUT * (lost + kept):
             text = (
                 f"The profile of rank {number} is damaged: {lost:,} of its "

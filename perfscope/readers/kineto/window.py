@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perfscope.parallel import each
-from perfscope.trace.devices import DeviceKind
+from perfscope.trace.elsewhere import communication_of
 from perfscope.trace.meeting_kernels import meeting_rows
-from perfscope.trace.model import Rank
+from perfscope.trace.model import Rank, Table
 
 TIMES_LONGER = 3
 LEAST_NS = 1_000_000
@@ -20,9 +19,8 @@ def judged_from(ranks: Sequence[Rank], names: Sequence[str]) -> tuple[int | None
     It waits for the rank whose profiler starts last; that it is so is taken from the skew of its
     arrivals, which is then several times the largest of all others.
     """
-    rows = sum(len(rank.devices.rows) for rank in ranks if rank.devices is not None)
-    tables = each(lambda rank: _calls(rank, names), ranks, rows=rows)
-    calls = np.concatenate(tables)
+    tables = zip(ranks, communication_of(ranks), strict=True)
+    calls = np.concatenate([_calls(rank, rows, names) for rank, rows in tables])
     if len(ranks) < 2 or not len(calls):
         return None, ""
     _, group = np.unique(calls[:, :2], axis=0, return_inverse=True)
@@ -48,15 +46,16 @@ def judged_from(ranks: Sequence[Rank], names: Sequence[str]) -> tuple[int | None
     return int(ends[shared[0]]), reason
 
 
-def _calls(rank: Rank, names: Sequence[str]) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+def _calls(
+    rank: Rank, kernels: Table, names: Sequence[str]
+) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
     """Collectives of the host or, without any, of the devices: communicator, ordinal, times.
 
     Of the devices only those that wait for all: the others have ordinals of their own.
     """
     rows = rank.operations
-    if not len(rows) and rank.devices is not None:
-        rows = rank.devices.rows[rank.devices.rows["kind"] == DeviceKind.COMMUNICATION]
-        rows = rows[meeting_rows(rows, names)]
+    if not len(rows):
+        rows = kernels[meeting_rows(kernels, names)]
     rows = rows[(rows["comm"] >= 0) & (rows["seq"] >= 0)]
     columns = [rows[name].astype(np.int64) for name in ("comm", "seq", "t0", "t1")]
     return np.stack(columns, 1)

@@ -17,7 +17,7 @@ from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
 from perfscope.schema.check import problems
 from perfscope.schema.enums import Account, IdleCause
-from perfscope.trace.devices import DEVICE_DTYPE, LAUNCH_UNKNOWN, DeviceActivity, DeviceKind
+from perfscope.trace.devices import DEVICE_DTYPE, LAUNCH_UNKNOWN, DeviceKind
 from perfscope.trace.model import Table
 from tests.support.kineto_peers import common, length, union
 from tests.support.requirements import require_reference
@@ -37,7 +37,7 @@ def rows(*intervals: Row, device: int = 0, stream: int = 7) -> Table:
 
 
 def used(table: Table, start: int, end: int) -> Occupancy:
-    return occupancy(DeviceActivity(table), [(start, end)])[0][0]
+    return occupancy(table, [(start, end)])[0][0]
 
 
 def test_the_worked_example_of_basicanalysis() -> None:
@@ -102,7 +102,7 @@ def test_unions_are_those_of_a_plain_computation(
         return union(np.array([a for a, _, _ in chosen]), np.array([b for _, b, _ in chosen]))
 
     if not intervals:
-        assert occupancy(DeviceActivity(table), [(start, end)]) == {}
+        assert occupancy(table, [(start, end)]) == {}
         return
     use = used(table, start, end)
     assert use.window_ns == long

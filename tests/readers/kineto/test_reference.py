@@ -14,7 +14,7 @@ from perfscope.metrics.devices.occupancy import Occupancy, occupancy
 from perfscope.readers.kineto.file import KinetoContents, read_kineto
 from perfscope.readers.kineto.host import host_tables
 from perfscope.readers.registry import open_trace
-from perfscope.trace.devices import LAUNCH_UNKNOWN, DeviceActivity, DeviceKind
+from perfscope.trace.devices import LAUNCH_UNKNOWN, DeviceKind
 from perfscope.trace.model import Table
 from tests.support.kineto_peers import as_hta, common, in_floating_point, length, union
 from tests.support.requirements import require_reference
@@ -59,7 +59,7 @@ def opened(name: str) -> tuple[KinetoContents, int]:
 def sums(rows: Table) -> dict[str, float]:
     """Sums of the whole file in ms, with fills counted as kernels."""
     window = (int(rows["t0"].min()), int(rows["t1"].max()))
-    (use,) = (found[0] for found in occupancy(DeviceActivity(rows), [window]).values())
+    (use,) = (found[0] for found in occupancy(rows, [window]).values())
     kernels = 1 << DeviceKind.COMPUTE | FILL
     talks, copies = 1 << DeviceKind.COMMUNICATION, 1 << DeviceKind.MEMCPY
     ns = {
@@ -140,7 +140,7 @@ def test_overlap_is_exact_where_hta_rounds() -> None:
     contents, base = opened("hta/nccl_parser_config/nccl_data.json.gz")
     steps = host_tables(contents).steps
     window = (int(steps["t0"].min()), int(contents.device["t1"].max()))
-    use: Occupancy = occupancy(DeviceActivity(contents.device), [window])[0][0]
+    use: Occupancy = occupancy(contents.device, [window])[0][0]
     assert use.overlap == pytest.approx(0.1561, abs=5e-5)
     starts, ends = in_floating_point(contents.device, base)
     kind = contents.device["kind"]

@@ -2,8 +2,9 @@
 
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -113,6 +114,16 @@ def test_two_runs_in_one_folder_are_no_run_of_a_day(tmp_path: Path, is_named: bo
     assert "the files of one run alone, each" in document["verdict"]["sentence"]
 
 
+class Beside:
+    """Stands for other processes: calls functions at once."""
+
+    def start(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
+        return list(map(function, *columns))
+
+    def take(self, handles: Sequence[Any], *, forget: bool = True) -> list[Any]:
+        return list(handles)
+
+
 def test_files_that_are_read_elsewhere_are_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,7 +131,7 @@ def test_files_that_are_read_elsewhere_are_the_same(
     for name, text in {"7_kernel_trace": kernel("rocprofv3 7"), "7_hip_api_trace": CALLS}.items():
         (tmp_path / f"{name}.csv").write_text(text)
     monkeypatch.chdir(tmp_path)
-    with spread_by(lambda function, values: [function(value) for value in values]):
+    with spread_by(Beside()):
         (rank,) = open_traces([Path()]).ranks
     assert rank.devices is not None
     assert rank.devices.rows["launch"].tolist() == [
