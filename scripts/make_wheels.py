@@ -104,15 +104,22 @@ def for_machine(programs: Path, directory: Path, machine: str) -> tuple[dict[str
     return variables, ["CMAKE_SYSTEM_NAME=Linux", f"CMAKE_SYSTEM_PROCESSOR={machine}"]
 
 
-def build(python: Path, output: Path, machine: str) -> Path:
-    """Builds, checks and names one wheel."""
+def build(python: Path, output: Path, machine: str, kept: Path | None = None) -> Path:
+    """Builds, checks and names one wheel.
+
+    What Zig keeps of a build (its C++ library) stands in a directory of its own: the user's may be
+    in use by others, or hold what another build left. `kept` is another one than that of the tools.
+    """
     programs = tools(python)
+    kept = kept or TOOLS / "zig"
     with tempfile.TemporaryDirectory() as place:
         told, defined = for_machine(programs, Path(place), machine)
         variables = {
             "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
             "CXX": str(compiler(programs, Path(place), machine, "c++")),
             "SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH", EPOCH),
+            "ZIG_GLOBAL_CACHE_DIR": str(kept / "global"),
+            "ZIG_LOCAL_CACHE_DIR": str(kept / "local"),
             **told,
         }
         options = ["-q", "--no-deps", "--no-build-isolation", "--no-cache-dir"]
@@ -140,7 +147,7 @@ def build(python: Path, output: Path, machine: str) -> Path:
 def check_twice(python: Path, wheel: Path, machine: str) -> None:
     """Builds the same once more, elsewhere: it must be the same to the byte."""
     with tempfile.TemporaryDirectory() as place:
-        again = build(python, Path(place), machine)
+        again = build(python, Path(place), machine, Path(place, "zig"))
         first, second = (hashlib.sha256(p.read_bytes()).hexdigest() for p in (wheel, again))
     if first != second:
         raise FailedError(f"{wheel.name} is not reproducible: {first} and {second}")
