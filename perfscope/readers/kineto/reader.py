@@ -192,17 +192,15 @@ def _ranks(
     ]
     settle([rank.devices for rank in ranks])
     _clock_domains(ranks, ranked)
-    told = zip(ranks, files, hosts, strict=True)
-    return ranks, [note for one in told for note in _said(*one)]
+    return ranks, [note for one in zip(ranks, files, hosts, strict=True) for note in _said(*one)]
 
 
 def _said(rank: Rank, contents: KinetoContents, host: HostTables) -> list[str]:
     """What is to be said of the file of a rank."""
     notes = host.notes + without_readiness(contents, rank.operations)
-    if rank.devices is not None and rank.devices.clock_reason:
-        notes.append(
-            f"{contents.path.name}: {rank.devices.clock_reason}. Why devices were idle is not told."
-        )
+    reason = rank.devices.clock_reason if rank.devices is not None else ""
+    if reason:
+        notes.append(f"{contents.path.name}: {reason}. Why devices were idle is not told.")
     return [*notes, *losses(contents)]
 
 
@@ -219,15 +217,11 @@ def _on_one_clock(ranks: Sequence[Rank], names: list[str], origin: int) -> tuple
 def _read_all(
     paths: Sequence[Path], communication: Sequence[str]
 ) -> tuple[list[KinetoContents], list[str]]:
-    if (place := elsewhere()) is not None:
-        whole, notes = _readable(read_elsewhere(place, paths, communication))
-    else:
-        whole, notes = read_each(paths, read_parts)
-    files = []
-    for parts, said in whole:
-        files += parts
-        notes += said
-    return files, notes
+    place = elsewhere()
+    found = read_elsewhere(place, paths, communication) if place else attempts(paths, read_parts)
+    whole, notes = _readable(found)
+    files = [part for parts, _ in whole for part in parts]
+    return files, [*notes, *(note for _, said in whole for note in said)]
 
 
 def read_each(paths: Sequence[Path], read: Callable[[Path], One]) -> tuple[list[One], list[str]]:
