@@ -80,6 +80,18 @@ def test_work_that_the_verdict_doubts_is_called_good_nowhere() -> None:
     assert "Work" not in {row.label for row in breakdown.rows(read_known(document))}
 
 
+def test_the_saving_is_set_large_whatever_is_said_before_it() -> None:
+    document = two_ranks_evaluation()
+    title, saved, *rest = document["verdict"]["sentence"].partition(" Estimated saving")
+    before = "Most of the run is outside the analyzed window. It starts up."
+    document["verdict"]["sentence"] = f"{before} {title}{saved}{''.join(rest)} And more."
+    page = build_html(read_known(document))
+    lead = re.findall(r'<p class="lead">(.*?)</p>', page)[0]
+    assert "Estimated saving" in lead
+    assert "And more." not in lead
+    assert "And more." in re.findall(r'<p class="beside">(.*?)</p>', page)[0]
+
+
 def with_losses(**seconds: float) -> Json:
     """Two ranks that lose so much to each cause."""
     document = two_ranks_evaluation()
