@@ -49,9 +49,13 @@ for epoch in range(3):
 
 AS_BEFORE = """
 import copy, functools, inspect, jax, jax.numpy as jnp, pickle
-def double(x, times=2):
-    "Times two."
-    return x * times
+def scaled(by):
+    def double(x: int, times: int = by) -> int:
+        "Times two."
+        return x * times
+    double.note = "a note"
+    return double
+double = scaled(2)
 class Model:
     shape = (3,)
     @functools.partial(jax.jit, static_argnums=0)
@@ -62,6 +66,8 @@ class Odd(Model):
 made = jax.jit(double)
 factory = jax.jit(static_argnames="times")(double)
 print(made.__name__, made.__doc__, inspect.signature(made), made is copy.copy(made))
+print(made.__qualname__, made.__module__, made.__annotations__, made.note, sorted(dir(made)))
+print(made.__getstate__()["function_name"])
 print(isinstance(made, jax.stages.Wrapped), made.lower(1.0).compile()(1.0), made.trace(1.0).jaxpr)
 print(made.__class__, isinstance(made, type(jax.jit(len))))
 try:

@@ -82,12 +82,10 @@ class Compiled:
     """A compiled function that also records; everything else is that of the real one."""
 
     def __init__(self, made: Any, devices_first: bool) -> None:
+        functools.update_wrapper(self, made)
         self.__wrapped__ = getattr(made, "__wrapped__", made)
-        self.__name__ = self.__qualname__ = str(getattr(made, "__name__", "jit"))
-        self.__module__ = str(getattr(made, "__module__", ""))
-        self.__doc__ = getattr(made, "__doc__", None)
         self._made = made
-        self._uses = Uses(self.__name__, devices_first)
+        self._uses = Uses(str(getattr(made, "__name__", "jit")), devices_first)
 
     @property  # type: ignore[misc]  # it may not be set
     def __class__(self) -> Any:
@@ -117,6 +115,12 @@ class Compiled:
         if name == "_made":
             raise AttributeError(name)  # while it is copied
         return getattr(self._made, name)
+
+    def __getstate__(self) -> Any:
+        return self._made.__getstate__()
+
+    def __dir__(self) -> Any:
+        return dir(self._made)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self._made.__reduce_ex__(protocol)
