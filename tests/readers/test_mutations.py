@@ -13,7 +13,7 @@ import pytest
 
 from perfscope.dataframes.source import Source
 from perfscope.errors import UnreadableInputError
-from perfscope.export import perfetto
+from perfscope.export import chrome, csv, otf2, parquet, perfetto
 from perfscope.metrics.compute import compute
 from perfscope.readers import open_trace
 from tests.readers.cube import test_cube
@@ -96,13 +96,38 @@ def cube(place: Path) -> Path:
     return test_cube.archive(place, {"remapping.spec": b""}, is_packed=True)
 
 
-def packets(place: Path) -> Path:
-    """An export to Perfetto."""
+def exported(place: Path, write: Callable[[Source, Path], list[str]], name: str) -> Path:
+    """An export of two ranks under a name."""
     place.mkdir()
     two_ranks(place / "recording")
-    perfetto.write(Source(open_trace(place / "recording")), place / "trace.pftrace")
+    write(Source(open_trace(place / "recording")), place / name)
     shutil.rmtree(place / "recording")
-    return place / "trace.pftrace"
+    return place / name
+
+
+def packets(place: Path) -> Path:
+    """An export to Perfetto."""
+    return exported(place, perfetto.write, "trace.pftrace")
+
+
+def events(place: Path) -> Path:
+    """An export to Chrome's format."""
+    return exported(place, chrome.write, "trace.json")
+
+
+def regions(place: Path) -> Path:
+    """An export to OTF2."""
+    return exported(place, otf2.write, "archive") / "traces.otf2"
+
+
+def cells(place: Path) -> Path:
+    """An export to CSV."""
+    return exported(place, csv.write, "tables") / "tables.json"
+
+
+def columns(place: Path) -> Path:
+    """An export to Parquet."""
+    return exported(place, parquet.write, "tables") / "tables.json"
 
 
 def table(place: Path) -> Path:
@@ -143,7 +168,7 @@ def log(place: Path) -> Path:
 SOURCES: tuple[Callable[[Path], Path], ...] = (
     *(recording, archive, profile, paraver, timeline),
     *(efficiencies, stacks, dump, cube, packets, table, database, log),
-    *(profiled, inspected),
+    *(profiled, inspected, events, regions, cells, columns),
 )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from perfscope.readers.common import texts
 from perfscope.readers.common.amounts import LONGEST_NS
 from perfscope.readers.common.exported import KEY, lives
+from perfscope.readers.common.overlaps import one_at_a_time
 from perfscope.readers.kineto.file import KinetoContents, is_own_export
 from perfscope.readers.kineto.groups import Groups
 from perfscope.schema.enums import PhaseKind
@@ -95,7 +96,7 @@ def calls(contents: KinetoContents, groups: Groups, *, of_background: bool = Fal
     table["seq"] = np.where(ordered, np.maximum(rows["seq"], -1), -1)
     is_rank = ordered & (rows["root"] >= 0) & (rows["root"] < groups.world_size)
     table["peer"] = np.where(is_rank, rows["root"], PEER_NONE)
-    _one_at_a_time(table)
+    one_at_a_time(table)
     return table[np.argsort(table["t0"], kind="stable")]
 
 
@@ -109,12 +110,3 @@ def without_readiness(contents: KinetoContents, operations: Table) -> list[str]:
         "ready for them: how long training waited for Horovod is not in its efficiencies."
     )
     return [note]
-
-
-def _one_at_a_time(table: Table) -> None:
-    """A thread is in one call at a time: what begins earlier ends before the next one begins."""
-    for tid in np.unique(table["tid"]).tolist():
-        mine = np.flatnonzero(table["tid"] == tid)
-        reach = np.maximum.accumulate(table["t1"][mine])
-        table["t0"][mine[1:]] = np.maximum(table["t0"][mine[1:]], reach[:-1])
-        table["t1"][mine] = np.maximum(table["t1"][mine], table["t0"][mine])

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from perfscope.arrays import Bools
 from perfscope.readers.common.amounts import forget_impossible_sizes
+from perfscope.readers.common.overlaps import one_at_a_time
 from perfscope.readers.otf2.devices import device_activity
 from perfscope.readers.otf2.ranks import Location, Places, RankPlaces
 from perfscope.readers.otf2.reduced import Reduced
@@ -158,11 +159,12 @@ def _rank(place: RankPlaces, reduced: Reduced, communication: Sequence[str]) -> 
     completions = reduced.rows(place.threads, "completions", COMPLETION_DTYPE)
     main_tid = place.threads[0].tid
     operations["tid"][operations["op"] == HOROVOD_EXPOSED] = main_tid
+    if any(row["backwards"] for row in seen):  # what follows it in the file is before it in time
+        one_at_a_time(operations)
     for rows in (operations, completions):
         reduced.impossible_sizes += forget_impossible_sizes(rows)
     phases = reduced.rows(place.threads, "phases", PHASE_DTYPE)
-    for rows in (operations, completions, phases):
-        _leave_lanes(rows, place)
+    _leave_lanes(phases, place)
     is_background = _is_background(operations, main_tid)
     return Rank(
         number=place.number,
@@ -194,13 +196,16 @@ def _cut_ns(place: RankPlaces, reduced: Reduced) -> int | None:
     return reduced.ticks.ns(row["last"]) if row["events"] else 0
 
 
-def _leave_lanes(rows: Table, place: RankPlaces) -> None:
-    """Has rows on the threads that they are of: an export has what overlaps otherwise beside it."""
+def _leave_lanes(phases: Table, place: RankPlaces) -> None:
+    """Has phases on the threads that they are of: an export has what cuts a call in two beside it.
+
+    Calls are always on the first location of their thread.
+    """
     threads = {thread.name: thread.tid for thread in place.threads}
     for thread in place.threads:
         name, is_lane, _ = thread.name.partition(" (overlapping ")
         if is_lane and name in threads:
-            rows["tid"][rows["tid"] == thread.tid] = threads[name]
+            phases["tid"][phases["tid"] == thread.tid] = threads[name]
 
 
 def _is_background(operations: Table, main_tid: int) -> Bools:

@@ -26,6 +26,7 @@ from perfscope.units import counted
 MISSING = np.iinfo(np.int64).min
 ACTION = "Copy the directory again, or export again: perfscope export TRACE --to csv"
 NO_PYARROW = "pip install pyarrow where perfscope is, or export again: --to csv"
+LONGEST_WHY = 200
 BLOCK_ROWS = 1 << 14
 ROW_BYTES = 2000
 """What a row of a file takes while it is read, and some room."""
@@ -64,14 +65,18 @@ def read_columns(path: Path, wanted: Wanted) -> Columns:
     try:
         return read(path, wanted)
     except OSError as error:
-        raise _unreadable(path, f"{error.strerror or error}") from error
+        raise _unreadable(path, error.strerror or str(error)) from error
     except (ValueError, OverflowError, csv.Error, KeyError, StopIteration) as error:
-        raise _unreadable(path, str(error)[:200] or "It is empty") from error
+        raise _unreadable(path, str(error) or "It is empty") from error
 
 
 def _unreadable(path: Path, why: str) -> UnreadableInputError:
+    """The error in the words of whoever found it, of which libraries use several lines."""
+    shown = " ".join(why.split())[:LONGEST_WHY].rstrip(".")
     return UnreadableInputError(
-        f"{path} cannot be read as a table of an export.", why=f"{why}.", action=ACTION
+        f"{path} cannot be read as a table of an export.",
+        why=f"{shown or 'It is damaged'}.",
+        action=ACTION,
     )
 
 
@@ -152,7 +157,7 @@ def _of_parquet(path: Path, wanted: Wanted) -> Columns:
             table = file.read(columns=list(wanted))
             return {name: _of_arrow(table.column(name), kind) for name, kind in wanted.items()}
     except pa.ArrowException as error:
-        raise _unreadable(path, str(error).split("\n")[0][:200]) from error
+        raise _unreadable(path, str(error)) from error
 
 
 def _of_arrow(column: Any, kind: Kind) -> Column:

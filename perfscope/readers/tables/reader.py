@@ -15,7 +15,7 @@ from perfscope.errors import UnreadableInputError
 from perfscope.readers.common import exported, texts
 from perfscope.readers.common.texts import read_document
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
-from perfscope.readers.tables.columns import ACTION, MISSING, Columns, read_columns
+from perfscope.readers.tables.columns import ACTION, Columns, read_columns
 from perfscope.readers.tables.ranks import (
     WANTED,
     Names,
@@ -173,8 +173,8 @@ def _lives(columns: Mapping[str, Any]) -> list[Rank]:
             end_ns=max(start, end),
             main_tid=main_tid,
             ending=Ending(EndKind.UNKNOWN, source="the tables do not tell it"),
-            init_exit_ns=None if entered == MISSING else entered,
-            finalize_enter_ns=None if left == MISSING else left,
+            init_exit_ns=entered if start <= entered <= end else None,
+            finalize_enter_ns=left if start <= left <= end else None,
         )
         for host, number, pid, start, end, main_tid, entered, left in rows
     ]
