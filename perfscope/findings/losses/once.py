@@ -14,13 +14,16 @@ from perfscope.judging import MAIN
 from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import Savings
 from perfscope.replay.model import Edit
-from perfscope.schema.enums import Activity, Basis, LossPattern, Status
+from perfscope.schema.enums import Activity, Basis, Confidence, LossPattern, Status
 
 COMPILING = lost_to(Activity.COMPILING)
 
 CROWDED = "threads_over_cores"
 
 SETTINGS = "debug_settings"
+REMEDIES = {COMPILING: "start_up", lost_to(Activity.DEBUGGING): SETTINGS}
+"""What the loss account prices, and the diagnosis that knows the cause of it."""
+
 UNCOMPILED = (lost_to(Activity.INTERPRETER), COMPILING)
 """What is lost in steps that call each operation from Python, as samples show it."""
 
@@ -95,23 +98,37 @@ def _is_left(finding: Finding, after: Sequence[Edit], savings: Savings) -> bool:
 
 
 def with_remedy(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The findings; what compiling costs and what is compiled again and again are one.
+    """The findings; what a cause costs and what was seen of the cause itself are one.
 
-    The loss account knows the price, and whoever counted the compilations the remedy.
+    The loss account knows the price, and whoever counted compilations, or asked for a setting, the
+    remedy.
     """
-    lost = next((one for one in findings if one.id == COMPILING and one.status.is_fault), None)
-    again = next((one for one in findings if one.id == "start_up" and one.status.is_fault), None)
-    if lost is None or again is None:
-        return tuple(findings)
-    cured = replace(
-        lost,
-        title=again.title,
-        where=tuple(dict.fromkeys((*lost.where, *again.where))),
-        evidence=(*again.evidence, *lost.evidence),
-        actions=again.actions,
-    )
-    joined = {lost.id: cured, again.id: told_only(again, lost.id, lost.title)}
+    by_id = {one.id: one for one in findings if one.status.is_fault}
+    joined: dict[str, Finding] = {}
+    for price, remedy in REMEDIES.items():
+        lost, told = by_id.get(price), by_id.get(remedy)
+        if lost and told and (remedy != SETTINGS or told.status is Status.WARN):
+            joined[price] = _cured(lost, told)
+            joined[remedy] = told_only(told, price, lost.title)
     return tuple(joined.get(one.id, one) for one in findings)
+
+
+def _cured(lost: Finding, told: Finding) -> Finding:
+    """What is lost, under the title and with the remedy of its cause.
+
+    What a setting costs in the code of libraries no sample shows: no interval holds it.
+    """
+    found = replace(
+        lost,
+        title=told.title,
+        where=tuple(dict.fromkeys((*lost.where, *told.where))),
+        evidence=(*told.evidence, *lost.evidence),
+        actions=told.actions,
+    )
+    if told.id != SETTINGS or lost.gain is None:
+        return found
+    gain = replace(lost.gain, interval_s=None)
+    return replace(found, gain=gain, confidence=Confidence.MEDIUM)
 
 
 def told_by_settings(findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from perfscope.attribution.stack_rules import BUILT_IN
-from perfscope.findings.core.finding import Finding
+from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.core.gain import as_bound, predicted_gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.once import told_by_settings, told_once, with_remedy
 from perfscope.metrics.compute import compute
 from perfscope.replay.model import Edit
 from perfscope.replay.segments import SegmentReplay
-from perfscope.schema.enums import Status
+from perfscope.schema.enums import Basis, Status
 from perfscope.schema.read import read_analysis
 from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze_trace
@@ -195,3 +195,22 @@ def test_python_code_of_steps_that_are_told_not_to_be_compiled_is_no_line_to_cha
     assert (told.status, told.overlaps, kept) == (Status.INFO, ("debug_settings",), eager)
     slight = replace(eager, status=Status.WARN)
     assert told_by_settings([python, slight]) == (python, slight)
+
+
+def test_a_setting_for_debugging_is_priced_by_what_is_lost_to_it() -> None:
+    lost = Finding(
+        status=Status.FAIL,
+        title="Debugging",
+        summary="It is slow.",
+        id="lost_to_debugging",
+        gain=Gain(seconds=4.0, share=0.2, basis=Basis.REPLAY, interval_s=(3.0, 5.0)),
+    )
+    mode = Finding(
+        status=Status.WARN, title="Anomaly mode", summary="", id="debug_settings", actions=("Off",)
+    )
+    priced, told = with_remedy([lost, mode])
+    assert (priced.title, priced.actions, priced.gain_s) == ("Anomaly mode", ("Off",), 4.0)
+    assert priced.gain_interval_s is None
+    assert told.status is Status.INFO
+    eager = replace(mode, status=Status.FAIL)
+    assert with_remedy([lost, eager]) == (lost, eager)

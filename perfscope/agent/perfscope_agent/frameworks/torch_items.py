@@ -28,23 +28,22 @@ _AT_ONCE_NS = 10000000
 _SHARE = 0.0005
 """Of one core, that looking may take on an average after that."""
 
-_SPREAD = 0x9E3779B1
-"""Multiplied with the number of a sample, so that those that are looked at lie all over the set."""
-
 
 class _DataSet:
     """What was seen of one data set."""
 
     def __init__(self, data_set: Any) -> None:
-        self.bits = 0
+        self.every = 1  # a power of two
         self.digests: dict[int, int] = {}
         self.told: dict[str, Any] = {"dataset": type(data_set).__name__}
         self.told.update(compared=0, same=0, bytes=0)
 
-    def looks_at(self, number: Any) -> bool:
-        """Whether a sample is one of those that are looked at."""
-        spread = (number * _SPREAD) & 0xFFFFFFFF if type(number) is int else 1
-        return spread & ((1 << self.bits) - 1) == 0
+    def chosen(self, numbers: list[Any]) -> list[tuple[int, int]]:
+        """Places in a batch, and numbers, of samples that are looked at: each so many-th."""
+        others = self.every - 1
+        return [
+            (at, one) for at, one in enumerate(numbers) if type(one) is int and not one & others
+        ]
 
     def see(self, number: int, digest: int, size: int) -> None:
         """Compares a sample with what it was the last time."""
@@ -55,8 +54,8 @@ class _DataSet:
         self.told["bytes"] = max(self.told["bytes"], size)
         self.digests[number] = digest
         if len(self.digests) > _MOST_SAMPLES:
-            self.bits += 1
-            self.digests = {n: d for n, d in self.digests.items() if self.looks_at(n)}
+            self.every *= 2
+            self.digests = {n: d for n, d in self.digests.items() if n % self.every == 0}
 
 
 _sets: dict[int, _DataSet] = {}
@@ -96,7 +95,7 @@ def _look(rec: recorder.Recorder, data_set: Any, numbers: Any, data: Any) -> Non
             known = _sets[id(data_set)] = _DataSet(data_set)
             metadata.framework("torch", items=[one.told for one in _sets.values()])
         if known is not None:
-            chosen = [(at, one) for at, one in enumerate(numbers) if known.looks_at(one)]
+            chosen = known.chosen(numbers)
             batch = _first_of(data, len(numbers)) if chosen else None
             if batch is not None:
                 for at, number in chosen:
