@@ -76,13 +76,17 @@ BY_KIND = {
 
 @dataclass(frozen=True)
 class Cause:
-    """Why memory grows: in words ("" unknown), what to do, whose calls keep it, where, if known."""
+    """Why memory grows: in words ("" unknown), what to do, whose calls keep it, where, if known.
+
+    `is_freed`: the program has given it back, and uses it again: it need not go on.
+    """
 
     what: str
     actions: tuple[str, ...]
     calls: FrameworkCalls | None = None
     is_compiling: bool = False
     where: tuple[Frame, ...] = ()
+    is_freed: bool = False
 
 
 def compiled_again(results: Results) -> list[Traced]:
@@ -212,16 +216,17 @@ def _allocated(blocks: float) -> Cause:
 
 def _by_objects(growth: MemoryGrowth | None) -> Cause:
     """Python's objects against native memory, by whether Python's allocator gives out more."""
-    if growth is None or growth.python_blocks_per_s is None or growth.slope_bytes_per_s <= 0:
+    if growth is None or growth.slope_bytes_per_s <= 0:
         return Cause("", (BETWEEN,))
-    blocks = growth.python_blocks_per_s
-    kind = growth.kind
-    if kind is not None and kind.share >= MAIN:
-        if kind.kind in BY_KIND:
-            what, action = BY_KIND[kind.kind]
-            return Cause(what, (action,))
-        if kind.kind is MemoryKind.ALLOCATED and kind.bytes_per_s > BLOCK_BYTES * max(0.0, blocks):
-            return _allocated(blocks)
+    blocks, kind = growth.python_blocks_per_s, growth.kind
+    if kind is not None and kind.share >= MAIN and kind.kind in BY_KIND:
+        what, action = BY_KIND[kind.kind]
+        return Cause(what, (action,), is_freed=kind.kind is MemoryKind.FREED)
+    if blocks is None:
+        return Cause("", (BETWEEN,))
+    is_main = kind is not None and kind.kind is MemoryKind.ALLOCATED and kind.share >= MAIN
+    if kind is not None and is_main and kind.bytes_per_s > BLOCK_BYTES * max(0.0, blocks):
+        return _allocated(blocks)
     if blocks <= 0 or growth.slope_bytes_per_s / blocks > BYTES_PER_BLOCK:
         return Cause("native memory, not Python's objects", (NATIVE,))
     each = blocks * growth.steady_s / growth.steps if growth.steps else None

@@ -19,6 +19,7 @@ from perfscope.findings.facts.growth_causes import (
 )
 from perfscope.findings.facts.memory_limits import Room, ranks_that_fit, rooms
 from perfscope.findings.facts.memory_lines import lines_that_keep
+from perfscope.judging import MAIN
 from perfscope.metrics.host.framework_calls import FrameworkCalls
 from perfscope.metrics.host.memory_growth import LEAST_STEADY_S, MemoryGrowth
 from perfscope.metrics.results import Results
@@ -49,7 +50,7 @@ def judge(run: Facts) -> Outcome:
         if short or not results.memory_growth:
             return _not_measured(results, short)
         return _passed(results)
-    pace = {one.rank: one.pace_bytes_per_s for one in growing}
+    pace = {one.rank: one.pace_bytes_per_s for one in growing if not one.cause.is_freed}
     worst = max(growing, key=lambda one: one.pace_bytes_per_s)
     full_s, room = _first_full(results, pace)
     status = min((one.status for one in growing), key=lambda status: status.order)
@@ -123,7 +124,14 @@ def _of_rank(rank: int, growth: MemoryGrowth | None, cause: Cause) -> _Grown:
         return _Grown(rank, by_call, cause, None, is_short=grew and is_too_short(cause))
     if is_too_short(cause):
         return _Grown(rank, Status.PASS, cause, None, is_short=True)
-    return _Grown(rank, by_call if is_known_per_call(cause) else Status.WARN, cause, growth)
+    over_time = Status.INFO if _is_kept_less(growth, cause) else Status.WARN
+    return _Grown(rank, by_call if is_known_per_call(cause) else over_time, cause, growth)
+
+
+def _is_kept_less(growth: MemoryGrowth, cause: Cause) -> bool:
+    """Whether malloc keeps less of what was freed than the program uses: it is used again."""
+    kept = growth.kind.kept_share if growth.kind is not None else None
+    return cause.is_freed and kept is not None and kept < MAIN
 
 
 def _least(peak_bytes: int) -> float:
@@ -183,7 +191,8 @@ def _title(growing: Sequence[_Grown], worst: _Grown) -> str:
     if calls is not None and calls.growth_bytes is not None:
         text = f"{ranks} {verb} by {format_bytes(calls.growth_bytes)} with each {calls.name}()"
     else:
-        text = f"{ranks} {verb} by up to {format_bytes(worst.pace_bytes_per_s)}/s without end"
+        verb = "keeps" if len(growing) == 1 else "keep"
+        text = f"{ranks} {verb} growing, by up to {format_bytes(worst.pace_bytes_per_s)}/s"
     return f"{text}: {worst.cause.what}" if worst.cause.what else text
 
 
@@ -196,6 +205,7 @@ def _summary(results: Results, worst: _Grown, full_s: float | None, room: Room |
             f"warmed up and then by {format_bytes(growth.steady_bytes)} in "
             f"{format_seconds(growth.steady_s)}, in every quarter of that time."
         )
+        parts += _others(results, growth)
     elif calls is not None:
         parts.append(
             f"Over the last {calls.steady_calls:,} of {calls.calls:,} calls rank {worst.rank} grew "
@@ -212,6 +222,18 @@ def _summary(results: Results, worst: _Grown, full_s: float | None, room: Room |
             f"{fits.without_growth:,} would if it did not grow."
         )
     return " ".join(parts)
+
+
+def _others(results: Results, growth: MemoryGrowth) -> list[str]:
+    """Ranks that rose about as much, but not steadily: what grows need not be of one rank alone."""
+    rose = [
+        one.rank
+        for one in results.memory_growth
+        if one.steady_bytes == 0 and one.late_bytes >= MAIN * growth.late_bytes > 0
+    ]
+    if not rose:
+        return []
+    return [f"{capitalized(wording.ranks(rose))} rose as well, but less evenly."]
 
 
 def _where(results: Results, worst: _Grown) -> tuple[Frame, ...]:

@@ -4,8 +4,8 @@ import numpy as np
 
 from perfscope.arrays import Floats, Ints
 from perfscope.attribution.preparation import Prepared
-from perfscope.metrics.host.memory_kinds import KindGrowth, growing_kind
-from perfscope.metrics.host.resource_use import theil_sen
+from perfscope.metrics.host.memory_kinds import KindGrowth, enough_before, growing_kind
+from perfscope.metrics.host.resource_use import MIN_SLOPE_POINTS, theil_sen
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
 from perfscope.student_t import student_95
@@ -56,6 +56,7 @@ class MemoryGrowth:
     phases: tuple[tuple[str, int], ...]  # id and bytes, most first
     python_blocks_per_s: float | None  # that Python's allocator gives out and does not get back
     kind: KindGrowth | None = None  # None where the kinds of memory were not sampled
+    late_bytes: int = 0  # from the first quarter of the second half to its last, steady or not
 
 
 def memory_growth(prepared: Prepared) -> tuple[MemoryGrowth, ...]:
@@ -79,7 +80,8 @@ def _growth(prepared: Prepared, position: int) -> MemoryGrowth | None:
         return None
     steady = _steady_slope(times[half:], rss[half:])
     first = _warm_up_end(times, rss, half, steady)
-    warm_end = int(times[first])
+    warm_end, last = int(times[first]), int(times[-1])
+    span = begin, int(times[half]), last
     return MemoryGrowth(
         rank=rank.number,
         host=rank.host,
@@ -90,10 +92,11 @@ def _growth(prepared: Prepared, position: int) -> MemoryGrowth | None:
         calls=_calls(prepared, position, int(times[half])),
         steps=round(_weight(rank, int(times[half])) * _steps(rank, int(times[half]))),
         warm_up_end_s=(warm_end - focus.start_ns) / 1e9,
-        grown_bytes=round(steady * float(times[-1] - warm_end) / 1e9),
+        grown_bytes=round(steady * float(last - warm_end) / 1e9),
         phases=_by_phase(prepared, position, times[half:], rss[half:]),
-        python_blocks_per_s=_python_blocks(rank, int(times[half]), int(times[-1])),
-        kind=growing_kind(rank, int(times[half]), int(times[-1])) if steady > 0 else None,
+        python_blocks_per_s=_python_blocks(rank, *span),
+        kind=growing_kind(rank, *span) if steady > 0 else None,
+        late_bytes=_rise(rss[half:]),
     )
 
 
@@ -213,8 +216,13 @@ def _by_phase(
     return tuple(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _python_blocks(rank: Rank, from_ns: int, to_ns: int) -> float | None:
+def _rise(rss: Ints) -> int:
+    """From the median of the first quarter to that of the last one."""
+    quarters = np.array_split(rss, QUARTERS)
+    return int(np.median(quarters[-1]) - np.median(quarters[0]))
+
+
+def _python_blocks(rank: Rank, begin_ns: int, from_ns: int, to_ns: int) -> float | None:
     """Slope of the number of blocks of Python's allocator, per second; None unknown."""
-    rows = rank.python_samples
-    rows = rows[(rows["t"] >= from_ns) & (rows["t"] <= to_ns)]
+    rows = enough_before(rank.python_samples, MIN_SLOPE_POINTS, begin_ns, from_ns, to_ns)
     return theil_sen(rows["t"], rows["blocks"])
