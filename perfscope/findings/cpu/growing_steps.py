@@ -40,7 +40,8 @@ def judge(run: Facts) -> Outcome:
     gain = saved(run.results, found.lost_s, interval_s=interval_s)
     status = thresholds.unless_chance(thresholds.by_gain(gain), gain)
     if not status.is_fault:
-        return passed(f"Steps grow by {format_share(found.last_s / found.first_s - 1.0)} in all.")
+        by = f"by {format_share(found.times - 1.0)}" if found.is_first_known else "little"
+        return passed(f"Steps grow {by} in all.")
     ranks = _ranks(run, found)
     return Finding(
         status=status,
@@ -113,7 +114,7 @@ def _may_keep_size(run: Facts, found: StepGrowth) -> bool:
     """
     if found.frame is None:
         return False
-    key, ratio = found.frame.key, found.last_s / found.first_s
+    key, ratio = found.frame.key, found.times
     sites = (site for rank in run.worked_on for site in rank if site.frame.key == key)
     operands = [one for site in sites for one in site.operands if one.fewest]
     if any(one.elements >= ratio * one.fewest for one in operands):
@@ -156,7 +157,7 @@ def _title(found: StepGrowth) -> str:
         where = f", mainly in {wording.called(found.frame)}" if found.frame else ""
         who = f" on {wording.ranks(found.ranks)}" if found.ranks else ""
         return f"From step {found.since} on, steps work for {last} instead of {first}{who}{where}"
-    lengths = f"from {first} to {last}"
+    lengths = f"from {first} to {last}" if found.is_first_known else f"to {last}"
     if found.ranks:
         where = f", mainly in {wording.called(found.frame)}" if found.frame else ""
         return f"The work of {wording.ranks(found.ranks)} in a step grows {lengths}{where}"
@@ -185,8 +186,11 @@ def _evidence(found: StepGrowth) -> tuple[Evidence, ...]:
         )
     step = "In a step" if found.is_of_function else "Median step"
     first_s, last_s = found.taken_s
+    first = f"{step}, first quarter of the run"
     rows = (
-        Evidence(f"{step}, first quarter of the run", first_s, "s"),
+        Evidence(first, first_s, "s")
+        if found.is_first_known
+        else Evidence(first, "not known: hardly any sample"),
         Evidence(f"{step}, last quarter", last_s, "s", "as in the first"),
         Evidence("Beyond steps as at the beginning", found.lost_s, "s"),
     )

@@ -118,6 +118,7 @@ def _of_rank(results: Results, rank: Rank, tables: Floats, least: float) -> Step
         is_of_function=True,
         levels_off=levels_off(usual[place]),
         queued=with_queue,
+        is_first_known=bool(0.0 < error[place, 0] <= MAIN * own[place, 0]),
     )
 
 

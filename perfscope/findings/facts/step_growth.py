@@ -1,6 +1,7 @@
 """Steps that take longer the longer the run lasts, and the function that grows with them."""
 
 from collections import Counter, defaultdict
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -40,11 +41,17 @@ class StepGrowth:
     # how many times as long it takes with its waiting for CPUs, where `first_s` and `last_s` are
     # without: what it waits more, or less, in one quarter than in another one is no growth
     queued: float = 1.0
+    is_first_known: bool = True  # whether `first_s` is more than a guess from very few samples
 
     @property
     def taken_s(self) -> tuple[float, float]:
         """Seconds of a step in the first quarter and in the last one, of which `lost_s` is told."""
         return self.first_s * self.queued, self.last_s * self.queued
+
+    @property
+    def times(self) -> float:
+        """How many times as long a step takes in the last quarter; without end where not known."""
+        return self.last_s / self.first_s if self.is_first_known else inf
 
 
 def step_growth(results: Results) -> StepGrowth | None:

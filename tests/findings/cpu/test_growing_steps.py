@@ -191,6 +191,12 @@ def test_a_function_that_grows_while_ranks_wait_for_cpus() -> None:
     assert finding.gain_s == pytest.approx(lost, rel=0.15)
 
 
+def test_what_hardly_any_sample_saw_at_first_is_no_number() -> None:
+    finding = crowded(lambda step: 0.002 * max(0, step - STEPS // 4), busier)
+    assert "summarize() takes longer per step as the run goes on, to " in finding.title
+    assert finding.evidence[0].value == "not known: hardly any sample"
+
+
 def test_of_two_functions_that_grow_neither_hides_the_other() -> None:
     finding = crowded(lambda step: 0.002 * step, busier, lambda step: 0.004 * step)
     assert [one.function for one in finding.where] == [ALSO[0]]
@@ -279,7 +285,7 @@ def test_what_has_stopped_growing_is_not_said_to_go_on(
     finding = judged(extra)
     assert finding.status is Status.FAIL
     assert ("stayed there" in finding.summary) is is_level
-    assert ("denormal" in finding.actions[0]) is is_level
+    assert ("subnormal" in finding.actions[0]) is is_level
 
 
 def test_what_grows_on_one_of_the_ranks_that_run_it_is_compared_with_the_others() -> None:
