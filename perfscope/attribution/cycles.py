@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perfscope.arrays import Bools, Ints
+from perfscope.arrays import Bools, Floats, Ints
 from perfscope.judging import MAIN
 from perfscope.matching.pool import dense
 
@@ -12,6 +12,13 @@ MIN_PERIODS = 5
 
 BETWEEN_SHARE = 0.2
 """Equal calls in a row are steps if the work between them has this share of that before them."""
+
+LEAST_EVERY = 4
+"""Steps from one occurrence to the next: what comes more often may be a part of the training."""
+
+NO_WORK = BETWEEN_SHARE**2
+"""The share of so many events that are one: beside an evaluation in every few steps, more is left.
+"""
 
 LIKE_ITSELF = 0.6
 """Of the events beyond what chance gives, those that are again what they were a period before."""
@@ -54,13 +61,58 @@ def marks(token: Ints, work: Ints) -> Ints:
 
 def _inside(token: Ints, work: Ints) -> Ints:
     """The marks of events of which the first and the last are of kinds that come often."""
-    if not np.any(token != token[0]):
-        return np.arange(len(token))
     behind = np.append(work[1:], 0)
+    if not np.any(token != token[0]):
+        return _ends_of_groups(behind)
     _, lag = _loops(token)
-    if lag == 1:  # one kind of event, but for a few
-        return np.flatnonzero(token == np.argmax(np.bincount(token)))
+    if lag == 1 or _is_one_kind(token, lag):
+        alike = np.flatnonzero(token == np.argmax(np.bincount(token)))
+        return alike[_ends_of_groups(behind[alike])]
     return _once_each(token, behind, lag) if lag else _even(token, behind)
+
+
+def _is_one_kind(token: Ints, lag: int) -> bool:
+    """Whether events are of one kind but for a few, between which it makes the steps."""
+    is_most = np.bincount(token).max() >= NEAR_BEST * len(token)
+    return bool(is_most and not (lag and outer_is_step(len(token) // lag, lag)))
+
+
+def _ends_of_groups(behind: Ints) -> Ints:
+    """Of equal events the last one of each group; each is one where work follows all alike.
+
+    A group has no work inside: one exchange that sends there and back.
+    """
+    every, place = longest_of(behind)
+    if not every:
+        return np.arange(len(behind))
+    at = np.arange(len(behind)) % every == place
+    share = BETWEEN_SHARE if every < LEAST_EVERY else NO_WORK
+    is_group = np.median(behind[~at]) < share * np.median(behind[at])
+    return np.flatnonzero(at) if is_group else np.arange(len(behind))
+
+
+def longest_of(lengths: Ints | Floats) -> tuple[int, int]:
+    """After how many lengths the longest one comes back, and at which place; (0, 0): after none.
+
+    The place is the same in more periods than chance would have it.
+    """
+    most = len(lengths) // MIN_PERIODS
+    tried = [n for n in range(2, most + 1) if outer_is_step(len(lengths) // n, n)]
+    shares, places = [], []
+    for every in tried:
+        whole = lengths[: len(lengths) // every * every].reshape(-1, every)
+        two = np.partition(whole, -2, axis=1)[:, -2:]
+        alone = two[:, 1] > two[:, 0]  # where two are as long, neither is the longest
+        longest = np.bincount(whole.argmax(axis=1)[alone], minlength=every)
+        places.append(int(longest.argmax()))
+        shares.append(float(longest.max()) / len(whole))
+    best = max(shares, default=0.0)
+    for every, share, place in zip(tried, shares, places, strict=True):
+        if share >= max(LIKE_ITSELF, NEAR_BEST * best):
+            periods = len(lengths) // every
+            is_sure = periods * surprise(share, 1.0 / every) > 2.0 * np.log(len(lengths))
+            return (every, place) if is_sure else (0, 0)
+    return 0, 0
 
 
 def heaviest_marks(token: Ints, sent: Ints, work: Ints) -> Ints:
@@ -132,6 +184,12 @@ def fixed_marks(token: Ints, work: Ints) -> Ints:
         return NONE
     inner, lag = _loops(token)
     return _once_each(token, np.append(work[1:], 0), lag) if 1 < lag == inner else NONE
+
+
+def surprise(share: float, expected: float) -> float:
+    """How unlikely a share of many draws is, as Chernoff bounds it: exp(-n times this) at most."""
+    rest = (1.0 - share) * np.log((1.0 - share) / (1.0 - expected)) if share < 1.0 else 0.0
+    return float(share * np.log(share / expected) + rest)
 
 
 def _loops(token: Ints) -> tuple[int, int]:

@@ -19,6 +19,7 @@ from perfscope.attribution.cycles import (
     outer_is_step,
 )
 from perfscope.attribution.focus import Focus
+from perfscope.attribution.outer_turns import around
 from perfscope.attribution.stack_rules import is_user_file
 from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.matching.codes import N_TO_N_CODES
@@ -73,14 +74,39 @@ class Periods:
         return len(self.ends) + (self.source == "samples")
 
 
+def _looked_at(trace: Trace) -> list[int]:
+    """The places of some of the ranks, from the first to the last."""
+    chosen: list[int]
+    chosen = np.unique(np.linspace(0, len(trace.ranks) - 1, MOST_RANKS).astype(np.int64)).tolist()
+    return chosen
+
+
 def of_calls(trace: Trace, focus: Focus) -> Periods | None:
     """Periods of the calls that each rank makes: collectives of any communicator, then messages."""
-    chosen = np.unique(np.linspace(0, len(trace.ranks) - 1, MOST_RANKS).astype(np.int64)).tolist()
+    chosen = _looked_at(trace)
+    found = None
     for codes in (IS_COLLECTIVE & ~_MANAGEMENT, (IS_COLLECTIVE | _MESSAGES) & ~_MANAGEMENT):
-        found = {place: _of_rank(trace.ranks[place], focus, codes) for place in chosen}
-        if ends := _together(found, len(trace.ranks), focus):
-            return Periods(ends[0], "communication")
-    return None
+        if found is None or _has_loops_of_messages(trace, focus, found):
+            own = {place: _of_rank(trace.ranks[place], focus, codes) for place in chosen}
+            ends = _together(own, len(trace.ranks), focus)
+            found = _steps_of(found, Periods(ends[0], "communication") if ends else None)
+    return found
+
+
+def _has_loops_of_messages(trace: Trace, focus: Focus, found: Periods) -> bool:
+    """Whether messages are so many that what was found may only be made now and then of steps."""
+    rows = trace.ranks[0].operations
+    inside = (rows["t0"] >= focus.start_ns) & (rows["t1"] <= focus.end_ns)
+    count = np.count_nonzero(_MESSAGES[rows["op"]] & inside)
+    return not outer_is_step(len(found.ends), count / len(found.ends))
+
+
+def _steps_of(outer: Periods | None, inner: Periods | None) -> Periods | None:
+    """Of what comes rarely and what comes often that whose turns are steps."""
+    if outer is None or inner is None:
+        return outer or inner
+    is_outer = outer_is_step(len(outer.ends), len(inner.ends) / len(outer.ends))
+    return outer if is_outer else inner
 
 
 def of_samples(trace: Trace, focus: Focus) -> Periods | None:
@@ -202,12 +228,18 @@ def find_periods(trace: Trace, waits: Waits, focus: Focus) -> Periods | None:
 
     Collectives of all ranks tell it best. Without them each rank's own calls do: stages of a
     pipeline have communicators or messages of their own. Programs that never communicate are told
-    by the lines that their stack samples show.
+    by the lines that their stack samples show. Where loops inside a step were found, a step is a
+    turn around them.
     """
+    found = None
     calls = _sequence(trace, waits, focus)
     if not _mostly_of_parts(trace, waits, focus) and (ends := _common_ends(calls)) is not None:
-        return Periods(ends, "collectives")
-    return of_calls(trace, focus) or of_samples(trace, focus)
+        found = Periods(ends, "collectives")
+    if found is None or _has_loops_of_messages(trace, focus, found):
+        found = _steps_of(found, of_calls(trace, focus))
+    if found is None:
+        return of_samples(trace, focus)
+    return Periods(around(trace, found.ends, _looked_at(trace)), found.source)
 
 
 def _mostly_of_parts(trace: Trace, waits: Waits, focus: Focus) -> bool:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from perfscope.arrays import Bools, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
-from perfscope.attribution.cycles import NONE, is_steady
+from perfscope.attribution.cycles import LEAST_EVERY, NONE, is_steady, surprise
 from perfscope.attribution.stack_rules import (
     EVALUATION_LIKE,
     UNLABELED,
@@ -29,9 +29,6 @@ from perfscope.units import NS
 
 LEAST_TIMES = 3
 """Fewer occurrences have no rhythm."""
-
-LEAST_EVERY = 4
-"""Steps from one occurrence to the next: what comes more often may be a part of the training."""
 
 LITTLE = 0.1
 """Of the bytes that a step exchanges: what has more added up over the ranks trains by that."""
@@ -262,7 +259,7 @@ def _periodic(steps: Ints, known: int) -> Ints:
     shares = np.count_nonzero(places == usual[:, None], axis=1) / len(steps)
     for row in np.flatnonzero(shares >= AGREE)[::-1].tolist():
         share, every = float(shares[row]), int(periods[row])
-        if len(steps) * _surprise(share, 1.0 / every) > np.log(known):
+        if len(steps) * surprise(share, 1.0 / every) > np.log(known):
             first = int(steps[0]) + (int(usual[row]) - int(steps[0])) % every
             return np.arange(first, int(steps[-1]) + 1, every)
     return NONE
@@ -273,12 +270,6 @@ def _above(values: Ints, steps: Ints) -> float:
     here = np.zeros(len(values), np.bool_)
     here[steps] = True
     return float(np.median(values[here]) - np.median(values[~here])) if not here.all() else 0.0
-
-
-def _surprise(share: float, expected: float) -> float:
-    """How unlikely a share of many draws is, as Chernoff bounds it: exp(-n times this) at most."""
-    rest = (1.0 - share) * np.log((1.0 - share) / (1.0 - expected)) if share < 1.0 else 0.0
-    return float(share * np.log(share / expected) + rest)
 
 
 def _recurs(times: Ints, known: int, exchange: _Exchange) -> bool:

@@ -31,7 +31,7 @@ def way_to(raw: bytes, last: int, values: int) -> list[tuple[int, int]]:
             is_taken = True
             continue
         if raw[place] and name not in ("CACHE", "EXTENDED_ARG"):
-            if _target(raw, place) is not None and not _is_condition(name):
+            if target(raw, place) is not None and not _is_condition(name):
                 return []
             found.append((place, height))
             height -= _effect(raw, place, is_taken=is_taken)
@@ -47,7 +47,7 @@ def is_straight(raw: bytes, places: list[int], last: int) -> bool:
     if not places or any(_is_condition(_names[raw[place]]) for place in places[:-1]):
         return False
     begin = max(0, places[0] - 2 * _MOST_INSTRUCTIONS)
-    targets = (_target(raw, place) for place in range(begin, last, 2))
+    targets = (target(raw, place) for place in range(begin, last, 2))
     return not any(one is not None and places[0] < one <= places[-1] for one in targets)
 
 
@@ -66,10 +66,10 @@ def _ends_way(name: str) -> bool:
     return name.startswith(("RETURN_", "RAISE_", "RERAISE")) or name == "JUMP_FORWARD"
 
 
-def _jump_to(raw: bytes, target: int) -> int:
+def _jump_to(raw: bytes, wanted: int) -> int:
     """The nearest condition before a place that jumps to it, -1 none."""
-    for place in range(target - 2, max(target - 2 * _MOST_INSTRUCTIONS, -1), -2):
-        if _is_condition(_names[raw[place]]) and _target(raw, place) == target:
+    for place in range(wanted - 2, max(wanted - 2 * _MOST_INSTRUCTIONS, -1), -2):
+        if _is_condition(_names[raw[place]]) and target(raw, place) == wanted:
             return place
     return -1
 
@@ -84,7 +84,7 @@ def argument(raw: bytes, place: int) -> int:
     return value
 
 
-def _target(raw: bytes, place: int) -> int | None:
+def target(raw: bytes, place: int) -> int | None:
     """Where an instruction may jump to."""
     operation = raw[place]
     if operation in _absolute:

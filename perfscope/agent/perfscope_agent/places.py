@@ -14,8 +14,12 @@ if TYPE_CHECKING:
     from .recorder import Recorder
 
 _MAX_CACHED = 20000
+_MAX_MET = 1000
 OWN = 0
 """Stands for a place of the agent's own."""
+
+met: dict[int, tuple[CodeType, str, str]] = {}
+"""By its identity code that stacks have shown first, with function and file."""
 
 
 class Places:
@@ -57,7 +61,10 @@ class Places:
             self._kept.clear()
         known = OWN
         if not code.co_filename.startswith(files.AGENT):
-            known = rec.place(*self.where(code, last))
+            function, file, line = self.where(code, last)
+            known = rec.place(function, file, line)
+            if len(met) < _MAX_MET:
+                met[id(code)] = (code, function, file)
         self._kept[id(code)] = code
         self._names[(id(code), last)] = known
         return known

@@ -55,7 +55,7 @@ def _start_recording(is_lazy: bool) -> None:
     """Opens the records and starts everything that writes them."""
     import atexit
 
-    from . import placement, stacks, topology  # noqa: F401 - what threads use is loaded before them
+    from . import loops, placement, stacks, topology  # noqa: F401 - what threads use is loaded before them
     from .frameworks import install
 
     if "PERFSCOPE_STEPS" in os.environ or "PERFSCOPE_STOP_AFTER" in os.environ:
@@ -128,14 +128,16 @@ def _later(busy: Any) -> None:
 
     placement.note()
     with busy:
-        _note_operands()
+        _note_code()
         metadata.write()
 
 
-def _note_operands() -> None:
-    from . import operands
+def _note_code() -> None:
+    """What the program's lines work on, and which of them go round together."""
+    from . import loops, operands
 
     metadata.facts["operands"] = operands.told()
+    metadata.facts["loops"] = loops.told()
 
 
 def _note_placement() -> None:
@@ -226,7 +228,7 @@ def _become_child() -> None:
     """Makes a forked child a worker that touches nothing of its parent's recording."""
     global _pid, _role, _is_forked
     try:
-        from . import busy_threads, garbage, operands, own_threads, stacks
+        from . import busy_threads, garbage, operands, own_threads, places, stacks
 
         owner_pid, _pid = _pid, os.getpid()
         _role, _is_forked = roles.Role.WORKER, True
@@ -236,6 +238,7 @@ def _become_child() -> None:
         busy_threads.forget()
         garbage.forget()
         operands.forget()
+        places.met.clear()
         own_threads.forget()
         metadata.forget()
         _permit_spy()
@@ -303,7 +306,7 @@ def _note_exception() -> None:
 def _note_statistics() -> None:
     from . import garbage, stacks
 
-    _note_operands()
+    _note_code()
     metadata.collect_versions()
     metadata.facts["garbage_collector"] = garbage.finish()
     metadata.facts["stack_sampler"] = dict(stacks.statistics)

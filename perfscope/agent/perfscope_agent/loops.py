@@ -1,0 +1,70 @@
+"""The loops of the program's functions that stack samples met: which lines go round together.
+
+A sample says at which line a function is. Whether that line comes once in a turn of a loop around
+it, or goes round in a loop of its own, is in the bytecode: a loop jumps back to where it began.
+"""
+
+from __future__ import annotations
+
+import opcode
+
+from . import branches, files, places, recorder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType
+    from typing import Any, Tuple
+
+    _Lines = Tuple[int, int]
+
+_MOST_LOOPS = 32
+_LONGEST = 1 << 16
+"""Bytes of a function's code that are looked through."""
+
+_BEHIND_HANDLER = 8
+"""Bytes in which a handler drops its exception before it goes on."""
+
+_names = opcode.opname
+
+
+def told() -> list[dict[str, Any]]:
+    """The loops of all that was met, for the metadata; functions without any are left out."""
+    found = []
+    for code, function, file in list(places.met.values()):
+        lines = of_code(code) if files.is_program(code.co_filename) else []
+        if lines:
+            place = recorder.place_text(function, file, code.co_firstlineno)
+            found.append({"place": place, "lines": lines[:_MOST_LOOPS]})
+    return found
+
+
+def of_code(code: CodeType) -> list[_Lines]:
+    """First and last line of each loop of a function, outer ones first."""
+    raw = code.co_code
+    if len(raw) > _LONGEST:
+        return []
+    ends: dict[int, int] = {}
+    for place in range(0, len(raw), 2):
+        begin = branches.target(raw, place)
+        if begin is not None and begin <= place and _goes_round(raw, place):
+            ends[begin] = place
+    ranges = places.line_ranges(code) if ends else []
+    found = {_lines(ranges, begin, end) for begin, end in ends.items()}
+    return sorted(found, key=lambda lines: (lines[0], -lines[1]))
+
+
+def _goes_round(raw: bytes, place: int) -> bool:
+    """Whether a jump back ends a turn of a loop.
+
+    A handler of exceptions may lie behind all else in the bytecode, and goes back from there to
+    what follows it in the source. Whoever waits for another coroutine asks it time and again.
+    """
+    if "NO_INTERRUPT" in _names[raw[place]]:
+        return False
+    before = [_names[raw[one]] for one in range(max(0, place - _BEHIND_HANDLER), place, 2)]
+    return "POP_EXCEPT" not in before
+
+
+def _lines(ranges: list[tuple[int, int, int]], begin: int, end: int) -> _Lines:
+    inside = [line for start, stop, line in ranges if line and start <= end and stop > begin]
+    return min(inside, default=0), max(inside, default=0)

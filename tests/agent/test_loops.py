@@ -1,0 +1,87 @@
+"""Which lines of a function go round together, read from its bytecode."""
+
+import random
+from collections.abc import Callable
+from textwrap import dedent, indent
+from types import CodeType, FunctionType
+
+import pytest
+from perfscope_agent.loops import of_code
+
+from tests.agent.jobs import LOOKS, Job
+
+
+def code_of(body: str) -> CodeType:
+    """A function with this body, whose first line is 2."""
+    made: dict[str, FunctionType] = {}
+    exec(compile("def f(xs, g):\n" + indent(dedent(body), "    "), "program.py", "exec"), made)
+    return made["f"].__code__
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("g(xs)\nfor x in xs:\n    g(x)\n    g(x)\ng(xs)", [(3, 5)]),
+        ("for x in xs:\n    g(x)\n    for y in x:\n        g(y)\n    g(x)", [(2, 6), (4, 5)]),
+        ("while g(xs):\n    g(1)\n    if g(2):\n        break\n    g(3)\ng(4)", [(2, 6)]),
+        ("while True:\n    g(1)\n    if g(2):\n        return\n    g(3)", [(3, 6)]),
+        ("for x in xs:\n    if g(x):\n        continue\n    g(x)", [(2, 5)]),
+        ("try:\n    g(1)\nexcept ValueError:\n    g(2)\ng(3)\ng(4)", []),
+        ("for x in xs:\n    try:\n        g(x)\n    except ValueError:\n        g(2)", [(2, 6)]),
+        ("with g(xs):\n    g(1)\ng(2)", []),
+        ("g(1)\nif g(2):\n    g(3)\nelse:\n    g(4)\ng(5)", []),
+    ],
+)
+def test_loops_of_a_function(body: str, expected: list[tuple[int, int]]) -> None:
+    found = of_code(code_of(body))
+    # the line of `while True` itself does nothing, and a handler's last line may go on elsewhere
+    assert len(found) == len(expected)
+    for (first, last), (begin, end) in zip(found, expected, strict=True):
+        assert begin - 1 <= first <= begin
+        assert end - 1 <= last <= end
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_functions(seed: int) -> None:
+    """Loops, conditions and handlers inside each other: each loop is there with its lines."""
+    draw, lines, loops = random.Random(seed), [], []
+
+    def block(depth: int, margin: str) -> None:
+        for _ in range(draw.randint(1, 3)):
+            kind = draw.choice(["call", "for", "while", "if", "try"]) if depth else "call"
+            begin = len(lines) + 2
+            if kind == "call":
+                lines.append(f"{margin}g(xs)")
+                continue
+            lines.append(margin + {"for": "for x in xs:", "while": "while g(xs):"}.get(kind, ""))
+            if kind in ("if", "try"):
+                lines[-1] = margin + ("if g(xs):" if kind == "if" else "try:")
+            block(depth - 1, margin + "    ")
+            if kind == "try":
+                lines.extend([f"{margin}except ValueError:", f"{margin}    g(xs)"])
+                lines.append(f"{margin}g(xs)")
+            elif kind != "if":
+                lines.append(f"{margin}    g(xs)")
+                loops.append((begin, len(lines) + 1))
+
+    block(3, "")
+    assert of_code(code_of("\n".join(lines))) == sorted(loops, key=lambda one: (one[0], -one[1]))
+
+
+def test_a_process_tells_the_loops_that_samples_met(job: Callable[..., Job]) -> None:
+    program = LOOKS + dedent(
+        """
+        def main():
+            last = after(5)
+            while looks["samples"] < last:
+                for _ in range(3):
+                    sum(range(1000))
+
+        main()
+        """
+    )
+    metadata = job(program).process.metadata
+    (told,) = [one for one in metadata["loops"] if one["place"].startswith("main\x1f")]
+    first = program.splitlines().index("def main():") + 1
+    assert told["place"].endswith(f"\x1f{first}")
+    assert told["lines"] == [[first + 2, first + 4], [first + 3, first + 4]]
