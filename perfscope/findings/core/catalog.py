@@ -10,6 +10,7 @@ from perfscope.findings.core.diagnosis import Diagnosis
 from perfscope.findings.core.finding import Finding, broken, settled
 from perfscope.findings.core.of_whole_run import of_whole_run
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.losses.grown import with_growth
 from perfscope.findings.losses.once import (
     told_by_cpus,
     told_by_settings,
@@ -48,7 +49,7 @@ def run_all(run: Facts, *, catalog: Sequence[Diagnosis] | None = None) -> tuple[
         found = list(told_by_their_cause(run, found))
         found += [_with_assumptions(one, run.replay) for one in unclaimed(run, found)]
         found = list(told_by_cpus(run, with_slow_values(run, with_remedy(found))))
-        found = list(bounded(told_once(run, told_by_settings(found))))
+        found = list(bounded(told_once(run, told_by_settings(with_growth(found)))))
     return tuple(of_whole_run(one, run.results, run.replay) for one in found)
 
 

@@ -8,6 +8,7 @@ from perfscope.findings.core.finding import Evidence, Finding, Quiet, not_measur
 from perfscope.findings.core.gain import saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.function_growth import function_growth, grown_by_rank
+from perfscope.findings.facts.hot_operands import grown_operand
 from perfscope.findings.facts.only_here import shared_frames
 from perfscope.findings.facts.rank_growth import rank_growth
 from perfscope.findings.facts.step_growth import LEAST_STEPS, StepGrowth, step_growth
@@ -16,6 +17,7 @@ from perfscope.judging import MAIN
 from perfscope.losses.account import TAKES_PART
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity, Confidence
+from perfscope.trace.operands import Operand
 from perfscope.units import format_seconds, format_share
 
 
@@ -29,7 +31,7 @@ def judge(run: Facts) -> Outcome:
     whole = step_growth(run.results)
     # ranks that wait for CPUs do so longer in one part of the run than in another
     told = None if run.waits_for_cpus else whole
-    growth = told or function_growth(run.results, run.frame_times)
+    growth = told or function_growth(run.results, run.frame_times, whole)
     if growth is None and whole is not None:
         growth = rank_growth(run.results)
     found = growth or step_shift(run.results)
@@ -43,6 +45,7 @@ def judge(run: Facts) -> Outcome:
         by = f"by {format_share(found.times - 1.0)}" if found.is_first_known else "little"
         return passed(f"Steps grow {by} in all.")
     ranks = _ranks(run, found)
+    grown = grown_operand(run.worked_on, found.frame)
     return Finding(
         status=status,
         title=_title(found),
@@ -51,8 +54,8 @@ def judge(run: Facts) -> Outcome:
         confidence=Confidence.MEDIUM,
         ranks=ranks,
         where=(found.frame,) if found.frame else (),
-        evidence=_evidence(found),
-        actions=_actions(run, found, ranks, others=_level_on(run.results, found, ranks)),
+        evidence=(*_evidence(found), *((_sizes(grown),) if grown else ())),
+        actions=_actions(run, found, ranks, grown, others=_level_on(run.results, found, ranks)),
     )
 
 
@@ -126,12 +129,24 @@ def _may_keep_size(run: Facts, found: StepGrowth) -> bool:
     return spent[Activity.NUMERIC] > MAIN * spent.total()
 
 
+def _sizes(grown: Operand) -> Evidence:
+    """The fewest and the most values of an array that were seen."""
+    return Evidence(f"Values in `{grown.name}`, from {grown.fewest:,} to", grown.elements)
+
+
 def _actions(
-    run: Facts, found: StepGrowth, ranks: tuple[int, ...], *, others: tuple[int, ...]
+    run: Facts,
+    found: StepGrowth,
+    ranks: tuple[int, ...],
+    grown: Operand | None,
+    *,
+    others: tuple[int, ...],
 ) -> tuple[str, ...]:
     name = wording.called(found.frame) if found.frame else "a step"
+    line = f" (line {found.frame.line})" if found.frame and found.is_of_function else ""
+    what = f"`{grown.name}` grows: look" if grown else "Look"
     kept = (
-        f"Look in {name} for work over everything kept so far; keep a running result or a "
+        f"{what} in {name}{line} for work over everything kept so far; keep a running result or a "
         "bounded window instead."
     )
     goes_on = not found.levels_off and found.since is None

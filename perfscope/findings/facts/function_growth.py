@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from perfscope import judging
 from perfscope.arrays import Floats, Ints, counter_growth
 from perfscope.attribution.timeline import Timeline
 from perfscope.findings.facts.step_growth import (
@@ -18,6 +19,7 @@ from perfscope.findings.facts.step_growth import (
     is_change,
     levels_off,
     never_falls,
+    rises_evenly,
 )
 from perfscope.judging import MAIN
 from perfscope.metrics.results import Results
@@ -28,20 +30,45 @@ RankTables = Sequence[tuple[Rank, Floats]]
 """Of ranks with samples what each frame took in each part of the steps: see `tables_by_rank`."""
 
 
-def function_growth(results: Results, tables: RankTables) -> StepGrowth | None:
+def function_growth(
+    results: Results, tables: RankTables, steps: StepGrowth | None = None
+) -> StepGrowth | None:
     """The growth of one function, without waiting for CPUs; None where none grows.
 
     What slows a rank down as a whole, such as others that use its caches, makes all of its
     functions longer alike: only what one grows beyond all other work of its rank counts. Of the
-    ranks, the one that loses most by it. Seconds are those of the function in a step; their error
-    is that of counting samples.
+    ranks, the one that loses most by it; where samples of one are too few to tell, and all `steps`
+    are known to grow, the mean of all. Seconds are those of the function in a step; their error is
+    that of counting samples.
     """
     for least in (MAIN, 1.0 / PARTS):
-        found = [_of_rank(results, rank, table, least) for rank, table in tables]
+        found = [
+            _of_work(results, table, least, samples=samples_in_focus(results, rank))
+            for rank, table in tables
+        ]
         grown = [one for one in found if one and _grows_on_all(one, tables, results)]
         if grown:
             return max(grown, key=lambda one: one.lost_s)
-    return None
+    return None if steps is None else _of_all(results, tables, steps)
+
+
+def _of_all(results: Results, tables: RankTables, steps: StepGrowth) -> StepGrowth | None:
+    """The growth of a function on all ranks, seen in their samples together; None where none grows.
+
+    That steps grow is certain, and with ranks that wait for CPUs not why: a function explains it
+    that grows on each rank by most of what they do, more than others, and by 95 % no chance.
+    """
+    samples = sum(samples_in_focus(results, rank) for rank, _ in tables)
+    if len(tables) < 2 or len(tables) < len(results.trace.ranks):
+        return None
+    whole = np.sum([table for _, table in tables], axis=0)
+    growth = _of_work(results, whole, MAIN, samples=samples, ranks=len(tables), sure=judging.SURE)
+    if growth is None or growth.frame is None:
+        return None
+    grown_s = growth.taken_s[1] - growth.taken_s[0]
+    is_most = grown_s >= MAIN * (steps.last_s - steps.first_s)
+    is_of_all = min(grown_by_rank(results, tables, growth.frame).values()) > 0
+    return growth if is_most and is_of_all else None
 
 
 def tables_by_rank(results: Results) -> RankTables:
@@ -80,7 +107,16 @@ def grown_by_rank(results: Results, tables: RankTables, frame: Frame) -> dict[in
     return found
 
 
-def _of_rank(results: Results, rank: Rank, tables: Floats, least: float) -> StepGrowth | None:
+def _of_work(
+    results: Results,
+    tables: Floats,
+    least: float,
+    *,
+    samples: int,
+    ranks: int = 1,
+    sure: float = SURE,
+) -> StepGrowth | None:
+    """The growth of what so many samples show of so many ranks' work; seconds are of each."""
     lines = functions(results.trace.frames, tables[0])
     if not lines:
         return None
@@ -89,34 +125,35 @@ def _of_rank(results: Results, rank: Rank, tables: Floats, least: float) -> Step
         np.array([table[places].sum(axis=0) for places in lines]).reshape(-1, PARTS, FINER).sum(2)
         for table in tables
     )
-    period = results.focus.length_ns / max(1, samples_in_focus(results, rank))
+    period = ranks * results.focus.length_ns / max(1, samples)
     error = own * np.sqrt(period / np.maximum(wall, period))
     slowed = _slowed(own, least)
     usual = own / slowed
     sizes = [len(part) for part in finer_parts(np.asarray(results.steps.starts_ns))]
     finer /= np.repeat(slowed, FINER, axis=1) * sizes
+    is_rough = ranks > 1  # a rise of few samples that seems sudden may be chance
     grows = [
         never_falls(mine, float(wrong.max()))
-        and mine[-1] - mine[0] > SURE * np.hypot(wrong[0], wrong[-1])
-        and not is_change(parts)
+        and mine[-1] - mine[0] > sure * np.hypot(wrong[0], wrong[-1])
+        and (not is_change(parts) or (is_rough and rises_evenly(parts)))
         for mine, wrong, parts in zip(usual, error, finer, strict=True)
     ]
     lost = ((usual - beginning(usual)) * slowed).sum(axis=1)
     place = int(np.argmax(np.where(grows, lost, -1.0)))
     if not grows[place] or lost[place] <= 0:
         return None
-    steps = results.steps.count / PARTS
+    steps = ranks * results.steps.count / PARTS
     with_queue = float(wall[place].sum() / own[place].sum())
     at_first = np.linalg.norm(BEGINNING * error[place, :2])
     wrong_ns = np.hypot(np.sqrt((error[place] ** 2).sum()), PARTS * at_first)
     return StepGrowth(
         first_s=float(own[place, 0] / steps) * 1e-9,
         last_s=float(own[place, -1] / steps) * 1e-9,
-        lost_s=float(lost[place]) * with_queue * 1e-9,
-        error_s=float(wrong_ns) * with_queue * 1e-9,
+        lost_s=float(lost[place]) / ranks * with_queue * 1e-9,
+        error_s=float(wrong_ns) / ranks * with_queue * 1e-9,
         frame=results.trace.frames[max(lines[place], key=lambda one: tables[0, one].sum())],
         is_of_function=True,
-        levels_off=levels_off(usual[place]),
+        levels_off=levels_off(usual[place]) and not (is_rough and rises_evenly(finer[place])),
         queued=with_queue,
         is_first_known=bool(0.0 < error[place, 0] <= MAIN * own[place, 0]),
     )

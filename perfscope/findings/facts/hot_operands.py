@@ -8,7 +8,7 @@ import numpy as np
 from perfscope.arrays import Bools
 from perfscope.findings.core.finding import Gain
 from perfscope.findings.core.gain import bound_s, saved
-from perfscope.judging import FEWEST_SAMPLES
+from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.metrics.host.interpreter_lock import RESTING
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity
@@ -105,6 +105,19 @@ def hot_lines(
             part = site.visits / max(all_visits[site.frame], site.line_visits)
             found.append(HotLine(rank, site, seconds, part, whole_s * part))
     return tuple(sorted(found, key=lambda one: -one.seconds))
+
+
+def grown_operand(told: Iterable[Iterable[WorkedOn]], frame: Frame | None) -> Operand | None:
+    """What a function works on that has grown most while it was looked at; None: nothing has."""
+    seen = [
+        one
+        for own in told
+        for site in own
+        if frame is not None and site.frame.key == frame.key and site.looks >= FEWEST_LOOKS
+        for one in site.operands
+    ]
+    grown = [one for one in seen if 0 < one.fewest <= MAIN * one.elements]
+    return max(grown, key=lambda one: one.elements / one.fewest, default=None)
 
 
 def ranks_of(lines: Iterable[HotLine]) -> tuple[int, ...]:

@@ -131,6 +131,18 @@ def is_change(finer: Floats) -> bool:
     return bool(np.diff(finer).max() > MAIN * (finer[-FINER:].mean() - finer[:FINER].mean()))
 
 
+def rises_evenly(finer: Floats) -> bool:
+    """Whether an even rise is nearer to values, which chance moves, than two levels are."""
+    place = np.arange(len(finer))
+    line = np.polyval(np.polyfit(place, finer, 1), place)
+    levels = [
+        np.where(place < split, finer[:split].mean(), finer[split:].mean())
+        for split in range(1, len(finer))
+    ]
+    apart = [float(((finer - one) ** 2).sum()) for one in (line, *levels)]
+    return apart[0] < min(apart[1:])
+
+
 def grown_frame(
     results: Results, begin: int, end: int, *, before: float = 1.0, rank: int | None = None
 ) -> Frame | None:

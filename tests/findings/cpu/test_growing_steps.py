@@ -16,6 +16,7 @@ from tests.support.trace_builder import TraceBuilder
 
 STEPS = 80
 MOVES = "transient_imbalance"
+RARELY = 30
 NOISE = np.random.default_rng(3).uniform(-0.002, 0.002, STEPS)
 FIXED = ("step", "/home/me/train.py", 5)
 GROWING = ("summarize", "/home/me/train.py", 30)
@@ -330,3 +331,17 @@ def test_a_load_that_moves_is_told_with_what_sharing_it_saves() -> None:
     assert finding.gain_s == pytest.approx(0.020 * STEPS, rel=0.15)
     assert finding.where == (Frame(*GROWING),)
     assert crowded(lambda _: 0.04, lambda _: 1.0, moves=True, told=MOVES).status is Status.PASS
+
+
+def test_what_grows_on_all_ranks_is_seen_in_the_samples_of_all_of_them() -> None:
+    """The steps grow, and samples of one rank are too few to tell in which function."""
+    both = crowded(lambda step: 0.02 + 0.002 * step, lambda _: 1.0, rarely=RARELY)
+    assert both.status.is_fault
+    assert both.title.startswith("summarize() takes longer per step as the run goes on")
+    lost = sum(0.002 * (step - 9.5) for step in range(STEPS))
+    assert both.gain_s == pytest.approx(lost, rel=0.4)
+
+
+@pytest.mark.parametrize("rarely", [5, 15, 25, 40, 60])
+def test_few_samples_of_a_machine_that_gets_busier_show_no_function_that_grows(rarely: int) -> None:
+    assert not crowded(lambda _: 0.03, busier, rarely=rarely).status.is_fault
