@@ -11,7 +11,7 @@ from dataclasses import replace
 from perfscope.attribution.not_training import TRAINING_ACCOUNTS
 from perfscope.document.headline import mean_spent_s, outside_s
 from perfscope.losses.entry import NO_LOSS
-from perfscope.losses.held_up import HELD_UP
+from perfscope.losses.held_up import SLOWED
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Account, LossKind
 from perfscope.schema.losses import LossEntry, Losses
@@ -102,7 +102,7 @@ def _inside(
     found: dict[Account, dict[str | None, _Loss]] = {one: {} for one in WORKING}
     for entry in [one for one in lost.entries if one.own_ns]:
         own_s = _in_run_s(entry, entry.own_ns) / ranks
-        is_held_up = entry.kind in HELD_UP
+        is_held_up = entry.kind in SLOWED
         for account in [one for one in WORKING if is_held_up or one is entry.account]:
             part_s = own_s * means[account] / work_s if is_held_up and work_s else own_s
             rows = found[account]

@@ -6,11 +6,12 @@ from collections.abc import Collection, Sequence
 from perfscope.attribution.activity_names import UNDECIDED_CALLS
 from perfscope.findings.core.wording import listed, place
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.hot_operands import HotLine, shape_of
+from perfscope.findings.facts.hot_operands import shape_of
 from perfscope.findings.losses.unclaimed import AT_START
 from perfscope.judging import MAIN
 from perfscope.losses.account import TAKES_PART
 from perfscope.metrics.host.activities import ActivityRow
+from perfscope.metrics.host.hot_lines import HotLine
 from perfscope.metrics.host.interpreter_lock import RESTING
 from perfscope.trace.model import Frame
 from perfscope.trace.operands import NEAR_CACHE_BYTES

@@ -17,7 +17,7 @@ from perfscope.judging import MAIN
 from perfscope.losses.cause import OUTSIDE, UNEXPLAINED, LossCause
 from perfscope.losses.entry import Entry, LossAccount
 from perfscope.losses.extrapolation import Extrapolation
-from perfscope.losses.held_up import HELD_UP, without
+from perfscope.losses.held_up import SLOWED, without
 from perfscope.losses.no_cpu import queue_of
 from perfscope.losses.own_time import own_times, work_cells
 from perfscope.losses.parts import whole_parts
@@ -122,7 +122,7 @@ class _Making:
             is_certain=certain,
             queued=queued,
             steps=None if table is None else _reach(table, self._waits.steps),
-            without=without(self._results, own) if cause.kind in HELD_UP else (),
+            without=without(self._results, own) if cause.kind in SLOWED else (),
             once_ns=extrapolated.once_ns,
             error=extrapolated.error,
         )
@@ -162,7 +162,7 @@ class _Making:
     def _table(self, cause: LossCause) -> Floats | None:
         """What a cause costs by step and rank; None where that is not known."""
         steps, waits = self._waits.steps, self._waits
-        if steps is None or cause.kind in (LossKind.OUTSIDE, *HELD_UP):
+        if steps is None or cause.kind in (LossKind.OUTSIDE, *SLOWED):
             return None
         shape = steps.count, len(self._numbers)
         if cause.kind is LossKind.COMMUNICATION:

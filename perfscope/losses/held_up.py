@@ -1,4 +1,4 @@
-"""Training work that takes longer than it need: by CPUs, a slowed GPU, lock or page faults."""
+"""Training work that takes longer than it need, by what holds it up, or is more than needed."""
 
 from collections.abc import Iterator
 
@@ -7,13 +7,14 @@ from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.timeline import Timeline
 from perfscope.judging import MOST_LOST
 from perfscope.losses.cause import LossCause
+from perfscope.losses.needless import needless_s
 from perfscope.metrics.host.run_queue import CpuWait
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import LossKind
 
-Seconds = tuple[float, ...]
-"""By what a rank was held up, in the order of `HELD_UP`."""
+Seconds = tuple[tuple[LossCause, float], ...]
+"""By what a rank was held up, in the order of `HELD_UP`, and what was needless."""
 
 HELD_UP = (
     LossKind.THROTTLED,
@@ -24,6 +25,9 @@ HELD_UP = (
     LossKind.PAGE_FAULTS,
 )
 
+SLOWED = (*HELD_UP, LossKind.REPEATED_WORK, LossKind.SLOW_OPERANDS)
+"""What makes training work longer than it need be."""
+
 
 def held_up_s(results: Results) -> list[Seconds]:
     """Of all work between calls of each rank; 0 where it was not measured."""
@@ -31,15 +35,18 @@ def held_up_s(results: Results) -> list[Seconds]:
     queued = {one.rank: _without_cpu_s(one, length_s) for one in results.resources.cpu_waits}
     locked = {one.rank: one.waited_s for one in results.lock_waits}
     faults = {one.rank: one.fault_s for one in results.fault_times if one.least_s > 0}
-    return [
-        (
+    needless = needless_s(results)
+    found = []
+    for rank in results.trace.ranks:
+        seconds = (
             *queued.get(rank.number, (0.0, 0.0, 0.0)),
             _slowed_s(results, rank.number),
             locked.get(rank.number, 0.0),
             faults.get(rank.number, 0.0),
         )
-        for rank in results.trace.ranks
-    ]
+        held = tuple(zip(map(LossCause, HELD_UP), seconds, strict=True))
+        found.append((*held, *needless[rank.number].items()))
+    return found
 
 
 def _slowed_s(results: Results, rank: int) -> float:
@@ -47,7 +54,7 @@ def _slowed_s(results: Results, rank: int) -> float:
     return max((use.slowed_s for use in results.gpus.used if rank in use.ranks), default=0.0)
 
 
-def _without_cpu_s(waits: CpuWait, length_s: float) -> Seconds:
+def _without_cpu_s(waits: CpuWait, length_s: float) -> tuple[float, float, float]:
     """What of the waiting for CPUs in work a limit withheld, other processes and threads took.
 
     A limit withholds CPUs from work as long as its part of the time is: when, is not recorded.
@@ -65,17 +72,18 @@ def held_up(
 
     They exclude each other: without a CPU a thread runs nothing, a thread that waits for the
     lock wants no CPU, one that has a page fault runs in the kernel, and for a GPU its host waits.
-    They are known of all work between calls; training work has its part of them.
+    They are known of all work between calls; training work has its part of them. Of what is
+    needless no more counts than is left.
 
     `found` is what the rank was held up by in all of its work, see `held_up_s`.
     """
     work_ns = _work_ns(results, position)
     part = training_ns / work_ns if work_ns else 0.0
     left = training_ns
-    for kind, seconds in zip(HELD_UP, found, strict=True):
+    for cause, seconds in found:
         ns = min(round(seconds * 1e9 * part), left)
         left -= ns
-        yield LossCause(kind), ns
+        yield cause, ns
 
 
 def _work_ns(results: Results, position: int) -> int:

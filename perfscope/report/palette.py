@@ -30,6 +30,7 @@ _MARKS = (
     (8, "M0 0h8v1.5h-8zM0 0h1.5v8h-1.5z", 0),
     (6, "M0 0h2v6h-2z", 0),
     (8, "M0 0h4v4h-4zM4 4h4v4h-4z", 0),
+    (8, "M4 0l4 4l-4 4l-4-4z", 0),
 )
 _CAUSES = tuple(one.value for kind in (LossKind, Activity) for one in kind)
 LOST_FILLS = {

@@ -342,6 +342,16 @@ class LossKind(Named):
         "Page faults",
         "In training work: the kernel got memory ready that was touched for the first time.",
     )
+    REPEATED_WORK = (
+        "repeated_work",
+        "Work that repeats itself",
+        "In training work: the same is computed again, from operands that never differ.",
+    )
+    SLOW_OPERANDS = (
+        "slow_operands",
+        "Slow operands",
+        "In training work: values, types or layouts that CPUs handle slowly, at most.",
+    )
     UNKNOWN = "unknown", "Not known", "Time that no mark, call or sample accounts for."
     OUTSIDE = (
         "outside",

@@ -29,7 +29,7 @@ class LossEntry:
     # `waiting` is for training work of others, `communication` not told apart, `other_work` no
     # training, `outside` before and after the focus; `throttled` (a CPU limit),
     # `other_processes` (not the job's), `cpu_wait`, `slowed_gpu`, `interpreter_lock`, `page_faults`
-    # held training work up
+    # held training work up, `repeated_work` and `slow_operands` is what of it is more than needed
     kind: LossKind
     account: Account | None
     activity: Activity | None

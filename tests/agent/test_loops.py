@@ -6,8 +6,8 @@ from textwrap import dedent, indent
 from types import CodeType, FunctionType
 
 import pytest
-from perfscope_agent.loops import of_code
 
+from perfscope.agent.perfscope_agent.loops import of_code
 from tests.agent.jobs import LOOKS, Job
 
 

@@ -183,3 +183,61 @@ def test_a_gpu_that_heat_slows_down_is_a_loss() -> None:
     (entry,) = of_kind(found, LossKind.SLOWED_GPU)
     assert entry.ranks == (1,)
     assert entry.own_ns == pytest.approx(0.3e9 * 4, rel=1e-6)
+
+
+STEP, UPDATE = ("step", "/home/me/train.py", 5), ("update", "/home/me/train.py", 30)
+
+
+def with_operands(*, subnormal: float, contents: int, queued: float = 0.0) -> LossAccount:
+    """Two ranks that work 0.4 s in each of 40 steps, half of it in `update`, and exchange for 0.1 s.
+
+    Each look at its line finds as many different contents, of which a share is subnormal.
+    """
+    form = {"name": "w", "looks": 10, "kind": "array", "dtype": "float32", "byte_order": "native"}
+    size = {"shape": [400, 40], "elements": [16000, 16000], "layout": "rows", "stride": 4}
+    array = {**form, **size, "contents": contents, "shares": {"subnormal": subnormal}}
+    looks = {"looks": 10, "visits": 10, "line_visits": 10, "whole_looks": 10, "contents": contents}
+    place = "\x1f".join(map(str, UPDATE))
+    site = {"place": place, "is_innermost": True, **looks, "operands": [array]}
+    builder = TraceBuilder(2, end_s=22.0)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(21.0)
+        rank.set(metadata={"operands": {"looks": 10, "cpu_ns": 1, "sites": [site]}})
+        for step in range(40):
+            begin = 1.0 + 0.5 * step
+            rank.step(step, begin, begin + 0.5)
+            rank.op("MPI_Allreduce", begin + 0.4, begin + 0.5, comm=0, seq=step)
+            for tick in range(40):
+                frames = (STEP, UPDATE) if tick >= 20 else (STEP,)
+                rank.stack(begin + 0.01 * tick + 0.005, (*frames, ("tanh", "<built-in>", 0)))
+        for tick in range(220):
+            waited_s = queued * tick / 10
+            rank.main_sample(tick / 10, cpu_s=tick / 10 - waited_s, queue_delay_s=waited_s)
+    return account_of(builder.build())
+
+
+@pytest.mark.parametrize("queued", [0.0, 0.25])
+def test_work_on_slow_operands_is_lost_while_it_has_a_cpu(queued: float) -> None:
+    """Half of the values subnormal, each a hundred times as slow: 50 of 51 parts of the line."""
+    found = with_operands(subnormal=0.5, contents=10, queued=queued)
+    (entry,) = of_kind(found, LossKind.SLOW_OPERANDS)
+    assert entry.own_ns == pytest.approx(2 * 40 * 0.2e9 * 50 / 51 * (1 - queued), rel=0.03)
+    assert set(entry.ranks) == {0, 1}
+    assert entry.frame is not None
+    assert (entry.frame.function, entry.frame.file, entry.frame.line) == UPDATE
+    assert isinstance(entry.saving, Saving)
+    assert entry.saving.seconds == pytest.approx(40 * 0.2 * 50 / 51 * (1 - queued), rel=0.05)
+
+
+@pytest.mark.parametrize("subnormal", [0.0, 0.5])
+def test_what_is_computed_again_is_lost_once_whatever_it_works_on(subnormal: float) -> None:
+    found = with_operands(subnormal=subnormal, contents=1)
+    (entry,) = of_kind(found, LossKind.REPEATED_WORK)
+    assert entry.own_ns == pytest.approx(2 * 40 * 0.2e9, rel=0.03)
+    assert not of_kind(found, LossKind.SLOW_OPERANDS)
+
+
+def test_what_works_on_ever_other_usual_values_is_needed() -> None:
+    found = with_operands(subnormal=0.0, contents=10)
+    kinds = {entry.cause.kind for entry in found.entries}
+    assert kinds.isdisjoint({LossKind.SLOW_OPERANDS, LossKind.REPEATED_WORK})

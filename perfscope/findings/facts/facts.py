@@ -5,7 +5,6 @@ from functools import cached_property
 from perfscope.findings.core.finding import Gain
 from perfscope.findings.facts.cpu_waits import on_equal_cpus, without_cpu_waits
 from perfscope.findings.facts.function_growth import RankTables, tables_by_rank
-from perfscope.findings.facts.hot_operands import HotLine, LineSamples, hot_lines
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern, imbalance_facts
 from perfscope.findings.facts.imbalance_judgment import Judgment, judged
 from perfscope.findings.facts.network_facts import NetworkFacts, network_facts
@@ -16,6 +15,7 @@ from perfscope.losses.account import loss_account
 from perfscope.losses.entry import LossAccount
 from perfscope.losses.savings import Savings
 from perfscope.metrics.devices.devices import DevicesResult
+from perfscope.metrics.host.hot_lines import HotLine, LineSamples, hot_lines
 from perfscope.metrics.results import Results
 from perfscope.replay.replay import Replay
 from perfscope.structures import dataclass

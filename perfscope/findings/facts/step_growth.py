@@ -132,7 +132,11 @@ def is_change(finer: Floats) -> bool:
 
 
 def rises_evenly(finer: Floats) -> bool:
-    """Whether an even rise is nearer to values, which chance moves, than two levels are."""
+    """Whether an even rise explains values, which chance moves, better than two levels do.
+
+    Where the second level begins is a number more to choose: by Schwarz's criterion (BIC) it has to
+    leave less of the values' squares by the n-th root of their number n.
+    """
     place = np.arange(len(finer))
     line = np.polyval(np.polyfit(place, finer, 1), place)
     levels = [
@@ -140,7 +144,7 @@ def rises_evenly(finer: Floats) -> bool:
         for split in range(1, len(finer))
     ]
     apart = [float(((finer - one) ** 2).sum()) for one in (line, *levels)]
-    return apart[0] < min(apart[1:])
+    return bool(apart[0] < min(apart[1:]) * len(finer) ** (1.0 / len(finer)))
 
 
 def grown_frame(

@@ -283,10 +283,18 @@ def claims(run: Facts, findings: Sequence[Finding]) -> dict[LossCause, tuple[str
             one.id
             for one in faults
             if (group and one.id == group.id)
+            or _is_of(one, entry)
             or (_edits(one) and _left_s(entry, savings, _edits(one)) <= MAIN * whole_s)
         ]
         result[entry.cause] = tuple(ids)
     return result
+
+
+def _is_of(finding: Finding, entry: Entry) -> bool:
+    """Whether a finding is about an entry's kind of loss, in its function where that has one."""
+    function = entry.cause.function
+    is_there = function is None or function in {one.key for one in finding.where}
+    return finding.id == entry.cause.kind.value and is_there
 
 
 def _left_s(entry: Entry, savings: Savings, after: Sequence[Edit]) -> float:

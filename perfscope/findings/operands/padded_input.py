@@ -5,8 +5,9 @@ from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import saved
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.hot_operands import HotLine, has_operands, ranks_of, shape_of
+from perfscope.findings.facts.hot_operands import has_operands, ranks_of, shape_of
 from perfscope.judging import MAIN, MAJOR
+from perfscope.metrics.host.hot_lines import HotLine
 from perfscope.schema.enums import Confidence, PhaseKind
 from perfscope.trace.operands import ROWS_READ, Operand
 from perfscope.units import format_share

@@ -1,7 +1,6 @@
 """Functions that compute the same from the same operands each time."""
 
 from collections import defaultdict
-from dataclasses import replace
 from math import isclose
 
 from perfscope.findings.core import thresholds, wording
@@ -9,7 +8,6 @@ from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import (
-    HotLine,
     frames_of,
     has_operands,
     ranks_of,
@@ -17,22 +15,17 @@ from perfscope.findings.facts.hot_operands import (
     shape_of,
 )
 from perfscope.judging import FEWEST_SAMPLES
+from perfscope.metrics.host.hot_lines import HotLine, most_calls, repeated
 from perfscope.schema.enums import Confidence
-from perfscope.trace.model import Frame, Function
+from perfscope.trace.model import Frame
 from perfscope.units import format_seconds
 
 
 def judge(run: Facts) -> Outcome:
     """Whether lines whose operands never differ take enough of the run to act on."""
     results = run.results
-    functions: defaultdict[Function, list[HotLine]] = defaultdict(list)
-    changing = _changing(run)
-    for line in run.hot_lines:
-        names = {(line.rank.number, line.function, one.name) for one in line.site.operands}
-        if is_always_the_same(line) and changing.isdisjoint(names):
-            functions[line.function].append(replace(line, seconds=line.part_s))
-    called = [one for one in functions.values() if _calls(run, one) >= FEWEST_SAMPLES]
-    worst = max(called, key=lambda one: sum(line.seconds for line in one), default=None)
+    functions = repeated(results, run.worked_on, run.hot_lines, run.line_samples).values()
+    worst = max(functions, key=lambda one: sum(line.seconds for line in one), default=None)
     if worst is None:
         return passed("Of all lines that were looked at, the operands differed at times.")
     gain = saved_at_most(results, worst)
@@ -55,30 +48,6 @@ def judge(run: Facts) -> Outcome:
     )
 
 
-def is_always_the_same(line: HotLine) -> bool:
-    """Whether all that a line takes was known in all looks and never differed, nor its result."""
-    site = line.site
-    is_same = site.is_innermost and site.contents == 1 and site.whole_looks == site.looks
-    return is_same and (site.result_looks < FEWEST_SAMPLES or site.results == 1)
-
-
-def _changing(run: Facts) -> set[tuple[int, Function, str]]:
-    """Names that were seen to change at a line of a function of a rank, looked at seldom or not."""
-    return {
-        (rank.number, site.frame.key, one.name)
-        for rank, sites in zip(run.results.trace.ranks, run.worked_on, strict=True)
-        for site in sites
-        for one in site.operands
-        if one.contents > 1
-    }
-
-
-def _calls(run: Facts, lines: list[HotLine]) -> int:
-    """Separate calls that samples show at least, on the rank with most of them."""
-    frames = frames_of(lines)
-    return max(run.line_samples.calls(line.rank, frames) for line in lines)
-
-
 def _operands(lines: list[HotLine]) -> str:
     """The names that most of the time is spent on."""
     names = dict.fromkeys(one.name for line in lines[:2] for one in line.site.operands)
@@ -97,8 +66,9 @@ def _summary(run: Facts, lines: list[HotLine], seconds: float) -> str:
         else ("Where it draws no random numbers, its result is the same as well")
     )
     saving = wording.saving(run.results, seconds, is_bound=True)
+    calls = most_calls(lines, run.line_samples)
     return (
-        f"In {_looks(lines)} looks at what its lines take, in {_calls(run, lines)} calls or "
+        f"In {_looks(lines)} looks at what its lines take, in {calls} calls or "
         f"more, the contents of {_operands(lines)} (of a large array, a sample) never differed. "
         f"{result}. Computed once, it would save {saving}."
     )
@@ -108,7 +78,7 @@ def _evidence(run: Facts, lines: list[HotLine]) -> tuple[Evidence, ...]:
     rows = [
         Evidence("Looks at the operands of these lines", _looks(lines)),
         Evidence("Of them with other contents than the first", 0),
-        Evidence("Separate calls that samples show, at least", _calls(run, lines)),
+        Evidence("Separate calls that samples show, at least", most_calls(lines, run.line_samples)),
     ]
     rows += [
         Evidence(f"`{one.name}` in line {line.site.frame.line}", shape_of(one))

@@ -6,14 +6,13 @@ from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import (
-    FEWEST_LOOKS,
-    HotLine,
     frames_of,
     has_operands,
     ranks_of,
     shape_of,
 )
 from perfscope.judging import MAIN
+from perfscope.metrics.host.hot_lines import FEWEST_LOOKS, HotLine
 from perfscope.schema.enums import Confidence
 from perfscope.trace.operands import MANY_CONTENTS, NEAR_CACHE_BYTES, Operand
 

@@ -10,22 +10,17 @@ from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.facts.device_facts import is_of_torch
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import (
-    FEWEST_LOOKS,
-    HotLine,
     frames_of,
     has_operands,
     ranks_of,
     saved_at_most,
     shape_of,
 )
+from perfscope.metrics.host import slow_operands
+from perfscope.metrics.host.hot_lines import HotLine
 from perfscope.schema.enums import Confidence
 from perfscope.structures import dataclass
-from perfscope.trace.operands import (
-    CACHE_LINE_BYTES,
-    NEAR_CACHE_BYTES,
-    SUBNORMAL_TIMES,
-    Operand,
-)
+from perfscope.trace.operands import Operand
 from perfscope.units import format_share
 
 
@@ -40,28 +35,11 @@ class Cause:
     of_torch: str = ""  # instead, where the job computes with PyTorch
 
 
-def _subnormal(operand: Operand) -> float:
-    """What vectors of values that hold a subnormal one take beyond the others."""
-    times = SUBNORMAL_TIMES * operand.share("subnormal")
-    return times / (1.0 + times)
-
-
-def _across(operand: Operand) -> float:
-    """Whether each value lies in a cache line of its own, and these in no near cache together."""
-    is_apart = operand.layout == "strided" and operand.stride_bytes >= CACHE_LINE_BYTES
-    return float(is_apart and operand.elements * CACHE_LINE_BYTES > NEAR_CACHE_BYTES)
-
-
-def _turned(operand: Operand) -> float:
-    """Whether an array of foreign byte order is converted again in each call."""
-    return float(operand.is_foreign and operand.contents == 1 and operand.looks >= FEWEST_LOOKS)
-
-
 TO_ZERO = "`x[abs(x) < 1e-30] = 0`"
 
 CAUSES = (
     Cause(
-        _subnormal,
+        slow_operands.subnormal,
         "computes with subnormal values of",
         "Values so near to zero that they lose digits are handled by the CPU's microcode, up to a "
         "hundred times as slowly as others",
@@ -71,21 +49,21 @@ CAUSES = (
         f"({TO_ZERO}), or keep what decays from decaying further.",
     ),
     Cause(
-        _turned,
+        slow_operands.turned,
         "turns the bytes of",
         "Its bytes are in the other order than the CPU's: NumPy converts the whole array in each "
         "operation, in slow loops instead of those of BLAS and vector instructions",
         "Convert it once, where it is read: `x = x.astype(x.dtype.newbyteorder('='))`.",
     ),
     Cause(
-        lambda one: float(one.dtype in ("float16", "float128")),
+        slow_operands.of_odd_precision,
         "computes on the CPU with",
         "CPUs have no arithmetic of this precision that libraries use: each operation converts "
         "its values, or computes them one by one",
         "Keep it in single or double precision while computing; convert only what is stored.",
     ),
     Cause(
-        lambda one: float(one.dtype == "object"),
+        slow_operands.of_objects,
         "takes Python objects in",
         "The array holds Python objects: an operation on it calls one for each of its elements",
         "Where they are numbers, make it an array of numbers (`np.asarray(x, dtype=float)`), with "
@@ -93,7 +71,7 @@ CAUSES = (
         "into numbers once.",
     ),
     Cause(
-        _across,
+        slow_operands.across,
         "reads across the memory layout of",
         "Neighboring values lie a cache line or more apart: for each value a whole line is fetched",
         "Store the array in the order in which it is read (`np.ascontiguousarray(x.T)` once), or "

@@ -8,6 +8,7 @@ import pytest
 
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.moving_load import moved_between
+from perfscope.findings.facts.step_growth import rises_evenly
 from perfscope.schema.enums import Status
 from perfscope.trace.model import Frame
 from perfscope.units import format_seconds
@@ -345,3 +346,10 @@ def test_what_grows_on_all_ranks_is_seen_in_the_samples_of_all_of_them() -> None
 @pytest.mark.parametrize("rarely", [5, 15, 25, 40, 60])
 def test_few_samples_of_a_machine_that_gets_busier_show_no_function_that_grows(rarely: int) -> None:
     assert not crowded(lambda _: 0.03, busier, rarely=rarely).status.is_fault
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_even_rise_is_told_from_two_levels_where_chance_moves_both(seed: int) -> None:
+    noise = np.random.default_rng(seed).normal(0.0, 1.0, 12)
+    assert rises_evenly(np.arange(12.0) + noise)
+    assert not rises_evenly(np.where(np.arange(12) < 6, 0.0, 11.0) + noise)

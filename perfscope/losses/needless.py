@@ -1,0 +1,49 @@
+"""Training work that need not be done, or not so: the same again, and on slow operands."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+
+from perfscope.judging import MOST_LOST
+from perfscope.losses.cause import LossCause
+from perfscope.metrics.host.hot_lines import HotLine, LineSamples, hot_lines, repeated
+from perfscope.metrics.host.slow_operands import slow_part
+from perfscope.metrics.results import Results
+from perfscope.schema.enums import LossKind
+from perfscope.trace.operands import worked_on
+
+Seconds = dict[int, Counter[LossCause]]
+"""By the number of a rank the seconds that causes took."""
+
+
+def needless_s(results: Results) -> Seconds:
+    """What of each rank's work was needless, by kind and function, while it had a CPU.
+
+    What repeats itself counts as that, on whatever operands it works.
+    """
+    told = [worked_on(rank.metadata) for rank in results.trace.ranks]
+    found: Seconds = defaultdict(Counter)
+    if not any(told):
+        return found
+    queued = {one.rank: one.in_work_share for one in results.resources.cpu_waits}
+    samples = LineSamples(results)
+    lines = hot_lines(results, told, samples)
+    again = repeated(results, told, lines, samples)
+    for cause, line in _causes(lines, [one for own in again.values() for one in own]):
+        ran = 1.0 - min(queued.get(line.rank.number, 0.0), MOST_LOST)
+        found[line.rank.number][cause] += ran * line.seconds
+    return found
+
+
+def _causes(
+    lines: tuple[HotLine, ...], again: list[HotLine]
+) -> Iterator[tuple[LossCause, HotLine]]:
+    """What is needless of lines, with the seconds of that."""
+    sites = {(line.rank.number, id(line.site)) for line in again}
+    for line in again:
+        yield LossCause(LossKind.REPEATED_WORK, function=line.function), line
+    for line in lines:
+        part = slow_part(line)
+        if part > 0.0 and (line.rank.number, id(line.site)) not in sites:
+            slow = replace(line, seconds=part * line.seconds)
+            yield LossCause(LossKind.SLOW_OPERANDS, function=line.function), slow

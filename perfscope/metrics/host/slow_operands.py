@@ -1,0 +1,46 @@
+"""Which part of the time an operand costs by its values, type or layout, at most."""
+
+from perfscope.metrics.host.hot_lines import FEWEST_LOOKS, HotLine
+from perfscope.trace.operands import (
+    CACHE_LINE_BYTES,
+    NEAR_CACHE_BYTES,
+    SUBNORMAL_TIMES,
+    Operand,
+)
+
+
+def subnormal(operand: Operand) -> float:
+    """What vectors of values that hold a subnormal one take beyond the others."""
+    times = SUBNORMAL_TIMES * operand.share("subnormal")
+    return times / (1.0 + times)
+
+
+def across(operand: Operand) -> float:
+    """Whether each value lies in a cache line of its own, and these in no near cache together."""
+    is_apart = operand.layout == "strided" and operand.stride_bytes >= CACHE_LINE_BYTES
+    return float(is_apart and operand.elements * CACHE_LINE_BYTES > NEAR_CACHE_BYTES)
+
+
+def turned(operand: Operand) -> float:
+    """Whether an array of foreign byte order is converted again in each call."""
+    return float(operand.is_foreign and operand.contents == 1 and operand.looks >= FEWEST_LOOKS)
+
+
+def of_odd_precision(operand: Operand) -> float:
+    """Whether it is of a precision that CPUs do not compute in."""
+    return float(operand.dtype in ("float16", "float128"))
+
+
+def of_objects(operand: Operand) -> float:
+    """Whether it holds objects of Python."""
+    return float(operand.dtype == "object")
+
+
+PARTS = (subnormal, turned, of_odd_precision, of_objects, across)
+
+
+def slow_part(line: HotLine) -> float:
+    """The part of a line's time that its operands cost, by the costliest of these causes."""
+    if not line.site.is_innermost:
+        return 0.0
+    return max((part(one) for part in PARTS for one in line.site.operands), default=0.0)
