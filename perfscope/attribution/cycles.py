@@ -13,12 +13,8 @@ MIN_PERIODS = 5
 BETWEEN_SHARE = 0.2
 """Equal calls in a row are steps if the work between them has this share of that before them."""
 
-LEAST_EVERY = 4
-"""Steps from one occurrence to the next: what comes more often may be a part of the training."""
-
 NO_WORK = BETWEEN_SHARE**2
-"""The share of so many events that are one: beside an evaluation in every few steps, more is left.
-"""
+"""The same of events that are one: beside an evaluation in every few steps, they have more."""
 
 LIKE_ITSELF = 0.6
 """Of the events beyond what chance gives, those that are again what they were a period before."""
@@ -86,8 +82,7 @@ def _ends_of_groups(behind: Ints) -> Ints:
     if not every:
         return np.arange(len(behind))
     at = np.arange(len(behind)) % every == place
-    share = BETWEEN_SHARE if every < LEAST_EVERY else NO_WORK
-    is_group = np.median(behind[~at]) < share * np.median(behind[at])
+    is_group = np.median(behind[~at]) < NO_WORK * np.median(behind[at])
     return np.flatnonzero(at) if is_group else np.arange(len(behind))
 
 

@@ -3,7 +3,7 @@
 Calls alone do not tell four rounds of exchange in each sweep from an evaluation in every fourth
 step: both have one long stretch in four. The program's own loops do. What makes a stretch long
 lies outside the loop that has the exchange in it, or it is a part of that loop's turn that comes
-with some turns only.
+with some turns only. And where calls come from lines of their own, they are of one turn together.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from perfscope.arrays import Ints
-from perfscope.attribution.cycles import longest_of
+from perfscope.arrays import Bools, Ints
+from perfscope.attribution.cycles import NEAR_BEST, longest_of
 from perfscope.attribution.stack_rules import is_user_file
 from perfscope.judging import FEWEST_SAMPLES
 from perfscope.matching.intervals import Times
 from perfscope.structures import dataclass
 from perfscope.trace.loops import Lines, innermost, loops_of
-from perfscope.trace.model import Function, Rank, Trace
+from perfscope.trace.model import Function, Rank, Table, Trace
 from perfscope.trace.operations import REDUCES
 
 _Place = tuple[Function, int]
@@ -64,6 +64,8 @@ def around(trace: Trace, ends: Times, ranks: Sequence[int]) -> Times:
         return ends
     outside = inside = 0.0
     chains = _chains(trace)
+    if _have_own_sites([_sites(trace.ranks[one], ends[:, one], every, chains) for one in ranks]):
+        return ends[place::every]
     for number in ranks:
         rank, own = trace.ranks[number], ends[:, number]
         loop = _loop_of_calls(rank, own, chains, loops)
@@ -80,6 +82,40 @@ def _chains(trace: Trace) -> list[_Chain]:
     return [tuple(frames[one] for one in stack if own[one]) for stack in trace.stacks]
 
 
+def _sites(rank: Rank, ends: Ints, every: int, chains: list[_Chain]) -> Counter[tuple[_Chain, int]]:
+    """In which calls at which place of the period samples show which lines, and how often."""
+    rows = rank.operations[rank.operations["tid"] == rank.main_tid]
+    turn = np.searchsorted(ends, rows["t1"])
+    is_mark = (turn < len(ends)) & (ends[np.minimum(turn, len(ends) - 1)] == rows["t1"])
+    rows, turn = rows[is_mark], turn[is_mark]
+    if not len(rows) or np.any(REDUCES[rows["op"]]):
+        return Counter()
+    row, in_call = _in_calls(rank, rows)
+    stacks = rank.main_stacks["stack"][in_call].tolist()
+    places = (turn[row[in_call]] % every).tolist()
+    return Counter((chains[stack], at) for stack, at in zip(stacks, places, strict=True))
+
+
+def _have_own_sites(seen: Sequence[Counter[tuple[_Chain, int]]]) -> bool:
+    """Whether calls at some places of the period are made at lines of their own: of one turn."""
+    whole = Counter[tuple[_Chain, int]]()
+    for one in seen:
+        whole.update(one)
+    most: dict[_Chain, tuple[int, int]] = {}
+    for (chain, at), count in whole.items():
+        most[chain] = max(most.get(chain, (0, 0)), (count, at))
+    sure = [(count, at) for count, at in most.values() if count >= FEWEST_SAMPLES]
+    agreed = sum(count for count, _ in sure)
+    return len({at for _, at in sure}) > 1 and agreed >= NEAR_BEST * whole.total()
+
+
+def _in_calls(rank: Rank, rows: Table) -> tuple[Ints, Bools]:
+    """For each sample of the main thread the last of some calls, and whether it is inside that."""
+    samples = rank.main_stacks
+    row = np.searchsorted(rows["t0"], samples["t"], side="left") - 1
+    return row, (row >= 0) & (samples["t"] < rows["t1"][np.maximum(row, 0)])
+
+
 def _loop_of_calls(
     rank: Rank, ends: Ints, chains: list[_Chain], loops: Mapping[Function, frozenset[Lines]]
 ) -> _Loop | None:
@@ -88,11 +124,8 @@ def _loop_of_calls(
     marking = np.unique(rows["op"][np.isin(rows["t1"], ends)])
     if len(marking) != 1 or REDUCES[marking[0]]:
         return None
-    rows = rows[rows["op"] == marking[0]]
-    samples = rank.main_stacks
-    row = np.searchsorted(rows["t0"], samples["t"], side="right") - 1
-    in_call = (row >= 0) & (samples["t"] <= rows["t1"][np.maximum(row, 0)])
-    seen = Counter(samples["stack"][in_call].tolist())
+    _, in_call = _in_calls(rank, rows[rows["op"] == marking[0]])
+    seen = Counter(rank.main_stacks["stack"][in_call].tolist())
     found: Counter[_Loop] = Counter()
     for stack, count in seen.items():
         loop = _innermost(chains[stack], loops)

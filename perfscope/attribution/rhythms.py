@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from perfscope.arrays import Bools, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
-from perfscope.attribution.cycles import LEAST_EVERY, NONE, is_steady, surprise
+from perfscope.attribution.cycles import NONE, is_steady, surprise
 from perfscope.attribution.stack_rules import (
     EVALUATION_LIKE,
     UNLABELED,
@@ -29,6 +29,9 @@ from perfscope.units import NS
 
 LEAST_TIMES = 3
 """Fewer occurrences have no rhythm."""
+
+LEAST_EVERY = 4
+"""Steps from one occurrence to the next: what comes more often may be a part of the training."""
 
 LITTLE = 0.1
 """Of the bytes that a step exchanges: what has more added up over the ranks trains by that."""

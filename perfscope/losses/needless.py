@@ -1,6 +1,6 @@
 """Training work that need not be done, or not so: the same again, and on slow operands."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import LossKind
 from perfscope.trace.operands import worked_on
 
-Seconds = dict[int, Counter[LossCause]]
+Seconds = defaultdict[int, defaultdict[LossCause, float]]
 """By the number of a rank the seconds that causes took."""
 
 
@@ -22,7 +22,7 @@ def needless_s(results: Results) -> Seconds:
     What repeats itself counts as that, on whatever operands it works.
     """
     told = [worked_on(rank.metadata) for rank in results.trace.ranks]
-    found: Seconds = defaultdict(Counter)
+    found: Seconds = defaultdict(lambda: defaultdict(float))
     if not any(told):
         return found
     queued = {one.rank: one.in_work_share for one in results.resources.cpu_waits}

@@ -44,7 +44,9 @@ def test_loops_of_a_function(body: str, expected: list[tuple[int, int]]) -> None
 @pytest.mark.parametrize("seed", range(20))
 def test_random_functions(seed: int) -> None:
     """Loops, conditions and handlers inside each other: each loop is there with its lines."""
-    draw, lines, loops = random.Random(seed), [], []
+    draw = random.Random(seed)
+    lines: list[str] = []
+    loops: list[tuple[int, int]] = []
 
     def block(depth: int, margin: str) -> None:
         for _ in range(draw.randint(1, 3)):

@@ -86,6 +86,18 @@ def test_turns_that_add_up_over_the_ranks_stay_steps() -> None:
     assert rounds(line=38, name="MPI_Allreduce").count == 240
 
 
+@pytest.mark.parametrize(("lines", "steps"), [((32, 33, 34), 60), ((32, 32, 32), 180)])
+def test_calls_at_lines_of_their_own_are_of_one_turn(lines: tuple[int, ...], steps: int) -> None:
+    """Three exchanges of the same size, with work between them, and more before the first."""
+    program = Program()
+    for _ in range(60):
+        program.work(0.03, 31)
+        for line in lines:
+            program.work(0.008, 31)
+            program.call("MPI_Sendrecv", line)
+    assert program.steps().count == steps
+
+
 def test_there_and_back_is_one_exchange() -> None:
     """Both messages look the same where there are two ranks."""
     program = Program()

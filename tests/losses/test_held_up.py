@@ -189,7 +189,7 @@ STEP, UPDATE = ("step", "/home/me/train.py", 5), ("update", "/home/me/train.py",
 
 
 def with_operands(*, subnormal: float, contents: int, queued: float = 0.0) -> LossAccount:
-    """Two ranks that work 0.4 s in each of 40 steps, half of it in `update`, and exchange for 0.1 s.
+    """Two ranks that work 0.4 s in each of 40 steps, half of it in `update`, and exchange 0.1 s.
 
     Each look at its line finds as many different contents, of which a share is subnormal.
     """

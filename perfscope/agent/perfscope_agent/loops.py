@@ -2,6 +2,7 @@
 
 A sample says at which line a function is. Whether that line comes once in a turn of a loop around
 it, or goes round in a loop of its own, is in the bytecode: a loop jumps back to where it began.
+Jumps with which a coroutine waits for another one are none.
 """
 
 from __future__ import annotations
@@ -44,27 +45,38 @@ def of_code(code: CodeType) -> list[_Lines]:
     if len(raw) > _LONGEST:
         return []
     ends: dict[int, int] = {}
+    handlers: list[tuple[int, int]] = []
     for place in range(0, len(raw), 2):
         begin = branches.target(raw, place)
-        if begin is not None and begin <= place and _goes_round(raw, place):
+        if begin is None or begin > place or "NO_INTERRUPT" in _names[raw[place]]:
+            continue
+        if _leaves_handler(raw, place):
+            handlers.append((begin, place))
+        else:
             ends[begin] = place
     ranges = places.line_ranges(code) if ends else []
-    found = {_lines(ranges, begin, end) for begin, end in ends.items()}
+    found = set()
+    for begin, end in ends.items():
+        parts = [(begin, end)] + [(place, place) for to, place in handlers if to == begin]
+        found.add(_lines(ranges, parts))
     return sorted(found, key=lambda lines: (lines[0], -lines[1]))
 
 
-def _goes_round(raw: bytes, place: int) -> bool:
-    """Whether a jump back ends a turn of a loop.
+def _leaves_handler(raw: bytes, place: int) -> bool:
+    """Whether a handler of exceptions ends in a jump back, which makes no loop of its own.
 
-    A handler of exceptions may lie behind all else in the bytecode, and goes back from there to
-    what follows it in the source. Whoever waits for another coroutine asks it time and again.
+    It may lie behind all else in the bytecode, and goes back from there to what follows it in the
+    source: where that is the next turn of a loop, the handler belongs to it.
     """
-    if "NO_INTERRUPT" in _names[raw[place]]:
-        return False
     before = [_names[raw[one]] for one in range(max(0, place - _BEHIND_HANDLER), place, 2)]
-    return "POP_EXCEPT" not in before
+    return "POP_EXCEPT" in before
 
 
-def _lines(ranges: list[tuple[int, int, int]], begin: int, end: int) -> _Lines:
-    inside = [line for start, stop, line in ranges if line and start <= end and stop > begin]
+def _lines(ranges: list[tuple[int, int, int]], parts: list[tuple[int, int]]) -> _Lines:
+    inside = [
+        line
+        for start, stop, line in ranges
+        for begin, end in parts
+        if line and start <= end and stop > begin
+    ]
     return min(inside, default=0), max(inside, default=0)

@@ -1,6 +1,7 @@
 """The function that needs more CPU time in a step from quarter to quarter of the run."""
 
 from collections.abc import Sequence
+from statistics import NormalDist
 
 import numpy as np
 
@@ -55,19 +56,20 @@ def function_growth(
 def _of_all(results: Results, tables: RankTables, steps: StepGrowth) -> StepGrowth | None:
     """The growth of a function on all ranks, seen in their samples together; None where none grows.
 
-    That steps grow is certain, and with ranks that wait for CPUs not why: a function explains it
-    that grows on each rank by most of what they do, more than others, and by 95 % no chance.
+    That steps grow is certain, and where ranks wait for CPUs not why: a function explains it that
+    grows on each rank, by much the same and more than others beyond chance, by most of it.
     """
     samples = sum(samples_in_focus(results, rank) for rank, _ in tables)
     if len(tables) < 2 or len(tables) < len(results.trace.ranks):
         return None
     whole = np.sum([table for _, table in tables], axis=0)
-    growth = _of_work(results, whole, MAIN, samples=samples, ranks=len(tables), sure=judging.SURE)
+    growth = _of_work(results, whole, MAIN, samples=samples, ranks=len(tables))
     if growth is None or growth.frame is None:
         return None
     grown_s = growth.taken_s[1] - growth.taken_s[0]
     is_most = grown_s >= MAIN * (steps.last_s - steps.first_s)
-    is_of_all = min(grown_by_rank(results, tables, growth.frame).values()) > 0
+    by_rank = grown_by_rank(results, tables, growth.frame).values()
+    is_of_all = min(by_rank) >= MAIN * sum(by_rank) / len(by_rank) > 0
     return growth if is_most and is_of_all else None
 
 
@@ -108,13 +110,7 @@ def grown_by_rank(results: Results, tables: RankTables, frame: Frame) -> dict[in
 
 
 def _of_work(
-    results: Results,
-    tables: Floats,
-    least: float,
-    *,
-    samples: int,
-    ranks: int = 1,
-    sure: float = SURE,
+    results: Results, tables: Floats, least: float, *, samples: int, ranks: int = 1
 ) -> StepGrowth | None:
     """The growth of what so many samples show of so many ranks' work; seconds are of each."""
     lines = functions(results.trace.frames, tables[0])
@@ -132,11 +128,14 @@ def _of_work(
     sizes = [len(part) for part in finer_parts(np.asarray(results.steps.starts_ns))]
     finer /= np.repeat(slowed, FINER, axis=1) * sizes
     is_rough = ranks > 1  # a rise of few samples that seems sudden may be chance
+    rises = (usual[:, -1] - usual[:, 0]) > SURE * np.hypot(error[:, 0], error[:, -1])
+    if is_rough:
+        rises = _trends(wall / period) > _sure_of_any(len(lines))
     grows = [
         never_falls(mine, float(wrong.max()))
-        and mine[-1] - mine[0] > sure * np.hypot(wrong[0], wrong[-1])
+        and rise
         and (not is_change(parts) or (is_rough and rises_evenly(parts)))
-        for mine, wrong, parts in zip(usual, error, finer, strict=True)
+        for mine, wrong, parts, rise in zip(usual, error, finer, rises, strict=True)
     ]
     lost = ((usual - beginning(usual)) * slowed).sum(axis=1)
     place = int(np.argmax(np.where(grows, lost, -1.0)))
@@ -157,6 +156,30 @@ def _of_work(
         queued=with_queue,
         is_first_known=bool(0.0 < error[place, 0] <= MAIN * own[place, 0]),
     )
+
+
+def _trends(samples: Floats) -> Floats:
+    """How surely functions have an ever larger part of all samples, in standard errors.
+
+    The test is that of Cochran and Armitage for a trend in shares: it knows that the others, with
+    which a function is compared, are samples as well.
+
+    Args:
+        samples: of each function in each quarter, shape (functions, quarters).
+    """
+    totals, place = samples.sum(axis=0), np.arange(samples.shape[1])
+    shares = samples.sum(axis=1) / max(float(totals.sum()), 1.0)
+    beyond = ((samples - shares[:, None] * totals) * place).sum(axis=1)
+    spread = (totals * place**2).sum() - (totals * place).sum() ** 2 / max(float(totals.sum()), 1.0)
+    variance = shares * (1.0 - shares) * spread
+    found: Floats = beyond / np.sqrt(np.maximum(variance, 1e-9))
+    return found
+
+
+def _sure_of_any(count: int) -> float:
+    """Standard errors that by 95 % chance lets none of so many values exceed (Bonferroni)."""
+    usual = NormalDist()
+    return -usual.inv_cdf(usual.cdf(-judging.SURE) / count)
 
 
 def _tables(results: Results, rank: Rank, timeline: Timeline, user_frame: Ints) -> Floats:

