@@ -169,6 +169,11 @@ def is_trainer(frame: Frame) -> bool:
     return name.partition(".")[0] in TRAINERS
 
 
+def is_converting(frame: Frame) -> bool:
+    """Whether a frame is a call that makes bytes of Python's objects and moves these."""
+    return frame.file == BUILT_IN and bool(_CONVERTING.match(frame.function))
+
+
 def told_last(frame: Frame) -> Activity | None:
     """What an undecided system call tells where nothing else does."""
     told = _OF_CALLS.get(frame.function) if frame.file == SYSTEM_CALL else None

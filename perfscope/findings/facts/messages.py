@@ -1,10 +1,16 @@
 """Messages between two ranks, where they make most of the transfer: how many, and of what size."""
 
+from collections import Counter, defaultdict
+
+from perfscope.attribution.activity_rules import is_converting
+from perfscope.attribution.stack_rules import BUILT_IN
 from perfscope.findings.core.gain import moved_s
-from perfscope.judging import MAIN
+from perfscope.findings.facts.sampled_places import main_place
+from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.metrics.results import Results
 from perfscope.structures import dataclass
 from perfscope.trace.metadata import noted_frameworks
+from perfscope.trace.model import Frame
 from perfscope.trace.operations import BY_NAME, OperationClass
 
 SENDING = (OperationClass.SEND, OperationClass.SENDRECV, OperationClass.ISEND)
@@ -17,6 +23,9 @@ PICKLED = frozenset({"MPI_Mprobe", "MPI_Mrecv"})
 """What mpi4py's lower-case calls receive by: they do not know the size of an object before."""
 
 
+_CALLS = "mpi4py.MPI."
+
+
 @dataclass(frozen=True)
 class Messages:
     """Those of all ranks over their lives."""
@@ -24,6 +33,26 @@ class Messages:
     calls: int
     size_bytes: float  # mean
     is_pickled: bool  # objects of Python that become bytes and the reverse
+
+
+def pickles(results: Results) -> bool:
+    """Whether most samples where most data is moved are in calls that make bytes of objects.
+
+    Inside of operations the stacks of samples name no call: those that end where these do tell.
+    """
+    place, trace = main_place(results.call_sites.transfer), results.trace
+    calls: defaultdict[tuple[int, ...], list[Frame]] = defaultdict(list)
+    for stack in trace.stacks:
+        frames = [trace.frames[one] for one in stack]
+        is_there = bool(place) and place[0].key in {one.key for one in frames}
+        if is_there and frames[-1].file == BUILT_IN and frames[-1].function.startswith(_CALLS):
+            calls[stack[:-1]].append(frames[-1])
+    seen = Counter[bool]()
+    for rank in trace.ranks if calls else ():
+        for number in results.focus.within(rank.main_stacks)["stack"].tolist():
+            if told := calls.get(trace.stacks[number][:-1]):
+                seen[all(map(is_converting, told))] += 1
+    return seen[True] >= FEWEST_SAMPLES and seen[True] > MAIN * seen.total()
 
 
 def main_messages(results: Results) -> Messages | None:

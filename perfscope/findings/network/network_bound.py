@@ -8,7 +8,7 @@ from perfscope.findings.core.thresholds import FAIL_SHARE_UPPER_BOUND
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.messages import main_messages
+from perfscope.findings.facts.messages import main_messages, pickles
 from perfscope.findings.facts.network_facts import (
     CONTENDED,
     FUSED,
@@ -40,9 +40,11 @@ HALVE = (
 )
 AS_ONE = "Where several go to the same rank one after the other, send them as one buffer."
 PICKLED = (
-    " They are pickled objects: mpi4py's calls with a capital letter (Send, Recv, Sendrecv) send "
-    "arrays as they are."
+    " They are pickled objects: mpi4py's calls with a capital letter ({calls}) send arrays as they "
+    "are."
 )
+MESSAGES, COLLECTIVES = "Send, Recv, Sendrecv", "Bcast, Allgather, Allreduce"
+"""Such calls."""
 CHANGES = {
     "Gain of a network twice as fast": TWICE,
     "Gain of half the bytes": HALVED,
@@ -185,7 +187,7 @@ def _as_one(results: Results) -> str:
     found = main_messages(results)
     if found is None or found.size_bytes >= SMALL_BYTES:
         return ""
-    pickled = PICKLED if found.is_pickled else ""
+    pickled = PICKLED.format(calls=MESSAGES) if found.is_pickled else ""
     return f"{_largest(results)} {AS_ONE}{pickled}"
 
 
@@ -193,7 +195,8 @@ def _actions(results: Results, facts: NetworkFacts, *, is_told: bool) -> tuple[s
     """What to do; the finding itself says what the first saves where its seconds are told."""
     half_s = 0.0 if is_told else facts.gain_s(HALVED) or facts.gain_s(TWICE)
     half = wording.saves(results, half_s, is_bound=True) if half_s else ""
-    actions = [_as_one(results) or f"{HALVE}{half}. {_largest(results)}".strip()]
+    pickled = PICKLED.format(calls=COLLECTIVES) if is_told and pickles(results) else ""
+    actions = [_as_one(results) or f"{HALVE}{half}. {_largest(results)}{pickled}".strip()]
     if empty := _without_data(results):
         actions = [f"Call {empty[0]} only where ranks must meet: it moves no data."]
     if hidden_s := facts.gain_s(HIDDEN):

@@ -266,3 +266,20 @@ def test_calls_that_move_no_data_are_not_asked_to_send_less(tmp_path: Path) -> N
     assert "Calls that move no data are slowing the run, mainly MPI_Barrier" in finding.title
     assert finding.actions[0].startswith("Call MPI_Barrier only where")
     assert not any("bytes" in action for action in finding.actions)
+
+
+@pytest.mark.parametrize(("call", "is_pickled"), [("allgather", True), ("Allgatherv", False)])
+def test_collectives_of_pickled_objects_are_told_as_such(call: str, *, is_pickled: bool) -> None:
+    """Two ranks gather 3 MiB each in 40 ms of each 140 ms."""
+    builder, leaf = TraceBuilder(2, end_s=1e6), (f"mpi4py.MPI.Comm.{call}", "<built-in>", 0)
+    for number in range(2):
+        rank, at = builder.rank(number), 1.0
+        for step in range(40):
+            begin, end = at + 0.1, at + 0.14
+            rank.step(step, at, end).stack(at + 0.05, [("sweep", "/job/glass.py", 5)])
+            rank.op("MPI_Allgatherv", begin, end, comm=0, seq=step, sent=3 << 20, received=6 << 20)
+            rank.stack(begin + 0.02, [("exchange", "/job/glass.py", 50), leaf])
+            at = end
+    finding = analyze_trace(builder.ended(at, init_s=1.0, after_s=0.1)).findings["network_bound"]
+    assert finding.status.is_fault
+    assert ("They are pickled objects" in finding.actions[0]) is is_pickled
