@@ -144,10 +144,10 @@ def _actions(
 ) -> tuple[str, ...]:
     name = wording.called(found.frame) if found.frame else "a step"
     line = f" (line {found.frame.line})" if found.frame and found.is_of_function else ""
-    what = f"`{grown.name}` grows: look" if grown else "Look"
+    array = f" (`{grown.name}` grows)" if grown else ""
     kept = (
-        f"{what} in {name}{line} for work over everything kept so far; keep a running result or a "
-        "bounded window instead."
+        f"Look in {name}{line} for work over everything kept so far{array}; keep a running result "
+        "or a bounded window instead."
     )
     goes_on = not found.levels_off and found.since is None
     if goes_on and not others and not _may_keep_size(run, found):
