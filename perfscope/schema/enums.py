@@ -198,11 +198,7 @@ class WaitKind(Named):
     """What a rank waited for inside an operation."""
 
     LATE_SENDER = "late_sender", "Late sender", "the message was not sent yet"
-    LATE_RECEIVER = (
-        "late_receiver",
-        "Late receiver",
-        "a large message whose receiver was busy",
-    )
+    LATE_RECEIVER = "late_receiver", "Late receiver", "a large message whose receiver was busy"
     BARRIER = "barrier", "Barrier", "the last rank at a barrier"
     N_TO_N = (
         "n_to_n",
@@ -342,16 +338,8 @@ class LossKind(Named):
         "Page faults",
         "In training work: the kernel got memory ready that was touched for the first time.",
     )
-    REPEATED_WORK = (
-        "repeated_work",
-        "Work that repeats itself",
-        "In training work: the same is computed again, from operands that never differ.",
-    )
-    SLOW_OPERANDS = (
-        "slow_operands",
-        "Slow operands",
-        "In training work: values, types or layouts that CPUs handle slowly, at most.",
-    )
+    REPEATED_WORK = "repeated_work", "Repeated work", "From operands that were the same each time."
+    SLOW_OPERANDS = "slow_operands", "Slow operands", "Kinds that CPUs handle slowly, at most."
     UNKNOWN = "unknown", "Not known", "Time that no mark, call or sample accounts for."
     OUTSIDE = (
         "outside",
