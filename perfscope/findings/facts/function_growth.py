@@ -122,8 +122,7 @@ def _of_work(
         for table in tables
     )
     period = ranks * results.focus.length_ns / max(1, samples)
-    error = own * np.sqrt(period / np.maximum(wall, period))
-    slowed = _slowed(own, least)
+    error, slowed = own * np.sqrt(period / np.maximum(wall, period)), _slowed(own, least)
     usual = own / slowed
     sizes = [len(part) for part in finer_parts(np.asarray(results.steps.starts_ns))]
     finer /= np.repeat(slowed, FINER, axis=1) * sizes
@@ -131,11 +130,9 @@ def _of_work(
     rises = (usual[:, -1] - usual[:, 0]) > SURE * np.hypot(error[:, 0], error[:, -1])
     if is_rough:
         rises = _trends(wall / period) > _sure_of_any(len(lines))
-    grows = [
-        never_falls(mine, float(wrong.max()))
-        and rise
-        and (not is_change(parts) or (is_rough and rises_evenly(parts)))
-        for mine, wrong, parts, rise in zip(usual, error, finer, rises, strict=True)
+    rises &= [not is_change(parts) or (is_rough and rises_evenly(parts)) for parts in finer]
+    grows = rises & [
+        never_falls(mine, float(wrong.max())) for mine, wrong in zip(usual, error, strict=True)
     ]
     lost = ((usual - beginning(usual)) * slowed).sum(axis=1)
     place = int(np.argmax(np.where(grows, lost, -1.0)))
