@@ -8,11 +8,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from perfscope.findings.core.catalog import diagnoses
+from perfscope.findings.losses.groups import lost_to_waiting
 from perfscope.metrics.efficiency.hybrid import FORMULA as HYBRID
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import Metric
 from perfscope.schema.devices import Devices
-from perfscope.schema.enums import Account, LossKind
+from perfscope.schema.enums import Account, LossKind, LossPattern
 from perfscope.schema.findings import FindingRow, FirstAction
 from perfscope.units import NS
 
@@ -219,6 +220,7 @@ def savings(document: Analysis) -> Iterator[str]:
         if first and not (finding.gain_s and at_most(first.gain_s, finding.gain_s)):
             yield f"{finding.id} saves {finding.gain_s} s, its first action {first.gain_s}"
     yield from _no_more_than_lost(document)
+    yield from _no_more_than_waited(document)
     combined = verdict.combined_gain_s
     for whole, name in ((length, "combined_gain_share"), (run_s, "combined_gain_run_share")):
         yield from _share(name, getattr(verdict, name), combined, whole)
@@ -251,6 +253,21 @@ def _no_more_than_lost(document: Analysis) -> Iterator[str]:
         most_s = max(lost_s, window_s(document)) if ids & of_work else lost_s
         if gain_s is not None and not at_most(gain_s, most_s):
             yield f"{' and '.join(sorted(ids))} saves {gain_s} s, and {most_s} s were lost"
+
+
+def _no_more_than_waited(document: Analysis) -> Iterator[str]:
+    """What a finding on waiting saves is no more than all waited, in calls or for the last end."""
+    stands_for = document.whole_run.stands_for if document.whole_run else 1.0
+    calls = document.collectives
+    ends_s = [one.end_s for one in document.run.endings]
+    idle_s = sum(max(ends_s) - end_s for end_s in ends_s)
+    waited_s = stands_for * (sum(calls.wait_s_by_rank) + sum(calls.other_s_by_rank) + idle_s)
+    of_waiting = {diagnosis.id for diagnosis in diagnoses() if diagnosis.of_waiting}
+    of_waiting |= {lost_to_waiting(pattern) for pattern in LossPattern}
+    for found in document.findings:
+        gain_s = found.gain_s  # its first action saves no more
+        if found.id in of_waiting and gain_s is not None and not at_most(gain_s, waited_s):
+            yield f"{found.id} saves {gain_s} s, and ranks waited {waited_s} s"
 
 
 def device_parts(document: Analysis) -> Iterator[str]:

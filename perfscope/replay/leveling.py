@@ -104,7 +104,8 @@ def _without_outliers(work: Floats, columns: Bools) -> Floats:
 
     The spread is taken from the lower half: of two ranks that are late in turn, half of all work
     is late. What is beyond it must be beyond the rank's own spread, too: where always the same
-    rank works, while the others wait for their turn, nobody is late.
+    rank works, while the others wait for their turn, nobody is late. Where all work longer than
+    usual in a segment, each is late by what it takes beyond the fastest: nobody waits for the rest.
     """
     if np.count_nonzero(work > 0) < FEWEST_VALUES:
         return work
@@ -113,7 +114,7 @@ def _without_outliers(work: Floats, columns: Bools) -> Floats:
     if not np.any(late):
         return work
     ordinary = np.where(beyond, np.nan, work)
-    usual = np.full(len(work), np.nanmedian(ordinary))
+    usual = work.min(axis=1)
     known = ~np.all(np.isnan(ordinary), axis=1)
     usual[known] = np.nanmedian(ordinary[known], axis=1)
     return np.where(late, np.minimum(work, usual[:, None]), work)

@@ -155,6 +155,27 @@ def test_savings_together_lie_between_the_best_and_the_sum() -> None:
     assert list(sums.savings(read_analysis(document)))
 
 
+@pytest.mark.parametrize(
+    ("name", "is_of_waiting"),
+    [
+        ("rank_zero_evaluation", True),
+        ("transient_imbalance", True),
+        ("lost_to_varying_waiting", True),
+        ("slow_operands", False),
+    ],
+)
+def test_who_waits_saves_no_more_than_was_waited(name: str, *, is_of_waiting: bool) -> None:
+    document: Any = analyze(Plan(ranks=2, steps=40, evaluate_s=1.0)).document()
+    waits = document["collectives"]
+    ends = [one["end_s"] for one in document["run"]["endings"]]
+    waited_s = sum(waits["wait_s_by_rank"]) + sum(waits["other_s_by_rank"])
+    waited_s += sum(max(ends) - one for one in ends)
+    for part, is_wrong in ((0.99, False), (1.01, is_of_waiting)):
+        document["findings"][0] |= {"id": name, "gain_s": part * waited_s, "first_action": None}
+        said = [one for one in sums.savings(read_analysis(document)) if "ranks waited" in one]
+        assert len(said) == is_wrong, said
+
+
 def test_users_can_check_a_result(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,6 +79,19 @@ def test_another_late_rank_each_step(ranks: int) -> None:
     assert gain == pytest.approx(truth, rel=0.12)
 
 
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_steps_that_grow_on_all_ranks_make_nobody_late(ranks: int) -> None:
+    """From the last third on all work five times as long: others wait for what differs alone."""
+    random = np.random.default_rng(4)
+    work = chances(random, ranks, "little")
+    work[2 * STEPS // 3 :] *= 5.0
+    every, kinds = np.ones(ranks, np.bool_), np.zeros(STEPS, np.int64)
+    after = leveled(work, level=Level.USUAL, columns=every, kinds=kinds)
+    waited = (work.max(axis=1, keepdims=True) - work).sum()
+    assert length(work) - length(after) <= waited
+    assert length(after) >= work.min(axis=1).sum()
+
+
 @pytest.mark.parametrize("ranks", [2, 4, 8])
 @pytest.mark.parametrize("level", [Level.EVEN, Level.USUAL])
 def test_chance_alone_gives_nothing_back(ranks: int, level: Level) -> None:

@@ -228,6 +228,7 @@ DIAGNOSIS = Diagnosis(
         "it"
     ),
     rank=70,
+    of_waiting=True,
     references=(
         (
             "Python's import time by module: "

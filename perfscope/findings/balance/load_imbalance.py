@@ -3,7 +3,7 @@
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
-from perfscope.findings.core.gain import replayed, saved
+from perfscope.findings.core.gain import at_most_waited, replayed, saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern
 from perfscope.findings.facts.imbalance_judgment import (
@@ -76,6 +76,7 @@ def _passed(results: Results, found: Judgment) -> Outcome:
     facts = found.facts
     even = facts.evenly
     gain = replayed(results, even, ()) if even else saved(results, facts.constant_s)
+    gain = at_most_waited(results, gain)
     # as much would be a claim: it is another finding's, or may be chance
     is_claim = gain.share < thresholds.WARN_SHARE
     text = f"The load balance of shared work is {facts.load_balance:.3f}"
@@ -194,5 +195,6 @@ DIAGNOSIS = Diagnosis(
         "(info) and not warned of; tasks without MPI that never communicate are not compared"
     ),
     rank=40,
+    of_waiting=True,
     references=REFERENCES,
 )

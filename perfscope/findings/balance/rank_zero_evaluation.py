@@ -259,6 +259,7 @@ DIAGNOSIS = Diagnosis(
     evidence="times, seconds each, who waited",
     gain_from="replay without it, of unlabeled work at most what it takes; shared; every 2nd time",
     rank=20,
+    of_waiting=True,
     references=(
         "POP Centre of Excellence, load balance efficiency: https://co-design.pop-coe.eu/metrics/",
     ),

@@ -177,5 +177,6 @@ DIAGNOSIS = Diagnosis(
         "somebody waits"
     ),
     rank=50,
+    of_waiting=True,
     references=REFERENCES,
 )

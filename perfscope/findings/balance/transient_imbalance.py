@@ -182,5 +182,6 @@ DIAGNOSIS = Diagnosis(
         f"{100 * SPREAD_WARN_SHARE:g} % on"
     ),
     rank=60,
+    of_waiting=True,
     references=REFERENCES,
 )

@@ -32,6 +32,7 @@ class Diagnosis:
     that weigh the same, the one of the lower `rank` comes first. `references` are what its
     findings refer to, unless it passes. `of_work` says that its gain is of work that the loss
     account takes for needed: it may be more than all that was lost, and no more than the run.
+    `of_waiting` says that it is of ranks waiting for each other: no more than they waited.
 
     docs/findings.md is made of `description`, `evidence` (the facts that it shows), `gain_from`
     (what its gain is) and `counts_from` (from when on it fails or warns; else as most do).
@@ -51,4 +52,5 @@ class Diagnosis:
     counts_from: str = ""
     rank: int = LAST
     of_work: bool = False
+    of_waiting: bool = False
     references: tuple[str, ...] = ()

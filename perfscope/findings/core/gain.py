@@ -86,6 +86,28 @@ def as_bare_bound(gain: Gain) -> Gain:
     return replace(as_bound(gain), interval_s=None)
 
 
+def waited_s(results: Results) -> float:
+    """What ranks waited in calls or, where they ended earlier, for the last one, added up."""
+    found, ends = results.communication, [rank.end_ns for rank in results.trace.ranks]
+    idle_ns = sum(max(ends) - end for end in ends) if ends else 0
+    return sum(found.wait_s_by_rank) + sum(found.other_s_by_rank) + idle_ns * NS
+
+
+def at_most_waited(results: Results, gain: Gain) -> Gain:
+    """The gain of a change that only takes waiting away: no more than all ranks waited.
+
+    Its interval stays: in as many other steps they might have waited longer.
+    """
+    most_s, interval = waited_s(results), gain.interval_s
+    if gain.seconds <= most_s:
+        return gain
+    return replace(
+        gain.of(most_s),
+        interval_s=interval and (min(interval[0], most_s), interval[1]),
+        once_s=None if gain.once_s is None else min(gain.once_s, most_s),
+    )
+
+
 def bound_s(results: Results, seconds_by_rank: Sequence[float]) -> float:
     """Seconds that are given back at most when work of the ranks is not done any more.
 

@@ -15,7 +15,7 @@ from perfscope.findings.core.finding import (
     not_applicable,
     not_measured,
 )
-from perfscope.findings.core.gain import as_bare_bound, replayed, saved
+from perfscope.findings.core.gain import as_bare_bound, at_most_waited, replayed, saved
 from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts.cpu_contention import least_waited_s, waited_by_turns
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern, persists
@@ -233,7 +233,7 @@ def _gain(results: Results, facts: ImbalanceFacts) -> Gain:
     if prediction is not None:
         found = replayed(results, prediction, facts.edits)
         found = as_bare_bound(found) if facts.is_bound else found
-    return replace(found, is_once=facts.is_single)
+    return replace(at_most_waited(results, found), is_once=facts.is_single)
 
 
 def _less(

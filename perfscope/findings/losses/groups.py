@@ -64,6 +64,11 @@ def lost_to(activity: Activity) -> str:
     return f"lost_to_{activity.value}"
 
 
+def lost_to_waiting(pattern: LossPattern) -> str:
+    """The identity of the group of waiting that comes in a pattern."""
+    return f"lost_to_{pattern.value}_waiting"
+
+
 def _identity(entry: Entry) -> str:
     """What losses that go together share; "" where diagnoses of their own judge all of them."""
     cause = entry.cause
@@ -72,7 +77,7 @@ def _identity(entry: Entry) -> str:
     if cause.activity is not None:
         return lost_to(cause.activity)
     if cause.kind is LossKind.WAITING and entry.pattern is not None:
-        return f"lost_to_{entry.pattern.value}_waiting"
+        return lost_to_waiting(entry.pattern)
     if cause.kind is LossKind.COMMUNICATION:
         return _of_calls(entry)
     return "lost_to_transfer" if cause.kind is LossKind.TRANSFER else ""

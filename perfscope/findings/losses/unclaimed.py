@@ -13,7 +13,7 @@ from perfscope.findings.facts import lock_holder, sampled_places
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import JITTER_SHARE
 from perfscope.findings.losses import lock_words, words
-from perfscope.findings.losses.groups import NEEDED, Group, groups, lost_to
+from perfscope.findings.losses.groups import NEEDED, Group, groups, lost_to, lost_to_waiting
 from perfscope.judging import MAIN
 from perfscope.losses.cause import LossCause
 from perfscope.losses.entry import Entry, Saving
@@ -26,9 +26,7 @@ from perfscope.units import capitalized, format_seconds
 
 GROWTH = "growing_steps"
 JUDGED = (
-    "lost_to_static_waiting",
-    "lost_to_once_waiting",
-    "lost_to_system_waiting",
+    *map(lost_to_waiting, (LossPattern.STATIC, LossPattern.ONCE, LossPattern.SYSTEM)),
     "lost_to_transfer",
 )
 """What diagnoses of their own judge in every run, so that it is no news here."""
