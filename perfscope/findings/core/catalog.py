@@ -11,6 +11,7 @@ from perfscope.findings.core.finding import Finding, broken, settled
 from perfscope.findings.core.of_whole_run import of_whole_run
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.grown import with_growth
+from perfscope.findings.losses.late_work import told_by_their_work, with_comparison
 from perfscope.findings.losses.once import (
     told_by_cpus,
     told_by_settings,
@@ -48,9 +49,16 @@ def run_all(run: Facts, *, catalog: Sequence[Diagnosis] | None = None) -> tuple[
         stage("pricing what else was lost")
         found = list(told_by_their_cause(run, found))
         found += [_with_assumptions(one, run.replay) for one in unclaimed(run, found)]
+        found = list(with_comparison(run, found))
         found = list(told_by_cpus(run, with_slow_values(run, with_remedy(found))))
-        found = list(bounded(told_once(run, told_by_settings(with_growth(found)))))
+        found = list(told_by_their_work(with_growth(found), *_kinds(chosen)))
+        found = list(bounded(told_once(run, told_by_settings(found))))
     return tuple(of_whole_run(one, run.results, run.replay) for one in found)
+
+
+def _kinds(catalog: Sequence[Diagnosis]) -> tuple[set[str], set[str]]:
+    """Identities of what is about waiting, and of what is about needed work."""
+    return {one.id for one in catalog if one.of_waiting}, {one.id for one in catalog if one.of_work}
 
 
 def _run(diagnosis: Diagnosis, run: Facts) -> Finding:

@@ -9,6 +9,8 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.helper_threads import UNEVEN
 from perfscope.findings.losses import words
 from perfscope.findings.losses.groups import Group, groups, lost_to
+from perfscope.findings.losses.late_work import others_do_without
+from perfscope.findings.losses.told import told_only
 from perfscope.findings.losses.unclaimed import unclaimed
 from perfscope.judging import MAIN
 from perfscope.losses.entry import Entry, Saving
@@ -37,8 +39,8 @@ def told_by_their_cause(run: Facts, findings: Sequence[Finding]) -> tuple[Findin
     A rank that sleeps, or waits for a lock, a service or a process, is late, and others wait for
     it: dealing its work out, or making it as fast as the others, is no remedy. What others need
     before they go on is no evaluation, and none of it can be left to them meanwhile. And where
-    work that is no training can go as a whole, to deal it out saves less. The loss account has a
-    finding of its own for that time, with all that it costs.
+    work that is no training can go as a whole, as others that run the same do without, to deal it
+    out saves less. The loss account has a finding of its own for that time, with all that it costs.
     """
     if not run.replay.available:
         return tuple(findings)
@@ -48,7 +50,7 @@ def told_by_their_cause(run: Facts, findings: Sequence[Finding]) -> tuple[Findin
     causes = [one for one in groups(entries, savings) if one.saving.seconds >= worth_s]
     world = [rank.number for rank in run.results.trace.ranks]
     named = [(one, words.named(one, world)) for one in causes]
-    quiet = [_with_cause(one, named, savings) for one in findings]
+    quiet = [_with_cause(run, one, named) for one in findings]
     if all(one is before for one, before in zip(quiet, findings, strict=True)):
         return tuple(findings)
     told = {one.id for one in unclaimed(run, quiet) if one.status.is_fault}
@@ -63,21 +65,24 @@ def _rules_out(entry: Entry) -> bool:
     return entry.cause.activity in NOTHING_DONE or entry.pattern is LossPattern.CHAINED
 
 
-def _with_cause(finding: Finding, causes: Sequence[tuple[Group, str]], savings: Savings) -> Finding:
+def _with_cause(run: Facts, finding: Finding, causes: Sequence[tuple[Group, str]]) -> Finding:
     if not finding.status.is_fault or not finding.edits:
         return finding
     for cause, name in causes:
-        if not _rules_out(cause.entries[0]) and not _is_leveled_for_less(finding, cause):
+        if not _rules_out(cause.entries[0]) and not _is_leveled_for_less(run, finding, cause):
             continue
-        if _is_left(finding, _without(cause), savings):
+        if _is_left(finding, _without(cause), run.savings):
             continue
         return told_only(finding, cause.id, name)
     return finding
 
 
-def _is_leveled_for_less(finding: Finding, cause: Group) -> bool:
+def _is_leveled_for_less(run: Facts, finding: Finding, cause: Group) -> bool:
     """Whether a finding's change only deals out what can go, and surely saves less."""
-    if any(edit.level is None for edit in finding.edits) or cause.saving.basis is not Basis.REPLAY:
+    if any(edit.level is None for edit in finding.edits):
+        return False
+    can_go = cause.saving.basis is Basis.REPLAY
+    if not can_go and not others_do_without(run.results, finding, cause.entries[0].cause.activity):
         return False
     _, most_s = finding.gain_interval_s or (0.0, finding.gain_s or 0.0)
     return cause.saving.seconds > most_s
@@ -226,16 +231,3 @@ def _shared_s(finding: Finding, other: Finding, savings: Savings) -> float:
     left = savings.replayed(finding.edits, after=other.edits)
     whole_s = finding.gain_s or 0.0
     return whole_s - min(left.seconds, whole_s) if isinstance(left, Saving) else 0.0
-
-
-def told_only(finding: Finding, identity: str, title: str) -> Finding:
-    """A finding that claims nothing, as another one tells most of its time."""
-    said = f"Most of this time has a finding of its own: {title}."
-    return replace(
-        finding,
-        status=Status.INFO,
-        gain=None,
-        first=None,
-        summary=f"{finding.summary} {said}",
-        overlaps=(*finding.overlaps, identity),
-    )

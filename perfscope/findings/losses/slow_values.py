@@ -6,7 +6,7 @@ from dataclasses import replace
 from perfscope.findings.core.certainty import less_sure
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.losses.once import told_only
+from perfscope.findings.losses.told import told_only
 from perfscope.judging import MAIN
 from perfscope.trace.model import Function
 from perfscope.units import format_seconds
