@@ -14,7 +14,7 @@ from perfscope.findings.facts.node_threads import (
     NodeLoad,
     status_of,
 )
-from perfscope.findings.facts.side_threads import side_threads, take_the_cpus
+from perfscope.findings.facts.side_threads import busy_threads, side_threads, take_the_cpus
 from perfscope.findings.facts.thread_pools import Pool, named_group, number_set
 from perfscope.metrics.host.interpreter_lock import LockWait
 from perfscope.metrics.host.resources import node_cpus
@@ -43,6 +43,7 @@ def judge(run: Facts) -> Outcome:
         status = Status.WARN if is_sure else Status.INFO
     claims = _are_ranks_too_many(results, worst) or (worst.is_horovods_alone and is_sure)
     besides = side_threads(results, worst) if status.is_fault else []
+    asked = busy_threads(results, worst) if status.is_fault and not besides else []
     title = _title(worst, status, _throttled_s(results, worst))
     ranks = worst.node.ranks if status is not Status.PASS else ()
     if gain is not None and is_sure and take_the_cpus(run, worst, besides):
@@ -56,8 +57,12 @@ def judge(run: Facts) -> Outcome:
         confidence=Confidence.HIGH if worst.queue_share > 0 else Confidence.LOW,
         ranks=ranks,
         where=tuple(beside.frame for beside in besides if beside.frame)[:1],
-        evidence=(*_evidence(worst), *map(_of_thread, besides)),
-        actions=(*_rest(besides), *_actions(results, worst)) if status.is_fault else (),
+        evidence=(*_evidence(worst), *map(_of_thread, (*besides, *asked))),
+        actions=(
+            (*_rest(besides), *_room(results, worst, asked), *_actions(results, worst))
+            if status.is_fault
+            else ()
+        ),
     )
 
 
@@ -83,6 +88,17 @@ def _rest(besides: Sequence[LockWait]) -> tuple[str, ...]:
     return (
         f"Make {named} in {where} sleep between iterations, or run its work only every few steps.",
     )
+
+
+def _room(results: Results, node: NodeLoad, asked: Sequence[LockWait]) -> tuple[str, ...]:
+    """A CPU more for threads that work as asked, where no pool takes it from them."""
+    if not asked or any(pool.threads > node.threads_per_rank for pool in node.pools):
+        return ()
+    first, more = asked[0], more_cpus(results.trace, node.node, node.threads_per_rank + 1)
+    doing = f" in {wording.place(first.frame)}" if first.frame else ""
+    who = f"{first.thread or 'A thread'} of {wording.ranks([first.rank])}"
+    works = f"works{doing} beside the main thread, and waits for more to do in between"
+    return (f"{capitalized(more)}. {who} {works}.",)
 
 
 def _of_thread(found: LockWait) -> Evidence:

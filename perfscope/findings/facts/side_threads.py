@@ -1,10 +1,11 @@
-"""Threads of Python code beside the main thread that want a CPU most of the time."""
+"""Threads of Python code beside the main thread that want a CPU all the time."""
 
 from collections.abc import Sequence
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.node_threads import NodeLoad
+from perfscope.findings.facts.own_callers import SELDOM
 from perfscope.judging import MAIN
 from perfscope.metrics.host.interpreter_lock import LockWait
 from perfscope.metrics.results import Results
@@ -12,7 +13,16 @@ from perfscope.units import NS
 
 
 def side_threads(results: Results, load: NodeLoad) -> list[LockWait]:
-    """Ranks of a node with such threads, most first."""
+    """Ranks of a node with such threads, most first.
+
+    A thread that waits for more to do, or until what it made is taken, works as asked: it takes a
+    CPU, and that is what it is there for.
+    """
+    return [one for one in busy_threads(results, load) if one.rests < SELDOM]
+
+
+def busy_threads(results: Results, load: NodeLoad) -> list[LockWait]:
+    """Ranks of a node with threads of Python code that want a CPU most of the time, most first."""
     least_s = MAIN * results.focus.length_ns * NS
     waits = [one for one in results.lock_waits if one.rank in load.node.ranks]
     return sorted((w for w in waits if w.wanted_s > least_s), key=lambda one: -one.wanted_s)

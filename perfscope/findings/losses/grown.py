@@ -6,7 +6,7 @@ from dataclasses import replace
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.core.gain import as_bare_bound
 from perfscope.findings.losses.groups import lost_to
-from perfscope.findings.losses.once import told_only
+from perfscope.findings.losses.told import told_only
 from perfscope.judging import MAIN
 from perfscope.schema.enums import Activity
 

@@ -44,6 +44,7 @@ class LockWait:
     # between calls, waiting for a CPU that a thread of the job used, as far as these may have
     queued_s: float = 0.0
     polls: bool = False  # whether the thread looks again and again for what it waits for
+    rests: float = 0.0  # share of the samples of such threads in which they wait and do not run
 
     @property
     def lost_s(self) -> float:
@@ -143,6 +144,7 @@ def _of_rank(
     own, others = rows[is_main], rows[~is_main]
     runs = np.isin(others["tid"], _running(rank, edges)) & ~shown.in_kernel[others["stack"]]
     at_rest = resting[others["stack"]] & ~runs
+    working = np.isin(others["tid"], others["tid"][~at_rest])
     others = others[~at_rest]
     if not len(others):
         return None
@@ -157,8 +159,8 @@ def _of_rank(
     cpu_s = sum(thread.cpu_ns for thread in threads) / 1e9
     wanted_s = cpu_s + sum(thread.queue_delay_ns for thread in threads) / 1e9
     polls = float(resting[others["stack"]].mean()) > MAIN
-    working = others[~resting[others["stack"]]]
-    told = (working if len(working) else others)["stack"].tolist()
+    not_resting = others[~resting[others["stack"]]]
+    told = (not_resting if len(not_resting) else others)["stack"].tolist()
     stacks = [trace.stacks[place] for place in told]
     return LockWait(
         rank=rank.number,
@@ -170,6 +172,7 @@ def _of_rank(
         thread=thread_name(rank, int(np.bincount(others["tid"]).argmax())),
         frame=usual_place(stacks, trace.frames),
         polls=polls,
+        rests=float(at_rest[working].mean()),
     )
 
 

@@ -2,19 +2,24 @@
 
 import pytest
 
+from perfscope.attribution.stack_rules import SYSTEM_CALL
 from perfscope.findings.core.finding import Finding
 from perfscope.schema.enums import Status
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 STEPS = 100
+PUT = "futex"
 TICKS = STEPS + 20
 
 
-def judged(*, on: tuple[int, ...] = (1,), is_beside: bool = True) -> dict[str, Finding]:
+def judged(
+    *, on: tuple[int, ...] = (1,), is_beside: bool = True, rests: bool = False
+) -> dict[str, Finding]:
     """Two ranks on a CPU each with 50 ms of work in steps of 0.1 s; on some it takes 90 ms.
 
-    That is as the main thread waits for its CPU, which a thread beside it has meanwhile.
+    That is as the main thread waits for its CPU, which a thread beside it has meanwhile. Or it
+    waits as well, in every fourth step, until what it made is taken.
     """
     builder = TraceBuilder(2, end_s=3.0 + 0.1 * STEPS)
     for number in range(2):
@@ -29,7 +34,10 @@ def judged(*, on: tuple[int, ...] = (1,), is_beside: bool = True) -> dict[str, F
             rank.stack(begin + 0.02, [("update", "/job/search.py", 54)])
             rank.stack(begin + 0.04, [("update", "/job/search.py", 54)])
             if is_crowded and is_beside:
-                rank.stack(begin + 0.03, [("listen", "/job/search.py", 35)], tid=77)
+                waiting = [("Queue.put", "queue.py", 9), (PUT, SYSTEM_CALL, 0)]
+                listening = [("listen", "/job/search.py", 35)]
+                does = [*listening, *waiting] if rests and step % 4 == 0 else listening
+                rank.stack(begin + 0.03, does, tid=77)
         for tick in range(1, TICKS):
             at = 0.1 * tick
             lost = 0.4 * at if is_crowded else 0.0
@@ -57,6 +65,16 @@ def test_the_thread_is_told_first_with_its_rank_and_what_it_costs() -> None:
     assert "listen()" in crowded.actions[0]
     assert not uneven.status.is_fault
     assert uneven.gain is None
+
+
+def test_a_thread_that_waits_until_its_work_is_taken_works_as_asked() -> None:
+    """Nothing is saved by making it sleep: a rank that does as much has to have more CPUs."""
+    crowded = judged(rests=True)["threads_over_cores"]
+    assert "takes a CPU" not in crowded.title
+    assert crowded.gain is None
+    assert crowded.actions[0].startswith("Give each rank 2 CPUs: ")
+    assert "listen() (search.py:35)" in crowded.actions[0]
+    assert not any("sleep" in one for one in crowded.actions)
 
 
 def test_without_such_a_thread_none_is_told() -> None:
