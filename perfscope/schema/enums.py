@@ -284,7 +284,7 @@ class Activity(Named):
     COMPILING = "compiling", "Compiling code", "tracing, generating and compiling code"
     IMPORTING = "importing", "Loading modules", "finding and loading modules"
     LOGGING = "logging", "Writing logs and output", "log records, progress bars, printed lines"
-    DEBUGGING = "debugging", "Debugging aids", "tracebacks, debuggers and traces of allocations"
+    DEBUGGING = "debugging", "Work for debugging", "tracebacks, debuggers and traces of allocations"
     INTERPRETER = (
         "interpreter",
         "Python code outside numeric libraries",

@@ -193,6 +193,10 @@ def leading(document: Json, **changes: Any) -> Json:
             "its saving may be as little as 31.8 ms. A longer recording would narrow that.",
         ),
         (
+            {"gain_interval_s": [1.9, 8.47], "confidence": "medium"},
+            "its saving may be between 1.90 s and 8.47 s.",
+        ),
+        (
             {"gain_interval_s": [0.0, 8.47], "confidence": "low"},
             "Low confidence in the finding: its saving may be nothing.",
         ),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 
+from perfscope.attribution.ledger import INDEX
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.certainty import as_sure_as_its_interval
 from perfscope.findings.core.finding import Evidence, Finding, Gain
@@ -20,9 +21,9 @@ from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import Savings, edits_of
 from perfscope.metrics.communication.call_sites import MOST_PLACES
 from perfscope.replay.model import Edit
-from perfscope.schema.enums import Activity, Confidence, LossKind, LossPattern, Status
+from perfscope.schema.enums import Account, Activity, Confidence, LossKind, LossPattern, Status
 from perfscope.trace.model import Frame
-from perfscope.units import capitalized, format_seconds
+from perfscope.units import NS, capitalized, format_seconds
 
 GROWTH = "growing_steps"
 JUDGED = (
@@ -33,6 +34,9 @@ JUDGED = (
 
 AT_START = (Activity.IMPORTING, Activity.COMPILING)
 """What programs do when they begin."""
+
+SLOWS_OTHERS = (Activity.DEBUGGING,)
+"""What makes other work longer, too, in which samples do not show it: checks of each result."""
 
 NEEDED_IDS = frozenset(map(lost_to, NEEDED))
 
@@ -146,7 +150,7 @@ def _finding(run: Facts, group: Group) -> Finding:
     gain = saved(
         run.results,
         group.saving.seconds,
-        interval_s=group.saving.interval_s,
+        interval_s=_interval(run, group),
         basis=group.saving.basis,
         edits=group.saving.edits,
     )
@@ -180,6 +184,21 @@ def _finding(run: Facts, group: Group) -> Finding:
         holder=lock_holder.typed(holder),
     )
     return as_sure_as_its_interval(found) if status is not Status.INFO else found
+
+
+def _slows_others(group: Group) -> bool:
+    return group.entries[0].cause.activity in SLOWS_OTHERS
+
+
+def _interval(run: Facts, group: Group) -> tuple[float, float] | None:
+    """The interval of a saving: also of what nothing tells from other work, up to all of that."""
+    interval = group.saving.interval_s
+    if interval is None or not _slows_others(group):
+        return interval
+    work_ns = sum(
+        run.results.ledger.ns[INDEX[one]] for one in (Account.TRAINING, Account.COMPUTATION)
+    )
+    return interval[0], max(interval[1], float(max(work_ns)) * NS)
 
 
 def _title(
@@ -255,9 +274,10 @@ def _summary(group: Group, gain: Gain) -> str:
     if group.id in NEEDED_IDS:
         most = f"at most {format_seconds(gain.seconds)}, as a replay without any of it tells"
         return f"{said} What can be had depends on where and how it is done instead: {most}."
-    return (
-        f"{said} Without it the run would be {gain.at_most}{format_seconds(gain.seconds)} shorter."
-    )
+    shorter = f"{gain.at_most}{format_seconds(gain.seconds)} shorter"
+    if _slows_others(group):
+        shorter += ", or more: what other work it slows down as well cannot be told from that work"
+    return f"{said} Without it the run would be {shorter}."
 
 
 def claims(run: Facts, findings: Sequence[Finding]) -> dict[LossCause, tuple[str, ...]]:

@@ -153,7 +153,9 @@ def _how_sure_saving(row: Outcome) -> str:
         return "its saving may be nothing. A longer recording would tell"
     low_s, high_s = interval
     if high_s - low_s > whole_s:
-        least = seconds(low_s * first.gain_s / whole_s)
+        least, most = (seconds(one * first.gain_s / whole_s) for one in interval)
+        if low_s > whole_s - low_s:  # most of it is sure
+            return f"its saving may be between {least} and {most}"
         return f"its saving may be as little as {least}. A longer recording would narrow that"
     half = (high_s - low_s) / 2 / whole_s
     off = whole_percent(half) if half >= ONE_PERCENT else f"less than {whole_percent(ONE_PERCENT)}"

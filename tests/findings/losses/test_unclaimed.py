@@ -7,7 +7,7 @@ import pytest
 
 from perfscope.arrays import Floats
 from perfscope.findings.core.finding import Finding
-from perfscope.schema.enums import Basis
+from perfscope.schema.enums import Basis, Confidence
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
@@ -170,7 +170,26 @@ def test_communicators_are_told_that_are_made_in_the_steps() -> None:
     [("gc.collect", "lost_to_garbage_collection"), ("time.sleep", "lost_to_sleep")],
 )
 def test_what_an_activity_costs_is_replayed(doing: str, identity: str) -> None:
-    """20 ms of each step of 100 ms."""
+    found = in_each_step(doing, identity)
+    assert found.gain_basis is Basis.REPLAY
+    assert found.gain_s == pytest.approx(0.02 * STEPS, rel=0.1)
+    assert found.gain_interval_s is not None
+    assert found.gain_interval_s[1] == pytest.approx(found.gain_s, rel=0.2)
+
+
+def test_what_slows_other_work_down_as_well_may_save_all_of_that_too() -> None:
+    """As anomaly mode does, whose tracebacks are seen and whose checks of each result are not."""
+    found = in_each_step("traceback.extract_stack", "lost_to_debugging")
+    assert found.gain_s == pytest.approx(0.02 * STEPS, rel=0.1)
+    assert found.gain_interval_s is not None
+    assert found.gain_interval_s[0] == pytest.approx(0.02 * STEPS, rel=0.2)
+    assert found.gain_interval_s[1] == pytest.approx(0.095 * STEPS, rel=0.05)
+    assert found.confidence is Confidence.MEDIUM
+    assert "or more" in found.summary
+
+
+def in_each_step(doing: str, identity: str) -> Finding:
+    """What is told of 20 ms of each step of 100 ms."""
     main = ("main", "/job/train.py", 40)
     builder = TraceBuilder(2, end_s=3.0 + 0.1 * STEPS)
     for number in range(2):
@@ -182,10 +201,7 @@ def test_what_an_activity_costs_is_replayed(doing: str, identity: str) -> None:
                 rank.stack(begin + 0.01 * tick, [main, *(below if tick in (3, 4) else [WORK])])
             rank.op("MPI_Allreduce", begin + 0.095, begin + 0.0999, seq=step)
             rank.step(step, begin, begin + 0.1)
-    found = analyze_trace(builder.build()).findings[identity]
-    assert found.gain_basis is Basis.REPLAY
-    assert found.gain_s == pytest.approx(0.02 * STEPS, rel=0.1)
-    assert found.gain_interval_s is not None
+    return analyze_trace(builder.build()).findings[identity]
 
 
 def test_what_others_need_before_they_go_on_is_not_dealt_out_by_an_even_load() -> None:
