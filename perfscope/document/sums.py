@@ -256,12 +256,15 @@ def _no_more_than_lost(document: Analysis) -> Iterator[str]:
 
 
 def _no_more_than_waited(document: Analysis) -> Iterator[str]:
-    """What a finding on waiting saves is no more than all waited, in calls or for the last end."""
+    """What a finding on waiting saves is no more than all waited, or hid by evaluating."""
     stands_for = document.whole_run.stands_for if document.whole_run else 1.0
     calls = document.collectives
     ends_s = [one.end_s for one in document.run.endings]
     idle_s = sum(max(ends_s) - end_s for end_s in ends_s)
-    waited_s = stands_for * (sum(calls.wait_s_by_rank) + sum(calls.other_s_by_rank) + idle_s)
+    accounts = {row.id: sum(row.ns_by_rank) for row in document.ledger}
+    evaluated_ns = accounts[Account.EVALUATION.value]
+    hidden_s = idle_s + evaluated_ns * NS
+    waited_s = stands_for * (sum(calls.wait_s_by_rank) + sum(calls.other_s_by_rank) + hidden_s)
     of_waiting = {diagnosis.id for diagnosis in diagnoses() if diagnosis.of_waiting}
     of_waiting |= {lost_to_waiting(pattern) for pattern in LossPattern}
     for found in document.findings:

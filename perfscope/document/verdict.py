@@ -311,7 +311,7 @@ def _little(losses: LossAccount | None) -> str:
         return ""
     if not losses.lost_share:
         return ", none of the ranks' time is known to be lost"
-    return f", {format_share(losses.lost_share)} of the ranks' time is lost"
+    return f", {format_share(losses.lost_share)} of the ranks' time in the analyzed window is lost"
 
 
 def much_is_lost(losses: LossAccount) -> bool:

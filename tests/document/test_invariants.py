@@ -170,6 +170,9 @@ def test_who_waits_saves_no_more_than_was_waited(name: str, *, is_of_waiting: bo
     ends = [one["end_s"] for one in document["run"]["endings"]]
     waited_s = sum(waits["wait_s_by_rank"]) + sum(waits["other_s_by_rank"])
     waited_s += sum(max(ends) - one for one in ends)
+    evaluated = next(one for one in document["ledger"] if one["id"] == "evaluation")
+    assert evaluated["seconds"] > 0
+    waited_s += evaluated["seconds"]
     for part, is_wrong in ((0.99, False), (1.01, is_of_waiting)):
         document["findings"][0] |= {"id": name, "gain_s": part * waited_s, "first_action": None}
         said = [one for one in sums.savings(read_analysis(document)) if "ranks waited" in one]

@@ -7,7 +7,7 @@ from perfscope.findings.core.finding import Gain
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Prediction, RefusedEditError
 from perfscope.replay.replay import Replay
-from perfscope.schema.enums import Basis
+from perfscope.schema.enums import Account, Basis
 from perfscope.trace.operations import BY_NAME, COLLECTIVE_CLASSES, OperationClass
 from perfscope.units import NS
 
@@ -87,10 +87,15 @@ def as_bare_bound(gain: Gain) -> Gain:
 
 
 def waited_s(results: Results) -> float:
-    """What ranks waited in calls or, where they ended earlier, for the last one, added up."""
+    """What ranks waited in calls or, where they ended earlier, for the last one, added up.
+
+    With it what they evaluated: a rank that is late meanwhile keeps nobody waiting, and will as
+    soon as the evaluation is gone.
+    """
+    evaluated_ns = int(results.ledger.ns[list(Account).index(Account.EVALUATION)].sum())
     found, ends = results.communication, [rank.end_ns for rank in results.trace.ranks]
     idle_ns = sum(max(ends) - end for end in ends) if ends else 0
-    return sum(found.wait_s_by_rank) + sum(found.other_s_by_rank) + idle_ns * NS
+    return sum(found.wait_s_by_rank) + sum(found.other_s_by_rank) + (idle_ns + evaluated_ns) * NS
 
 
 def at_most_waited(results: Results, gain: Gain) -> Gain:

@@ -93,7 +93,7 @@ SETTINGS = (
         _launches,
         "Each kernel is waited for (CUDA_LAUNCH_BLOCKING)",
         "With CUDA_LAUNCH_BLOCKING the host waits for each kernel before it launches the next one.",
-        "Unset CUDA_LAUNCH_BLOCKING.",
+        "Take it out of the environment: `unset CUDA_LAUNCH_BLOCKING`.",
         Status.WARN,
     ),
     _Setting(
@@ -101,29 +101,29 @@ SETTINGS = (
         _variable("PYTORCH_NO_CUDA_MEMORY_CACHING"),
         "Memory of the device is allocated anew each time (PYTORCH_NO_CUDA_MEMORY_CACHING)",
         "Each tensor is allocated and freed by the driver, which waits for the device.",
-        "Unset PYTORCH_NO_CUDA_MEMORY_CACHING.",
+        "Take it out of the environment: `unset PYTORCH_NO_CUDA_MEMORY_CACHING`.",
         Status.WARN,
     ),
     _Setting(
         "TORCH_DISTRIBUTED_DEBUG",
         _variable("TORCH_DISTRIBUTED_DEBUG", "detail"),
-        "Each collective is checked (TORCH_DISTRIBUTED_DEBUG=DETAIL)",
+        "Each collective is checked (TORCH_DISTRIBUTED_DEBUG)",
         "Before each collective the ranks compare what they are about to do, over another channel.",
-        "Unset TORCH_DISTRIBUTED_DEBUG.",
+        "Take it out of the environment: `unset TORCH_DISTRIBUTED_DEBUG`.",
     ),
     _Setting(
         "PYTHONMALLOC",
         _variable("PYTHONMALLOC", "debug", "malloc_debug", "pymalloc_debug"),
         "Python's allocator checks each block (PYTHONMALLOC)",
         "Each block of memory is filled and checked.",
-        "Unset PYTHONMALLOC.",
+        "Take it out of the environment: `unset PYTHONMALLOC`.",
     ),
     _Setting(
         "PYTHONDEVMODE",
         _variable("PYTHONDEVMODE"),
         "Python runs in its development mode (PYTHONDEVMODE)",
         "Python's development mode checks memory and arguments.",
-        "Unset PYTHONDEVMODE.",
+        "Take it out of the environment: `unset PYTHONDEVMODE`.",
     ),
 )
 NOTED = (("keras", "run_eagerly"), ("torch", "anomaly_mode"), ("jax", "disable_jit"))
