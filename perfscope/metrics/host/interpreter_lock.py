@@ -75,12 +75,16 @@ class _Shown:
     resting: Bools
     in_kernel: Bools
     """In a system call."""
+    awaiting: Bools
+    """At rest, or until threads without Python code have computed: that takes no lock either."""
 
     @classmethod
     def of(cls, trace: Trace) -> _Shown:
         calls = [bool(s) and trace.frames[s[-1]].file == SYSTEM_CALL for s in trace.stacks]
-        resting = np.isin(stack_activities(trace), [ACTIVITIES.index(one) for one in RESTING])
-        return cls(resting, np.array(calls, np.bool_))
+        in_kernel, activities = np.array(calls, np.bool_), stack_activities(trace)
+        resting = np.isin(activities, [ACTIVITIES.index(one) for one in RESTING])
+        computed = in_kernel & (activities == ACTIVITIES.index(Activity.NUMERIC))
+        return cls(resting, in_kernel, resting | computed)
 
 
 @dataclass(frozen=True)
@@ -149,7 +153,7 @@ def _of_rank(
     if not len(others):
         return None
     seen = np.maximum(np.histogram(own["t"], edges)[0], 1)
-    asked = np.histogram(own["t"][resting[own["stack"]]], edges)[0] / seen
+    asked = np.histogram(own["t"][shown.awaiting[own["stack"]]], edges)[0] / seen
     busy = np.histogram(others["t"], edges)[0] > 0
     # looked at is a thread most often while it lets go of the lock: a few samples of it at work
     # say that the CPU time of the process is that of Python code, in other windows as well
