@@ -146,6 +146,10 @@ def check_machine(name: str, kind: Perfscope) -> None:
 def make_packages(name: str, place: Path) -> bool:
     """Installs the pinned packages; whether there was anything to do."""
     files = list(requirement_files(ROOT / "requirements" / f"{name}.txt"))
+    # what would bring a second build of a package that is there under another name
+    alone = ROOT / "requirements" / f"{name}.alone.txt"
+    if alone.is_file():
+        files.append(alone)
     if name == "horovod":
         files.append(Path(horovod_build.__file__))
     stamp, wanted = place / "packages.stamp", digest(files)
@@ -157,6 +161,8 @@ def make_packages(name: str, place: Path) -> bool:
     # a test imports few of the 40,000 modules: each is compiled when it is first asked for
     pip = (place / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-compile")
     run(*pip, "-r", files[0])
+    if alone in files:
+        run(*pip, "--no-deps", "-r", alone)
     if name == "horovod":
         horovod_build.install(place, files[0], cache=ROOT / ".envs" / "wheels", run=run)
     stamp.write_text(wanted, encoding="utf-8")
