@@ -145,7 +145,8 @@ perfscope watch trace --html live.html >/dev/null &
 watching=\$!
 done_within 1200 is_idle
 wait \$watching
-grep -q 'http-equiv' live.html && echo "live.html was written while the job ran"
+grep -q 'http-equiv' live.html
+echo "live.html was written while the job ran"
 cat job.out
 
 step "analyze the recording"
@@ -157,18 +158,22 @@ mkdir -p ~/.config/dask
 echo '{jobqueue: {slurm: {cores: 1, memory: 800MB, processes: 1, walltime: "00:10:00", interface: lo}}}' >~/.config/dask/jobqueue.yaml
 export PERFSCOPE_SLURM_JOBS=2
 perfscope analyze trace --no-report --scheduler slurm >/dev/null
-cmp here.json trace/analysis.json && echo "the recording: the same to the byte"
+cmp here.json trace/analysis.json
+echo "the recording: the same to the byte"
 done_within 300 is_idle
 perfscope analyze profiles --no-report >/dev/null
 cp profiles/analysis.json here.json
 perfscope analyze profiles --no-report --scheduler slurm >/dev/null
-cmp here.json profiles/analysis.json && echo "the profiles: the same to the byte"
+cmp here.json profiles/analysis.json
+echo "the profiles: the same to the byte"
 done_within 300 is_idle
 
 step "gate one run"
 code=0
 perfscope analyze trace --no-report --fail-under 0.99 --junit junit.xml >/dev/null || code=\$?
-[ "\$code" = 1 ] && grep -q '<failure' junit.xml && echo "exit code \$code, and a failure in junit.xml"
+[ "\$code" = 1 ]
+grep -q '<failure' junit.xml
+echo "exit code \$code, and a failure in junit.xml"
 
 step "gate a change as in CI: three runs before it, three that take four times as long, by the script of gitlab.yml"
 for repeat in 1 2 3; do
@@ -179,7 +184,9 @@ done_within 1200 is_idle
 python -c 'import yaml; print(yaml.safe_load(open("gitlab.yml"))[".perfscope-compare"]["script"][0])' >gate.sh
 code=0
 BEFORE=before AFTER=after FAIL_ON=slower sh gate.sh || code=\$?
-[ "\$code" = 1 ] && grep -q '<failure' perfscope-junit.xml && echo "slower: exit code \$code, and a failure in perfscope-junit.xml"
+[ "\$code" = 1 ]
+grep -q '<failure' perfscope-junit.xml
+echo "slower: exit code \$code, and a failure in perfscope-junit.xml"
 
 step "the day is over"
 STORY
