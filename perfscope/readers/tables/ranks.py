@@ -240,8 +240,8 @@ def steps(columns: Mapping[str, Any]) -> tuple[Table, Bools]:
     return table, _is_one_of(columns["source"], TOLD_STEPS)
 
 
-def kernels(columns: Mapping[str, Any], names: Names, world: World) -> Table:
-    """What devices did."""
+def kernels(columns: Mapping[str, Any], names: Names, world: World) -> tuple[Table, Bools]:
+    """What devices did, and which rows have a name."""
     kinds = {kind.name.lower(): kind for kind in DeviceKind}
     table = np.zeros(len(columns["rank"]), DEVICE_DTYPE)
     _spans(table, columns)
@@ -256,7 +256,7 @@ def kernels(columns: Mapping[str, Any], names: Names, world: World) -> Table:
         table[name] = _at_least(columns[name], 0)
     table["comm"] = world.groups(columns["communicator"])
     table["members"] = _at_least(columns["members"], 0)
-    return table[table["name"] >= 0] if len(table) else table
+    return table, table["name"] >= 0
 
 
 def _is_one_of(column: Texts, texts: Sequence[str]) -> Bools:

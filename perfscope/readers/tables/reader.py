@@ -144,7 +144,7 @@ def _ranks(
     ends = requests(columns["requests"], world)
     marked, is_phase = phases(columns["intervals"], names)
     iterations, is_told = steps(columns["steps"])
-    work = kernels(columns["kernels"], names, world)
+    work, is_named = kernels(columns["kernels"], names, world)
     of = {name: table["rank"] for name, table in columns.items()}
     ranks = _lives(columns["ranks"])
     for rank in ranks:
@@ -155,7 +155,8 @@ def _ranks(
         rank.completions = of_rank(ends, of["requests"], number)
         rank.phases = of_rank(marked, of["intervals"], number, is_phase)
         rank.steps = of_rank(iterations, of["steps"], number, is_told)
-        rank.devices = _devices(of_rank(work, of["kernels"], number), number, told)
+        done = of_rank(work, of["kernels"], number, is_named)
+        rank.devices = _devices(done, number, told)
         rank.totals = totals_of(np.concatenate([rank.operations, rank.background]))
     return sorted(ranks, key=lambda rank: rank.number)
 

@@ -15,6 +15,7 @@ from perfscope.errors import ExitCode, UnreadableInputError
 from perfscope.export import csv, parquet
 from perfscope.metrics.compute import compute
 from perfscope.readers.registry import open_trace
+from perfscope.trace.devices import DEVICE_DTYPE, DeviceActivity
 from perfscope.trace.model import PEER_PROC_NULL, PEER_UNKNOWN, Format, Trace
 from tests.support.environments import REPOSITORY
 from tests.support.requirements import require_reference
@@ -61,6 +62,20 @@ def test_calls_and_requests_come_back_exactly(write: Write, tmp_path: Path) -> N
         assert again.completions[columns].tolist() == rank.completions[columns].tolist()
     mine, others = (compute(one).efficiency.transfer_efficiency for one in (trace, back))
     assert mine.value == others.value
+
+
+@both
+def test_work_of_devices_without_a_name_is_left_out(write: Write, tmp_path: Path) -> None:
+    trace = messages()
+    trace.names = ["", "gemm"]
+    rows = np.zeros(3, DEVICE_DTYPE)
+    rows["t0"], rows["t1"], rows["name"] = [100, 300, 500], [200, 400, 600], [1, 0, 1]
+    rows["op"] = -1
+    trace.ranks[1].devices = DeviceActivity(rows=rows)
+    write(Source(trace), tmp_path / "out")
+    devices = open_trace(tmp_path / "out").ranks[1].devices
+    assert devices is not None
+    assert devices.rows["t0"].tolist() == [100, 500]
 
 
 @both
