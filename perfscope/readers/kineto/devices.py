@@ -1,6 +1,7 @@
 """Device rows of Kineto files in the numbering of the whole trace: names, groups, sequence."""
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -47,8 +48,8 @@ def device_activity(
         [made] = told.place.start(
             _numbered_elsewhere, [told.handle], [host.steps], [numbers], [of_file]
         )
-        [rows] = told.place.start(_first, [made])
-        brief = told.place.start(_second, [made])[0]
+        [rows] = told.place.start(itemgetter(0), [made])
+        brief = told.place.start(itemgetter(1), [made])[0]
         return ActivityElsewhere(
             Held(told.place, rows), brief, devices=_infos(contents), runtime=runtime
         )
@@ -99,14 +100,6 @@ def _numbered_elsewhere(
     shift = _numbered(rows, steps, numbers, of_file)
     told = DeviceActivity(rows=rows)
     return rows, (Brief(told.count, told.seen, told.without_launch), shift)
-
-
-def _first(made: tuple[Any, Any]) -> Any:
-    return made[0]
-
-
-def _second(made: tuple[Any, Any]) -> Any:
-    return made[1]
 
 
 def _clock_shift(rows: Table) -> tuple[str, int]:

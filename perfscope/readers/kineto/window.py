@@ -19,9 +19,11 @@ def judged_from(ranks: Sequence[Rank], names: Sequence[str]) -> tuple[int | None
     It waits for the rank whose profiler starts last; that it is so is taken from the skew of its
     arrivals, which is then several times the largest of all others.
     """
+    if len(ranks) < 2:
+        return None, ""
     tables = zip(ranks, communication_of(ranks), strict=True)
     calls = np.concatenate([_calls(rank, rows, names) for rank, rows in tables])
-    if len(ranks) < 2 or not len(calls):
+    if not len(calls):
         return None, ""
     _, group = np.unique(calls[:, :2], axis=0, return_inverse=True)
     group = group.reshape(-1)

@@ -264,11 +264,18 @@ def _is_one_of(column: Texts, texts: Sequence[str]) -> Bools:
     return found
 
 
-def of_rank(table: Table, ranks: Ints, number: int, chosen: Bools | None = None) -> Table:
-    """The rows of one rank, by time."""
-    mine = ranks == number
-    rows: Table = table[mine if chosen is None else mine & chosen]
-    return rows[np.argsort(rows[rows.dtype.names[0]], kind="stable")]  # type: ignore[index]
+class ByRank:
+    """The rows of a table, or the chosen ones, by rank: those of each in the order of time."""
+
+    def __init__(self, table: Table, ranks: Ints, chosen: Bools | None = None) -> None:
+        rows, ranks = (table, ranks) if chosen is None else (table[chosen], ranks[chosen])
+        order = np.lexsort((rows[rows.dtype.names[0]], ranks))  # type: ignore[index]
+        self._rows, self._ranks = rows[order], ranks[order]
+
+    def __getitem__(self, number: int) -> Table:
+        begin, end = np.searchsorted(self._ranks, [number, number + 1])
+        found: Table = self._rows[begin:end]
+        return found
 
 
 def texts_of(columns: Columns, name: str) -> list[str]:

@@ -18,10 +18,10 @@ from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.tables.columns import ACTION, Columns, read_columns
 from perfscope.readers.tables.ranks import (
     WANTED,
+    ByRank,
     Names,
     World,
     kernels,
-    of_rank,
     operations,
     phases,
     requests,
@@ -37,8 +37,6 @@ from perfscope.trace.totals import totals_of
 NAME = "tables.json"
 WHAT = "the description of exported tables"
 ENDINGS = (".csv", ".parquet")
-MOST_RANKS = 1 << 20
-LATEST_NS = 1 << 61
 _OWN = re.compile(
     rb'\s*\{\s*"schema_version"\s*:\s*"\d+"\s*,\s*"tool"\s*:\s*"perfscope [^"]*tables"'
 )
@@ -77,18 +75,22 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
     document = texts.mapping(read_document(path, WHAT, ACTION))
     told = texts.mapping(document.get(exported.KEY))
     columns = {name: _columns(path, name, document) for name in WANTED}
-    numbers = [one for one in columns["ranks"]["rank"].tolist() if 0 <= one < MOST_RANKS]
+    numbers = [one for one in columns["ranks"]["rank"].tolist() if 0 <= one < exported.MOST_RANKS]
     if not numbers or len(set(numbers)) != len(columns["ranks"]["rank"]):
         raise _senseless(path, "Its ranks have no numbers, or one number twice")
     size = document.get("world_size")
-    size = size if type(size) is int and max(numbers) < size <= MOST_RANKS else max(numbers) + 1
+    size = (
+        size
+        if type(size) is int and max(numbers) < size <= exported.MOST_RANKS
+        else max(numbers) + 1
+    )
     groups = _communicators(told, size)
     names = Names()
     ranks = _ranks(columns, World(size, len(groups)), names, told)
     _check_times(path, ranks)
     origin = document.get("origin_unix_ns")
     trace = Trace(
-        origin_unix_ns=origin if type(origin) is int and 0 <= origin < LATEST_NS else 0,
+        origin_unix_ns=origin if type(origin) is int and 0 <= origin < exported.LATEST_NS else 0,
         wall_ns=max(rank.end_ns for rank in ranks),
         world_size=size,
         ranks=ranks,
@@ -147,16 +149,19 @@ def _ranks(
     work, is_named = kernels(columns["kernels"], names, world)
     of = {name: table["rank"] for name, table in columns.items()}
     ranks = _lives(columns["ranks"])
+    own = ByRank(calls, of["operations"], ~is_background)
+    background = ByRank(calls, of["operations"], is_background)
+    completed = ByRank(ends, of["requests"])
+    phased = ByRank(marked, of["intervals"], is_phase)
+    stepped = ByRank(iterations, of["steps"], is_told)
+    worked = ByRank(work, of["kernels"], is_named)
     for rank in ranks:
         number = rank.number
-        rank.operations = of_rank(calls, of["operations"], number, ~is_background)
-        rank.background = of_rank(calls, of["operations"], number, is_background)
+        rank.operations, rank.background = own[number], background[number]
         rank.operations["tid"][rank.operations["op"] == HOROVOD_EXPOSED] = rank.main_tid
-        rank.completions = of_rank(ends, of["requests"], number)
-        rank.phases = of_rank(marked, of["intervals"], number, is_phase)
-        rank.steps = of_rank(iterations, of["steps"], number, is_told)
-        done = of_rank(work, of["kernels"], number, is_named)
-        rank.devices = _devices(done, number, told)
+        rank.completions, rank.phases = completed[number], phased[number]
+        rank.steps = stepped[number]
+        rank.devices = _devices(worked[number], number, told)
         rank.totals = totals_of(np.concatenate([rank.operations, rank.background]))
     return sorted(ranks, key=lambda rank: rank.number)
 
@@ -212,7 +217,7 @@ def _check_times(path: Path, ranks: Sequence[Rank]) -> None:
         UnreadableInputError: it does.
     """
     for rank in ranks:
-        if not -LATEST_NS < rank.start_ns <= rank.end_ns < LATEST_NS:
+        if not -exported.LATEST_NS < rank.start_ns <= rank.end_ns < exported.LATEST_NS:
             raise _senseless(path, f"The times of rank {rank.number} cannot be")
         for table in (rank.operations, rank.background, rank.phases, rank.steps, rank.completions):
             inside = (table["t0"] >= rank.start_ns) & (table["t1"] <= rank.end_ns)
