@@ -76,6 +76,9 @@ def breakdown(
     entries = _of_finding(lost, first) if first else _most(lost) if is_lost else []
     parts.extend(_causes(entries, named, run_s=run_s, ranks=ranks))
     if work_s is not None:
+        # what the finding is about may have rows of its own among the losses
+        work_s -= sum(one.seconds for one in parts if one.id == LOST and one.cause == first)
+    if work_s is not None and work_s >= SMALL * run_s:
         parts.append(replace(WORK, seconds=work_s, share=work_s / run_s))
     return tuple(parts)
 

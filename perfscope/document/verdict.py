@@ -122,14 +122,16 @@ def beside_others(
     )
     if 0.0 < lost_s < SAME_FROM * gain.seconds:
         others += (
-            f" Of that, computation lost {format_seconds(lost_s)} per rank; the rest is what they "
-            "delay in other work, transfer and waiting."
+            f" Of that, {format_seconds(lost_s)} per rank is lost inside computation; the rest is "
+            "knock-on delay."
         )
     if not top:
         return f"{others} In the job itself: {of_job}"
     own = top[0].recommended
     if own is not None and own.seconds + gain.seconds > (of.run_s or 0.0):
         others += " The two savings overlap: do not add them up."
+    elif own is not None:
+        others += " The saving of the fix does not include that."
     return f"{of_job} {others}"
 
 

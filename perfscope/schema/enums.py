@@ -330,7 +330,7 @@ class LossKind(Named):
     )
     INTERPRETER_LOCK = (
         "interpreter_lock",
-        "Waiting for the interpreter lock",
+        "Waiting for the GIL",
         "In training work: another thread of the process ran Python code.",
     )
     PAGE_FAULTS = (
@@ -367,7 +367,7 @@ class AwaitedThing(Named):
 
     LOCK = "lock", "a lock"
     FILE_LOCK = "file_lock", "a file lock"
-    INTERPRETER = "interpreter", "the interpreter lock"
+    INTERPRETER = "interpreter", "the GIL"
     QUEUE = "queue", "a queue"
     TASK = "task", "the result of a task"
     THREAD = "thread", "the end of a thread"

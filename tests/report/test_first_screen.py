@@ -172,20 +172,23 @@ def leading(document: Json, **changes: Any) -> Json:
     [
         (
             {"gain_interval_s": [1.9, 2.1], "confidence": "high"},
-            "High confidence in the finding: a replay of the fix saves this, give or take 5 %.",
+            (
+                "High confidence in the finding: simulating the fix predicts this saving, give or "
+                "take 5 %."
+            ),
         ),
         (
             {"gain_interval_s": [1.9, 2.1], "confidence": "medium", "is_inferred": True},
             (
-                "Medium confidence in the finding: its cause is inferred, not measured. A replay "
-                "of the fix saves this, give or take 5 %."
+                "Medium confidence in the finding: its cause is inferred, not measured. If it is "
+                "the cause, simulating the fix predicts this saving, give or take 5 %."
             ),
         ),
         (
             {"gain_interval_s": [1.9, 2.1], "confidence": "low", "is_inferred": True},
             (
-                "Low confidence in the finding: its cause is inferred, not measured. A replay of "
-                "the fix saves this, give or take 5 %."
+                "Low confidence in the finding: its cause is inferred, not measured. If it is "
+                "the cause, simulating the fix predicts this saving, give or take 5 %."
             ),
         ),
         (

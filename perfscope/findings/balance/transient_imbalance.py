@@ -109,7 +109,7 @@ def _passed(found: Judgment) -> str:
 def _title(found: Judgment) -> str:
     if found.facts.lasts:
         why = ", because they wait for CPUs" if found.is_explained else ""
-        return f"Ranks are late by turns, each for several steps on end{why}"
+        return f"The ranks take turns straggling, each for several steps in a row{why}"
     if found.is_explained:
         return f"{TITLE}, because the ranks wait for CPUs"
     how = "varies from step to step" if found.facts.is_bound else "alternates between ranks"

@@ -105,7 +105,7 @@ def _title(worst: LockWait, ranks: Sequence[int]) -> str:
     does = "polls" if worst.polls else "runs Python code"
     return (
         f"{who} of {wording.ranks(ranks)} {does}{doing}, and the main thread waits for the "
-        f"interpreter lock{' and for CPUs' if worst.queued_s > worst.waited_s else ''}"
+        f"GIL{' and for CPUs' if worst.queued_s > worst.waited_s else ''}"
     )
 
 
@@ -115,7 +115,7 @@ def _summary(worst: LockWait) -> str:
     return (
         f"Of {format_seconds(worst.work_s)} between its calls the main thread of rank {worst.rank} "
         f"waited {format_seconds(worst.waited_s)} ({format_share(worst.waited_s / worst.work_s)}) "
-        f"for the interpreter lock{queued}. Only one thread at a time runs Python code; the other "
+        f"for the GIL{queued}. Only one thread at a time runs Python code; the other "
         f"one used {format_seconds(worst.cpu_s)} of CPU time."
     )
 
@@ -123,7 +123,7 @@ def _summary(worst: LockWait) -> str:
 def _evidence(waits: list[LockWait]) -> tuple[Evidence, ...]:
     shown = sorted(waits, key=lambda one: -one.lost_s)[:8]
     rows = [
-        Evidence(f"Rank {one.rank} waited for the interpreter lock", one.waited_s, "s", "near 0")
+        Evidence(f"Rank {one.rank} waited for the GIL", one.waited_s, "s", "near 0")
         for one in shown
     ]
     names = dict.fromkeys(one.thread for one in shown if one.thread)
@@ -157,7 +157,7 @@ def _actions(worst: LockWait) -> tuple[str, ...]:
 
 DIAGNOSIS = Diagnosis(
     id="interpreter_lock",
-    title="The main thread waits for Python's interpreter lock",
+    title="The main thread waits for the GIL",
     description=(
         "Compares the CPU time of each main thread with the time between its calls. What it "
         "neither ran nor waited for a CPU, a lock of the program, a file or a device, while "
@@ -166,7 +166,7 @@ DIAGNOSIS = Diagnosis(
     ),
     judge=judge,
     applies=is_sampled,
-    passed="No thread keeps Python's interpreter lock from the training",
+    passed="No thread keeps the GIL from the training",
     evidence=(
         "the main thread's CPU time, run-queue delay and samples, samples of threads that "
         "use a CPU; names the thread, its function and line"

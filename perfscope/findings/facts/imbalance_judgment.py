@@ -287,8 +287,8 @@ def why_differs(found: Judgment) -> str:
     """Why the run gets shorter by less than what ranks were just said to do longer; "" if not."""
     facts = found.facts
     top = facts.excess[0] if facts.excess else None
-    is_even = bool(facts.edits) and facts.edits[0].level is Level.EVEN
-    evenly = " The estimate assumes that this work is split evenly over the ranks"
+    is_even = is_split(facts)
+    evenly = " The estimate assumes an even split over the ranks"
     if top is None or top.seconds <= 0:
         return f"{evenly}." if is_even else ""
     if not is_even:
@@ -299,7 +299,7 @@ def why_differs(found: Judgment) -> str:
         0: "",
         1: ", and so is what else is uneven",
     }[wording.differs(top.seconds - left_s, found.gain)]
-    return f"{evenly}, which leaves {format_seconds(left_s)} of it on each{rest}."
+    return f"{evenly}, {format_seconds(left_s)} of that on each{rest}."
 
 
 def first_look(results: Results, facts: ImbalanceFacts, suspects: str) -> str:
@@ -315,9 +315,15 @@ def first_look(results: Results, facts: ImbalanceFacts, suspects: str) -> str:
     told = f"{who} {inflected(facts, 'spend')} {format_seconds(top.seconds)} more there than"
     if where := wording.place(top.where[0]) if top.where else "":
         inside = f", {top.name} phase" if top.phase else ""
-        return f"Inspect {where}{inside}: {told} {others(facts)}. Check for {suspects}."
+        change = "Balance the ranks' work in" if is_split(facts) else "Inspect"
+        return f"{change} {where}{inside}: {told} {others(facts)}. Check for {suspects}."
     missing = f"{wording.to_see_functions(results)}, to see which function of {top.name} it is"
     return f"{missing}: {told} {others(facts)}. Check for {suspects}."
+
+
+def is_split(facts: ImbalanceFacts) -> bool:
+    """Whether the estimate is of work that is split evenly over the ranks."""
+    return bool(facts.edits) and facts.edits[0].level is Level.EVEN
 
 
 def inflected(facts: ImbalanceFacts, verb: str) -> str:

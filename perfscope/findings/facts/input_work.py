@@ -68,10 +68,10 @@ def unpacking_action(results: Results, rank: int) -> str:
     if parts is None or parts.unpacks is None:
         return ""
     return (
-        f"Decompress once: {place(parts.unpacks)} decompresses the whole item anew at each "
-        "look-up, and that is most of the work on a batch. Look it up before the steps and keep "
-        "the array in memory, or store it uncompressed and map it into memory "
-        '(`numpy.load(path, mmap_mode="r")` of a .npy file).'
+        f"Decompress once: {place(parts.unpacks)} decompresses the whole item on every access, "
+        "and that is most of the work on a batch. Load it before the first step and keep the array "
+        "in memory, or store it uncompressed as .npy and memory-map it: "
+        '`numpy.load(path, mmap_mode="r")`.'
     )
 
 

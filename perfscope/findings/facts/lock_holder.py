@@ -54,6 +54,11 @@ def evidence(found: LockHolder) -> Evidence:
     return Evidence(label, f"{format_share(found.share)} of the samples of the wait")
 
 
+def is_inferred(found: LockHolder) -> bool:
+    """Whether it was only seen at work meanwhile: that it holds the lock is not measured."""
+    return found.kind in (AwaitedThing.LOCK, AwaitedThing.FILE_LOCK) and found.waiters is None
+
+
 def action(found: LockHolder) -> str:
     """What to shorten, and where."""
     where = place(found.frame)
@@ -72,7 +77,7 @@ def action(found: LockHolder) -> str:
             f"{format_share(found.waiters.share)} of their samples. Adding threads will not help."
         )
     one = who(found)
-    if found.kind in (AwaitedThing.LOCK, AwaitedThing.FILE_LOCK):
+    if is_inferred(found):
         return (
             f"While others wait for the lock, {one} is{inside or ' at work'}. If it holds that "
             "lock, move this work out of it, and hold the lock only while touching shared data."

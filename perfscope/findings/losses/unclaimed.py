@@ -163,14 +163,16 @@ def _finding(run: Facts, group: Group) -> Finding:
     holder, is_lock = None, group.entries[0].cause.activity is Activity.LOCK
     if is_lock:
         holder = lock_holder.holder_for(run.results, group.ranks)
+    is_guess = holder is not None and lock_holder.is_inferred(holder)
     found = Finding(
         id=group.id,
         status=status,
         title=_title(run, group, meeting, workers),
         summary=_summary(group, gain),
         gain=gain,
-        # what ranks did is seen, and why others wait is inferred from the pattern of their waits
-        confidence=Confidence.MEDIUM if _is_waiting(group) else Confidence.HIGH,
+        # what ranks did is seen, and why others wait is inferred from the pattern of their waits;
+        # who holds a lock is inferred from what runs while others wait for it
+        confidence=Confidence.MEDIUM if _is_waiting(group) or is_guess else Confidence.HIGH,
         ranks=group.ranks,
         where=tuple(dict.fromkeys((*lock_holder.frames(holder), *meeting, *worked))),
         evidence=(
@@ -182,6 +184,7 @@ def _finding(run: Facts, group: Group) -> Finding:
         ),
         actions=(lock_holder.action(holder) if holder else _action(run, group, gain, workers),),
         holder=lock_holder.typed(holder),
+        is_inferred=is_guess,
     )
     return as_sure_as_its_interval(found) if status is not Status.INFO else found
 

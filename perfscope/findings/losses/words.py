@@ -26,7 +26,7 @@ from perfscope.units import NS, capitalized, format_seconds, format_share
 
 CHANGES: dict[Activity, str] = {
     Activity.DATA_PREPARATION: (
-        "What is known before the steps can be prepared ahead of time, and the rest in other "
+        "What is known before the first step can be prepared ahead of time, and the rest in other "
         "processes alongside this one, as far as CPUs are free for them. Keep numbers in arrays "
         "instead of lists."
     ),
@@ -40,11 +40,11 @@ CHANGES: dict[Activity, str] = {
         "compares them. A thread can do that{} while the run goes on."
     ),
     Activity.FILES: (
-        "Keep files open, and read what is needed in large blocks before the steps or in a loader "
-        "process; write less often, and from one rank."
+        "Keep files open, and read what is needed in large blocks before the first step or in a "
+        "loader process; write less often, and from one rank."
     ),
     Activity.NETWORK: (
-        "Fetch what is needed before the steps, and send results in the background."
+        "Fetch what is needed before the first step, and send results in the background."
     ),
     Activity.SLEEP: (
         "Wait on the event itself instead of sleeping for a fixed time, or poll more often."
@@ -93,9 +93,9 @@ OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
     LossPattern.SERIAL: (
         "Ranks take turns inside each step: while one works, {rest} {wait}",
         (
-            "Let the ranks work at the same time: send what others wait for before any work that "
-            "they do not need, split a batch into micro-batches, post receives before they are "
-            "needed, and meet once a step and not after each part."
+            "Let the ranks work at the same time: prefetch the next batch meanwhile, send what "
+            "others wait for first, post receives early, split a batch into micro-batches, and "
+            "synchronize once per step."
         ),
     ),
     LossPattern.VARYING: (
@@ -157,8 +157,8 @@ OF_CALLS: dict[OperationClass, tuple[str, str]] = {
     OperationClass.COMMUNICATOR: (
         "Making and freeing communicators",
         (
-            "Make communicators before the steps and keep them: all members of the old one meet "
-            "in each of these calls."
+            "Make communicators before the first step and keep them: all members of the old one "
+            "meet in each of these calls."
         ),
     ),
 }
@@ -297,7 +297,8 @@ def action(
             f"{format_seconds(one.waiting_ns * NS)} for {ranks(one.ranks)} in {place(one.frame)}"
             for one in workers
         ]
-        return f"The others together wait {listed(waits)}. {_change(first)}"
+        rest = "The other rank waits" if world == 2 else "The others together wait"
+        return f"{rest} {listed(waits)}. {_change(first)}"
     change = _change(first)
     if is_one_line and first.cause.activity is Activity.INTERPRETER:
         change = ONE_LINE.format(_inside(first))

@@ -1,11 +1,12 @@
 """Many small collectives where few large ones would do: latency that is paid again and again."""
 
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, passed
+from perfscope.findings.core.finding import Evidence, Finding, Gain, passed
 from perfscope.findings.core.gain import saved
-from perfscope.findings.core.wording import exported
+from perfscope.findings.core.wording import differs, exported
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
+from perfscope.findings.facts.device_facts import is_of_torch
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import (
     CONTENDED,
@@ -36,22 +37,24 @@ def judge(run: Facts) -> Outcome:
     fused_s = facts.gain_s(FUSED)
     gain_s = facts.claim_s(Cause.SMALL)
     found = facts.small
+    gain = saved(
+        results,
+        gain_s,
+        interval_s=_interval(replay) if fused_s else None,
+        basis=Basis.REPLAY if fused_s else Basis.UPPER_BOUND,
+        edits=(FUSED,) if fused_s else (),
+    )
     result = Finding(
         status=status,
         title=f"{found.calls:,} small collectives take {format_share(found.share)} of all transfer "
         f"time{sampled_places.calls(results, ', mainly in')}",
         summary=_summary(facts, gain_s, is_bound=not fused_s),
-        gain=saved(
-            results,
-            gain_s,
-            interval_s=_interval(replay) if fused_s else None,
-            basis=Basis.REPLAY if fused_s else Basis.UPPER_BOUND,
-            edits=(FUSED,) if fused_s else (),
-        ),
+        gain=gain,
         confidence=confidence(facts) if fused_s else Confidence.MEDIUM,
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results, facts),
-        actions=_actions(facts),
+        ranks=tuple(rank.number for rank in results.trace.ranks),
+        actions=_actions(results, facts, gain),
         overlaps=(Cause.BANDWIDTH.value,),
     )
     return told_only(result)
@@ -109,19 +112,32 @@ def _evidence(results: Results, facts: NetworkFacts) -> tuple[Evidence, ...]:
     return (*rows, *transfer_rows(results), *sampled_places.transfer_rows(results))
 
 
-def _actions(facts: NetworkFacts) -> tuple[str, ...]:
+def _actions(results: Results, facts: NetworkFacts, gain: Gain) -> tuple[str, ...]:
     found = facts.small
+    more = (
+        " The saving is more than that, because ranks also wait for each other at these calls."
+        if differs(found.seconds, gain) > 0
+        else ""
+    )
     return (
         (
-            f"Combine small collectives into one: {found.calls:,} calls of about "
-            f"{format_bytes(found.size_bytes)} take {format_share(found.share)} of all "
-            "transfer. Calls that follow each other, such as one for the gradient of each "
-            "parameter, become one with a buffer that holds all of their data. Horovod does it: "
-            f"{exported('HOROVOD_AUTOTUNE=1')} searches for how much and how long it gathers; "
-            "DistributedDataParallel does it by bucket_cap_mb."
+            f"Bucket small collectives: {found.calls:,} calls of about "
+            f"{format_bytes(found.size_bytes)} take {format_seconds(found.seconds)} of each rank."
+            f"{more} Copy what consecutive calls send, such as the gradient of each parameter, "
+            f"into one buffer and send that.{_automatic(results)}"
         ),
         "Add up values that are only printed, and exchange them once in many steps.",
     )
+
+
+def _automatic(results: Results) -> str:
+    """How the framework of the job does it; "" of a job without one that does."""
+    if results.horovod is not None:
+        tuned = exported("HOROVOD_AUTOTUNE=1")
+        return f" Horovod does that: {tuned} tunes its fusion threshold and cycle time."
+    if is_of_torch(results):
+        return " DistributedDataParallel does that for gradients (bucket_cap_mb)."
+    return ""
 
 
 DIAGNOSIS = Diagnosis(

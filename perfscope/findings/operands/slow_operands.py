@@ -21,7 +21,7 @@ from perfscope.metrics.host.hot_lines import HotLine
 from perfscope.schema.enums import Confidence
 from perfscope.structures import dataclass
 from perfscope.trace.operands import Operand
-from perfscope.units import format_share
+from perfscope.units import capitalized, format_share
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,11 @@ class Cause:
     of_torch: str = ""  # instead, where the job computes with PyTorch
 
 
-TO_ZERO = "`x[abs(x) < 1e-30] = 0`"
+TO_ZERO = (
+    "set tiny values to zero (`{0}[abs({0}) < 1e-30] = 0`), or clamp them from below. Check that "
+    "the results may change so little."
+)
+"""`{0}` is the operand."""
 
 CAUSES = (
     Cause(
@@ -43,10 +47,8 @@ CAUSES = (
         "computes with subnormal values of",
         "Values so near to zero that they lose digits are handled by the CPU's microcode, up to a "
         "hundred times as slowly as others",
-        f"Set what falls below a bound to 0 ({TO_ZERO}), or keep what decays from decaying "
-        "further.",
-        f"Flush them to zero: torch.set_flush_denormal(True), or set what falls below a bound to 0 "
-        f"({TO_ZERO}), or keep what decays from decaying further.",
+        capitalized(TO_ZERO),
+        f"Flush them to zero: torch.set_flush_denormal(True), or {TO_ZERO}",
     ),
     Cause(
         slow_operands.turned,
@@ -102,9 +104,10 @@ def judge(run: Facts) -> Outcome:
         return passed("Lines with operands that CPUs handle slowly take little of the run.")
     operand = max(lines[0].site.operands, key=cause.part)
     places = frames_of(lines)
+    change = cause.of_torch if cause.of_torch and is_of_torch(results) else cause.action
     return Finding(
         status=status,
-        title=f"{wording.called(places[0])} {cause.title} `{operand.name}`",
+        title=f"{wording.place(places[0])} {cause.title} `{operand.name}`",
         summary=(
             f"{cause.why}. `{operand.name}` is {shape_of(operand)}. With other operands these "
             f"lines would save {wording.saving(results, gain.seconds, is_bound=True)}."
@@ -114,7 +117,7 @@ def judge(run: Facts) -> Outcome:
         ranks=ranks_of(lines),
         where=places,
         evidence=_evidence(lines[0], operand),
-        actions=(cause.of_torch if cause.of_torch and is_of_torch(results) else cause.action,),
+        actions=(change.format(operand.name),),
         overlaps=("repeated_work", "growing_steps"),
     )
 

@@ -1,5 +1,6 @@
 """Where the time went, for page and terminal: parts of the run, and what the verdict is about."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import zip_longest
 from string import ascii_uppercase
@@ -77,30 +78,33 @@ def work_of_verdict(result: Analysis) -> str:
     if found is None:
         return ""
     of = f"{percent(found.share)} of the {seconds(result.run.wall_s)} run"
-    return f"what the verdict is about, up to {seconds(found.seconds)} ({of})"
+    rows = {one.cause for one in result.breakdown if one.id == LOST}
+    rest = "the rest of " if rows.intersection(result.verdict.top[:1]) else ""
+    return f"{rest}what the main finding is about, up to {seconds(found.seconds)} ({of})"
 
 
 def _waited(part: TimePart) -> str:
-    if part.waiting_s >= part.seconds:
-        return ", all of it spent waiting by other ranks"
-    if not part.waiting_s:
+    if not part.waiting_s or part.waiting_s >= part.seconds:  # the label says of all that it waits
         return ""
     return f", including {seconds(part.waiting_s)} that other ranks spent waiting because of it"
 
 
 def useful_sentence(result: Analysis) -> str:
     """What was lost while computing, which parallel efficiency counts as work; "" for nothing."""
-    found = (one for one in result.breakdown if one.id == LOST)
-    losses = sorted(found, key=lambda one: (one.cause == SMALLER_CAUSE, -one.seconds))
-    counts, work = "Parallel efficiency counts as useful", work_of_verdict(result)
+    losses = [one for one in result.breakdown if one.id == LOST]
+    omits, work = "Parallel efficiency does not include", work_of_verdict(result)
     if result.metrics.parallel_efficiency.value is None or not (losses or work):
         return ""
     if work:
-        return f"{counts} {work}{', and what was lost while computing' if losses else ''}"
+        return f"{omits} {work}{', nor losses inside computation' if losses else ''}"
     each = " per rank" if result.run.recorded_ranks > 1 else ""
-    most, more = losses[0], ", and more" if len(losses) > 1 else ""
-    lost = f"{most.label.split(': ', 1)[-1]} {seconds(most.seconds)}{each}{more}"
-    return f"{counts} what was lost while computing: {lost}"
+    by_cause: defaultdict[str, float] = defaultdict(float)  # in all accounts
+    for one in [one for one in losses if one.cause != SMALLER_CAUSE] or losses:
+        by_cause[one.label.split(": ", 1)[-1]] += one.seconds
+    name, spent_s = max(by_cause.items(), key=lambda one: one[1])
+    causes = {one.cause for one in losses}
+    more = ", and more" if len(causes) > 1 else ""
+    return f"{omits} losses inside computation: {name} {seconds(spent_s)}{each}{more}"
 
 
 def heads(ranks: int) -> tuple[str, str]:

@@ -128,7 +128,7 @@ def sureness(row: Outcome, what: str = "the finding") -> str:
     if not saving:
         return f"{told}."
     if _is_inferred(row):
-        return f"{told}: its cause is inferred, not measured. {capitalized(saving)}."
+        return f"{told}: its cause is inferred, not measured. If it is the cause, {saving}."
     return f"{told}: {saving}."
 
 
@@ -148,7 +148,7 @@ def _how_sure_saving(row: Outcome) -> str:
     if interval is None:
         interval, whole_s = row.gain_interval_s, row.gain_s or 0.0
     if interval is None or whole_s <= 0:
-        return "a replay of the fix saves this; too few repeats tell how it varies"
+        return "simulating the fix predicts this saving; too few repeats tell how it varies"
     if row.confidence is Confidence.LOW and not _is_inferred(row):
         return "its saving may be nothing. A longer recording would tell"
     low_s, high_s = interval
@@ -159,7 +159,7 @@ def _how_sure_saving(row: Outcome) -> str:
         return f"its saving may be as little as {least}. A longer recording would narrow that"
     half = (high_s - low_s) / 2 / whole_s
     off = whole_percent(half) if half >= ONE_PERCENT else f"less than {whole_percent(ONE_PERCENT)}"
-    return f"a replay of the fix saves this, give or take {off}"
+    return f"simulating the fix predicts this saving, give or take {off}"
 
 
 def _is_bound(found: Outcome | FirstAction) -> bool:

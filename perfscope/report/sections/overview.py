@@ -178,7 +178,7 @@ def _tiles(result: Analysis) -> list[Context]:
     ]
 
 
-_LEFT_OUT = " Inferred from repeating patterns, which do not time the first."
+_LEFT_OUT = " Inferred from repeating patterns; the first step is not timed."
 
 
 def _step_note(throughput: Throughput, steps: Steps) -> str:

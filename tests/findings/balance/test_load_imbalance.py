@@ -39,7 +39,7 @@ def test_two_ranks_share_their_work() -> None:
     assert "If rank 1 worked no longer than rank 0, it would be " in finding.summary
     # about 50 ms more in each of 200 steps, of which an even split leaves half on each rank
     assert "rank 1 spends 9.89 s more there than rank 0" in finding.actions[0]
-    assert "split evenly over the ranks, which leaves 4.95 s of it on each." in finding.actions[0]
+    assert "an even split over the ranks, 4.95 s of that on each." in finding.actions[0]
 
 
 def test_a_rank_that_alone_does_what_it_has_more_of_works_alone() -> None:

@@ -77,7 +77,7 @@ def test_ranks_that_are_late_for_several_steps_on_end_are_told_of() -> None:
     assert by_turns(1).status is Status.FAIL
     slow = by_turns(10)
     assert (slow.status, slow.gain_s) == (Status.INFO, None)
-    assert slow.title == "Ranks are late by turns, each for several steps on end"
+    assert slow.title == "The ranks take turns straggling, each for several steps in a row"
     assert "different rank" not in slow.summary
     assert "shuffle" in slow.actions[1]
 

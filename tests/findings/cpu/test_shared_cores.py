@@ -93,12 +93,12 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
     (row,) = (one for one in quality(found.results, found.replay) if one.id == "other_work")
     assert (row.status, row.title) == (
         Status.WARN,
-        "Other work on the host used 50.0 % of the one CPU",
+        "Other work on the host used 1.0 of the 2 CPUs",
     )
     facts = Facts(found.results, found.replay)
     told = verdict(facts, tuple(found.findings.values()), ())
     assert told.sentence.startswith("Processes outside the job use its CPUs")
-    assert "Of that, computation" not in told.sentence  # the account was not asked
+    assert "Of that, " not in told.sentence  # the account was not asked
     losses = loss_account(found.results, found.replay)
     fine = Finding(id="fine", status=Status.PASS, title="Fine", summary="")
     of_job = verdict(facts, [fine], (), losses).sentence.split("itself: ")[1]
@@ -121,7 +121,7 @@ def test_what_others_cost_is_told_beside_what_the_loss_account_has_of_it() -> No
     gain = Gain(6.0, 0.3)
     told = beside_others("Nothing.", (), gain, of, lost_s=4.0)
     assert "the run would be up to 6.00 s (30.0 % of the 20.0 s run) shorter. Of that" in told
-    assert "computation lost 4.00 s per rank" in told
+    assert "4.00 s per rank is lost inside computation" in told
     assert "Of that" not in beside_others("Nothing.", (), gain, of, lost_s=5.9)
     assert "Of that" not in beside_others("Nothing.", (), gain, of, lost_s=0.0)
 

@@ -5,7 +5,7 @@ import pytest
 from perfscope.attribution.stack_rules import BUILT_IN, SYSTEM_CALL
 from perfscope.attribution.waited_for import waited_for
 from perfscope.findings.core.finding import Finding
-from perfscope.schema.enums import AwaitedThing
+from perfscope.schema.enums import AwaitedThing, Confidence
 from perfscope.trace.model import Frame
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
@@ -82,6 +82,7 @@ def test_the_thread_that_works_meanwhile_is_named() -> None:
     who = "While others wait for the lock, journal on rank 0 is in write() (journal.py:28). If "
     assert found.actions[0].startswith(who)
     assert [frame.function for frame in found.where] == ["write", "main"]  # the line to change
+    assert (found.confidence, found.is_inferred) == (Confidence.MEDIUM, True)  # it need not hold it
 
 
 def test_of_a_task_nothing_is_said_of_locks() -> None:
@@ -105,3 +106,4 @@ def test_where_nobody_was_seen_that_is_said() -> None:
     assert found.actions[0].startswith("main() (train.py:40) waits for a lock. Find the code that ")
     (row,) = [one for one in found.evidence if one.label == "What holds it"]
     assert str(row.value).startswith("not seen: ")
+    assert found.confidence is Confidence.HIGH  # nobody is suspected

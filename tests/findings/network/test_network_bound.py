@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from perfscope.findings.core.finding import Finding
@@ -10,7 +11,7 @@ from perfscope.findings.facts.network_facts import Cause
 from perfscope.readers.paraver.reader import open_paraver
 from perfscope.replay.edit_parser import parse_edit
 from perfscope.schema.enums import Basis, PhaseKind, Status
-from perfscope.trace.model import Trace
+from perfscope.trace.model import OPERATION_DTYPE, Trace
 from perfscope.units import format_seconds
 from tests.findings.analyzed import analyze, analyze_trace, without_replay
 from tests.findings.exchange_runs import exchanges, fired
@@ -97,7 +98,8 @@ def test_many_small_collectives_are_to_be_fused() -> None:
     assert findings["network_bound"].status is Status.INFO
     assert findings["network_bound"].gain_s is None
     assert finding.gain_s == pytest.approx(50 * 100 * 0.001, rel=1e-6)
-    assert "small collectives into one: 5,000 calls of about 2.00 KiB" in finding.actions[0]
+    assert "Bucket small collectives: 5,000 calls of about 2.00 KiB" in finding.actions[0]
+    assert finding.ranks == (0, 1)
 
 
 def test_one_small_collective_a_step_cannot_be_fused() -> None:
@@ -201,7 +203,30 @@ def test_an_allreduce_for_each_parameter_is_to_be_one_for_all() -> None:
     assert fired(findings) == ["small_allreduces"]
     finding = findings["small_allreduces"]
     assert finding.title.startswith("1,950 small collectives take 100.0 % of all transfer time")
-    assert "a buffer that holds all of their data" in finding.actions[0]
+    assert finding.actions[0].endswith("into one buffer and send that.")
+
+
+HOROVOD = "export HOROVOD_AUTOTUNE=1"
+DDP = "DistributedDataParallel does that"
+
+
+@pytest.mark.parametrize(
+    ("library", "told", "untold"),
+    [("torch", DDP, HOROVOD), ("horovod", HOROVOD, DDP), ("mpi4py", "", "does that")],
+)
+def test_only_the_framework_of_the_job_is_said_to_bucket(
+    library: str, told: str, untold: str
+) -> None:
+    trace = exchanges(size=2048, count=39, each_s=0.001)
+    for rank in trace.ranks:
+        rank.metadata = {**rank.metadata, "versions": {library: "1.0"}}
+        if library == "horovod":
+            row = np.zeros(1, OPERATION_DTYPE)
+            row["tid"], row["comm"] = 77, -1
+            rank.background = row
+    (action, _) = analyze_trace(trace).findings["small_allreduces"].actions
+    assert told in action
+    assert untold not in action
 
 
 def test_calls_in_which_a_rank_was_held_up_do_not_hide_small_collectives() -> None:
