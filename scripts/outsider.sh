@@ -115,13 +115,15 @@ if command -v gcc cc c++ make; then echo "a compiler is there"; exit 1; fi
 if ls /sys/class/net | grep -v '^lo\$'; then echo "a network is there"; exit 1; fi
 
 step "install from wheels, without a network and without a compiler"
-rm -rf /opt/perfscope trace before after job.out
+rm -rf /opt/perfscope trace before after job.out live.html
 $python -m venv --without-pip /opt/perfscope
 $python "\$(ls wheels/pip-*.whl)/pip" --python /opt/perfscope/bin/python -q install --no-index --find-links wheels pip
 /opt/perfscope/bin/python -m pip -q install --no-index --find-links wheels 'perfscope-hpc[mpi,cluster]'
 export PATH=/opt/perfscope/bin:\$PATH
 perfscope --version
-perfscope doctor | tail -1
+perfscope doctor >doctor.txt
+tail -n 1 doctor.txt
+grep -q '^Ready to record' doctor.txt
 
 step "Slurm \$(slurmctld -V | cut -d' ' -f2) on two emulated nodes"
 rm -rf /var/spool/slurmctld
@@ -140,17 +142,24 @@ step "record a job of two nodes, and watch it while it runs"
 sbatch job.sh trace 200 20
 done_within 600 is_recorded trace
 sleep 3
-perfscope watch trace --once
+perfscope watch trace --once >watched.txt
+cat watched.txt
+grep -q '^2 ranks on 1 host, running' watched.txt
 perfscope watch trace --html live.html >/dev/null &
 watching=\$!
+done_within 300 grep -qs 'http-equiv' live.html
+[ -n "\$(squeue -h)" ]
+echo "live.html was written while the job ran"
 done_within 1200 is_idle
 wait \$watching
-grep -q 'http-equiv' live.html
-echo "live.html was written while the job ran"
 cat job.out
+grep -q '^trained on 2 ranks' job.out
 
 step "analyze the recording"
-perfscope analyze trace
+perfscope analyze trace >analyzed.txt
+cat analyzed.txt
+grep -q '^Verdict: Rank 1 is slower' analyzed.txt
+[ -s trace/report.html ]
 cp trace/analysis.json here.json
 
 step "analyze the recording, and profiles of two ranks, on Dask workers in jobs of Slurm"

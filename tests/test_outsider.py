@@ -13,5 +13,5 @@ def test_a_check_that_fails_ends_the_story() -> None:
     story = script.split("<<STORY\n")[1].split("\nSTORY\n")[0]
     assert story.startswith("set -eu\n")
     checks = CHECK.findall(story)
-    assert len(checks) >= 7
+    assert len(checks) >= 13
     assert [check for check in checks if "&&" in check] == []
