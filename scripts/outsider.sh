@@ -69,20 +69,20 @@ import perfscope
 from mpi4py import MPI
 
 world = MPI.COMM_WORLD
-values = numpy.ones(200_000)
-steps, sorts = map(int, sys.argv[1:])
+values, found = numpy.ones(200_000), numpy.empty(200_000)
+steps, rounds = map(int, sys.argv[1:])
 
 
-def train(number):
-    for _ in range(sorts * (1 + world.rank)):
-        numpy.sort(values[::-1] + number)
+def train():
+    for _ in range(rounds * (1 + world.rank)):
+        numpy.exp(values, out=found)  # new arrays would be page faults on ranks that chance chooses
     world.Allreduce(MPI.IN_PLACE, values)
     values[:] = 1.0
 
 
-for number in range(steps):
+for _ in range(steps):
     perfscope.step(samples=32)
-    train(number)
+    train()
 if world.rank == 0:
     print("trained on", world.size, "ranks")
 JOB
@@ -139,7 +139,7 @@ done_within 300 srun -N 2 -n 2 true 2>/dev/null
 sinfo -h -N -o '%N %T'
 
 step "record a job of two nodes, and watch it while it runs"
-sbatch job.sh trace 200 20
+sbatch job.sh trace 200 100
 done_within 600 is_recorded trace
 sleep 3
 perfscope watch trace --once >watched.txt
@@ -158,7 +158,7 @@ grep -q '^trained on 2 ranks' job.out
 step "analyze the recording"
 perfscope analyze trace >analyzed.txt
 cat analyzed.txt
-grep -q '^Verdict: Rank 1 is slower' analyzed.txt
+grep -q '^Verdict: Rank 1 ' analyzed.txt
 [ -s trace/report.html ]
 cp trace/analysis.json here.json
 
@@ -172,6 +172,7 @@ echo "the recording: the same to the byte"
 done_within 300 is_idle
 perfscope analyze profiles --no-report >/dev/null
 cp profiles/analysis.json here.json
+python -c 'import json; ranks = json.load(open("here.json"))["run"]["ranks"]; assert ranks == 2, ranks'
 perfscope analyze profiles --no-report --scheduler slurm >/dev/null
 cmp here.json profiles/analysis.json
 echo "the profiles: the same to the byte"
@@ -186,8 +187,8 @@ echo "exit code \$code, and a failure in junit.xml"
 
 step "gate a change as in CI: three runs before it, three that take four times as long, by the script of gitlab.yml"
 for repeat in 1 2 3; do
-    sbatch job.sh before/\$repeat 20 5
-    sbatch job.sh after/\$repeat 20 20
+    sbatch job.sh before/\$repeat 20 25
+    sbatch job.sh after/\$repeat 20 100
 done
 done_within 1200 is_idle
 python -c 'import yaml; print(yaml.safe_load(open("gitlab.yml"))[".perfscope-compare"]["script"][0])' >gate.sh

@@ -85,5 +85,5 @@ for rank in 0 1; do
     PYTHONPATH=$here "$builder" -c '
 import sys, pathlib
 from tests.support.write_kineto import small
-small().write(pathlib.Path(sys.argv[1]))' "$place/profiles/rank$rank.pt.trace.json"
+small(int(sys.argv[1]), 2).write(pathlib.Path(sys.argv[2]))' "$rank" "$place/profiles/rank$rank.pt.trace.json"
 done

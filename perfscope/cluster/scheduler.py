@@ -63,7 +63,7 @@ def reading_on(scheduler: str) -> Iterator[None]:
         with (
             _processes(distributed, int(local[1])) as cluster,
             _connected(distributed, cluster, scheduler) as client,
-            spread_by(_Workers(client)),
+            _spread(client),
         ):
             yield
     elif scheduler == SLURM:
@@ -71,12 +71,22 @@ def reading_on(scheduler: str) -> Iterator[None]:
         with (
             _slurm(refused) as cluster,
             _connected(distributed, cluster, scheduler, refused) as client,
-            spread_by(_Workers(client)),
+            _spread(client),
         ):
             yield
     else:
-        with _connected(distributed, scheduler, scheduler) as client, spread_by(_Workers(client)):
+        with _connected(distributed, scheduler, scheduler) as client, _spread(client):
             yield
+
+
+@contextmanager
+def _spread(client: Any) -> Iterator[None]:
+    """Has files read by the workers of a client; that they had none to read is told."""
+    workers = _Workers(client)
+    with spread_by(workers):
+        yield
+    if not workers.were_asked:
+        tell("The workers had nothing to do: files of this format are read here.")
 
 
 @contextmanager
@@ -104,9 +114,11 @@ class _Workers:
 
     def __init__(self, client: Any) -> None:
         self._client = client
+        self.were_asked = False
 
     def start(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
         """Futures of what the function returns for each of the arguments, futures among them."""
+        self.were_asked = True
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of arguments that are large
             found: list[Any] = self._client.map(function, *columns, pure=False, retries=RETRIES)

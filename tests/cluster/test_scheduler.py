@@ -113,16 +113,31 @@ def dask(environment: Callable[[str], Environment]) -> Environment:
 
 def test_the_result_is_the_same_to_the_byte(tmp_path: Path, dask: Environment) -> None:
     for number in range(2):
-        small().write(tmp_path / f"rank{number}.pt.trace.json")
+        small(number, 2).write(tmp_path / f"rank{number}.pt.trace.json")
     (tmp_path / "cut.pt.trace.json").write_text('{"traceEvents": [')
     results = []
     for options in ([], ["--scheduler", "local:2"]):
         words = ["analyze", ".", "--no-strict", "--json", "--no-report", *options]
         done = run(perfscope_command(*words), tmp_path, dask)
         assert done.returncode == 0, done.stderr
+        assert "nothing to do" not in done.stderr
         results.append((done.stdout, (tmp_path / "analysis.json").read_bytes()))
     assert "Reading on 2 workers of local:2" in done.stderr
     assert results[0] == results[1]
+
+
+def test_that_workers_have_nothing_to_read_is_told(tmp_path: Path, dask: Environment) -> None:
+    sample = str(REPOSITORY / "sample_traces" / "rank_zero_evaluation")
+    documents = []
+    for options in ([], ["--scheduler", "local:1"]):
+        words = ["analyze", sample, "--no-report", "-o", str(tmp_path / "found"), *options]
+        done = run(perfscope_command(*words), tmp_path, dask)
+        assert done.returncode == 0, done.stderr
+        documents.append((tmp_path / "found" / "analysis.json").read_bytes())
+    assert done.stderr.splitlines()[-1] == (
+        "The workers had nothing to do: files of this format are read here."
+    )
+    assert documents[0] == documents[1]
 
 
 def test_a_lost_worker_is_made_good(tmp_path: Path, dask: Environment) -> None:
@@ -139,7 +154,7 @@ def test_a_worker_that_is_lost_with_what_it_held_is_made_good(
     """What devices did never leaves the workers, and is read again where one is lost."""
     (tmp_path / "runs").mkdir()
     for number in range(2):
-        small().write(tmp_path / "runs" / f"rank{number}.pt.trace.json")
+        small(number, 2).write(tmp_path / "runs" / f"rank{number}.pt.trace.json")
     (tmp_path / "losing.py").write_text(LOSING_ROWS)
     done = run([sys.executable, "losing.py", str(tmp_path)], tmp_path, dask)
     assert (done.returncode, done.stdout) == (0, "the same\n"), done.stderr

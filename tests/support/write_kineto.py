@@ -125,9 +125,9 @@ class KinetoWriter:
         return path
 
 
-def small() -> KinetoWriter:
+def small(rank: int = 0, world_size: int = 1) -> KinetoWriter:
     """A step with launches, a kernel, a copy and a collective, and the rarer sorts of events."""
-    writer = KinetoWriter()
+    writer = KinetoWriter(rank, world_size)
     writer.step(1, 0, 100_000)
     writer.kernel("gemm", 10_001, 50_002, launch=5_000)
     writer.kernel("Memcpy HtoD", 60_000, 70_003, launch=55_000, category="gpu_memcpy")

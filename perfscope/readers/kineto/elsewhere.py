@@ -1,6 +1,9 @@
-"""Profiles read by other processes, which keep what devices did, and tell what is asked of it."""
+"""Profiles of which other processes read the files, and keep what devices did.
 
-from collections.abc import Sequence
+They tell what is asked of it. So it is for all tools whose files become such contents.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,35 +12,52 @@ from typing import Any
 import numpy as np
 
 from perfscope.errors import UnreadableInputError
-from perfscope.readers.common.spread import Attempt, as_given
+from perfscope.readers.common.spread import Attempt, as_given, attempts, elsewhere
 from perfscope.readers.kineto.communication import named_by_user
-from perfscope.readers.kineto.file import DeviceTable, KinetoContents, read_kineto
-from perfscope.readers.kineto.processes import split
+from perfscope.readers.kineto.file import DeviceTable, KinetoContents
+from perfscope.structures import dataclass
 from perfscope.trace.devices import DEVICE_DTYPE
 from perfscope.trace.elsewhere import Elsewhere
 from perfscope.trace.model import Table
 
-Parts = tuple[list[KinetoContents], list[str]]
+
+@dataclass(frozen=True)
+class FileRead:
+    """What was read of a file."""
+
+    processes: list[KinetoContents]
+    notes: list[str]
+    more: Any = None
+    """What else the reader of its format wants to know of it."""
 
 
-def read_parts(path: Path) -> Parts:
-    """The processes of the host in a file, and what could not be given to any."""
-    return split(read_kineto(path))
+Reading = Callable[[Path], FileRead]
 
 
-def read_elsewhere(
-    place: Elsewhere, paths: Sequence[Path], communication: Sequence[str]
-) -> list[Parts | UnreadableInputError]:
-    """What was read of each file without what devices did, which stays there.
+def read_profiles(
+    paths: Sequence[Path], read: Reading, communication: Sequence[str]
+) -> list[FileRead | UnreadableInputError]:
+    """What was read of each file, or why it could not be, in the order of the paths.
 
-    Kernels that the user names as communication, by these globs, are it there.
+    Where other processes read, what devices did stays there; kernels that the user names as
+    communication, by these globs, are it there.
     """
-    attempt = Attempt(partial(_named_parts, globs=communication))
+    place = elsewhere()
+    return attempts(paths, read) if place is None else _held(place, paths, read, communication)
+
+
+def _held(
+    place: Elsewhere, paths: Sequence[Path], read: Reading, communication: Sequence[str]
+) -> list[FileRead | UnreadableInputError]:
+    attempt = Attempt(partial(_named, read=read, globs=communication))
     handles = place.start(attempt, [path.absolute() for path in paths])
-    found: list[Parts | UnreadableInputError] = place.take(place.start(_briefly, handles))
+    found: list[FileRead | UnreadableInputError] = place.take(place.start(_briefly, handles))
     for one, handle, path in zip(found, handles, paths, strict=True):
-        as_given(one, path)
-        for number, contents in enumerate(() if isinstance(one, UnreadableInputError) else one[0]):
+        if isinstance(one, UnreadableInputError):
+            as_given(one, path)
+            continue
+        for number, contents in enumerate(one.processes):
+            as_given(contents, path)
             told = contents.elsewhere
             [rows] = place.start(_rows, [handle], [number])
             assert told is not None
@@ -45,17 +65,16 @@ def read_elsewhere(
     return found
 
 
-def _named_parts(path: Path, *, globs: Sequence[str]) -> Parts:
-    parts, notes = read_parts(path)
-    return [named_by_user(part, globs) for part in parts], notes
+def _named(path: Path, *, read: Reading, globs: Sequence[str]) -> FileRead:
+    found = read(path)
+    return replace(found, processes=[named_by_user(one, globs) for one in found.processes])
 
 
-def _briefly(found: Parts | UnreadableInputError) -> Any:
-    """The parts with the number of rows and their names in the place of the rows."""
+def _briefly(found: FileRead | UnreadableInputError) -> FileRead | UnreadableInputError:
+    """The processes with the number of rows and their names in the place of the rows."""
     if isinstance(found, UnreadableInputError):
         return found
-    parts, notes = found
-    return [_brief(part) for part in parts], notes
+    return replace(found, processes=[_brief(one) for one in found.processes])
 
 
 def _brief(contents: KinetoContents) -> KinetoContents:
@@ -68,5 +87,5 @@ def _brief(contents: KinetoContents) -> KinetoContents:
     )
 
 
-def _rows(found: Parts, number: int) -> Table:
-    return found[0][number].device
+def _rows(found: FileRead, number: int) -> Table:
+    return found.processes[number].device

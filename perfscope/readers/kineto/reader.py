@@ -12,7 +12,7 @@ from perfscope.errors import UnreadableInputError
 from perfscope.parallel import each
 from perfscope.readers.common import exported
 from perfscope.readers.common.clocks import shift
-from perfscope.readers.common.spread import attempts, elsewhere
+from perfscope.readers.common.spread import attempts
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.kineto.calls import (
     USER_PHASE,
@@ -26,11 +26,12 @@ from perfscope.readers.kineto.calls import (
 from perfscope.readers.kineto.clocks import measure_clocks
 from perfscope.readers.kineto.communication import look_like_communication, named_by_user
 from perfscope.readers.kineto.devices import device_activity, ordinals, settle
-from perfscope.readers.kineto.elsewhere import read_elsewhere, read_parts
-from perfscope.readers.kineto.file import EPOCH_NS, KinetoContents, Thread
+from perfscope.readers.kineto.elsewhere import FileRead, Reading, read_profiles
+from perfscope.readers.kineto.file import EPOCH_NS, KinetoContents, Thread, read_kineto
 from perfscope.readers.kineto.foreign import NOT_TOLD, is_foreign, is_of_torch, notes_on
 from perfscope.readers.kineto.groups import Groups, ranks_named
 from perfscope.readers.kineto.host import HostTables, host_tables, step_at
+from perfscope.readers.kineto.processes import split
 from perfscope.readers.kineto.ranks import MOST_RANKS, number_ranks, process_of
 from perfscope.readers.kineto.runs import refuse_several_runs
 from perfscope.readers.kineto.unusable import (
@@ -119,8 +120,31 @@ def open_kineto(paths: Sequence[Path], options: ReadOptions) -> Trace:
     Raises:
         UnreadableInputError: none of them can be read, or they are of several runs.
     """
-    files, notes = _read_all(paths, options.communication)
-    return joined(files, notes, paths, options)
+    read, notes = read_files(paths, _read, options)
+    return joined(processes_of(read), notes, paths, options)
+
+
+def _read(path: Path) -> FileRead:
+    return FileRead(*split(read_kineto(path)))
+
+
+def read_files(
+    paths: Sequence[Path], read: Reading, options: ReadOptions
+) -> tuple[list[FileRead], list[str]]:
+    """What was read of each file that can be read, and what is to be said of all of them.
+
+    `read` is a function that can be found by its name, or a `partial` of such a one.
+
+    Raises:
+        UnreadableInputError: none of them can be read.
+    """
+    whole, notes = _readable(read_profiles(paths, read, options.communication))
+    return whole, [*notes, *(note for one in whole for note in one.notes)]
+
+
+def processes_of(read: Sequence[FileRead]) -> list[KinetoContents]:
+    """The processes of all files."""
+    return [one for found in read for one in found.processes]
 
 
 def joined(
@@ -212,16 +236,6 @@ def _on_one_clock(ranks: Sequence[Rank], names: list[str], origin: int) -> tuple
     first = min(rank.start_ns for rank in ranks)
     each(lambda rank: shift(rank, -first), ranks, rows=rows)
     return origin + first, notes
-
-
-def _read_all(
-    paths: Sequence[Path], communication: Sequence[str]
-) -> tuple[list[KinetoContents], list[str]]:
-    place = elsewhere()
-    found = read_elsewhere(place, paths, communication) if place else attempts(paths, read_parts)
-    whole, notes = _readable(found)
-    files = [part for parts, _ in whole for part in parts]
-    return files, [*notes, *(note for _, said in whole for note in said)]
 
 
 def read_each(paths: Sequence[Path], read: Callable[[Path], One]) -> tuple[list[One], list[str]]:

@@ -9,14 +9,14 @@ import numpy as np
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common.database import MAGIC
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
+from perfscope.readers.kineto.elsewhere import FileRead
 from perfscope.readers.kineto.file import KinetoContents, Part
 from perfscope.readers.kineto.made import contents_from
-from perfscope.readers.kineto.reader import Form, joined, read_each
+from perfscope.readers.kineto.reader import Form, joined, processes_of, read_files
 from perfscope.readers.nsys import events, system_calls
 from perfscope.readers.nsys.database import ExportDatabase, pid_of
 from perfscope.readers.nsys.events import Export
 from perfscope.readers.nsys.system_calls import SystemCall
-from perfscope.structures import dataclass
 from perfscope.trace.model import Format, Trace
 from perfscope.units import counted
 
@@ -49,11 +49,9 @@ def open_nsys(paths: Sequence[Path], options: ReadOptions) -> Trace:
     Raises:
         UnreadableInputError: none of them can be read, or they are of several runs.
     """
-    read, notes = read_each(paths, _read)
-    files = [one for found in read for one in found.processes]
-    notes += [note for found in read for note in found.notes]
-    trace = joined(files, notes, paths, options, NSYS)
-    called = [call for found in read for call in found.called]
+    read, notes = read_files(paths, _read, options)
+    trace = joined(processes_of(read), notes, paths, options, NSYS)
+    called: list[SystemCall] = [call for found in read for call in found.more]
     trace.tool_reports += system_calls.told(trace, called, paths[0])
     trace.notes += _doubts_on_world(trace)
     if len(trace.ranks) > 1 and not any(len(rank.operations) for rank in trace.ranks):
@@ -72,16 +70,8 @@ def _doubts_on_world(trace: Trace) -> list[str]:
     return ["The ranks made other collectives than each other: who waited for whom is not told."]
 
 
-@dataclass(frozen=True)
-class _File:
-    """What each rank of a file did, its calls of the system, and what is to be said of the file."""
-
-    processes: list[KinetoContents]
-    called: list[SystemCall]
-    notes: list[str]
-
-
-def _read(path: Path) -> _File:
+def _read(path: Path) -> FileRead:
+    """What each rank of a file did, and its calls of the system."""
     with ExportDatabase(path) as database:
         ranks = _ranks(database)
         export = Export(
@@ -105,7 +95,7 @@ def _read(path: Path) -> _File:
             count = counted(len(chosen), "process", "processes")
             notes.append(f"{path.name} holds {count}; each was read as a rank.")
         called = [call for pid in chosen for call in system_calls.system_calls(export, pid)]
-        return _File(found, called, notes)
+        return FileRead(found, notes, called)
 
 
 def _contents(path: Path, export: Export, pid: int, *, is_alone: bool) -> KinetoContents:

@@ -19,11 +19,12 @@ from perfscope.memory import rows_that_fit
 from perfscope.readers.common.blocks import Growth, as_text, blocks
 from perfscope.readers.common.protobuf import DamagedError, Part
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
+from perfscope.readers.kineto.elsewhere import FileRead
 from perfscope.readers.kineto.file import KinetoContents
 from perfscope.readers.kineto.file import Part as Process
 from perfscope.readers.kineto.made import Event, begun, ended, feed
 from perfscope.readers.kineto.processes import split
-from perfscope.readers.kineto.reader import Form, joined, read_each
+from perfscope.readers.kineto.reader import Form, joined, processes_of, read_files
 from perfscope.readers.rocprof import records
 from perfscope.structures import dataclass
 from perfscope.trace.model import Format, Trace
@@ -169,16 +170,15 @@ def _open(paths: Sequence[Path], options: ReadOptions) -> Trace:
     Raises:
         UnreadableInputError: none of them can be read, or they are of several runs.
     """
-    read, notes = read_each(paths, _contents)
-    files: list[KinetoContents] = []
-    for contents in read:
-        parts, said = split(contents)
-        files += parts
-        notes += said
-    trace = joined(files, notes, paths, options, PERFETTO)
+    read, notes = read_files(paths, _read, options)
+    trace = joined(processes_of(read), notes, paths, options, PERFETTO)
     if not trace.environment["is_export"]:
         trace.not_recorded = {"communication": NO_COMMUNICATION, **trace.not_recorded}
     return trace
+
+
+def _read(path: Path) -> FileRead:
+    return FileRead(*split(_contents(path)))
 
 
 def _contents(path: Path) -> KinetoContents:

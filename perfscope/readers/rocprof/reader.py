@@ -17,9 +17,10 @@ from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common.database import MAGIC
 from perfscope.readers.detect import DESCRIPTION, Place, Reader, ReadOptions, Tells
+from perfscope.readers.kineto.elsewhere import FileRead
 from perfscope.readers.kineto.file import KinetoContents, Part
 from perfscope.readers.kineto.made import Event, begun, contents_from, ended
-from perfscope.readers.kineto.reader import Form, joined, read_each
+from perfscope.readers.kineto.reader import Form, joined, read_files
 from perfscope.readers.rocprof import chrome, database, document, tables
 from perfscope.trace.model import Format, Trace
 from perfscope.units import counted
@@ -46,9 +47,6 @@ class _Store(IntEnum):
     TABLES = 2
 
 
-Found = tuple[_Store, list[KinetoContents]]
-
-
 def _recognizes(place: Place) -> bool:
     if place.is_directory:
         return False
@@ -71,29 +69,29 @@ def _open(paths: Sequence[Path], options: ReadOptions) -> Trace:
         groups.setdefault(key, []).append(path)
     firsts = [files[0] for files in groups.values()]
     read = _Process({files[0].absolute(): (pid, files) for (_, pid), files in groups.items()})
-    found, notes = read_each(firsts, read)
+    found, notes = read_files(firsts, read, options)
     files, doubles = _once(found)
     trace = joined(files, notes + doubles, paths, options, ROCPROF)
     trace.not_recorded = {**trace.not_recorded, "communication": NO_COMMUNICATION}
     return trace
 
 
-def _once(found: Sequence[Found]) -> tuple[list[KinetoContents], list[str]]:
+def _once(found: Sequence[FileRead]) -> tuple[list[KinetoContents], list[str]]:
     """Each process once: one run of rocprofv3 may store the same in several forms.
 
     Those of one file are different ones, also where hosts or containers number them alike.
     """
     kept: dict[Path, list[KinetoContents]] = defaultdict(list)
     notes = []
-    for store, files in sorted(found, key=lambda one: one[0]):
-        for contents in files:
+    for one in sorted(found, key=lambda one: one.more):
+        for contents in one.processes:
             beside = kept[contents.path.absolute().parent]
-            is_unnumbered = store is _Store.TABLES and not contents.part.pid
+            is_unnumbered = one.more is _Store.TABLES and not contents.part.pid
             same = next(
                 (
-                    one
-                    for one in beside
-                    if (is_unnumbered and one.part.pid) or _is_same(one, contents)
+                    other
+                    for other in beside
+                    if (is_unnumbered and other.part.pid) or _is_same(other, contents)
                 ),
                 None,
             )
@@ -119,19 +117,21 @@ class _Process:
     def __init__(self, groups: Mapping[Path, tuple[str, Sequence[Path]]]) -> None:
         self._groups = groups
 
-    def __call__(self, first: Path) -> Found:
+    def __call__(self, first: Path) -> FileRead:
         """What is known of each process; where files are read elsewhere, the path is whole."""
         place = Place(first, is_directory=False)
         if place.raw.startswith(MAGIC):
-            return _Store.DATABASE, _of_database(first)
+            return FileRead(_of_database(first), [], _Store.DATABASE)
         if document.recognizes(place.head):
-            return _Store.DOCUMENT, _of_document(first)
+            return FileRead(_of_document(first), [], _Store.DOCUMENT)
         if chrome.recognizes(place.head):
             notes: list[str] = []
             events = chrome.events_in(first, notes)
-            return _Store.DOCUMENT, [_contents(first, events, Part(), (), notes)]
+            found = _contents(first, events, Part(), (), notes)
+            return FileRead([found], [], _Store.DOCUMENT)
         pid, paths = self._groups[first.absolute()]
-        return _Store.TABLES, [_of_tables(pid, [first.with_name(path.name) for path in paths])]
+        tables_of_it = _of_tables(pid, [first.with_name(path.name) for path in paths])
+        return FileRead([tables_of_it], [], _Store.TABLES)
 
 
 def _of_tables(pid: str, paths: Sequence[Path]) -> KinetoContents:

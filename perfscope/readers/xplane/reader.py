@@ -5,6 +5,7 @@ Like Nsight Systems' tables they go through the decoder of Kineto's profiles.
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,11 @@ from perfscope.arrays import Bools
 from perfscope.engine import engine
 from perfscope.readers.common.amounts import LATEST_NS
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
+from perfscope.readers.kineto.elsewhere import FileRead
 from perfscope.readers.kineto.file import EPOCH_NS, KinetoContents, Part
 from perfscope.readers.kineto.host import is_phase
 from perfscope.readers.kineto.made import MADE_DTYPE, begun, ended, feed
-from perfscope.readers.kineto.reader import Form, joined, read_each
+from perfscope.readers.kineto.reader import Form, joined, processes_of, read_files
 from perfscope.readers.xplane.planes import Plane, Space, Told
 from perfscope.trace.model import Format, Table, Trace
 from perfscope.units import counted
@@ -61,8 +63,8 @@ def open_xplane(paths: Sequence[Path], options: ReadOptions) -> Trace:
     Raises:
         UnreadableInputError: none of them can be read, or they are of several runs.
     """
-    files, notes = read_each(paths, lambda path: _contents(path, options.phase_rules))
-    trace = joined(files, notes, paths, options, XPLANE)
+    read, notes = read_files(paths, partial(_read, rules=options.phase_rules), options)
+    trace = joined(processes_of(read), notes, paths, options, XPLANE)
     trace.not_recorded = {**trace.not_recorded, "communication": NO_COMMUNICATION}
     trace.notes += [
         f"{drawn.name}, the same profile as it is drawn for viewers, was not read: it tells less."
@@ -70,6 +72,10 @@ def open_xplane(paths: Sequence[Path], options: ReadOptions) -> Trace:
         if drawn.is_file()
     ]
     return trace
+
+
+def _read(path: Path, *, rules: Rules) -> FileRead:
+    return FileRead([_contents(path, rules)], [])
 
 
 def _contents(path: Path, rules: Rules) -> KinetoContents:
