@@ -70,6 +70,28 @@ def attempts(
     return each(guarded, paths)
 
 
+def read_each(paths: Sequence[Path], read: Callable[[Path], One]) -> tuple[list[One], list[str]]:
+    """What was read of the files, several at once, and why the others could not be.
+
+    Raises:
+        UnreadableInputError: none of them can be read.
+    """
+    return readable(attempts(paths, read))
+
+
+def readable(found: Sequence[One | UnreadableInputError]) -> tuple[list[One], list[str]]:
+    """What was read, and why the others could not be.
+
+    Raises:
+        UnreadableInputError: nothing was.
+    """
+    whole = [one for one in found if not isinstance(one, UnreadableInputError)]
+    failures = [one for one in found if isinstance(one, UnreadableInputError)]
+    if not whole:
+        raise failures[0]
+    return whole, [f"{error.what} {error.why}" for error in failures]
+
+
 def as_given(found: Any, path: Path) -> Any:
     """A result with the path that the user gave, as if it had been read here."""
     if isinstance(found, UnreadableInputError):

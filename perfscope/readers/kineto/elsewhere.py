@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from perfscope.errors import UnreadableInputError
-from perfscope.readers.common.spread import Attempt, as_given, attempts, elsewhere
+from perfscope.readers.common.spread import Attempt, as_given, attempts, elsewhere, readable
+from perfscope.readers.detect import ReadOptions
 from perfscope.readers.kineto.communication import named_by_user
 from perfscope.readers.kineto.file import DeviceTable, KinetoContents
 from perfscope.structures import dataclass
@@ -34,7 +35,26 @@ class FileRead:
 Reading = Callable[[Path], FileRead]
 
 
-def read_profiles(
+def read_files(
+    paths: Sequence[Path], read: Reading, options: ReadOptions
+) -> tuple[list[FileRead], list[str]]:
+    """What was read of each file that can be read, and what is to be said of all of them.
+
+    `read` is a function that can be found by its name, or a `partial` of such a one.
+
+    Raises:
+        UnreadableInputError: none of them can be read.
+    """
+    whole, notes = readable(_read_all(paths, read, options.communication))
+    return whole, [*notes, *(note for one in whole for note in one.notes)]
+
+
+def processes_of(read: Sequence[FileRead]) -> list[KinetoContents]:
+    """The processes of all files."""
+    return [one for found in read for one in found.processes]
+
+
+def _read_all(
     paths: Sequence[Path], read: Reading, communication: Sequence[str]
 ) -> list[FileRead | UnreadableInputError]:
     """What was read of each file, or why it could not be, in the order of the paths.

@@ -1,18 +1,15 @@
 """Reads PyTorch's profiler traces (Kineto), one rank a file, and other Chrome traces."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
 from perfscope.arrays import Ints
-from perfscope.errors import UnreadableInputError
 from perfscope.parallel import each
 from perfscope.readers.common import exported
 from perfscope.readers.common.clocks import shift
-from perfscope.readers.common.spread import attempts
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.kineto.calls import (
     USER_PHASE,
@@ -26,7 +23,7 @@ from perfscope.readers.kineto.calls import (
 from perfscope.readers.kineto.clocks import measure_clocks
 from perfscope.readers.kineto.communication import look_like_communication, named_by_user
 from perfscope.readers.kineto.devices import device_activity, ordinals, settle
-from perfscope.readers.kineto.elsewhere import FileRead, Reading, read_profiles
+from perfscope.readers.kineto.elsewhere import FileRead, processes_of, read_files
 from perfscope.readers.kineto.file import EPOCH_NS, KinetoContents, Thread, read_kineto
 from perfscope.readers.kineto.foreign import NOT_TOLD, is_foreign, is_of_torch, notes_on
 from perfscope.readers.kineto.groups import Groups, ranks_named
@@ -82,8 +79,6 @@ OTHERS_UNKNOWN = (
     "The profile is of one rank that communicates, and does not tell how many ranks there are."
 )
 
-One = TypeVar("One")
-
 
 @dataclass(frozen=True)
 class Form:
@@ -126,25 +121,6 @@ def open_kineto(paths: Sequence[Path], options: ReadOptions) -> Trace:
 
 def _read(path: Path) -> FileRead:
     return FileRead(*split(read_kineto(path)))
-
-
-def read_files(
-    paths: Sequence[Path], read: Reading, options: ReadOptions
-) -> tuple[list[FileRead], list[str]]:
-    """What was read of each file that can be read, and what is to be said of all of them.
-
-    `read` is a function that can be found by its name, or a `partial` of such a one.
-
-    Raises:
-        UnreadableInputError: none of them can be read.
-    """
-    whole, notes = _readable(read_profiles(paths, read, options.communication))
-    return whole, [*notes, *(note for one in whole for note in one.notes)]
-
-
-def processes_of(read: Sequence[FileRead]) -> list[KinetoContents]:
-    """The processes of all files."""
-    return [one for found in read for one in found.processes]
 
 
 def joined(
@@ -236,23 +212,6 @@ def _on_one_clock(ranks: Sequence[Rank], names: list[str], origin: int) -> tuple
     first = min(rank.start_ns for rank in ranks)
     each(lambda rank: shift(rank, -first), ranks, rows=rows)
     return origin + first, notes
-
-
-def read_each(paths: Sequence[Path], read: Callable[[Path], One]) -> tuple[list[One], list[str]]:
-    """What was read of the files, several at once, and why the others could not be.
-
-    Raises:
-        UnreadableInputError: none of them can be read.
-    """
-    return _readable(attempts(paths, read))
-
-
-def _readable(found: Sequence[One | UnreadableInputError]) -> tuple[list[One], list[str]]:
-    whole = [one for one in found if not isinstance(one, UnreadableInputError)]
-    failures = [one for one in found if isinstance(one, UnreadableInputError)]
-    if not whole:
-        raise failures[0]
-    return whole, [f"{error.what} {error.why}" for error in failures]
 
 
 def is_of_unknown_size(contents: KinetoContents) -> bool:

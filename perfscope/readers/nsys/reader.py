@@ -9,10 +9,10 @@ import numpy as np
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common.database import MAGIC
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
-from perfscope.readers.kineto.elsewhere import FileRead
+from perfscope.readers.kineto.elsewhere import FileRead, processes_of, read_files
 from perfscope.readers.kineto.file import KinetoContents, Part
 from perfscope.readers.kineto.made import contents_from
-from perfscope.readers.kineto.reader import Form, joined, processes_of, read_files
+from perfscope.readers.kineto.reader import Form, joined
 from perfscope.readers.nsys import events, system_calls
 from perfscope.readers.nsys.database import ExportDatabase, pid_of
 from perfscope.readers.nsys.events import Export

@@ -19,12 +19,12 @@ from perfscope.memory import rows_that_fit
 from perfscope.readers.common.blocks import Growth, as_text, blocks
 from perfscope.readers.common.protobuf import DamagedError, Part
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
-from perfscope.readers.kineto.elsewhere import FileRead
+from perfscope.readers.kineto.elsewhere import FileRead, processes_of, read_files
 from perfscope.readers.kineto.file import KinetoContents
 from perfscope.readers.kineto.file import Part as Process
 from perfscope.readers.kineto.made import Event, begun, ended, feed
 from perfscope.readers.kineto.processes import split
-from perfscope.readers.kineto.reader import Form, joined, processes_of, read_files
+from perfscope.readers.kineto.reader import Form, joined
 from perfscope.readers.rocprof import records
 from perfscope.structures import dataclass
 from perfscope.trace.model import Format, Trace

@@ -17,10 +17,10 @@ from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common.database import MAGIC
 from perfscope.readers.detect import DESCRIPTION, Place, Reader, ReadOptions, Tells
-from perfscope.readers.kineto.elsewhere import FileRead
+from perfscope.readers.kineto.elsewhere import FileRead, read_files
 from perfscope.readers.kineto.file import KinetoContents, Part
 from perfscope.readers.kineto.made import Event, begun, contents_from, ended
-from perfscope.readers.kineto.reader import Form, joined, read_files
+from perfscope.readers.kineto.reader import Form, joined
 from perfscope.readers.rocprof import chrome, database, document, tables
 from perfscope.trace.model import Format, Trace
 from perfscope.units import counted

@@ -14,11 +14,11 @@ from perfscope.arrays import Bools
 from perfscope.engine import engine
 from perfscope.readers.common.amounts import LATEST_NS
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
-from perfscope.readers.kineto.elsewhere import FileRead
+from perfscope.readers.kineto.elsewhere import FileRead, processes_of, read_files
 from perfscope.readers.kineto.file import EPOCH_NS, KinetoContents, Part
 from perfscope.readers.kineto.host import is_phase
 from perfscope.readers.kineto.made import MADE_DTYPE, begun, ended, feed
-from perfscope.readers.kineto.reader import Form, joined, processes_of, read_files
+from perfscope.readers.kineto.reader import Form, joined
 from perfscope.readers.xplane.planes import Plane, Space, Told
 from perfscope.trace.model import Format, Table, Trace
 from perfscope.units import counted
