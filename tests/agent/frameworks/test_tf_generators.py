@@ -1,7 +1,11 @@
 """Batches that a generator makes for Keras in a thread of TensorFlow, recorded."""
 
+import gc
+from collections.abc import Iterator
+
 import pytest
 
+from perfscope.agent.perfscope_agent.frameworks import tf_generators
 from perfscope.agent.perfscope_agent.recorder import Phase
 from tests.agent.jobs import RANK_ZERO, Job, run
 from tests.support import environments
@@ -35,6 +39,20 @@ signature = (tf.TensorSpec((8,), tf.float32), tf.TensorSpec((1,), tf.float32))
 data = tf.data.Dataset.from_generator(single, output_signature=signature).batch(4)
 model.fit(data, epochs=1, verbose=0)
 print([int(x[0, 0]) for x, _ in data])
+
+def endless():
+    number = 0
+    while True:
+        if number == 9:
+            time.sleep(1.0)
+        yield np.ones((5, 8), "float32"), np.ones((5, 1), "float32")
+        number += 1
+
+class Held(Slow):
+    def __getitem__(self, index):
+        return np.ones((2, 8), "float32"), np.ones((2, 1), "float32")
+
+model.fit(endless(), steps_per_epoch=4, epochs=3, validation_data=Held(), verbose=0)
 """
 
 
@@ -52,10 +70,52 @@ def test_the_program_gets_its_batches(done: Job) -> None:
     assert done.process.metadata["agent_notes"] == []
 
 
+def test_the_recording_keeps_no_generator_from_being_closed() -> None:
+    closed = []
+
+    def numbers() -> Iterator[int]:
+        try:
+            yield from range(3)
+        finally:
+            closed.append(True)
+
+    items = tf_generators.Source(numbers)()
+    assert next(items) == 0
+    del items
+    gc.collect()
+    assert closed == [True]
+
+
+def test_items_that_no_step_takes_are_not_remembered_without_bound() -> None:
+    ready = tf_generators.Ready(tf_generators.Queue())
+    for number in range(2 * tf_generators._MOST_AHEAD):
+        ready.add(number, 1)
+        if not ready.is_followed:
+            break
+    assert not ready.is_followed
+    assert not ready.items
+
+
 def test_steps_have_the_samples_of_their_items(done: Job) -> None:
     samples = [step.sent for step in done.process.steps()]
     assert samples[:12] == [25, 25, 25, 25, 25, 10] * 2
     assert samples[12:15] == [4] * 3
+
+
+def test_a_generator_goes_on_from_epoch_to_epoch_beside_a_validation(done: Job) -> None:
+    """Of twelve steps the tenth waits for its item, which takes a second to make."""
+    put, get = _names(2)
+    gets, puts = done.process.phase_records(get), done.process.phase_records(put)
+    assert len(gets) == 12
+    assert [step.sent for step in done.process.steps()[16:28]] == [5] * 12
+    waits = [taken.t1 - taken.t0 for taken in gets]
+    assert waits[9] == max(waits)
+    for taken, made in zip(gets, puts, strict=False):
+        assert taken.t1 == max(taken.t0, made.t0)
+
+
+def _names(queue: int) -> tuple[str, str]:
+    return f"perfscope.queue\x1eput\x1e{queue}", f"perfscope.queue\x1eget\x1e{queue}"
 
 
 def test_a_step_waits_until_its_item_is_ready(done: Job) -> None:
@@ -63,8 +123,8 @@ def test_a_step_waits_until_its_item_is_ready(done: Job) -> None:
     process = done.process
     kinds = {name: kind for name, kind in process.phases() if name.startswith("perfscope.queue")}
     assert set(kinds.values()) == {Phase.INPUT}
-    put, get = (f"perfscope.queue\x1e{what}\x1e1" for what in ("put", "get"))
-    assert set(kinds) == {put, get}
+    put, get = _names(1)
+    assert {put, get} <= set(kinds)
     gets, puts = process.phase_records(get), process.phase_records(put)
     assert (len(gets), len(puts)) == (12, 12)
     steps = process.steps()

@@ -8,26 +8,84 @@ of a generator, PyDataset or Sequence each item is one. So the records are those
 from __future__ import annotations
 
 from _thread import get_ident
+from collections import deque
 
 from .. import recorder, stacks
 from ..kinds import Any, AnyFunction, Iterator, ModuleType
 from . import input_queues, wrap
 
-_newest: list[Any] = [None]
-"""The items of the iterator that TensorFlow began last."""
+_MOST_AHEAD = 4096
+"""Items that nobody was seen to take: with more of them they are no batches of a fit()."""
+
+
+class Queue:
+    """The iterators of one source, as the recording numbers them, and the newest of them."""
+
+    newest: Ready | None = None
+    """Of all sources."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.ahead = 1
+        self.ready: Ready | None = None
+
+
+class Ready:
+    """The items of one iterator that were not taken yet: when each was ready, and its samples.
+
+    It holds no item and nothing of the program, which may want its iterator to be closed in time.
+    """
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+        self.items: deque[tuple[int, int]] = deque()
+        self.is_taken = False
+        self.is_followed = True
+        self._made: list[tuple[int, int]] = []
+        self._newest_ns = 0
+
+    def add(self, ready_ns: int, samples: int) -> None:
+        """One more item is ready."""
+        self._newest_ns = ready_ns
+        self.items.append((ready_ns, samples))
+        if len(self.items) > _MOST_AHEAD:
+            self.is_followed = False
+            self.items.clear()
+            self._made.clear()
+
+    def free(self, rec: recorder.Recorder, now_ns: int) -> None:
+        """The thread is asked for an item again: the one before has a place since."""
+        if not self._newest_ns:
+            return
+        self._made.append((self._newest_ns, now_ns))
+        if self.is_taken and recorder.current is rec:
+            for begin_ns, end_ns in self._made:
+                input_queues.write(
+                    rec, "put", self.queue.number, self.queue.ahead, begin_ns, end_ns
+                )
+            self._made.clear()
+
+
+class Source:
+    """What the program gave tf.data to make iterators of."""
+
+    def __init__(self, generator: Any) -> None:
+        self._generator = generator
+        self._queue = Queue()
+
+    def __call__(self, *args: Any) -> Any:
+        """A new iterator, as the program's own."""
+        items = iter(self._generator(*args))
+        self._queue.ready = Queue.newest = Ready(self._queue)
+        return Items(items, self._queue.ready)
 
 
 class Items:
     """What the program's own iterator yields, with the moments at which each was ready."""
 
-    def __init__(self, items: Iterator[Any], source: Source) -> None:
+    def __init__(self, items: Iterator[Any], ready: Ready) -> None:
         self._items = items
-        self._made: list[tuple[int, int]] = []
-        self.source = source
-        self.ready_ns: list[int] = []
-        self.samples: list[int] = []
-        self.is_taken = False
-        _newest[0] = self
+        self._ready = ready
 
     def __iter__(self) -> Items:
         return self
@@ -38,46 +96,26 @@ class Items:
         if rec is None or get_ident() == recorder.main_thread:
             return next(self._items)
         stacks.watch_current_thread(input_queues.MOST_WATCHED)
-        if self.ready_ns:
-            self._free(rec, rec.now())
+        if not self._ready.is_followed:
+            return next(self._items)
+        self._ready.free(rec, rec.now())
         item = next(self._items)
-        self.samples.append(wrap.batch_length(item))
-        self.ready_ns.append(rec.now())
+        self._ready.add(rec.now(), wrap.batch_length(item))
         return item
-
-    def _free(self, rec: recorder.Recorder, now_ns: int) -> None:
-        """The thread is asked for an item again: the one before has a place since."""
-        self._made.append((self.ready_ns[-1], now_ns))
-        if self.is_taken and recorder.current is rec:
-            number, depth = self.source.number, self.source.ahead
-            for begin_ns, end_ns in self._made:
-                input_queues.write(rec, "put", number, depth, begin_ns, end_ns)
-            self._made.clear()
-
-
-class Source:
-    """What the program gave tf.data to make iterators of."""
-
-    def __init__(self, generator: Any) -> None:
-        self._generator = generator
-        self.number = 0
-        self.ahead = 1
-
-    def __call__(self, *args: Any) -> Any:
-        """A new iterator, as the program's own."""
-        return Items(iter(self._generator(*args)), self)
 
 
 class Taker:
     """The steps of a fit(), each of which takes one item."""
 
     def __init__(self) -> None:
-        self._items: Items | None = None
-        self._steps = 0
+        self._before = Queue.newest
+        self._queue: Queue | None = None
+        self._ready: Ready | None = None
+        self._is_new_epoch = True
 
     def begin(self) -> None:
-        """An epoch begins, with a new iterator."""
-        self._items, self._steps = None, 0
+        """An epoch begins, with a new iterator or with that of the last one."""
+        self._is_new_epoch = True
 
     def took(self, rec: recorder.Recorder, begin_ns: int, count: int) -> int:
         """A step is over that began at a moment, and worked on so many batches.
@@ -87,19 +125,25 @@ class Taker:
         """
         if get_ident() != recorder.main_thread or not begin_ns:
             return 0
-        if not self._steps:
-            self._items = _newest[0]
-        items, self._steps = self._items, self._steps + count
-        if items is None or len(items.ready_ns) < self._steps:
-            self._items = None
+        if self._is_new_epoch:
+            self._is_new_epoch, self._ready = False, self._find()
+        ready = self._ready
+        if ready is None or len(ready.items) < count:
+            self._ready = None
             return 0
-        source = items.source
-        source.number = source.number or input_queues.claim()
-        source.ahead = max(source.ahead, len(items.ready_ns) - self._steps)
-        items.is_taken = True
-        end_ns = max(begin_ns, items.ready_ns[self._steps - 1])
-        input_queues.write(rec, "get", source.number, source.ahead, begin_ns, end_ns)
-        return sum(items.samples[self._steps - count : self._steps])
+        taken = [ready.items.popleft() for _ in range(count)]
+        queue, ready.is_taken = ready.queue, True
+        queue.number = queue.number or input_queues.claim()
+        queue.ahead = max(queue.ahead, len(ready.items))
+        end_ns = max(begin_ns, taken[-1][0])
+        input_queues.write(rec, "get", queue.number, queue.ahead, begin_ns, end_ns)
+        return sum(samples for _, samples in taken)
+
+    def _find(self) -> Ready | None:
+        """What the epoch's first step took its item from: a validation has iterators of its own."""
+        if self._queue is None and Queue.newest is not self._before and Queue.newest is not None:
+            self._queue = Queue.newest.queue
+        return self._queue.ready if self._queue is not None else None
 
 
 def install(module: ModuleType) -> None:
