@@ -14,6 +14,7 @@ import time
 from . import bytecode, callees, files, notes, operand_arrays, own_threads, recorder
 from .kinds import Any, CodeType, Iterator
 from .operand_arrays import Array
+from .pace import Budget
 from .places import Places, line_of, line_ranges
 from .redact import redact_value
 
@@ -35,10 +36,6 @@ _MOST_OWN = 3  # of these, innermost first
 _MOST_PATHS = 12
 _MOST_SITES = 400
 _MOST_TOLD = _MOST_DIGESTS = 64
-_AT_ONCE_NS = 10000000
-_SHARE = 0.0005
-"""Of one core, that looking may take on an average after that."""
-
 _FORM = "shape", "strides"
 _DATA_OFFSET = 16
 """Where an array of NumPy keeps the address of its values: the first field of its own."""
@@ -171,13 +168,12 @@ class Looker:
         self._made: dict[type, Any] = {}
         self._loaded = (False, False)
         self._variables = callees.variables_at(rec) if _is_known() else None
-        self._begin_ns = time.monotonic_ns()
-        self.looks = self.spent_ns = 0
+        self._budget = Budget()
+        self.looks = 0
 
     def look(self) -> int:
         """Looks once, if that is due and a library of arrays is loaded; how many ns that took."""
-        age_ns = time.monotonic_ns() - self._begin_ns
-        if self._variables is None or self.spent_ns > _AT_ONCE_NS + _SHARE * age_ns:
+        if self._variables is None or not self._budget.is_left():
             return 0
         begin_ns = time.thread_time_ns()
         try:
@@ -188,7 +184,7 @@ class Looker:
             self._variables = None
             notes.failure("operands are not looked at", error)
         spent_ns = time.thread_time_ns() - begin_ns
-        self.spent_ns += spent_ns
+        self._budget.spent_ns += spent_ns
         return spent_ns
 
     def told(self) -> dict[str, Any]:
@@ -199,7 +195,7 @@ class Looker:
             line = id(site.code), line_of(site.code, site.last)
             visits[line] = visits.get(line, 0) + site.visits
         kept = [site.told(self._places, visits) for site in sites[:_MOST_TOLD] if site.operands]
-        return {"looks": self.looks, "cpu_ns": self.spent_ns, "sites": kept}
+        return {"looks": self.looks, "cpu_ns": self._budget.spent_ns, "sites": kept}
 
     def sees(self, code: CodeType, last: int, name: str, array: Array) -> None:
         """Takes note of what a call works on though its arguments do not lead there."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 _SHARE = 0.0025
 """Of one core, that looking may take on an average; what it interrupts costs about as much."""
 _AT_ONCE_S = 0.01  # the first looks meet every name for the first time
@@ -12,6 +14,23 @@ _LONG_RUN_HZ = 10.0
 _MOST_MADE_UP = 50
 _LEAST_WAIT, _MOST_WAIT = 0.5, 2.0  # of a period
 _MEAN_WAIT = (_LEAST_WAIT + _MOST_WAIT) / 2
+
+
+class Budget:
+    """The time that looking at what a program works on may take, of one core."""
+
+    AT_ONCE_NS = 10000000
+    SHARE = 0.0005
+    """On an average after that."""
+
+    def __init__(self) -> None:
+        self.spent_ns = 0
+        self._begin_ns = time.monotonic_ns()
+
+    def is_left(self) -> bool:
+        """Whether one more look may be taken now."""
+        age_ns = time.monotonic_ns() - self._begin_ns
+        return self.spent_ns <= self.AT_ONCE_NS + self.SHARE * age_ns
 
 
 class Pace:

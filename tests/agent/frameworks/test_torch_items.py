@@ -10,9 +10,9 @@ from tests.support.environments import Environment
 PROGRAM = """
 import sys
 import torch
-from perfscope_agent.frameworks import torch_items
+from perfscope_agent import pace
 
-torch_items._SHARE = 0.5  # what looks cost on a slow machine keeps none of them away
+pace.Budget.SHARE = 0.5  # what looks cost on a slow machine keeps none of them away
 
 
 class Prepared(torch.utils.data.Dataset):

@@ -7,10 +7,10 @@ from tests.support.environments import Environment
 
 PROGRAM = """
 import torch
-from perfscope_agent import operands
+from perfscope_agent import operands, pace
 from torch import nn
 
-operands._SHARE = 0.5  # what looks cost on a slow machine keeps none of them away
+pace.Budget.SHARE = 0.5  # what looks cost on a slow machine keeps none of them away
 
 torch.set_num_threads(1)
 asked = []

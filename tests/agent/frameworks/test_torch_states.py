@@ -7,10 +7,10 @@ from tests.support.environments import Environment
 
 PROGRAM = """
 import torch
-from perfscope_agent import operands
+from perfscope_agent import operands, pace
 from perfscope_agent.frameworks import torch_states
 
-torch_states._SHARE = 0.5  # what looks cost on a slow machine keeps none of them away
+pace.Budget.SHARE = 0.5  # what looks cost on a slow machine keeps none of them away
 torch_states._EVERY_NS = 1000000
 
 model = torch.nn.Linear(300, 300)

@@ -12,6 +12,7 @@ import time
 from _thread import get_ident
 
 from .. import metadata, notes, operand_arrays, recorder
+from ..pace import Budget
 from . import torch_states, wrap
 
 TYPE_CHECKING = False
@@ -24,9 +25,6 @@ _MOST_SAMPLES = 64
 """That are remembered of a data set: with more of them every second one is dropped."""
 
 _MOST_SETS = 8
-_AT_ONCE_NS = 10000000
-_SHARE = 0.0005
-"""Of one core, that looking may take on an average after that."""
 
 
 class _DataSet:
@@ -59,8 +57,7 @@ class _DataSet:
 
 
 _sets: dict[int, _DataSet] = {}
-_begin_ns = time.monotonic_ns()
-_spent_ns = 0
+_budget = Budget()
 
 
 def install(module: ModuleType) -> None:
@@ -85,10 +82,9 @@ def forget() -> None:
 
 
 def _look(rec: recorder.Recorder, data_set: Any, numbers: Any, data: Any) -> None:
-    global _spent_ns
-    begin_ns = time.monotonic_ns()
-    if type(numbers) is not list or _spent_ns > _AT_ONCE_NS + _SHARE * (begin_ns - _begin_ns):
+    if type(numbers) is not list or not _budget.is_left():
         return
+    begin_ns = time.monotonic_ns()
     try:
         known = _sets.get(id(data_set))
         if known is None and len(_sets) < _MOST_SETS:
@@ -101,9 +97,9 @@ def _look(rec: recorder.Recorder, data_set: Any, numbers: Any, data: Any) -> Non
                 for at, number in chosen:
                     _see(rec, known, number, batch, at)
     except Exception as error:
-        _spent_ns = sys.maxsize
+        _budget.spent_ns = sys.maxsize
         notes.failure("samples of data sets are not compared", error)
-    _spent_ns += time.monotonic_ns() - begin_ns
+    _budget.spent_ns += time.monotonic_ns() - begin_ns
 
 
 def _see(

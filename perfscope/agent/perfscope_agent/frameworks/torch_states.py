@@ -10,30 +10,27 @@ import sys
 import time
 
 from .. import files, notes, operand_arrays, operands
+from ..pace import Budget
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Iterator
 
 _EVERY_NS = 200000000
-_SHARE = 0.0005
-"""Of one core, that looking may take on an average."""
-
 _MOST = 4
 """Tensors that are looked at each time, the largest."""
 
 _MOST_FRAMES = 16
 
-_begin_ns = time.monotonic_ns()
-_spent_ns = 0
+_budget = Budget()
 _next_ns = 0
 
 
 def look(optimizer: Any) -> None:
     """Looks at what an optimizer keeps, if that is due, where the program had it step."""
-    global _next_ns, _spent_ns
+    global _next_ns
     now_ns, looker = time.monotonic_ns(), operands.looker
-    if looker is None or now_ns < _next_ns or _spent_ns > _SHARE * (now_ns - _begin_ns):
+    if looker is None or now_ns < _next_ns or not _budget.is_left():
         return
     _next_ns = now_ns + _EVERY_NS
     try:
@@ -46,7 +43,7 @@ def look(optimizer: Any) -> None:
     except Exception as error:
         _next_ns = sys.maxsize
         notes.failure("states of optimizers are not looked at", error)
-    _spent_ns += time.monotonic_ns() - now_ns
+    _budget.spent_ns += time.monotonic_ns() - now_ns
 
 
 def _program_frame() -> Any:
