@@ -132,8 +132,10 @@ def heaviest_marks(token: Ints, sent: Ints, work: Ints) -> Ints:
         return NONE
     marked = run == int(np.argmax(np.where(frequent, carried, -1)))
     members = np.repeat(marked, lengths)
-    between = _works_between(work, ends[marked], lengths[marked], members)
-    return np.flatnonzero(members) if between else ends[marked]
+    if not _works_between(work, ends[marked], lengths[marked], members):
+        return ends[marked]
+    # each is a step, also of a shorter run that is the last or comes between two others
+    return np.flatnonzero(token == token[ends[marked][0]])
 
 
 def _works_between(work: Ints, ends: Ints, lengths: Ints, members: Bools) -> bool:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from perfscope.attribution.cycles import MOST_EVENTS, marks
+from perfscope.attribution.cycles import MOST_EVENTS, heaviest_marks, marks
 
 
 def test_of_many_events_the_ones_looked_at_may_be_all_alike() -> None:
@@ -25,3 +25,13 @@ def test_what_comes_once_before_or_after_the_loop_hides_no_period(
     alone = marks(np.array(loop * 1000), np.ones(len(loop) * 1000, np.int64))
     assert marks(token, work).tolist() == (alone + len(before)).tolist()
     assert len(alone) == 1000
+
+
+@pytest.mark.parametrize("last", [1, 80, 99])
+def test_steps_after_the_last_of_what_comes_every_hundred_steps_count(last: int) -> None:
+    """Gradients of each step; a sum of losses every 100 steps, and the run ends in between."""
+    gradients, losses = 0, 1
+    token = np.array([*([gradients] * 100 + [losses]) * 8, *[gradients] * last])
+    sent = np.where(token == gradients, 1 << 20, 16)
+    work = np.where(token == gradients, 10_000_000, 0)
+    assert np.array_equal(heaviest_marks(token, sent, work), np.flatnonzero(token == gradients))
