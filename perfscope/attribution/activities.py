@@ -18,6 +18,7 @@ from perfscope.attribution.stack_rules import (
 )
 from perfscope.attribution.waited_for import waited_for as thing_waited_for
 from perfscope.schema.enums import Activity, AwaitedThing
+from perfscope.trace.loops import innermost, loops_of, polling_loops
 from perfscope.trace.model import Frame, Trace
 
 ACTIVITIES = tuple(Activity)
@@ -41,9 +42,11 @@ def stack_activities(trace: Trace) -> npt.NDArray[np.int8]:
     innermost function; the rest of what that function does is the interpreter's work. A library
     further out, whose purpose the inner ones serve, claims what it has them do. What may prepare
     data does so only where these are input, and who waits for nobody knows what has it computed
-    where threads of a library compute meanwhile.
+    where threads of a library compute meanwhile. Who polls in Python waits as in a lock.
     """
     told = [told_by(frame) for frame in trace.frames]
+    for place in _polling(trace):
+        told[place] = Told(Activity.LOCK)
     is_user = [is_user_file(frame.file) for frame in trace.frames]
     found = [_of_stack(trace.frames, told, is_user, stack) for stack in trace.stacks]
     prepared = is_input(trace, told, is_user, found)
@@ -55,6 +58,16 @@ def stack_activities(trace: Trace) -> npt.NDArray[np.int8]:
     waits_in = _undecided_places(trace, activities == _INDEX[Activity.LOCK])
     activities[waits_computed(trace.ranks, waits_in)] = _INDEX[Activity.UNKNOWN]
     return activities
+
+
+def _polling(trace: Trace) -> list[int]:
+    """The frames in loops that go round until another thread has changed something."""
+    polls, loops = polling_loops(trace.ranks), loops_of(trace.ranks)
+    return [
+        place
+        for place, frame in enumerate(trace.frames)
+        if frame.key in polls and innermost(loops[frame.key], frame.line) in polls[frame.key]
+    ]
 
 
 def _undecided_places(trace: Trace, locked: Bools) -> Ints:

@@ -135,7 +135,8 @@ def heaviest_marks(token: Ints, sent: Ints, work: Ints) -> Ints:
     if not _works_between(work, ends[marked], lengths[marked], members):
         return ends[marked]
     # each is a step, also of a shorter run that is the last or comes between two others
-    return np.flatnonzero(token == token[ends[marked][0]])
+    every: Ints = np.flatnonzero(token == token[ends[marked][0]])
+    return every
 
 
 def _works_between(work: Ints, ends: Ints, lengths: Ints, members: Bools) -> bool:

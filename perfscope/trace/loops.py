@@ -11,6 +11,15 @@ Lines = tuple[int, int]
 
 def loops_of(ranks: Iterable[Rank]) -> dict[Function, frozenset[Lines]]:
     """The loops of each function that samples met; none where the agent did not tell them."""
+    return _told(ranks, "lines")
+
+
+def polling_loops(ranks: Iterable[Rank]) -> dict[Function, frozenset[Lines]]:
+    """Those of them that keep nothing of what they look at: they wait until it has changed."""
+    return _told(ranks, "polls")
+
+
+def _told(ranks: Iterable[Rank], what: str) -> dict[Function, frozenset[Lines]]:
     found: dict[Function, set[Lines]] = {}
     for rank in ranks:
         told = rank.metadata.get("loops")
@@ -18,7 +27,7 @@ def loops_of(ranks: Iterable[Rank]) -> dict[Function, frozenset[Lines]]:
             place = str(one.get("place", "")).split("\x1f") if isinstance(one, Mapping) else []
             if len(place) == 3:
                 own = found.setdefault((place[0], place[1]), set())
-                own.update(filter(None, map(_lines, _listed(one.get("lines")))))
+                own.update(filter(None, map(_lines, _listed(one.get(what)))))
     return {function: frozenset(lines) for function, lines in found.items() if lines}
 
 

@@ -33,12 +33,32 @@ def code_of(body: str) -> CodeType:
     ],
 )
 def test_loops_of_a_function(body: str, expected: list[tuple[int, int]]) -> None:
-    found = of_code(code_of(body))
+    found = [lines for lines, _ in of_code(code_of(body))]
     # the line of `while True` itself does nothing, and a handler's last line may go on elsewhere
     assert len(found) == len(expected)
     for (first, last), (begin, end) in zip(found, expected, strict=True):
         assert begin - 1 <= first <= begin
         assert end - 1 <= last <= end
+
+
+@pytest.mark.parametrize(
+    ("body", "polls"),
+    [
+        ("while len(xs) >= 3:\n    pass", True),
+        ("while not (xs.ready and g(xs)):\n    continue", True),
+        ("while True:\n    if xs:\n        break", True),
+        ("for x in xs:\n    while g(x) < 0:\n        pass\n    g(x)", False),
+        ("while g(xs):\n    g(1)", False),
+        ("while xs:\n    xs -= 1", False),
+        ("while g(xs):\n    xs.seen = True", False),
+        ("for x in xs:\n    pass", False),
+        ("while g(xs):\n    yield 1", False),
+    ],
+)
+def test_a_loop_that_keeps_nothing_of_what_it_looks_at_polls(body: str, polls: bool) -> None:
+    outer, *inner = of_code(code_of(body))
+    assert outer[1] is polls
+    assert all(is_polling for _, is_polling in inner)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -67,7 +87,8 @@ def test_random_functions(seed: int) -> None:
                 loops.append((begin, len(lines) + 1))
 
     block(3, "")
-    assert of_code(code_of("\n".join(lines))) == sorted(loops, key=lambda one: (one[0], -one[1]))
+    found = [one for one, _ in of_code(code_of("\n".join(lines)))]
+    assert found == sorted(loops, key=lambda one: (one[0], -one[1]))
 
 
 def test_a_process_tells_the_loops_that_samples_met(job: Callable[..., Job]) -> None:

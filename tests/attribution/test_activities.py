@@ -275,3 +275,16 @@ def test_a_table_is_walked_through_by_python_and_computed_by_c() -> None:
     assert activities((LOOP, OWN, table, native("numpy.empty")), TRAINS)[0] is (
         Activity.DATA_PREPARATION
     )
+
+
+def test_a_loop_that_only_looks_waits_as_in_a_lock() -> None:
+    """Lines 12 and 13 go round until something has changed; the loop around them works."""
+    builder = TraceBuilder(1, end_s=1.0)
+    file = "/home/me/train.py"
+    told = {"place": f"fill\x1f{file}\x1f10", "lines": [[11, 15], [12, 13]], "polls": [[12, 13]]}
+    builder.rank(0).set(metadata={"loops": [told]})
+    for place, line in enumerate((12, 13, 15)):
+        builder.rank(0).stack(0.1 + 0.1 * place, [LOOP, ("fill", file, line)])
+    builder.rank(0).stack(0.5, [LOOP, ("fill", file, 12), native("numpy.dot")])
+    found = [ACTIVITIES[int(place)] for place in stack_activities(builder.build())]
+    assert found == [Activity.LOCK, Activity.LOCK, Activity.INTERPRETER, Activity.NUMERIC]

@@ -2,7 +2,8 @@
 
 A sample says at which line a function is. Whether that line comes once in a turn of a loop around
 it, or goes round in a loop of its own, is in the bytecode: a loop jumps back to where it began.
-Jumps with which a coroutine waits for another one are none.
+Jumps with which a coroutine waits for another one are none. A loop that keeps nothing of what it
+looks at polls: it goes round until another thread or process has changed something.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ _LONGEST = 1 << 16
 _BEHIND_HANDLER = 8
 """Bytes in which a handler drops its exception before it goes on."""
 
+_KEEPING = ("STORE_", "DELETE_", "POP_TOP", "FOR_ITER", "YIELD_", "IMPORT_")
+"""What begins instructions that keep something, or call something for what it does."""
+
 _names = opcode.opname
 
 
@@ -32,15 +36,17 @@ def told() -> list[dict[str, Any]]:
     """The loops of all that was met, for the metadata; functions without any are left out."""
     found = []
     for code, function, file in list(places.met.values()):
-        lines = of_code(code) if files.is_program(code.co_filename) else []
-        if lines:
+        loops = of_code(code)[:_MOST_LOOPS] if files.is_program(code.co_filename) else []
+        if loops:
             place = recorder.place_text(function, file, code.co_firstlineno)
-            found.append({"place": place, "lines": lines[:_MOST_LOOPS]})
+            one = {"place": place, "lines": [lines for lines, _ in loops]}
+            polls = [lines for lines, is_polling in loops if is_polling]
+            found.append(dict(one, polls=polls) if polls else one)
     return found
 
 
-def of_code(code: CodeType) -> list[_Lines]:
-    """First and last line of each loop of a function, outer ones first."""
+def of_code(code: CodeType) -> list[tuple[_Lines, bool]]:
+    """First and last line of each loop of a function, outer ones first, and whether it polls."""
     raw = code.co_code
     if len(raw) > _LONGEST:
         return []
@@ -55,11 +61,16 @@ def of_code(code: CodeType) -> list[_Lines]:
         else:
             ends[begin] = place
     ranges = places.line_ranges(code) if ends else []
-    found = set()
+    found: dict[_Lines, bool] = {}
     for begin, end in ends.items():
         parts = [(begin, end)] + [(place, place) for to, place in handlers if to == begin]
-        found.add(_lines(ranges, parts))
-    return sorted(found, key=lambda lines: (lines[0], -lines[1]))
+        lines = _lines(ranges, parts)
+        found[lines] = found.get(lines, True) and _polls(raw, begin, end)
+    return sorted(found.items(), key=lambda one: (one[0][0], -one[0][1]))
+
+
+def _polls(raw: bytes, begin: int, end: int) -> bool:
+    return not any(_names[raw[place]].startswith(_KEEPING) for place in range(begin, end, 2))
 
 
 def _leaves_handler(raw: bytes, place: int) -> bool:

@@ -138,7 +138,7 @@ def _actions(worst: LockWait) -> tuple[str, ...]:
         return (
             (
                 f"Make {who} block until there is something to do (queue.get, Event.wait) instead "
-                "of polling: each poll takes the lock and a CPU from the main thread."
+                "of polling: each poll takes the GIL and a CPU from the main thread."
             ),
         )
     where = f"what {wording.called(worst.frame)} does" if worst.frame else "what that thread does"

@@ -162,9 +162,10 @@ def _of_rank(
     threads = _threads(rank, others)
     cpu_s = sum(thread.cpu_ns for thread in threads) / 1e9
     wanted_s = cpu_s + sum(thread.queue_delay_ns for thread in threads) / 1e9
-    polls = float(resting[others["stack"]].mean()) > MAIN
-    not_resting = others[~resting[others["stack"]]]
-    told = (not_resting if len(not_resting) else others)["stack"].tolist()
+    is_resting = resting[others["stack"]]
+    polls = float(is_resting.mean()) > MAIN
+    telling = others[is_resting == polls]
+    told = (telling if len(telling) else others)["stack"].tolist()
     stacks = [trace.stacks[place] for place in told]
     return LockWait(
         rank=rank.number,

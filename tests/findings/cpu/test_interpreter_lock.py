@@ -1,5 +1,7 @@
 """Main threads that wait for the interpreter lock, in closed form, and what is none of that."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from perfscope.findings.core.finding import Finding
@@ -27,6 +29,7 @@ def judged(
     queued: float = 0.0,
     other_queued: float = 0.0,
     works_every: int = 1,
+    loops: Sequence[object] = (),
 ) -> Finding:
     """Rank 1 works 0.4 s a step, of which its main thread runs a part; rank 0 needs half of that.
 
@@ -51,7 +54,8 @@ def judged(
                 rank.stack(at + 0.05, RESTING if tick % works_every else other, tid=OTHER)
         ran_s, queued_s = 0.5 * STEPS * other_ran, 0.5 * STEPS * other_queued
         rank.thread("python", tid=OTHER, cpu_s=ran_s, queue_delay_s=queued_s)
-        rank.set(metadata={"python_threads": {str(OTHER): "tally thread"}})
+        names = {str(OTHER): "tally thread"}
+        rank.set(metadata={"python_threads": names, "loops": list(loops)})
     return analyze_trace(builder.build()).findings["interpreter_lock"]
 
 
@@ -122,3 +126,13 @@ def test_what_is_no_waiting_for_it(kind: str) -> None:
         "other one rests": lambda: judged(ran=0.5, other_ran=0.2, other=RESTING),
     }[kind]()
     assert found.status is Status.PASS
+
+
+def test_a_thread_that_polls_in_python_shall_block() -> None:
+    file = BURNING[-1][1]
+    loops = [{"place": f"tally\x1f{file}\x1f5", "lines": [[8, 12], [9, 9]], "polls": [[9, 9]]}]
+    finding = judged(ran=0.5, loops=loops)
+    assert finding.gain_s == pytest.approx(0.2 * STEPS, rel=0.02)
+    assert "polls in tally()" in finding.title
+    assert "block" in finding.actions[0]
+    assert finding.where == (Frame("tally", file, 9),)
