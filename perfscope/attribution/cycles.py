@@ -132,11 +132,11 @@ def heaviest_marks(token: Ints, sent: Ints, work: Ints) -> Ints:
         return NONE
     marked = run == int(np.argmax(np.where(frequent, carried, -1)))
     members = np.repeat(marked, lengths)
-    if not _works_between(work, ends[marked], lengths[marked], members):
-        return ends[marked]
-    # each is a step, also of a shorter run that is the last or comes between two others
-    every: Ints = np.flatnonzero(token == token[ends[marked][0]])
-    return every
+    found: Ints = ends[marked]
+    if _works_between(work, found, lengths[marked], members):
+        # each is a step, also of a shorter run that is the last or comes between two others
+        found = np.flatnonzero(token == token[found[0]])
+    return found
 
 
 def _works_between(work: Ints, ends: Ints, lengths: Ints, members: Bools) -> bool:
