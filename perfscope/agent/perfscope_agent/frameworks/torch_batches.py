@@ -75,10 +75,24 @@ def _start() -> None:
 
 def _look(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     global _size
-    samples = wrap.batch_length(args) or wrap.batch_length(kwargs)
+    samples = _samples(args) or _samples(kwargs)
     if samples and module.training:
         _size = samples
         _stop()
+
+
+def _samples(given: Any) -> int:
+    """Samples in what a module is given: numbers in one dimension are the features of one of many.
+
+    Whole numbers may be a batch of indices.
+    """
+    try:
+        array = wrap.first_array(given)
+        if array is None or (len(array.shape) == 1 and array.is_floating_point()):
+            return 0
+    except Exception:  # of a class of the program's own
+        return 0
+    return wrap.batch_length(array)
 
 
 def _stop() -> None:

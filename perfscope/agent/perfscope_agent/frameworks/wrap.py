@@ -117,22 +117,23 @@ def surround(
     return replace(owner, name, make)
 
 
-def batch_length(data: Any, depth: int = 3) -> int:
+def batch_length(data: Any) -> int:
     """Samples in a batch, from the first dimension of its first array; 0 unknown."""
     try:
-        return _batch_length(data, depth)
+        shape = getattr(first_array(data), "shape", None)
+        return int(shape[0]) if shape is not None and len(shape) else 0
     except Exception:  # a property of a batch of the program's own class may raise anything
         return 0
 
 
-def _batch_length(data: Any, depth: int) -> int:
+def first_array(data: Any, depth: int = 3) -> Any:
+    """What comes first in a batch and has a shape; None where nothing does."""
     if isinstance(data, (str, bytes)) or depth == 0:
-        return 0
-    shape = getattr(data, "shape", None)
-    if shape is not None:
-        return int(shape[0]) if len(shape) else 0
+        return None
+    if getattr(data, "shape", None) is not None:
+        return data
     if isinstance(data, dict):
         data = list(data.values())
     if isinstance(data, (list, tuple)) and data:
-        return _batch_length(data[0], depth - 1)
-    return 0
+        return first_array(data[0], depth - 1)
+    return None
