@@ -20,6 +20,7 @@ from perfscope.findings.facts.input_work import (
 from perfscope.findings.facts.lock_holder import action, among_producers, evidence, frames, typed
 from perfscope.findings.facts.queue_evidence import queue_evidence
 from perfscope.findings.facts.same_items import keeping_action, same_evidence
+from perfscope.findings.facts.worker_turns import WorkerTurns, worker_turns
 from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.host.cpu_takers import busy_for_anyone
 from perfscope.metrics.host.input_parts import InputPart
@@ -59,7 +60,7 @@ def judge(run: Facts) -> Outcome:
     where = phases[0].where if phases else ()
     return Finding(
         status=thresholds.deserved(found) if is_fault else Status.PASS,
-        title=_title(results, phases, waits_s, made_in) if is_fault else PASSED,
+        title=_title(results, phases, waits_s, made_in, worst) if is_fault else PASSED,
         summary=_summary(results, waits_s, found),
         gain=found,
         confidence=Confidence.HIGH if not found.is_bound else Confidence.MEDIUM,
@@ -125,7 +126,11 @@ def _waiting_ranks(results: Results, waits_s: list[float]) -> tuple[int, ...]:
 
 
 def _title(
-    results: Results, phases: list[PhaseResult], waits_s: list[float], made_in: Frame | None
+    results: Results,
+    phases: list[PhaseResult],
+    waits_s: list[float],
+    made_in: Frame | None,
+    worst: int,
 ) -> str:
     ranks = _waiting_ranks(results, waits_s)
     everybody = len(ranks) == len(waits_s) > 1
@@ -135,7 +140,9 @@ def _title(
     inside = f" in {place}" if place else ""
     if made_in:
         return f"{who} {verb}{inside} for batches that threads produce in {wording.place(made_in)}"
-    return f"{who} {verb} for input{inside}"
+    anew = _anew(results, worst)
+    mostly = ", mostly where epochs begin and end with new workers" if anew else ""
+    return f"{who} {verb} for input{inside}{mostly}"
 
 
 def _summary(results: Results, waits_s: list[float], found: Gain) -> str:
@@ -168,6 +175,8 @@ def _evidence(results: Results, waits_s: list[float], worst: int) -> tuple[Evide
     rows += work_evidence(results, results.trace.ranks[worst].number)
     rows += ready_evidence(results.trace.ranks[worst])
     rows += same_evidence(results.trace.ranks[worst])
+    if anew := _anew(results, worst):
+        rows.append(anew.evidence)
     loader = _loader(results, worst)
     rows += [
         Evidence(f"DataLoader: {key}", str(loader[key]))
@@ -182,6 +191,13 @@ def _loader(results: Results, position: int) -> Mapping[str, Any]:
     loaders = results.trace.ranks[position].framework("torch").get("loaders")
     first = loaders[0] if isinstance(loaders, list) and loaders else None
     return first if isinstance(first, dict) else {}
+
+
+def _anew(results: Results, position: int) -> WorkerTurns | None:
+    """What starting workers for each epoch takes on a rank; None where it is not most of it."""
+    kept = _loader(results, position).get("persistent_workers") is not False
+    found = worker_turns(results.trace.ranks[position], are_kept=kept)
+    return found if found is not None and found.is_most else None
 
 
 def _back(results: Results, replay: Replay, producers: int) -> str:
@@ -209,6 +225,11 @@ def _all_actions(
     cheaper = "" if once else work_action(results, rank.number)
     told = [action(held)] if held else list(_actions(results, replay, phases, worst))
     told.insert(1 if held else 0, once)
+    if anew := _anew(results, worst):
+        told = [
+            anew.action,
+            *(one for one in told if one not in _persistent(_loader(results, worst))),
+        ]
     return tuple(one for one in (*told, cheaper) if one)
 
 

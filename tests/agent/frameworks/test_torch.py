@@ -226,6 +226,10 @@ def test_training_batches_that_are_there_in_time_are_counted(
     assert counts["late_ns"] + counts["ready_ns"] >= sum(took_ns)
     assert counts["late_ns"] >= took_ns[0]  # nothing is there when the first is asked for
     assert (counts["ready_ns"] > 0) == (counts["ready"] > 0)
+    assert counts["turns"] == 1
+    assert took_ns[0] <= counts["first_ns"] <= counts["late_ns"] + counts["ready_ns"]
+    assert counts["starts_ns"] > 0
+    assert counts["ends_ns"] > 0
 
 
 def test_without_workers_no_batch_is_there_in_time(

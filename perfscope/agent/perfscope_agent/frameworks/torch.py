@@ -21,6 +21,7 @@ from . import (
     torch_profiler,
     torch_states,
     torch_traces,
+    torch_workers,
     wrap,
 )
 
@@ -198,8 +199,6 @@ backward_depth = 0
 before_backward: list[Callable[[], None]] = []
 after_backward: list[Callable[[int], None]] = []
 """What else wants to know of the outermost backward pass; the end is given in ns."""
-_batches = {"asked": 0, "ready": 0, "ready_ns": 0, "late_ns": 0}
-"""Of the workers of training loaders: batches, and the time it took to get them."""
 
 
 def install_loader(module: ModuleType) -> None:
@@ -216,60 +215,43 @@ def install_loader(module: ModuleType) -> None:
             rec = recorder.current
             if rec is None:
                 return original(self)
-            is_ready = _is_ready(self)
+            is_ready, is_first = torch_workers.is_ready(self), not getattr(self, "_num_yielded", 1)
             begin_ns = rec.now()
-            _loop.asks_for_batch(not getattr(self, "_num_yielded", 1), is_grad_enabled(), begin_ns)
+            _loop.asks_for_batch(is_first, is_grad_enabled(), begin_ns)
             try:
                 with wrap.Inside(rec, recorder.Phase.INPUT, "DataLoader"):
                     data = original(self)
             except StopIteration:
-                _loop.exhausts_loader(rec.now())
+                end_ns = rec.now()
+                _loop.exhausts_loader(end_ns)
+                torch_workers.ended(is_ready, is_grad_enabled(), end_ns - begin_ns)
                 raise
             end_ns = rec.now()
             _loop.takes_batch(wrap.batch_length(data), is_grad_enabled(), end_ns)
-            _count(is_ready, is_grad_enabled(), end_ns - begin_ns)
+            torch_workers.count(is_ready, is_grad_enabled(), end_ns - begin_ns, is_first)
             return data
 
         return following
 
-    def make_iter(original: AnyFunction) -> AnyFunction:
-        def iterate(self: Any) -> Any:
-            if torch_module.compiler.is_compiling():
-                return original(self)
-            if recorder.current is not None:
-                torch_loaders.note(_SOURCE, self)
-            return original(self)
-
-        return iterate
-
     torch_compile.replace(module._BaseDataLoaderIter, "__next__", make_next)
-    torch_compile.replace(module.DataLoader, "__iter__", make_iter)
+    torch_compile.replace(module.DataLoader, "__iter__", _make_iter)
 
 
-def _is_ready(iterator: Any) -> bool | None:
-    """Whether the workers of a loader surely have the next batch ready; None without workers."""
-    try:
-        queue = getattr(iterator, "_data_queue", None)
-        if queue is None:
-            return None
-        if len(iterator._task_info.get(iterator._rcvd_idx, ())) == 2:
-            return True  # it came before its turn and was laid aside
-        # of several workers another one's batch may lie in the queue, unless all of them do
-        known = 1 if iterator._num_workers == 1 else iterator._tasks_outstanding
-        return bool(queue.qsize() >= known)
-    except Exception:
-        return None  # another PyTorch or system, or a class of the program's own
+def _make_iter(original: AnyFunction) -> AnyFunction:
+    torch_module = torch_compile.module()
 
+    def iterate(self: Any) -> Any:
+        rec = recorder.current
+        if rec is None or torch_module.compiler.is_compiling():
+            return original(self)
+        torch_loaders.note(_SOURCE, self)
+        begin_ns = rec.now()
+        iterator = original(self)
+        is_ready = torch_workers.is_ready(iterator)
+        torch_workers.began(is_ready, torch_module.is_grad_enabled(), rec.now() - begin_ns)
+        return iterator
 
-def _count(is_ready: bool | None, is_training: bool, ns: int) -> None:
-    """Counts a training batch that workers made, and how long it took to get it."""
-    if is_ready is None or not is_training:
-        return
-    if not _batches["asked"]:
-        metadata.framework(_SOURCE, batches=_batches)
-    _batches["asked"] += 1
-    _batches["ready"] += is_ready
-    _batches["ready_ns" if is_ready else "late_ns"] += ns
+    return iterate
 
 
 def install_backward(module: ModuleType) -> None:
@@ -382,7 +364,7 @@ def forget() -> None:
     """Drops what belongs to the parent, in a forked child."""
     global _loop, backward_depth
     _loop, backward_depth = _Loop(), 0
-    _batches.update(dict.fromkeys(_batches, 0))
+    torch_workers.forget()
 
 
 def finish() -> None:
