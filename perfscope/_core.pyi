@@ -15,6 +15,9 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Small: TypeAlias = npt.NDArray[np.int32]
 Floats: TypeAlias = npt.NDArray[np.float64]
 
+sources: str
+"""A digest of the sources that the engine was made from."""
+
 class FormatError(ValueError):
     """A file is damaged or of another format: path, byte offset and reason, in `args`."""
 

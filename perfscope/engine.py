@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perfscope.errors import PerfscopeError
 
 __all__ = ["engine"]
+
+SOURCES = Path(__file__).parent.parent / "native" / "core"
+"""In a checkout; an installed package has none."""
 
 
 class _NotBuilt:
@@ -23,6 +28,38 @@ class _NotBuilt:
         )
 
 
+class _Outdated:
+    """Says that the engine is not that of the sources as soon as something of it is needed."""
+
+    FormatError = ValueError
+
+    def __getattr__(self, name: str) -> Any:
+        raise PerfscopeError(
+            "The trace engine is not that of these sources: nothing can be analyzed.",
+            why=f"The C++ files in {SOURCES} have changed since it was compiled.",
+            action=f"Compile it again: pip install -e {SOURCES.parent.parent}",
+        )
+
+
+def digest_of(sources: Path) -> str:
+    """What all C++ files below a directory are, as native/core/digest.cmake computes it."""
+    found = {path.relative_to(sources).as_posix(): path for path in sources.rglob("*.*")}
+    hashes = (
+        hashlib.sha256(found[name].read_bytes()).hexdigest()
+        for name in sorted(found)
+        if name.endswith((".cpp", ".h"))
+    )
+    return hashlib.sha256("".join(hashes).encode()).hexdigest()
+
+
+def _is_of(made_from: str) -> bool:
+    """Whether an engine is of the sources beside it, where there are any that can be read."""
+    try:
+        return not SOURCES.is_dir() or digest_of(SOURCES) == made_from
+    except OSError:
+        return True
+
+
 if TYPE_CHECKING:
     from perfscope import _core as engine
 else:
@@ -30,3 +67,6 @@ else:
         from perfscope import _core as engine
     except ImportError:
         engine = _NotBuilt()
+    else:
+        if not _is_of(getattr(engine, "sources", "")):
+            engine = _Outdated()

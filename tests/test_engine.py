@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from perfscope import _core
+from perfscope.engine import SOURCES, digest_of
 from tests.support.environments import REPOSITORY
 
 WITHOUT_ENGINE = """
@@ -27,8 +29,20 @@ MODULES = [
 ]
 
 
-def analyze(path: Path, output: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", WITHOUT_ENGINE, "analyze", str(path), "--output", str(output)]
+OF_OTHER_SOURCES = """
+import sys
+from perfscope import _core
+_core.sources = "those of yesterday"
+from perfscope.cli.main import main
+sys.argv = ["perfscope", *sys.argv[1:]]
+sys.exit(main())
+"""
+
+
+def analyze(
+    path: Path, output: Path, program: str = WITHOUT_ENGINE
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", program, "analyze", str(path), "--output", str(output)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -43,6 +57,35 @@ def test_what_is_missing_is_said_of_any_input(tmp_path: Path) -> None:
         assert "headers" in why
         assert "apt-get install python3-dev" in action
     assert not (tmp_path / "analysis.json").exists()
+
+
+def test_an_engine_of_other_sources_is_told_and_not_used(tmp_path: Path) -> None:
+    trace = REPOSITORY / "sample_traces" / "rank_zero_evaluation"
+    done = analyze(trace, tmp_path, OF_OTHER_SOURCES)
+    assert done.returncode == 3
+    what, why, action = done.stderr.splitlines()
+    assert "not that of these sources" in what
+    assert "have changed" in why
+    assert action.startswith("Compile it again: pip install -e ")
+    assert not (tmp_path / "analysis.json").exists()
+
+
+def test_the_engine_knows_its_sources_as_they_are_here() -> None:
+    assert _core.sources == digest_of(SOURCES)
+
+
+def test_every_change_of_a_source_changes_the_digest(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "a.cpp").write_text("int a;")
+    (tmp_path / "a.h").write_text("int b;")
+    found = {digest_of(tmp_path)}
+    (tmp_path / "readme.txt").write_text("no source")
+    assert digest_of(tmp_path) in found
+    (tmp_path / "inner" / "a.cpp").write_text("int c;")
+    found.add(digest_of(tmp_path))
+    (tmp_path / "b.h").write_text("")
+    assert digest_of(tmp_path) not in found
+    assert len(found) == 2
 
 
 def test_every_module_is_there_to_say_so() -> None:

@@ -6,6 +6,7 @@
 namespace perfscope {
 
 constexpr int64_t LAUNCH_UNKNOWN = INT64_MIN;
+constexpr int32_t PEER_NONE = -1, PEER_UNKNOWN = -2, PEER_PROC_NULL = -3;
 constexpr uint16_t ROW_OPEN = 1, ROW_COALESCED = 2, ROW_SAMPLED = 4; // RowFlag
 
 enum class DeviceKind : uint32_t { COMPUTE = 0, COMMUNICATION = 1, MEMCPY = 2, MEMSET = 3 };

@@ -10,8 +10,9 @@ from perfscope.dataframes.tables.kernels import KINDS as KERNEL_KINDS
 from perfscope.dataframes.tables.operations import CLASS_OF, CLASSES, NAMES
 from perfscope.export._chrome_events import Arguments, event, metadata
 from perfscope.export._rows import Lanes, RowKind, Rows, nested, rank_rows, thread_names
+from perfscope.readers.common.partners import EXCHANGES
 from perfscope.trace.devices import DEVICE_DTYPE, LAUNCH_UNKNOWN
-from perfscope.trace.model import Rank, RowFlag, Table
+from perfscope.trace.model import PEER_PROC_NULL, Rank, RowFlag, Table
 from perfscope.trace.operations import IS_COLLECTIVE
 
 # Linux gives no thread a number this high; lanes and streams are tracks of their own.
@@ -23,6 +24,7 @@ ANNOTATION = "user_annotation"
 """What Kineto, and the tools that read its traces, call an interval that the program named."""
 CALLS = {"operation": "operation", "background": "background_operation"}
 """Calls of communication libraries have categories of their own: they are no phases."""
+REQUEST = "request_completed"
 
 
 def rank_events(source: Source, position: int) -> Iterator[str]:
@@ -54,6 +56,7 @@ def rank_events(source: Source, position: int) -> Iterator[str]:
                 fields: dict[str, str | int] = {"cat": category, "name": label}
                 yield event("X", rank.number, tracks[lane], start, fields, arguments, end - start)
         yield from _samples(source, rank, tid)
+    yield from _requests(rank)
 
 
 def _describer(source: Source, position: int) -> Callable[[Rows], list[_Described]]:
@@ -126,17 +129,41 @@ def _operations(rows: Table, kind: str) -> Iterator[_Described]:
             arguments["Process Group Name"] = str(comm)
         if is_ordered and seq >= 0:
             arguments["Seq"] = seq
-        if peer >= 0:
-            arguments["root" if is_ordered else "peer"] = peer
-        if tag >= 0:
-            arguments["tag"] = tag
+        arguments |= _partner(op, seq, peer, tag)
         if sent or received:
             arguments["sent_bytes"], arguments["received_bytes"] = sent, received
         if flags & _COALESCED:
             arguments["calls"] = request
+        elif EXCHANGES[op]:
+            arguments |= {"received_tag": request - 1} if request > 0 else {}
+        elif request:
+            arguments["request"] = request
         if flags & _OPEN:
             arguments["open"] = True
         yield NAMES[op], arguments
+
+
+def _partner(op: int, seq: int, peer: int, tag: int) -> dict[str, str | int | bool]:
+    """Whom a call names: a root, or partners of messages."""
+    told: dict[str, str | int | bool] = {"tag": tag} if tag >= 0 else {}
+    if peer >= 0:
+        told["root" if IS_COLLECTIVE[op] else "peer"] = peer
+    if EXCHANGES[op] and seq >= 0:
+        told["source"] = seq
+    if PEER_PROC_NULL in ((peer, seq) if EXCHANGES[op] else (peer,)):
+        told["nobody"] = True
+    return told
+
+
+def _requests(rank: Rank) -> Iterator[str]:
+    """When requests were seen to be over, as instants on the thread."""
+    for part in pieces(len(rank.completions)):
+        rows = rank.completions[part]
+        times = zip(rows["t0"].tolist(), rows["tid"].tolist(), strict=True)
+        told = _operations(rows, "request")
+        for (at, tid), (name, arguments) in zip(times, told, strict=True):
+            fields: dict[str, str | int] = {"cat": REQUEST, "name": name, "s": "t"}
+            yield event("i", rank.number, tid, at, fields, arguments)
 
 
 def _samples(source: Source, rank: Rank, tid: int) -> Iterator[str]:

@@ -22,7 +22,7 @@ from perfscope.export._chrome_rank import counter_events, kernel_events, rank_ev
 from perfscope.export._facts import facts_of
 from perfscope.export._horovod import with_exposed_source
 from perfscope.export.target import Target
-from perfscope.readers.common.exported import KEY
+from perfscope.readers.common.exported import KEY, PARTNERS
 from perfscope.trace.model import Trace
 
 FLUSH_EVENTS = 4096
@@ -63,7 +63,7 @@ def beside(source: Source) -> dict[str, Any]:
             "tool": f"perfscope {perfscope.__version__}",
             "command": " ".join(trace.command),
             "world_size": trace.world_size,
-            KEY: facts_of(source),
+            KEY: {**facts_of(source), PARTNERS: True},
         },
     }
 

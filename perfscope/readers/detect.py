@@ -8,6 +8,7 @@ import shlex
 import stat
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
@@ -77,9 +78,21 @@ class Place:
                 head = b""
         return b"".join(in_utf8(iter([head])))
 
-    @property
+    @cached_property
     def _known(self) -> LookAlike | None:
-        return None if self.is_directory else look_alike(self.head)
+        if self.is_directory:
+            return self._inside[1] if self._inside else None
+        return look_alike(self.head)
+
+    @cached_property
+    def _inside(self) -> tuple[str, LookAlike] | None:
+        """The first file in a directory that is known to be another tool's, and what it is."""
+        names = next(os.walk(self.path), ("", [], []))[2]
+        for name in sorted(names)[:MOST_NAMED]:
+            with suppress(UnreadableInputError):
+                if known := look_alike(Place(self.path / name, is_directory=False).head):
+                    return name, known
+        return None
 
     def advice(self) -> str:
         """What to do about a path that no reader knows."""
@@ -91,7 +104,8 @@ class Place:
     def description(self) -> str:
         """What was seen, for a person who gave a path that no reader knows."""
         if self.is_directory:
-            return "a directory in which no file is a known trace"
+            what = "a directory in which no file is a known trace"
+            return f"{what}; {self._inside[0]} is {self._inside[1].what}" if self._inside else what
         packed = ", compressed with gzip" if self.is_compressed else ""
         if not self.raw:
             return "an empty file"

@@ -58,11 +58,24 @@ KINDS = (
     _kind("the log of a run of Weights & Biases", rb":W&B"),
     _kind("Dask's performance report", rb"\s*<!DOCTYPE html.{0,4000}?Dask Performance Report"),
     _kind("a report of pyinstrument", rb"\s*<!DOCTYPE html.{0,4000}?pyinstrument", SPEEDSCOPE),
+    _kind(
+        "a session of pyinstrument",
+        rb'\s*\{\s*"start_time"\s*:[^{}]{0,4000}"root_frame"\s*:|'
+        rb'\s*\{\s*"session"\s*:\s*\{\s*"start_time"',
+        "Write speedscope's form, which perfscope reads: pyinstrument -r speedscope",
+    ),
+    _kind("a profile of timemory", rb'\s*\{\s*"timemory"\s*:'),
+    _kind("a profile of Caliper", rb'\s*\{\s*"data"\s*:\s*\[\s*\[.*"column_metadata"\s*:'),
+    _kind(
+        "a trace of Perfetto as text",
+        rb"(?:\s*#[^\n]*\n)*\s*packet\s*\{",
+        "Give the trace as it was recorded, in protocol buffers.",
+    ),
     _kind("a profile of TAU", rb"\d+ templated_functions", TIMELINE),
     _kind("the definitions of a trace of TAU", rb"# FunctionId Group Tag", TIMELINE),
-    _kind(
-        "a profile of HPCToolkit", rb"HPCTOOLKIT|HPCRUN|.{0,400}?<HPCToolkitExperiment", TIMELINE
-    ),
+    _kind("a measurement of HPCToolkit", rb"HPCRUN", TIMELINE),
+    _kind("a database of HPCToolkit", rb"HPCTOOLKIT|.{0,400}?<HPCToolkitExperiment", TIMELINE),
+    _kind("a log of Charm++ (Projections)", rb"PROJECTIONS-RECORD|PROJECTIONS_ID", TIMELINE),
     _kind(
         "the settings of Vampir",
         rb".{0,400}?<Vampir",

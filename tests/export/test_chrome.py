@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from perfscope.dataframes.opened import OpenedTrace
 from perfscope.dataframes.source import Source
 from perfscope.export.chrome import write
-from perfscope.readers.kineto.file import read_kineto
+from perfscope.readers.kineto.file import REQUEST, read_kineto
 from perfscope.readers.registry import open_trace
 from perfscope.trace.devices import DeviceActivity, DeviceKind
 from perfscope.trace.model import Trace
@@ -110,9 +110,15 @@ def test_counters_and_samples_come_back(trace: Trace) -> None:
     values = [e["args"]["value"] for e in of_phase(document, "C") if "value" in e["args"]]
     kept = [v for r in trace.ranks for v in r.metrics["value"].tolist() if np.isfinite(v)]
     assert sorted(map(float, values)) == sorted(kept)
-    seen = Counter((e["pid"], e["tid"], nanoseconds(e["ts"])) for e in of_phase(document, "i"))
-    samples = OpenedTrace(trace).samples()
-    assert seen == Counter(zip(samples["rank"], samples["tid"], samples["t_ns"], strict=True))
+    samples, requests = OpenedTrace(trace).samples(), OpenedTrace(trace).requests()
+    of = {"sample": (samples, "t_ns"), "request_completed": (requests, "completed_ns")}
+    for category, (table, moment) in of.items():
+        seen = Counter(
+            (e["pid"], e["tid"], nanoseconds(e["ts"]))
+            for e in of_phase(document, "i")
+            if e["cat"] == category
+        )
+        assert seen == Counter(zip(table["rank"], table["tid"], table[moment], strict=True))
 
 
 def test_the_sample_comes_back_and_its_sums_are_equal() -> None:
@@ -182,6 +188,7 @@ def test_the_reader_of_kineto_traces_finds_every_interval(trace: Trace) -> None:
         )
         for table in (contents.host, contents.calls)
         for row in table
+        if table is contents.host or row["kind"] != REQUEST
     )
     wanted = intervals(trace, steps_by_number=True)
     base = trace.origin_unix_ns

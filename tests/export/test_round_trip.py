@@ -21,7 +21,7 @@ from perfscope.readers.registry import open_trace
 from perfscope.schema.common import Metric
 from perfscope.schema.enums import EndKind
 from perfscope.trace.devices import DeviceActivity, DeviceInfo, DeviceKind
-from perfscope.trace.model import Ending, Trace
+from perfscope.trace.model import PEER_PROC_NULL, PEER_UNKNOWN, Ending, Trace
 from perfscope.trace.operations import HOROVOD_CONTROL, name_of
 from tests.export.expected import intervals
 from tests.export.test_chrome import exported, readable_spans
@@ -250,9 +250,13 @@ def test_a_real_run_comes_back_from_every_format(
     recorded = record(mpich.python_command(2, PROGRAM))
     assert recorded.exit_code == 0, recorded.stderr
     trace = open_trace(recorded.directory)
-    back, shift_ns = through_otf2(trace, tmp_path / "otf2")
-    check_numbers(trace, back, shift_ns)
-    check_messages(trace, back, shift_ns)
+    for place, write in TIMELINES.items():
+        assert write(Source(trace), tmp_path / place) == []
+        back = open_trace(tmp_path / place)
+        shift_ns = back.origin_unix_ns - trace.origin_unix_ns
+        check_numbers(trace, back, shift_ns)
+        check_messages(trace, back, shift_ns)
+        assert told(compute(back)) == pytest.approx(told(compute(trace)), rel=1e-7), place
     assert readable_spans(exported(trace)) == intervals(trace, steps_by_number=True)
     source = Source(trace)
     csv.write(source, tmp_path / "csv")
@@ -261,6 +265,32 @@ def test_a_real_run_comes_back_from_every_format(
     check_equal(from_parquet(tmp_path / "parquet"), expected(source))
     steps = OpenedTrace(trace).steps()
     assert steps.groupby(["rank", "epoch"]).size().tolist() == [5, 5, 5, 5]
+
+
+@pytest.mark.parametrize("place", ["a.json", "a.pftrace"])
+def test_partners_of_all_kinds_come_back(place: str, tmp_path: Path) -> None:
+    """Nobody, unknown ones, both of a combined call, and requests that are over."""
+    builder = TraceBuilder(3, end_s=2.0)
+    one = builder.rank(0)
+    one.op("MPI_Isend", 0.1, 0.2, peer=1, tag=7, sent=64, comm=0, request=5)
+    one.op("MPI_Recv", 0.3, 0.4, peer=PEER_UNKNOWN, comm=0)
+    one.op("MPI_Send", 0.5, 0.6, peer=PEER_PROC_NULL, comm=0)
+    one.op("MPI_Sendrecv", 0.7, 0.8, peer=2, seq=1, tag=3, request=10, comm=0)
+    one.op("MPI_Sendrecv", 0.9, 1.0, peer=2, seq=PEER_PROC_NULL, tag=3, comm=0)
+    one.op("MPI_Bcast", 1.1, 1.2, peer=2, seq=0, comm=0)
+    one.op("MPI_Waitall", 1.3, 1.4, request=2)
+    trace = builder.build()
+    done = trace.ranks[0].operations[:1].copy()
+    done["t0"] = done["t1"] = 1_400_000_000
+    trace.ranks[0].completions = done
+    TIMELINES[place](Source(trace), tmp_path / place)
+    back = open_trace(tmp_path / place)
+    shift_ns = back.origin_unix_ns - trace.origin_unix_ns
+    for table in ("operations", "completions"):
+        mine, again = getattr(trace.ranks[0], table), getattr(back.ranks[0], table)
+        assert (again["t0"] + shift_ns).tolist() == mine["t0"].tolist()
+        for column in ("op", "peer", "seq", "tag", "request", "sent", "comm", "tid"):
+            assert again[column].tolist() == mine[column].tolist(), (table, column)
 
 
 def check_messages(trace: Trace, back: Trace, shift_ns: int) -> None:

@@ -33,6 +33,13 @@ FILES = {
     "trace of TAU": b'# FunctionId Group Tag "Name Type" Parameters\n',
     "HPCToolkit": b'<?xml version="1.0"?>\n<HPCToolkitExperiment version="2.2">\n',
     "HPCToolkit, compressed": gzip.compress(b"HPCRUN-profile____" + bytes(9)),
+    "measurement of HPCToolkit": b"HPCRUN-profile____" + bytes(9),
+    "database of HPCToolkit": b"HPCTOOLKITprof\4\0" + bytes(9),
+    "Charm++": b"PROJECTIONS-RECORD 985\n6 77991\n",
+    "session of pyinstrument": b'{"start_time": 1.5, "sample_count": 3, "root_frame": {}}',
+    "timemory": b'{"timemory": {"WALL_CLOCK": {}}}',
+    "Caliper": b'{"data": [[62, 0]], "columns": ["a"], "column_metadata": [{}]}',
+    "Perfetto as text": b"# Sequence 1\npacket {\n  timestamp: 0\n",
     "settings of Vampir": b'<?xml version="1.0"?>\n<VampirConfig>\n',
     "report of IPM": b'<?xml version="1.0"?>\n<ipm>\n',
     "report of mpiP": b"@ mpiP\n@ Command : ./a.out\n",
@@ -80,6 +87,12 @@ def why(path: Path) -> str:
 def test_files_of_other_tools_are_named(tmp_path: Path, tool: str) -> None:
     (tmp_path / "file").write_bytes(FILES[tool])
     assert tool.partition(",")[0] in why(tmp_path / "file")
+
+
+def test_a_directory_of_another_tool_is_named_by_a_file_in_it(tmp_path: Path) -> None:
+    (tmp_path / "FORMATS.md").write_text("A database\n")
+    (tmp_path / "cct.db").write_bytes(b"HPCTOOLKITctxt\4\0")
+    assert why(tmp_path).endswith("known trace; cct.db is a database of HPCToolkit.")
 
 
 def test_what_tools_here_write_is_named(tmp_path: Path) -> None:

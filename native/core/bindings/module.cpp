@@ -1,9 +1,11 @@
 // perfscope._core: the Python interface of the trace engine.
 #include "bindings.h"
+#include "sources_digest.h"
 
 NB_MODULE(_core, module)
 {
     module.doc() = "The trace engine: decoders and reductions that work on a trace in one pass, without the GIL.";
+    module.attr("sources") = PERFSCOPE_SOURCES;
     perfscope::bind_devices(module);
     perfscope::bind_errors(module);
     perfscope::bind_horovod_timeline(module);

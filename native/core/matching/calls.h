@@ -1,6 +1,8 @@
 // The calls of all ranks as columns, and what their codes mean to those who match them.
 #pragma once
 
+#include "../rows.h"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -36,7 +38,6 @@ struct Codes {
     uint16_t blocking(uint16_t op) const { return op < count ? blocking_form[op] : op; }
 };
 
-constexpr int32_t PEER_NONE = -1, PEER_PROC_NULL = -3;
 constexpr uint16_t FLAG_OPEN = 1;
 constexpr int64_t EAGER_BYTES = 4096;        // every MPI library sends so much without waiting for the receiver
 constexpr int64_t TELLING_LAG_NS = 100'000;  // who comes so much earlier can show whether a call waits for the last

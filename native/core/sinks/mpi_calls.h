@@ -10,8 +10,6 @@
 
 namespace perfscope {
 
-constexpr int32_t PEER_NONE = -1, PEER_UNKNOWN = -2, PEER_PROC_NULL = -3;
-
 // A communicator as its members are numbered.
 struct CommMembers {
     int32_t index = -1;           // in the model; COMM_SELF for one that has each rank alone in it

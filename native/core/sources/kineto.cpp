@@ -86,6 +86,10 @@ void KinetoFile::event(const ChromeEvent &event)
         break;
     default:
         counts.other++;
+        if (event.category == "request_completed" && is_usable(event)) {
+            note(event.time);
+            keep_call(event, CallKind::REQUEST, event.time, 0);
+        }
     }
 }
 
@@ -143,7 +147,7 @@ KinetoFile::Open KinetoFile::keep(const ChromeEvent &event, int64_t end, uint32_
     }
     case Category::CALL:
     case Category::BACKGROUND_CALL:
-        keep_call(event, category == Category::BACKGROUND_CALL, end, flags);
+        keep_call(event, category == Category::CALL ? CallKind::CALL : CallKind::BACKGROUND, end, flags);
         return {Table::NONE, 0};
     case Category::ANNOTATION:
         return keep_host(event, HostKind::ANNOTATION, end, flags | exported_flags(event.arguments));
@@ -180,32 +184,6 @@ KinetoFile::Open KinetoFile::keep_host(const ChromeEvent &event, HostKind kind, 
     host.push_back({event.time, end, label, thread(event), static_cast<uint16_t>(kind), static_cast<uint16_t>(flags),
                     category});
     return {Table::HOST, host.size() - 1};
-}
-
-void KinetoFile::keep_call(const ChromeEvent &event, bool is_background, int64_t end, uint32_t flags)
-{
-    CallRow row{event.time, end, -1, 0, 0, 0, name(event.name), thread(event), -1, -1, is_background, flags};
-    KinetoGroup group{name(""), name(""), -1, -1, 0};
-    bool is_told = false;
-    json::for_each_member(event.arguments.empty() ? "{}" : event.arguments, [&](auto key, auto value) {
-        if (key == "Seq")
-            row.seq = whole(value, -1);
-        else if (key == "root")
-            row.root = small(whole(value, -1));
-        else if (key == "sent_bytes")
-            row.sent = whole(value, 0);
-        else if (key == "received_bytes")
-            row.received = whole(value, 0);
-        else if (key == "calls")
-            row.calls = whole(value, 0);
-        else if (key == "open" && value == "true")
-            row.flags |= ROW_OPEN;
-        else
-            is_told |= tell(group, key, value);
-    });
-    row.group = is_told ? number(group) : -1;
-    row.flags |= row.calls > 0 ? ROW_COALESCED : 0;
-    calls.push_back(row);
 }
 
 KinetoFile::Open KinetoFile::keep_device(const ChromeEvent &event, DeviceKind kind, int64_t end, uint32_t flags)

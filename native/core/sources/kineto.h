@@ -38,17 +38,24 @@ struct CounterSample {
     double value;
 };
 
-// A call of a communication library, as perfscope exports it.
+enum class CallKind : uint32_t { CALL, BACKGROUND, REQUEST };
+
+// A call of a communication library, or the end of a request of one, as perfscope exports them.
 struct CallRow {
-    int64_t t0, t1; // ns
-    int64_t seq;    // ordinal of a collective in its group, -1 none
-    int64_t sent, received; // bytes
-    int64_t calls; // that the one stands for, 0: only for itself
-    uint32_t name, thread;
-    int32_t group; // place in `groups`
-    int32_t root;  // -1 none
-    uint32_t is_background;
-    uint32_t flags; // RowFlag
+    int64_t t0 = 0, t1 = 0;             // ns
+    int64_t seq = -1;                   // ordinal of a collective in its group, -1 none
+    int64_t sent = 0, received = 0;     // bytes
+    int64_t calls = 0;                  // that the one stands for, 0: only for itself
+    int64_t request = 0;                // its number on the rank, 0 none
+    uint32_t name = 0, thread = 0;
+    int32_t group = -1;                 // place in `groups`
+    int32_t root = -1;                  // -1 none
+    int32_t peer = PEER_UNKNOWN;        // to whom, or from whom, a message went
+    int32_t tag = -1;
+    int32_t source = PEER_UNKNOWN;      // of a combined call: from whom its other message came
+    int32_t received_tag = -1;
+    uint32_t kind = 0;                  // CallKind
+    uint32_t flags = 0;                 // RowFlag
 };
 #pragma pack(pop)
 
@@ -137,7 +144,7 @@ private:
     void counter(const ChromeEvent &event);
     Open keep(const ChromeEvent &event, int64_t end, uint32_t flags);
     Open keep_host(const ChromeEvent &event, HostKind kind, int64_t end, uint32_t flags);
-    void keep_call(const ChromeEvent &event, bool is_background, int64_t end, uint32_t flags);
+    void keep_call(const ChromeEvent &event, CallKind kind, int64_t end, uint32_t flags);
     Open keep_device(const ChromeEvent &event, DeviceKind kind, int64_t end, uint32_t flags);
     void communication(DeviceRow &row, std::string_view arguments);
     uint32_t name(std::string_view text);

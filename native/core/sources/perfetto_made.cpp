@@ -81,7 +81,7 @@ public:
             if (row.type == BEGIN)
                 begin(row);
             else if (row.type == INSTANT && !row.arrows)
-                file_.event(named(row, 'i'));
+                file_.event(with_facts(row, named(row, 'i')));
         }
     }
 
@@ -140,9 +140,15 @@ private:
         ChromeEvent event = named(row, 'X');
         event.has_duration = true;
         event.is_damaged = __builtin_sub_overflow(end, event.time, &event.duration);
+        file_.event(with_facts(row, event));
+    }
+
+    // The event with its arguments, which last until the next one.
+    ChromeEvent with_facts(const Row &row, ChromeEvent event)
+    {
         event.arguments =
             told(std::string_view(trace_.text_).substr(row.text, row.length), meanings_[row.kind], padded_, more_);
-        file_.event(event);
+        return event;
     }
 
     void counter(const Row &row)

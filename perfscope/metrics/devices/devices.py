@@ -31,7 +31,7 @@ from perfscope.structures import dataclass
 from perfscope.trace.damage import Need
 from perfscope.trace.devices import DeviceActivity, DeviceInfo, DeviceKind
 from perfscope.trace.elsewhere import ask, ask_ranks, shared
-from perfscope.trace.model import Rank, Table
+from perfscope.trace.model import Rank, Table, Trace
 from perfscope.units import NS_PER_S
 
 KINDS: tuple[KernelKind, ...] = ("compute", "communication", "memcpy", "memset")
@@ -111,7 +111,7 @@ def devices(prepared: Prepared) -> DevicesResult | None:
         offload = replace(offload, value=None, reason=spoiled)
     partial = _partial(uses)
     shifted = _shifted(activities, focus)
-    if spoiled := spoiled or shifted or partial:
+    if spoiled := spoiled or shifted or partial or _alone(prepared.trace, activities, uses):
         factors = {name: _withheld(tree, spoiled) for name, tree in factors.items()}
     return DevicesResult(
         devices=used,
@@ -136,6 +136,26 @@ def _partial(uses: Sequence[Occupancy]) -> str | None:
     if any(use.compute_ns for use in uses) or not any(use.communication_ns for use in uses):
         return None
     return "the files hold kernels of communication alone, and not what devices computed"
+
+
+def _alone(
+    trace: Trace, activities: Sequence[DeviceActivity], uses: Sequence[Occupancy]
+) -> str | None:
+    """Why devices that communicated with others are missing; None where nothing says so.
+
+    Where the number of ranks is known, missing ones are told by `Damage`.
+    """
+    if trace.world_size > 1 or not any(use.communication_ns for use in uses):
+        return None
+    largest = max(ask(_largest_group, activities))
+    if 0 < largest <= len(uses) or (not largest and len(uses) > 1):
+        return None
+    return "the devices in the files communicated with others, which are not in them"
+
+
+def _largest_group(rows: Table) -> int:
+    """How many ranks the largest collective is told to have had, 0 where that is not told."""
+    return int(rows["members"].max(initial=0))
 
 
 def _shifted(activities: Sequence[DeviceActivity], focus: Focus) -> str | None:

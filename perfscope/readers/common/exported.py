@@ -22,6 +22,8 @@ from perfscope.trace.hardware import ComputeTotals
 from perfscope.trace.model import Ending, Table, Trace
 
 KEY = "perfscope"
+PARTNERS = "partners"
+"""Whether calls that are events have partners, tags and requests; those of older exports do not."""
 LONGEST_REASON = 500
 MOST_REASONS = 50
 MOST_RANKS = 1 << 20

@@ -82,6 +82,10 @@ class Nccl:
         key = (told[1] if told else "", int(made[3]))
         (self._complete if made[4] == "COMPLETE" else self._begun)[key].add(int(made[2]))
 
+    def ranks(self) -> int:
+        """Of the largest communicator, 0 where none is told."""
+        return max((size for _, size in (*self._begun, *self._complete)), default=0)
+
     def report(self, path: Path) -> ToolReport | None:
         """Communicators, transports, warnings and calls."""
         if not (self._complete or self._begun or self._ways or self._warnings or self._calls):

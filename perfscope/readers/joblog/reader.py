@@ -6,7 +6,7 @@ from pathlib import Path
 
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common import texts
-from perfscope.readers.common.tool_reports import reporting_trace
+from perfscope.readers.common.tool_reports import MOST_RANKS, reporting_trace
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.joblog import deepspeed, nccl, onednn, records
 from perfscope.readers.joblog.part import Part
@@ -32,9 +32,10 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
     """
     path = paths[0]
     notes: list[str] = []
+    of_nccl = nccl.Nccl()
     parts: tuple[Part, ...] = (
         onednn.Onednn(),
-        nccl.Nccl(),
+        of_nccl,
         deepspeed.Deepspeed(),
         records.Records(),
     )
@@ -47,7 +48,8 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
             why="Lines of oneDNN, NCCL, DeepSpeed, Horovod's autotuner or sacct hold no figures.",
             action="Log again: ONEDNN_VERBOSE=1, NCCL_DEBUG=INFO, or DeepSpeed's comms_logger.",
         )
-    trace = reporting_trace(path, Format.LOG, reports[0], why=WHY, notes=notes)
+    ranks = range(min(of_nccl.ranks(), MOST_RANKS))
+    trace = reporting_trace(path, Format.LOG, reports[0], why=WHY, ranks=ranks, notes=notes)
     trace.tool_reports += reports[1:]
     return trace
 

@@ -7,14 +7,28 @@ from typing import Any
 
 import numpy as np
 
+from perfscope.arrays import Ints
 from perfscope.readers.common import texts
 from perfscope.readers.common.amounts import LONGEST_NS
-from perfscope.readers.common.exported import KEY, lives
+from perfscope.readers.common.exported import KEY, PARTNERS, lives
 from perfscope.readers.common.overlaps import one_at_a_time
-from perfscope.readers.kineto.file import KinetoContents, is_own_export
+from perfscope.readers.common.partners import EXCHANGES, set_partners
+from perfscope.readers.kineto.file import (
+    BACKGROUND,
+    CALL,
+    REQUEST,
+    KinetoContents,
+    is_own_export,
+)
 from perfscope.readers.kineto.groups import Groups
 from perfscope.schema.enums import PhaseKind
-from perfscope.trace.model import OPERATION_DTYPE, PEER_NONE, Table
+from perfscope.trace.model import (
+    OPERATION_DTYPE,
+    PEER_NONE,
+    PEER_PROC_NULL,
+    PEER_UNKNOWN,
+    Table,
+)
 from perfscope.trace.operations import BY_NAME, HOROVOD_EXPOSED, IS_COLLECTIVE
 
 _LANE = re.compile(r" (\d{1,10}) \(overlapping \d+\)$")
@@ -70,12 +84,14 @@ def _without_lanes(contents: KinetoContents) -> KinetoContents:
     return replace(contents, host=host, calls=calls)
 
 
-def calls(contents: KinetoContents, groups: Groups, *, of_background: bool = False) -> Table:
-    """The calls of one rank; partners of messages are not among what such a file tells.
+def tells_partners(contents: KinetoContents) -> bool:
+    """Whether it is an export whose messages have partners."""
+    return told_by_export(contents).get(PARTNERS) is True
 
-    `of_background` gives those of Horovod's own thread instead of all others.
-    """
-    rows = contents.calls[contents.calls["is_background"] == of_background]
+
+def calls(contents: KinetoContents, groups: Groups, kind: int = CALL) -> Table:
+    """The calls of one rank, those of Horovod's own thread, or the ends of requests."""
+    rows = contents.calls[contents.calls["kind"] == kind]
     codes = np.full(len(contents.names), -1, np.int64)
     for place in np.unique(rows["name"]).tolist():
         operation = BY_NAME.get(contents.names[place])
@@ -96,14 +112,33 @@ def calls(contents: KinetoContents, groups: Groups, *, of_background: bool = Fal
     table["seq"] = np.where(ordered, np.maximum(rows["seq"], -1), -1)
     is_rank = ordered & (rows["root"] >= 0) & (rows["root"] < groups.world_size)
     table["peer"] = np.where(is_rank, rows["root"], PEER_NONE)
-    one_at_a_time(table)
+    if tells_partners(contents):
+        _set_partners(table, rows, groups.world_size)
+    if kind != REQUEST:
+        one_at_a_time(table)
     return table[np.argsort(table["t0"], kind="stable")]
+
+
+def _set_partners(table: Table, rows: Table, size: int) -> None:
+    """What only exports tell: partners and tags of messages, and requests."""
+    table["tag"] = np.maximum(rows["tag"], -1)
+    joined = rows["calls"] > 0
+    table["request"] = np.where(joined, table["request"], np.maximum(rows["request"], 0))
+    peer, source = (_ranks(rows[name].astype(np.int64), size) for name in ("peer", "source"))
+    source = np.where(EXCHANGES[table["op"]], source, peer)
+    set_partners(table, peer, source, table["peer"], rows["received_tag"].astype(np.int64))
+
+
+def _ranks(told: Ints, size: int) -> Ints:
+    """Ranks, nobody, or unknown ones."""
+    is_known = ((told >= 0) & (told < size)) | (told == PEER_PROC_NULL)
+    return np.where(is_known, told, PEER_UNKNOWN)
 
 
 def without_readiness(contents: KinetoContents, operations: Table) -> list[str]:
     """A word where Horovod's thread is there, and for how long others waited for it is not."""
     is_exposed = np.any(operations["op"] == HOROVOD_EXPOSED)
-    if is_exposed or not np.any(contents.calls["is_background"]):
+    if is_exposed or not np.any(contents.calls["kind"] == BACKGROUND):
         return []
     note = (
         f"{contents.path.name} holds the calls of Horovod's own thread, and not when tensors were "

@@ -58,15 +58,22 @@ CALL_DTYPE = np.dtype(
         ("sent", "i8"),
         ("received", "i8"),
         ("calls", "i8"),  # that the one stands for, 0: only for itself
+        ("request", "i8"),  # its number on the rank, 0 none
         ("name", "u4"),
         ("thread", "u4"),
         ("group", "i4"),  # place in KinetoContents.groups, -1 none
         ("root", "i4"),  # -1 none
-        ("is_background", "u4"),
+        ("peer", "i4"),  # of a message, or PEER_*
+        ("tag", "i4"),
+        ("source", "i4"),  # of a combined call: from whom its other message came, or PEER_*
+        ("received_tag", "i4"),
+        ("kind", "u4"),  # CALL, BACKGROUND, REQUEST
         ("flags", "u4"),  # RowFlag
     ]
 )
-"""Calls of communication libraries, as perfscope exports them."""
+"""Calls of communication libraries and ends of their requests, as perfscope exports them."""
+CALL, BACKGROUND, REQUEST = range(3)
+"""Kinds of calls, as the engine numbers them: of Horovod's own thread, and ends of requests."""
 LAUNCH_DTYPE = np.dtype([("correlation", "i8"), ("process", "i8"), ("t", "i8")])
 ACTION = "Write the trace again, or give the other files of the run without this one."
 
@@ -264,8 +271,8 @@ def contents_of(
     counts = file.counts()
     if file.extent[0] > file.extent[1]:
         raise UnreadableInputError(
-            f"{path} holds no event with a time.",
-            why=f"It holds {counted(counts['events'], 'event')}, none with a duration and a time.",
+            f"{path} tells of nothing that takes time.",
+            why=f"None of its {counted(counts['events'], 'event')} has both a time and a duration.",
             action="Keep the profiler active for some steps of the run.",
         )
     device, host = file.take_device().view(DEVICE_DTYPE), file.take_host().view(HOST_DTYPE)

@@ -12,6 +12,7 @@ from perfscope.arrays import Bools, Ints
 from perfscope.readers.kineto.file import (
     ANNOTATION,
     BACKWARD,
+    CALL,
     FOREIGN,
     OTHER,
     RUNTIME,
@@ -113,7 +114,7 @@ def _main_thread(contents: KinetoContents) -> int:
         is_own = not contents.part.process or thread.process == contents.part.process
         if is_own and thread.thread == str(contents.main_tid):
             return place
-    host, calls = contents.host, contents.calls[contents.calls["is_background"] == 0]
+    host, calls = contents.host, contents.calls[contents.calls["kind"] == CALL]
     steps = np.zeros(len(contents.names), np.bool_)
     for place in np.unique(host["name"]).tolist():
         steps[place] = is_step(contents.names[place])

@@ -17,6 +17,7 @@ from perfscope.readers.kineto.calls import (
     calls,
     is_export,
     own_rules,
+    tells_partners,
     told_by_export,
     without_readiness,
 )
@@ -24,7 +25,14 @@ from perfscope.readers.kineto.clocks import measure_clocks
 from perfscope.readers.kineto.communication import look_like_communication, named_by_user
 from perfscope.readers.kineto.devices import device_activity, ordinals, settle
 from perfscope.readers.kineto.elsewhere import FileRead, processes_of, read_files
-from perfscope.readers.kineto.file import EPOCH_NS, KinetoContents, Thread, read_kineto
+from perfscope.readers.kineto.file import (
+    BACKGROUND,
+    EPOCH_NS,
+    REQUEST,
+    KinetoContents,
+    Thread,
+    read_kineto,
+)
 from perfscope.readers.kineto.foreign import NOT_TOLD, is_foreign, is_of_torch, notes_on
 from perfscope.readers.kineto.groups import Groups, ranks_named
 from perfscope.readers.kineto.host import HostTables, host_tables, step_at
@@ -269,7 +277,8 @@ def _rank(
     rank.phases["name"] = labels[rank.phases["name"]]
     rank.phases["tid"] = tid
     rank.operations = _operations(contents, host, groups, tid)
-    rank.background = calls(contents, groups, of_background=True)
+    rank.background = calls(contents, groups, BACKGROUND)
+    rank.completions = calls(contents, groups, REQUEST)
     rank.totals = totals_of(rank.operations)
     rank.devices = device_activity(contents, host, numbers, groups)
     rank.counters = _counters(contents.counters, numbers, tid)
@@ -346,10 +355,12 @@ def _not_recorded(
         reasons["communication"] = NO_HOSTS.format(how)
     elif len(ranks) == 1 and is_of_unknown_size(files[0]) and not len(ranks[0].operations):
         reasons["communication"] = NO_SIZE
-    if all(rank.devices is None for rank in ranks):
+    if all(rank.devices is None for rank in ranks) and not all(map(is_export, files)):
         reasons["devices"] = form.no_devices
     if not any(len(rank.steps) for rank in ranks):
         reasons["steps"] = form.no_steps
+    if all(map(tells_partners, files)):
+        del reasons["messages"]
     return exported.reasons(told_by_export(files[0]), reasons)
 
 

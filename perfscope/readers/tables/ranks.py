@@ -7,6 +7,7 @@ import numpy as np
 
 from perfscope.arrays import Bools, Ints
 from perfscope.readers.common.amounts import forget_impossible_sizes
+from perfscope.readers.common.partners import set_partners
 from perfscope.readers.tables.columns import MISSING, Columns, Kind, Texts, Wanted
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
@@ -26,8 +27,6 @@ from perfscope.trace.operations import (
     BY_NAME,
     IS_COLLECTIVE,
     MPI_OTHER,
-    OperationClass,
-    codes_mask,
 )
 
 _INTEGER, _OPTIONAL, _FLAG, _TEXT = Kind.INTEGER, Kind.OPTIONAL, Kind.FLAG, Kind.TEXT
@@ -111,9 +110,6 @@ USER_PHASE = "user:"
 """Before the names of phases that the program named."""
 TOLD_STEPS = ("framework", "marker")
 """Where steps come from that the program told; others were found and are found again."""
-_EXCHANGES = codes_mask([OperationClass.SENDRECV])
-_SENDS = codes_mask([OperationClass.SEND, OperationClass.ISEND, OperationClass.SENDRECV])
-_RECEIVES = codes_mask([OperationClass.RECV, OperationClass.IRECV, OperationClass.PROBE])
 
 
 class Names:
@@ -184,19 +180,16 @@ def operations(columns: Mapping[str, Any], world: World) -> tuple[Table, Bools]:
     table = np.zeros(len(columns["rank"]), OPERATION_DTYPE)
     _spans(table, columns)
     _called(table, columns, world)
-    op = table["op"]
-    sends, exchanges = _SENDS[op], _EXCHANGES[op]
     silent = np.where(columns["nobody"], PEER_PROC_NULL, PEER_UNKNOWN)
-    partner = np.where(sends, columns["target"], columns["source"])
-    table["peer"] = np.where(
-        sends | _RECEIVES[op],
-        world.ranks(partner, silent),
-        world.ranks(np.where(IS_COLLECTIVE[op], columns["root"], MISSING)),
-    )
-    table["seq"][exchanges] = world.ranks(columns["source"], silent)[exchanges]
     joined = columns["calls"] > 1
     table["request"] = np.where(joined, columns["calls"], np.maximum(columns["request"], 0))
-    table["request"][exchanges] = _at_least(columns["received_tag"], -1)[exchanges] + 1
+    set_partners(
+        table,
+        target=world.ranks(columns["target"], silent),
+        source=world.ranks(columns["source"], silent),
+        root=world.ranks(np.where(IS_COLLECTIVE[table["op"]], columns["root"], MISSING)),
+        received_tag=columns["received_tag"],
+    )
     table["flags"] = joined * RowFlag.COALESCED + columns["open"] * RowFlag.OPEN
     return table, columns["background"]
 

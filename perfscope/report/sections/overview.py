@@ -93,7 +93,8 @@ def _facts(result: Analysis) -> list[tuple[str, str]]:
         facts.append(hosts)
     if run.launcher:
         facts.append(launched(run))
-    facts.append(length := f"ran for {lengths(wholes(result))}")
+    of = wholes(result)
+    facts.append(length := f"ran for {lengths(of)}" if of.run_s else lengths(of))
     if run.batch_size is not None:
         facts.append(f"batch size {run.batch_size:,}")
     if started := started_at(run):
@@ -108,6 +109,8 @@ def _facts(result: Analysis) -> list[tuple[str, str]]:
 
 def lengths(of: Wholes) -> str:
     """How long the run and its analyzed window are: what shares are of."""
+    if not of.run_s:
+        return "unknown length"
     run_s, window_s = seconds(of.run_s), seconds(of.window_s)
     if not of.window_s:
         return run_s

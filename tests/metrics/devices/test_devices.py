@@ -1,5 +1,6 @@
 """What devices did: against a worked example, an oracle, and an epoch whose answer is known."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +43,6 @@ def used(table: Table, start: int, end: int) -> Occupancy:
 
 def test_the_worked_example_of_basicanalysis() -> None:
     """Kernels are useful, NCCL and memory operations that no kernel hides are communication."""
-    import json
 
     published = json.loads(require_reference("expected.json").read_text())["gpu_worked_example"]
     uses = []

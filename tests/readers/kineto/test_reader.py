@@ -77,7 +77,7 @@ def test_every_way_to_write_a_time(written: str, ns: int, place: Path) -> None:
 
 @pytest.mark.parametrize("written", ['"5"', "null", "1e300", "99999999999999999999", "[1]", "{}"])
 def test_an_event_without_a_usable_time_is_counted(written: str, place: Path) -> None:
-    with pytest.raises(UnreadableInputError, match="no event with a time"):
+    with pytest.raises(UnreadableInputError, match="tells of nothing that takes time"):
         read(one_event(ts="@").replace('"@"', written), place)
     file = _core.KinetoFile("x")
     file.feed(one_event(ts="@").replace('"@"', written).encode())
@@ -284,7 +284,7 @@ def test_flipped_bits_end_in_a_message_or_a_sound_trace(
         ("[" + '{"args":' + "[" * 100 + "]" * 100 + "}]", "nested deeper"),
         ('[{"ts" 5}]', "without a value"),
         ('[{"a": x}]', "no value"),
-        ("[]", "no event with a time|holds 0 events"),
+        ("[]", "None of its 0 events"),
     ],
 )
 def test_what_is_no_trace_is_refused_with_its_place(text: str, reason: str, place: Path) -> None:

@@ -1,0 +1,46 @@
+"""Devices that communicated with others of which no file tells."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from perfscope.metrics.compute import compute
+from perfscope.readers.registry import open_trace
+
+
+@pytest.mark.parametrize(
+    ("devices", "members", "is_told"),
+    [(1, None, False), (1, 8, False), (1, 1, True), (2, None, True), (2, 8, False), (2, 2, True)],
+)
+def test_devices_that_communicate_with_others_alone_have_no_efficiency(
+    tmp_path: Path, devices: int, members: int | None, is_told: bool
+) -> None:
+    """No file tells how many ranks there are, and a load balance of a part of them would be 1."""
+    group = {} if members is None else {"Group size": members}
+    events = [
+        {
+            "ph": "X",
+            "cat": "kernel",
+            "name": name,
+            "pid": device,
+            "tid": 7,
+            "ts": at,
+            "dur": 10,
+            "args": told,
+        }
+        for device in range(devices)
+        for name, at, told in (
+            ("gemm", 0, {"device": device, "stream": 7}),
+            ("ncclDevKernel_Generic", 20, {"device": device, "stream": 7, **group}),
+        )
+    ]
+    (tmp_path / "a.json").write_text(json.dumps(events))
+    trace = open_trace(tmp_path / "a.json")
+    assert trace.world_size == 1
+    found = compute(trace).devices
+    assert found is not None
+    assert len(found.devices) == devices
+    for tree in found.efficiency.values():
+        assert (tree.load_balance.value is not None) == is_told
+        assert is_told or "not in them" in (tree.parallel_efficiency.reason or "")
