@@ -47,7 +47,7 @@ def described(source: Source, rows: dict[str, int], tables: dict[str, TableSpec]
 
 
 def _beside(trace: Trace) -> dict[str, Any]:
-    """What has no table: who is in which communicator, and which devices ranks have."""
+    """What has no table: communicators, devices, and what was noted of frameworks."""
     return {
         "communicators": [[one.parent, *one.members] for one in trace.communicators],
         "devices": [
@@ -60,4 +60,5 @@ def _beside(trace: Trace) -> dict[str, Any]:
             for rank in trace.ranks
             if rank.devices is not None and rank.devices.watched is not None
         ],
+        "frameworks": [[rank.number, rank.frameworks] for rank in trace.ranks if rank.frameworks],
     }

@@ -222,9 +222,17 @@ class _Profile:
                 continue
             if node and moment > since:
                 yield since, moment, node
-            forest = self.found.forest
-            node = forest.child(node, self.frames[frame]) if kind == "O" else forest.parent(node)
+            told = self.frames[frame]
+            node = self.found.forest.child(node, told) if kind == "O" else self._left(node, told)
             since = moment
+
+    def _left(self, node: int, frame: Frame) -> int:
+        """The stack after a frame closed; one that closes before others in it closes them, too."""
+        forest, inner = self.found.forest, node
+        while node and forest.stacks.frames[forest.stacks.places[node]] != frame:
+            node = forest.parent(node)
+        self.found.left_out += node != inner or not node
+        return forest.parent(node) if node else inner
 
     def _ns(self, value: object) -> int | None:
         if isinstance(value, bool) or not isinstance(value, int | float):

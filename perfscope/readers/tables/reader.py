@@ -15,7 +15,7 @@ from perfscope.errors import UnreadableInputError
 from perfscope.readers.common import exported, texts
 from perfscope.readers.common.texts import read_document
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
-from perfscope.readers.tables.columns import ACTION, Columns, read_columns
+from perfscope.readers.tables.columns import ACTION, Columns, Kind, Wanted, read_columns
 from perfscope.readers.tables.ranks import (
     WANTED,
     ByRank,
@@ -28,9 +28,11 @@ from perfscope.readers.tables.ranks import (
     steps,
     texts_of,
 )
+from perfscope.readers.tables.stacks import WANTED as STACKS
+from perfscope.readers.tables.stacks import Stacks
 from perfscope.schema.enums import EndKind
 from perfscope.trace.devices import DeviceActivity, DeviceInfo
-from perfscope.trace.model import Communicator, Ending, Format, Rank, Table, Trace
+from perfscope.trace.model import Communicator, Ending, Format, Rank, RowFlag, Table, Trace
 from perfscope.trace.operations import HOROVOD_EXPOSED
 from perfscope.trace.totals import totals_of
 
@@ -42,9 +44,9 @@ _OWN = re.compile(
 )
 _PLAIN = re.compile(r"\w{1,100}")
 NOT_RECORDED = {
-    "memory": "of exported tables, those of samples are not read",
-    "threads": "of exported tables, those of samples are not read",
-    "io": "of exported tables, those of samples are not read",
+    "memory": "of exported tables, those of processes and threads are not read",
+    "threads": "of exported tables, those of processes and threads are not read",
+    "io": "exported tables do not hold the bytes of files",
     "environment": "exported tables do not hold the environment",
 }
 
@@ -74,7 +76,10 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
     path = paths[0]
     document = texts.mapping(read_document(path, WHAT, ACTION))
     told = texts.mapping(document.get(exported.KEY))
-    columns = {name: _columns(path, name, document) for name in WANTED}
+    columns = {
+        name: _columns(path, name, wanted, document)
+        for name, wanted in {**WANTED, **STACKS}.items()
+    }
     numbers = [one for one in columns["ranks"]["rank"].tolist() if 0 <= one < exported.MOST_RANKS]
     if not numbers or len(set(numbers)) != len(columns["ranks"]["rank"]):
         raise _senseless(path, "Its ranks have no numbers, or one number twice")
@@ -86,7 +91,9 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
     )
     groups = _communicators(told, size)
     names = Names()
+    stacks = Stacks(columns["stacks"])
     ranks = _ranks(columns, World(size, len(groups)), names, told)
+    _set_samples(ranks, columns["samples"], stacks)
     _check_times(path, ranks)
     origin = document.get("origin_unix_ns")
     trace = Trace(
@@ -95,6 +102,8 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
         world_size=size,
         ranks=ranks,
         names=names.all,
+        frames=stacks.frames,
+        stacks=stacks.stacks,
         communicators=groups,
         environment={"hosts": sorted({rank.host for rank in ranks})},
         source=str(path.parent),
@@ -110,15 +119,17 @@ def _senseless(path: Path, why: str) -> UnreadableInputError:
     )
 
 
-def _columns(path: Path, name: str, document: Mapping[str, Any]) -> Mapping[str, Any]:
+def _columns(
+    path: Path, name: str, wanted: Wanted, document: Mapping[str, Any]
+) -> Mapping[str, Any]:
     """The columns of a table, with as many rows as the description says."""
     place = next(
         (found for end in ENDINGS if (found := path.parent / f"{name}{end}").exists()), None
     )
     if place is None:
         raise _senseless(path, f"There is no table {name}.csv or {name}.parquet beside {path.name}")
-    columns: Columns = read_columns(place, WANTED[name])
-    rows = len(columns["rank"])  # type: ignore[arg-type]
+    columns: Columns = read_columns(place, wanted)
+    rows = len(columns[next(one for one, kind in wanted.items() if kind is Kind.INTEGER)])  # type: ignore[arg-type]
     table = texts.mapping(texts.mapping(document.get("tables")).get(name))
     if table.get("rows") != rows:
         why = f"{place.name} holds {rows} rows, and {path.name} speaks of {table.get('rows')}"
@@ -147,7 +158,7 @@ def _ranks(
     marked, is_phase = phases(columns["intervals"], names)
     iterations, is_told = steps(columns["steps"])
     work, is_named = kernels(columns["kernels"], names, world)
-    of = {name: table["rank"] for name, table in columns.items()}
+    of = {name: columns[name]["rank"] for name in WANTED}
     ranks = _lives(columns["ranks"])
     own = ByRank(calls, of["operations"], ~is_background)
     background = ByRank(calls, of["operations"], is_background)
@@ -162,8 +173,20 @@ def _ranks(
         rank.completions, rank.phases = completed[number], phased[number]
         rank.steps = stepped[number]
         rank.devices = _devices(worked[number], number, told)
+        noted = [row[1] for row in _of_rank(told.get("frameworks"), number, 2)]
+        rank.metadata = {"frameworks": noted[0]} if noted else {}
         rank.totals = totals_of(np.concatenate([rank.operations, rank.background]))
     return sorted(ranks, key=lambda rank: rank.number)
+
+
+def _set_samples(ranks: Sequence[Rank], columns: Mapping[str, Any], stacks: Stacks) -> None:
+    """The stack samples of each rank; phases that were told from them are told from them again."""
+    samples, is_known = stacks.samples(columns)
+    sampled = ByRank(samples, columns["rank"], is_known)
+    for rank in ranks:
+        rank.stacks = sampled[rank.number]
+        if len(rank.stacks):
+            rank.phases = rank.phases[rank.phases["flags"] & RowFlag.SAMPLED == 0]
 
 
 def _lives(columns: Mapping[str, Any]) -> list[Rank]:
@@ -219,6 +242,9 @@ def _check_times(path: Path, ranks: Sequence[Rank]) -> None:
     for rank in ranks:
         if not -exported.LATEST_NS < rank.start_ns <= rank.end_ns < exported.LATEST_NS:
             raise _senseless(path, f"The times of rank {rank.number} cannot be")
+        moments = rank.stacks["t"]
+        if np.any((moments <= -exported.LATEST_NS) | (moments >= exported.LATEST_NS)):
+            raise _senseless(path, f"The times of samples of rank {rank.number} cannot be")
         for table in (rank.operations, rank.background, rank.phases, rank.steps, rank.completions):
             inside = (table["t0"] >= rank.start_ns) & (table["t1"] <= rank.end_ns)
             if not np.all(inside):

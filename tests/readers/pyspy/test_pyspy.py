@@ -12,6 +12,7 @@ import pytest
 from perfscope.document.analysis import analysis
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.results import Options
+from perfscope.readers.pyspy import forms
 from perfscope.readers.registry import open_trace, open_traces
 from perfscope.trace.model import Format, Trace
 from tests.support.requirements import require_reference
@@ -106,6 +107,25 @@ def test_events_open_and_close_frames(tmp_path: Path) -> None:
     told = profile("evented", events=events, unit="milliseconds")
     found = shares(spun(speedscope(tmp_path, told)))
     assert found == {"heavy": 0.5, "light": 0.25, "<module>": 0.25}
+
+
+@pytest.mark.parametrize(
+    ("moments", "wanted"),
+    [
+        # closes what others in it still have open: they are over, too
+        ([("O", 0, 0), ("O", 1, 1), ("O", 2, 2), ("C", 1, 4), ("C", 0, 5)], 5),
+        # closes what never opened: nothing changes
+        ([("O", 0, 0), ("C", 2, 1), ("O", 1, 2), ("C", 1, 3), ("C", 0, 4)], 4),
+    ],
+)
+def test_frames_that_close_out_of_order_are_counted(
+    moments: list[tuple[str, int, int]], wanted: int, tmp_path: Path
+) -> None:
+    events = [{"type": kind, "frame": frame, "at": at} for kind, frame, at in moments]
+    path = speedscope(tmp_path, profile("evented", events=events, unit="milliseconds"))
+    found = forms.speedscope(path)
+    assert found.left_out == 1
+    assert sum(found.weights.values()) == pytest.approx(wanted / 1e3)
 
 
 def test_a_stack_that_only_grows_is_summed_in_one_pass(tmp_path: Path) -> None:
