@@ -7,6 +7,8 @@ from types import CodeType, FunctionType
 
 import pytest
 
+from perfscope.agent.perfscope_agent import loops as agent_loops
+from perfscope.agent.perfscope_agent import places
 from perfscope.agent.perfscope_agent.loops import of_code
 from tests.agent.jobs import LOOKS, Job
 
@@ -108,3 +110,23 @@ def test_a_process_tells_the_loops_that_samples_met(job: Callable[..., Job]) -> 
     first = program.splitlines().index("def main():") + 1
     assert told["place"].endswith(f"\x1f{first}")
     assert told["lines"] == [[first + 2, first + 4], [first + 3, first + 4]]
+
+
+class Numbers:
+    """Numbers places."""
+
+    def place(self, *_: object) -> int:
+        return 1
+
+
+def test_code_of_libraries_leaves_room_for_that_of_the_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(places, "met", {})
+    monkeypatch.setattr(places, "_MAX_MET", 2)
+    known = places.Places()
+    files = [*(f"/usr/lib/site-packages/one{n}.py" for n in range(3)), "/home/me/train.py"]
+    codes = [code_of("for x in xs:\n    g(x)").replace(co_filename=file) for file in files]
+    for code in codes:
+        known.name(Numbers(), (code, 0))  # type: ignore[arg-type]
+    assert [one["place"].split("\x1f")[1] for one in agent_loops.told()] == [files[-1]]

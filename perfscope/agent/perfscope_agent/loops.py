@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import opcode
 
-from . import branches, files, places, recorder
+from . import branches, places, recorder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def told() -> list[dict[str, Any]]:
     """The loops of all that was met, for the metadata; functions without any are left out."""
     found = []
     for code, function, file in list(places.met.values()):
-        loops = of_code(code)[:_MOST_LOOPS] if files.is_program(code.co_filename) else []
+        loops = of_code(code)[:_MOST_LOOPS]
         if loops:
             place = recorder.place_text(function, file, code.co_firstlineno)
             one = {"place": place, "lines": [lines for lines, _ in loops]}

@@ -19,7 +19,7 @@ OWN = 0
 """Stands for a place of the agent's own."""
 
 met: dict[int, tuple[CodeType, str, str]] = {}
-"""By its identity code that stacks have shown first, with function and file."""
+"""By its identity code of the program that stacks have shown first, with function and file."""
 
 
 class Places:
@@ -63,7 +63,7 @@ class Places:
         if not code.co_filename.startswith(files.AGENT):
             function, file, line = self.where(code, last)
             known = rec.place(function, file, line)
-            if len(met) < _MAX_MET:
+            if len(met) < _MAX_MET and files.is_program(code.co_filename):
                 met[id(code)] = (code, function, file)
         self._kept[id(code)] = code
         self._names[(id(code), last)] = known

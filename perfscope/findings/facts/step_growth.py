@@ -41,7 +41,7 @@ class StepGrowth:
     # how many times as long it takes with its waiting for CPUs, where `first_s` and `last_s` are
     # without: what it waits more, or less, in one quarter than in another one is no growth
     queued: float = 1.0
-    is_first_known: bool = True  # whether `first_s` is more than a guess from very few samples
+    is_first_known: bool = True  # whether `first_s` is more than nothing or a guess
 
     @property
     def taken_s(self) -> tuple[float, float]:
@@ -90,6 +90,7 @@ def growth_of(results: Results, seconds: Floats, *, rank: int | None = None) -> 
         ),
         levels_off=levels_off(medians),
         ranks=() if rank is None else (rank,),
+        is_first_known=bool(medians[0] > 0.0),
     )
 
 

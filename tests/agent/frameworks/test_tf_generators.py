@@ -131,3 +131,20 @@ def test_a_step_waits_until_its_item_is_ready(done: Job) -> None:
     for place, (taken, made) in enumerate(zip(gets, puts, strict=True)):
         assert taken.t1 == max(taken.t0, made.t0)
         assert steps[place].t0 == taken.t0 <= taken.t1 <= steps[place].t1
+
+
+@pytest.mark.parametrize("name", ["shape", "element_spec"])
+def test_what_a_property_of_the_program_raises_does_not_reach_it(name: str) -> None:
+    class Odd:
+        shape = None
+
+        def __getitem__(self, index: int) -> int:
+            return index
+
+    assert tf_generators.taker(Odd()) is not None
+
+    def raises(_: Odd) -> None:
+        raise RuntimeError("not loaded yet")
+
+    setattr(Odd, name, property(raises))
+    assert tf_generators.taker(type("Data", (Odd,), {})()) is None

@@ -1,17 +1,19 @@
 """Steps that grow over the run, in closed form, and steps that differ for other reasons."""
 
 from collections.abc import Callable
+from math import inf
 
 import numpy as np
 import pytest
 
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.moving_load import moved_between
-from perfscope.findings.facts.step_growth import rises_evenly
+from perfscope.findings.facts.step_growth import growth_of, rises_evenly
 from perfscope.schema.enums import Status
 from perfscope.trace.model import Frame
 from perfscope.units import format_seconds
-from tests.findings.analyzed import analyze_trace
+from tests.findings.analyzed import analyze, analyze_trace
+from tests.findings.training_runs import Plan
 from tests.support.trace_builder import TraceBuilder
 
 STEPS = 80
@@ -352,3 +354,11 @@ def test_an_even_rise_is_told_from_two_levels_where_chance_moves_both(seed: int)
     noise = np.random.default_rng(seed).normal(0.0, 1.0, 12)
     assert rises_evenly(np.arange(12.0) + noise)
     assert not rises_evenly(np.where(np.arange(12) < 6, 0.0, 11.0) + noise)
+
+
+def test_what_begins_with_nothing_grows_without_a_factor() -> None:
+    """As a rank does that has nothing to do in the first quarter of the steps."""
+    seconds = np.concatenate([np.zeros(20), np.linspace(0.0, 1.0, 60)])
+    growth = growth_of(analyze(Plan()).results, seconds, rank=1)
+    assert growth is not None
+    assert (growth.first_s, growth.is_first_known, growth.times) == (0.0, False, inf)

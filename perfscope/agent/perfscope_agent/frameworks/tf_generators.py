@@ -164,8 +164,12 @@ def install(module: ModuleType) -> None:
 def taker(x: Any) -> Taker | None:
     """What follows the steps of a fit() over such items; None where an item may be no batch.
 
-    A tf.data.Dataset may put several items of a generator into a batch.
+    A tf.data.Dataset may put several items of a generator into a batch. Properties of a class of
+    the program's own may raise anything.
     """
-    is_items = hasattr(x, "__next__") or hasattr(x, "__getitem__") or hasattr(x, "__iter__")
-    is_array = getattr(x, "shape", None) is not None or isinstance(x, (list, tuple, dict))
-    return Taker() if is_items and not is_array and not hasattr(x, "element_spec") else None
+    try:
+        is_items = hasattr(x, "__next__") or hasattr(x, "__getitem__") or hasattr(x, "__iter__")
+        is_array = getattr(x, "shape", None) is not None or isinstance(x, (list, tuple, dict))
+        return Taker() if is_items and not is_array and not hasattr(x, "element_spec") else None
+    except Exception:
+        return None
