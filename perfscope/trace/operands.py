@@ -89,7 +89,7 @@ def _sites(sites: Sequence[Any]) -> Iterator[WorkedOn]:
         yield WorkedOn(
             frame=Frame(place[0], place[1], int(place[2][:9])),
             is_innermost=site.get("is_innermost") is True,
-            visits=max(_count(site, "visits"), _count(site, "looks")),
+            visits=_count(site, "visits") or _count(site, "looks"),
             line_visits=_count(site, "line_visits"),
             looks=_count(site, "looks"),
             whole_looks=_count(site, "whole_looks"),

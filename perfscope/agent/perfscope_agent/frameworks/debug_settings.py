@@ -7,7 +7,6 @@ import sys
 from .. import metadata
 from ..kinds import Any
 
-_OF_KERAS = ("run_eagerly", "jit_compile", "steps_per_execution")
 _noted: set[str] = set()
 
 
@@ -16,15 +15,12 @@ def of_keras(model: Any) -> None:
     if "keras" in _noted:
         return
     _noted.add("keras")
-    told = {}
-    for name in _OF_KERAS:
-        try:
-            value = getattr(model, name, None)
-        except Exception:  # a property, perhaps of the program's own
-            continue
-        if isinstance(value, (bool, int)):
-            told[name] = value
-    metadata.framework("keras", **told)
+    try:
+        value = getattr(model, "run_eagerly", None)
+    except Exception:  # a property, perhaps of the program's own
+        value = None
+    if isinstance(value, bool):
+        metadata.framework("keras", run_eagerly=value)
     of_tensorflow()
     _of_python()
 

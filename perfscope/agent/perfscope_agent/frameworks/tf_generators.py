@@ -10,7 +10,7 @@ from __future__ import annotations
 from _thread import get_ident
 from collections import deque
 
-from .. import recorder, stacks
+from .. import notes, recorder, stacks
 from ..kinds import Any, AnyFunction, Iterator, ModuleType
 from . import input_queues, wrap
 
@@ -50,7 +50,7 @@ class Ready:
         self.items.append((ready_ns, samples))
         if len(self.items) > _MOST_AHEAD:
             self.is_followed = False
-            self.items.clear()
+            self.items = deque()  # whoever takes from the other one goes on
             self._made.clear()
 
     def free(self, rec: recorder.Recorder, now_ns: int) -> None:
@@ -98,10 +98,19 @@ class Items:
         stacks.watch_current_thread(input_queues.MOST_WATCHED)
         if not self._ready.is_followed:
             return next(self._items)
-        self._ready.free(rec, rec.now())
+        _guarded(self._ready.free, rec, rec.now())
         item = next(self._items)
-        self._ready.add(rec.now(), wrap.batch_length(item))
+        _guarded(self._ready.add, rec.now(), wrap.batch_length(item))
         return item
+
+
+def _guarded(told: AnyFunction, *arguments: Any) -> Any:
+    """What follows items has no part in the program: nothing that it raises reaches that."""
+    try:
+        return told(*arguments)
+    except Exception as error:
+        notes.failure("items of a generator are not followed", error)
+        return None
 
 
 class Taker:
@@ -125,13 +134,17 @@ class Taker:
         """
         if get_ident() != recorder.main_thread or not begin_ns:
             return 0
+        return _guarded(self._took, rec, begin_ns, count) or 0
+
+    def _took(self, rec: recorder.Recorder, begin_ns: int, count: int) -> int:
         if self._is_new_epoch:
             self._is_new_epoch, self._ready = False, self._find()
         ready = self._ready
-        if ready is None or len(ready.items) < count:
+        items = ready.items if ready is not None else None
+        if ready is None or items is None or len(items) < count:
             self._ready = None
             return 0
-        taken = [ready.items.popleft() for _ in range(count)]
+        taken = [items.popleft() for _ in range(count)]
         queue, ready.is_taken = ready.queue, True
         queue.number = queue.number or input_queues.claim()
         queue.ahead = max(queue.ahead, len(ready.items))

@@ -92,10 +92,9 @@ def _look(rec: recorder.Recorder, data_set: Any, numbers: Any, data: Any) -> Non
             metadata.framework("torch", items=[one.told for one in _sets.values()])
         if known is not None:
             chosen = known.chosen(numbers)
-            batch = _first_of(data, len(numbers)) if chosen else None
-            if batch is not None:
-                for at, number in chosen:
-                    _see(rec, known, number, batch, at)
+            parts = _rows_of(data, len(numbers)) if chosen else []
+            for at, number in chosen if parts else ():
+                _see(rec, known, number, parts, at)
     except Exception as error:
         _budget.spent_ns = sys.maxsize
         notes.failure("samples of data sets are not compared", error)
@@ -103,27 +102,45 @@ def _look(rec: recorder.Recorder, data_set: Any, numbers: Any, data: Any) -> Non
 
 
 def _see(
-    rec: recorder.Recorder, known: _DataSet, number: int, batch: operand_arrays.Array, at: int
+    rec: recorder.Recorder,
+    known: _DataSet,
+    number: int,
+    parts: list[operand_arrays.Array],
+    at: int,
 ) -> None:
-    row = operand_arrays.Array(
-        batch.kind, batch.dtype, batch.order, batch.address + at * batch.strides[0], batch.shape[1:]
-    ).laid_out(batch.item_bytes, batch.strides[1:])
-    content = operand_arrays.read(rec, row)
-    if content is not None:
-        size = row.elements * row.item_bytes
-        known.see(number, operand_arrays.digest(row, content), size)
+    digests, size = [], 0
+    for part in parts:
+        row = operand_arrays.Array(
+            part.kind, part.dtype, part.order, part.address + at * part.strides[0], part.shape[1:]
+        ).laid_out(part.item_bytes, part.strides[1:])
+        content = operand_arrays.read(rec, row)
+        if content is None:
+            return
+        digests.append(operand_arrays.digest(row, content))
+        size += row.elements * row.item_bytes
+    known.see(number, hash(tuple(digests)), size)
 
 
-def _first_of(data: Any, count: int) -> operand_arrays.Array | None:
-    """The first tensor of a batch that holds a row of several values for each of its samples."""
+def _rows_of(data: Any, count: int) -> list[operand_arrays.Array]:
+    """The tensors of a batch that hold a row of several values for each of its samples.
+
+    Empty where one of them cannot be looked at: a sample may be the same in all but that.
+    """
     tensor = sys.modules["torch"].Tensor
-    for part in _parts(data):
-        if type(part) is tensor and part.dim() > 1 and len(part) == count:
-            return torch_states.array_of(part)
-    return None
+    found = [
+        torch_states.array_of(part)
+        for part in _parts(data)
+        if type(part) is tensor and part.dim() > 1 and len(part) == count
+    ]
+    known = [one for one in found if one is not None]
+    return known if len(known) == len(found) else []
 
 
 def _parts(data: Any) -> Iterator[Any]:
     if type(data) is dict:
         data = list(data.values())
-    yield from data if type(data) in (list, tuple) else [data]
+    for part in data if type(data) in (list, tuple) else [data]:
+        if type(part) in (dict, list, tuple):
+            yield from _parts(part)
+        else:
+            yield part
