@@ -40,8 +40,10 @@ def _variable(name: str, *values: str) -> Callable[[Rank], bool]:
     return is_on
 
 
-def _launches(rank: Rank) -> bool:
-    return rank.devices is not None and _variable("CUDA_LAUNCH_BLOCKING")(rank)
+def _of_device(name: str) -> Callable[[Rank], bool]:
+    """Whether a variable is set that does something where a rank has a device."""
+    is_set = _variable(name)
+    return lambda rank: rank.devices is not None and is_set(rank)
 
 
 EAGERLY = "each step runs operation by operation, each of them called from Python"
@@ -90,7 +92,7 @@ SETTINGS = (
     ),
     _Setting(
         "CUDA_LAUNCH_BLOCKING",
-        _launches,
+        _of_device("CUDA_LAUNCH_BLOCKING"),
         "Each kernel is waited for (CUDA_LAUNCH_BLOCKING)",
         "With CUDA_LAUNCH_BLOCKING the host waits for each kernel before it launches the next one.",
         "Take it out of the environment: `unset CUDA_LAUNCH_BLOCKING`.",
@@ -98,7 +100,7 @@ SETTINGS = (
     ),
     _Setting(
         "PYTORCH_NO_CUDA_MEMORY_CACHING",
-        _variable("PYTORCH_NO_CUDA_MEMORY_CACHING"),
+        _of_device("PYTORCH_NO_CUDA_MEMORY_CACHING"),
         "Memory of the device is allocated anew each time (PYTORCH_NO_CUDA_MEMORY_CACHING)",
         "Each tensor is allocated and freed by the driver, which waits for the device.",
         "Take it out of the environment: `unset PYTORCH_NO_CUDA_MEMORY_CACHING`.",

@@ -6,16 +6,19 @@ import pytest
 
 from perfscope.findings.core.finding import Finding
 from perfscope.schema.enums import PhaseKind, Status
+from perfscope.trace.devices import DeviceActivity, DeviceInfo
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 
-def judged(*, trains: bool = True, ranks: int = 2, **facts: Any) -> Finding | None:
+def judged(
+    *, trains: bool = True, ranks: int = 2, devices: DeviceActivity | None = None, **facts: Any
+) -> Finding | None:
     """Ranks of which the first has these facts in its metadata; None where it is not listed."""
     builder = TraceBuilder(ranks, end_s=20.0)
     for number in range(ranks):
         rank = builder.rank(number).init(1.0).finalize(19.0)
-        rank.set(metadata=facts if number == 0 else {})
+        rank.set(metadata=facts if number == 0 else {}, devices=devices)
         for step in range(16):
             rank.op("MPI_Allreduce", 3.0 + step, 3.001 + step, sent=8, received=8)
             if trains:
@@ -46,13 +49,21 @@ def test_what_frameworks_were_told(frameworks: dict[str, Any], status: Status, w
     [
         ({"TORCH_DISTRIBUTED_DEBUG": "DETAIL"}, Status.INFO),
         ({"PYTHONMALLOC": "debug"}, Status.INFO),
-        ({"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}, Status.WARN),
     ],
 )
 def test_what_the_environment_tells(environment: dict[str, str], status: Status) -> None:
     finding = judged(environment=environment)
     assert finding is not None
     assert finding.status is status
+
+
+@pytest.mark.parametrize("name", ["CUDA_LAUNCH_BLOCKING", "PYTORCH_NO_CUDA_MEMORY_CACHING"])
+def test_what_slows_devices_down_is_told_where_there_are_some(name: str) -> None:
+    device = DeviceActivity(devices=(DeviceInfo(0, "A GPU"),), watched=(10**9, 19 * 10**9))
+    finding = judged(devices=device, environment={name: "1"})
+    assert finding is not None
+    assert finding.status is Status.WARN
+    assert name in finding.title
 
 
 def test_the_costliest_comes_first_and_all_are_listed() -> None:
@@ -86,6 +97,7 @@ def test_without_them_it_passes(facts: dict[str, Any]) -> None:
         {"frameworks": {"torch": {"threads": 1}}},
         {"environment": {"TORCH_DISTRIBUTED_DEBUG": "INFO", "PYTHONDEVMODE": ""}},
         {"environment": {"CUDA_LAUNCH_BLOCKING": "1"}},  # and no device
+        {"environment": {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}},
     ],
 )
 def test_what_is_no_such_setting_is_not_listed(facts: dict[str, Any]) -> None:
