@@ -127,11 +127,8 @@ def beside_others(
         )
     if not top:
         return f"{others} In the job itself: {of_job}"
-    own = top[0].recommended
-    if own is not None and own.seconds + gain.seconds > (of.run_s or 0.0):
-        others += " The two savings overlap: do not add them up."
-    elif own is not None:
-        others += " The saving of the fix does not include that."
+    if top[0].recommended is not None:
+        others += " The two savings may overlap: do not add them up."
     return f"{of_job} {others}"
 
 

@@ -314,9 +314,8 @@ def _print_top(result: Analysis, console: Console) -> None:
 
 def _print_view(finding: FindingRow, of: Wholes, console: Console) -> None:
     """A finding that is another view of the one just printed, in its block."""
-    line(console, f"Also seen: {clean(finding.title)}{view_text(finding, of)}", indent=3)
-    if step := next_step(finding):
-        line(console, f"Next step: {clean(step)}", indent=3)
+    step = f". {clean(told)}" if (told := next_step(finding)) else ""
+    line(console, f"Also seen: {clean(finding.title)}{view_text(finding, of)}{step}", indent=3)
 
 
 def _print_finding(

@@ -273,7 +273,8 @@ def test_one_problem_is_one_block() -> None:
     assert "What to fix next" not in page
     told = page.split("Also seen ")[1]
     assert told.startswith("Ranks work longer in turn : estimated saving 2.00 s (28.3 % of")
-    assert "Next step Look there." in told.split("Evidence")[0]
+    assert ". Look there. Together " in told.split("Evidence")[0]
+    assert page.count("Next step ") == 1
     second["status"] = "warn"
     told = words(document).split("Also seen ")[1].split("Evidence")[0]
     assert "(this may explain it)" in told

@@ -200,7 +200,9 @@ def test_what_is_to_be_typed_is_copied_as_it_stands(window: Browser, tmp_path: P
     document = two_ranks_evaluation()
     first = document["verdict"]["top"][0]
     row = next(one for one in document["findings"] if one["id"] == first)
-    row["actions"] = ["Start with `export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1` for 2 <ranks>."]
+    row["actions"] = [
+        "Where `self.pools` grows, `export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1` for 2 <ranks>."
+    ]
     write_report(read_known(document), tmp_path / "page.html")
     window.open(tmp_path / "page.html")
     window.run(CAUGHT)

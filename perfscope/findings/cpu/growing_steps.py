@@ -180,6 +180,7 @@ def _title(found: StepGrowth) -> str:
         return f"Steps grow {lengths} over the run"
     function = wording.called(found.frame)
     if found.is_of_function:
+        lengths = lengths if found.is_first_known else f"{last} at its end"
         return f"{function} takes longer per step as the run goes on, {lengths}"
     return f"Steps grow {lengths} over the run, mainly in {function}"
 

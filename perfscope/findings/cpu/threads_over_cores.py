@@ -37,6 +37,8 @@ def judge(run: Facts) -> Outcome:
     status = status_of(worst)
     if status.is_fault and _is_binding(results, worst):
         status = Status.INFO
+    if status is Status.INFO and _is_told_of_others(run, worst):
+        status = Status.PASS
     gain = run.cpu_wait_gain
     is_sure = gain is not None and _is_sure(gain)
     if status.is_fault and worst.is_horovods_alone:
@@ -123,6 +125,19 @@ def _is_binding(results: Results, load: NodeLoad) -> bool:
 
 def _is_of_others(node: NodeLoad) -> bool:
     return node.threads_per_cpu < thresholds.OVERSUBSCRIBED_WARN or node.is_of_others
+
+
+def _is_told_of_others(run: Facts, node: NodeLoad) -> bool:
+    """Whether ranks wait for CPUs that others use, which the finding about others tells alone."""
+    others = run.other_processes_gain
+    is_told = others is not None and thresholds.deserved(others).is_fault
+    return is_told and _is_of_others(node) and not node.has_workers and not _is_limited(run, node)
+
+
+def _is_limited(run: Facts, node: NodeLoad) -> bool:
+    """Whether it is the limit of their control group and not others that takes CPUs away."""
+    delay_s = sum(rank.queue_delay_s for rank in node.ranks)
+    return _throttled_s(run.results, node) >= THROTTLED_SHARE * delay_s
 
 
 def _throttled_s(results: Results, node: NodeLoad) -> float:

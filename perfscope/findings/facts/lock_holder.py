@@ -59,8 +59,8 @@ def is_inferred(found: LockHolder) -> bool:
     return found.kind in (AwaitedThing.LOCK, AwaitedThing.FILE_LOCK) and found.waiters is None
 
 
-def action(found: LockHolder) -> str:
-    """What to shorten, and where."""
+def action(found: LockHolder, waits_in: Frame | None = None) -> str:
+    """What to shorten, and where; `waits_in` is where the lock is waited for, None unknown."""
     where = place(found.frame)
     inside = f" in {where}" if where else ""
     if found.kind is AwaitedThing.QUEUE:
@@ -78,8 +78,12 @@ def action(found: LockHolder) -> str:
         )
     one = who(found)
     if is_inferred(found):
+        waiter = place(waits_in)
+        waits = f"{waiter} waits" if waiter else "others wait"
+        if found.rank == found.waiting_rank:  # each rank has its own: the finding names the ranks
+            one = f"{found.thread or 'another thread'} of the same process"
         return (
-            f"While others wait for the lock, {one} is{inside or ' at work'}. If it holds that "
+            f"While {waits} for the lock, {one} is{inside or ' at work'}. If it holds that "
             "lock, move this work out of it, and hold the lock only while touching shared data."
         )
     return (

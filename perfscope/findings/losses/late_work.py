@@ -56,12 +56,12 @@ def with_comparison(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, .
 def _compared(results: Results, cause: Finding, late: Finding) -> Finding:
     rest = [rank.number for rank in results.trace.ranks if rank.number not in late.ranks]
     part = format_share(_part_of_others(results, late, BY_ID[cause.id]))
-    runs, needs = ("runs", "needs") if len(rest) == 1 else ("run", "need")
+    runs, spends = ("runs", "spends") if len(rest) == 1 else ("run", "spend")
     place = wording.called(late.where[0])
     look = (
-        f"{wording.ranks(rest)} {runs} {place} as well and {needs} {part} of that time for it: "
-        f"look for what {wording.ranks(late.ranks)} could keep instead of doing it again, as a "
-        "cache does that holds all that the rank goes through."
+        f"{wording.ranks(rest)} {runs} {place} as well, but {spends} only {part} as long on it: "
+        f"have {wording.ranks(late.ranks)} keep results instead of redoing the work, for example "
+        "in a cache that is large enough for all that the rank goes through."
     )
     first, *more = cause.actions
     frames = tuple(dict.fromkeys((*cause.where, *late.where)))

@@ -20,6 +20,7 @@ from perfscope.losses.cause import LossCause
 from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import Savings, edits_of
 from perfscope.metrics.communication.call_sites import MOST_PLACES
+from perfscope.metrics.host.lock_holders import LockHolder
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import Account, Activity, Confidence, LossKind, LossPattern, Status
 from perfscope.trace.model import Frame
@@ -175,18 +176,22 @@ def _finding(run: Facts, group: Group) -> Finding:
         confidence=Confidence.MEDIUM if _is_waiting(group) or is_guess else Confidence.HIGH,
         ranks=group.ranks,
         where=tuple(dict.fromkeys((*lock_holder.frames(holder), *meeting, *worked))),
-        evidence=(
-            *map(_evidence, entries),
-            *seen,
-            *_cpus(group),
-            *((lock_holder.evidence(holder),) if holder else ()),
-            *(() if holder or not is_lock else (Evidence("What holds it", lock_words.UNSEEN),)),
+        evidence=(*map(_evidence, entries), *seen, *_cpus(group), *_held(holder, is_lock=is_lock)),
+        actions=(
+            lock_holder.action(holder, group.entries[0].frame)
+            if holder
+            else _action(run, group, gain, workers),
         ),
-        actions=(lock_holder.action(holder) if holder else _action(run, group, gain, workers),),
         holder=lock_holder.typed(holder),
-        is_inferred=is_guess,
     )
     return as_sure_as_its_interval(found) if status is not Status.INFO else found
+
+
+def _held(holder: LockHolder | None, *, is_lock: bool) -> tuple[Evidence, ...]:
+    """Who was seen at work while a lock was waited for, or that nobody was."""
+    if holder is not None:
+        return (lock_holder.evidence(holder),)
+    return (Evidence("What holds it", lock_words.UNSEEN),) if is_lock else ()
 
 
 def _slows_others(group: Group) -> bool:
@@ -209,7 +214,7 @@ def _title(
 ) -> str:
     world = [rank.number for rank in run.results.trace.ranks]
     where = meeting[0] if meeting else None
-    return words.title(group, world, where, share=_share(run, group), workers=workers)
+    return words.title(group, world, where, is_needed=group.id in NEEDED_IDS, workers=workers)
 
 
 def _action(run: Facts, group: Group, gain: Gain, workers: Sequence[words.Worker]) -> str:
@@ -254,16 +259,6 @@ def _cpus(group: Group) -> tuple[Evidence, ...]:
         return ()
     what = "Of it at most, for want of CPUs on the late ranks"
     return (Evidence(what, _queued(group) * group.ns * 1e-9, "s"),)
-
-
-def _share(run: Facts, group: Group) -> float | None:
-    """What a group costs of the ranks' time in the analyzed window, as the loss account tells it.
-
-    None where a saving says how much it is.
-    """
-    if group.id not in NEEDED_IDS:
-        return None
-    return group.ns / max(run.losses.window_ns, 1)
 
 
 def _summary(group: Group, gain: Gain) -> str:

@@ -22,7 +22,7 @@ from perfscope.schema.enums import Activity, LossKind, LossPattern
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 from perfscope.trace.operations import OperationClass
-from perfscope.units import NS, capitalized, format_seconds, format_share
+from perfscope.units import NS, capitalized, format_seconds
 
 CHANGES: dict[Activity, str] = {
     Activity.DATA_PREPARATION: (
@@ -93,9 +93,10 @@ OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
     LossPattern.SERIAL: (
         "Ranks take turns inside each step: while one works, {rest} {wait}",
         (
-            "Let the ranks work at the same time: prefetch the next batch meanwhile, send what "
-            "others wait for first, post receives early, split a batch into micro-batches, and "
-            "synchronize once per step."
+            "Let the ranks work at the same time: have each begin its next piece of work, such as "
+            "the next batch, before the others have finished with this one (post receives early, "
+            "send what others wait for first), split batches into micro-batches, and synchronize "
+            "once per step."
         ),
     ),
     LossPattern.VARYING: (
@@ -201,26 +202,23 @@ def title(
     world: Sequence[int],
     meeting: Frame | None = None,
     *,
-    share: float | None = None,
+    is_needed: bool = False,
     workers: Sequence[Worker] = (),
 ) -> str:
     """What is lost and where: how much, the breakdown of the run and the saving tell.
 
     `world` are all ranks of the run.
     `meeting` is where ranks that take turns wait for each other, or communicate; None unknown.
-    `share` is of the ranks' time in the analyzed window, where no saving tells how much it is.
-    `workers` are those that others wait for by turns: a small part of it the action tells alone.
+    Of work that is needed, of which the saving is a bound, the title tells how long it takes.
+    `workers` are those that others wait for by turns, told where they meet nowhere; the action
+    tells who waits for whom.
     """
     first = group.entries[0]
     where = place(first.frame)
     seen = f", mainly in {where}" if where else ""
     if first.cause.activity is not None:
         who = f" on {ranks(group.ranks)}" if len(group.ranks) == 1 else ""
-        does = (
-            "is slowing the run"
-            if share is None
-            else f"costs {format_share(share)} of the ranks' time in the analyzed window"
-        )
+        does = f"takes {_spent(group)}" if is_needed else "is slowing the run"
         return f"{named(group, world)}{who} {does}{seen}"
     if first.cause.kind is LossKind.COMMUNICATION:
         inside = f" in {place(meeting)}" if place(meeting) else ""
@@ -234,11 +232,17 @@ def title(
         return named(group, world, seen)
     if met := place(meeting):
         seen = f", mainly in {met}"
-    if workers:
+    elif workers:
         main = [one for one in workers if one.waiting_ns >= MAIN * workers[0].waiting_ns]
-        at_work = listed([f"for {ranks(one.ranks)} in {place(one.frame)}" for one in main])
-        seen = f"{f'{seen}, ' if met else ' '}{at_work}"
+        seen = " " + listed([f"for {ranks(one.ranks)} in {place(one.frame)}" for one in main])
     return f"{named(group, world)}{seen}"
+
+
+def _spent(group: Group) -> str:
+    """`9.17 s` of one rank, `4.00 s per rank` of several, waiting of others left out."""
+    count = max(len(group.ranks), 1)
+    each = format_seconds(sum(one.own_ns for one in group.entries) * NS / count)
+    return each if count == 1 else f"{each} per rank"
 
 
 def named(group: Group, world: Sequence[int], at: str = "") -> str:
@@ -293,16 +297,26 @@ def action(
     if first.cause.activity is Activity.LOCK:
         return lock_words.unseen(first)
     if workers:
-        waits = [
-            f"{format_seconds(one.waiting_ns * NS)} for {ranks(one.ranks)} in {place(one.frame)}"
-            for one in workers
-        ]
-        rest = "The other rank waits" if world == 2 else "The others together wait"
-        return f"{rest} {listed(waits)}. {_change(first)}"
+        return f"{_turns(workers, world)}. {_change(first)}"
     change = _change(first)
     if is_one_line and first.cause.activity is Activity.INTERPRETER:
         change = ONE_LINE.format(_inside(first))
     return f"{_seen(first, world)}{_why_differs(group, gain, world)}{change}"
+
+
+def _turns(workers: Sequence[Worker], world: int) -> str:
+    """Who waits how long while whom works where: `rank 0 waits 9.94 s while rank 1 is in f()`."""
+    told = []
+    for one in workers:
+        waited, where = format_seconds(one.waiting_ns * NS), place(one.frame)
+        if len(one.ranks) == world:
+            told.append(f"the ranks together wait {waited}, each while another is in {where}")
+            continue
+        rest, wait = _waiting(one.ranks, range(world))
+        waits = wait if wait == "waits" else f"together {wait}"
+        are = "is" if len(one.ranks) == 1 else "are"
+        told.append(f"{rest} {waits} {waited} while {ranks(one.ranks)} {are} in {where}")
+    return capitalized(listed(told))
 
 
 def _seen(entry: Entry, world: int) -> str:

@@ -2,7 +2,7 @@
 
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, passed
-from perfscope.findings.core.gain import saved
+from perfscope.findings.core.gain import bound_s, saved
 from perfscope.findings.core.wording import differs, exported
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
@@ -40,7 +40,7 @@ def judge(run: Facts) -> Outcome:
     gain = saved(
         results,
         gain_s,
-        interval_s=_interval(replay) if fused_s else None,
+        interval_s=_interval(results, replay) if fused_s else None,
         basis=Basis.REPLAY if fused_s else Basis.UPPER_BOUND,
         edits=(FUSED,) if fused_s else (),
     )
@@ -60,9 +60,13 @@ def judge(run: Facts) -> Outcome:
     return told_only(result)
 
 
-def _interval(replay: Replay) -> tuple[float, float] | None:
+def _interval(results: Results, replay: Replay) -> tuple[float, float] | None:
+    """Between what it saves, which is no more than all that a rank communicates."""
     found = replay.predict([FUSED])
-    return found.interval_s if found else None
+    if found is None or found.interval_s is None:
+        return None
+    most_s = max(bound_s(results, [0.0] * len(results.trace.ranks)), found.gain_s)
+    return found.interval_s[0], min(found.interval_s[1], most_s)
 
 
 def _passed(facts: NetworkFacts) -> str:
@@ -119,6 +123,8 @@ def _actions(results: Results, facts: NetworkFacts, gain: Gain) -> tuple[str, ..
         if differs(found.seconds, gain) > 0
         else ""
     )
+    if facts.is_contended:
+        more += " Part of it may be that ranks wait for CPUs meanwhile."
     return (
         (
             f"Bucket small collectives: {found.calls:,} calls of about "

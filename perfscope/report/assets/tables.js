@@ -59,12 +59,13 @@
     return button;
   }
 
-  // What is to be typed is copied as it stands.
+  // What is to be typed is copied as it stands; a mere name is not typed alone.
   function offerCode(code) {
+    if (/^[\w.]+$/.test(code.textContent)) return;
     const button = copier("Copy", () => code.textContent);
     button.className = "copy-code";
     button.setAttribute("aria-label", `Copy ${code.textContent}`);
-    code.after(" ", button);
+    code.after(button);
   }
 
   function offerCopies(table) {

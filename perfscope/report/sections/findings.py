@@ -96,7 +96,9 @@ def doubt(row: Outcome) -> str:
         return "the saving may be nothing"
     if not _is_open(row):
         return ""
-    return "this may explain it" if _seen_with(row) else "something else may explain it"
+    if _seen_with(row):
+        return "this may explain it"
+    return "its cause is inferred" if _is_inferred(row) else "something else may explain it"
 
 
 def _may_be_nothing(row: Outcome) -> bool:

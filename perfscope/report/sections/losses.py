@@ -11,12 +11,13 @@ from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Place, place_of
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Account, Basis, LossKind, LossPattern
-from perfscope.schema.losses import LossEntry, Losses
+from perfscope.schema.losses import LossEntry, Losses, LossSaving
 from perfscope.units import NS, counted, format_seconds, inside
 
 MOST_SHOWN, MOST_ROWS = 4, 40
 MOST_RANKS = 4
 MOST_TOLD = 3
+PART = "part of that"
 LEAST_ELSEWHERE = 0.01  # of the window: less is no contradiction between two figures
 
 
@@ -37,9 +38,31 @@ def _share(entry: LossEntry) -> str:
 def _saving(entry: LossEntry) -> str | None:
     found = entry.saving
     if found.seconds is None:
-        return None
+        return found.reason if found.basis else None  # what it is part of has a saving
     is_bound = found.basis is Basis.UPPER_BOUND and found.seconds
     return f"{'up to ' if is_bound else ''}{seconds(found.seconds)}"
+
+
+def as_found(result: Analysis) -> list[LossEntry]:
+    """The entries, with the saving of the finding that explains them where there is one.
+
+    A finding of several entries has its saving beside the largest, of which the others are part:
+    so one place has one saving.
+    """
+    rows = {row.id: row for row in result.findings if row.status.is_fault}
+    found, told = [], set[str]()
+    for entry in result.losses.entries:
+        row = next((rows[name] for name in entry.findings if name in rows), None)
+        first = row.first_action if row else None
+        if row is None or first is None or first.gain_s is None:
+            found.append(entry)
+            continue
+        saving = LossSaving(None, None, first.gain_basis, PART)
+        if row.id not in told:
+            saving = LossSaving(first.gain_s, first.gain_interval_s, first.gain_basis, None)
+        told.add(row.id)
+        found.append(replace(entry, saving=saving))
+    return found
 
 
 def when(entry: LossEntry) -> str:
@@ -89,14 +112,15 @@ def _context(result: Analysis) -> Context:
     columns: Sequence[Column] = COLUMNS
     if result.whole_run:
         caption, columns = f"{caption}, own time and waiting in the kept steps", OF_WHOLE_RUN
-    whole = Table("losses-all", caption, columns, found.entries, MOST_ROWS, "causes")
-    is_all = len(found.entries) <= MOST_SHOWN
+    entries = as_found(result)
+    whole = Table("losses-all", caption, columns, entries, MOST_ROWS, "causes")
+    is_all = len(entries) <= MOST_SHOWN
     most = whole if is_all else replace(whole, caption=f"{caption}: the largest")
     return {
         "takeaway": takeaway(result),
         "lost": seconds(found.lost_ns * NS),
         "life": seconds(found.life_ns * NS),
-        "table": replace(most, id="losses-table", rows=found.entries[:MOST_SHOWN]),
+        "table": replace(most, id="losses-table", rows=entries[:MOST_SHOWN]),
         "whole": None if is_all else whole,
         "extent": _extent(found),
         "elsewhere": _elsewhere(found),

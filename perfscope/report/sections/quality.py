@@ -47,7 +47,7 @@ def trust(checks: Sequence[QualityRow]) -> str:
 def trust_and_doubts(checks: Sequence[QualityRow]) -> str:
     """How many checks of the recording passed, and which ones raise a doubt; "" without checks."""
     doubts = "; ".join(inside(one.title) for one in checks if one.status.is_fault)
-    return f"{trust(checks)}. Warning: {doubts}" if doubts else trust(checks)
+    return f"{trust(checks)}. Not passed: {doubts}" if doubts else trust(checks)
 
 
 SECTION = Section("quality", "Quality of the measurement", "quality.html", _context, is_folded=True)

@@ -196,7 +196,7 @@ def test_a_function_that_grows_while_ranks_wait_for_cpus() -> None:
 
 def test_what_hardly_any_sample_saw_at_first_is_no_number() -> None:
     finding = crowded(lambda step: 0.002 * max(0, step - STEPS // 4), busier)
-    assert "summarize() takes longer per step as the run goes on, to " in finding.title
+    assert "summarize() takes longer per step as the run goes on, " in finding.title
     assert finding.evidence[0].value == "not known: hardly any sample"
 
 

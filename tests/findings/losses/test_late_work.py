@@ -61,7 +61,7 @@ def test_what_others_that_do_the_same_need_none_of_is_not_to_be_dealt_out() -> N
     assert cause.gain.is_bound
     assert cause.gain_s == pytest.approx(LATE_S * (STEPS - 4), rel=0.06)
     assert cause.actions[0].startswith("Rank 0 runs ")
-    assert "needs 5.0 % of that time for it" in cause.actions[0]
+    assert "spends only 5.0 % as long on it: have rank 1 keep results" in cause.actions[0]
     assert LOAD[2] in {one.line for one in cause.where}
 
 

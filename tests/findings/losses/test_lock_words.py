@@ -79,7 +79,9 @@ def waiting(*leaves: Place, worker: Place | None) -> Finding:
 def test_the_thread_that_works_meanwhile_is_named() -> None:
     found = waiting((".__enter__", BUILT_IN, 0), FUTEX, worker=WRITE)
     assert found.title.startswith("Waiting for a lock is slowing the run, mainly in main()")
-    who = "While others wait for the lock, journal on rank 0 is in write() (journal.py:28). If "
+    who = (
+        "While main() (train.py:40) waits for the lock, journal of the same process is in write() "
+    )
     assert found.actions[0].startswith(who)
     assert [frame.function for frame in found.where] == ["write", "main"]  # the line to change
     assert (found.confidence, found.is_inferred) == (Confidence.MEDIUM, True)  # it need not hold it
@@ -97,7 +99,7 @@ def test_of_a_lock_on_a_file_the_other_rank_is_named() -> None:
     found = waiting(FLOCK, worker=WRITE)
     assert found.title.startswith("Waiting for a file lock is slowing the run")
     assert found.actions[0].startswith(
-        "While others wait for the lock, rank 1 is in main() (train.py:40). "
+        "While main() (train.py:40) waits for the lock, rank 1 is in main() (train.py:40). "
     )
 
 

@@ -75,6 +75,27 @@ def action(*entries: Entry, saved_s: float, world: int = 4, basis: Basis = Basis
     return words.action(group, Gain(saved_s, 0.1, basis=basis), world)
 
 
+@pytest.mark.parametrize(
+    ("ranks", "world", "begins"),
+    [
+        ((1,), 2, "Rank 0 waits 6.00 s while rank 1 is in serve() (train.py:9). "),
+        (
+            (0, 1),
+            2,
+            "The ranks together wait 6.00 s, each while another is in serve() (train.py:9)",
+        ),
+        ((1, 2), 4, "The others together wait 6.00 s while ranks 1 and 2 are in serve() (train.py"),
+    ],
+)
+def test_who_waits_by_turns_for_whom(ranks: tuple[int, ...], world: int, begins: str) -> None:
+    cause = LossCause(LossKind.WAITING, Account.COMPUTATION)
+    frame = Frame("serve", "/job/train.py", 9)
+    entry = Entry(cause, 0, 6_000_000_000, ranks, frame=frame, pattern=LossPattern.SERIAL)
+    group = Group("lost", (entry,), Saving(6.0, None, Basis.REPLAY))
+    told = words.action(group, Gain(6.0, 0.1), world, words.workers([entry]))
+    assert told.startswith(begins)
+
+
 def asleep(*ranks: int, own_s: float) -> Entry:
     cause = LossCause(LossKind.OTHER_WORK, Account.COMPUTATION, activity=Activity.SLEEP)
     frame = Frame("poll", "/job/train.py", 151)
