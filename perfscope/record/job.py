@@ -26,6 +26,11 @@ from perfscope.record.run_file import RunFile
 from perfscope.record.stop import StopRequest
 
 _INSTALL_AGAIN = "build and install perfscope on this machine again, with pip, from its sources"
+_FULL_DISK = (
+    "the disk or its quota was full: not all records found room",
+    "a smaller --max-size keeps steps of the whole run; on Btrfs, let all fill half of the quota",
+    "PERFSCOPE_LOCAL_DIR=DIRECTORY, on another disk of the node, has room for all of them",
+)
 _NAME_A_PLACE = "name a writable place: perfscope run --output DIRECTORY -- ..."
 
 
@@ -157,6 +162,8 @@ def _tell_end(teller: _Teller, run: RunFile, shown: str) -> None:
         return
     if left:
         teller.insist(*_left_on_the_node(left, shown))
+    elif found.is_disk_full:  # which may be why ranks left nothing
+        teller.insist(*_FULL_DISK)
     elif found.missing_ranks:
         teller.insist(*_missing_ranks(found, run))
     what = (
@@ -172,11 +179,11 @@ def _tell_end(teller: _Teller, run: RunFile, shown: str) -> None:
 
 def _lost(found: summary.Summary) -> str:
     """What is not in the recording for want of room, and why."""
-    full = "the disk or its quota is full"
+    if found.is_disk_full:
+        return "; not all records found room"
     if found.dropped:
-        cure = full if found.is_disk_full else "raise --max-size"
-        return f"; {units.counted(found.dropped, 'record')} found no room, {cure}"
-    return f"; not all records found room: {full}" if found.is_disk_full else ""
+        return f"; {units.counted(found.dropped, 'record')} found no room, raise --max-size"
+    return ""
 
 
 def _why_nothing(directory: Path) -> list[str]:

@@ -179,6 +179,20 @@ def test_full_disk(mpich: Mpi, tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+def test_what_helps_where_records_find_no_room_is_told(mpich: Mpi, tmp_path: Path) -> None:
+    (tmp_path / "place").mkdir()
+    calls = "[MPI.COMM_WORLD.Barrier() for _ in range(8_000)]"
+    command = mpich.python_command(2, "-c", f"from mpi4py import MPI\n{calls}")
+    perfscope = shlex.join(perfscope_command("run", "--", *command))
+    script = f"mount -t tmpfs -o size=1m none place; cd place; exec {perfscope}"
+    done = in_private_mounts(script, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "the disk or its quota was full: not all records found room" in done.stderr
+    assert "--max-size" in done.stderr
+    assert "PERFSCOPE_LOCAL_DIR" in done.stderr
+    assert done.stderr.splitlines()[-1].endswith("next: perfscope analyze trace/")
+
+
 def test_a_run_directory_that_vanishes_costs_the_recording_not_the_job(
     mpich: Mpi, tmp_path: Path
 ) -> None:
