@@ -20,6 +20,8 @@ from tests.readers.cube import test_cube
 from tests.readers.flight import test_flight
 from tests.readers.inspector import test_inspector
 from tests.readers.joblog import test_joblog
+from tests.readers.mprof import test_mprof
+from tests.readers.nsys import exports
 from tests.readers.pyspy import test_pyspy
 from tests.readers.rocprof import profiles, test_rocprof
 from tests.readers.talp import test_talp
@@ -150,6 +152,18 @@ def profiled(place: Path) -> Path:
     return profiles.document(place / "7_results.json", profiles.process())
 
 
+def exported_by_nsys(place: Path) -> Path:
+    """An export of Nsight Systems."""
+    place.mkdir()
+    return exports.write_export(place / "report.sqlite", exports.steps_of(7))
+
+
+def memory(place: Path) -> Path:
+    """What mprof wrote of one process."""
+    place.mkdir()
+    return test_mprof.leak(place / "mprofile.dat", calls=9, kept_mib=5)
+
+
 def inspected(place: Path) -> Path:
     """What NCCL's inspector logged of three processes."""
     place.mkdir()
@@ -169,6 +183,7 @@ SOURCES: tuple[Callable[[Path], Path], ...] = (
     *(recording, archive, profile, paraver, timeline),
     *(efficiencies, stacks, dump, cube, packets, table, database, log),
     *(profiled, inspected, events, regions, cells, columns),
+    *(exported_by_nsys, memory),
 )
 
 
