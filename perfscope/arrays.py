@@ -1,4 +1,7 @@
-"""Type aliases for NumPy arrays, rows by what they have in common, and how counters grow."""
+"""Type aliases for NumPy arrays, rows and values by what they are, and how counters grow."""
+
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +23,14 @@ def rows_by(key: Ints) -> list[Ints]:
     few = key.astype(np.uint16) if key.min() >= 0 and key.max() < MOST_FEW else key
     order = np.argsort(few, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(key[order])) + 1)
+
+
+def is_one_of(values: npt.NDArray[Any], few: Iterable[int]) -> Bools:
+    """Which values are one of a few: of the short tables of many ranks sooner than `np.isin`."""
+    found = np.zeros(values.shape, np.bool_)
+    for number in few:
+        found |= values == number
+    return found
 
 
 def counter_growth(edges: npt.ArrayLike, times: npt.ArrayLike, readings: npt.ArrayLike) -> Floats:

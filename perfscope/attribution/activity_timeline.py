@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Ints
+from perfscope.arrays import Ints, is_one_of
 from perfscope.attribution.activities import ACTIVITIES
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.sampled import REACH_PERIODS, period_ns
@@ -88,7 +88,7 @@ def activity_timeline(
     wait for a CPU.
     """
     rows = rank.garbage_collections
-    rows = rows[np.isin(rows["tid"], (0, rank.main_tid))]
+    rows = rows[is_one_of(rows["tid"], (0, rank.main_tid))]
     starts, ends = union(rows["t0"].astype(np.int64), rows["t1"].astype(np.int64))
     boundaries, segments = _cut(timeline.boundaries, np.concatenate([starts, ends]))
     at = boundaries[:-1]

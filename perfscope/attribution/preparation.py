@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools, Ints
+from perfscope.arrays import Bools, Ints, is_one_of
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.exposed import with_exposed_communication
 from perfscope.attribution.focus import Focus, focus_of_analysis
@@ -200,7 +200,7 @@ def _parts(
     rank = trace.ranks[position]
     rows = rank.phases[rank.phases["tid"] == rank.main_tid]
     blocking = blocking_layer(rank, rows, catalog, trace)
-    has_training = bool(np.any(np.isin(rows["kind"], TRAINING_KINDS)) or len(rank.steps))
+    has_training = bool(np.any(is_one_of(rows["kind"], TRAINING_KINDS)) or len(rank.steps))
     samples = sample_rank(rank, labels, blocking, bare=bare, has_training=has_training)
     return RankParts(rank, position, rows, blocking, _in_catalog(samples, labels, catalog))
 

@@ -5,7 +5,7 @@ from dataclasses import field
 
 import numpy as np
 
-from perfscope.arrays import Floats, Ints
+from perfscope.arrays import Floats, Ints, is_one_of
 from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import TRAINING_KINDS, Timeline
@@ -123,7 +123,7 @@ def _work(timeline: Timeline, start_ns: int, end_ns: int) -> Ints:
     """Those of them that are work: no communication, no waiting for something else than a rank."""
     places = _between(timeline, start_ns, end_ns)
     account = timeline.accounts[places]
-    return places[~IS_COMMUNICATION[account] & ~np.isin(account, WAITING)]
+    return places[~IS_COMMUNICATION[account] & ~is_one_of(account, WAITING)]
 
 
 def _lengths(timeline: Timeline, places: Ints) -> Ints:
@@ -155,7 +155,7 @@ def _until(prepared: Prepared) -> tuple[int, ...]:
 def _first_training(prepared: Prepared, place: int) -> int | None:
     """When a rank begins its first step or training phase, None where it tells none."""
     rank, rows = prepared.trace.ranks[place], prepared.parts[place].phases
-    rows = rows[np.isin(rows["kind"], TRAINING_KINDS)]
+    rows = rows[is_one_of(rows["kind"], TRAINING_KINDS)]
     starts = [int(table["t0"].min()) for table in (rank.steps, rows) if len(table)]
     return min(starts, default=None)
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools, Floats
+from perfscope.arrays import Bools, Floats, is_one_of
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import ACCOUNTS, INDEX, IS_COMMUNICATION
 from perfscope.attribution.phase_catalog import PhaseCatalog, is_hooked
@@ -98,7 +98,7 @@ class Timeline:
         if not len(self.accounts):
             return rows[:0]
         wanted = [INDEX[account] for account in accounts]
-        found: Table = rows[np.isin(self.accounts[self.at(rows["t"])], wanted)]
+        found: Table = rows[is_one_of(self.accounts[self.at(rows["t"])], wanted)]
         return found
 
     def phase_at(self, moment_ns: int) -> int:
@@ -155,7 +155,7 @@ def blocking_layer(rank: Rank, rows: Table, catalog: PhaseCatalog, trace: Trace)
     """The marked phases inside which samples name no phase, as indices of the catalog."""
     hooked = is_hooked(rank.metadata)
     undecided = (PhaseKind.USER,) if hooked else UNDECIDED_KINDS
-    blocking = rows[~np.isin(rows["kind"], undecided)]
+    blocking = rows[~is_one_of(rows["kind"], undecided)]
     index = catalog.of_rows(trace, blocking)
     starts, ends = _times(blocking)
     return innermost_layer(starts, ends, index)

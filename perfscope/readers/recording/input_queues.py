@@ -24,9 +24,11 @@ def adopt_queues(rank: Rank, names: list[str]) -> None:
     The name of a get is added to `names`.
     """
     calls = {place: found for place, name in enumerate(names) if (found := _parsed(name))}
+    if not calls:
+        return
     phases = rank.phases
     rows = np.isin(phases["name"], list(calls)) & (phases["kind"] == PhaseKind.INPUT)
-    if not calls or not np.any(rows):
+    if not np.any(rows):
         return
     found = phases[rows]
     queues = np.zeros(len(found), QUEUE_DTYPE)
