@@ -210,9 +210,9 @@ def rescaled(
     """Pieces of work, the chosen ones times what `factor` has for their segment and rank."""
 
 def sums_by_unit(
-    one: Floats, other: Floats, unit: Small, rank: Small, units: int, ranks: int
+    gap: Floats, transfer: Floats, unit: Small, rank: Small, units: int, ranks: int
 ) -> Floats:
-    """What stands at rows, both added, by unit of time and rank, flattened (units, ranks)."""
+    """Of rows their work with their transfer, and their transfer, flattened (units, ranks, 2)."""
 
 Codes: TypeAlias = tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint16]]
 """Of each code of an operation its traits and its blocking form."""

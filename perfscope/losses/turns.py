@@ -56,16 +56,8 @@ class Turns:
         lengths = np.diff(np.maximum.accumulate(ends), prepend=0.0)
         sums = engine.sums_by_unit(
             gap, transfer, steps.of_row, program.row_rank, units=steps.count, ranks=ranks
-        )
-        busy = sums.reshape(steps.count, ranks)
-        moving = engine.sums_by_unit(
-            np.zeros_like(gap),
-            transfer,
-            steps.of_row,
-            program.row_rank,
-            units=steps.count,
-            ranks=ranks,
-        ).reshape(steps.count, ranks)
+        ).reshape(steps.count, ranks, 2)
+        busy, moving = sums[..., 0], sums[..., 1]
         idle = np.maximum(lengths - busy.max(axis=1), 0.0)
         moved = np.take_along_axis(moving, busy.argmax(axis=1)[:, None], axis=1)[:, 0]
         waiting = np.maximum(lengths[:, None] - busy, 0.0).sum(axis=1)

@@ -134,16 +134,16 @@ auto times_factor(const Small &row, const Floats &ns, const Bytes &choice, const
     return to_numpy(std::move(found));
 }
 
-auto by_unit(const Floats &one, const Floats &other, const Small &unit, const Small &rank, size_t units,
+auto by_unit(const Floats &gap, const Floats &transfer, const Small &unit, const Small &rank, size_t units,
              size_t ranks)
 {
-    check(one.size() == rank.size() && other.size() == rank.size() && unit.size() == rank.size() &&
+    check(gap.size() == rank.size() && transfer.size() == rank.size() && unit.size() == rank.size() &&
           are_below(unit, units) && are_below(rank, ranks));
     const RowPlaces places{nullptr, rank.data(), rank.size(), ranks};
     std::vector<double> found;
     {
         const nb::gil_scoped_release unlocked;
-        found = sums_by_unit(one.data(), other.data(), unit.data(), places, units);
+        found = sums_by_unit(gap.data(), transfer.data(), unit.data(), places, units);
     }
     return to_numpy(std::move(found));
 }
@@ -164,7 +164,7 @@ void bind_row_work(nb::module_ &module)
                nb::arg("ranks"));
     module.def("rescaled", &times_factor, nb::arg("row"), nb::arg("ns"), nb::arg("chosen"), nb::arg("segment"),
                nb::arg("rank"), nb::arg("factor"), nb::arg("ranks"));
-    module.def("sums_by_unit", &by_unit, nb::arg("one"), nb::arg("other"), nb::arg("unit"), nb::arg("rank"),
+    module.def("sums_by_unit", &by_unit, nb::arg("gap"), nb::arg("transfer"), nb::arg("unit"), nb::arg("rank"),
                nb::arg("units"), nb::arg("ranks"));
 }
 

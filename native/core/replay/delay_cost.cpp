@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <unordered_map>
 
 namespace perfscope {
@@ -29,8 +31,16 @@ public:
         : program_(program), costs_(costs), arrivals_(arrivals), pieces_(pieces), waiting_(waiting), sweep_(program, costs, arrivals), links_(program),
           chain_(program, costs, arrivals), late_(pieces.tags)
     {
-        sum.direct.assign(program.ranks() * pieces.tags, 0.0);
-        sum.indirect.assign(program.ranks() * pieces.tags, 0.0);
+        begin();
+    }
+
+    // Sums of nothing.
+    void begin()
+    {
+        sum = {};
+        sum.direct.assign(program_.ranks() * pieces_.tags, 0.0);
+        sum.indirect.assign(program_.ranks() * pieces_.tags, 0.0);
+        pairs.clear();
     }
 
     void segment(size_t segment)
@@ -220,26 +230,63 @@ void append(Charges &to, const Charges &from)
     to.ns.insert(to.ns.end(), from.ns.begin(), from.ns.end());
 }
 
-} // namespace
+// Costings are used again: many ranks make them large.
+class Costings {
+public:
+    Costings(const ReplayProgram &program, const Costs &costs, const Pieces &pieces, const Waiting &waiting)
+        : program_(program), costs_(costs), arrivals_(program), pieces_(pieces), waiting_(waiting)
+    {
+    }
 
-namespace {
+    // Calls use(costing) with one that begins with nothing and that no other thread has.
+    template <class Use> void with(const Use &use)
+    {
+        std::unique_ptr<Costing> costing = idle();
+        if (costing)
+            costing->begin();
+        else
+            costing = std::make_unique<Costing>(program_, costs_, arrivals_, pieces_, waiting_);
+        use(*costing);
+        const std::lock_guard<std::mutex> hold(lock_);
+        idle_.push_back(std::move(costing));
+    }
+
+private:
+    std::unique_ptr<Costing> idle()
+    {
+        const std::lock_guard<std::mutex> hold(lock_);
+        if (idle_.empty())
+            return nullptr;
+        std::unique_ptr<Costing> last = std::move(idle_.back());
+        idle_.pop_back();
+        return last;
+    }
+
+    const ReplayProgram &program_;
+    const Costs &costs_;
+    Arrivals arrivals_;
+    const Pieces &pieces_;
+    const Waiting &waiting_;
+    std::mutex lock_;
+    std::vector<std::unique_ptr<Costing>> idle_;
+};
 
 // The segments [first, behind), cut into parts for the threads.
-DelayCost cost_between(const ReplayProgram &program, const Costs &costs, Arrivals &arrivals, const Pieces &pieces,
-                       const Waiting &waiting, size_t first, size_t behind, unsigned threads)
+DelayCost cost_between(const ReplayProgram &program, Costings &costings, size_t first, size_t behind, unsigned threads)
 {
-    const size_t segments = behind - first, count = std::min(segments, MOST_PARTS);
+    const size_t segments = behind - first, count = std::max<size_t>(std::min(segments, MOST_PARTS), 1);
     std::vector<DelayCost> sums(count);
     std::vector<std::unordered_map<uint64_t, double>> pairs(count);
     parallel_for(count, threads, [&](size_t part) {
-        Costing costing(program, costs, arrivals, pieces, waiting);
-        const size_t begin = first + segments * part / count;
-        for (size_t segment = first + segments * (part + 1) / count; segment-- > begin;)
-            costing.segment(segment);
-        sums[part] = std::move(costing.sum);
-        pairs[part] = std::move(costing.pairs);
+        costings.with([&](Costing &costing) {
+            const size_t begin = first + segments * part / count;
+            for (size_t segment = first + segments * (part + 1) / count; segment-- > begin;)
+                costing.segment(segment);
+            sums[part] = std::move(costing.sum);
+            pairs[part] = std::move(costing.pairs);
+        });
     });
-    DelayCost cost = count ? std::move(sums[0]) : Costing(program, costs, arrivals, pieces, waiting).sum;
+    DelayCost cost = std::move(sums[0]);
     for (size_t part = 1; part < count; part++) {
         add(cost.direct, sums[part].direct);
         add(cost.indirect, sums[part].indirect);
@@ -249,8 +296,6 @@ DelayCost cost_between(const ReplayProgram &program, const Costs &costs, Arrival
         for (const auto &[key, ns] : pairs[part])
             pairs[0][key] += ns;
     }
-    if (!count)
-        return cost;
     std::vector<std::pair<uint64_t, double>> sorted(pairs[0].begin(), pairs[0].end());
     std::sort(sorted.begin(), sorted.end());
     for (const auto &[key, ns] : sorted) {
@@ -279,9 +324,9 @@ void delay_costs(const ReplayProgram &program, const Costs &costs, const Pieces 
         throw ReplayError("the pieces of work do not fit the rows");
     if (!std::is_sorted(edges.begin(), edges.end()) || (!edges.empty() && edges.back() > program.segments()))
         throw ReplayError("the parts of the run do not fit its segments");
-    Arrivals arrivals(program);
+    Costings costings(program, costs, pieces, waiting);
     for (size_t part = 1; part < edges.size(); part++)
-        take(cost_between(program, costs, arrivals, pieces, waiting, edges[part - 1], edges[part], threads));
+        take(cost_between(program, costings, edges[part - 1], edges[part], threads));
 }
 
 } // namespace perfscope

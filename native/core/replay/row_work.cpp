@@ -69,13 +69,15 @@ std::vector<double> rescaled(const PiecesOfWork &work, const uint8_t *chosen, co
     return ns;
 }
 
-std::vector<double> sums_by_unit(const double *one, const double *other, const int32_t *unit, const RowPlaces &places,
-                                 size_t units)
+std::vector<double> sums_by_unit(const double *gap, const double *transfer, const int32_t *unit,
+                                 const RowPlaces &places, size_t units)
 {
-    std::vector<double> sums(units * places.ranks);
-    for (size_t row = 0; row < places.rows; row++)
-        sums[static_cast<size_t>(unit[row]) * places.ranks + static_cast<size_t>(places.rank[row])] +=
-            one[row] + other[row];
+    std::vector<double> sums(2 * units * places.ranks);
+    for (size_t row = 0; row < places.rows; row++) {
+        const size_t cell = static_cast<size_t>(unit[row]) * places.ranks + static_cast<size_t>(places.rank[row]);
+        sums[2 * cell] += gap[row] + transfer[row];
+        sums[2 * cell + 1] += transfer[row];
+    }
     return sums;
 }
 

@@ -54,8 +54,9 @@ std::vector<double> work_by_rank(const PiecesOfWork &work, const RowPlaces &plac
 std::vector<double> rescaled(const PiecesOfWork &work, const uint8_t *chosen, const RowPlaces &places,
                              const double *factor);
 
-// What stands at rows, one and the other, by unit of time and rank: unit * ranks + rank.
-std::vector<double> sums_by_unit(const double *one, const double *other, const int32_t *unit, const RowPlaces &places,
-                                 size_t units);
+// How long rows take with the work before them, and their transfer alone, by unit of time and rank: those two numbers
+// of cell unit * ranks + rank.
+std::vector<double> sums_by_unit(const double *gap, const double *transfer, const int32_t *unit,
+                                 const RowPlaces &places, size_t units);
 
 } // namespace perfscope
