@@ -14,7 +14,6 @@ from perfscope.readers.joblog import records
 from perfscope.readers.registry import open_trace, open_traces
 from perfscope.schema.other_tools import ToolReport
 from tests.support.environments import environment
-from tests.support.requirements import require_reference
 from tests.support.trace_invariants import check_trace
 
 NCCL = """NCCL version 2.21.5+cuda12.4
@@ -130,17 +129,6 @@ def test_the_rank_that_made_no_communicator_is_named(tmp_path: Path) -> None:
     assert tables["Communicators"] == (("0x49", 2, 1),)
     assert tables["Ways between ranks"] == (("NET/Socket", 1), ("P2P/IPC/read", 1))
     assert tables["Calls, of the ranks that are in the log"] == (("AllReduce", 2, 1024 * 6),)
-
-
-def test_a_real_log_of_nccl_has_its_calls() -> None:
-    """Counted by another program."""
-    trace = open_trace(require_reference("nccl/all_reduce_perf_2gpus.log"))
-    (found,) = trace.tool_reports
-    tables = {table.title: table.rows for table in found.tables}
-    assert trace.world_size == 2
-    assert tables["Calls, of the ranks that are in the log"][0][1:] == (990, 1_545_433_251_840)
-    assert [row[1] for row in tables["Ways between ranks"]] == [48]
-    assert not any("never made" in said for said in found.says)
 
 
 def test_a_job_has_the_ranks_of_its_largest_communicator(tmp_path: Path) -> None:
