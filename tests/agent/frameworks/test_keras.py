@@ -1,6 +1,7 @@
 """A Keras program on TensorFlow, recorded, with each package that Keras comes in."""
 
 import struct
+from collections.abc import Callable
 
 import pytest
 
@@ -8,6 +9,7 @@ from perfscope.agent.perfscope_agent.recorder import Phase
 from perfscope.readers.recording.layout import KEPT_NOTHING
 from tests.agent.jobs import RANK_ZERO, Job, Process, run
 from tests.support import environments
+from tests.support.environments import Environment
 
 PROGRAM = """
 import importlib, os, sys
@@ -238,3 +240,22 @@ def test_metadata_names_backend_and_reason(process: Process) -> None:
     assert {"inter_op_threads", "intra_op_threads"} <= set(tensorflow)
     assert metadata["exception"]["type"] == "ValueError"
     assert metadata["exception"]["file"].endswith("train.py")
+
+
+BY_HAND = """
+import numpy as np
+import keras
+
+model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+for number in range(3):
+    model.train_on_batch(np.ones((4, 8), "float32"), np.ones((4, 1), "float32"))
+"""
+
+
+def test_batches_of_a_loop_by_hand_are_not_said_to_be_taken_in_a_compiled_function(
+    job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> None:
+    done = job(BY_HAND, python=environment("tensorflow").python, variables=RANK_ZERO)
+    assert done.exit_code == 0, done.stderr
+    assert "input_wait_reason" not in done.process.metadata["frameworks"]["keras"]

@@ -19,6 +19,8 @@ _INPUT_REASONS = {
 }
 _MOST_CALLERS = 12
 _callback_class: Any = None
+_input_reason = ""
+"""Why it is not seen how long a fit() waits for its batches; "" where it is."""
 _metric_owners: dict[int, str] = {}
 
 
@@ -76,7 +78,7 @@ def _interrupt() -> None:
 
 def install(module: ModuleType) -> None:
     """Wraps the trainer of Keras 3 on a backend, or the model class of Keras 2."""
-    global _callback_class
+    global _callback_class, _input_reason
     backend, owner = _trainer(module)
     _callback_class = _make_callback_class(module.callbacks_module.Callback)
     wrap.replace(owner, "fit", _make_fit)
@@ -87,9 +89,8 @@ def install(module: ModuleType) -> None:
     wrap.replace(owner, "predict_on_batch", _make_predict)
     if owner is getattr(module, "Model", None):
         install_model(module)
+    _input_reason = _INPUT_REASONS.get(backend, "")
     metadata.framework(_SOURCE, backend=backend)
-    if backend != "torch":
-        metadata.framework(_SOURCE, input_wait=None, input_wait_reason=_INPUT_REASONS[backend])
 
 
 def _trainer(module: ModuleType) -> tuple[str, Any]:
@@ -154,6 +155,8 @@ def _make_fit(original: AnyFunction) -> AnyFunction:
         given = dict(zip(names, args), **kwargs)
         running.batches = keras_data.batches(self, given)
         running.taker = tf_generators.taker(given.get("x"))
+        if _input_reason:
+            metadata.framework(_SOURCE, input_wait=None, input_wait_reason=_input_reason)
         if metadata.facts.get("batch_size") is None and running.batches.size:
             metadata.facts["batch_size"] = running.batches.size
         args, kwargs = _with_callback(_callback_class(running), position, args, kwargs)
