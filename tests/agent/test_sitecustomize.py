@@ -262,6 +262,7 @@ def test_names_of_functions_compile_no_patterns(job: Callable[..., Job]) -> None
     "path",
     [
         "/tmp/tmp.WqH2fG8hJk/project/environment/packages/of_the_program/agent",
+        "/tmp/tmp.S3BSKH883A/project/environment/bin/python",
         "/tmp/tmp.WqH2fG8hJk/project:/home/me/miniconda3/lib:/usr/lib/x86_64-linux-gnu",
         "/opt/spack/gcc-12.2.0/openmpi-4.1.5-qwertyuiopasdfghjklzxcvbnm234567/lib:/usr/lib",
         "/nix/store/0c5qn0h3kc2b2m3a9p7l4j5x8v1z6w9r-python3-3.11.6/lib:/usr/lib",

@@ -57,9 +57,10 @@ OTHERS = (
 _MARKS = (
     *(text for text, _ in BEGINNINGS),
     *"eyJ A3T AKIA ASIA ABIA ACCA AROA AIDA A3- Q~ :AA .atlasv1. dt0c01. _mmk $2 $5 $6 $y".split(),
-    *"$argon2 pat. sat. sha256~ SK v1.0-".split(),
+    *"$argon2 pat. sat. sha256~ v1.0-".split(),
 )
-"""One of them stands in each token, but for those of Airtable and Discord, which are long."""
+"""One of them stands in each token but those of Twilio, Airtable and Discord, which are long."""
+_LEAST_TWILIO = 34
 _LEAST_TOKEN = 11
 _LEAST_UNMARKED = 57
 _PLACES = (
@@ -92,7 +93,9 @@ def _may_hold_tokens(text: str) -> bool:
     """Whether the pattern of known tokens may match in a text; a quick look."""
     if not has_run(text, _LEAST_TOKEN):
         return False
-    return any(map(text.__contains__, _MARKS)) or has_token(text, _LEAST_UNMARKED)
+    if any(map(text.__contains__, _MARKS)) or has_token(text, _LEAST_UNMARKED):
+        return True
+    return "SK" in text and has_token(text, _LEAST_TWILIO)  # two letters, as chance has them
 
 
 def without_tokens(text: str) -> str:

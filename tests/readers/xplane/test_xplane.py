@@ -185,7 +185,7 @@ def test_a_changed_profile_is_an_error_or_a_sound_trace(tmp_path: Path) -> None:
 
 
 def test_a_profile_without_events_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableInputError, match="no event"):
+    with pytest.raises(UnreadableInputError, match="nothing that takes time"):
         open_trace(write(tmp_path / "a.xplane.pb", space(PlaneWriter("/host:CPU"))))
 
 
