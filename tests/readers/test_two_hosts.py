@@ -24,6 +24,7 @@ SHIFTS_S = {"nodea": 7, "nodeb": 70}
 APART_NS = 63 * 10**9
 ROUNDS = 80
 RIGHT_NS = 100_000
+ROUNDED_NS = 2
 
 
 def logged(directory: Path, ranks: int) -> npt.NDArray[np.int64]:
@@ -45,8 +46,11 @@ def check(trace: Trace, log: npt.NDArray[np.int64]) -> None:
     far = [rank for rank in trace.ranks if rank.host == "nodeb"]
     near = [rank for rank in trace.ranks if rank.host == "nodea"]
     assert {rank.clock_error_ns for rank in near} == {0}
-    offsets = {rank.clock_offset_ns for rank in far}
-    assert offsets == {far[0].clock_offset_ns}
+    assert {rank.clock_drift_ppm for rank in far} == {far[0].clock_drift_ppm}
+    for rank in far:  # of one clock: where it drifts, ranks that start later have that more of it
+        later = rank.start_ns - far[0].start_ns
+        drifted = round(far[0].clock_drift_ppm * 1e-6 * later)
+        assert abs(rank.clock_offset_ns - far[0].clock_offset_ns - drifted) <= ROUNDED_NS
     assert far[0].clock_offset_ns == pytest.approx(-APART_NS, abs=RIGHT_NS)
     assert abs(far[0].clock_offset_ns + APART_NS) <= far[0].clock_error_ns
     waits = split_operations(trace)
