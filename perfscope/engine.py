@@ -14,31 +14,17 @@ SOURCES = Path(__file__).parent.parent / "native" / "core"
 """In a checkout; an installed package has none."""
 
 
-class _NotBuilt:
-    """Says what is missing as soon as something of the engine is needed."""
+class _Unusable:
+    """Stands where the engine should be, and says what is wrong as soon as it is needed."""
 
     FormatError = ValueError
 
-    def __getattr__(self, name: str) -> Any:
-        raise PerfscopeError(
-            "The trace engine is missing: nothing can be analyzed.",
-            why="perfscope was installed where Python's headers or a C++ compiler were not found.",
-            action="Install them (Debian, Ubuntu: apt-get install python3-dev g++) and then "
-            "perfscope once more.",
-        )
-
-
-class _Outdated:
-    """Says that the engine is not that of the sources as soon as something of it is needed."""
-
-    FormatError = ValueError
+    def __init__(self, what: str, why: str, action: str) -> None:
+        self._told = what, why, action
 
     def __getattr__(self, name: str) -> Any:
-        raise PerfscopeError(
-            "The trace engine is not that of these sources: nothing can be analyzed.",
-            why=f"The C++ files in {SOURCES} have changed since it was compiled.",
-            action=f"Compile it again: pip install -e {SOURCES.parent.parent}",
-        )
+        what, why, action = self._told
+        raise PerfscopeError(what, why=why, action=action)
 
 
 def digest_of(sources: Path) -> str:
@@ -66,7 +52,16 @@ else:
     try:
         from perfscope import _core as engine
     except ImportError:
-        engine = _NotBuilt()
+        engine = _Unusable(
+            "The trace engine is missing: nothing can be analyzed.",
+            why="perfscope was installed where Python's headers or a C++ compiler were not found.",
+            action="Install them (Debian, Ubuntu: apt-get install python3-dev g++) and then "
+            "perfscope once more.",
+        )
     else:
         if not _is_of(getattr(engine, "sources", "")):
-            engine = _Outdated()
+            engine = _Unusable(
+                "The trace engine is not that of these sources: nothing can be analyzed.",
+                why=f"The C++ files in {SOURCES} have changed since it was compiled.",
+                action=f"Compile it again: pip install -e {SOURCES.parent.parent}",
+            )

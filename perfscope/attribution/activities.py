@@ -62,7 +62,8 @@ def stack_activities(trace: Trace) -> npt.NDArray[np.int8]:
 
 def _polling(trace: Trace) -> list[int]:
     """The frames in loops that go round until another thread has changed something."""
-    polls, loops = polling_loops(trace.ranks), loops_of(trace.ranks)
+    polls = polling_loops(trace.ranks)
+    loops = loops_of(trace.ranks) if polls else {}
     return [
         place
         for place, frame in enumerate(trace.frames)

@@ -15,7 +15,6 @@ class WorkerTurns:
 
     count: int
     seconds: float
-    is_most: bool  # of all the time that went into getting batches
 
     @property
     def action(self) -> str:
@@ -35,7 +34,10 @@ class WorkerTurns:
 
 
 def worker_turns(rank: Rank, *, are_kept: bool) -> WorkerTurns | None:
-    """Of training loaders; None where workers begin once, are kept, or were not counted."""
+    """Of training loaders, where that is most of the time that went into getting batches.
+
+    None where it is not, and where workers begin once, are kept, or were not counted.
+    """
     noted = rank.framework("torch").get("batches")
     told = [noted.get(name) if isinstance(noted, dict) else None for name in _NAMES]
     numbers = [one for one in told if isinstance(one, int) and one >= 0]
@@ -44,4 +46,4 @@ def worker_turns(rank: Rank, *, are_kept: bool) -> WorkerTurns | None:
     turns, first, starts, ends, ready, late = numbers
     anew = first + starts + ends
     is_most = anew >= MAIN * (ready + late + starts + ends)
-    return WorkerTurns(turns, anew * NS, is_most) if turns > 1 and anew > 0 else None
+    return WorkerTurns(turns, anew * NS) if turns > 1 and anew > 0 and is_most else None

@@ -196,8 +196,7 @@ def _loader(results: Results, position: int) -> Mapping[str, Any]:
 def _anew(results: Results, position: int) -> WorkerTurns | None:
     """What starting workers for each epoch takes on a rank; None where it is not most of it."""
     kept = _loader(results, position).get("persistent_workers") is not False
-    found = worker_turns(results.trace.ranks[position], are_kept=kept)
-    return found if found is not None and found.is_most else None
+    return worker_turns(results.trace.ranks[position], are_kept=kept)
 
 
 def _back(results: Results, replay: Replay, producers: int) -> str:
