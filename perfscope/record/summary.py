@@ -1,9 +1,12 @@
 """What a finished recording holds, from its headers: for the last line of `perfscope run`."""
 
+import errno
+import os
 import struct
 from pathlib import Path
 
 from perfscope.files import head_of, read_json
+from perfscope.foreign import mentions
 from perfscope.structures import dataclass
 
 MAGIC = b"PERFSCP1"
@@ -14,6 +17,8 @@ MPI_FLAG = 1
 DISK_FULL_FLAG = 32
 DROPPED_OFFSET = 208
 _HEADER_END = 216
+_NO_ROOM = tuple(map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)))
+_NOTE_BYTES = 4096
 _MOST_ASKED = 64
 _MOST_TOLD = 3
 
@@ -51,6 +56,7 @@ def summarize(directory: Path) -> Summary:
         if flags & MPI_FLAG and rank >= 0:
             worlds.setdefault(world, set()).add(rank)
             is_open_mpi = is_open_mpi or abi == OPEN_MPI_ABI
+    is_disk_full = is_disk_full or any(map(_had_no_room, directory.glob("*/*.def")))
     size = sum(_stored_bytes(path) for path in directory.rglob("*"))
     largest = max(worlds, default=0)
     return Summary(
@@ -63,6 +69,20 @@ def summarize(directory: Path) -> Summary:
         is_open_mpi=is_open_mpi,
         is_disk_full=is_disk_full,
     )
+
+
+def _had_no_room(definitions: Path) -> bool:
+    """Whether a process left no records because there was no room for their file.
+
+    The recorder noted then what the operating system said of it.
+    """
+    if definitions.with_suffix(".rec").exists():
+        return False
+    try:
+        told = head_of(definitions, _NOTE_BYTES)
+    except OSError:
+        return False
+    return mentions(told.decode(errors="replace"), *_NO_ROOM)
 
 
 def told_by_agents(directory: Path) -> list[str]:

@@ -179,12 +179,16 @@ def test_full_disk(mpich: Mpi, tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
-def test_what_helps_where_records_find_no_room_is_told(mpich: Mpi, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("count", "size"), [(8_000, "1m"), (8, "500k")], ids=["later", "first"])
+def test_what_helps_where_records_find_no_room_is_told(
+    mpich: Mpi, tmp_path: Path, count: int, size: str
+) -> None:
+    """Those that come later, or all of the rank that comes last, with no file to say so."""
     (tmp_path / "place").mkdir()
-    calls = "[MPI.COMM_WORLD.Barrier() for _ in range(8_000)]"
+    calls = f"[MPI.COMM_WORLD.Barrier() for _ in range({count})]"
     command = mpich.python_command(2, "-c", f"from mpi4py import MPI\n{calls}")
     perfscope = shlex.join(perfscope_command("run", "--", *command))
-    script = f"mount -t tmpfs -o size=1m none place; cd place; exec {perfscope}"
+    script = f"mount -t tmpfs -o size={size} none place; cd place; exec {perfscope}"
     done = in_private_mounts(script, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "the disk or its quota was full: not all records found room" in done.stderr

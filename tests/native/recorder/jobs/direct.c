@@ -3,6 +3,7 @@
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int main(int argc, char **argv)
 {
@@ -21,8 +22,11 @@ int main(int argc, char **argv)
     MPI_Allreduce(MPI_IN_PLACE, in, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
     MPI_Barrier(half);
-    if (argc > 1 && strcmp(argv[1], "abort") == 0 && rank == 1)
+    if (argc > 1 && strcmp(argv[1], "abort") == 0 && rank == 1) {
         MPI_Abort(MPI_COMM_WORLD, 7);
+        for (;;) /* MPICH may return from it, and is killed a little later: the other rank waits on */
+            pause();
+    }
     if (argc > 1 && strcmp(argv[1], "abort") == 0)
         MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
