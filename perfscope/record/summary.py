@@ -74,7 +74,7 @@ def summarize(directory: Path) -> Summary:
 def _had_no_room(definitions: Path) -> bool:
     """Whether a process left no records because there was no room for their file.
 
-    The recorder noted then what the operating system said of it.
+    The recorder noted then what the operating system said of it, if there was room for that.
     """
     if definitions.with_suffix(".rec").exists():
         return False
@@ -82,7 +82,7 @@ def _had_no_room(definitions: Path) -> bool:
         told = head_of(definitions, _NOTE_BYTES)
     except OSError:
         return False
-    return mentions(told.decode(errors="replace"), *_NO_ROOM)
+    return not told or mentions(told.decode(errors="replace"), *_NO_ROOM)
 
 
 def told_by_agents(directory: Path) -> list[str]:
