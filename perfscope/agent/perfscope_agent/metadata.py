@@ -35,7 +35,7 @@ _MODULES_OF_INTEREST = (
     "perfscope",
 )
 
-_CLEAN = ("host", "argv", "environment", "rank_environment", "operands", "loops")
+_CLEAN = ("host", "argv", "environment", "rank_environment", "operands", "loops", "read_files")
 """The host is where files of the process are found; the others are redacted when they are noted."""
 
 facts: dict[str, Any] = {}

@@ -97,12 +97,14 @@ def _permit_spy() -> None:
 
 def _after_start() -> None:
     """What can wait until the program runs: a short-lived process never pays for it."""
-    from . import garbage, operands, topology
+    from . import garbage, operands, read_files, stacks, topology
 
     rec = recorder.activate()
     if rec is not None:
         garbage.start(rec)
         operands.start(rec)
+        read_files.start()
+        stacks.with_each_sample.append(read_files.look)
     found = topology.topology()
     metadata.facts["topology"] = found
     metadata.collect_versions()
@@ -133,11 +135,12 @@ def _later(busy: Any) -> None:
 
 
 def _note_code() -> None:
-    """What the program's lines work on, and which of them go round together."""
-    from . import loops, operands
+    """What the program's lines work on and which go round together, and what files it reads."""
+    from . import loops, operands, read_files
 
     metadata.facts["operands"] = operands.told()
     metadata.facts["loops"] = loops.told()
+    metadata.facts["read_files"] = read_files.told()
 
 
 def _note_placement() -> None:
@@ -228,7 +231,7 @@ def _become_child() -> None:
     """Makes a forked child a worker that touches nothing of its parent's recording."""
     global _pid, _role, _is_forked
     try:
-        from . import busy_threads, garbage, operands, own_threads, places, stacks
+        from . import busy_threads, garbage, operands, own_threads, places, read_files, stacks
 
         owner_pid, _pid = _pid, os.getpid()
         _role, _is_forked = roles.Role.WORKER, True
@@ -238,6 +241,7 @@ def _become_child() -> None:
         busy_threads.forget()
         garbage.forget()
         operands.forget()
+        read_files.forget()
         places.met.clear()
         own_threads.forget()
         metadata.forget()

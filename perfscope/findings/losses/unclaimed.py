@@ -13,7 +13,7 @@ from perfscope.findings.core.wording import place
 from perfscope.findings.facts import lock_holder, sampled_places
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import JITTER_SHARE
-from perfscope.findings.losses import lock_words, words
+from perfscope.findings.losses import lock_words, read_again, words
 from perfscope.findings.losses.groups import NEEDED, Group, groups, lost_to, lost_to_waiting
 from perfscope.judging import MAIN
 from perfscope.losses.cause import LossCause
@@ -158,17 +158,18 @@ def _finding(run: Facts, group: Group) -> Finding:
     status = thresholds.unless_chance(thresholds.by_gain(gain), gain)
     entries = group.entries[:MOST_PLACES]
     meeting = _meeting(run, group)
-    seen = sampled_places.rows(run.results.call_sites.waiting, meeting)
     workers = words.workers(run.losses.entries)[:MOST_PLACES] if _is_serial(group) else ()
     worked = [one.frame for one in (workers or entries) if one.frame is not None]
     holder, is_lock = None, group.entries[0].cause.activity is Activity.LOCK
     if is_lock:
         holder = lock_holder.holder_for(run.results, group.ranks)
     is_guess = holder is not None and lock_holder.is_inferred(holder)
+    held = _held(holder, is_lock=is_lock)
+    again = read_again.seen(run, group)
     found = Finding(
         id=group.id,
         status=status,
-        title=_title(run, group, meeting, workers),
+        title=_title(run, group, meeting, workers, again),
         summary=_summary(group, gain),
         gain=gain,
         # what ranks did is seen, and why others wait is inferred from the pattern of their waits;
@@ -176,15 +177,21 @@ def _finding(run: Facts, group: Group) -> Finding:
         confidence=Confidence.MEDIUM if _is_waiting(group) or is_guess else Confidence.HIGH,
         ranks=group.ranks,
         where=tuple(dict.fromkeys((*lock_holder.frames(holder), *meeting, *worked))),
-        evidence=(*map(_evidence, entries), *seen, *_cpus(group), *_held(holder, is_lock=is_lock)),
+        evidence=(*_told(run, group, meeting), *read_again.evidence(again), *held),
         actions=(
             lock_holder.action(holder, group.entries[0].frame)
             if holder
-            else _action(run, group, gain, workers),
+            else _action(run, group, gain, workers, again),
         ),
         holder=lock_holder.typed(holder),
     )
     return as_sure_as_its_interval(found) if status is not Status.INFO else found
+
+
+def _told(run: Facts, group: Group, meeting: Sequence[Frame]) -> tuple[Evidence, ...]:
+    """The largest losses of a group, where ranks were seen to wait, and for want of CPUs."""
+    seen = sampled_places.rows(run.results.call_sites.waiting, meeting)
+    return (*map(_evidence, group.entries[:MOST_PLACES]), *seen, *_cpus(group))
 
 
 def _held(holder: LockHolder | None, *, is_lock: bool) -> tuple[Evidence, ...]:
@@ -210,17 +217,30 @@ def _interval(run: Facts, group: Group) -> tuple[float, float] | None:
 
 
 def _title(
-    run: Facts, group: Group, meeting: Sequence[Frame], workers: Sequence[words.Worker]
+    run: Facts,
+    group: Group,
+    meeting: Sequence[Frame],
+    workers: Sequence[words.Worker],
+    again: read_again.ReadAgain | None,
 ) -> str:
+    if again is not None:
+        return read_again.title(again, group)
     world = [rank.number for rank in run.results.trace.ranks]
     where = meeting[0] if meeting else None
     return words.title(group, world, where, is_needed=group.id in NEEDED_IDS, workers=workers)
 
 
-def _action(run: Facts, group: Group, gain: Gain, workers: Sequence[words.Worker]) -> str:
+def _action(
+    run: Facts,
+    group: Group,
+    gain: Gain,
+    workers: Sequence[words.Worker],
+    again: read_again.ReadAgain | None,
+) -> str:
     told = as_bound(gain) if group.id in NEEDED_IDS else gain  # of work that is needed
     world = len(run.results.trace.ranks)
-    return words.action(group, told, world, workers, is_one_line=_is_one_line(run, group))
+    change, one_line = (read_again.change(again) if again else ""), _is_one_line(run, group)
+    return words.action(group, told, world, workers, is_one_line=one_line, change=change)
 
 
 def _is_one_line(run: Facts, group: Group) -> bool:

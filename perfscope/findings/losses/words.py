@@ -288,17 +288,19 @@ def action(
     workers: Sequence[Worker] = (),
     *,
     is_one_line: bool = False,
+    change: str = "",
 ) -> str:
     """What was seen, why that is not what is saved, and what to change; `world` counts ranks.
 
-    `is_one_line`: of a function that runs Python code, samples show a single line.
+    `is_one_line`: of a function that runs Python code, samples show a single line. `change` is
+    what to change where more is known than the activity.
     """
     first = group.entries[0]
     if first.cause.activity is Activity.LOCK:
         return lock_words.unseen(first)
     if workers:
         return f"{_turns(workers, world)}. {_change(first)}"
-    change = _change(first)
+    change = change or _change(first)
     if is_one_line and first.cause.activity is Activity.INTERPRETER:
         change = ONE_LINE.format(_inside(first))
     return f"{_seen(first, world)}{_why_differs(group, gain, world)}{change}"
