@@ -8,6 +8,7 @@ time exactly.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -23,7 +24,8 @@ from perfscope.losses.own_time import own_times, work_cells
 from perfscope.losses.parts import whole_parts
 from perfscope.losses.patterns import in_turn, is_certain, pattern_of
 from perfscope.losses.places import Places
-from perfscope.losses.savings import Savings
+from perfscope.losses.savings import PASSING, Savings
+from perfscope.losses.shifting import is_shifting, work_by_step
 from perfscope.losses.turns import Turns
 from perfscope.losses.waiting import Cells, Waited, waited
 from perfscope.metrics.results import Results
@@ -87,7 +89,7 @@ class _Making:
         self.turns: Turns | None = None
         self._extrapolation = Extrapolation(results)
         self._queue = queue_of(results, waits.steps) if waits.steps is not None else None
-        program = replay.program
+        self._program = program = replay.program
         if waits.steps is not None and program is not None:
             self._work = work_cells(results, program, waits.steps, places)
             self.turns = Turns.of(program, program.work, waits.steps)
@@ -146,8 +148,17 @@ class _Making:
         if kind is LossKind.WAITING and in_turn(table) >= MAIN:
             return LossPattern.ALTERNATING
         found = pattern_of(table, self._turns)
-        is_of_system = found is not None and queued is not None and queued[0] >= MAIN
-        return LossPattern.SYSTEM if is_of_system else found
+        if found is not None and queued is not None and queued[0] >= MAIN:
+            return LossPattern.SYSTEM
+        is_passing = kind is LossKind.WAITING and found in PASSING
+        return LossPattern.SHIFTING if is_passing and is_shifting(table, self._by_step) else found
+
+    @cached_property
+    def _by_step(self) -> Floats:
+        """How long ranks work in each step."""
+        assert self._program is not None
+        assert self._waits.steps is not None
+        return work_by_step(self._program, self._waits.steps)
 
     def _queued(self, cause: LossCause, table: Floats | None) -> tuple[float, float] | None:
         if table is None or cause.kind is not LossKind.WAITING or self._queue is None:

@@ -181,8 +181,8 @@ def edits_of(entry: Entry) -> tuple[Edit, ...]:
 
     Work that is no training is left out. Ranks whose training work takes longer for a time become
     as fast as the others; work of which they always have more is dealt out evenly, and where each
-    step has another one, evenly within each step. Of work whose result others need, half is left:
-    two ranks can do it at once.
+    step has another one, or work shifts between them, evenly within each step. Of work whose result
+    others need, half is left: two ranks can do it at once.
     """
     cause = entry.cause
     if entry.without:
@@ -202,4 +202,5 @@ def edits_of(entry: Entry) -> tuple[Edit, ...]:
         return (replace(where, ranks=entry.ranks, factor=0.5),)
     if entry.pattern in PASSING:
         return (replace(where, level=Level.AS_OTHERS, ranks=entry.ranks),)
-    return (replace(where, level=Level.SHARED if entry.pattern in BY_TURNS else Level.EVEN),)
+    is_shared = entry.pattern in (*BY_TURNS, LossPattern.SHIFTING)
+    return (replace(where, level=Level.SHARED if is_shared else Level.EVEN),)

@@ -358,6 +358,7 @@ class LossPattern(Named):
     CHAINED = "chained", "in each step, by ranks whose result the others need"
     BURSTS = "bursts", "in few steps, much at a time"
     WINDOW = "window", "in one part of the run"
+    SHIFTING = "shifting", "by ranks that do what others did before"
     ONCE = "once", "once"
     SYSTEM = "system", "while those who are late have no CPU"
 

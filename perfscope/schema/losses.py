@@ -45,8 +45,8 @@ class LossEntry:
     where: Place | None  # the function in which it was most, null unknown
     # `serial` is by turns inside each step, `varying` another rank each step, `alternating` each
     # rank in steps of its own that come back, `chained` work whose result others need, `window` one
-    # part of the run, `system` while those who are late have no CPU; null where there are too few
-    # steps to tell
+    # part of the run, `shifting` work that others did before, `system` while those who are late
+    # have no CPU; null where there are too few steps to tell
     pattern: LossPattern | None
     # whether halves of the steps, drawn at random, tell the same pattern; null where that is not
     # asked

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 
 from perfscope.losses.account import loss_account
-from perfscope.losses.entry import Entry, LossAccount
+from perfscope.losses.entry import Entry, LossAccount, Saving
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.segments import SegmentReplay
@@ -49,7 +49,7 @@ def test_all_waiting_of_a_random_program_is_charged(spec: Messages) -> None:
 
 
 def training(extra: dict[tuple[int, int], float], kind: PhaseKind = PhaseKind.TRAIN) -> Trace:
-    """Two ranks that train 50 ms a step, and (step, rank) that work longer; then all meet."""
+    """Two ranks that train 50 ms a step, (step, rank) longer or less; then all meet."""
     builder = TraceBuilder(2, end_s=60.0)
     at = 1.0
     ranks = [builder.rank(number).init(1.0) for number in (0, 1)]
@@ -57,7 +57,7 @@ def training(extra: dict[tuple[int, int], float], kind: PhaseKind = PhaseKind.TR
         done = [at + 0.05 + extra.get((step, rank), 0.0) for rank in (0, 1)]
         end = max(done) + 0.001
         for number, rank in enumerate(ranks):
-            rank.phase(PhaseKind.TRAIN, at, at + 0.05)
+            rank.phase(PhaseKind.TRAIN, at, min(done[number], at + 0.05))
             if done[number] > at + 0.05:
                 rank.phase(kind, at + 0.05, done[number])
             rank.op("MPI_Allreduce", done[number], end, sent=8, received=8)
@@ -85,6 +85,23 @@ def test_a_rank_that_is_always_slower() -> None:
 def test_a_rank_that_is_slower_for_a_while() -> None:
     entry = largest(training({(step, 0): 0.02 for step in range(10, 26)}), LossKind.WAITING)
     assert (entry.pattern, entry.ranks, entry.steps) == (LossPattern.WINDOW, (0,), (10, 25))
+
+
+@pytest.mark.parametrize("first", [5, 10], ids=["most of the run", "a part of it"])
+def test_work_that_shifts_to_a_rank_is_dealt_out_again(first: int) -> None:
+    """What the late rank does more of the other one does less of: half of the difference is won."""
+    shifted = {(step, 0): 0.02 for step in range(first, 26)}
+    shifted |= {(step, 1): -0.02 for step in range(first, 26)}
+    entry = largest(training(shifted), LossKind.WAITING)
+    assert (entry.pattern, entry.ranks) == (LossPattern.SHIFTING, (0,))
+    assert isinstance(entry.saving, Saving)
+    assert entry.saving.seconds == pytest.approx((26 - first) * 0.02, rel=1e-6)
+
+
+def test_a_rank_that_is_slower_while_both_have_less_to_do_is_just_slower() -> None:
+    slower = {(step, 0): 0.04 for step in range(10, 26)}
+    slower |= {(step, 1): -0.01 for step in range(10, 26)}
+    assert largest(training(slower), LossKind.WAITING).pattern is LossPattern.WINDOW
 
 
 def test_another_rank_each_step_in_turn() -> None:

@@ -5,7 +5,7 @@ from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import at_most_waited, replayed, saved
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern
+from perfscope.findings.facts.imbalance_facts import DIVIDE_ANEW, ImbalanceFacts, Pattern
 from perfscope.findings.facts.imbalance_judgment import (
     OVERLAPS,
     REFERENCES,
@@ -14,6 +14,7 @@ from perfscope.findings.facts.imbalance_judgment import (
     first_look,
     inflected,
     is_alone,
+    is_split,
     others,
     place,
     unable,
@@ -96,6 +97,8 @@ def _passed(results: Results, found: Judgment) -> Outcome:
 
 def _title(facts: ImbalanceFacts) -> str:
     who, once = wording.ranks(facts.overloaded), " once" if facts.is_single else ""
+    if facts.is_shifting:
+        return f"Work{place(facts)} shifts to {who} during the run while {waiting(facts)}"
     if is_alone(facts):
         told = f"{who}{once} works alone{place(facts)} while {waiting(facts)}"
         return capitalized(told)
@@ -115,7 +118,7 @@ def _summary(found: Judgment) -> str:
         None: "",
     }[facts.equal_samples]
     change = f"Working as fast as {others(facts)}"
-    if facts.edits[0].level is Level.EVEN:
+    if is_split(facts):
         change = "Spreading the same work evenly"
     return (
         f"The most loaded rank works {format_seconds(extra)} longer than the least loaded; the "
@@ -161,6 +164,8 @@ def _actions(results: Results, found: Judgment) -> tuple[str, ...]:
         ),
     )
     takes = "they take" if len(facts.overloaded) > 1 else "it takes"
+    if facts.is_shifting:
+        return (f"{DIVIDE_ANEW}: {_more(facts)}{why_differs(found)}",)
     look = first_look(
         results, facts, f"a larger share of the data, or a code path that only {takes}"
     )
@@ -168,6 +173,17 @@ def _actions(results: Results, found: Judgment) -> tuple[str, ...]:
         f"{look}{why_differs(found)}",
         "If samples differ in cost, partition them by estimated cost, not by count.",
         *(more if facts.equal_samples is None else ()),
+    )
+
+
+def _more(facts: ImbalanceFacts) -> str:
+    """How much more the overloaded ranks do, as the end of a sentence."""
+    more_s = facts.excess[0].seconds if facts.excess else 0.0
+    who = wording.ranks(facts.overloaded)
+    extra = format_seconds(more_s if more_s > 0 else max(facts.work_s) - min(facts.work_s))
+    return (
+        f"{who} {inflected(facts, 'spend')} {extra} more{place(facts)} than {others(facts)}, and "
+        "all ranks together do no more than before."
     )
 
 

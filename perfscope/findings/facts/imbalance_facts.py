@@ -20,6 +20,7 @@ from perfscope.findings.facts.uneven_work import (
     uneven_work,
 )
 from perfscope.judging import MAIN, SURE
+from perfscope.losses.shifting import shifts
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level, Persistence, Prediction
 from perfscope.replay.replay import Replay
@@ -29,6 +30,11 @@ JITTER_SHARE = 0.06  # of the focus: ordinary jitter, when another rank is late 
 RECURRING_SHARE = 0.25  # of the time: what makes ranks late more rarely is a disturbance
 SHARED = Edit(level=Level.SHARED)
 EVEN = Edit(level=Level.EVEN)
+DIVIDE_ANEW = (
+    "Divide the work anew from time to time, by what each part of it takes now, or by something "
+    "that does not change during the run"
+)
+"""What helps where work shifts between ranks."""
 
 
 class Pattern(Enum):
@@ -64,6 +70,7 @@ class ImbalanceFacts:
     persistence: Persistence | None  # of being late, from a step to the next; None unknown
     explained: tuple[Edit, ...]  # what other findings explain
     is_single: bool  # whether most of the waiting for the overloaded ranks was one single wait
+    is_shifting: bool  # whether what the overloaded ranks do more of was others' work before
 
     @property
     def load_balance(self) -> float:
@@ -83,7 +90,7 @@ class ImbalanceFacts:
     @property
     def bound_s(self) -> float:
         """What `edits` save at most, from the work added up over the run."""
-        if self.edits == (EVEN,):
+        if self.edits in ((EVEN,), (SHARED,)):
             return self.constant_s
         overloaded = set(self.overloaded)
         pairs = zip(self.ranks, self.work_s, strict=True)
@@ -106,11 +113,14 @@ def imbalance_facts(
     equal = equal_samples(results)
     kind = _constant(results, work, start_up, equal) if constant else _Kind(Pattern.ALTERNATING)
     is_even = work.is_most and constant
+    is_moved = _shifts(replay, kind.pattern, ideal)
     edits = (EVEN,) if is_even else _edits(work, kind.pattern, equal)
     prediction = replay.predict(edits, after=serial)
     evenly = replay.predict([EVEN], after=serial)
     if kind.pattern is Pattern.CONSTANT and _is_more(evenly, prediction):
         edits, prediction = (EVEN,), evenly
+    if is_moved:
+        edits, prediction = (SHARED,), ideal
     is_unknown = constant and not work.is_most and edits == (EVEN,) and equal is not False
     as_others = Edit(ranks=work.overloaded, level=Level.AS_OTHERS) if is_unknown else None
     persistence = replay.persistence(after=serial)
@@ -132,7 +142,15 @@ def imbalance_facts(
         persistence=persistence,
         explained=serial,
         is_single=constant and is_single(results, work.overloaded),
+        is_shifting=is_moved,
     )
+
+
+def _shifts(replay: Replay, pattern: Pattern, ideal: Prediction | None) -> bool:
+    """Whether work shifts to the overloaded ranks: so much that it is not CPUs that are slow."""
+    if pattern is not Pattern.CONSTANT or ideal is None:
+        return False
+    return ideal.gain_share >= thresholds.CHANCE_SHARE and shifts(replay)
 
 
 @dataclass(frozen=True)

@@ -323,7 +323,7 @@ def first_look(results: Results, facts: ImbalanceFacts, suspects: str) -> str:
 
 def is_split(facts: ImbalanceFacts) -> bool:
     """Whether the estimate is of work that is split evenly over the ranks."""
-    return bool(facts.edits) and facts.edits[0].level is Level.EVEN
+    return facts.is_shifting or (bool(facts.edits) and facts.edits[0].level is Level.EVEN)
 
 
 def inflected(facts: ImbalanceFacts, verb: str) -> str:

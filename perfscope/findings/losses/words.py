@@ -3,14 +3,8 @@
 from collections.abc import Sequence
 
 from perfscope.findings.core.finding import Gain
-from perfscope.findings.core.wording import (
-    LESS,
-    called,
-    differs,
-    listed,
-    place,
-    ranks,
-)
+from perfscope.findings.core.wording import LESS, called, differs, listed, place, ranks
+from perfscope.findings.facts.imbalance_facts import DIVIDE_ANEW
 from perfscope.findings.losses import lock_words
 from perfscope.findings.losses.groups import Group, class_of
 from perfscope.judging import MAIN
@@ -133,6 +127,10 @@ OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
             "Look at what it does more of then: work over all that was kept so far grows, and data "
             "differ. Other programs on the node and clocks can slow it down as well."
         ),
+    ),
+    LossPattern.SHIFTING: (
+        "Work shifts to {ranks} during the run{at}, and {rest} {wait}",
+        f"{DIVIDE_ANEW}: the others do less then.",
     ),
     LossPattern.ONCE: (
         "{each} works longer once{at}, and {rest} {wait}",
