@@ -64,6 +64,7 @@ straggler@RANKS            these ranks work as fast as the others
 network:FACTOR             all transfers are FACTOR times as fast (inf: no time)
 never-starved[@RANKS]      nobody waits for input
 producers:N[@RANKS]        N producers make the batches of a rank
+kept-workers[@RANKS]       workers of a DataLoader stay from epoch to epoch
 bytes:FACTOR[@OPERATION]   collectives carry FACTOR times the bytes (0.5: half precision)
 fuse:BYTES                 allreduces in quick succession are one, up to BYTES (64M)
 overlap[:SHARE]            allreduces begin during the backward pass before them

@@ -41,6 +41,10 @@ OVERLAP = (
     "Gradients become ready evenly during the backward pass, and sending them does not slow it "
     "down."
 )
+KEPT_WORKERS = (
+    "Workers that stay have the first batch of an epoch ready as they have the others, and take no "
+    "time between epochs."
+)
 PRODUCERS = "Producers do not slow each other or the training down."
 
 
@@ -52,6 +56,7 @@ def assumptions_of(edits: Sequence[Edit]) -> tuple[str, ...]:
         BYTES: any(edit.bytes != 1.0 for edit in edits),
         FUSE: any(edit.fuse_bytes is not None for edit in edits),
         OVERLAP: any(edit.overlap for edit in edits),
+        KEPT_WORKERS: any(edit.keeps_workers for edit in edits),
         PRODUCERS: any(edit.producers is not None for edit in edits),
     }
     return tuple(sentence for sentence, counts in told.items() if counts)

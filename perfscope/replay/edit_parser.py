@@ -21,6 +21,7 @@ FORMS = (
     "network:FACTOR",
     "never-starved[@RANKS]",
     "producers:N[@RANKS]",
+    "kept-workers[@RANKS]",
     "bytes:FACTOR[@OPERATION]",
     "fuse:BYTES",
     "overlap[:SHARE]",
@@ -140,6 +141,10 @@ def _never_starved(_words: Sequence[str], _phases: Sequence[str]) -> tuple[Edit,
     return Edit(Account.INPUT_WAIT), "no waiting for input"
 
 
+def _kept_workers(_words: Sequence[str], _phases: Sequence[str]) -> tuple[Edit, str]:
+    return Edit(keeps_workers=True), "workers of loaders that stay from epoch to epoch"
+
+
 def _bytes(words: Sequence[str], _phases: Sequence[str]) -> tuple[Edit, str]:
     factor = _number(words[0])
     if not 0 < factor <= MOST_TIMES:
@@ -218,6 +223,7 @@ _VERBS: dict[str, tuple[tuple[int, ...], Callable[..., tuple[Edit, str]]]] = {
     "network": ((1,), _network),
     "never-starved": ((0,), _never_starved),
     "producers": ((1,), _producers),
+    "kept-workers": ((0,), _kept_workers),
     "bytes": ((1,), _bytes),
     "fuse": ((1,), _fuse),
     "overlap": ((0, 1), _overlap),

@@ -10,6 +10,7 @@ from perfscope.arrays import Bools, Floats, Int32s, Ints
 from perfscope.attribution.ledger import ACCOUNTS, INDEX
 from perfscope.engine import engine
 from perfscope.matching.pool import dense
+from perfscope.replay.kept_workers import with_kept_workers
 from perfscope.replay.leveling import leveled
 from perfscope.replay.model import Edit
 from perfscope.replay.occurrences import factors
@@ -60,7 +61,9 @@ def _apply(program: Program, work: Work, edit: Edit) -> Work:
 def _scaled(program: Program, work: Work, edit: Edit) -> Work:
     """The work after an edit that levels nothing."""
     factor = 0.0 if edit.background else edit.factor
-    if edit.keep_every is not None:
+    if edit.keeps_workers:
+        ns = work.ns * _turned(program, work, edit)
+    elif edit.keep_every is not None:
         chosen = _chosen(program, work, edit)
         ns = np.where(chosen, work.ns * _kept(program, work, edit, chosen), work.ns)
     elif edit.function is not None or edit.activity is not None:
@@ -74,6 +77,18 @@ def _scaled(program: Program, work: Work, edit: Edit) -> Work:
         columns, choice = _asked(program, work, edit)
         ns = engine.scaled(*columns, **choice, ns=work.ns, factor=factor)
     return replace(work, ns=ns)
+
+
+def _turned(program: Program, work: Work, edit: Edit) -> Floats:
+    """What is left of each piece where workers of loaders stay, shape (pieces,)."""
+    result = np.ones(len(work.row))
+    marks, begin = program.marks, program.begin_ns
+    if marks is not None and begin is not None:
+        chosen = _chosen(program, work, replace(edit, account=Account.INPUT_WAIT))
+        here = np.flatnonzero(chosen[: len(begin)])
+        column = program.row_rank[work.row[here]].astype(np.int64)
+        result[here] = with_kept_workers(marks, edit.factor, column, begin[here])
+    return result
 
 
 def _seen_share(program: Program, work: Work, chosen: Bools) -> Floats:

@@ -40,7 +40,8 @@ class Edit:
     Of communication: `bytes` scales what collectives move, those of one `operation` or all;
     `fuse_bytes` makes one of allreduces in quick succession that carry no more than that together;
     `overlap` hides that share of each allreduce behind the backward pass before it. `producers`
-    make the batches of each rank instead of as many as did.
+    make the batches of each rank instead of as many as did; `keeps_workers` has those of loaders
+    stay from epoch to epoch, with first batches that take `factor` usual steps longer than others.
     """
 
     account: Account | None = None
@@ -56,6 +57,7 @@ class Edit:
     fuse_bytes: int | None = None
     overlap: float = 0.0
     producers: int | None = None
+    keeps_workers: bool = False
     until_ns: tuple[int, ...] | None = None
     function: Function | None = None
     activity: Activity | None = None

@@ -37,6 +37,7 @@ class Marks:
     end: Ints
     phase: Ints  # index in the phase ids, -1 a step
     account: Ints  # index in Account, NOTHING of phases that have none
+    epoch: Ints  # of steps, -1 not known
 
     @classmethod
     def of(cls, results: Results) -> Marks:
@@ -68,14 +69,19 @@ class Marks:
             mine = marks.get(rank, np.empty(0, np.int64))
             if not len(mine):
                 continue
-            mine = mine[np.lexsort((-self.end[mine], self.begin[mine]))]
-            begin, reach = self.begin[mine], np.maximum.accumulate(self.end[mine])
-            first = np.flatnonzero(np.concatenate([[True], begin[1:] >= reach[:-1]]))
-            starts, ends = begin[first], reach[np.append(first[1:], len(mine)) - 1]
+            starts, ends = outermost(self.begin[mine], self.end[mine])
             number = np.searchsorted(starts, at[here], side="right")
             inside = (number > 0) & (at[here] < ends[np.maximum(number - 1, 0)])
             result[here] = np.where(inside, number, 0)
         return result
+
+
+def outermost(begin: Ints, end: Ints) -> tuple[Ints, Ints]:
+    """When marks begin and end that lie in no other one, in order."""
+    order = np.lexsort((-end, begin))
+    begin, reach = begin[order], np.maximum.accumulate(end[order])
+    first = np.flatnonzero(np.concatenate([[True], begin[1:] >= reach[:-1]])[: len(order)])
+    return begin[first], reach[np.append(first[1:], len(order))[: len(first)] - 1]
 
 
 def _of_rank(trace: Trace, place: int, catalog: PhaseCatalog) -> tuple[Ints, ...]:
@@ -93,6 +99,7 @@ def _of_rank(trace: Trace, place: int, catalog: PhaseCatalog) -> tuple[Ints, ...
         np.concatenate([rows["t1"], steps["t1"]]).astype(np.int64),
         np.concatenate([catalog.of_rows(trace, rows), nowhere]),
         np.concatenate([marked_accounts(rows, steps), training]),
+        np.concatenate([np.full(len(rows), -1, np.int64), steps["epoch"].astype(np.int64)]),
     )
 
 

@@ -126,7 +126,7 @@ def _learned(
         & ((phases["flags"] & (RowFlag.SAMPLED | RowFlag.OPEN)) == 0)
         & (phases["t0"] >= origin_ns)
     ]
-    own = own[own["t1"] <= _last_end(program, pieces)]
+    own = _for_steps(rank, own[own["t1"] <= _last_end(program, pieces)])
     if len(own) < FEWEST_GETS:
         return None
     gets = _pieces_of(program, pieces, own["t0"], own["t1"], origin_ns)
@@ -135,6 +135,16 @@ def _learned(
         return None
     workers, depth = loader or (0, learned_depth(gets, service_ns))
     return learned_queue(position, depth=depth, producers=workers, gets=gets, service_ns=service_ns)
+
+
+def _for_steps(rank: Rank, waits: Table) -> Table:
+    """The waits inside steps, where steps have some: those between them bring no batch.
+
+    There a loader starts its workers, and ends them.
+    """
+    step = np.searchsorted(rank.steps["t0"], waits["t0"], side="right")
+    inside = waits["t0"] < np.append(0, rank.steps["t1"])[step]
+    return waits[inside] if np.any(inside) else waits
 
 
 def _loader(rank: Rank) -> tuple[int, int] | None:

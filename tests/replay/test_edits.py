@@ -60,6 +60,7 @@ def marked(made: Program) -> Program:
         end=(begin + made.work.ns.astype(np.int64))[some],
         phase=np.zeros(int(some.sum()), np.int64),
         account=made.work.account[some].astype(np.int64),
+        epoch=np.full(int(some.sum()), -1, np.int64),
     )
     return replace(made, begin_ns=begin, marks=marks)
 

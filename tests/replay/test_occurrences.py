@@ -144,6 +144,7 @@ def test_what_lies_inside_another_is_part_of_it() -> None:
         end=np.array([10, 4, 12, 21, 22, 6]),
         phase=np.zeros(6, np.int64),
         account=np.zeros(6, np.int64),
+        epoch=np.full(6, -1, np.int64),
     )
     at = np.array([0, 3, 9, 10, 15, 21, 22, 5, 6])
     column = np.array([0, 0, 0, 0, 0, 0, 0, 1, 1])

@@ -21,11 +21,14 @@ def as_sure_as_its_interval(finding: Finding) -> Finding:
 
     A gain whose interval holds zero may be nothing: its confidence is low, and it is no more than
     a warning. One that is replayed is certain where its interval is narrow; without an interval
-    nobody knows how certain it is. Where that would allow more, its cause is inferred.
+    nobody knows how certain it is. What its first action saves counts alike. Where that would allow
+    more, its cause is inferred.
     """
     if finding.gain is None:
         return finding
     most = _most_confidence(finding, finding.gain)
+    if finding.first is not None:
+        most = less_sure(most, _most_confidence(finding, finding.first))
     status = finding.status
     if not is_firm(finding) and status is Status.FAIL:
         status = Status.WARN

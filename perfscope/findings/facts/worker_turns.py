@@ -1,49 +1,137 @@
-"""What it takes a DataLoader to begin each epoch with new workers, and to end them after it."""
+"""What it takes DataLoaders to begin each epoch with new workers, and to end them after it."""
 
-from perfscope.findings.core.finding import Evidence
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from perfscope.findings.core.finding import Evidence, Gain
+from perfscope.findings.core.gain import replayed, saved
 from perfscope.judging import MAIN
+from perfscope.metrics.results import Results
+from perfscope.replay.model import Edit
+from perfscope.replay.replay import Replay
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
 from perfscope.units import NS, format_seconds
 
+EDIT = Edit(keeps_workers=True)
 _NAMES = ("turns", "first_ns", "starts_ns", "ends_ns", "ready_ns", "late_ns")
 
 
 @dataclass(frozen=True)
 class WorkerTurns:
-    """How often a loader's workers began to iterate, and what beginning and ending took in all."""
+    """What is saved by workers that stay, and what it takes a rank that they do not.
 
+    `count` is how often workers began to iterate there, 0 where nobody counted; `seconds` is what
+    beginning and ending took in all.
+    """
+
+    gain: Gain
+    rank: int
     count: int
     seconds: float
 
     @property
     def action(self) -> str:
         """What has them stay."""
+        told = "Set persistent_workers=True in the DataLoader: its workers are started anew"
+        if not self.count:
+            return f"{told} in each epoch, which waits for their first batch."
         each = format_seconds(self.seconds / self.count)
         return (
-            "Set persistent_workers=True in the DataLoader: its workers are started anew "
-            f"{self.count} times, and starting them, waiting for their first batch and ending them "
-            f"takes {each} each time."
+            f"{told} {self.count} times. On rank {self.rank} that takes "
+            f"{format_seconds(self.seconds)}, {each} each time: to start them, to wait for their "
+            "first batch, and to end them."
         )
 
     @property
-    def evidence(self) -> Evidence:
-        """The seconds."""
+    def summary(self) -> str:
+        """What the saving lies between; "" where nobody knows."""
+        if self.gain.interval_s is None:
+            return ""
+        least, most = map(format_seconds, self.gain.interval_s)
+        return (
+            f" Of that, workers that stay save {format_seconds(self.gain.seconds)}: only {least} "
+            "if they begin to prepare an epoch's first batch when it is asked for, and up to "
+            f"{most} if starting them delays other batches, too."
+        )
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """What was counted."""
+        if not self.count:
+            return ()
         label = f"Starting workers {self.count} times, their first batches and their end"
-        return Evidence(f"{label}, in the whole run", self.seconds, "s", "once")
+        told = f"{label}, on rank {self.rank} in the whole run"
+        return (Evidence(told, self.seconds, "s", "once"),)
 
 
-def worker_turns(rank: Rank, *, are_kept: bool) -> WorkerTurns | None:
-    """Of training loaders, where that is most of the time that went into getting batches.
+def training_loaders(rank: Rank) -> Iterator[Mapping[str, Any]]:
+    """The settings of the DataLoaders that a rank trains from, as they were met."""
+    loaders = rank.framework("torch").get("loaders")
+    for one in loaders if isinstance(loaders, list) else ():
+        if isinstance(one, Mapping) and one.get("training") is not False:
+            yield one
 
-    None where it is not, and where workers begin once, are kept, or were not counted.
+
+def ending_workers(rank: Rank) -> int:
+    """The most workers of a DataLoader of a rank that end with each epoch; 0 without any."""
+    told = (
+        one.get("workers")
+        for one in training_loaders(rank)
+        if one.get("persistent_workers") is False
+    )
+    return max((one for one in told if isinstance(one, int)), default=0)
+
+
+def worker_turns(
+    results: Results, replay: Replay, position: int, found: Gain
+) -> WorkerTurns | None:
+    """Of a rank, where workers that stay save most of `found`, what waiting for input costs.
+
+    None where they do not, and where workers begin once or are kept.
     """
-    noted = rank.framework("torch").get("batches")
-    told = [noted.get(name) if isinstance(noted, dict) else None for name in _NAMES]
-    numbers = [one for one in told if isinstance(one, int) and one >= 0]
-    if are_kept or len(numbers) < len(_NAMES):
+    rank = results.trace.ranks[position]
+    if not (workers := ending_workers(rank)):
         return None
-    turns, first, starts, ends, ready, late = numbers
+    count, seconds = _counted(rank)
+    if gain := _replayed(results, replay, workers, found):
+        is_most = gain.seconds >= MAIN * found.seconds
+    else:
+        is_most = count > 1 and seconds >= MAIN * _taken_s(rank)
+        gain = saved(results, min(found.seconds, seconds * (1 - 1 / max(count, 1))))
+    return WorkerTurns(gain, rank.number, count, seconds) if is_most and gain.seconds > 0 else None
+
+
+def _replayed(results: Results, replay: Replay, workers: int, found: Gain) -> Gain | None:
+    """What workers that stay save, and between what that lies; None without a replay.
+
+    Workers that keep up make a batch in as many steps as there are of them, at most. No waiting for
+    input at all is more than they can give back.
+    """
+    likely = replay.predict([EDIT])
+    least = replay.predict([replace(EDIT, factor=float(workers))])
+    if likely is None or least is None:
+        return None
+    gain = replayed(results, likely, [EDIT])
+    return replace(gain, interval_s=(least.gain_s, max(found.seconds, gain.seconds)))
+
+
+def _counted(rank: Rank) -> tuple[int, float]:
+    """How often workers began, and the seconds that it took; 0 and 0 where nobody counted."""
+    turns, first, starts, ends, *_ = _numbers(rank)
     anew = first + starts + ends
-    is_most = anew >= MAIN * (ready + late + starts + ends)
-    return WorkerTurns(turns, anew * NS) if turns > 1 and anew > 0 and is_most else None
+    return (turns, anew * NS) if turns > 1 and anew > 0 else (0, 0.0)
+
+
+def _taken_s(rank: Rank) -> float:
+    """What all batches of workers took, with starting and ending them."""
+    _, _, starts, ends, ready, late = _numbers(rank)
+    return (ready + late + starts + ends) * NS
+
+
+def _numbers(rank: Rank) -> tuple[int, ...]:
+    noted = rank.framework("torch").get("batches")
+    told = [noted.get(name) if isinstance(noted, Mapping) else None for name in _NAMES]
+    numbers = tuple(one for one in told if isinstance(one, int) and one >= 0)
+    return numbers if len(numbers) == len(_NAMES) else (0,) * len(_NAMES)

@@ -20,7 +20,12 @@ from perfscope.findings.facts.input_work import (
 from perfscope.findings.facts.lock_holder import action, among_producers, evidence, frames, typed
 from perfscope.findings.facts.queue_evidence import queue_evidence
 from perfscope.findings.facts.same_items import keeping_action, same_evidence
-from perfscope.findings.facts.worker_turns import WorkerTurns, worker_turns
+from perfscope.findings.facts.worker_turns import (
+    WorkerTurns,
+    ending_workers,
+    training_loaders,
+    worker_turns,
+)
 from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.host.cpu_takers import busy_for_anyone
 from perfscope.metrics.host.input_parts import InputPart
@@ -36,6 +41,7 @@ from perfscope.units import NS, capitalized, counted, format_seconds
 TAKING_OVER_SHARE = 0.1  # of the focus, for batches that are there: a loss of its own
 PASSED = "No rank waits for input for long"
 CHEAPER = "Make a batch cheaper: store the data decoded and scaled, and read it in large pieces."
+STAYING = "Set persistent_workers=True, so that no epoch begins with new workers."
 EDIT = Edit(Account.INPUT_WAIT)
 TENSORFLOW = f"TensorBoard's input pipeline analyzer shows it: {wording.IN_TENSORBOARD}."
 
@@ -56,19 +62,24 @@ def judge(run: Facts) -> Outcome:
     ):
         return _told(results, waits_s, worst, found, other)
     made_in = producers_place(results, rank.number)
+    anew = worker_turns(results, replay, worst, found) if is_fault else None
     held = among_producers(results, rank.number) if is_fault else None
     where = phases[0].where if phases else ()
     return Finding(
         status=thresholds.deserved(found) if is_fault else Status.PASS,
-        title=_title(results, phases, waits_s, made_in, worst) if is_fault else PASSED,
-        summary=_summary(results, waits_s, found),
+        title=_title(results, phases, waits_s, made_in, anew) if is_fault else PASSED,
+        summary=_summary(results, waits_s, found) + (anew.summary if anew else ""),
         gain=found,
         confidence=Confidence.HIGH if not found.is_bound else Confidence.MEDIUM,
         ranks=_waiting_ranks(results, waits_s) if is_fault else (),
         where=tuple(dict.fromkeys((*frames(held), *((made_in,) if made_in else ()), *where))),
-        evidence=(*_evidence(results, waits_s, worst), *((evidence(held),) if held else ())),
-        actions=_all_actions(results, replay, phases, worst, held) if is_fault else (),
-        first=_unlocked(results, replay, held) if held else None,
+        evidence=(
+            *_evidence(results, waits_s, worst),
+            *(anew.evidence if anew else ()),
+            *((evidence(held),) if held else ()),
+        ),
+        actions=_all_actions(results, replay, phases, worst, held, anew) if is_fault else (),
+        first=_first(results, replay, held, anew),
         holder=typed(held),
         overlaps=("load_imbalance", "idle_devices"),
     )
@@ -130,7 +141,7 @@ def _title(
     phases: list[PhaseResult],
     waits_s: list[float],
     made_in: Frame | None,
-    worst: int,
+    anew: WorkerTurns | None,
 ) -> str:
     ranks = _waiting_ranks(results, waits_s)
     everybody = len(ranks) == len(waits_s) > 1
@@ -140,7 +151,6 @@ def _title(
     inside = f" in {place}" if place else ""
     if made_in:
         return f"{who} {verb}{inside} for batches that threads produce in {wording.place(made_in)}"
-    anew = _anew(results, worst)
     mostly = ", mostly where epochs begin and end with new workers" if anew else ""
     return f"{who} {verb} for input{inside}{mostly}"
 
@@ -175,8 +185,6 @@ def _evidence(results: Results, waits_s: list[float], worst: int) -> tuple[Evide
     rows += work_evidence(results, results.trace.ranks[worst].number)
     rows += ready_evidence(results.trace.ranks[worst])
     rows += same_evidence(results.trace.ranks[worst])
-    if anew := _anew(results, worst):
-        rows.append(anew.evidence)
     loader = _loader(results, worst)
     rows += [
         Evidence(f"DataLoader: {key}", str(loader[key]))
@@ -187,16 +195,8 @@ def _evidence(results: Results, waits_s: list[float], worst: int) -> tuple[Evide
 
 
 def _loader(results: Results, position: int) -> Mapping[str, Any]:
-    """Settings of the first DataLoader of a rank; empty where none was met."""
-    loaders = results.trace.ranks[position].framework("torch").get("loaders")
-    first = loaders[0] if isinstance(loaders, list) and loaders else None
-    return first if isinstance(first, dict) else {}
-
-
-def _anew(results: Results, position: int) -> WorkerTurns | None:
-    """What starting workers for each epoch takes on a rank; None where it is not most of it."""
-    kept = _loader(results, position).get("persistent_workers") is not False
-    return worker_turns(results.trace.ranks[position], are_kept=kept)
+    """Settings of the first DataLoader that a rank trains from; empty where none was met."""
+    return next(training_loaders(results.trace.ranks[position]), {})
 
 
 def _back(results: Results, replay: Replay, producers: int) -> str:
@@ -214,6 +214,7 @@ def _all_actions(
     phases: list[PhaseResult],
     worst: int,
     held: LockHolder | None,
+    anew: WorkerTurns | None,
 ) -> tuple[str, ...]:
     """What brings batches sooner, and what makes the main part of the work on them cheaper.
 
@@ -224,12 +225,20 @@ def _all_actions(
     cheaper = "" if once else work_action(results, rank.number)
     told = [action(held)] if held else list(_actions(results, replay, phases, worst))
     told.insert(1 if held else 0, once)
-    if anew := _anew(results, worst):
-        told = [
-            anew.action,
-            *(one for one in told if one not in _persistent(_loader(results, worst))),
-        ]
+    if anew:
+        told.insert(0, anew.action)
+    elif not held and ending_workers(rank):
+        told.append(STAYING)
     return tuple(one for one in (*told, cheaper) if one)
+
+
+def _first(
+    results: Results, replay: Replay, held: LockHolder | None, anew: WorkerTurns | None
+) -> Gain | None:
+    """What the first action saves, where that is not all waiting for input."""
+    if anew:
+        return anew.gain
+    return _unlocked(results, replay, held) if held else None
 
 
 def _kept(results: Results, rank: Rank) -> str:
@@ -259,7 +268,7 @@ def _actions(
     workers = loader.get("workers")
     if isinstance(workers, int) and not isinstance(workers, bool):
         if idle == 0:
-            return (_crowded(host, workers), *_persistent(loader))
+            return (_crowded(host, workers),)
         return _loader_actions(loader, workers, room, _back(results, replay, 2 * workers or 1))
     rank = results.trace.ranks[worst]
     if "tensorflow" in rank.frameworks and not len(rank.queues):  # nothing of Python makes them
@@ -307,12 +316,6 @@ def _crowded(host: str, workers: int) -> str:
     )
 
 
-def _persistent(loader: Mapping[str, Any]) -> tuple[str, ...]:
-    if loader.get("persistent_workers") is not False:
-        return ()
-    return ("Set persistent_workers=True, so that no epoch begins with new workers.",)
-
-
 def _loader_actions(
     loader: Mapping[str, Any], workers: int, room: str, back: str
 ) -> tuple[str, ...]:
@@ -324,7 +327,7 @@ def _loader_actions(
             ),
         )
     more = f"Raise num_workers of the DataLoader from {workers} to {2 * workers}{room}"
-    actions = [f"{more}{back}.", *_persistent(loader)]
+    actions = [f"{more}{back}."]
     factor = loader.get("prefetch_factor")
     if isinstance(factor, int):
         actions.append(
@@ -351,7 +354,10 @@ DIAGNOSIS = Diagnosis(
         "long it was waited for the others, whether a data set of PyTorch prepares the same "
         "samples anew in each epoch, idle CPUs"
     ),
-    gain_from="replay with every batch there in time",
+    gain_from=(
+        "replay with every batch there in time; of the first action, where a DataLoader starts "
+        "its workers anew for each epoch, one in which they stay"
+    ),
     counts_from=(
         f"{100 * thresholds.FAIL_SHARE:g} %; where it was waited less than that for "
         "batches, the rest is taking batches over: reported (info), from "

@@ -222,14 +222,42 @@ def test_training_batches_that_are_there_in_time_are_counted(
     counts = rank.metadata["frameworks"]["torch"]["batches"]
     assert counts["asked"] == 12
     assert least <= counts["ready"] <= most
-    took_ns = [row.t1 - row.t0 for row in rank.phase_records("DataLoader")[:12]]
+    started, *rows = rank.phase_records("DataLoader")
+    took_ns = [row.t1 - row.t0 for row in rows[:12]]
+    assert started.t1 - started.t0 >= counts["starts_ns"] > 0
     assert counts["late_ns"] + counts["ready_ns"] >= sum(took_ns)
     assert counts["late_ns"] >= took_ns[0]  # nothing is there when the first is asked for
     assert (counts["ready_ns"] > 0) == (counts["ready"] > 0)
     assert counts["turns"] == 1
     assert took_ns[0] <= counts["first_ns"] <= counts["late_ns"] + counts["ready_ns"]
-    assert counts["starts_ns"] > 0
     assert counts["ends_ns"] > 0
+
+
+KEPT = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+if __name__ == "__main__":
+    data = TensorDataset(torch.ones(8, 3))
+    for kept in (True, False):
+        loader = DataLoader(data, 2, num_workers=1, persistent_workers=kept)
+        for epoch in range(3):
+            assert len(list(loader)) == 4
+"""
+
+
+def test_workers_that_stay_are_not_said_to_begin_anew(
+    job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> None:
+    done = job(KEPT, python=environment("torch").python)
+    (rank,) = done.of_role("rank") or done.of_role("unranked")
+    torch = rank.metadata["frameworks"]["torch"]
+    assert [one["persistent_workers"] for one in torch["loaders"]] == [True, False]
+    assert torch["batches"]["asked"] == 2 * 3 * 4
+    assert torch["batches"]["turns"] == 3
+    waits_ns = [row.t1 - row.t0 for row in rank.phase_records("DataLoader")]
+    assert len(waits_ns) == 2 * 3 * (1 + 4 + 1)  # a start, batches, and an end
+    anew_ns = sum(torch["batches"][name] for name in ("starts_ns", "first_ns", "ends_ns"))
+    assert 0 < anew_ns <= sum(waits_ns[len(waits_ns) // 2 :])
 
 
 def test_without_workers_no_batch_is_there_in_time(

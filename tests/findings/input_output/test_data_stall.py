@@ -238,23 +238,6 @@ def test_batches_that_are_there_in_time_are_no_stall(counts: object, status: Sta
         assert told["Batches that were there when asked for"] == "95 of 100"
 
 
-@pytest.mark.parametrize(
-    ("first_ns", "are_kept", "turns", "is_told"),
-    [(6, False, 20, True), (6, True, 20, False), (1, False, 20, False), (6, False, 1, False)],
-)
-def test_workers_that_are_started_for_each_epoch_shall_be_kept(
-    first_ns: int, are_kept: bool, turns: int, is_told: bool
-) -> None:
-    """Of 10 s for batches and 3 s for starts and ends those of epochs are 9 s, or 4 s."""
-    counts = {"asked": 100, "ready": 0, "ready_ns": 0, "late_ns": 10 * 10**9, "turns": turns}
-    counts |= {"first_ns": first_ns * 10**9, "starts_ns": 2 * 10**9, "ends_ns": 10**9}
-    loader = {"workers": 2, "persistent_workers": are_kept}
-    finding = loaded(Plan(ranks=2, steps=100, input_s=0.1), counts, loader=loader)
-    assert ("new workers" in finding.title) is is_told
-    assert ("450 ms each time" in finding.actions[0]) is is_told
-    assert ("persistent_workers" in " ".join(finding.actions)) is not are_kept
-
-
 def test_taking_batches_over_for_little_is_only_told() -> None:
     counts = {"asked": 100, "ready": 100, "ready_ns": 10**9, "late_ns": 0}
     finding = loaded(Plan(ranks=2, steps=100, input_s=0.015), counts)

@@ -224,11 +224,11 @@ def install_loader(module: ModuleType) -> None:
             except StopIteration:
                 end_ns = rec.now()
                 _loop.exhausts_loader(end_ns)
-                torch_workers.ended(is_ready, is_grad_enabled(), end_ns - begin_ns)
+                torch_workers.ended(self, is_ready, is_grad_enabled(), end_ns - begin_ns)
                 raise
             end_ns = rec.now()
             _loop.takes_batch(wrap.batch_length(data), is_grad_enabled(), end_ns)
-            torch_workers.count(is_ready, is_grad_enabled(), end_ns - begin_ns, is_first)
+            torch_workers.count(self, is_ready, is_grad_enabled(), end_ns - begin_ns, is_first)
             return data
 
         return following
@@ -247,8 +247,10 @@ def _make_iter(original: AnyFunction) -> AnyFunction:
         torch_loaders.note(_SOURCE, self)
         begin_ns = rec.now()
         iterator = original(self)
-        is_ready = torch_workers.is_ready(iterator)
-        torch_workers.began(is_ready, torch_module.is_grad_enabled(), rec.now() - begin_ns)
+        if torch_workers.is_ready(iterator) is not None:  # its workers begin: no batch before that
+            end_ns = rec.now()
+            _loop.emit(recorder.Phase.INPUT, "DataLoader", begin_ns, end_ns)
+            torch_workers.began(iterator, torch_module.is_grad_enabled(), end_ns - begin_ns)
         return iterator
 
     return iterate

@@ -15,8 +15,8 @@ _batches = {
     "starts_ns": 0,
     "ends_ns": 0,
 }
-"""Batches that workers made and the time it took to get them, those of each iteration's first one
-told apart as well; how often workers began to iterate, and what their start and end took."""
+"""Batches that workers made and the time it took to get them. Of workers that end with each
+iteration also how often they began, what their starts, first batches and ends took."""
 
 
 def is_ready(iterator: Any) -> bool | None:
@@ -34,14 +34,19 @@ def is_ready(iterator: Any) -> bool | None:
         return None  # another PyTorch or system, or a class of the program's own
 
 
-def began(ready: bool | None, is_training: bool, ns: int) -> None:
-    """A loader began to iterate, which took so long; `ready` is None where it has no workers."""
-    if ready is not None and is_training:
+def _stay(iterator: Any) -> bool:
+    """Whether the workers of a loader go on to its next iteration."""
+    return bool(getattr(iterator, "_persistent_workers", False))
+
+
+def began(iterator: Any, is_training: bool, ns: int) -> None:
+    """A loader with workers began to iterate, which took so long."""
+    if is_training and not _stay(iterator):
         _batches["turns"] += 1
         _batches["starts_ns"] += ns
 
 
-def count(ready: bool | None, is_training: bool, ns: int, is_first: bool) -> None:
+def count(iterator: Any, ready: bool | None, is_training: bool, ns: int, is_first: bool) -> None:
     """Counts a batch, whether its workers had it ready, and how long it took to get it."""
     if ready is None or not is_training:
         return
@@ -50,12 +55,13 @@ def count(ready: bool | None, is_training: bool, ns: int, is_first: bool) -> Non
     _batches["asked"] += 1
     _batches["ready"] += ready
     _batches["ready_ns" if ready else "late_ns"] += ns
-    _batches["first_ns"] += ns if is_first else 0
+    if is_first and not _stay(iterator):
+        _batches["first_ns"] += ns
 
 
-def ended(ready: bool | None, is_training: bool, ns: int) -> None:
+def ended(iterator: Any, ready: bool | None, is_training: bool, ns: int) -> None:
     """A loader has no more batches, and its workers have ended, which took so long."""
-    if ready is not None and is_training:
+    if ready is not None and is_training and not _stay(iterator):
         _batches["ends_ns"] += ns
 
 
