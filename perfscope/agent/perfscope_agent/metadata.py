@@ -200,10 +200,16 @@ def _replace_file() -> None:
             os.unlink(temporary)
 
 
+def leave() -> None:
+    """In a forked child: the file belongs to the parent."""
+    global _path
+    _path = ""
+
+
 def forget() -> None:
     """Drops what belongs to the parent, in a forked child."""
-    global _path, _one_writer
-    _path = ""
+    global _one_writer
+    leave()
     _one_writer = _thread.RLock()  # the thread that held the parent's may not be here
     facts.clear()
     del notes.notes[:]

@@ -22,6 +22,11 @@ met: dict[int, tuple[CodeType, str, str]] = {}
 """By its identity code of the program that stacks have shown first, with function and file."""
 
 
+def forget() -> None:
+    """Drops what belongs to the parent, in a forked child."""
+    met.clear()
+
+
 class Places:
     """Ids of places by code and instruction.
 

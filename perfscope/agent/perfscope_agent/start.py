@@ -13,10 +13,21 @@ _MAX_RECORDED_FORKS = 64
 _is_started = False
 _pid = 0
 _role = ""
+_is_numbered = False
+"""Whether a launcher told this process, or the one it was forked from, its number."""
+
 _is_forked = False
 _is_finished = False
 _fork_count = 0
 _arguments: list[str] = []
+_stacks: Any = None
+"""What samples stacks; a process that records nothing does not load it."""
+
+_of_parent: list[object] = []
+"""What a forked child has of its parent's and must not free."""
+
+_in_child: dict[str, Callable[[], None]] = {}
+"""What else a forked child does at its start."""
 
 
 def start() -> None:
@@ -33,9 +44,10 @@ def start() -> None:
 
 
 def _start(arguments: list[str]) -> None:
-    global _pid, _role
+    global _pid, _role, _is_numbered
     _pid = os.getpid()
     _arguments[:] = arguments
+    _is_numbered = bool(roles.signature())
     # The marker must be read before `decide` writes this process's own.
     descends_from_python = roles.owner() is not None
     _role, owner_pid = roles.decide(arguments)
@@ -53,11 +65,13 @@ def _start(arguments: list[str]) -> None:
 
 def _start_recording(is_lazy: bool) -> None:
     """Opens the records and starts everything that writes them."""
+    global _stacks
     import atexit
 
     from . import loops, placement, stacks, topology  # noqa: F401 - what threads use is loaded before them
     from .frameworks import install
 
+    _stacks = stacks
     if "PERFSCOPE_STEPS" in os.environ or "PERFSCOPE_STOP_AFTER" in os.environ:
         from . import window
 
@@ -81,10 +95,12 @@ def _start_details(is_lazy: bool) -> None:
     if "PERFSCOPE_STACKS_HZ" in os.environ:
         from . import spy
 
+        _in_child["py-spy"] = spy.permit
         _try("py-spy", spy.permit if is_lazy else spy.start)
     if "PERFSCOPE_MEMORY_DETAIL" in os.environ and not is_lazy:
         from . import memory_detail
 
+        _in_child["memory detail"] = memory_detail.forget
         _try("memory detail", memory_detail.start)
 
 
@@ -92,6 +108,7 @@ def _permit_spy() -> None:
     if "PERFSCOPE_STACKS_HZ" in os.environ:
         from . import spy
 
+        _in_child["py-spy"] = spy.permit
         _try("py-spy", spy.permit)
 
 
@@ -155,7 +172,7 @@ def _await_mpi() -> None:
     from . import hooks
 
     hooks.on_import("mpi4py.MPI", _promote)
-    if not roles.signature():
+    if not _is_numbered:
         from .frameworks import await_joining
 
         recorder.becomes_rank = _promote_to
@@ -208,13 +225,11 @@ def _record_as_rank(although: str) -> None:
 
 
 def _register_fork() -> None:
-    from . import stacks
-
     held = []
 
     def before() -> None:
         # A fork must not catch the sampler thread inside the recorder or an import.
-        sampler = stacks.sampler
+        sampler = _stacks.sampler if _stacks is not None else None
         if sampler is not None and sampler.busy.acquire(True, 0.2):
             held.append(sampler.busy)
 
@@ -228,32 +243,34 @@ def _register_fork() -> None:
 
 
 def _become_child() -> None:
-    """Makes a forked child a worker that touches nothing of its parent's recording."""
+    """Makes a forked child a worker that touches nothing of its parent's recording.
+
+    Most children live for a moment, and each page that is written in one is copied first. So what
+    is known of the parent stays where it is, unfreed, until the child turns out to be a rank.
+    """
     global _pid, _role, _is_forked
     try:
-        from . import busy_threads, garbage, operands, own_threads, places, read_files, stacks
-
         owner_pid, _pid = _pid, os.getpid()
         _role, _is_forked = roles.Role.WORKER, True
-        stacks.sampler = None
-        recorder.becomes_rank = None if roles.signature() else _promote_to
-        recorder.deactivate()
-        busy_threads.forget()
-        garbage.forget()
-        operands.forget()
-        read_files.forget()
-        places.met.clear()
-        own_threads.forget()
-        metadata.forget()
-        _permit_spy()
-        if "PERFSCOPE_MEMORY_DETAIL" in os.environ:
-            from . import memory_detail
-
-            memory_detail.forget()
+        recorder.becomes_rank = None if _is_numbered else _promote_to
+        metadata.leave()
+        if _stacks is not None:
+            _leave_recording()
+        for name, action in _in_child.items():
+            _try(name, action)
         if _fork_count < _MAX_RECORDED_FORKS:
+            metadata.forget()
             metadata.begin(_role, owner_pid, _arguments)
     except Exception as error:
         notes.failure("forked child", error)
+
+
+def _leave_recording() -> None:
+    """Leaves what the parent records with, and who looks at it, to the parent."""
+    _of_parent[:] = (recorder.functions(), _stacks.sampler)
+    _stacks.sampler = None
+    recorder.deactivate()
+    _stacks.garbage.forget()
 
 
 def _finish() -> None:
