@@ -3,13 +3,14 @@
 Calls alone do not tell four rounds of exchange in each sweep from an evaluation in every fourth
 step: both have one long stretch in four. The program's own loops do. What makes a stretch long
 lies outside the loop that has the exchange in it, or it is a part of that loop's turn that comes
-with some turns only. And where calls come from lines of their own, they are of one turn together.
+with some turns only. And where calls come from lines of their own, or work between them is that of
+functions of its own each time, they are of one turn together.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 
@@ -55,6 +56,9 @@ def around(trace: Trace, ends: Times, ranks: Sequence[int]) -> Times:
         ends: of each turn on each rank, shape (turns, ranks).
         ranks: the places of those that are looked at.
     """
+    chains = _chains(trace)
+    if (parts := _parts(trace, ends, ranks, chains)) > 1:
+        return ends[parts - 1 :: parts]
     lengths = np.diff(ends, axis=0).mean(axis=1)
     every, place = longest_of(lengths)
     if not every:
@@ -63,7 +67,6 @@ def around(trace: Trace, ends: Times, ranks: Sequence[int]) -> Times:
     if not loops:
         return ends
     outside = inside = 0.0
-    chains = _chains(trace)
     if _have_own_sites([_sites(trace.ranks[one], ends[:, one], every, chains) for one in ranks]):
         return ends[place::every]
     for number in ranks:
@@ -107,6 +110,51 @@ def _have_own_sites(seen: Sequence[Counter[tuple[_Chain, int]]]) -> bool:
     sure = [(count, at) for count, at in most.values() if count >= FEWEST_SAMPLES]
     agreed = sum(count for count, _ in sure)
     return len({at for _, at in sure}) > 1 and agreed >= NEAR_BEST * whole.total()
+
+
+def _parts(trace: Trace, ends: Times, ranks: Sequence[int], chains: list[_Chain]) -> int:
+    """Of how many turns one is made up in which each does something of its own; 1 where none is.
+
+    As in a step that updates one field after the other, and exchanges each. What is done in each
+    turn is in all of its places where an evaluation comes in every fourth.
+    """
+    if any(_adds_up(trace.ranks[one], ends[:, one]) for one in ranks):
+        return 1
+    stack, turn = np.concatenate([_turns(trace.ranks[n], ends[:, n]) for n in ranks], axis=1)
+    called = [(chain[:-1], chain[-1][0]) if chain else None for chain in chains]
+    return max(_own_parts(_numbers(seen)[stack], turn, len(ends)) for seen in (chains, called))
+
+
+def _turns(rank: Rank, ends: Ints) -> Ints:
+    """Stack and turn of each sample in a turn that has a beginning and an end."""
+    samples = rank.main_stacks
+    turn = np.searchsorted(ends, samples["t"].astype(np.int64))
+    known = (turn > 0) & (turn < len(ends))
+    return np.stack([samples["stack"][known].astype(np.int64), turn[known]])
+
+
+def _numbers(seen: Sequence[Hashable]) -> Ints:
+    """The same number for what is equal."""
+    numbers = {one: number for number, one in enumerate(dict.fromkeys(seen))}
+    return np.array([numbers[one] for one in seen], np.int64)
+
+
+def _own_parts(what: Ints, turn: Ints, turns: int) -> int:
+    """The longest period in which what samples show tells the place; 1 where none does."""
+    often = np.bincount(what) >= FEWEST_SAMPLES
+    found = 1
+    for every in range(2, int(np.sqrt(turns)) + 1):
+        cells = np.bincount(what * every + turn % every, minlength=len(often) * every)
+        most = cells.reshape(-1, every)[often]
+        is_own = most.max(axis=1).sum() >= NEAR_BEST * len(what) > 0
+        if is_own and len(np.unique(most.argmax(axis=1))) == every:
+            found = every
+    return found
+
+
+def _adds_up(rank: Rank, ends: Ints) -> bool:
+    """Whether turns end with a call that adds up what the ranks have computed."""
+    return bool(np.any(REDUCES[rank.operations["op"][np.isin(rank.operations["t1"], ends)]]))
 
 
 def _in_calls(rank: Rank, rows: Table) -> tuple[Ints, Bools]:

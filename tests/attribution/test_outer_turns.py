@@ -98,6 +98,30 @@ def test_calls_at_lines_of_their_own_are_of_one_turn(lines: tuple[int, ...], ste
     assert program.steps().count == steps
 
 
+@pytest.mark.parametrize("line", [0, 31], ids=["at other lines", "at one line"])
+@pytest.mark.parametrize("fields", [("momentum", "continuity"), ("u", "v", "pressure", "heat")])
+def test_fields_that_are_updated_one_after_the_other_are_of_one_step(
+    fields: tuple[str, ...], line: int
+) -> None:
+    """Each is exchanged by a call of the same kind, that takes next to no time."""
+    program = Program()
+    for _ in range(150):
+        for place, field in enumerate(fields):
+            program.work(0.013, line or 31 + place, (field, 60))
+            program.call("MPI_Sendrecv", 80, seconds=1e-5)
+    assert program.steps().count == 150
+
+
+def test_what_is_done_in_every_second_turn_makes_it_no_part() -> None:
+    program = Program()
+    for step in range(200):
+        program.work(0.03, 31, ("update", 60))
+        if step % 2:
+            program.work(0.02, 34, ("write", 70))
+        program.call("MPI_Sendrecv", 80, seconds=1e-5)
+    assert program.steps().count == 200
+
+
 def test_there_and_back_is_one_exchange() -> None:
     """Both messages look the same where there are two ranks."""
     program = Program()
