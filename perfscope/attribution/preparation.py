@@ -53,8 +53,9 @@ BEGINS_A_CALL = (Activity.COMMUNICATION, Activity.SERIALIZATION)
 def with_bare_stacks(trace: Trace) -> tuple[Trace, Ints]:
     """The trace with a stack more for each whose leaf is no Python code, in which a call stands.
 
-    Samples inside operations get these. Also told is for each stack the one that stands for it,
-    itself where its leaf is Python code; shape (stacks,).
+    Samples inside operations get these. Also told is for each stack the one that stands for it
+    where it was not seen itself: itself where its leaf is Python code, or computes, as what is
+    around a call does; shape (stacks,).
     """
     native = {place for place, frame in enumerate(trace.frames) if frame.file in NATIVE_FILES}
     stacks = list(trace.stacks)
@@ -67,7 +68,9 @@ def with_bare_stacks(trace: Trace) -> tuple[Trace, Ints]:
         return trace, bare
     activities = stack_activities(trace)
     ranks = [_with_calls(rank, bare, activities) for rank in trace.ranks]
-    whole = np.concatenate([bare, np.arange(len(bare), len(stacks))])
+    computes = activities == ACTIVITIES.index(Activity.NUMERIC)
+    around = np.where(computes, np.arange(len(bare)), bare)
+    whole = np.concatenate([around, np.arange(len(bare), len(stacks))])
     return replace(trace, ranks=ranks, frames=[*trace.frames, CALL], stacks=stacks), whole
 
 

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from perfscope.structures import dataclass
@@ -22,6 +23,9 @@ SUBNORMAL_TIMES = 100
 
 ROWS_READ = 32
 """Of a table, that a look reads at most."""
+
+INDICES = "int", "uint", "bool"
+"""Kinds of numbers that rows are picked by."""
 
 LONGEST_NAME = 80
 BITS = 8
@@ -43,6 +47,8 @@ class Operand:
     contents: int  # different ones that were seen; 0 where they were not looked at
     shares: Mapping[str, float]  # of sampled values: `subnormal`, `padding`, ...
     fewest: int = 0  # elements, of all looks
+    inner_stride_bytes: int = 0  # from one value of the last axis to the next; 0 unknown
+    rows_picked: int = 0  # by an array of numbers that the instruction indexes it with
 
     @property
     def value_bytes(self) -> int:
@@ -96,8 +102,24 @@ def _sites(sites: Sequence[Any]) -> Iterator[WorkedOn]:
             contents=_count(site, "contents"),
             result_looks=_count(site, "result_looks"),
             results=_count(site, "results"),
-            operands=tuple(_operand(one) for one in operands if isinstance(one, Mapping)),
+            operands=_with_picked(
+                [_operand(one) for one in operands if isinstance(one, Mapping)],
+                str(site.get("picked", ""))[:LONGEST_NAME],
+            ),
         )
+
+
+def _with_picked(operands: Sequence[Operand], container: str) -> tuple[Operand, ...]:
+    """Operands, of which the instruction takes rows of one by others that tell their numbers."""
+    rows = [
+        one.elements
+        for one in operands
+        if one.name != container and len(one.shape) == 1 and one.dtype.startswith(INDICES)
+    ]
+    count = max(rows, default=0)
+    return tuple(
+        replace(one, rows_picked=count) if one.name == container else one for one in operands
+    )
 
 
 def _operand(told: Mapping[str, Any]) -> Operand:
@@ -117,6 +139,7 @@ def _operand(told: Mapping[str, Any]) -> Operand:
         contents=_count(told, "contents"),
         shares={str(name): _share(value) for name, value in named.items()},
         fewest=min(map(_whole, counts), default=0),
+        inner_stride_bytes=_count(told, "inner_stride"),
     )
 
 

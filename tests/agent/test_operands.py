@@ -59,6 +59,11 @@ def across(values):
     return np.cumsum(values, axis=0)
 repeat(across, np.ones((2000, 500))[::2])
 """
+PICKED = """
+def picked(columns, numbers):
+    return columns[numbers]
+repeat(picked, np.asfortranarray(rng.normal(size=(4000, 20)))[:3000], rng.integers(0, 3000, 90000))
+"""
 PADDED = """
 def padded(tokens):
     return np.sort(tokens)
@@ -161,6 +166,13 @@ def test_layout_and_shape(job: Callable[..., Job]) -> None:
     assert (found[0]["layout"], found[0]["shape"]) == ("strided", [1000, 500])
 
 
+def test_rows_that_are_picked_and_how_far_apart_their_values_are(job: Callable[..., Job]) -> None:
+    told = run_and_tell(job, PICKED)
+    assert {one["inner_stride"] for one in seen(told, "picked", "columns")} == {4000 * 8}
+    sites = [site for site in told["sites"] if site["place"].startswith("picked\x1f")]
+    assert {site["picked"] for site in sites} == {"columns"}
+
+
 def test_shares_of_padding_and_all_that_is_told(job: Callable[..., Job]) -> None:
     told = run_and_tell(job, PADDED)
     padded = seen(told, "padded", "tokens")
@@ -168,7 +180,7 @@ def test_shares_of_padding_and_all_that_is_told(job: Callable[..., Job]) -> None
     names = {name for site in told["sites"] for one in site["operands"] for name in one}
     assert names == {
         *("name", "looks", "kind", "dtype", "byte_order", "shape", "elements", "layout"),
-        *("stride", "requires_grad", "contents", "shares"),
+        *("stride", "inner_stride", "requires_grad", "contents", "shares"),
     }
 
 
@@ -245,6 +257,28 @@ def test_what_an_instruction_reads(text: str, expected: list[tuple[object, ...]]
     taken = bytecode.taken(code, last[-1])
     assert taken is not None
     assert bytecode.paths(code, taken) == expected
+
+
+INDEXED = [
+    ("x[y]", (0,)),
+    ("x.a.b[y]", (0, "a", "b")),
+    ("G[y + 1]", ("G",)),
+    ("x[y[2:z]]", (0,)),
+    ("x[:, y]", None),
+    ("x[y, 0]", None),
+    ("(x + z)[y]", None),
+    ("f(x)[y]", None),
+    ("x + y", None),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), INDEXED, ids=[one[0] for one in INDEXED])
+def test_what_is_indexed_as_a_whole(text: str, expected: tuple[object, ...] | None) -> None:
+    scope: dict[str, Callable[..., None]] = {}
+    exec(f"def function(x, y, z):\n    {text}\n", scope)
+    code = scope["function"].__code__
+    last = [one.offset for one in dis.get_instructions(code) if bytecode.works(code, one.offset)]
+    assert bytecode.indexed(code, last[-1]) == expected
 
 
 def array(shape: tuple[int, ...], dtype: str, item_bytes: int, strides: Any = None) -> Array:

@@ -45,3 +45,15 @@ def test_all_that_is_between_two_calls_may_be_the_conversion() -> None:
 
 def test_inside_a_call_nothing_is_seen_but_the_call() -> None:
     assert seen_as_calls(0.02, {-0.05: SENDS}) == [True]
+
+
+def test_work_around_a_call_is_what_was_seen_next_to_it_only_where_that_computes() -> None:
+    """What else is called, as sleep, was seen at its own moment and is no work elsewhere."""
+    multiplies = (MAIN, ("numpy.ndarray.operator", BUILT_IN, 0))
+    sleeps = (MAIN, ("time.sleep", BUILT_IN, 0))
+    builder = TraceBuilder(1, end_s=3.0)
+    builder.rank(0).stack(1.0, multiplies).stack(2.0, sleeps)
+    trace, around = with_bare_stacks(builder.build())
+    stacks = trace.ranks[0].stacks["stack"]
+    leaves = [trace.frames[trace.stacks[around[stack]][-1]].function for stack in stacks]
+    assert leaves == ["numpy.ndarray.operator", CALL.function]

@@ -125,6 +125,24 @@ def taken(code: CodeType, last: int) -> list[tuple[str, int]] | None:
     return None if found is None else [one[:2] for one in found]
 
 
+def indexed(code: CodeType, last: int) -> tuple[object, ...] | None:
+    """The path of the container that an instruction takes items of, by one index for all axes.
+
+    None of other instructions, of an index for each axis, and of what was made in the same line.
+    """
+    raw = code.co_code
+    if not 0 <= last < len(raw) or _names[raw[last]] != "BINARY_SUBSCR":
+        return None
+    found = _before(raw, last, 2) or []
+    alone = [place for place, one in enumerate(found) if one[2] == 1]
+    own = found[: alone[-1] + 1] if alone else found[:1]
+    is_made = any(not name.startswith("LOAD_") for name, _, _ in own)
+    if is_made or found[-1:] == [] or found[-1][0] == "BUILD_TUPLE":
+        return None
+    found_paths = paths(code, [one[:2] for one in own])
+    return found_paths[0] if found_paths else None
+
+
 def between(code: CodeType, start: int, end: int) -> list[tuple[str, int]]:
     """The instructions from one offset up to another."""
     raw = code.co_code

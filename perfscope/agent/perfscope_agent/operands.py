@@ -90,6 +90,7 @@ class _Operand:
             "elements": self.elements,
             "layout": array.layout,
             "stride": array.stride,
+            "inner_stride": array.inner_stride,
             "requires_grad": array.has_gradient,
             "contents": len(self.digests),
             "shares": means,
@@ -109,6 +110,8 @@ class _Site:
         makes = any(name == "MAKE_FUNCTION" for name, _ in instructions)
         # What draws random numbers takes them from where no look sees them.
         self.is_whole = is_told and not makes and not any("rand" in name for name in self.names)
+        picked = bytecode.indexed(code, last)
+        self.picked = "" if picked is None else bytecode.name(code, picked)
         stored = bytecode.stored(code, last)
         self.result: _Paths = () if stored is None else ((stored,),)
         self.code, self.last = code, last
@@ -152,6 +155,7 @@ class _Site:
             "contents": len(self.digests),
             "result_looks": self.result_looks,
             "results": len(self.results),
+            "picked": redact_value(self.picked),
             "operands": [one.told(name) for name, one in operands if one.looks],
         }
 

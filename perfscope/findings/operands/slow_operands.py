@@ -79,6 +79,17 @@ CAUSES = (
         "Store the array in the order in which it is read (`np.ascontiguousarray(x.T)` once), or "
         "compute all its columns at once.",
     ),
+    Cause(
+        slow_operands.picked_across,
+        "picks rows across the memory layout of",
+        "The values of a row lie a cache line or more apart: for each value that is picked a whole "
+        "line is fetched, of a row in one piece one for several values",
+        "Store it row by row once, before the loop: `{0} = np.ascontiguousarray({0})`. What "
+        "`DataFrame.to_numpy()` returns may lie column by column, as a transposed array does.",
+        "Store it row by row once, before the loop: `{0} = {0}.contiguous()` of a tensor, "
+        "`np.ascontiguousarray({0})` of an array. What `DataFrame.to_numpy()` returns may lie "
+        "column by column, as a transposed array or tensor does.",
+    ),
 )
 
 
@@ -130,7 +141,12 @@ def _evidence(line: HotLine, operand: Operand) -> tuple[Evidence, ...]:
     if operand.share("subnormal"):
         share = format_share(operand.share("subnormal"))
         rows.append(Evidence("Subnormal of its sampled values", share))
-    if operand.layout == "strided":
+    if operand.rows_picked:
+        rows.append(Evidence("Rows that are picked", operand.rows_picked))
+        rows.append(
+            Evidence("From one value of a row to the next", operand.inner_stride_bytes, "bytes")
+        )
+    elif operand.layout == "strided":
         rows.append(Evidence("From one value to the next", operand.stride_bytes, "bytes"))
     return tuple(rows)
 
@@ -141,7 +157,8 @@ DIAGNOSIS = Diagnosis(
     description=(
         "Looks at what the lines of the program compute with: subnormal values, arrays whose bytes "
         "are in foreign order and that are converted again each time, half and extended "
-        "precision on the CPU, arrays of Python objects, and values that lie a cache line apart."
+        "precision on the CPU, arrays of Python objects, and values that lie a cache line apart, "
+        "also of rows that are picked by an array of numbers."
     ),
     judge=judge,
     applies=has_operands,
@@ -150,7 +167,8 @@ DIAGNOSIS = Diagnosis(
     evidence="the operand with shape and type, and what is slow about it",
     gain_from=(
         "upper bound: the time of these lines on the rank that spends most in them; of subnormal "
-        "values what is left where each takes a hundred times as long as another"
+        "values what is left where each takes a hundred times as long as another; of rows that are "
+        "picked, the cache lines that rows in one piece would not need"
     ),
     rank=284,
     of_work=True,

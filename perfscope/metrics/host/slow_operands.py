@@ -1,5 +1,7 @@
 """Which part of the time an operand costs by its values, type or layout, at most."""
 
+import math
+
 from perfscope.metrics.host.hot_lines import FEWEST_LOOKS, HotLine
 from perfscope.trace.operands import (
     CACHE_LINE_BYTES,
@@ -21,6 +23,20 @@ def across(operand: Operand) -> float:
     return float(is_apart and operand.elements * CACHE_LINE_BYTES > NEAR_CACHE_BYTES)
 
 
+def picked_across(operand: Operand) -> float:
+    """What rows take that are picked from an array whose values of a row lie far apart.
+
+    Each value costs a cache line of its own; of a row in one piece, a line holds several.
+    """
+    values = math.prod(operand.shape[1:])
+    apart = operand.rows_picked * values
+    is_apart = operand.inner_stride_bytes >= CACHE_LINE_BYTES
+    if not is_apart or values < 2 or apart * CACHE_LINE_BYTES <= NEAR_CACHE_BYTES:
+        return 0.0
+    lines = max(1.0, values * operand.value_bytes / CACHE_LINE_BYTES)
+    return max(0.0, 1.0 - lines / values)
+
+
 def turned(operand: Operand) -> float:
     """Whether an array of foreign byte order is converted again in each call."""
     return float(operand.is_foreign and operand.contents == 1 and operand.looks >= FEWEST_LOOKS)
@@ -36,7 +52,7 @@ def of_objects(operand: Operand) -> float:
     return float(operand.dtype == "object")
 
 
-PARTS = (subnormal, turned, of_odd_precision, of_objects, across)
+PARTS = (subnormal, turned, of_odd_precision, of_objects, across, picked_across)
 
 
 def slow_part(line: HotLine) -> float:

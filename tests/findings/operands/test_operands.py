@@ -179,6 +179,53 @@ def test_usual_operands_are_no_fault(changes: dict[str, Any]) -> None:
     assert faults(site(operand(**changes), contents=9)) == {}
 
 
+def picking(container: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """A line that takes rows of an array by the numbers of 1,024 of them."""
+    told = {"name": "rows", "contents": 9, "dtype": "float32", "shape": [400_000, 128], "stride": 4}
+    numbers = {"dtype": "int64", "shape": [1024], "elements": [1024, 1024], "contents": 9}
+    array = operand(**{**told, "elements": [51_200_000] * 2, **container})
+    chosen = operand(**{"name": "chosen", **numbers, **changes})
+    return site(array, chosen, contents=9, picked="rows")
+
+
+COLUMNS = {"layout": "columns", "inner_stride": 1_600_000}
+
+
+@pytest.mark.parametrize("layout", ["columns", "strided"])  # whole, or the first of its rows
+def test_rows_that_are_picked_from_columns(layout: str) -> None:
+    """A row of 128 values of 4 bytes is in 8 cache lines where it is in one piece, else in 128."""
+    (finding,) = faults(picking({**COLUMNS, "layout": layout})).values()
+    assert finding.id == "slow_operands"
+    assert finding.title.endswith("picks rows across the memory layout of `rows`")
+    assert finding.gain_s == pytest.approx((1 - 8 / 128) * 0.1 * STEPS, rel=0.02)
+    assert "`rows = np.ascontiguousarray(rows)`" in finding.actions[0]
+    assert ("From one value of a row to the next", 1_600_000) in [
+        (row.label, row.value) for row in finding.evidence
+    ]
+
+
+def test_rows_of_tensors_that_are_picked_from_columns() -> None:
+    (finding,) = faults(picking(COLUMNS), versions={"torch": "2.6"}).values()
+    assert "`rows = rows.contiguous()`" in finding.actions[0]
+
+
+@pytest.mark.parametrize(
+    ("container", "chosen"),
+    [
+        ({"layout": "rows", "inner_stride": 4}, {}),
+        ({**COLUMNS, "shape": [51_200_000]}, {}),  # single values
+        (COLUMNS, {"elements": [3, 3], "shape": [3]}),  # a few lines stay in the cache
+        (COLUMNS, {"dtype": "float64"}),  # no numbers of rows
+        (COLUMNS, {"shape": [32, 32]}),
+        ({**COLUMNS, "name": "other"}, {}),  # not what is indexed
+    ],
+)
+def test_rows_that_are_picked_at_no_such_cost(
+    container: dict[str, Any], chosen: dict[str, Any]
+) -> None:
+    assert faults(picking(container, **chosen)) == {}
+
+
 def tokens(padding: float, of_longest: float) -> dict[str, Any]:
     """A line that takes a table of tokens."""
     shares = {"padding": padding, "padding_of_longest": of_longest}
