@@ -48,7 +48,7 @@ def judge(run: Facts) -> Outcome:
     grown = grown_operand(run.worked_on, found.frame)
     return Finding(
         status=status,
-        title=_title(found),
+        title=_title(found, ranks if len(ranks) < len(run.results.trace.ranks) else ()),
         summary=_summary(found),
         gain=gain,
         confidence=Confidence.MEDIUM,
@@ -86,7 +86,7 @@ def _ranks(run: Facts, found: StepGrowth) -> tuple[int, ...]:
     """The ranks on which the function grows, where it is one, or that work longer since."""
     if found.ranks or found.since is not None:
         return found.ranks
-    if found.frame is None or not found.is_of_function:
+    if found.frame is None:
         return ()
     more = grown_by_rank(run.results, run.frame_times, found.frame)
     least = TAKES_PART * max(more.values(), default=0.0)
@@ -166,7 +166,8 @@ def _actions(
     return (changed, kept) if others or goes_on else (changed,)
 
 
-def _title(found: StepGrowth) -> str:
+def _title(found: StepGrowth, ranks: tuple[int, ...]) -> str:
+    """What grows, and on which ranks where it does not on all."""
     first, last = map(format_seconds, found.taken_s)
     if found.since is not None:
         where = f", mainly in {wording.called(found.frame)}" if found.frame else ""
@@ -182,7 +183,8 @@ def _title(found: StepGrowth) -> str:
     if found.is_of_function:
         lengths = lengths if found.is_first_known else f"{last} at its end"
         return f"{function} takes longer per step as the run goes on, {lengths}"
-    return f"Steps grow {lengths} over the run, mainly in {function}"
+    who = f" on {wording.ranks(ranks)}" if ranks else ""
+    return f"Steps grow {lengths} over the run, mainly in {function}{who}"
 
 
 def _who(found: StepGrowth) -> str:

@@ -6,6 +6,7 @@ from statistics import median
 
 import numpy as np
 
+from perfscope.arrays import Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.not_training import IS_TRAINING
 from perfscope.attribution.stack_rules import EVALUATION_LIKE
@@ -179,7 +180,8 @@ def _from_function(results: Results, share: FunctionShare) -> SerialWork | None:
     if not late:
         return None
     activity = usual_activity(results, rank, share.key)
-    count = sum(arrival.instances for arrival in late)
+    is_counted = _is_counted(results, results.trace.ranks[position], share, shared)
+    count = sum(arrival.instances for arrival in late) if is_counted else None
     named = (frame for arrival in late for frame in (arrival.caller, arrival.frame))
     own = Frame(share.function, share.file, share.line)
     frames = dict.fromkeys((own, *(frame for frame in named if frame is not None)))
@@ -253,15 +255,35 @@ def _steps_with(
 
     Of a rank that comes last now and then, samples tell what it does in all of its steps.
     """
+    seen, starts = _seen_in(results, rank, share, shared), len(results.steps.starts_ns)
+    return len(np.unique(seen)) * results.steps.count // max(starts, 1)
+
+
+def _is_counted(
+    results: Results, rank: Rank, share: FunctionShare, shared: AbstractSet[Frame]
+) -> bool:
+    """Whether samples see each time that a function runs.
+
+    What is over before the next sample may run in many steps in which no sample meets it: where a
+    second one hardly ever does, nothing tells how often it runs.
+    """
+    seen = _seen_in(results, rank, share, shared)
+    return not len(seen) or len(np.unique(seen)) <= MAIN * len(seen)
+
+
+def _seen_in(
+    results: Results, rank: Rank, share: FunctionShare, shared: AbstractSet[Frame]
+) -> Ints:
+    """The step of each sample of a function at lines that one rank alone runs."""
     labels, starts = results.labels, np.asarray(results.steps.starts_ns)
     rows = rank.main_stacks
     if labels is None or not len(starts) or not len(rows):
-        return 0
+        return np.empty(0, np.int64)
     named = [one.key == share.key and one not in shared for one in results.trace.frames]
     frame = labels.user_frame[rows["stack"].astype(np.int64)]
     seen = np.array([*named, False])[frame] & (rows["t"] >= starts[0])
-    steps = np.searchsorted(starts, rows["t"][seen], side="right")
-    return len(np.unique(steps)) * results.steps.count // len(starts)
+    steps: Ints = np.searchsorted(starts, rows["t"][seen], side="right")
+    return steps
 
 
 def _is_set_up(results: Results, arrival: LateArrival) -> bool:

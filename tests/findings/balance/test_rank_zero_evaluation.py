@@ -348,3 +348,27 @@ def test_what_a_rank_does_in_each_step_is_not_serial_work_where_it_is_late_in_a_
         rank.finalize(clock)
     finding = analyze_trace(builder.build()).findings["rank_zero_evaluation"]
     assert finding.status is Status.PASS
+
+
+@pytest.mark.parametrize(("each_s", "is_seen"), [(0.004, False), (0.1, True)])
+def test_how_often_is_told_only_of_what_samples_see_each_time(each_s: float, is_seen: bool) -> None:
+    """Rank 1 does so in each of 400 steps, where 4 ms are seen in few, and in every eighth."""
+    builder, clock, tick = TraceBuilder(2, end_s=100.0), 1.0, 0
+    finish = ("finish", "/job/train.py", 49)
+    ranks = [builder.rank(number).init(1.0) for number in (0, 1)]
+    for step in range(400):
+        alone_s = each_s if not is_seen or step % 8 == 0 else 0.0
+        while 1.0 + 0.041 * tick < clock + alone_s + 0.03:
+            at = 1.0 + 0.041 * tick
+            ranks[0].stack(at, [training_runs.TRAINER])
+            ranks[1].stack(at, [training_runs.TRAINER, *([finish] if at < clock + alone_s else [])])
+            tick += 1
+        for rank, own_s in zip(ranks, (0.0, alone_s), strict=True):
+            rank.op("MPI_Allreduce", clock + own_s + 0.03, clock + alone_s + 0.031, seq=step)
+        clock += alone_s + 0.031
+    for rank in ranks:
+        rank.finalize(clock)
+    finding = analyze_trace(builder.build()).findings["rank_zero_evaluation"]
+    assert finding.status is Status.FAIL
+    assert ("once every 8 steps" in finding.summary) == is_seen
+    assert ("during the run" in finding.summary) == (not is_seen)

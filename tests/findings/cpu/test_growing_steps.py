@@ -76,6 +76,15 @@ def test_what_grows_with_every_step() -> None:
     assert finding.gain_s == pytest.approx(0.040 * STEPS, rel=0.1)
     assert [(one.function, one.file) for one in finding.where] == [GROWING[:2]]
     assert finding.where == (Frame(*GROWING),)
+    assert "summarize()" in finding.title
+    assert "on rank" not in finding.title
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_where_steps_grow_on_one_rank_it_is_named(rank: int) -> None:
+    finding = judged(lambda step: 0.001 * step, longer_on=(rank,))
+    assert finding.title.endswith(f"over the run, mainly in summarize() on rank {rank}")
+    assert finding.ranks == (rank,)
 
 
 @pytest.mark.parametrize(
