@@ -8,6 +8,7 @@ from perfscope.progress import counted
 from perfscope.readers.common.clocks import measure, shift
 from perfscope.readers.detect import Reader, ReadOptions
 from perfscope.readers.recording import TELLS, agent_metadata, unseen_collectives
+from perfscope.readers.recording.awaited_steps import share_waits
 from perfscope.readers.recording.definitions import frame_of
 from perfscope.readers.recording.endings import (
     ObservedEnds,
@@ -115,6 +116,7 @@ class _Assembly:
         for rank in ranks:
             shift(rank, self._provisional_ns - origin)
             adopt_queues(rank, interning.names)
+            notes += share_waits(rank, interning.names)
         return Trace(
             command=agent_metadata.texts(self._run.values, "command"),
             origin_unix_ns=self._reference.unix_ns(origin),

@@ -47,6 +47,26 @@ for epoch in range(3):
     print(float(value), float(worst))
 """
 
+READS = """
+import jax, jax.numpy as jnp, time
+def loss(w, x):
+    return jnp.mean((x @ w) ** 2)
+@jax.jit
+def update(w, x):
+    value, gradient = jax.value_and_grad(loss)(w, x)
+    return w - 0.1 * gradient, value
+@jax.jit
+def error(w, x):
+    return jnp.abs(x @ w).max()
+w, x = jnp.ones((4, 1)), jnp.ones((6, 4))
+for epoch in range(3):
+    for turn in range(6):
+        w, value = update(w, x)
+    w.block_until_ready()
+    worst = error(w, x)
+    print(float(value), float(worst), float(worst))
+"""
+
 AS_BEFORE = """
 import copy, functools, inspect, jax, jax.numpy as jnp, pickle
 def scaled(by):
@@ -111,7 +131,8 @@ def test_a_function_that_is_given_again_what_it_returned_is_a_step(
     found = rank.steps()
     assert [step.seq for step in found] == list(range(30))
     assert all(one.t1 <= other.t0 for one, other in itertools.pairwise(found))
-    assert rank.phases() == [("relax", recorder.Phase.TRAIN)] * 29
+    wait = ("perfscope.wait", recorder.Phase.TRAIN)  # for the sum
+    assert rank.phases() == [("relax", recorder.Phase.TRAIN)] * 29 + [wait]
 
 
 def test_gradients_and_their_use_are_one_step_and_what_looks_on_evaluates(
@@ -122,6 +143,7 @@ def test_gradients_and_their_use_are_one_step_and_what_looks_on_evaluates(
     found = rank.steps()
     assert [step.seq for step in found] == list(range(15))
     assert {step.sent for step in found} == {6}
+    assert {record.op for record in rank.phase_records("apply")} == {recorder.Phase.TRAIN}
     evaluations = rank.phase_records("error")
     assert [record.op for record in evaluations] == [recorder.Phase.EVALUATE] * 9
     assert not any(s.t0 < e.t1 and e.t0 < s.t1 for s in found for e in evaluations)
@@ -129,6 +151,24 @@ def test_gradients_and_their_use_are_one_step_and_what_looks_on_evaluates(
     ends = {step.t1 for step in found}
     assert [wait.op for wait in waits] == [recorder.Phase.TRAIN] * 3
     assert {wait.t1 for wait in waits} <= ends
+
+
+def test_what_is_read_of_a_result_is_a_wait_for_it(
+    job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> None:
+    _, done = recorded(READS, job, environment)
+    (rank,) = done.of_role("rank")
+    found = rank.steps()
+    assert len(found) == 18
+    ends = {step.t1 for step in found}
+    (first, second, third) = (record.t1 for record in rank.phase_records("block_until_ready"))
+    assert {first, second, third} <= ends
+    # one for `w`; what is read of `value` is no evaluation, and it ends no later than it is cut
+    waits = rank.phase_records("perfscope.wait")
+    assert [wait.t1 for wait in waits] == [first, second, third]
+    evaluations = rank.phase_records("error")
+    assert [record.op for record in evaluations] == [recorder.Phase.EVALUATE] * 3
+    assert not any(s.t0 < e.t1 and e.t0 < s.t1 for s in found for e in evaluations)
 
 
 def test_a_compiled_function_is_as_without(

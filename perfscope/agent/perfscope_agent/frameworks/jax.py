@@ -11,14 +11,20 @@ import functools
 
 from .. import metadata, recorder, steps
 from ..kinds import Any, AnyFunction, ModuleType
-from . import wrap
+from . import jax_waits, wrap
 from .jax_functions import Order, Uses
 
 _SOURCE = "jax"
+_WAIT = "perfscope.wait"
+"""What readers share among the steps that were begun since the wait before."""
 
 _order = Order(steps.Cycle(sums_samples=False))
 _running: list[Uses] = []
 """The compiled function that the program called, while it runs."""
+_evaluating: list[tuple[Uses, int, int]] = []
+"""A call that evaluates and when it was, while the program may still wait for it."""
+_outputs = jax_waits.Outputs()
+"""What the last one that trains returned."""
 
 
 def install(module: ModuleType) -> None:
@@ -29,7 +35,7 @@ def install(module: ModuleType) -> None:
         wrap.replace(module, name, _making_gradient)
     for name in ("vjp", "linearize"):
         wrap.replace(module, name, _computing_gradient)
-    wrap.replace(module, "block_until_ready", _waiting)
+    jax_waits.install(module, _waited)
     metadata.framework(_SOURCE, version=str(getattr(module, "__version__", "")))
     metadata.collect_versions()
     metadata.write()
@@ -63,19 +69,19 @@ def _computing_gradient(original: AnyFunction) -> AnyFunction:
     return compute
 
 
-def _waiting(original: AnyFunction) -> AnyFunction:
-    def block(*args: Any, **kwargs: Any) -> Any:
-        rec = recorder.current
-        if rec is None or _thread.get_ident() != recorder.main_thread:
-            return original(*args, **kwargs)
-        start_ns = rec.now()
-        result = original(*args, **kwargs)
-        end_ns = rec.now()
-        if rec is recorder.current and _order.goes_on_until(end_ns):
-            _emit(rec, recorder.Phase.TRAIN, "block_until_ready", start_ns, end_ns)
-        return result
-
-    return block
+def _waited(rec: recorder.Recorder, read: Any, start_ns: int, end_ns: int) -> None:
+    """The program waited for an array, or, where none is told, for what it asked for."""
+    if _running:
+        return
+    if _evaluating and not (read is not None and _outputs.have(read)):
+        uses, called_ns, _ = _evaluating.pop()
+        _emit(rec, recorder.Phase.EVALUATE, uses.name, called_ns, end_ns)
+        return
+    if not _order.goes_on_until(end_ns):
+        return
+    _emit(rec, recorder.Phase.TRAIN, _WAIT, start_ns, end_ns)
+    if read is None:
+        _emit(rec, recorder.Phase.TRAIN, "block_until_ready", start_ns, end_ns)
 
 
 class Compiled:
@@ -148,11 +154,13 @@ def _call(
     if rec is not recorder.current:
         return result
     uses.after(result)
+    _end_evaluation(rec)
     if uses.trains:
+        _outputs.become(result)
         _emit(rec, recorder.Phase.TRAIN, uses.name, start_ns, end_ns)
     elif uses.is_apart:
         # What only looks at the parameters, and not once a step, evaluates.
-        _emit(rec, recorder.Phase.EVALUATE, uses.name, start_ns, end_ns)
+        _evaluating.append((uses, start_ns, end_ns))
     unit = steps.Unit(_SOURCE, id(uses), start_ns=start_ns, end_ns=end_ns, samples=samples)
     _order.add(uses, unit)
     return result
@@ -165,6 +173,13 @@ def _samples(uses: Uses, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         return 0
 
 
+def _end_evaluation(rec: recorder.Recorder) -> None:
+    """Writes the call whose end was not known, as the program could wait for it."""
+    for uses, start_ns, end_ns in _evaluating:
+        _emit(rec, recorder.Phase.EVALUATE, uses.name, start_ns, end_ns)
+    del _evaluating[:]
+
+
 def _emit(rec: recorder.Recorder, kind: int, name: str, start_ns: int, end_ns: int) -> None:
     rec.phase(kind, rec.name(name), recorder.NO_STEP, recorder.NO_EPOCH, start_ns, end_ns)
 
@@ -172,10 +187,14 @@ def _emit(rec: recorder.Recorder, kind: int, name: str, start_ns: int, end_ns: i
 def forget() -> None:
     """Drops what belongs to the parent, in a forked child."""
     global _order
+    del _evaluating[:]
     _order = Order(steps.Cycle(sums_samples=False))
     del _running[:]
 
 
 def finish() -> None:
-    """At exit: the last step."""
+    """At exit: the last evaluation and the last step."""
+    rec = recorder.current
+    if rec is not None:
+        _end_evaluation(rec)
     _order.finish()

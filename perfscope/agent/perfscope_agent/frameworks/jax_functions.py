@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 
 from . import wrap
+from .jax_waits import weak
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Uses:
         Uses.has_gradients = self._computes_gradients = self.trains = True
 
     def look_around(self, trained: int) -> None:
-        """A call begins after so many training calls of the program."""
+        """A call begins after so many training calls of the program, its own among them."""
         since = trained - self._trained_before
         self._trained_before = trained
         if since:
@@ -70,9 +71,11 @@ class Uses:
         if self.calls > 1:
             is_beside = self.is_apart and Uses.has_gradients
             self.trains = self._computes_gradients or (self._is_fed_back and not is_beside)
+        if self.trains:
+            self._trained_before += 1  # it is none of those since
         is_known = self.calls > _LOOKED_AT
         leaves = [] if is_known else _leaves(result)
-        self._returned = [reference for leaf in leaves for reference in _weak(leaf)]
+        self._returned = [reference for leaf in leaves for reference in weak(leaf)]
 
     def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         returned = {id(leaf) for leaf in (one() for one in self._returned) if leaf is not None}
@@ -144,15 +147,6 @@ class Order:
 def _leaves(tree: Any) -> list[Any]:
     util = sys.modules.get("jax.tree_util")
     return util.tree_leaves(tree)[:_MOST_LEAVES] if util is not None else []
-
-
-def _weak(leaf: Any) -> list[Any]:
-    import weakref
-
-    try:
-        return [weakref.ref(leaf)]
-    except TypeError:
-        return []  # a number
 
 
 def _is_batch(leaves: list[Any]) -> bool:
