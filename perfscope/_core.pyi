@@ -209,6 +209,44 @@ def rescaled(
 ) -> Floats:
     """Pieces of work, the chosen ones times what `factor` has for their segment and rank."""
 
+def groups_of_like(
+    work: Floats,
+    segments: Ints,
+    starts: Ints,
+    ranks: Bytes,
+    *,
+    lower: bool,
+    factor: float,
+    least_share: float,
+    least: float,
+    nothing: float,
+) -> tuple[Ints, Ints]:
+    """Segments of a kind by the work they usually take, in groups, and where each group begins.
+
+    Args:
+        work: by segment and rank, shape (segments, ranks).
+        segments: of one kind after the other; kinds without work are left out.
+        starts: where each kind begins in `segments`, and the end.
+        ranks: by rank, whether it counts: the usual work is the median of these.
+        lower: of two ranks in the middle the lower one counts, and not their mean.
+        factor: by which neighbors of two groups differ at least.
+        least_share: of the segments of a kind that are in each group, and at least
+        least: so many.
+        nothing: of the most usual work of a kind: less counts as that much.
+    """
+
+def evened(work: Floats, segments: Ints, starts: Ints, ranks: Bytes) -> Floats:
+    """Work in which chosen ranks get the mean of their sorted values, group by group.
+
+    Flattened; arguments as of `groups_of_like`.
+    """
+
+def made_as_others(work: Floats, segments: Ints, starts: Ints, ranks: Bytes) -> Floats:
+    """Work in which chosen ranks get the others' median sorted values where they have more.
+
+    Flattened; arguments as of `groups_of_like`.
+    """
+
 def sums_by_unit(
     gap: Floats, transfer: Floats, unit: Small, rank: Small, units: int, ranks: int
 ) -> Floats:

@@ -20,9 +20,18 @@ def rows_by(key: Ints) -> list[Ints]:
     """The rows of each value, ascending; values in their order."""
     if not len(key):
         return []
+    order, starts = grouped(key)
+    return np.split(order, starts[1:-1])
+
+
+def grouped(key: Ints) -> tuple[Ints, Ints]:
+    """The rows of one value after the other, as `rows_by`; where each value begins, and the end."""
+    if not len(key):
+        return np.empty(0, np.int64), np.zeros(1, np.int64)
     few = key.astype(np.uint16) if key.min() >= 0 and key.max() < MOST_FEW else key
     order = np.argsort(few, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(key[order])) + 1)
+    behind = np.flatnonzero(np.diff(key[order])) + 1
+    return order, np.concatenate([[0], behind, [len(key)]])
 
 
 def is_one_of(values: npt.NDArray[Any], few: Iterable[int]) -> Bools:

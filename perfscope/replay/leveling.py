@@ -6,9 +6,12 @@ more. Ranks are therefore compared over all segments of a kind, value by value i
 each rank keeps the order of its own long and short steps.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
-from perfscope.arrays import Bools, Floats, Ints, rows_by
+from perfscope.arrays import Bools, Floats, Ints, grouped
+from perfscope.engine import engine
 from perfscope.replay.model import Level
 
 GROUP_GAP = 1.5  # segments whose usual work differs by such a factor, with none between
@@ -34,69 +37,46 @@ def leveled(work: Floats, *, level: Level, columns: Bools, kinds: Ints) -> Float
         return np.where(columns, work[:, columns].mean(axis=1, keepdims=True), work)
     if level is Level.MEDIAN:
         return np.where(columns, np.minimum(work, _lower_median(work)[:, None]), work)
+    segments, starts = _groups(work, level, columns, kinds)
+    if level is not Level.USUAL:
+        found = RULES[level](work, segments, starts, columns.view(np.uint8))
+        return np.asarray(found.reshape(work.shape))
     result = work.copy()
-    for rows in rows_by(kinds):
-        alike = work[rows]
-        if not alike.any():  # most edits are of a phase, which lies between few calls of a step
-            continue
-        for group in _groups(_usual(alike, level, columns)):
-            chosen = rows[group]
-            result[chosen] = RULES[level](work[chosen], columns)
+    for first, behind in pairwise(starts.tolist()):
+        alike = segments[first:behind]
+        result[alike] = _without_outliers(work[alike], columns)
     return result
 
 
-def _usual(work: Floats, level: Level, columns: Bools) -> Floats:
-    """What each segment takes those that are not late, by which like segments are told."""
-    if level is Level.USUAL:  # any rank may be late
-        return _lower_median(work)
-    usual: Floats = np.median(work[:, _reference(columns)], axis=1)
-    return usual
+def _groups(work: Floats, level: Level, columns: Bools, kinds: Ints) -> tuple[Ints, Ints]:
+    """Segments of a kind and of about the same usual work; small groups stay with their neighbors.
+
+    The usual work is what those take that are not late: of these ranks that are left alone, or of
+    all, and where any rank may be late the lower one of two in the middle.
+
+    Returns:
+        The segments, those of a group one after the other, and where each group begins.
+    """
+    segments, starts = grouped(kinds)
+    is_any = level is Level.USUAL or bool(columns.all())
+    reference = np.ones(len(columns), np.bool_) if is_any else ~columns
+    return engine.groups_of_like(
+        work,
+        segments,
+        starts,
+        reference.view(np.uint8),
+        lower=level is Level.USUAL,
+        factor=GROUP_GAP,
+        least_share=GROUP_LEAST_SHARE,
+        least=GROUP_LEAST,
+        nothing=NOTHING,
+    )
 
 
 def _lower_median(work: Floats) -> Floats:
     """Of each segment the lower one of two in the middle: no mean where half of them are late."""
     usual: Floats = np.sort(work, axis=1)[:, (work.shape[1] - 1) // 2]
     return usual
-
-
-def _reference(columns: Bools) -> Ints:
-    """The ranks by which like segments are told: those left alone, or all."""
-    return np.flatnonzero(columns if columns.all() else ~columns)
-
-
-def _groups(usual: Floats) -> list[Ints]:
-    """Segments of about the same usual work; small groups stay with their neighbors."""
-    order = np.argsort(usual, kind="stable")
-    values = np.maximum(usual[order], NOTHING * usual.max(initial=0.0))
-    least = max(GROUP_LEAST, GROUP_LEAST_SHARE * len(order))
-    cuts: list[int] = []
-    for place in np.flatnonzero(values[1:] > GROUP_GAP * values[:-1]) + 1:
-        if place - (cuts[-1] if cuts else 0) >= least and len(order) - place >= least:
-            cuts.append(int(place))
-    return np.split(order, cuts)
-
-
-def _even(work: Floats, columns: Bools) -> Floats:
-    """Every rank gets the mean of the ranks' sorted values: no work is lost, its spread stays."""
-    mean = np.sort(work[:, columns], axis=0).mean(axis=1)
-    return _in_order(work, np.where(columns)[0], mean)
-
-
-def _as_others(work: Floats, columns: Bools) -> Floats:
-    """The ranks that work longer than the others get the others' sorted values."""
-    if columns.all():
-        return work
-    usual = np.median(np.sort(work[:, ~columns], axis=0), axis=1)
-    longer = np.flatnonzero(columns & (work.sum(axis=0) > usual.sum()))
-    return _in_order(work, longer, usual)
-
-
-def _in_order(work: Floats, ranks: Ints, values: Floats) -> Floats:
-    """The sorted values dealt out to the ranks, each in the order of its own work."""
-    result = work.copy()
-    order = np.argsort(work.T[ranks], axis=1, kind="stable")  # each rank's work lies together
-    result[order, ranks[:, None]] = values
-    return result
 
 
 def _without_outliers(work: Floats, columns: Bools) -> Floats:
@@ -136,4 +116,6 @@ def ordinary_bounds(work: Floats) -> Floats:
     return bounds * (1.0 + ROUNDING)  # exp(log(x)) may be less than x
 
 
-RULES = {Level.EVEN: _even, Level.AS_OTHERS: _as_others, Level.USUAL: _without_outliers}
+RULES = {Level.EVEN: engine.evened, Level.AS_OTHERS: engine.made_as_others}
+"""Every rank gets the mean of the ranks' sorted values: no work is lost, and its spread stays. Or
+ranks that work longer than the others get the others' sorted values. Each keeps its own order."""
