@@ -49,6 +49,7 @@ class Operand:
     fewest: int = 0  # elements, of all looks
     inner_stride_bytes: int = 0  # from one value of the last axis to the next; 0 unknown
     rows_picked: int = 0  # by an array of numbers that the instruction indexes it with
+    returns: int = 0  # how often earlier contents were back after others
 
     @property
     def value_bytes(self) -> int:
@@ -75,6 +76,9 @@ class WorkedOn:
     result_looks: int  # in which the variable that its result is put into was seen
     results: int  # different contents of that
     operands: Sequence[Operand]
+    contents_once: int = 0  # of these, such as a single look has seen
+    returns: int = 0  # how often earlier contents were back after others
+    result_returns: int = 0  # the same of its results
 
 
 def worked_on(metadata: Mapping[str, Any]) -> tuple[WorkedOn, ...]:
@@ -106,6 +110,9 @@ def _sites(sites: Sequence[Any]) -> Iterator[WorkedOn]:
                 [_operand(one) for one in operands if isinstance(one, Mapping)],
                 str(site.get("picked", ""))[:LONGEST_NAME],
             ),
+            contents_once=_count(site, "contents_once"),
+            returns=_count(site, "contents_back"),
+            result_returns=_count(site, "results_back"),
         )
 
 
@@ -140,6 +147,7 @@ def _operand(told: Mapping[str, Any]) -> Operand:
         shares={str(name): _share(value) for name, value in named.items()},
         fewest=min(map(_whole, counts), default=0),
         inner_stride_bytes=_count(told, "inner_stride"),
+        returns=_count(told, "contents_back"),
     )
 
 

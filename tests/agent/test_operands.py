@@ -181,6 +181,7 @@ def test_shares_of_padding_and_all_that_is_told(job: Callable[..., Job]) -> None
     assert names == {
         *("name", "looks", "kind", "dtype", "byte_order", "shape", "elements", "layout"),
         *("stride", "inner_stride", "requires_grad", "contents", "shares"),
+        *("contents_once", "contents_back"),
     }
 
 

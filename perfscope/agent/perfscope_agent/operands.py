@@ -12,6 +12,7 @@ import sys
 import time
 
 from . import bytecode, callees, files, notes, operand_arrays, own_threads, recorder
+from .contents import Contents
 from .kinds import Any, CodeType, Iterator
 from .operand_arrays import Array
 from .pace import Budget
@@ -35,7 +36,7 @@ _MOST_FRAMES = 64  # of a stack, to find the program's own
 _MOST_OWN = 3  # of these, innermost first
 _MOST_PATHS = 12
 _MOST_SITES = 400
-_MOST_TOLD = _MOST_DIGESTS = 64
+_MOST_TOLD = 64
 _FORM = "shape", "strides"
 _DATA_OFFSET = 16
 """Where an array of NumPy keeps the address of its values: the first field of its own."""
@@ -57,7 +58,7 @@ class _Operand:
         self.looks = 0
         self.array: Array | None = None
         self.elements = [0, 0]
-        self.digests: set[int] = set()
+        self.contents = Contents()
         self.sums: dict[str, list[float]] = {}
 
     def see(self, array: Array, digest: int, facts: dict[str, float]) -> None:
@@ -67,8 +68,7 @@ class _Operand:
         self.elements[1] = max(self.elements[1], count)
         self.looks += 1
         self.array = array
-        if digest and len(self.digests) < _MOST_DIGESTS:
-            self.digests.add(digest)
+        self.contents.see(digest)
         for name, share in facts.items():
             known = self.sums.setdefault(name, [0.0, 0])
             known[0] += share
@@ -92,7 +92,7 @@ class _Operand:
             "stride": array.stride,
             "inner_stride": array.inner_stride,
             "requires_grad": array.has_gradient,
-            "contents": len(self.digests),
+            **self.contents.told("contents"),
             "shares": means,
         }
 
@@ -118,8 +118,7 @@ class _Site:
         self.visits = self.looks = self.whole_looks = self.result_looks = 0
         self.first_ns = self.last_ns = 0
         self.is_innermost = True
-        self.digests: set[int] = set()
-        self.results: set[int] = set()
+        self.contents, self.results = Contents(), Contents()
         self.operands: dict[str, _Operand] = {}
 
     def see(self, seen: list[tuple[str, Array, int, dict[str, float]]], whole: int) -> None:
@@ -127,17 +126,15 @@ class _Site:
         now_ns = time.monotonic_ns()
         self.first_ns, self.last_ns = self.first_ns or now_ns, now_ns
         self.looks += 1
-        if whole and len(self.digests) < _MOST_DIGESTS:
-            self.digests.add(whole)
+        self.contents.see(whole)
         self.whole_looks += bool(whole)
         for name, array, digest, facts in seen:
             self.operands.setdefault(name, _Operand()).see(array, digest, facts)
 
     def see_result(self, digest: int) -> None:
         """Takes note of what its result was when it was looked at later."""
-        self.result_looks += 1
-        if len(self.results) < _MOST_DIGESTS:
-            self.results.add(digest)
+        self.result_looks += bool(digest)
+        self.results.see(digest)
 
     def told(self, places: Places, line_visits: dict[_Line, int]) -> dict[str, Any]:
         """All of it, for the metadata; `line_visits`: of each line, how often it was met."""
@@ -152,9 +149,9 @@ class _Site:
             "first_ns": self.first_ns,
             "last_ns": self.last_ns,
             "whole_looks": self.whole_looks,
-            "contents": len(self.digests),
+            **self.contents.told("contents"),
             "result_looks": self.result_looks,
-            "results": len(self.results),
+            **self.results.told("results"),
             "picked": redact_value(self.picked),
             "operands": [one.told(name) for name, one in operands if one.looks],
         }

@@ -15,7 +15,7 @@ from perfscope.findings.facts.hot_operands import (
     shape_of,
 )
 from perfscope.judging import FEWEST_SAMPLES
-from perfscope.metrics.host.hot_lines import HotLine, most_calls, repeated
+from perfscope.metrics.host.hot_lines import HotLine, is_by_turns, most_calls, repeated
 from perfscope.schema.enums import Confidence
 from perfscope.trace.model import Frame
 from perfscope.units import format_seconds
@@ -37,7 +37,7 @@ def judge(run: Facts) -> Outcome:
     places = frames_of(worst)
     return Finding(
         status=status,
-        title=f"{_who(worst)} computes the same from {_operands(worst)} each time",
+        title=f"{_who(worst)} {_does(worst)}",
         summary=_summary(run, worst, gain.seconds),
         gain=gain,
         confidence=Confidence.MEDIUM,
@@ -46,6 +46,18 @@ def judge(run: Facts) -> Outcome:
         evidence=_evidence(run, worst),
         actions=(_action(worst),),
     )
+
+
+def _does(lines: list[HotLine]) -> str:
+    """What they do again: the same each time, or one of several things by turns."""
+    if most := _most_contents(lines):
+        return f"computes {most} results by turns from {_operands(lines)}, again and again"
+    return f"computes the same from {_operands(lines)} each time"
+
+
+def _most_contents(lines: list[HotLine]) -> int:
+    """How many contents come by turns; 0 where they are the same each time."""
+    return max((line.site.contents for line in lines if is_by_turns(line)), default=0)
 
 
 def _operands(lines: list[HotLine]) -> str:
@@ -67,9 +79,16 @@ def _summary(run: Facts, lines: list[HotLine], seconds: float) -> str:
     )
     saving = wording.saving(run.results, seconds, is_bound=True)
     calls = most_calls(lines, run.line_samples)
+    looks = f"In {_looks(lines)} looks at what its lines take, in {calls} calls or more,"
+    if most := _most_contents(lines):
+        back = sum(line.site.returns for line in lines)
+        return (
+            f"{looks} there were {most} different contents of {_operands(lines)} at one line (of a "
+            f"large array, a sample), which were back after others {back} times. Where it draws no "
+            f"random numbers, so are its results. Computed once for each, it would save {saving}."
+        )
     return (
-        f"In {_looks(lines)} looks at what its lines take, in {calls} calls or "
-        f"more, the contents of {_operands(lines)} (of a large array, a sample) never differed. "
+        f"{looks} the contents of {_operands(lines)} (of a large array, a sample) never differed. "
         f"{result}. Computed once, it would save {saving}."
     )
 
@@ -77,7 +96,7 @@ def _summary(run: Facts, lines: list[HotLine], seconds: float) -> str:
 def _evidence(run: Facts, lines: list[HotLine]) -> tuple[Evidence, ...]:
     rows = [
         Evidence("Looks at the operands of these lines", _looks(lines)),
-        Evidence("Of them with other contents than the first", 0),
+        _different(lines),
         Evidence("Separate calls that samples show, at least", most_calls(lines, run.line_samples)),
     ]
     rows += [
@@ -86,6 +105,13 @@ def _evidence(run: Facts, lines: list[HotLine]) -> tuple[Evidence, ...]:
         for one in line.site.operands[:2]
     ]
     return tuple(dict.fromkeys(rows))
+
+
+def _different(lines: list[HotLine]) -> Evidence:
+    """How many contents were seen: one alone, or several that came back."""
+    if most := _most_contents(lines):
+        return Evidence("Different contents at one line, each of them back by turns", most)
+    return Evidence("Of them with other contents than the first", 0)
 
 
 def _who(lines: list[HotLine]) -> str:
@@ -101,6 +127,12 @@ def _who(lines: list[HotLine]) -> str:
 
 def _action(lines: list[HotLine]) -> str:
     who = wording.called(lines[0].site.frame)
+    if most := _most_contents(lines):
+        return (
+            f"Compute what {who} makes of {_operands(lines)} alone once for each of their {most} "
+            "contents, before the loop, and keep it beside them; compute it again only where they "
+            "change."
+        )
     return (
         f"Compute what {who} makes of {_operands(lines)} alone once, before the loop, "
         "and keep it; compute it again only where its operands change."
@@ -113,14 +145,18 @@ DIAGNOSIS = Diagnosis(
     description=(
         "Looks, about once a second, at all that the current instruction of the program takes, and "
         "compares it with earlier looks: where everything is known and never differs over "
-        "several calls, nor do the results that are seen, one call would do."
+        "several calls, nor do the results that are seen, one call would do; where it is one of a "
+        "few things that come back by turns, one call for each of them."
     ),
     judge=judge,
     applies=has_operands,
     intact=RANK_BY_RANK,
     passed="No line computes the same again and again",
     evidence="looks, separate calls, and the operands with their shapes",
-    gain_from="upper bound: the time of these lines on the rank that spends most in them",
+    gain_from=(
+        "upper bound: the time of these lines on the rank that spends most in them, without the "
+        "part of the looks whose contents no other look has seen"
+    ),
     rank=282,
     of_work=True,
 )

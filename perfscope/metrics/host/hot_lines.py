@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from perfscope.arrays import Bools
-from perfscope.judging import FEWEST_SAMPLES
+from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.metrics.host.interpreter_lock import RESTING
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Function, Rank
-from perfscope.trace.operands import WorkedOn
+from perfscope.trace.operands import MANY_CONTENTS, Operand, WorkedOn
 from perfscope.units import NS
 
 NOT_COMPUTING = RESTING.union((Activity.IMPORTING, Activity.COMPILING, Activity.COMMUNICATION))
@@ -110,20 +110,25 @@ def repeated(
     """By function the lines that compute the same in each of several calls; seconds are their part.
 
     Names that were seen to change at any line of a function, looked at seldom or not, are not the
-    same at another one.
+    same at another one. Of contents that come in turn, those have to be computed that come once.
     """
-    changing = {
-        (rank.number, site.frame.key, one.name)
-        for rank, sites in zip(results.trace.ranks, told, strict=True)
-        for site in sites
-        for one in site.operands
-        if one.contents > 1
-    }
+    seen: defaultdict[tuple[int, Function, str], list[Operand]] = defaultdict(list)
+    for rank, sites in zip(results.trace.ranks, told, strict=True):
+        for site in sites:
+            for one in site.operands:
+                seen[rank.number, site.frame.key, one.name].append(one)
     found: defaultdict[Function, list[HotLine]] = defaultdict(list)
     for line in lines:
-        names = {(line.rank.number, line.function, one.name) for one in line.site.operands}
-        if is_always_the_same(line) and changing.isdisjoint(names):
-            found[line.function].append(replace(line, seconds=line.part_s))
+        elsewhere = (
+            other
+            for one in line.site.operands
+            for other in seen[line.rank.number, line.function, one.name]
+            if other.contents > one.contents
+        )
+        by_turns = is_by_turns(line)
+        if comes_again(line) and all(by_turns and _comes_in_turn(one) for one in elsewhere):
+            again = 1.0 - line.site.contents_once / line.site.looks if by_turns else 1.0
+            found[line.function].append(replace(line, seconds=line.part_s * again))
     return {
         function: own
         for function, own in found.items()
@@ -131,11 +136,38 @@ def repeated(
     }
 
 
-def is_always_the_same(line: HotLine) -> bool:
-    """Whether all that a line takes was known in all looks and never differed, nor its result."""
+def comes_again(line: HotLine) -> bool:
+    """Whether all that a line takes was known in all looks, and is one of few, as its results.
+
+    What has changed once is not back: earlier contents must have been back after others, several
+    times.
+    """
     site = line.site
-    is_same = site.is_innermost and site.contents == 1 and site.whole_looks == site.looks
-    return is_same and (site.result_looks < FEWEST_SAMPLES or site.results == 1)
+    if not site.is_innermost or site.whole_looks != site.looks:
+        return False
+    if site.contents == 1:
+        return site.result_looks < FEWEST_SAMPLES or site.results == 1
+    is_few = site.contents <= MAIN * site.looks and _is_in_turn(site.contents, site.returns)
+    is_seldom_seen = site.result_looks < FEWEST_SAMPLES
+    return is_few and (is_seldom_seen or _is_in_turn(site.results, site.result_returns))
+
+
+def _comes_in_turn(operand: Operand) -> bool:
+    """Whether what was seen of a name at one place are contents that come in turn."""
+    return _is_in_turn(operand.contents, operand.returns)
+
+
+def is_by_turns(line: HotLine) -> bool:
+    """Whether what a line takes are several contents, not always the same one."""
+    return line.site.contents > 1
+
+
+def _is_in_turn(contents: int, returns: int) -> bool:
+    """Whether contents are always the same, or several that were back too often for chance.
+
+    Where as many were seen as are counted, there may be any number of them.
+    """
+    return contents == 1 or (contents < MANY_CONTENTS and returns >= FEWEST_SAMPLES)
 
 
 def most_calls(lines: Sequence[HotLine], samples: LineSamples) -> int:

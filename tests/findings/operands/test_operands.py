@@ -124,6 +124,43 @@ def test_what_may_differ_is_not_called_the_same(changes: dict[str, Any]) -> None
     assert faults(site(operand(), **changes)) == {}
 
 
+def in_turn(contents: int = 4, returns: int = 5, **changes: Any) -> dict[str, Any]:
+    """Ten looks at the hot line in which one of several arrays was there, one of them once."""
+    told = {"contents": contents, "contents_once": 1, "contents_back": returns}
+    return site(operand(**told), **{**told, **changes})
+
+
+def test_contents_that_come_back_by_turns_are_computed_again() -> None:
+    """One look in ten has met contents that no other has: such work is new."""
+    (finding,) = faults(in_turn()).values()
+    assert finding.id == "repeated_work"
+    assert "computes 4 results by turns from `covariance`" in finding.title
+    assert "once for each of their 4 contents" in finding.actions[0]
+    assert finding.gain_s == pytest.approx(0.9 * 0.1 * STEPS, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        in_turn(returns=0, contents=2),  # it has changed once, or now and then
+        in_turn(returns=2),
+        in_turn(contents=6),  # of ten looks: there are more that none has met
+        in_turn(result_looks=4, results=4, results_back=0),
+    ],
+    ids=["changes", "back by chance", "of many", "results differ"],
+)
+def test_contents_that_are_no_few_by_turns_are_not_the_same(seen: dict[str, Any]) -> None:
+    assert faults(seen) == {}
+
+
+def test_what_comes_by_turns_may_be_seen_more_fully_at_another_line() -> None:
+    """Not all of them were met here; where they are others each time there, that tells more."""
+    place = f"whiten\x1f{FILE}\x1f21"
+    assert set(faults(in_turn(3), in_turn(5, place=place))) == {"repeated_work"}
+    assert faults(in_turn(3), in_turn(5, returns=0, place=place)) == {}
+    assert faults(site(operand()), in_turn(place=place, is_innermost=False)) == {}
+
+
 def test_what_is_seen_to_change_elsewhere_in_the_function_is_not_the_same() -> None:
     """Pieces of a large array tell nothing of a change beside them."""
     other = f"whiten\x1f{FILE}\x1f21"
