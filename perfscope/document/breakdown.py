@@ -91,7 +91,17 @@ class _Loss:
     meaning: str
     seconds: float
     cause: str
-    is_small: bool = False
+    smaller: int = 0  # losses that are told together
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it stands for losses that have no row of their own."""
+        return self.smaller > 0
+
+    def with_another(self, seconds: float) -> "_Loss":
+        """The same with one more loss in it, which makes it so many seconds."""
+        number = self.smaller + 1
+        return _Loss(f"{number} {SMALLER}", SMALLER_MEANING, seconds, SMALLER_CAUSE, number)
 
 
 def _inside(
@@ -114,11 +124,12 @@ def _inside(
             key = None if is_small else entry.label
             before = rows.get(key)
             part_s += before.seconds if before else 0.0
-            rows[key] = (
-                _Loss(SMALLER, SMALLER_MEANING, part_s, SMALLER_CAUSE, is_small=True)
-                if is_small
-                else _Loss(inside(entry.label), _meaning(entry), part_s, _cause(entry))
-            )
+            if is_small and before:
+                rows[key] = before.with_another(part_s)
+                continue
+            cause = SMALLER_CAUSE if is_small else _cause(entry)
+            told = inside(entry.label), _meaning(entry)
+            rows[key] = _Loss(*told, part_s, cause, smaller=int(is_small))
     return {
         account: sorted(told.values(), key=lambda one: (one.is_small, -one.seconds))
         for account, told in found.items()

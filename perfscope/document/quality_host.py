@@ -25,7 +25,7 @@ def host_checks(results: Results) -> list[QualityRow]:
         title = "Other work on the host took CPUs from the job"
         detail = f"{waited} at least for CPUs on which the job did not run meanwhile."
     else:
-        used = used_by_others(results, worst)
+        used = of_host(results, worst)
         title = f"Other work on the host used {used}" if is_busy else "The host worked for the job"
         detail = f"Processes outside the job used {used} on average. {waited} for them."
     if not is_busy:
@@ -34,7 +34,7 @@ def host_checks(results: Results) -> list[QualityRow]:
     return [QualityRow("other_work", Status.WARN, title, detail + advice)]
 
 
-def used_by_others(results: Results, worst: CpuWait) -> str:
+def of_host(results: Results, worst: CpuWait) -> str:
     """What others used of the CPUs that the job may use on a rank's host: `0.3 of the 2 CPUs`.
 
     Ranks that are bound have CPUs of their own each, which count together. Where their masks

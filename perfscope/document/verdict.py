@@ -9,7 +9,7 @@ from perfscope.document.blocks import leaders
 from perfscope.document.damage import spoils_comparison
 from perfscope.document.headline import Headline, apart, headline, outside, unwatched
 from perfscope.document.hottest import hottest
-from perfscope.document.quality_host import used_by_others
+from perfscope.document.others import beside_others, lost_to_others_s, used_by_others
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.certainty import is_firm
@@ -25,7 +25,7 @@ from perfscope.metrics.results import Results
 from perfscope.output import LONGEST_TEXT
 from perfscope.replay.model import Edit, Prediction
 from perfscope.replay.replay import Replay
-from perfscope.savings import SAME_FROM, Wholes
+from perfscope.savings import Wholes
 from perfscope.schema.enums import LossKind, Status
 from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Damage, Need
@@ -64,8 +64,8 @@ def verdict(
     of_job = _outside(results, top) + _sentence(
         results, findings, top, told=told, losses=losses, is_disturbed=others is not None
     )
-    lost_s = _lost_to_others_s(results, losses)
-    beside = beside_others(of_job, top, others, of, lost_s=lost_s, used=_used_by_others(results))
+    lost_s = lost_to_others_s(results, losses)
+    beside = beside_others(of_job, top, others, of, lost_s=lost_s, used=used_by_others(results))
     sentence = _preface(damage) + _kept(results) + beside
     last = unwatched(results)
     return Verdict(
@@ -96,54 +96,6 @@ def _outside(results: Results, top: Sequence[Finding]) -> str:
     saving = top[0].recommended if top else None
     told = outside(results, saving.seconds if saving else 0.0)
     return f"{told}In the analyzed window: " if told else ""
-
-
-def _lost_to_others_s(results: Results, losses: LossAccount | None) -> float:
-    """What the loss account has of it, mean of the ranks: what work between calls lost."""
-    if losses is None or results.whole_run is not None:
-        return 0.0
-    lost = [one for one in losses.entries if one.cause.kind is LossKind.OTHER_PROCESSES]
-    return sum(one.own_ns for one in lost) * NS / max(len(results.trace.ranks), 1)
-
-
-def _used_by_others(results: Results) -> str:
-    """How many of the job's CPUs others used, on the host where that cost most; "" not known."""
-    waits = results.resources.cpu_waits
-    worst = max(waits, key=lambda one: one.part(is_of_others=True).lost_s, default=None)
-    return used_by_others(results, worst) if worst and worst.others_cpus is not None else ""
-
-
-def beside_others(
-    of_job: str,
-    top: Sequence[Finding],
-    gain: Gain | None,
-    of: Wholes,
-    *,
-    lost_s: float,
-    used: str = "",
-) -> str:
-    """What is said of the job, and what other work on the host costs it.
-
-    The latter is no fault of the job, and nothing in it can be changed for that: a finding comes
-    first, whatever it costs, and where there is none the host does. `lost_s` is the part that the
-    loss account and the breakdown tell of, and `used` how many CPUs that is.
-    """
-    if gain is None:
-        return of_job
-    saved = of.of_run.saving(gain.seconds, is_bound=gain.is_bound)
-    told = f"rocesses outside the job {f'used {used}' if used else 'use its CPUs'}"
-    others = f"{told}: without them, the run would be {saved} shorter."
-    if 0.0 < lost_s < SAME_FROM * gain.seconds:
-        others += (
-            f" Of that, {format_seconds(lost_s)} per rank is lost inside computation; the rest is "
-            "knock-on delay."
-        )
-    others += " Run the job on CPUs that nothing else uses."
-    if not top:
-        return f"P{others} In the job itself: {of_job}"
-    if top[0].recommended is not None:
-        others += " This saving and the one above may overlap: do not add them up."
-    return f"{of_job} Apart from the findings, p{others}"
 
 
 def _worth_most(faults: Sequence[Finding]) -> list[Finding]:

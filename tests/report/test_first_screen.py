@@ -223,7 +223,7 @@ def test_how_sure_the_finding_is_follows_from_its_interval(changes: Json, told: 
     [
         ({"gain_share": 0.2}, "Possible major problem</span> something else may explain it"),
         ({"gain_share": 0.02, "gain_run_share": 0.01}, "Minor problem</span>"),
-        ({"gain_basis": "upper_bound"}, "Possible major problem</span> the saving is an upper"),
+        ({"gain_basis": "upper_bound", "gain_share": 0.02}, "Major problem</span>"),
     ],
 )
 def test_possible_is_said_with_its_reason(changes: Json, word: str) -> None:

@@ -66,7 +66,7 @@ def action(found: LockHolder, waits_in: Frame | None = None) -> str:
     if found.kind is AwaitedThing.QUEUE:
         return (
             f"Make what {who(found)} does{inside} faster, or let several threads or processes fill "
-            "the queue."
+            "the queue, as far as CPUs are free for them."
         )
     if found.waiters is not None:
         at = place(found.waiters.frame)

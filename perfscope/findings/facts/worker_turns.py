@@ -34,14 +34,14 @@ class WorkerTurns:
     @property
     def action(self) -> str:
         """What has them stay."""
-        told = "Set persistent_workers=True in the DataLoader: its workers are started anew"
+        told = "Set persistent_workers=True in the DataLoader: its workers are restarted"
         if not self.count:
-            return f"{told} in each epoch, which waits for their first batch."
+            return f"{told} for each epoch, which then waits for their first batch."
         each = format_seconds(self.seconds / self.count)
         return (
-            f"{told} {self.count} times. On rank {self.rank} that takes "
-            f"{format_seconds(self.seconds)}, {each} each time: to start them, to wait for their "
-            "first batch, and to end them."
+            f"{told} {self.count} times. On rank {self.rank}, starting them, waiting for their "
+            f"first batch and ending them takes {each} each time, {format_seconds(self.seconds)} "
+            "in all."
         )
 
     @property

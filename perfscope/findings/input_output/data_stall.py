@@ -151,7 +151,7 @@ def _title(
     inside = f" in {place}" if place else ""
     if made_in:
         return f"{who} {verb}{inside} for batches that threads produce in {wording.place(made_in)}"
-    mostly = ", mostly where epochs begin and end with new workers" if anew else ""
+    mostly = ", mostly because each epoch starts new workers" if anew else ""
     return f"{who} {verb} for input{inside}{mostly}"
 
 

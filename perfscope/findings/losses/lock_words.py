@@ -9,7 +9,9 @@ ALONE = {
     AwaitedThing.FILE_LOCK: (
         "Find the code that holds it, and hold it only for the actual read or write"
     ),
-    AwaitedThing.QUEUE: "Fill it ahead of time, by more threads or processes",
+    AwaitedThing.QUEUE: (
+        "Fill it ahead of time, or by more threads or processes, as far as CPUs are free for them"
+    ),
 }
 """By what is waited for: what to change."""
 

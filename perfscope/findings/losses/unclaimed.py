@@ -13,7 +13,7 @@ from perfscope.findings.core.wording import place
 from perfscope.findings.facts import lock_holder, sampled_places
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import JITTER_SHARE
-from perfscope.findings.losses import lock_words, read_again, words
+from perfscope.findings.losses import lock_words, read_again, turns, words
 from perfscope.findings.losses.groups import NEEDED, Group, groups, lost_to, lost_to_waiting
 from perfscope.judging import MAIN
 from perfscope.losses.cause import LossCause
@@ -158,7 +158,7 @@ def _finding(run: Facts, group: Group) -> Finding:
     status = thresholds.unless_chance(thresholds.by_gain(gain), gain)
     entries = group.entries[:MOST_PLACES]
     meeting = _meeting(run, group)
-    workers = words.workers(run.losses.entries)[:MOST_PLACES] if _is_serial(group) else ()
+    workers = turns.workers(run.losses.entries)[:MOST_PLACES] if _is_serial(group) else ()
     worked = [one.frame for one in (workers or entries) if one.frame is not None]
     holder, is_lock = None, group.entries[0].cause.activity is Activity.LOCK
     if is_lock:
@@ -220,7 +220,7 @@ def _title(
     run: Facts,
     group: Group,
     meeting: Sequence[Frame],
-    workers: Sequence[words.Worker],
+    workers: Sequence[turns.Worker],
     again: read_again.ReadAgain | None,
 ) -> str:
     if again is not None:
@@ -234,7 +234,7 @@ def _action(
     run: Facts,
     group: Group,
     gain: Gain,
-    workers: Sequence[words.Worker],
+    workers: Sequence[turns.Worker],
     again: read_again.ReadAgain | None,
 ) -> str:
     told = as_bound(gain) if group.id in NEEDED_IDS else gain  # of work that is needed

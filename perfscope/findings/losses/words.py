@@ -7,13 +7,12 @@ from perfscope.findings.core.wording import LESS, called, differs, listed, place
 from perfscope.findings.facts.imbalance_facts import DIVIDE_ANEW
 from perfscope.findings.losses import lock_words
 from perfscope.findings.losses.groups import Group, class_of
+from perfscope.findings.losses.turns import Worker, hides_transfer, turns, waiting
 from perfscope.judging import MAIN
-from perfscope.losses.account import TAKES_PART
 from perfscope.losses.entry import Entry
 from perfscope.losses.words import label
 from perfscope.savings import SAME_FROM
 from perfscope.schema.enums import Activity, LossKind, LossPattern
-from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 from perfscope.trace.operations import OperationClass
 from perfscope.units import NS, capitalized, format_seconds
@@ -169,32 +168,6 @@ TRANSFER_ACTION = (
 )
 
 
-@dataclass(frozen=True)
-class Worker:
-    """A function in which ranks work by turns, and how long others wait for it."""
-
-    ranks: tuple[int, ...]
-    frame: Frame
-    waiting_ns: int
-
-
-def workers(entries: Sequence[Entry]) -> tuple[Worker, ...]:
-    """What others wait for by turns, function by function and most first, whatever is done there.
-
-    Where one rank only works for another it is that work that may be done later or elsewhere.
-    """
-    found: dict[tuple[str, str], Worker] = {}
-    for one in sorted(entries, key=lambda entry: -entry.waiting_ns):
-        if one.pattern is not LossPattern.SERIAL or one.frame is None or not one.ranks:
-            continue
-        function = one.frame.function, one.frame.file
-        before = found.get(function, Worker((), one.frame, 0))
-        both = tuple(dict.fromkeys((*before.ranks, *one.ranks)))
-        found[function] = Worker(both, before.frame, before.waiting_ns + one.waiting_ns)
-    most = sorted(found.values(), key=lambda one: -one.waiting_ns)
-    return tuple(one for one in most if one.waiting_ns >= TAKES_PART * most[0].waiting_ns)
-
-
 def title(
     group: Group,
     world: Sequence[int],
@@ -267,16 +240,8 @@ def _of_ranks(told: str, causing: tuple[int, ...], world: Sequence[int], at: str
     if len(causing) > 1:
         each = f"each of {who}" if len(causing) < len(world) else "each rank"
     work = "works" if len(causing) == 1 else "work"
-    rest, wait = _waiting(causing, world)
+    rest, wait = waiting(causing, world)
     return capitalized(told.format(ranks=who, each=each, work=work, rest=rest, wait=wait, at=at))
-
-
-def _waiting(causing: tuple[int, ...], world: Sequence[int]) -> tuple[str, str]:
-    """Who waits for the ranks that cause it, with the verb; of all ranks those that do not now."""
-    rest = [rank for rank in world if rank not in causing]
-    if causing and len(rest) == 1:
-        return ranks(rest), "waits"
-    return ("the other", "waits") if len(world) == 2 else ("the others", "wait")
 
 
 def action(
@@ -297,26 +262,11 @@ def action(
     if first.cause.activity is Activity.LOCK:
         return lock_words.unseen(first)
     if workers:
-        return f"{_turns(workers, world)}. {_change(first)}"
+        return f"{turns(workers, world)}. {_change(first)}{hides_transfer(workers, gain, world)}"
     change = change or _change(first)
     if is_one_line and first.cause.activity is Activity.INTERPRETER:
         change = ONE_LINE.format(_inside(first))
     return f"{_seen(first, world)}{_why_differs(group, gain, world)}{change}"
-
-
-def _turns(workers: Sequence[Worker], world: int) -> str:
-    """Who waits how long while whom works where: `rank 0 waits 9.94 s while rank 1 is in f()`."""
-    told = []
-    for one in workers:
-        waited, where = format_seconds(one.waiting_ns * NS), place(one.frame)
-        if len(one.ranks) == world:
-            told.append(f"the ranks together wait {waited}, each while another is in {where}")
-            continue
-        rest, wait = _waiting(one.ranks, range(world))
-        waits = wait if wait == "waits" else f"together {wait}"
-        are = "is" if len(one.ranks) == 1 else "are"
-        told.append(f"{rest} {waits} {waited} while {ranks(one.ranks)} {are} in {where}")
-    return capitalized(listed(told))
 
 
 def _seen(entry: Entry, world: int) -> str:

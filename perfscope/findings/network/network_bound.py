@@ -177,8 +177,8 @@ def _largest(results: Results) -> str:
         return ""
     return (
         f"Most time goes to {most.name} of about {format_bytes(most.size_bytes)}: "
-        f"{counted(most.calls, 'call')}, {format_seconds(most.seconds)} each. Check that all of "
-        "them are needed."
+        f"{counted(most.calls, 'call')}, {format_seconds(most.seconds)} each (median, "
+        "from the last rank's entry to the last exit). Check that all of them are needed."
     )
 
 

@@ -37,7 +37,7 @@ class Cause:
 
 TO_ZERO = (
     "set tiny values to zero (`{0}[abs({0}) < 1e-30] = 0`), or clamp them from below. Check that "
-    "the results may change so little."
+    "the results tolerate that."
 )
 """`{0}` is the operand."""
 

@@ -84,14 +84,15 @@ def weight(row: Outcome) -> StatusWord:
 
 
 def doubt(row: Outcome) -> str:
-    """Why a problem is no more than possible; "" where it is none, or is certain."""
+    """Why a problem is no more than possible; "" where it is none, or is certain.
+
+    That its saving is a bound is said before the seconds, of certain problems as well.
+    """
     if row.status is not Status.WARN:
         return ""
     first = _first(row)
     if first.gain_s is None:
         return "its saving could not be estimated"
-    if _is_bound(first):
-        return "the saving is an upper bound"
     if _may_be_nothing(row):
         return "the saving may be nothing"
     if not _is_open(row):
@@ -107,9 +108,8 @@ def _may_be_nothing(row: Outcome) -> bool:
 
 
 def _is_open(row: Outcome) -> bool:
-    """Whether something else may explain a problem: it is not certain, and its saving is."""
-    first = _first(row)
-    is_priced = first.gain_s is not None and not _is_bound(first) and not _may_be_nothing(row)
+    """Whether something else may explain a problem: it is not certain, and worth acting on."""
+    is_priced = _first(row).gain_s is not None and not _may_be_nothing(row)
     is_large = isinstance(row, FindingRow) and (row.gain_share or 0.0) >= MINOR_BELOW
     return row.status is Status.WARN and is_priced and is_large
 
@@ -201,7 +201,7 @@ def together(verdict: Verdict, rows: Sequence[FindingRow]) -> list[str]:
         return []
     if not verdict.combined_text or verdict.combined_gain_s is None:
         return [
-            "Their combined saving is unknown, because no two of them could be replayed together",
+            "Their combined saving is unknown, because they could not be replayed together",
             MAY_OVERLAP,
         ]
     told = [capitalized(verdict.combined_text)]

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from perfscope.document.others import beside_others
 from perfscope.document.quality import quality
-from perfscope.document.verdict import beside_others, verdict
+from perfscope.document.verdict import verdict
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.core.gain import saved
 from perfscope.findings.facts.facts import Facts

@@ -46,7 +46,7 @@ def test_ranks_that_take_turns_are_told_by_where_they_wait_for_each_other() -> N
     assert WORK[0] in [one.function for one in found.where[1:]]
     assert "in_order() (train.py:21)" in found.title
     assert "whitening() (train.py:12)" not in found.title  # one place, the one to change
-    assert ", each while another is in whitening() (train.py:12). Let " in found.actions[0]
+    assert "6.00 s while the other is in whitening() (train.py:12). Let " in found.actions[0]
     assert found.gain_s == pytest.approx(WORK_S * STEPS, rel=0.05)
 
 

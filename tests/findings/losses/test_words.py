@@ -3,7 +3,7 @@
 import pytest
 
 from perfscope.findings.core.finding import Gain
-from perfscope.findings.losses import words
+from perfscope.findings.losses import turns, words
 from perfscope.findings.losses.groups import Group
 from perfscope.losses.cause import LossCause
 from perfscope.losses.entry import Entry, Saving
@@ -82,7 +82,7 @@ def action(*entries: Entry, saved_s: float, world: int = 4, basis: Basis = Basis
         (
             (0, 1),
             2,
-            "The ranks together wait 6.00 s, each while another is in serve() (train.py:9)",
+            "On average each rank waits 3.00 s while the other is in serve() (train.py:9). Let",
         ),
         ((1, 2), 4, "The others together wait 6.00 s while ranks 1 and 2 are in serve() (train.py"),
     ],
@@ -92,8 +92,12 @@ def test_who_waits_by_turns_for_whom(ranks: tuple[int, ...], world: int, begins:
     frame = Frame("serve", "/job/train.py", 9)
     entry = Entry(cause, 0, 6_000_000_000, ranks, frame=frame, pattern=LossPattern.SERIAL)
     group = Group("lost", (entry,), Saving(6.0, None, Basis.REPLAY))
-    told = words.action(group, Gain(6.0, 0.1), world, words.workers([entry]))
+    told = words.action(group, Gain(6.0, 0.1), world, turns.workers([entry]))
     assert told.startswith(begins)
+    told_s = 3.0 if len(ranks) == world else 6.0
+    for seconds, is_more in ((told_s, False), (1.2 * told_s, True)):
+        told = words.action(group, Gain(seconds, 0.1), world, turns.workers([entry]))
+        assert ("more than this waiting, because data can then be sent" in told) is is_more
 
 
 def asleep(*ranks: int, own_s: float) -> Entry:

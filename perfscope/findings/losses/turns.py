@@ -1,0 +1,84 @@
+"""Ranks that take turns: who waits how long while whom works where, in words."""
+
+from collections.abc import Sequence
+
+from perfscope.findings.core.finding import Gain
+from perfscope.findings.core.wording import listed, place, ranks
+from perfscope.losses.account import TAKES_PART
+from perfscope.losses.entry import Entry
+from perfscope.savings import SAME_FROM
+from perfscope.schema.enums import LossPattern
+from perfscope.structures import dataclass
+from perfscope.trace.model import Frame
+from perfscope.units import NS, capitalized, format_seconds
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A function in which ranks work by turns, and how long others wait for it."""
+
+    ranks: tuple[int, ...]
+    frame: Frame
+    waiting_ns: int
+
+
+def workers(entries: Sequence[Entry]) -> tuple[Worker, ...]:
+    """What others wait for by turns, function by function and most first, whatever is done there.
+
+    Where one rank only works for another it is that work that may be done later or elsewhere.
+    """
+    found: dict[tuple[str, str], Worker] = {}
+    for one in sorted(entries, key=lambda entry: -entry.waiting_ns):
+        if one.pattern is not LossPattern.SERIAL or one.frame is None or not one.ranks:
+            continue
+        function = one.frame.function, one.frame.file
+        before = found.get(function, Worker((), one.frame, 0))
+        both = tuple(dict.fromkeys((*before.ranks, *one.ranks)))
+        found[function] = Worker(both, before.frame, before.waiting_ns + one.waiting_ns)
+    most = sorted(found.values(), key=lambda one: -one.waiting_ns)
+    return tuple(one for one in most if one.waiting_ns >= TAKES_PART * most[0].waiting_ns)
+
+
+def turns(workers: Sequence[Worker], world: int) -> str:
+    """Who waits how long while whom works where: `rank 0 waits 9.94 s while rank 1 is in f()`.
+
+    Of work that all ranks do by turns it is the mean, which compares with what is saved.
+    """
+    if all(len(one.ranks) == world for one in workers):
+        other = "the other" if world == 2 else "another"
+        waits = [
+            f"{format_seconds(one.waiting_ns * NS / world)} while {other} is in {place(one.frame)}"
+            for one in workers
+        ]
+        return f"On average each rank waits {listed(waits)}"
+    told = []
+    for one in workers:
+        waited, where = format_seconds(one.waiting_ns * NS), place(one.frame)
+        rest, wait = waiting(one.ranks, range(world))
+        if len(one.ranks) == world:
+            rest, wait, who = "all ranks", "wait", "another rank is"
+        else:
+            who = f"{ranks(one.ranks)} {'is' if len(one.ranks) == 1 else 'are'}"
+        waits_for = f"{wait} {waited}" if wait == "waits" else f"together {wait} {waited}"
+        told.append(f"{rest} {waits_for} while {who} in {where}")
+    return capitalized(listed(told))
+
+
+def hides_transfer(workers: Sequence[Worker], gain: Gain, world: int) -> str:
+    """Why ranks that work at the same time save more than they wait for; "" where they do not."""
+    is_mean = all(len(one.ranks) == world for one in workers)
+    waited_s = sum(one.waiting_ns for one in workers) * NS / (world if is_mean else 1)
+    if waited_s >= SAME_FROM * gain.seconds:
+        return ""
+    return (
+        f" That saves up to {format_seconds(gain.seconds)}, more than this waiting, because data "
+        "can then be sent while ranks work."
+    )
+
+
+def waiting(causing: tuple[int, ...], world: Sequence[int]) -> tuple[str, str]:
+    """Who waits for the ranks that cause it, with the verb; of all ranks those that do not now."""
+    rest = [rank for rank in world if rank not in causing]
+    if causing and len(rest) == 1:
+        return ranks(rest), "waits"
+    return ("the other", "waits") if len(world) == 2 else ("the others", "wait")
