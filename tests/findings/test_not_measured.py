@@ -13,6 +13,7 @@ from perfscope.cli.analyze import analyze
 from perfscope.cli.run import run
 from perfscope.findings.core import catalog
 from perfscope.findings.core.finding import Finding
+from perfscope.readers.recording.layout import HeaderFlag
 from perfscope.readers.registry import open_traces
 from perfscope.schema.enums import Status
 from perfscope.trace.model import Trace
@@ -104,3 +105,20 @@ def test_a_foreign_trace_is_not_told_to_sample_as_it_cannot() -> None:
             if finding.status is Status.NOT_MEASURED:
                 assert "--stack-hz" not in finding.summary, finding
                 assert "--sample-hz" not in finding.summary, finding
+
+
+def test_what_perfscope_recorded_is_not_to_be_recorded_with_it(tmp_path: Path) -> None:
+    reason = "what it exchanges goes over connections of its own"
+    for number in (0, 1):
+        process = ProcessWriter(rank=number, size=2, pid=100 + number, flags=HeaderFlag.EXITED)
+        process.header |= {"exit_ns": process.mono(5.0)}
+        facts = {"rank": number, "size": 2, "exposed_reason": reason}
+        process.metadata = {"role": "rank", "pid": process.pid, "frameworks": {"torch": facts}}
+        process.step(0, 1.0, 4.0)
+        process.write(tmp_path)
+    write_run(tmp_path, launcher={"kind": "direct"}, ranks_requested=None)
+    told = analyze_trace(open_traces([tmp_path])).findings
+    missing = [one for one in told.values() if reason in one.summary.lower()]
+    assert {"initialization_skew", "load_imbalance"} <= {one.id for one in missing}
+    for one in missing:
+        assert "Record the" not in one.summary

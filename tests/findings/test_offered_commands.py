@@ -11,6 +11,7 @@ import pytest
 import perfscope.findings
 from perfscope.cli.group import COMMANDS, cli
 from perfscope.schema.enums import Status
+from perfscope.trace.model import Format
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
@@ -100,7 +101,7 @@ JUDGED = (
 
 
 def test_what_another_format_lacks_is_said_in_sentences() -> None:
-    builder = TraceBuilder(2, end_s=20.0).set(not_recorded=PARTS)
+    builder = TraceBuilder(2, end_s=20.0).set(not_recorded=PARTS, format=Format.OTF2)
     for number in (0, 1):
         builder.rank(number).init(1.0).op("MPI_Barrier", 5.0, 6.0).finalize(19.0)
     findings = analyze_trace(builder.build()).findings

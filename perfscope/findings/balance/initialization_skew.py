@@ -32,9 +32,8 @@ def judge(run: Facts) -> Outcome:
     if facts is None and are_independent(results.trace):
         return not_applicable(wording.INDEPENDENT)
     if facts is None:
-        return not_measured(
-            f"It is not known how the run began: {results.start_up.reason}. {WHOLE_RUN}"
-        )
+        unknown = f"It is not known how the run began: {results.start_up.reason}. {WHOLE_RUN}"
+        return not_measured(wording.not_recorded(results.trace, "communication", unknown))
     length_s = _length_s(results, facts)
     share = facts.worth_s / length_s if length_s > 0 else 0.0
     status = _status(facts.worth_s, share)

@@ -113,9 +113,10 @@ def not_recorded(trace: Trace, part: str, otherwise: str) -> str:
     reason = trace.not_recorded.get(part)
     if not reason:
         return otherwise
-    return (
-        f"{capitalized(reason.rstrip('.'))}. Record the job with perfscope run to have it judged."
-    )
+    said = f"{capitalized(reason.rstrip('.'))}."
+    if trace.format is Format.PERFSCOPE:  # that is how it was recorded
+        return said
+    return f"{said} Record the job with perfscope run to have it judged."
 
 
 def to_see_functions(results: Results) -> str:
