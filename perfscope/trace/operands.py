@@ -79,6 +79,7 @@ class WorkedOn:
     contents_once: int = 0  # of these, such as a single look has seen
     returns: int = 0  # how often earlier contents were back after others
     result_returns: int = 0  # the same of its results
+    met: tuple[str, ...] = ()  # the names of the two that an operator takes
 
 
 def worked_on(metadata: Mapping[str, Any]) -> tuple[WorkedOn, ...]:
@@ -113,7 +114,15 @@ def _sites(sites: Sequence[Any]) -> Iterator[WorkedOn]:
             contents_once=_count(site, "contents_once"),
             returns=_count(site, "contents_back"),
             result_returns=_count(site, "results_back"),
+            met=_names(site.get("met")),
         )
+
+
+def _names(told: Any) -> tuple[str, ...]:
+    """Names that are told as a list; none of anything else."""
+    if not isinstance(told, Sequence) or isinstance(told, str):
+        return ()
+    return tuple(str(name)[:LONGEST_NAME] for name in told[:2])
 
 
 def _with_picked(operands: Sequence[Operand], container: str) -> tuple[Operand, ...]:

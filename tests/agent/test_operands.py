@@ -64,6 +64,18 @@ def picked(columns, numbers):
     return columns[numbers]
 repeat(picked, np.asfortranarray(rng.normal(size=(4000, 20)))[:3000], rng.integers(0, 3000, 90000))
 """
+MET = """
+class Net:
+    def __init__(self):
+        self.weights = np.ones((900, 300), np.float32)
+    def forward(self, x):
+        return x @ self.weights
+    def turned(self, x):
+        return np.exp(x) * self.weights.T
+net = Net()
+repeat(net.forward, rng.normal(size=(200, 900)))
+repeat(net.turned, rng.normal(size=(300, 900)))
+"""
 PADDED = """
 def padded(tokens):
     return np.sort(tokens)
@@ -171,6 +183,14 @@ def test_rows_that_are_picked_and_how_far_apart_their_values_are(job: Callable[.
     assert {one["inner_stride"] for one in seen(told, "picked", "columns")} == {4000 * 8}
     sites = [site for site in told["sites"] if site["place"].startswith("picked\x1f")]
     assert {site["picked"] for site in sites} == {"columns"}
+
+
+def test_the_two_arrays_that_an_operator_takes(job: Callable[..., Job]) -> None:
+    """Told where both are read from variables: not of what the same line has just made."""
+    sites = run_and_tell(job, MET)["sites"]
+    told = {tuple(one["met"]) for one in sites if one["place"].startswith("Net.forward\x1f")}
+    assert told == {("x", "self.weights")}
+    assert not any(one["met"] for one in sites if one["place"].startswith("Net.turned\x1f"))
 
 
 def test_shares_of_padding_and_all_that_is_told(job: Callable[..., Job]) -> None:

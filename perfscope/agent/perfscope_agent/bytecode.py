@@ -33,6 +33,7 @@ _LOOP_ENDS = {"JUMP_BACKWARD", "JUMP_ABSOLUTE"}
 
 _BEHIND_LOOPS = {"END_FOR", "POP_TOP"}
 _OPERATORS = ("BINARY_", "INPLACE_", "COMPARE_OP", "CONTAINS_OP", "UNARY_NEG", "STORE_SUBSCR")
+_ITEMS = {"BINARY_SUBSCR", "BINARY_SLICE"}
 
 GLOBAL, LOCAL, CONSTANT, UNKNOWN = "global", "local", "constant", "unknown"
 
@@ -141,6 +142,19 @@ def indexed(code: CodeType, last: int) -> tuple[object, ...] | None:
         return None
     found_paths = paths(code, [one[:2] for one in own])
     return found_paths[0] if found_paths else None
+
+
+def met(code: CodeType, last: int) -> list[tuple[object, ...]]:
+    """The paths of the two values that an operator takes, where both are read from variables."""
+    raw = code.co_code
+    name = _names[raw[last]] if 0 <= last < len(raw) else ""
+    if not name.startswith(_OPERATORS[:2]) or name in _ITEMS:
+        return []
+    found = _before(raw, last, 2) or []
+    if any(not one[0].startswith("LOAD_") for one in found):
+        return []
+    both = paths(code, [one[:2] for one in found])
+    return both if len(both) == 2 else []
 
 
 def between(code: CodeType, start: int, end: int) -> list[tuple[str, int]]:

@@ -10,6 +10,7 @@ import os
 import sys
 from math import isnan
 
+from . import own_threads
 from .kinds import Any
 from .library import types
 
@@ -227,3 +228,24 @@ def _run(row: bytes, fill: bytes) -> int:
         else:
             most = middle - 1
     return least if least > 1 else 0
+
+
+def getters(kind: Any, attributes: tuple[str, ...], methods: tuple[str, ...]) -> tuple[Any, ...]:
+    """The functions of C that tell attributes of a kind of object, and its methods."""
+    found = []
+    for name in attributes + methods:
+        owners = [base for base in type.mro(kind) if name in base.__dict__]
+        member = owners[-1].__dict__[name]
+        found.append(member if name in methods else member.__get__)
+    return tuple(found)
+
+
+def tensor_place(kind: Any) -> tuple[Any, ...]:
+    """What tells where a tensor's storage is and where in it the tensor begins, or both at once.
+
+    `data_ptr` would give a tensor memory of its own that shares another one's until it is changed.
+    """
+    address = own_threads.contents("torch._C").get("_data_address")
+    if address is None:
+        return getters(kind, (), ("data_ptr",))
+    return (address, *getters(kind, (), ("storage_offset",)))

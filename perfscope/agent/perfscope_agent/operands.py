@@ -14,7 +14,7 @@ import time
 from . import bytecode, callees, files, notes, operand_arrays, own_threads, recorder
 from .contents import Contents
 from .kinds import Any, CodeType, Iterator
-from .operand_arrays import Array
+from .operand_arrays import Array, getters, tensor_place
 from .pace import Budget
 from .places import Places, line_of, line_ranges
 from .redact import redact_value
@@ -112,6 +112,7 @@ class _Site:
         self.is_whole = is_told and not makes and not any("rand" in name for name in self.names)
         picked = bytecode.indexed(code, last)
         self.picked = "" if picked is None else bytecode.name(code, picked)
+        self.met = [bytecode.name(code, path) for path in bytecode.met(code, last)]
         stored = bytecode.stored(code, last)
         self.result: _Paths = () if stored is None else ((stored,),)
         self.code, self.last = code, last
@@ -153,6 +154,7 @@ class _Site:
             "result_looks": self.result_looks,
             **self.results.told("results"),
             "picked": redact_value(self.picked),
+            "met": [redact_value(name) for name in self.met],
             "operands": [one.told(name) for name, one in operands if one.looks],
         }
 
@@ -290,8 +292,11 @@ class Looker:
             numpy = own_threads.contents("numpy")
             array, dtype = numpy["ndarray"], numpy["dtype"]
             self._made[array] = operand_arrays.of_numpy
-            (kind_of,) = _getters(array, ("dtype",), ())
-            readers = (kind_of, *_getters(dtype, ("str",), ())), *_getters(array, _FORM, ())
+            (kind_of,) = getters(array, ("dtype",), ())
+            readers = (
+                (kind_of, *getters(dtype, ("str",), ())),
+                *getters(array, _FORM, ()),
+            )
             kinds.insert(0, (array, (*readers, _DATA_OFFSET)))
         if loaded[1]:
             form = "dtype", "device", "layout", "requires_grad", "shape"
@@ -302,7 +307,7 @@ class Looker:
             )
             for module, name, make in tensors:
                 kind = own_threads.contents(module)[name]
-                readers = _getters(kind, form, ("stride",)) + _tensor_place(kind)
+                readers = getters(kind, form, ("stride",)) + tensor_place(kind)
                 self._made[kind] = make
                 kinds.insert(0, (kind, readers))
         self._kinds = tuple(kinds)
@@ -316,27 +321,6 @@ def _is_known() -> bool:
 def _has(module: str, *names: str) -> bool:
     """Whether a module is loaded; a lazy one that is loading now has some of its names already."""
     return own_threads.is_there(module) and all(map(own_threads.contents(module).get, names))
-
-
-def _getters(kind: Any, attributes: tuple[str, ...], methods: tuple[str, ...]) -> tuple[Any, ...]:
-    """The functions of C that tell attributes of a kind of object, and its methods."""
-    found = []
-    for name in attributes + methods:
-        owners = [base for base in type.mro(kind) if name in base.__dict__]
-        member = owners[-1].__dict__[name]
-        found.append(member if name in methods else member.__get__)
-    return tuple(found)
-
-
-def _tensor_place(kind: Any) -> tuple[Any, ...]:
-    """What tells where a tensor's storage is and where in it the tensor begins, or both at once.
-
-    `data_ptr` would give a tensor memory of its own that shares another one's until it is changed.
-    """
-    address = own_threads.contents("torch._C").get("_data_address")
-    if address is None:
-        return _getters(kind, (), ("data_ptr",))
-    return (address, *_getters(kind, (), ("storage_offset",)))
 
 
 def _flat(answers: list[Any]) -> Iterator[Any]:

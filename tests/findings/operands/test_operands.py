@@ -18,7 +18,7 @@ HOT = ("whiten", FILE, 20)
 OTHER = ("update", FILE, 30)
 LIBRARY = ("inv", "/usr/lib/python3.11/site-packages/numpy/linalg/_linalg.py", 1)
 NO_VERSIONS: Mapping[str, str] = {}
-IDS = ("repeated_work", "slow_operands", "padded_input", "single_samples")
+IDS = ("repeated_work", "slow_operands", "padded_input", "single_samples", "widened_operands")
 
 
 def operand(**changes: Any) -> dict[str, Any]:
@@ -352,3 +352,49 @@ def test_odd_numbers_are_none() -> None:
     (one,) = found.operands
     assert (one.looks, one.shape, one.elements) == (0, (0, 0), 0)
     assert (one.share("padding"), one.share("zero")) == (0.0, 1.0)
+
+
+def pair(first: str, second: str, *, met: tuple[str, ...] = ("x", "weights")) -> dict[str, Any]:
+    """Two arrays at the hot line, of some types, that are others in each look."""
+    both = [
+        operand(name=name, dtype=dtype, contents=10)
+        for name, dtype in (("x", first), ("weights", second))
+    ]
+    return site(*both, contents=10, met=list(met))
+
+
+@pytest.mark.parametrize("types", [("float64", "float32"), ("float32", "float64")])
+def test_single_precision_that_meets_double(types: tuple[str, str]) -> None:
+    """Half of each step is spent in the line: at most half of that is saved."""
+    (finding,) = faults(pair(*types)).values()
+    assert finding.id == "widened_operands"
+    assert finding.title.startswith("whiten() (train.py:20) computes in double precision, as ")
+    assert finding.gain_s == pytest.approx(0.5 * 0.1 * STEPS, rel=0.05)
+    single = "x" if types[0] == "float32" else "weights"
+    assert f"as it is for `{single}`" in finding.actions[0]
+
+
+@pytest.mark.parametrize(
+    "innocent",
+    [
+        pair("float32", "float32"),
+        pair("float64", "float64"),
+        pair("float64", "int64"),
+        pair("float64", "float32", met=()),  # in one line, not in one operation
+        pair("float64", "float32", met=("x", "norm")),
+    ],
+)
+def test_arrays_of_one_precision_or_that_do_not_meet(innocent: dict[str, Any]) -> None:
+    assert faults(innocent) == {}
+
+
+def test_a_single_number_widens_no_array() -> None:
+    number = operand(name="rate", dtype="float64", shape=[], elements=[1, 1], contents=10)
+    array = operand(name="x", dtype="float32", contents=10)
+    assert faults(site(array, number, contents=10, met=["x", "rate"])) == {}
+
+
+@pytest.mark.parametrize("met", ["xw", 7, [1, None], {"x": 1}])
+def test_odd_names_of_what_meets_are_none(met: Any) -> None:
+    (told,) = worked_on({"operands": {"sites": [site(operand(), met=met)]}})
+    assert all(isinstance(name, str) for name in told.met)

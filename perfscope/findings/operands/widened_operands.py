@@ -1,0 +1,125 @@
+"""Arrays in single precision that meet some in double, so that all is computed in double."""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
+from perfscope.findings.core.finding import Evidence, Finding, Gain, passed
+from perfscope.findings.core.gain import bound_s, saved
+from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.hot_operands import has_operands, ranks_of, shape_of
+from perfscope.judging import MAIN
+from perfscope.metrics.communication.call_sites import MOST_PLACES
+from perfscope.metrics.host.hot_lines import HotLine
+from perfscope.schema.enums import Confidence
+from perfscope.trace.model import Frame
+from perfscope.trace.operands import Operand, WorkedOn
+
+SINGLE, DOUBLE = "float32", "float64"
+ACTION = (
+    "If single precision is enough, as it is for `{0}`, make `{1}` single where it comes from "
+    "(`.astype(np.float32)`). Random numbers, means and quotients of integers are double in NumPy "
+    "unless it is told otherwise."
+)
+
+
+def judge(run: Facts) -> Outcome:
+    """Whether work that single precision made double takes enough of the run to act on."""
+    results = run.results
+    meetings = [(line, pair) for line in run.hot_lines if (pair := widened(line.site))]
+    if not meetings:
+        return passed("No array in single precision was seen to meet one in double precision.")
+    line, (single, double) = meetings[0]
+    own = [[one for one in sites if _is_double(one)] for sites in run.worked_on]
+    gain = _gain(run, own)
+    status = thresholds.deserved(gain)
+    if not status.is_fault:
+        return passed("Lines that compute in double what is partly single take little of the run.")
+    where = wording.place(line.site.frame)
+    return Finding(
+        status=status,
+        title=f"{where} computes in double precision, as `{double.name}` meets `{single.name}`",
+        summary=(
+            f"`{double.name}` is {shape_of(double)}, and `{single.name}` {shape_of(single)}: each "
+            f"call converts all of `{single.name}`, and its result and what is made of that are "
+            "in double precision as well. In single precision, all work on such arrays would take "
+            f"{wording.saving(results, gain.seconds, is_bound=True)} less."
+        ),
+        gain=gain,
+        confidence=Confidence.MEDIUM,
+        ranks=ranks_of(one for one, _ in meetings),
+        where=_places(meetings),
+        evidence=(
+            Evidence(f"`{double.name}`", shape_of(double)),
+            Evidence(f"`{single.name}`", shape_of(single)),
+            *_others(chain(*own), double.name),
+        ),
+        actions=(ACTION.format(single.name, double.name),),
+        overlaps=("slow_operands", "repeated_work"),
+    )
+
+
+def _gain(run: Facts, own: Sequence[Sequence[WorkedOn]]) -> Gain:
+    """Half of what lines take that compute in double precision, by rank.
+
+    Twice as many values in single precision fit a register of the CPU, and its caches.
+    """
+    halves_s = [
+        MAIN * run.line_samples.seconds(rank, {one.frame for one in sites})
+        for rank, sites in zip(run.results.trace.ranks, own, strict=True)
+    ]
+    return saved(run.results, min(max(halves_s), bound_s(run.results, halves_s)))
+
+
+def widened(site: WorkedOn) -> tuple[Operand, Operand] | None:
+    """The array in single and the one in double precision that an operator takes, where it does."""
+    both = [one for name in site.met for one in site.operands if one.name == name]
+    single = [one for one in both if one.dtype == SINGLE and one.elements > 1]
+    double = [one for one in both if one.dtype == DOUBLE and one.elements > 1]
+    return (single[0], double[0]) if single and double and site.is_innermost else None
+
+
+def _is_double(site: WorkedOn) -> bool:
+    """Whether no array that it takes is larger than one in double precision."""
+    doubles = [one.elements for one in site.operands if one.dtype == DOUBLE]
+    return max(doubles, default=0) == max((one.elements for one in site.operands), default=-1)
+
+
+def _places(meetings: Iterable[tuple[HotLine, object]]) -> tuple[Frame, ...]:
+    return tuple(dict.fromkeys(line.site.frame for line, _ in meetings))
+
+
+def _others(sites: Iterable[WorkedOn], name: str) -> tuple[Evidence, ...]:
+    """What else is in double precision; nothing where nothing is."""
+    names = dict.fromkeys(
+        one.name
+        for site in sites
+        for one in site.operands
+        if one.dtype == DOUBLE and one.name != name
+    )
+    told = [f"`{one}`" for one in list(names)[:MOST_PLACES]]
+    label = "Also seen in double precision"
+    return (Evidence(label, wording.listed(told)),) if told else ()
+
+
+DIAGNOSIS = Diagnosis(
+    id="widened_operands",
+    title="Single precision is computed in double",
+    description=(
+        "Looks at the two arrays that an operator takes: where one is in single and the other in "
+        "double precision, NumPy converts the first in each call, and all that follows is computed "
+        "in double precision, which takes a CPU twice as long."
+    ),
+    judge=judge,
+    applies=has_operands,
+    intact=RANK_BY_RANK,
+    passed="Single precision is not computed in double",
+    evidence="both arrays with shape and type, and others that were seen in double precision",
+    gain_from=(
+        "upper bound: half of the time of lines that work mostly on arrays in double precision, "
+        "and of what they call, on the rank that spends most in them"
+    ),
+    rank=285,
+    of_work=True,
+)
