@@ -14,6 +14,7 @@ from perfscope.findings.facts import lock_holder, sampled_places
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import JITTER_SHARE
 from perfscope.findings.losses import lock_words, read_again, turns, words
+from perfscope.findings.losses.callees import callee_of
 from perfscope.findings.losses.groups import NEEDED, Group, groups, lost_to, lost_to_waiting
 from perfscope.judging import MAIN
 from perfscope.losses.cause import LossCause
@@ -240,7 +241,15 @@ def _action(
     told = as_bound(gain) if group.id in NEEDED_IDS else gain  # of work that is needed
     world = len(run.results.trace.ranks)
     change, one_line = (read_again.change(again) if again else ""), _is_one_line(run, group)
-    return words.action(group, told, world, workers, is_one_line=one_line, change=change)
+    return words.action(
+        group,
+        told,
+        world,
+        workers,
+        is_one_line=one_line,
+        change=change,
+        callee=callee_of(run.results, group.entries[0]),
+    )
 
 
 def _is_one_line(run: Facts, group: Group) -> bool:

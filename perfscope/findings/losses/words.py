@@ -252,11 +252,12 @@ def action(
     *,
     is_one_line: bool = False,
     change: str = "",
+    callee: str = "",
 ) -> str:
     """What was seen, why that is not what is saved, and what to change; `world` counts ranks.
 
     `is_one_line`: of a function that runs Python code, samples show a single line. `change` is
-    what to change where more is known than the activity.
+    what to change where more is known than the activity, `callee` what is mostly called there.
     """
     first = group.entries[0]
     if first.cause.activity is Activity.LOCK:
@@ -266,10 +267,10 @@ def action(
     change = change or _change(first)
     if is_one_line and first.cause.activity is Activity.INTERPRETER:
         change = ONE_LINE.format(_inside(first))
-    return f"{_seen(first, world)}{_why_differs(group, gain, world)}{change}"
+    return f"{_seen(first, world, callee)}{_why_differs(group, gain, world)}{change}"
 
 
-def _seen(entry: Entry, world: int) -> str:
+def _seen(entry: Entry, world: int, callee: str) -> str:
     """Who spends how long where, or waits there for whom, as a sentence; "" where no rank is told.
 
     The largest entry of a group tells it: that is where to begin. Of several ranks it is the mean,
@@ -289,6 +290,7 @@ def _seen(entry: Entry, world: int) -> str:
     if where:
         which = "which is" if len(entry.ranks) == 1 else "which are"
         told += f" in {where}" if entry.own_ns or others <= 0 else f", {which} in {where}"
+        told += f", which calls {callee}" if callee else ""
     return f"{capitalized(told)}. "
 
 

@@ -176,6 +176,7 @@ def test_what_an_activity_costs_is_replayed(doing: str, identity: str) -> None:
     assert found.gain_s == pytest.approx(0.02 * STEPS, rel=0.1)
     assert found.gain_interval_s is not None
     assert found.gain_interval_s[1] == pytest.approx(found.gain_s, rel=0.2)
+    assert f", which calls {doing}. " in found.actions[0]
 
 
 def test_what_slows_other_work_down_as_well_may_save_all_of_that_too() -> None:
