@@ -6,7 +6,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.matching.collectives import Instances
 from perfscope.matching.pool import Pool
+from perfscope.matching.waits import Waits
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 """Packed rows of a table: `Bytes.view(DTYPE)`, `table.view(np.uint8)`."""
@@ -272,6 +274,72 @@ def match_collectives(
         starts: where the members of each communicator begin in `members`.
         members: their numbers, ordered by rank in the communicator.
         comparable: by communicator, whether the times of its members can be compared; None: all.
+    """
+
+def operation_sums(waits: Waits, codes: Codes, count: int) -> Ints:
+    """What calls and their waits add up to, by operation code below `count`, flattened.
+
+    Six numbers each: calls; those whose wait is known, with their wait and transfer in ns; those
+    that stand for several calls, and for how many.
+    """
+
+class WaitSums:
+    """What the waits of a run add up to by kind and by whom each waited for."""
+
+    def __init__(
+        self, waits: Waits, codes: Codes, by_code: Ints, kinds: dict[str, int], count: int
+    ) -> None:
+        """Declares the kinds.
+
+        Args:
+            waits: the split of every call.
+            codes: what they are.
+            by_code: the kind of each code, as far as it alone tells it.
+            kinds: `late_broadcast`, `early_reduce` and `late_receiver`, which the cause tells.
+            count: of kinds.
+        """
+    def of_rank(
+        self,
+        rank: int,
+        main_tid: int,
+        boundaries: Ints,
+        accounts: Bytes,
+        *,
+        account: int,
+        begin: int,
+        end: int,
+    ) -> Ints:
+        """Waiting of a main thread in ns by kind and rank, none last, flattened (kinds, ranks + 1).
+
+        Of the timeline the segments of `account` count that begin in [begin, end); of calls at once
+        the earlier one waits.
+        """
+
+def late_at_collectives(
+    pool: Pool,
+    codes: Codes,
+    instances: Instances,
+    main_tids: npt.NDArray[np.uint32],
+    begin: int,
+    end: int,
+) -> tuple[Ints, Ints, Ints]:
+    """How long main threads waited at each instance in [begin, end), the longest, and its cause."""
+
+def last_exits(
+    pool: Pool,
+    codes: Codes,
+    members: Ints,
+    main_tids: npt.NDArray[np.uint32],
+    began: Ints,
+    ranks: Ints,
+    moments: Ints,
+) -> Ints:
+    """When ranks last left a collective before moments; by rank `began` where it had left none."""
+
+def longest_between(starts: Ints, ends: Ints, after: Ints, until: Ints) -> Ints:
+    """Of intervals in order the first longest that ends behind `after`, begins before `until`; -1.
+
+    `after` and `until` have one element for each question.
     """
 
 def match_messages(

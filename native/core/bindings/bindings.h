@@ -22,5 +22,6 @@ void bind_replay(nanobind::module_ &module);
 void bind_row_work(nanobind::module_ &module);
 void bind_rows(nanobind::module_ &module);
 void bind_search(nanobind::module_ &module);
+void bind_wait_sums(nanobind::module_ &module);
 
 } // namespace perfscope

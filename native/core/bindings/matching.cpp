@@ -2,6 +2,7 @@
 #include "arrays.h"
 #include "bindings.h"
 #include "matching/waits.h"
+#include "pool_columns.h"
 
 #include <algorithm>
 #include <nanobind/stl/map.h>
@@ -15,82 +16,6 @@ namespace nb = nanobind;
 namespace perfscope {
 
 namespace {
-
-template <class T> using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Ints = Column<int64_t>;
-using Bytes = Column<uint8_t>;
-
-// A column of a Python object, kept alive as long as this.
-template <class T> class Named {
-public:
-    Named(const nb::handle &object, const char *name, size_t count)
-        : column_(nb::cast<Column<T>>(object.attr(name), false))
-    {
-        if (column_.size() != count)
-            throw nb::value_error("the columns are not equally long");
-    }
-    const T *data() const { return column_.data(); }
-
-private:
-    Column<T> column_;
-};
-
-size_t length_of(const nb::handle &object, const char *name)
-{
-    return nb::cast<Ints>(object.attr(name), false).size();
-}
-
-// The columns of perfscope.matching.pool.Pool and the traits of its codes.
-class PoolColumns {
-public:
-    PoolColumns(const nb::handle &pool, const nb::tuple &codes)
-        : count_(length_of(pool, "enter")), ranks_(length_of(pool, "numbers")), rank_(pool, "rank", count_),
-          enter_(pool, "enter", count_), leave_(pool, "exit", count_), seq_(pool, "seq", count_),
-          sent_(pool, "sent", count_), received_(pool, "received", count_), request_(pool, "request", count_),
-          offsets_(pool, "offsets", ranks_ + 1), numbers_(pool, "numbers", ranks_), op_(pool, "op", count_),
-          flags_(pool, "flags", count_), tid_(pool, "tid", count_), comm_(pool, "comm", count_),
-          peer_(pool, "peer", count_), peer_number_(pool, "peer_number", count_), tag_(pool, "tag", count_),
-          traits_(nb::cast<Column<uint32_t>>(codes[0], false)), forms_(nb::cast<Column<uint16_t>>(codes[1], false))
-    {
-        if (traits_.size() != forms_.size())
-            throw nb::value_error("each code has traits and a blocking form");
-        if (offsets_.data()[0] != 0 || offsets_.data()[ranks_] != static_cast<int64_t>(count_))
-            throw nb::value_error("the offsets do not fit the rows");
-    }
-
-    CallColumns view() const
-    {
-        return {count_,
-                rank_.data(),
-                enter_.data(),
-                leave_.data(),
-                op_.data(),
-                flags_.data(),
-                tid_.data(),
-                comm_.data(),
-                peer_.data(),
-                peer_number_.data(),
-                tag_.data(),
-                seq_.data(),
-                sent_.data(),
-                received_.data(),
-                request_.data(),
-                ranks_,
-                offsets_.data(),
-                numbers_.data(),
-                {traits_.data(), forms_.data(), traits_.size()}};
-    }
-
-private:
-    size_t count_, ranks_;
-    Named<int32_t> rank_;
-    Named<int64_t> enter_, leave_, seq_, sent_, received_, request_, offsets_, numbers_;
-    Named<uint16_t> op_, flags_;
-    Named<uint32_t> tid_;
-    Named<int32_t> comm_, peer_, peer_number_, tag_;
-    Column<uint32_t> traits_;
-    Column<uint16_t> forms_;
-};
 
 Communicators communicators_of(const Ints &starts, const Ints &members, const std::optional<Bytes> &comparable)
 {
@@ -160,14 +85,6 @@ nb::tuple requests(const nb::handle &pool, const nb::tuple &codes, const std::ve
         found = completed_requests(calls, rows);
     }
     return nb::make_tuple(to_numpy(std::move(found.started)), to_numpy(std::move(found.finished)));
-}
-
-// `least`: -1 where a row may be unknown.
-bool are_rows(const Ints &rows, size_t count, int64_t least)
-{
-    return std::all_of(rows.data(), rows.data() + rows.size(), [count, least](int64_t row) {
-        return row >= least && row < static_cast<int64_t>(count);
-    });
 }
 
 nb::tuple rendezvous(const nb::handle &pool, const nb::tuple &codes, const nb::tuple &threads, const Ints &send_of,

@@ -23,4 +23,5 @@ NB_MODULE(_core, module)
     perfscope::bind_row_work(module);
     perfscope::bind_rows(module);
     perfscope::bind_search(module);
+    perfscope::bind_wait_sums(module);
 }

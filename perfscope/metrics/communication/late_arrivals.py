@@ -1,11 +1,13 @@
 """Who kept others waiting at collectives, and what that rank was doing instead."""
 
 import numpy as np
+import numpy.typing as npt
 
 from perfscope.arrays import Ints, rows_by
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.sampled import callers_of, frames_of
-from perfscope.matching.codes import NONBLOCKING_CODES
+from perfscope.engine import engine
+from perfscope.matching.codes import CODES, NONBLOCKING_CODES
 from perfscope.matching.intervals import Times
 from perfscope.matching.pool import dense, places_by_rank
 from perfscope.structures import dataclass
@@ -71,14 +73,9 @@ def _late_at_collectives(prepared: Prepared) -> _Late:
     pool, instances = prepared.waits.pool, prepared.waits.instances
     if not len(instances):
         return _nobody()
-    members, begin = instances.members, instances.starts[:-1]
-    wait = _waiting_ns(prepared, members, instances.need)
-    main = np.array([rank.main_tid for rank in prepared.trace.ranks], np.int64)
-    wait[pool.tid[members] != main[pool.rank[members]]] = 0
-    waiting, stall = np.add.reduceat(wait, begin), np.maximum.reduceat(wait, begin)
-    longest = np.flatnonzero(wait == stall[instances.instance_of_member])[::-1]
-    cause = np.full(len(instances), -1, np.int64)
-    cause[instances.instance_of_member[longest]] = instances.cause[longest]
+    waiting, stall, cause = engine.late_at_collectives(
+        pool, CODES, instances, _main_tids(prepared), prepared.focus.start_ns, prepared.focus.end_ns
+    )
     chosen = (waiting > 0) & ~NONBLOCKING_CODES[instances.op]
     row = cause[chosen]
     return _Late(pool.rank[row].astype(np.int64), pool.enter[row], waiting[chosen], stall[chosen])
@@ -126,11 +123,9 @@ def _doings(prepared: Prepared, late: _Late) -> tuple[Ints, Ints]:
         gaps = part.samples.gaps
         if not len(here) or not len(gaps.start):
             continue
-        first = np.searchsorted(gaps.end, left[here], side="right")
-        behind = np.searchsorted(gaps.start, late.enter[here], side="left")
-        found = behind > first
-        mine, first, behind = here[found], first[found], behind[found]
-        gap = _longest(gaps.end - gaps.start, first, behind)
+        gap = engine.longest_between(gaps.start, gaps.end, left[here], late.enter[here])
+        found = gap >= 0
+        mine, gap = here[found], gap[found]
         stack[mine] = part.samples.gap_stack[gap]
         timeline = prepared.timelines[position]
         middle = gaps.start[gap] + (gaps.end[gap] - gaps.start[gap]) // 2
@@ -141,35 +136,23 @@ def _doings(prepared: Prepared, late: _Late) -> tuple[Ints, Ints]:
 def _last_exits(prepared: Prepared, late: _Late) -> Times:
     """When each late rank last left a collective, or MPI_Init: what came before is no cause."""
     pool, instances = prepared.waits.pool, prepared.waits.instances
-    rows = np.sort(instances.members)
-    result = np.full(len(late.rank), np.iinfo(np.int64).min, np.int64)
-    ranks = prepared.trace.ranks
-    places = places_by_rank(late.rank, len(ranks))
-    for rank, members, mine in zip(ranks, pool.by_rank(rows), places, strict=True):
-        own = members[pool.tid[members] == rank.main_tid]
-        began = rank.start_ns if rank.init_exit_ns is None else rank.init_exit_ns
-        if not len(own):
-            result[mine] = began
-            continue
-        place = np.searchsorted(pool.enter[own], late.enter[mine], side="left") - 1
-        exits = pool.exit[own[np.maximum(place, 0)]]
-        result[mine] = np.where(place >= 0, exits, began)
-    return result
+    began = [
+        rank.start_ns if rank.init_exit_ns is None else rank.init_exit_ns
+        for rank in prepared.trace.ranks
+    ]
+    return engine.last_exits(
+        pool,
+        CODES,
+        instances.members,
+        _main_tids(prepared),
+        np.array(began, np.int64),
+        late.rank,
+        late.enter,
+    )
 
 
-def _longest(lengths: Times, first: Ints, behind: Ints) -> Ints:
-    """The place of the largest value in each [first, behind)."""
-    if not len(first):
-        return first
-    counts = behind - first
-    offsets = np.concatenate([[0], np.cumsum(counts)])[:-1]
-    places = np.arange(int(counts.sum())) - np.repeat(offsets - first, counts)
-    group = np.repeat(np.arange(len(first)), counts)
-    largest = np.maximum.reduceat(lengths[places], offsets)
-    hits = np.flatnonzero(lengths[places] == largest[group])[::-1]
-    result = np.empty(len(first), np.int64)
-    result[group[hits]] = places[hits]
-    return result
+def _main_tids(prepared: Prepared) -> npt.NDArray[np.uint32]:
+    return np.array([rank.main_tid for rank in prepared.trace.ranks], np.uint32)
 
 
 def _functions(prepared: Prepared) -> Ints:

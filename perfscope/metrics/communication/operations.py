@@ -10,9 +10,9 @@ from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import Timeline
+from perfscope.engine import engine
 from perfscope.matching.clock_check import ClockCheck
-from perfscope.matching.codes import SCAN_CODES, TO_ALL_CODES, TO_ROOT_CODES
-from perfscope.matching.intervals import Cumulative, Times
+from perfscope.matching.codes import CODES, SCAN_CODES
 from perfscope.matching.pool import Rows
 from perfscope.matching.waits import Waits
 from perfscope.metrics.communication.late_arrivals import LateArrival, late_arrivals
@@ -20,8 +20,14 @@ from perfscope.schema.communication import Operation, WaitedFor, WaitState
 from perfscope.schema.enums import COMMUNICATION_ACCOUNTS, Account, WaitKind
 from perfscope.structures import dataclass
 from perfscope.trace.framework_codes import tells_bytes
-from perfscope.trace.model import RowFlag, Trace
-from perfscope.trace.operations import ALL_OPERATIONS, OperationClass, codes_mask, name_of
+from perfscope.trace.model import Trace
+from perfscope.trace.operations import (
+    ALL_OPERATIONS,
+    MAX_OPERATIONS,
+    OperationClass,
+    codes_mask,
+    name_of,
+)
 from perfscope.units import NS
 
 KINDS = tuple(WaitKind)
@@ -45,26 +51,30 @@ def _kinds_by_code() -> Rows:
 
 _BY_CODE = _kinds_by_code()
 
+_TOLD_BY_CAUSES = {
+    kind.name.lower(): _INDEX[kind]
+    for kind in (WaitKind.LATE_BROADCAST, WaitKind.EARLY_REDUCE, WaitKind.LATE_RECEIVER)
+}
+"""Kinds of waits that only whom a call waited for tells."""
+
 
 def wait_states(
     trace: Trace, waits: Waits, timelines: tuple[Timeline, ...], focus: Focus
 ) -> tuple[WaitState, ...]:
     """Waiting of the main locations in the focus by kind, most first; adds up to all of it."""
-    width = len(trace.ranks) + 1
-    spent = np.zeros(len(KINDS) * width)
-    for position, rank in enumerate(trace.ranks):
-        rows = np.arange(*waits.of_rank(position).indices(len(waits.pool)))
-        main = waits.pool.tid[rows] == rank.main_tid
-        rows = rows[main & waits.known[rows] & (waits.need[rows] > waits.pool.enter[rows])]
-        rows = rows[np.argsort(waits.pool.enter[rows], kind="stable")]
-        ns = _waiting_ns(waits, rows, timelines[position], focus)
-        cause = waits.cause[rows]
-        causing = np.where(cause >= 0, waits.pool.rank[cause], len(trace.ranks))
-        spent += np.bincount(_kinds(waits, rows) * width + causing, ns, minlength=len(spent))
+    spent = np.zeros(len(KINDS) * (len(trace.ranks) + 1), np.int64)
+    sums = engine.WaitSums(waits, CODES, _BY_CODE, _TOLD_BY_CAUSES, len(KINDS))
+    for position, (rank, timeline) in enumerate(zip(trace.ranks, timelines, strict=True)):
+        boundaries, accounts, _ = timeline.columns
+        window = {"begin": focus.start_ns, "end": focus.end_ns}
+        account = INDEX[Account.COMMUNICATION_WAIT]
+        spent += sums.of_rank(
+            position, rank.main_tid, boundaries, accounts, account=account, **window
+        )
     numbers = [*(rank.number for rank in trace.ranks), None]
     states = [
         _state(kind, numbers, part)
-        for kind, part in zip(KINDS, np.split(spent, len(KINDS)), strict=True)
+        for kind, part in zip(KINDS, np.split(spent.astype(np.float64), len(KINDS)), strict=True)
     ]
     return tuple(sorted((s for s in states if s.by_rank), key=lambda state: -state.seconds))
 
@@ -78,31 +88,6 @@ def _state(kind: WaitKind, numbers: list[int | None], ns: Floats) -> WaitState:
         by_rank=tuple(found[:MOST_CAUSES]),
         left_out_s=sum(one.seconds for one in found[MOST_CAUSES:]),
     )
-
-
-def _waiting_ns(waits: Waits, rows: Rows, timeline: Timeline, focus: Focus) -> Times:
-    """How long each call waited by the ledger; of calls at once, the earlier one waits."""
-    waiting = timeline.accounts == INDEX[Account.COMMUNICATION_WAIT]
-    in_focus = Cumulative.of(timeline.boundaries, timeline.inside(focus) & waiting)
-    enter, need = waits.pool.enter[rows], waits.need[rows]
-    reach = np.maximum.accumulate(need)
-    enter[1:] = np.maximum(enter[1:], reach[:-1])
-    return in_focus.between(enter, np.maximum(enter, need))
-
-
-def _kinds(waits: Waits, rows: Rows) -> Rows:
-    """The kind of each wait, as a place in `KINDS`: by the operation, and whom it waited for."""
-    pool, cause = waits.pool, waits.cause[rows]
-    is_caused = cause >= 0
-    completes = pool.is_of(OperationClass.WAIT, OperationClass.TEST, rows=rows)
-    # a wait is of the kind of what completed in it
-    op = np.where(completes & is_caused, pool.op[cause], pool.op[rows])
-    kinds = _BY_CODE[op]
-    root = np.where(is_caused, pool.peer[cause], -1)
-    kinds[TO_ALL_CODES[op] & (root == pool.rank[cause])] = _INDEX[WaitKind.LATE_BROADCAST]
-    kinds[TO_ROOT_CODES[op] & (root == pool.rank[rows])] = _INDEX[WaitKind.EARLY_REDUCE]
-    kinds[waits.for_receiver[rows]] = _INDEX[WaitKind.LATE_RECEIVER]
-    return kinds
 
 
 __all__ = ["ClockCheck", "Communication", "LateArrival", "communication"]
@@ -146,17 +131,14 @@ def _main_ns(timeline: Timeline, prepared: Prepared) -> list[float]:
 
 
 def _operations(prepared: Prepared) -> tuple[Operation, ...]:
-    trace, waits = prepared.trace, prepared.waits
-    pool = waits.pool
+    trace = prepared.trace
+    found = engine.operation_sums(prepared.waits, CODES, MAX_OPERATIONS).reshape(MAX_OPERATIONS, -1)
     codes = sorted({code for rank in trace.ranks for code in rank.totals})
     results = []
     for code in codes:
         totals = [rank.totals.get(code, (0, 0, 0, 0)) for rank in trace.ranks]
-        rows = np.flatnonzero(pool.op == code)
-        split = rows[waits.known[rows]]
-        need = waits.need[split]
-        together = rows[(pool.flags[rows] & RowFlag.COALESCED) > 0]
-        detailed = len(rows) - len(together) + int(pool.request[together].sum())
+        rows, split, wait_ns, transfer_ns, together, stands_for = found[code].tolist()
+        detailed = rows - together + stands_for
         told = tells_bytes(code, sum(total[2] + total[3] for total in totals))
         calls = sum(total[0] for total in totals)
         results.append(
@@ -167,8 +149,8 @@ def _operations(prepared: Prepared) -> tuple[Operation, ...]:
                 seconds_by_rank=tuple(total[1] / 1e9 for total in totals),
                 bytes_sent=sum(total[2] for total in totals) if told else None,
                 bytes_received=sum(total[3] for total in totals) if told else None,
-                wait_s=float((need - pool.enter[split]).sum()) / 1e9 if len(split) else None,
-                transfer_s=float((pool.exit[split] - need).sum()) / 1e9 if len(split) else None,
+                wait_s=wait_ns / 1e9 if split else None,
+                transfer_s=transfer_ns / 1e9 if split else None,
                 detailed_calls=min(detailed, calls),
             )
         )
