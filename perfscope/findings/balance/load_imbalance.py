@@ -166,6 +166,8 @@ def _actions(results: Results, found: Judgment) -> tuple[str, ...]:
     takes = "they take" if len(facts.overloaded) > 1 else "it takes"
     if facts.is_shifting:
         return (f"{DIVIDE_ANEW}: {_more(facts)}{why_differs(found)}",)
+    if is_alone(facts):
+        return (f"{SPLIT.format(place(facts))}: {_spent(facts)}.{why_differs(found)}",)
     look = first_look(
         results, facts, f"a larger share of the data, or a code path that only {takes}"
     )
@@ -185,6 +187,20 @@ def _more(facts: ImbalanceFacts) -> str:
         f"{who} {inflected(facts, 'spend')} {extra} more{place(facts)} than {others(facts)}, and "
         "all ranks together do no more than before."
     )
+
+
+SPLIT = (
+    "Split the work{} across all ranks: give each rank part of the data, and combine the results "
+    "with one allreduce, or let each rank do all that it needs itself where that is little"
+)
+"""What helps where one rank does for all what all could do; `{}` is where."""
+
+
+def _spent(facts: ImbalanceFacts) -> str:
+    """How long the rank that works alone does so, as the end of a sentence."""
+    extra = format_seconds(facts.excess[0].seconds)
+    who = wording.ranks(facts.overloaded)
+    return f"{who} spends {extra} more there than {others(facts)}, at lines that only it runs"
 
 
 DIAGNOSIS = Diagnosis(

@@ -280,7 +280,7 @@ def is_alone(facts: ImbalanceFacts) -> bool:
     if not facts.excess or len(facts.overloaded) > 1:
         return False
     top = facts.excess[0]
-    return top.seconds > 0 and bool(top.where) and top.ratio is None and not top.is_shared
+    return top.seconds > 0 and bool(top.where) and top.is_alone
 
 
 def why_differs(found: Judgment) -> str:

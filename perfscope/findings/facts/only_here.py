@@ -8,6 +8,7 @@ from perfscope.attribution.not_training import IS_TRAINING
 from perfscope.judging import ALONE
 from perfscope.metrics.results import Results
 from perfscope.trace.model import Frame, Function
+from perfscope.units import NS
 
 
 def shared_frames(results: Results, *numbers: int) -> frozenset[Frame]:
@@ -29,9 +30,17 @@ def is_only_here(
     A main program is run by all ranks, and may have lines for one of them. A rank that takes longer
     at a line that all run does not work alone.
     """
+    alone_s, whole_s = spent_alone(results, number, function, shared)
+    return alone_s >= ALONE * whole_s > 0
+
+
+def spent_alone(
+    results: Results, number: int, function: Function, shared: AbstractSet[Frame]
+) -> tuple[float, float]:
+    """Seconds of a rank's work in a function at lines that no other rank runs, and at all."""
     labels, trace = results.labels, results.trace
     if labels is None:
-        return False
+        return 0.0, 0.0
     position = next(place for place, rank in enumerate(trace.ranks) if rank.number == number)
     timeline = results.timelines[position]
     here = timeline.inside(results.focus) & IS_TRAINING[timeline.accounts] & (timeline.stacks >= 0)
@@ -39,4 +48,4 @@ def is_only_here(
     spent = np.bincount(frames[frames >= 0], timeline.lengths[here][frames >= 0], len(trace.frames))
     mine = [place for place, frame in enumerate(trace.frames) if frame.key == function]
     alone = [place for place in mine if trace.frames[place] not in shared]
-    return bool(spent[alone].sum() >= ALONE * spent[mine].sum() > 0)
+    return NS * float(spent[alone].sum()), NS * float(spent[mine].sum())

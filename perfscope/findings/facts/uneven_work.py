@@ -9,10 +9,10 @@ from perfscope.attribution.not_training import TRAINING_ACCOUNTS
 from perfscope.attribution.start_up import StartUp
 from perfscope.findings.core import wording
 from perfscope.findings.core.thresholds import FAIL_SHARE
-from perfscope.findings.facts.only_here import is_only_here, shared_frames
+from perfscope.findings.facts.only_here import shared_frames, spent_alone
 from perfscope.findings.facts.own_callers import own_caller
 from perfscope.findings.facts.serial_work import SerialWork, own_seconds
-from perfscope.judging import MAIN
+from perfscope.judging import ALONE, MAIN
 from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.host.samples import samples_by_rank
 from perfscope.metrics.results import Results
@@ -34,7 +34,7 @@ class Excess:
 
     `seconds` is the mean over the overloaded ranks of their work there beyond the median of the
     others; `ratio` their work there over that median, and `least_ratio` that of the rank with the
-    least, None where the others have none. `is_shared`: others run the same lines, if not for long.
+    least, None where the others have none. `is_alone`: it is at lines that no other rank runs.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Excess:
     where: tuple[Frame, ...]
     phase: str
     least_ratio: float | None
-    is_shared: bool = False
+    is_alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -176,10 +176,11 @@ def _in_whose_name(results: Results, ranks: tuple[int, ...], excess: Excess) -> 
     """Of a function that all ranks call, the caller that only these have; see `own_caller`."""
     if excess.phase or not excess.where:
         return excess
-    if excess.ratio is None:
-        shared = shared_frames(results, *ranks)
-        mine = [is_only_here(results, one, excess.where[0].key, shared) for one in ranks]
-        return replace(excess, is_shared=not all(mine))
+    shared, key = shared_frames(results, *ranks), excess.where[0].key
+    least_s = min(spent_alone(results, one, key, shared)[0] for one in ranks)
+    is_alone = least_s >= ALONE * excess.seconds > 0
+    if excess.ratio is None or is_alone:
+        return replace(excess, is_alone=is_alone)
     caller = own_caller(results, ranks, excess.where[0])
     if caller is None:
         return excess

@@ -42,21 +42,6 @@ def test_two_ranks_share_their_work() -> None:
     assert "an even split over the ranks, 4.95 s of that on each." in finding.actions[0]
 
 
-def test_a_rank_that_alone_does_what_it_has_more_of_works_alone() -> None:
-    builder = TraceBuilder(2, end_s=200.0)
-    at = 1.0
-    for _ in range(40):
-        for tenth in range(1, 15):
-            builder.rank(0).stack(at + tenth / 10, [("sort", "/job/train.py", 12)])
-        for number, work_s in enumerate((1.5, 0.1)):
-            builder.rank(number).op("MPI_Allreduce", at + work_s, at + 1.6)
-        at += 1.6
-    for number in range(2):
-        builder.rank(number).init(1.0).finalize(at)
-    finding = analyze_trace(builder.build()).findings["load_imbalance"]
-    assert finding.title == "Rank 0 works alone in sort() (train.py:12) while rank 1 waits"
-
-
 def test_a_run_too_short_for_an_interval_claims_none_and_is_not_certain() -> None:
     """A strict gain in all of 4 steps would be as certain as can be, were there an interval."""
     short = Plan(steps=4, ranks=2, slow_rank=1, slow_backward_s=0.5, samples=(8, 16))
