@@ -1,5 +1,6 @@
 """What of an exchange of gradients nothing uses, and how not to send it."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,9 @@ from perfscope.replay.model import Edit
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
 from perfscope.units import format_bytes, format_share
+
+FIRST_BUCKET_BYTES, BUCKET_BYTES = 1 << 20, 25 << 20
+"""Of DistributedDataParallel, unless it is told otherwise."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ def needless_exchange(results: Results) -> tuple[Needless, ...]:
     """The parts of the exchanged gradients that nothing needs, the largest first."""
     told = [_noted(rank.frameworks) for rank in results.trace.ranks]
     least = min(told, key=lambda one: _number(one, "bytes"), default={})
-    found = (_again(results), _empty(least), _unheld(least))
+    found = (_again(results), _empty(least), _unheld(least), _in_pieces(least))
     return tuple(sorted((one for one in found if one), key=lambda one: -one.share))
 
 
@@ -130,6 +134,33 @@ def _unheld(told: Mapping[str, Any]) -> Needless | None:
             "Gradients of parameters that no optimizer holds",
             _of_all(told, share),
         ),
+    )
+
+
+def has_small_buckets(results: Results) -> bool:
+    """Whether gradients are exchanged in smaller pieces than DistributedDataParallel makes."""
+    return any(_in_pieces(_noted(rank.frameworks)) for rank in results.trace.ranks)
+
+
+def _in_pieces(told: Mapping[str, Any]) -> Needless | None:
+    """Gradients that are exchanged in many small collectives.
+
+    Each costs its latency, and starting it, whatever it carries. By itself
+    DistributedDataParallel fills a small bucket first, so that the exchange begins early, and large
+    ones then: where even the mean bucket is smaller than that first one, it was told to.
+    """
+    whole, count = _number(told, "bytes"), _number(told, "buckets")
+    usual = 1 + max(0, math.ceil((whole - FIRST_BUCKET_BYTES) / BUCKET_BYTES))
+    if count <= usual or whole >= count * FIRST_BUCKET_BYTES:
+        return None
+    return Needless(
+        title=f"Gradients are exchanged in {count:,.0f} pieces of {format_bytes(whole / count)}",
+        share=1.0 - usual / count,
+        action=(
+            "Let DistributedDataParallel put more gradients into one collective: leave "
+            "bucket_cap_mb at its default of 25 MiB."
+        ),
+        evidence=Evidence("Collectives in each exchange of gradients", count, "", str(usual)),
     )
 
 

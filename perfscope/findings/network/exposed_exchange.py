@@ -12,6 +12,7 @@ from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.needless_exchange import (
     Needless,
+    has_small_buckets,
     needless_backward,
     needless_exchange,
 )
@@ -141,6 +142,8 @@ def _actions(results: Results) -> tuple[str, ...]:
         (
             "Give the last bucket less to carry: a smaller bucket_cap_mb, and no "
             "find_unused_parameters=True without need."
+            if not has_small_buckets(results)
+            else "Begin earlier: no find_unused_parameters=True without need."
         ),
         "Exchange more rarely: larger batches, or no_sync() over several of them.",
     )

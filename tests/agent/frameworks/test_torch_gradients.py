@@ -14,8 +14,9 @@ from torch.nn.parallel import DistributedDataParallel
 
 dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=0, world_size=1)
 is_sparse, is_frozen, has_second = (letter == "1" for letter in sys.argv[2][:3])
+cap = 0.0001 if sys.argv[2].endswith("-") else None
 table, head = torch.nn.Embedding(10_000, 4, sparse=is_sparse), torch.nn.Linear(4, 10)
-model = DistributedDataParallel(torch.nn.Sequential(table, head))
+model = DistributedDataParallel(torch.nn.Sequential(table, head), bucket_cap_mb=cap)
 other = DistributedDataParallel(torch.nn.Linear(4, 10)) if has_second else None
 held = head.parameters() if is_frozen else model.parameters()
 optimizer = torch.optim.SGD(held, lr=0.1)
@@ -25,7 +26,7 @@ for step in range(8):
     if other is not None:
         other(torch.ones(1, 4)).sum().backward()
     optimizer.step()
-    if len(sys.argv[2]) > 3 and step == 6:
+    if sys.argv[2].endswith("+") and step == 6:
         late.step()
 dist.destroy_process_group()
 """
@@ -55,6 +56,7 @@ def test_a_table_of_which_a_batch_looks_few_rows_up(
     assert 0.95 * ROWS_BYTES < gradients["empty_bytes"] < ROWS_BYTES
     assert (gradients["empty_name"], gradients["empty_module"]) == ("0.weight", "Embedding")
     assert gradients["unheld_bytes"] == 0
+    assert gradients["buckets"] == 1
     assert "exchanges_apart" not in found
 
 
@@ -75,3 +77,11 @@ def test_parameters_of_no_optimizer_and_of_one_that_steps_late(
     assert gradients["unheld_bytes"] == ROWS_BYTES
     assert gradients["unheld_name"] == "0.weight"
     assert noted(tmp_path / "late", python, "010+")["gradients"]["unheld_bytes"] == 0
+
+
+def test_in_how_many_buckets_gradients_are_exchanged(
+    tmp_path: Path, environment: Callable[[str], Environment]
+) -> None:
+    """Where 100 bytes fill one: those of the head, with 40 and 160 bytes, and the table."""
+    gradients = noted(tmp_path, environment("torch").python, "000-")["gradients"]
+    assert gradients["buckets"] == 2

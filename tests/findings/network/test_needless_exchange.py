@@ -95,6 +95,29 @@ def test_gradients_that_no_optimizer_uses() -> None:
     assert "cannot hide" in judged(exchanging(1, gradients={**told, "unheld_bytes": 0})).title
 
 
+def test_gradients_in_many_small_pieces() -> None:
+    """40 in place of 1: 39 of 40 parts of the exchange are a bound."""
+    told = {"bytes": 400 << 10, "empty_bytes": 0, "unheld_bytes": 0, "buckets": 40}
+    finding = judged(exchanging(1, gradients=told))
+    assert finding.title == "Gradients are exchanged in 40 pieces of 10.0 KiB"
+    assert "bucket_cap_mb at its default" in finding.actions[0]
+    assert not any("a smaller bucket_cap_mb" in action for action in finding.actions)
+    assert finding.recommended is not None
+    assert finding.recommended.is_bound
+    assert finding.recommended.seconds == pytest.approx(STEPS * 0.02 * 39 / 40, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("size", "buckets"),
+    [(400 << 10, 1), (40 * MIB, 3), (40 * MIB, 30), (400 << 10, 0), (400 << 10, "many")],
+)
+def test_buckets_as_they_are_or_of_some_size(size: int, buckets: Any) -> None:
+    told = {"bytes": size, "empty_bytes": 0, "unheld_bytes": 0, "buckets": buckets}
+    finding = judged(exchanging(1, gradients=told))
+    assert "cannot hide" in finding.title
+    assert any("a smaller bucket_cap_mb" in action for action in finding.actions)
+
+
 def with_backward(trace: Trace, seconds: float) -> Trace:
     """So many seconds of backward pass at the end of the work of each step."""
     ranks = []

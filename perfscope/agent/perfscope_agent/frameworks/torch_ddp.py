@@ -66,6 +66,14 @@ class _Model:
         model = self._model()
         return None if model is None else model.module
 
+    def buckets(self) -> int:
+        """In how many collectives its gradients were exchanged, 0 where that is not told."""
+        model = self._model()
+        logger = None if model is None else getattr(model, "logger", None)
+        if logger is None:
+            return 0
+        return int(logger._get_ddp_logging_data().ints_map.get("num_buckets_reduced", 0))
+
     def has_exchanged(self) -> bool:
         """Whether the backward pass that has just ended exchanged gradients of this model."""
         model = self._model()
@@ -197,7 +205,9 @@ def _note_exchanges(exchanged: list[_Model]) -> None:
 
 def _note_gradients(exchanged: list[_Model]) -> None:
     models = [model for model in (one.wrapped() for one in exchanged) if model is not None]
-    metadata.framework(torch_groups.NAME, gradients=torch_gradients.described(models))
+    told = torch_gradients.described(models)
+    told["buckets"] = sum([one.buckets() for one in exchanged])
+    metadata.framework(torch_groups.NAME, gradients=told)
 
 
 def note_deepspeed(_module: ModuleType) -> None:
