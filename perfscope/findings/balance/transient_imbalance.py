@@ -17,6 +17,7 @@ from perfscope.findings.facts.imbalance_judgment import (
 from perfscope.findings.facts.moving_load import MovingLoad, moving_load
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
+from perfscope.savings import SAME_FROM
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_share
 
@@ -53,7 +54,7 @@ def judge(run: Facts) -> Outcome:
     return found.finding(
         results,
         title=_title(found),
-        summary=_summary(found),
+        summary=_summary(found) + _why_more(results, found),
         evidence=_evidence(results, found),
         actions=LASTING_ACTIONS if found.facts.lasts else ACTIONS,
     )
@@ -114,6 +115,14 @@ def _title(found: Judgment) -> str:
         return f"{TITLE}, because the ranks wait for CPUs"
     how = "varies from step to step" if found.facts.is_bound else "alternates between ranks"
     return f"{TITLE}: the work {how}"
+
+
+def _why_more(results: Results, found: Judgment) -> str:
+    """Why more is saved than a rank waits; "" where it is not."""
+    by_rank = results.communication.wait_s_by_rank
+    if found.facts.is_bound or sum(by_rank) / len(by_rank) >= SAME_FROM * found.gain.seconds:
+        return ""
+    return " That is more than a rank waits, because the late rank's extra work goes, too."
 
 
 def _summary(found: Judgment) -> str:

@@ -167,6 +167,13 @@ def differs(spent_s: float, gain: Gain) -> int:
     return int(spent_s < SAME_FROM * gain.seconds)
 
 
+def why_more(spent_s: float, gain: Gain) -> str:
+    """Why a change saves more than one rank was just said to spend; "" where it hardly does."""
+    if spent_s >= SAME_FROM * gain.seconds:
+        return ""
+    return " The saving is more, because other ranks spend time on it or wait for it meanwhile."
+
+
 def ordinal(number: int) -> str:
     """`2nd`, `3rd`, `11th`, `21st`."""
     last = 0 if number % 100 in {11, 12, 13} else number % 10

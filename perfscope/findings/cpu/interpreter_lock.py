@@ -49,7 +49,7 @@ def judge(run: Facts) -> Outcome:
     return Finding(
         status=status,
         title=_title(worst, ranks),
-        summary=_summary(worst),
+        summary=_summary(worst) + wording.why_more(worst.lost_s, gain),
         gain=gain,
         confidence=Confidence.MEDIUM,
         ranks=ranks,

@@ -3,7 +3,7 @@
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import as_bound, predicted_gain
-from perfscope.findings.core.wording import exported, place, ranks
+from perfscope.findings.core.wording import exported, place, ranks, why_more
 from perfscope.findings.facts.facts import Facts
 from perfscope.judging import MOST_LOST
 from perfscope.metrics.host.page_faults import FaultTime
@@ -51,6 +51,7 @@ def judge(run: Facts) -> Outcome:
             f"{format_seconds(worst.fault_s)} (at least {format_seconds(worst.least_s)}) to "
             f"provide them{_given_back(worst)}. "
             "Large arrays that are allocated and freed in each step come from the system each time."
+            f"{why_more(_share(worst) * worst.work_s, gain)}"
         ),
         gain=gain,
         confidence=Confidence.MEDIUM,

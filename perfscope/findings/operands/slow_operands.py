@@ -1,7 +1,7 @@
 """Operands that a CPU handles slowly: subnormal values, foreign types, wide strides."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from perfscope.findings.core import thresholds, wording
@@ -121,7 +121,8 @@ def judge(run: Facts) -> Outcome:
         title=f"{wording.place(places[0])} {cause.title} `{operand.name}`",
         summary=(
             f"{cause.why}. `{operand.name}` is {shape_of(operand)}. With other operands these "
-            f"lines would save {wording.saving(results, gain.seconds, is_bound=True)}."
+            f"lines would save {wording.saving(results, gain.seconds, is_bound=True)}: on "
+            f"{wording.ranks([_slowest(lines)])} they take that much longer at most."
         ),
         gain=gain,
         confidence=Confidence.MEDIUM,
@@ -131,6 +132,14 @@ def judge(run: Facts) -> Outcome:
         actions=(change.format(operand.name),),
         overlaps=("repeated_work", "growing_steps"),
     )
+
+
+def _slowest(lines: Sequence[HotLine]) -> int:
+    """The rank that spends most in the lines."""
+    spent: defaultdict[int, float] = defaultdict(float)
+    for line in lines:
+        spent[line.rank.number] += line.seconds
+    return max(spent, key=lambda rank: spent[rank])
 
 
 def _evidence(line: HotLine, operand: Operand) -> tuple[Evidence, ...]:
