@@ -113,12 +113,16 @@ def _may_keep_size(run: Facts, found: StepGrowth) -> bool:
     """Whether it may take the same amount of data for longer, as far as was seen.
 
     A call of a numeric library does so where the values change: what the program itself goes
-    through grows, and so do operands that were seen to.
+    through grows, and so do operands that were seen to, and what is no array, such as a list, where
+    arrays were looked at.
     """
     if found.frame is None:
         return False
     key, ratio = found.frame.key, found.times
-    sites = (site for rank in run.worked_on for site in rank if site.frame.key == key)
+    looked_at = [site for rank in run.worked_on for site in rank]
+    sites = [site for site in looked_at if site.frame.key == key]
+    if looked_at and all(site.frame != found.frame for site in sites):
+        return False
     operands = [one for site in sites for one in site.operands if one.fewest]
     if any(one.elements >= ratio * one.fewest for one in operands):
         return False

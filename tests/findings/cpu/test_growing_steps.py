@@ -34,12 +34,13 @@ def judged(
     longer_on: tuple[int, ...] = (0, 1),
     calls: tuple[tuple[str, str, int], ...] = (),
     elements: tuple[int, ...] = (),
+    looked_at: tuple[str, str, int] = GROWING,
 ) -> Finding:
     """Two ranks with steps of 0.1 s and what is given, and chance.
 
     What takes it is seen in all steps, or in those alone in which it does; or it is waiting for a
-    CPU. It may call something, and take so many elements at least and at most. Ranks that do not
-    work longer wait for those that do.
+    CPU. It may call something, and take so many elements at least and at most, or other lines
+    may. Ranks that do not work longer wait for those that do.
     """
     spent = [extra(step) for step in range(STEPS)]
     lengths = [0.1 + NOISE[step] + spent[step] for step in range(STEPS)]
@@ -58,7 +59,7 @@ def judged(
             begin = end
         if elements:
             one = {"name": "values", "looks": 9, "elements": list(elements)}
-            site = {"place": "\x1f".join(map(str, GROWING)), "looks": 9, "operands": [one]}
+            site = {"place": "\x1f".join(map(str, looked_at)), "looks": 9, "operands": [one]}
             rank.set(metadata={"operands": {"sites": [site]}})
         ends = 1.0 + np.cumsum(lengths)
         for tick in range(int(10 * (sum(lengths) + 2.0))):
@@ -99,6 +100,15 @@ def test_what_a_library_takes_longer_for_need_not_be_more(
     assert finding.status is Status.FAIL
     assert finding.actions[0].startswith("Look in summarize()") is is_kept
     assert ("or other values" in finding.actions[0]) is not is_kept
+
+
+def test_what_a_library_takes_that_is_no_array_is_kept() -> None:
+    """As the median of a list: arrays were seen at other lines alone."""
+    median = ("numpy.median", "<built-in>", 0)
+    finding = judged(
+        lambda step: 0.002 * step, calls=(median,), elements=(500, 500), looked_at=ALSO
+    )
+    assert finding.actions[0].startswith("Look in summarize()")
 
 
 def test_steps_that_are_longer_from_one_on_and_stay_so() -> None:
