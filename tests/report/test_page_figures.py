@@ -42,7 +42,7 @@ MADE: dict[str, Callable[[], Json]] = {
     "workers anew": lambda: of(epochs_run(Epochs(), KEPT_ANEW)),
 }
 
-WHY_MORE = re.compile(r"\bmore\b[^.]*\bbecause\b|\bat most\b|\bLet \w+ more\b")
+WHY_MORE = re.compile(r"\bmore\b[^.]*\bbecause\b|\bat most\b")
 CPUS = re.compile(
     r"(?:\bof the|\bmay use|\bon|\bof its|\bwhere there are) (\d+)(?: CPUs\b|\.(?=\s|$))"
 )

@@ -71,8 +71,8 @@ def hides_transfer(workers: Sequence[Worker], gain: Gain, world: int) -> str:
     if waited_s >= SAME_FROM * gain.seconds:
         return ""
     return (
-        f" That saves up to {format_seconds(gain.seconds)}, more than this waiting, because data "
-        "can then be sent while ranks work."
+        f" Working at the same time saves up to {format_seconds(gain.seconds)}, more than this "
+        "waiting, because data can be sent meanwhile."
     )
 
 

@@ -263,7 +263,7 @@ def action(
     if first.cause.activity is Activity.LOCK:
         return lock_words.unseen(first)
     if workers:
-        return f"{turns(workers, world)}. {_change(first)}{hides_transfer(workers, gain, world)}"
+        return f"{turns(workers, world)}.{hides_transfer(workers, gain, world)} {_change(first)}"
     change = change or _change(first)
     if is_one_line and first.cause.activity is Activity.INTERPRETER:
         change = ONE_LINE.format(_inside(first))
