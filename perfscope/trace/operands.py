@@ -21,6 +21,9 @@ NEAR_CACHE_BYTES = 32 << 10
 SUBNORMAL_TIMES = 100
 """How many times as long an operation on subnormal values takes, at most."""
 
+SPARSE_TIMES = 10
+"""How many times as long a value of a sparse matrix takes as one of a dense matrix, about."""
+
 ROWS_READ = 32
 """Of a table, that a look reads at most."""
 

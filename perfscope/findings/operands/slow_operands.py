@@ -1,4 +1,4 @@
-"""Operands that a CPU handles slowly: subnormal values, foreign types, wide strides."""
+"""Operands that a CPU handles slowly: subnormal values, zeros, foreign types, wide strides."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -71,6 +71,16 @@ CAUSES = (
         "Where they are numbers, make it an array of numbers (`np.asarray(x, dtype=float)`), with "
         "rows of one length each. Where they are texts and each call takes them again, turn them "
         "into numbers once.",
+    ),
+    Cause(
+        slow_operands.of_zeros,
+        "computes with the zeros of",
+        "Nearly all of its values are zero, and each of them is read and multiplied all the same",
+        "Keep only what is not zero: a sparse matrix (`scipy.sparse.csr_matrix({0})`), or indices "
+        "and values. Where each row holds a single one, take rows by their numbers instead of "
+        "multiplying.",
+        "Keep only what is not zero: `{0}.to_sparse_csr()` once, or indices and values. Where each "
+        "row holds a single one, take rows by their numbers (an embedding) instead of multiplying.",
     ),
     Cause(
         slow_operands.across,
@@ -150,6 +160,8 @@ def _evidence(line: HotLine, operand: Operand) -> tuple[Evidence, ...]:
     if operand.share("subnormal"):
         share = format_share(operand.share("subnormal"))
         rows.append(Evidence("Subnormal of its sampled values", share))
+    if slow_operands.of_zeros(operand):
+        rows.append(Evidence("Zero of its sampled values", format_share(operand.share("zero"))))
     if operand.rows_picked:
         rows.append(Evidence("Rows that are picked", operand.rows_picked))
         rows.append(
@@ -166,8 +178,8 @@ DIAGNOSIS = Diagnosis(
     description=(
         "Looks at what the lines of the program compute with: subnormal values, arrays whose bytes "
         "are in foreign order and that are converted again each time, half and extended "
-        "precision on the CPU, arrays of Python objects, and values that lie a cache line apart, "
-        "also of rows that are picked by an array of numbers."
+        "precision on the CPU, arrays of Python objects, tables that are nearly all zeros, and "
+        "values that lie a cache line apart, also of rows that are picked by an array of numbers."
     ),
     judge=judge,
     applies=has_operands,

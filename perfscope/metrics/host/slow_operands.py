@@ -6,6 +6,7 @@ from perfscope.metrics.host.hot_lines import FEWEST_LOOKS, HotLine
 from perfscope.trace.operands import (
     CACHE_LINE_BYTES,
     NEAR_CACHE_BYTES,
+    SPARSE_TIMES,
     SUBNORMAL_TIMES,
     Operand,
 )
@@ -37,6 +38,18 @@ def picked_across(operand: Operand) -> float:
     return max(0.0, 1.0 - lines / values)
 
 
+def of_zeros(operand: Operand) -> float:
+    """What a table of numbers takes that are nearly all zero, beyond one that holds the others.
+
+    Those take a sparse product longer, each by itself.
+    """
+    is_table = len([size for size in operand.shape if size > 1]) > 1
+    is_large = operand.elements * operand.value_bytes > NEAR_CACHE_BYTES
+    if not is_table or not is_large or not operand.dtype.startswith("float"):
+        return 0.0
+    return max(0.0, 1.0 - SPARSE_TIMES * (1.0 - operand.share("zero")))
+
+
 def turned(operand: Operand) -> float:
     """Whether an array of foreign byte order is converted again in each call."""
     return float(operand.is_foreign and operand.contents == 1 and operand.looks >= FEWEST_LOOKS)
@@ -52,7 +65,7 @@ def of_objects(operand: Operand) -> float:
     return float(operand.dtype == "object")
 
 
-PARTS = (subnormal, turned, of_odd_precision, of_objects, across, picked_across)
+PARTS = (subnormal, turned, of_odd_precision, of_objects, of_zeros, across, picked_across)
 
 
 def slow_part(line: HotLine) -> float:

@@ -1,71 +1,12 @@
 """What operands show that work need not do, and runs that are close but innocent."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from perfscope.findings.core.finding import Finding
 from perfscope.schema.enums import Status
 from perfscope.trace.operands import worked_on
-from tests.findings.analyzed import analyze_trace
-from tests.support.trace_builder import TraceBuilder
-
-STEPS = 40
-FILE = "/home/me/train.py"
-MAIN = ("main", FILE, 9)
-HOT = ("whiten", FILE, 20)
-OTHER = ("update", FILE, 30)
-LIBRARY = ("inv", "/usr/lib/python3.11/site-packages/numpy/linalg/_linalg.py", 1)
-NO_VERSIONS: Mapping[str, str] = {}
-IDS = ("repeated_work", "slow_operands", "padded_input", "single_samples", "widened_operands")
-
-
-def operand(**changes: Any) -> dict[str, Any]:
-    """An array of 360 x 360 doubles that was the same in ten looks."""
-    usual = {"name": "covariance", "looks": 10, "kind": "array", "dtype": "float64"}
-    form = {"byte_order": "native", "shape": [360, 360], "elements": [129600, 129600]}
-    seen = {"layout": "rows", "stride": 8, "contents": 1, "shares": {"zero": 0.0}}
-    return {**usual, **form, **seen, **changes}
-
-
-def site(*operands: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    """Ten looks at the hot line, in which all was known and the same."""
-    looks = {"looks": 10, "whole_looks": 10, "contents": 1, "result_looks": 0, "results": 0}
-    place = "\x1f".join(map(str, HOT))
-    return {"place": place, "is_innermost": True, **looks, "operands": operands, **changes}
-
-
-def judged(
-    *sites: dict[str, Any], is_one_call: bool = False, versions: Mapping[str, str] = NO_VERSIONS
-) -> dict[str, Finding]:
-    """Two ranks whose steps of 0.2 s are half in the hot line and what it calls.
-
-    Samples come at the begin and in the middle of each step.
-    """
-    builder = TraceBuilder(2, end_s=3.0 + 0.2 * STEPS)
-    for number in range(2):
-        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.2 * STEPS)
-        told = {"looks": 10, "cpu_ns": 1, "sites": list(sites)}
-        rank.set(metadata={"operands": told, "versions": versions})
-        for step in range(STEPS):
-            begin = 1.0 + 0.2 * step
-            rank.step(step, begin, begin + 0.2)
-            is_hot = step < STEPS // 2 if is_one_call else True
-            rank.stack(begin + 0.001, (MAIN, HOT, LIBRARY) if is_hot else (MAIN, OTHER))
-            is_other = not is_one_call or not is_hot
-            rank.stack(begin + 0.1, (MAIN, OTHER) if is_other else (MAIN, HOT, LIBRARY))
-    found = analyze_trace(builder.build()).findings
-    return {name: found[name] for name in IDS if name in found}
-
-
-def faults(
-    *sites: dict[str, Any], is_one_call: bool = False, versions: Mapping[str, str] = NO_VERSIONS
-) -> dict[str, Finding]:
-    """The findings that tell of a fault."""
-    found = judged(*sites, is_one_call=is_one_call, versions=versions)
-    assert set(found) == set(IDS)
-    return {name: one for name, one in found.items() if one.status.is_fault}
+from tests.findings.operands.operand_runs import FILE, OTHER, STEPS, faults, judged, operand, site
 
 
 def test_a_run_whose_operands_nobody_looked_at_is_not_judged() -> None:
@@ -352,49 +293,3 @@ def test_odd_numbers_are_none() -> None:
     (one,) = found.operands
     assert (one.looks, one.shape, one.elements) == (0, (0, 0), 0)
     assert (one.share("padding"), one.share("zero")) == (0.0, 1.0)
-
-
-def pair(first: str, second: str, *, met: tuple[str, ...] = ("x", "weights")) -> dict[str, Any]:
-    """Two arrays at the hot line, of some types, that are others in each look."""
-    both = [
-        operand(name=name, dtype=dtype, contents=10)
-        for name, dtype in (("x", first), ("weights", second))
-    ]
-    return site(*both, contents=10, met=list(met))
-
-
-@pytest.mark.parametrize("types", [("float64", "float32"), ("float32", "float64")])
-def test_single_precision_that_meets_double(types: tuple[str, str]) -> None:
-    """Half of each step is spent in the line: at most half of that is saved."""
-    (finding,) = faults(pair(*types)).values()
-    assert finding.id == "widened_operands"
-    assert finding.title.startswith("whiten() (train.py:20) computes in double precision, as ")
-    assert finding.gain_s == pytest.approx(0.5 * 0.1 * STEPS, rel=0.05)
-    single = "x" if types[0] == "float32" else "weights"
-    assert f"as it is for `{single}`" in finding.actions[0]
-
-
-@pytest.mark.parametrize(
-    "innocent",
-    [
-        pair("float32", "float32"),
-        pair("float64", "float64"),
-        pair("float64", "int64"),
-        pair("float64", "float32", met=()),  # in one line, not in one operation
-        pair("float64", "float32", met=("x", "norm")),
-    ],
-)
-def test_arrays_of_one_precision_or_that_do_not_meet(innocent: dict[str, Any]) -> None:
-    assert faults(innocent) == {}
-
-
-def test_a_single_number_widens_no_array() -> None:
-    number = operand(name="rate", dtype="float64", shape=[], elements=[1, 1], contents=10)
-    array = operand(name="x", dtype="float32", contents=10)
-    assert faults(site(array, number, contents=10, met=["x", "rate"])) == {}
-
-
-@pytest.mark.parametrize("met", ["xw", 7, [1, None], {"x": 1}])
-def test_odd_names_of_what_meets_are_none(met: Any) -> None:
-    (told,) = worked_on({"operands": {"sites": [site(operand(), met=met)]}})
-    assert all(isinstance(name, str) for name in told.met)

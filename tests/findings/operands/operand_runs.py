@@ -1,0 +1,64 @@
+"""Runs of which is known what a line that takes half of each step works on."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from perfscope.findings.core.finding import Finding
+from tests.findings.analyzed import analyze_trace
+from tests.support.trace_builder import TraceBuilder
+
+STEPS = 40
+FILE = "/home/me/train.py"
+MAIN = ("main", FILE, 9)
+HOT = ("whiten", FILE, 20)
+OTHER = ("update", FILE, 30)
+LIBRARY = ("inv", "/usr/lib/python3.11/site-packages/numpy/linalg/_linalg.py", 1)
+NO_VERSIONS: Mapping[str, str] = {}
+IDS = ("repeated_work", "slow_operands", "padded_input", "single_samples", "widened_operands")
+
+
+def operand(**changes: Any) -> dict[str, Any]:
+    """An array of 360 x 360 doubles that was the same in ten looks."""
+    usual = {"name": "covariance", "looks": 10, "kind": "array", "dtype": "float64"}
+    form = {"byte_order": "native", "shape": [360, 360], "elements": [129600, 129600]}
+    seen = {"layout": "rows", "stride": 8, "contents": 1, "shares": {"zero": 0.0}}
+    return {**usual, **form, **seen, **changes}
+
+
+def site(*operands: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """Ten looks at the hot line, in which all was known and the same."""
+    looks = {"looks": 10, "whole_looks": 10, "contents": 1, "result_looks": 0, "results": 0}
+    place = "\x1f".join(map(str, HOT))
+    return {"place": place, "is_innermost": True, **looks, "operands": operands, **changes}
+
+
+def judged(
+    *sites: dict[str, Any], is_one_call: bool = False, versions: Mapping[str, str] = NO_VERSIONS
+) -> dict[str, Finding]:
+    """Two ranks whose steps of 0.2 s are half in the hot line and what it calls.
+
+    Samples come at the begin and in the middle of each step.
+    """
+    builder = TraceBuilder(2, end_s=3.0 + 0.2 * STEPS)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.2 * STEPS)
+        told = {"looks": 10, "cpu_ns": 1, "sites": list(sites)}
+        rank.set(metadata={"operands": told, "versions": versions})
+        for step in range(STEPS):
+            begin = 1.0 + 0.2 * step
+            rank.step(step, begin, begin + 0.2)
+            is_hot = step < STEPS // 2 if is_one_call else True
+            rank.stack(begin + 0.001, (MAIN, HOT, LIBRARY) if is_hot else (MAIN, OTHER))
+            is_other = not is_one_call or not is_hot
+            rank.stack(begin + 0.1, (MAIN, OTHER) if is_other else (MAIN, HOT, LIBRARY))
+    found = analyze_trace(builder.build()).findings
+    return {name: found[name] for name in IDS if name in found}
+
+
+def faults(
+    *sites: dict[str, Any], is_one_call: bool = False, versions: Mapping[str, str] = NO_VERSIONS
+) -> dict[str, Finding]:
+    """The findings that tell of a fault."""
+    found = judged(*sites, is_one_call=is_one_call, versions=versions)
+    assert set(found) == set(IDS)
+    return {name: one for name, one in found.items() if one.status.is_fault}

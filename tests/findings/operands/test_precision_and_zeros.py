@@ -1,0 +1,78 @@
+"""Tables that are nearly all zeros, and single precision that is computed in double."""
+
+from typing import Any
+
+import pytest
+
+from perfscope.trace.operands import worked_on
+from tests.findings.operands.operand_runs import STEPS, faults, operand, site
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({}, 0.98),
+        ({"shares": {"zero": 0.95}}, 0.5),
+        ({"shares": {"zero": 0.9}}, 0.0),  # a sparse matrix would take as long
+        ({"shares": {}}, 0.0),
+        ({"shape": [129600], "elements": [129600, 129600]}, 0.0),
+        ({"shape": [40, 40], "elements": [1600, 1600]}, 0.0),
+        ({"dtype": "int64"}, 0.0),
+    ],
+)
+def test_tables_of_zeros(changes: dict[str, Any], part: float) -> None:
+    """Each value that is none takes ten times as long without the others."""
+    table = operand(**{"name": "links", "contents": 10, "shares": {"zero": 0.998}, **changes})
+    found = faults(site(table, contents=10))
+    assert ("slow_operands" in found) == (part > 0.0)
+    if part:
+        finding = found["slow_operands"]
+        assert finding.title == "whiten() (train.py:20) computes with the zeros of `links`"
+        assert finding.gain_s == pytest.approx(part * 0.1 * STEPS, rel=0.05)
+        assert "csr_matrix(links)" in finding.actions[0]
+
+
+def pair(first: str, second: str, *, met: tuple[str, ...] = ("x", "weights")) -> dict[str, Any]:
+    """Two arrays at the hot line, of some types, that are others in each look."""
+    both = [
+        operand(name=name, dtype=dtype, contents=10)
+        for name, dtype in (("x", first), ("weights", second))
+    ]
+    return site(*both, contents=10, met=list(met))
+
+
+@pytest.mark.parametrize("types", [("float64", "float32"), ("float32", "float64")])
+def test_single_precision_that_meets_double(types: tuple[str, str]) -> None:
+    """Half of each step is spent in the line: at most half of that is saved."""
+    (finding,) = faults(pair(*types)).values()
+    assert finding.id == "widened_operands"
+    assert finding.title.startswith("whiten() (train.py:20) computes in double precision, as ")
+    assert finding.gain_s == pytest.approx(0.5 * 0.1 * STEPS, rel=0.05)
+    single = "x" if types[0] == "float32" else "weights"
+    assert f"as it is for `{single}`" in finding.actions[0]
+
+
+@pytest.mark.parametrize(
+    "innocent",
+    [
+        pair("float32", "float32"),
+        pair("float64", "float64"),
+        pair("float64", "int64"),
+        pair("float64", "float32", met=()),  # in one line, not in one operation
+        pair("float64", "float32", met=("x", "norm")),
+    ],
+)
+def test_arrays_of_one_precision_or_that_do_not_meet(innocent: dict[str, Any]) -> None:
+    assert faults(innocent) == {}
+
+
+def test_a_single_number_widens_no_array() -> None:
+    number = operand(name="rate", dtype="float64", shape=[], elements=[1, 1], contents=10)
+    array = operand(name="x", dtype="float32", contents=10)
+    assert faults(site(array, number, contents=10, met=["x", "rate"])) == {}
+
+
+@pytest.mark.parametrize("met", ["xw", 7, [1, None], {"x": 1}])
+def test_odd_names_of_what_meets_are_none(met: Any) -> None:
+    (told,) = worked_on({"operands": {"sites": [site(operand(), met=met)]}})
+    assert all(isinstance(name, str) for name in told.met)
