@@ -258,12 +258,12 @@ def _healthy(
     number = "" if leading.value is None else f", {leading.label} {format_ratio(leading.value)}"
     subject = f"{ranks} {'rank' if ranks == 1 else 'ranks'}{number}"
     alone = apart(results)
-    lost = _lost(losses, ranks, is_disturbed=is_disturbed)
     if _is_inefficient(results) and not is_disturbed:
+        lost = _lost(losses, ranks, is_disturbed=is_disturbed)
         return _inefficient(leading, subject, lost) + rest
-    if lost:
-        no_change = f"perfscope found no change that saves {of_window(WARN_SHARE)}"
-        return f"{alone}{no_change}. {lost}.{rest}"
+    if lost := _lost(losses, ranks, is_disturbed=is_disturbed, there="it"):
+        no_change = f"perfscope found no change that surely saves {of_window(WARN_SHARE)}"
+        return f"{alone}{no_change}, though {lost}.{rest}"
     return (
         f"{alone}{_found_nothing(results)}: {subject}{_little(losses)}, and no finding is worth "
         f"{of_window(WARN_SHARE)}.{rest}"
@@ -287,16 +287,23 @@ def much_is_lost(losses: LossAccount) -> bool:
     return losses.lost_share is not None and losses.lost_share > 1 - TRAINS
 
 
-def _lost(losses: LossAccount | None, ranks: int, *, is_disturbed: bool) -> str:
+def _lost(
+    losses: LossAccount | None,
+    ranks: int,
+    *,
+    is_disturbed: bool,
+    there: str = "the analyzed window",
+) -> str:
     """What most time was lost to, where too much is lost to say that nothing is to be fixed.
 
-    Where it was just told what other work on the host costs, that is no loss of the job's own.
+    `there` is what the window is called. Where it was just told what other work on the host costs,
+    that is no loss of the job's own.
     """
     if losses is None or not much_is_lost(losses):
         return ""
     not_own = NO_LOSS | {LossKind.OTHER_PROCESSES} if is_disturbed else NO_LOSS
     first = next((one for one in losses.entries if one.cause.kind not in not_own), None)
-    share = f"{format_share(losses.lost_share)} of the ranks' time in the analyzed window is lost"
+    share = f"{format_share(losses.lost_share)} of the ranks' time in {there} is lost"
     if first is None:
         return f"{share}, all of it to other processes"
     is_told = first.pattern is not None and first.is_certain is not False

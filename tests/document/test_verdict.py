@@ -326,8 +326,8 @@ def polling(busy_s: float) -> TraceBuilder:
             0.1,
             "info",
             (
-                "perfscope found no change that saves 1.0 % of the analyzed window. 9.3 % of the "
-                "ranks' time in the analyzed window is lost. The largest single cause takes 2.60 s "
+                "perfscope found no change that surely saves 1.0 % of the analyzed window, though "
+                "9.3 % of the ranks' time in it is lost. The largest single cause takes 2.60 s "
             ),
         ),
         (0.01, "pass", "Nothing to fix was found: 2 ranks"),
