@@ -170,7 +170,7 @@ def test_values_whose_bytes_are_in_foreign_order(job: Callable[..., Job]) -> Non
 
 def test_shares_of_subnormal_values(job: Callable[..., Job]) -> None:
     found = seen(run_and_tell(job, DECAYED), "decayed", "values")
-    assert found[0]["shares"] == {"zero": 0, "subnormal": 1, "no_number": 0}
+    assert found[0]["shares"] == {"zero": 0, "zero_pieces": 0, "subnormal": 1, "no_number": 0}
 
 
 def test_layout_and_shape(job: Callable[..., Job]) -> None:
@@ -342,3 +342,14 @@ def test_equal_contents_of_another_shape_are_not_the_same() -> None:
     one, other = array((4,), "float32", 4), array((2, 2), "float32", 4)
     assert operand_arrays.digest(one, content) == operand_arrays.digest(one, bytes(content))
     assert operand_arrays.digest(one, content) != operand_arrays.digest(other, content)
+
+
+@pytest.mark.parametrize(
+    ("together", "pieces"), [(64, 0.5), (1, 0.0), (64 * 32, 1.0)], ids=["rows", "scattered", "all"]
+)
+def test_pieces_that_are_zero_throughout(together: int, pieces: float) -> None:
+    """32 pieces of 64 values, of which so many in turn are zero and are not."""
+    values = [float(place // together % 2) for place in range(64 * 32)]
+    large = array((4000, 64), "float32", 4)
+    found = operand_arrays.facts(large, struct.pack(f"{len(values)}f", *values))
+    assert found["zero_pieces"] == pieces

@@ -89,6 +89,16 @@ class Array:
         is_flat = len(self.shape) == 2 and self.inner_stride == self.item_bytes
         return is_integer and is_flat and 1 < self.shape[1] <= _ROW_BYTES // self.item_bytes
 
+    @property
+    def piece_bytes(self) -> int:
+        """What is read together of a large array."""
+        return _PIECE_BYTES // self.item_bytes * self.item_bytes
+
+    def is_in_pieces(self) -> bool:
+        """Whether pieces of it are read, each of several values that lie next to each other."""
+        is_large = self.elements * self.item_bytes > _WHOLE_BYTES
+        return is_large and self.layout != "strided" and not self.is_rows_of_integers()
+
     def pieces(self) -> list[tuple[int, int]]:
         """Address and bytes of some of its memory, the same ones each time."""
         total = self.elements * self.item_bytes
@@ -102,7 +112,7 @@ class Array:
                 return [(self.address, total)]
             last = (total - _PIECE_BYTES) // self.item_bytes
             starts = [number % last for number in _numbers]
-            size = _PIECE_BYTES // self.item_bytes * self.item_bytes
+            size = self.piece_bytes
             return [(self.address + start * self.item_bytes, size) for start in starts]
         return [(self._address_of(number), self.item_bytes) for number in _numbers]
 
@@ -195,12 +205,21 @@ def facts(array: Array, content: bytes) -> dict[str, float]:
     every = max(1, len(values) // _MOST_VALUES)
     seen = values[::every].tolist()
     found = {"zero": seen.count(0) / len(seen)}
+    if array.is_in_pieces():
+        found["zero_pieces"] = _zero_pieces(content, array.piece_bytes)
     least = _SMALLEST.get(array.dtype)
     if least:
         tiny = [value for value in seen if -least < value < least and value]
         found["subnormal"] = len(tiny) / len(seen)
         found["no_number"] = sum(map(isnan, seen)) / len(seen)
     return found
+
+
+def _zero_pieces(content: bytes, size: int) -> float:
+    """The share of pieces that are zero throughout."""
+    starts = range(0, len(content), size)
+    zero = bytes(size)
+    return sum([content.startswith(zero, start) for start in starts]) / len(starts)
 
 
 def _filled(array: Array, content: bytes) -> dict[str, float]:

@@ -8,6 +8,7 @@ from perfscope.findings.core.thresholds import FAIL_SHARE_UPPER_BOUND
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.hot_operands import shape_of
 from perfscope.findings.facts.messages import main_messages, pickles
 from perfscope.findings.facts.network_facts import (
     CONTENDED,
@@ -26,12 +27,17 @@ from perfscope.findings.facts.network_facts import (
     transfer_rows,
     unknown,
 )
+from perfscope.findings.facts.sparse_messages import (
+    SparseMessage,
+    saved_without_zeros,
+    sparse_message,
+)
 from perfscope.judging import MAIN
 from perfscope.losses.account import TAKES_PART
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
 from perfscope.trace.operations import BY_NAME, IS_COLLECTIVE
-from perfscope.units import counted, format_bytes, format_seconds
+from perfscope.units import counted, format_bytes, format_seconds, format_share
 
 PASSED = "Data transfer between ranks takes little time"
 HALVE = (
@@ -70,6 +76,8 @@ def judge(run: Facts) -> Outcome:
     is_fault = status is not Status.PASS
     if is_fault and facts.cause is not Cause.BANDWIDTH:
         return _named_elsewhere(results, facts)
+    if is_fault and (sparse := sparse_message(run)):
+        return told_only(_of_zeros(run, facts, sparse))
     result = Finding(
         status=status,
         title=_title(results) if is_fault else PASSED,
@@ -83,6 +91,43 @@ def judge(run: Facts) -> Outcome:
         first=halved(results, facts) if is_fault and _is_of_bytes(results) else None,
     )
     return told_only(result)
+
+
+def _of_zeros(run: Facts, facts: NetworkFacts, sparse: SparseMessage) -> Finding:
+    """Most of what is moved are zeros, of which others need not be told."""
+    results, name = run.results, f"`{sparse.operand.name}`"
+    gain = saved_without_zeros(run, sparse, facts.whole.seconds)
+    zeros = format_share(sparse.operand.share("zero"))
+    what = "rows that are not zero" if sparse.is_in_rows else "values that are not zero"
+    work = (
+        f", and work on {name} and arrays of its size in {wording.called(sparse.frame)} takes up "
+        f"to {format_seconds(sparse.work_s)}"
+        if sparse.work_s
+        else ""
+    )
+    return Finding(
+        status=facts.status(),
+        title=f"{_title(results)}: {zeros} of {name} is zeros",
+        summary=(
+            f"Sent as {what}, with their numbers, at most {format_share(sparse.left)} of the bytes "
+            f"would be left{work}. Without either the run would take up to "
+            f"{wording.saving(results, gain.seconds, is_bound=False)} less."
+        ),
+        gain=as_bound(gain),
+        confidence=confidence(facts),
+        ranks=_moving(results),
+        where=(sparse.frame,),
+        evidence=(
+            Evidence(f"Zeros in {name} ({shape_of(sparse.operand)}), by samples", zeros),
+            Evidence(f"Looks at {name}", sparse.operand.looks),
+            *_evidence(results, facts, is_fault=True),
+        ),
+        actions=(
+            f"Send only the {what} of {name}, with their numbers (Allgatherv of both), and add up "
+            f"what arrives instead of a whole {name}. {_largest(results)}".strip(),
+            *_actions(results, facts, is_told=False),
+        ),
+    )
 
 
 def _named_elsewhere(results: Results, facts: NetworkFacts) -> Finding:
@@ -234,9 +279,13 @@ DIAGNOSIS = Diagnosis(
     needs=(unknown,),
     passed=PASSED,
     evidence=(
-        "transfer by rank, collectives by size, gain of each change, the functions that move data"
+        "transfer by rank, collectives by size, gain of each change, the functions that move data; "
+        "of a buffer that is mostly zeros how much of it"
     ),
-    gain_from="replay on a network that needs no time: an upper bound",
+    gain_from=(
+        "replay on a network that needs no time: an upper bound; of zeros, without the bytes that "
+        "tell them and without work on arrays of that size in the function that sends them"
+    ),
     counts_from=(
         f"{100 * FAIL_SHARE_UPPER_BOUND:g} % warns, {100 * TRANSFER_FAIL_SHARE:g} % fails; where "
         f"ranks wait for CPUs it warns from {100 * TRANSFER_FAIL_SHARE:g} % on of what even "
