@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from perfscope.agent.perfscope_agent import bytecode, operand_arrays
+from perfscope.agent.perfscope_agent import accesses, bytecode, operand_arrays
 from perfscope.agent.perfscope_agent.operand_arrays import Array
 from perfscope.record.places import recorder_library
 from tests.agent.jobs import RANK_ZERO, Job
@@ -53,6 +53,11 @@ DECAYED = """
 def decayed(values):
     return np.exp(values)
 repeat(decayed, np.full(500000, 3e-310))
+"""
+WRITTEN_INTO = """
+def fill(ranks, numbers):
+    ranks[numbers] = 3e-310
+repeat(fill, np.full(500000, 3e-310), rng.permutation(500000))
 """
 ACROSS = """
 def across(values):
@@ -173,6 +178,13 @@ def test_shares_of_subnormal_values(job: Callable[..., Job]) -> None:
     assert found[0]["shares"] == {"zero": 0, "zero_pieces": 0, "subnormal": 1, "no_number": 0}
 
 
+def test_values_that_are_only_written_over_are_not_counted(job: Callable[..., Job]) -> None:
+    """As of a new array, whose memory still holds what was there before."""
+    found = seen(run_and_tell(job, WRITTEN_INTO), "fill", "ranks")
+    assert found[0]["shares"] == {}
+    assert found[0]["elements"] == [500000, 500000]
+
+
 def test_layout_and_shape(job: Callable[..., Job]) -> None:
     found = seen(run_and_tell(job, ACROSS), "across", "values")
     assert (found[0]["layout"], found[0]["shape"]) == ("strided", [1000, 500])
@@ -281,25 +293,46 @@ def test_what_an_instruction_reads(text: str, expected: list[tuple[object, ...]]
 
 
 INDEXED = [
-    ("x[y]", (0,)),
-    ("x.a.b[y]", (0, "a", "b")),
-    ("G[y + 1]", ("G",)),
-    ("x[y[2:z]]", (0,)),
-    ("x[:, y]", None),
-    ("x[y, 0]", None),
-    ("(x + z)[y]", None),
-    ("f(x)[y]", None),
-    ("x + y", None),
+    ("x[y]", "x"),
+    ("x.a.b[y]", "x.a.b"),
+    ("G[y + 1]", "G"),
+    ("x[y[2:z]]", "x"),
+    ("x[:, y]", ""),
+    ("x[y, 0]", ""),
+    ("(x + z)[y]", ""),
+    ("f(x)[y]", ""),
+    ("x + y", ""),
 ]
 
 
 @pytest.mark.parametrize(("text", "expected"), INDEXED, ids=[one[0] for one in INDEXED])
-def test_what_is_indexed_as_a_whole(text: str, expected: tuple[object, ...] | None) -> None:
+def test_what_is_indexed_as_a_whole(text: str, expected: str) -> None:
     scope: dict[str, Callable[..., None]] = {}
     exec(f"def function(x, y, z):\n    {text}\n", scope)
     code = scope["function"].__code__
     last = [one.offset for one in dis.get_instructions(code) if bytecode.works(code, one.offset)]
-    assert bytecode.indexed(code, last[-1]) == expected
+    assert accesses.indexed(code, last[-1]) == expected
+
+
+WRITTEN = [
+    ("x[y] = z", "x"),
+    ("x.a[y + 1] = z * 2", "x.a"),
+    ("x[y] += z", ""),  # reads them, too
+    ("np.multiply(x, y, out=z)", "z"),
+    ("np.sum(x, axis=0, out=z.a, keepdims=True)", "z.a"),
+    ("np.sum(x, axis=0)", ""),
+    ("f(x)[y] = z", ""),
+    ("x + y", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), WRITTEN, ids=[one[0] for one in WRITTEN])
+def test_what_is_written_into(text: str, expected: str) -> None:
+    scope: dict[str, Callable[..., None]] = {}
+    exec(f"def function(x, y, z):\n    {text}\n", scope)
+    code = scope["function"].__code__
+    last = [one.offset for one in dis.get_instructions(code) if bytecode.works(code, one.offset)]
+    assert accesses.written(code, last[-1]) == expected
 
 
 def array(shape: tuple[int, ...], dtype: str, item_bytes: int, strides: Any = None) -> Array:

@@ -86,17 +86,17 @@ def called(code: CodeType, last: int) -> Expression | None:
             iterated.is_iterated = True
         return iterated
     if name in _PROTOCOLS:
-        found = _before(raw, last, 1)
+        found = made_before(raw, last, 1)
         return None if found is None else _with_attribute(_expression(code, found), name)
     if name.startswith(_OPERATORS):
-        found = _before(raw, last, 1 if name.startswith("UNARY") else 2)
+        found = made_before(raw, last, 1 if name.startswith("UNARY") else 2)
         return None if found is None else _operation(code, found)
-    above, own = _shape(name, argument)
+    above, own = call_shape(name, argument)
     if not own:
         return None
     if name == "CALL" and _VERSION == (3, 11):
-        last = _earlier(raw, last, "PRECALL")
-    found = _before(raw, last, above + own)
+        last = place_of(raw, last, "PRECALL")
+    found = made_before(raw, last, above + own)
     if found is not None:
         return _expression(code, _callee(found, above))
     places = branches.way_to(raw, last, above + own)
@@ -117,31 +117,13 @@ def taken(code: CodeType, last: int) -> list[tuple[str, int]] | None:
     if not 0 <= last < len(raw):
         return None
     name, argument = _names[raw[last]], branches.argument(raw, last)
-    count = sum(_shape(name, argument))
+    count = sum(call_shape(name, argument))
     if not count and name.startswith(_OPERATORS):
         count = 1 if name.startswith("UNARY") else 3 if name == "STORE_SUBSCR" else 2
     if name == "CALL" and _VERSION == (3, 11):
-        last = _earlier(raw, last, "PRECALL")
-    found = _before(raw, last, count) if count else None
+        last = place_of(raw, last, "PRECALL")
+    found = made_before(raw, last, count) if count else None
     return None if found is None else [one[:2] for one in found]
-
-
-def indexed(code: CodeType, last: int) -> tuple[object, ...] | None:
-    """The path of the container that an instruction takes items of, by one index for all axes.
-
-    None of other instructions, of an index for each axis, and of what was made in the same line.
-    """
-    raw = code.co_code
-    if not 0 <= last < len(raw) or _names[raw[last]] != "BINARY_SUBSCR":
-        return None
-    found = _before(raw, last, 2) or []
-    alone = [place for place, one in enumerate(found) if one[2] == 1]
-    own = found[: alone[-1] + 1] if alone else found[:1]
-    is_made = any(not name.startswith("LOAD_") for name, _, _ in own)
-    if is_made or found[-1:] == [] or found[-1][0] == "BUILD_TUPLE":
-        return None
-    found_paths = paths(code, [one[:2] for one in own])
-    return found_paths[0] if found_paths else None
 
 
 def met(code: CodeType, last: int) -> list[tuple[object, ...]]:
@@ -150,7 +132,7 @@ def met(code: CodeType, last: int) -> list[tuple[object, ...]]:
     name = _names[raw[last]] if 0 <= last < len(raw) else ""
     if not name.startswith(_OPERATORS[:2]) or name in _ITEMS:
         return []
-    found = _before(raw, last, 2) or []
+    found = made_before(raw, last, 2) or []
     if any(not one[0].startswith("LOAD_") for one in found):
         return []
     both = paths(code, [one[:2] for one in found])
@@ -221,7 +203,7 @@ def works(code: CodeType, last: int) -> bool:
     name = _names[raw[last]]
     if name in _LOOP_ENDS:
         return _left_before(raw, last) >= 0
-    return name.startswith(_OPERATORS) or bool(_shape(name, branches.argument(raw, last))[1])
+    return name.startswith(_OPERATORS) or bool(call_shape(name, branches.argument(raw, last))[1])
 
 
 def _left_before(raw: bytes, last: int) -> int:
@@ -247,7 +229,7 @@ def _left_before(raw: bytes, last: int) -> int:
 def _iterated(code: CodeType, raw: bytes, last: int) -> Expression | None:
     """What made the thing that an inner loop has just come to the end of."""
     place = _left_before(raw, last)
-    found = None if place < 0 else _before(raw, place, 1)
+    found = None if place < 0 else made_before(raw, place, 1)
     if not found:
         return None
     while found and found[-1][0] in _SILENT:
@@ -255,7 +237,7 @@ def _iterated(code: CodeType, raw: bytes, last: int) -> Expression | None:
     if not found:
         return None
     name, argument, _ = found[-1]
-    above, own = _shape(name, argument)
+    above, own = call_shape(name, argument)
     if not own:
         return _expression(code, found)
     before = [one for one in found[:-1] if one[0] != "PRECALL"]
@@ -263,7 +245,7 @@ def _iterated(code: CodeType, raw: bytes, last: int) -> Expression | None:
     return _expression(code, _callee(before, above))
 
 
-def _shape(name: str, argument: int) -> tuple[int, int]:
+def call_shape(name: str, argument: int) -> tuple[int, int]:
     """How many values an instruction finds above the called object, and for that: 0 for no call."""
     own = 2 if _VERSION >= (3, 11) else 1
     if name == "CALL_FUNCTION_EX":
@@ -277,7 +259,7 @@ def _shape(name: str, argument: int) -> tuple[int, int]:
     return 0, 0
 
 
-def _earlier(raw: bytes, place: int, name: str) -> int:
+def place_of(raw: bytes, place: int, name: str) -> int:
     """The nearest place of an instruction before another one, else that one."""
     for earlier in range(place - 2, max(place - 8, -1), -2):
         if _names[raw[earlier]] == name:
@@ -292,7 +274,7 @@ def _effect(operation: int, argument: int) -> int:
         return opcode.stack_effect(operation, None, jump=False)
 
 
-def _before(raw: bytes, last: int, values: int) -> list[tuple[str, int, int]] | None:
+def made_before(raw: bytes, last: int, values: int) -> list[tuple[str, int, int]] | None:
     """The instructions that put the uppermost values on the stack, with its height after each.
 
     Heights are counted from the lowest of these values. None where the way there has branches.

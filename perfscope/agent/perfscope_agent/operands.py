@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import time
 
-from . import bytecode, callees, files, notes, operand_arrays, own_threads, recorder
+from . import accesses, bytecode, callees, files, notes, operand_arrays, own_threads, recorder
 from .contents import Contents
 from .kinds import Any, CodeType, Iterator
 from .operand_arrays import Array, getters, tensor_place
@@ -110,8 +110,7 @@ class _Site:
         makes = any(name == "MAKE_FUNCTION" for name, _ in instructions)
         # What draws random numbers takes them from where no look sees them.
         self.is_whole = is_told and not makes and not any("rand" in name for name in self.names)
-        picked = bytecode.indexed(code, last)
-        self.picked = "" if picked is None else bytecode.name(code, picked)
+        self.picked, self.written = accesses.indexed(code, last), accesses.written(code, last)
         self.met = [bytecode.name(code, path) for path in bytecode.met(code, last)]
         stored = bytecode.stored(code, last)
         self.result: _Paths = () if stored is None else ((stored,),)
@@ -130,7 +129,9 @@ class _Site:
         self.contents.see(whole)
         self.whole_looks += bool(whole)
         for name, array, digest, facts in seen:
-            self.operands.setdefault(name, _Operand()).see(array, digest, facts)
+            # what is only written into may still hold what was in that memory before
+            told = {} if name == self.written else facts
+            self.operands.setdefault(name, _Operand()).see(array, digest, told)
 
     def see_result(self, digest: int) -> None:
         """Takes note of what its result was when it was looked at later."""

@@ -1,0 +1,74 @@
+"""What an instruction picks rows of, and what it only writes into, read from the bytecode."""
+
+from __future__ import annotations
+
+import opcode
+import sys
+
+from . import branches, bytecode
+from .kinds import CodeType
+
+_VERSION = sys.version_info[:2]
+_names = opcode.opname
+_MOVES = ("COPY", "SWAP", "DUP", "ROT")
+"""What changes the order of values on the stack, as `x[y] += z` does: it reads what it writes."""
+
+_QUIET = {"PUSH_NULL", "NOP", "KW_NAMES", "PRECALL"}
+
+
+def indexed(code: CodeType, last: int) -> str:
+    """The name of the container that an instruction takes items of, by one index for all axes.
+
+    Empty of other instructions, of an index for each axis, and of what was made in the same line.
+    """
+    raw = code.co_code
+    if not 0 <= last < len(raw) or _names[raw[last]] != "BINARY_SUBSCR":
+        return ""
+    found = bytecode.made_before(raw, last, 2) or []
+    is_of_axes = not found or found[-1][0] == "BUILD_TUPLE"
+    return "" if is_of_axes else _variable(code, _made(found, 1))
+
+
+def written(code: CodeType, last: int) -> str:
+    """The name of what an instruction only writes into: items that it stores, or `out=`."""
+    raw = code.co_code
+    if not 0 <= last < len(raw):
+        return ""
+    name, argument = _names[raw[last]], branches.argument(raw, last)
+    if name == "STORE_SUBSCR":
+        return _variable(code, _made(bytecode.made_before(raw, last, 3) or [], 2))
+    above, own = bytecode.call_shape(name, argument)
+    if name == "CALL" and _VERSION == (3, 11):
+        last = bytecode.place_of(raw, last, "PRECALL")
+    found = (bytecode.made_before(raw, last, above + own) or []) if own else []
+    in_stack = name.endswith("_KW")
+    names = [one for one in found if one[0] == "KW_NAMES"] or (found[-1:] if in_stack else [])
+    keywords = code.co_consts[names[-1][1]] if names else ()
+    if type(keywords) is not tuple or "out" not in keywords:
+        return ""
+    behind = len(keywords) - keywords.index("out") - 1 + in_stack
+    return _variable(code, _made(found, above + own - behind))
+
+
+def _made(found: list[tuple[str, int, int]], level: int) -> list[tuple[str, int]]:
+    """The instructions that made the value at one height of the stack, from 1 on."""
+    if any(one[0].startswith(_MOVES) for one in found):
+        return []
+    single: list[tuple[str, int, int]] = []
+    for one in found:
+        if one[0] == "LOAD_FAST_LOAD_FAST":
+            single += [("LOAD_FAST", one[1] >> 4, one[2] - 1), ("LOAD_FAST", one[1] & 15, one[2])]
+        else:
+            single.append(one)
+    ends = [place for place, one in enumerate(single) if one[2] == level]
+    end = ends[-1] + 1 if ends else 0
+    below = [place for place, one in enumerate(single[:end]) if one[2] == level - 1]
+    return [one[:2] for one in single[below[-1] + 1 if below else 0 : end]]
+
+
+def _variable(code: CodeType, instructions: list[tuple[str, int]]) -> str:
+    """The name of a variable or of its attribute; empty where it was made of any."""
+    if any(not one.startswith("LOAD_") and one not in _QUIET for one, _ in instructions):
+        return ""
+    found = bytecode.paths(code, instructions)
+    return bytecode.name(code, found[0]) if len(found) == 1 else ""
