@@ -27,6 +27,7 @@ class Needless:
     action: str
     evidence: Evidence
     is_computed: bool = False  # for nothing as well: most of the backward pass may be needless
+    is_counted: bool = False  # exchange by exchange: all of that part is saved, and what it takes
 
     @property
     def edit(self) -> Edit:
@@ -79,6 +80,7 @@ def _again(results: Results) -> Needless | None:
             "DistributedDataParallel. The result stays the same, as gradients add up."
         ),
         evidence=Evidence("Exchanges before each step of the optimizer", times, "", "1"),
+        is_counted=True,
     )
 
 

@@ -21,6 +21,7 @@ from perfscope.findings.facts.network_facts import (
     EXCHANGES,
     RECORD_HOROVOD,
     Cause,
+    NetworkFacts,
     confidence,
     exchanges_on_hosts,
     halved,
@@ -28,7 +29,7 @@ from perfscope.findings.facts.network_facts import (
     unknown,
 )
 from perfscope.metrics.results import Results
-from perfscope.schema.enums import Confidence, Status
+from perfscope.schema.enums import Basis, Confidence, Status
 from perfscope.units import format_seconds
 
 PROFILER = (
@@ -39,6 +40,12 @@ PROFILER = (
 FOR_NOTHING = (
     "The saving counts the exchange and all of the backward pass, which is as needless where it "
     "only computes such gradients. "
+)
+
+
+BESIDE = (
+    "exchanges that are left out save their part of that, and what their copies and sums take of "
+    "the CPUs beside the backward pass."
 )
 
 
@@ -55,6 +62,7 @@ def judge(run: Facts) -> Outcome:
         text = f"Data transfer takes {of_window(facts.whole.share)}"
         text += "." if facts.status() is Status.PASS else ", for another reason."
         return passed(text, confidence(facts))
+    is_counted = bool(needless) and needless[0].is_counted
     unhidden = f"Exchange of gradients that {_framework(results)} cannot hide is slowing the run"
     result = Finding(
         status=status,
@@ -63,12 +71,12 @@ def judge(run: Facts) -> Outcome:
             f"{FOR_NOTHING if computed else ''}"
             "When their last gradient is ready the ranks still need "
             f"{facts.whole.at_most}{format_seconds(facts.whole.seconds)} in all until the exchange "
-            "is over; no change saves all of that."
+            f"is over; {BESIDE if is_counted else 'no change saves all of that.'}"
             f"{sampled_places.waits(results)}"
             f"{CONTENDED if facts.is_contended else ''}"
         ),
         gain=computed or as_bound(facts.whole),  # no network needs no time
-        confidence=Confidence.LOW if facts.is_contended else Confidence.MEDIUM,
+        confidence=_confidence(facts, is_counted=is_counted),
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=(*(one.evidence for one in needless), *_evidence(results)),
         first=computed or _first(run, needless),
@@ -78,15 +86,26 @@ def judge(run: Facts) -> Outcome:
     return told_only(result)
 
 
+def _confidence(facts: NetworkFacts, *, is_counted: bool) -> Confidence:
+    """How sure the cause is: where ranks wait for CPUs, an exchange may only seem exposed."""
+    if is_counted:
+        return Confidence.MEDIUM if facts.is_contended else Confidence.HIGH
+    return Confidence.LOW if facts.is_contended else Confidence.MEDIUM
+
+
 def _first(run: Facts, needless: Sequence[Needless]) -> Gain:
-    """What an exchange without what nothing uses, or else of half as many bytes, saves at most."""
+    """What an exchange without what nothing uses, or else of half as many bytes, saves at most.
+
+    Exchanges that are not made at all save what a replay without them tells, or a little more.
+    """
     if not needless:
         return halved(run.results, run.network)
     edit, share = needless[0].edit, needless[0].share
     seconds = gain_of(run.replay, edit)
     if seconds is None:
         return saved(run.results, share * run.network.whole.seconds, is_planned=True)
-    return saved(run.results, seconds, edits=(edit,), is_planned=True)
+    basis = Basis.REPLAY if needless[0].is_counted else Basis.UPPER_BOUND
+    return saved(run.results, seconds, basis=basis, edits=(edit,), is_planned=True)
 
 
 def _not_exposed(results: Results) -> Quiet | None:
@@ -167,7 +186,10 @@ DIAGNOSIS = Diagnosis(
     passed="Hardly any exchange of gradients is exposed",
     needs=(_not_exposed, unknown),
     evidence="exposed seconds of each exchange, of it in calls that carry tensors",
-    gain_from="replay on a network that needs no time: an upper bound",
+    gain_from=(
+        "replay on a network that needs no time: an upper bound; of exchanges before those that an "
+        "optimizer uses, a replay without them"
+    ),
     counts_from="as `network_bound`",
     rank=150,
     references=(

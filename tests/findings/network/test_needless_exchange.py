@@ -71,6 +71,9 @@ def test_as_many_exchanges_as_are_used(
     assert found.per_update == per_update
     is_again = NO_SYNC in case.findings["exposed_exchange"].actions[0]
     assert is_again is (per_update == 4.0)
+    first = case.findings["exposed_exchange"].recommended
+    assert first is not None
+    assert first.is_bound is not is_again  # exchanges that are left out save all that they take
 
 
 def test_rows_of_zeros_are_to_be_sparse() -> None:
