@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from perfscope.findings.core.finding import Gain
 from perfscope.findings.core.gain import most_moving, predicted_gain, saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import classes
 from perfscope.findings.facts.sampled_places import main_place
-from perfscope.judging import MAIN
+from perfscope.judging import MAIN, NEGLIGIBLE
 from perfscope.metrics.host.hot_lines import FEWEST_LOOKS, NOT_COMPUTING
 from perfscope.replay.model import Edit
 from perfscope.structures import dataclass
@@ -19,12 +21,8 @@ from perfscope.units import NS
 CONTRIBUTING = (OperationClass.N_TO_N, OperationClass.N_TO_ONE)
 """Collectives to which each rank gives what its buffer holds; in others it may be old."""
 
-INDEX_BYTES = 8
+INDEX_BYTES = np.dtype(np.int64).itemsize
 """Of the number that has to tell where a value belongs."""
-
-
-LEAST_LEFT = 1e-3
-"""Where all that was seen is zero, others may not be."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +110,7 @@ def _work_s(run: Facts, frame: Frame, operand: Operand) -> float:
 def saved_without_zeros(run: Facts, found: SparseMessage, whole_s: float) -> Gain:
     """What is saved at most: bytes that are not sent, and work on values that stay zero."""
     # As many bytes fewer take a network as many times as fast: one size does not tell latency.
-    edit = Edit(factor=1.0, network=1.0 / max(found.left, LEAST_LEFT))
+    edit = Edit(factor=1.0, network=1.0 / max(found.left, NEGLIGIBLE))
     bound_s = (1.0 - found.left) * whole_s
     moved = predicted_gain(run.results, run.replay, [edit], bound_s=bound_s)
     work_s = (1.0 - found.left) * found.work_s
