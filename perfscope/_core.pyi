@@ -684,6 +684,7 @@ class Replay:
         need_starts: Small,
         needs: Small,
         threads: int = 0,
+        is_checked: bool = True,
     ) -> None:
         """Looks whether the rows can be brought into an order; the arrays must not change after.
 
@@ -696,6 +697,7 @@ class Replay:
             need_starts: where the needs of each row begin, shape (rows + 1,).
             needs: rows (>= 0) and hubs (~hub) that a row waits for.
             threads: that replay at most, 0 one a core; results do not depend on it.
+            is_checked: whether a circle is looked for now, and not by the first who asks for times.
 
         Raises:
             ReplayError: the ranks wait for each other in a circle.

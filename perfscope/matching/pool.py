@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -110,7 +111,15 @@ def _positions(peers: Int32s, numbers: Ints) -> Int32s:
 
 def dense(*columns: npt.NDArray[np.integer]) -> Ints:
     """One number per distinct row of the columns, in the order of the rows' values."""
-    result = np.zeros(len(columns[0]), np.int64)
+    rows = len(columns[0])
+    result = np.zeros(rows, np.int64)
+    spans = [(int(one.min()), int(one.max())) for one in columns] if rows else []
+    if math.prod(high - low + 1 for low, high in spans) <= MOST_SPREAD * rows + 1000:
+        for column, (low, high) in zip(columns, spans, strict=False):
+            if high > low:
+                result *= high - low + 1
+                result += column.astype(np.int64) - low
+        return _ranked(result)[0]
     for column in columns:
         index, distinct_values = _ranked(column)
         if distinct_values > 1:

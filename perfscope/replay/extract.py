@@ -93,7 +93,7 @@ def extract(results: Results, when_chosen: Callable[[Results], None] | None = No
     try:
         program = lay_out(results, _replayed(results, when_chosen))
         if not program.has_only_cuts:
-            program.engine  # noqa: B018 - brings the rows into an order, or says that there is none
+            program.measured_lengths_ns  # noqa: B018 - brings the rows into an order, or has none
     except ValueError as error:
         raise NotReplayableError(str(error)) from error
     return program

@@ -69,12 +69,15 @@ class Needs:
         empty, nobody = np.empty(0, np.int64), np.empty(0, np.int32)
         return cls(np.zeros(1, np.int64), empty, empty, np.zeros(rows + 1, np.int32), nobody)
 
-    def engine(self, cut_rows: Ints, threads: int = 0) -> compiled.Replay:
+    def engine(
+        self, cut_rows: Ints, threads: int = 0, *, is_checked: bool = True
+    ) -> compiled.Replay:
         """The compiled replay of rows that need this.
 
         Args:
             cut_rows: as of a program, shape (segments + 1, ranks).
             threads: that replay at most, 0 one a core; the result does not depend on it.
+            is_checked: whether that is looked for now, and not by the first who asks for times.
 
         Raises:
             ValueError: the ranks wait for each other in a circle.
@@ -88,6 +91,7 @@ class Needs:
             need_starts=self.need_starts,
             needs=self.needs,
             threads=threads,
+            is_checked=is_checked,
         )
 
 
@@ -147,10 +151,9 @@ class Program:
     def engine(self) -> compiled.Replay:
         """The compiled replay of this program.
 
-        Raises:
-            ValueError: the ranks wait for each other in a circle.
+        The first who asks for times gets a ValueError if the ranks wait for each other in a circle.
         """
-        return self.needs.engine(self.cut_rows)
+        return self.needs.engine(self.cut_rows, is_checked=False)
 
     def gaps_ns(self, work: Work) -> Floats:
         """Nanoseconds before each row, shape (rows,)."""
