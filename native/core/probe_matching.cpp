@@ -1,8 +1,11 @@
 #include "probe_matching.h"
 
+#include "matching/wait_sums.h"
 #include "matching/waits.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <numeric>
 #include <random>
 #include <stdexcept>
 
@@ -121,6 +124,33 @@ void check(const CallColumns &calls, const Instances &met, const Messages &messa
         throw std::runtime_error("matched calls contradict themselves");
 }
 
+// Sums of what was matched: each call of a known operation counts once, by whatever it is added up.
+void add_up(const Table &table, const CallColumns &calls, const Instances &met, const CallWaits &waits)
+{
+    const SplitCalls split{waits.need.data(), waits.known.data(), waits.cause.data(), waits.for_receiver.data()};
+    const auto codes = static_cast<size_t>(CODES);
+    const std::vector<int64_t> sums = operation_sums(calls, split, codes);
+    int64_t told = 0;
+    for (size_t code = 0; code < codes; code++)
+        told += sums[code * OPERATION_SUMS];
+    const auto known = std::count_if(calls.op, calls.op + calls.count, [](uint16_t op) { return op < CODES; });
+    const int64_t last = *std::max_element(table.leave.begin(), table.leave.end());
+    const int64_t boundaries[] = {0, last / 3, last};
+    const uint8_t accounts[] = {1, 0};
+    const std::vector<int64_t> by_code(codes);
+    for (size_t rank = 0; rank < calls.ranks; rank++) {
+        const std::vector<int64_t> kinds = waits_by_kind(calls, split, rank, 7, {boundaries, accounts, 3, 1, 0, last},
+                                                         {by_code.data(), 1, 2, 3, 4});
+        if (std::accumulate(kinds.begin(), kinds.end(), int64_t{0}) > last / 3)
+            throw std::runtime_error("more was waited than there was time");
+    }
+    const CollectiveWaits met_at{met.starts.data(), met.members.data(), met.need.data(), met.cause.data(),
+                                 met.starts.size() - 1};
+    const LateArrivals late = late_at_collectives(calls, met_at, table.main_tids.data(), 0, last);
+    if (told != known || late.waiting.size() != met_at.count)
+        throw std::runtime_error("sums of calls leave some out");
+}
+
 } // namespace
 
 void match_bytes(const uint8_t *bytes, size_t size)
@@ -139,7 +169,10 @@ void match_bytes(const uint8_t *bytes, size_t size)
     const MatchedCalls matched{met.members.data(),      met.need.data(),    met.cause.data(),        met.members.size(),
                                met.waiting.data(),      met.waiting.size(), messages.send_of.data(), done.started.data(),
                                done.finished.data(),    done.started.size()};
-    check(calls, met, messages, split_calls(calls, matched, table.main_tids.data(), size % 5 != 0));
+    const CallWaits waits = split_calls(calls, matched, table.main_tids.data(), size % 5 != 0);
+    check(calls, met, messages, waits);
+    if (calls.count)
+        add_up(table, calls, met, waits);
 }
 
 void match_random_calls(unsigned count)

@@ -2,6 +2,7 @@
 
 #include "replay/critical_path.h"
 #include "replay/delay_cost.h"
+#include "replay/leveling.h"
 #include "replay/times.h"
 #include "sinks/like_rows.h"
 
@@ -174,13 +175,47 @@ private:
     std::vector<double> gap_, transfer_;
 };
 
+// Work that is dealt out evenly in a group is all there, and that made as long as the others' is no more than it was.
+void level_random_work(std::mt19937 &chance)
+{
+    const size_t segments = chance() % 200, ranks = 1 + chance() % 5;
+    std::vector<double> work(segments * ranks);
+    for (double &one : work)
+        one = chance() % 4 ? chance() % 1'000'000 : 0;
+    std::vector<uint8_t> chosen(ranks);
+    for (uint8_t &one : chosen)
+        one = chance() % 2;
+    SegmentGroups kinds;
+    for (size_t segment = 0; segment < segments; segment++) {
+        kinds.segments.push_back(static_cast<int64_t>(segment));
+        if (segment + 1 == segments || chance() % 50 == 0)
+            kinds.starts.push_back(static_cast<int64_t>(segment) + 1);
+    }
+    const WorkTable table{work.data(), segments, ranks};
+    const std::vector<uint8_t> all(ranks, 1);
+    const SegmentGroups groups = groups_of_like(table, kinds, {all.data(), chance() % 2 == 0, 1.5, 0.1, 8, 1e-6});
+    const std::vector<double> even = evened(table, groups, chosen.data());
+    const std::vector<double> others = made_as_others(table, groups, chosen.data());
+    double before = 0.0, after = 0.0;
+    for (size_t place = 0; place < work.size(); place++) {
+        before += work[place];
+        after += even[place];
+        if (!chosen[place % ranks] && (even[place] != work[place] || others[place] != work[place]))
+            throw ReplayError("work of a rank was leveled that was not chosen");
+    }
+    if (std::abs(after - before) > 1e-9 * before)
+        throw ReplayError("leveling lost work");
+}
+
 } // namespace
 
 void replay_random_programs(unsigned count)
 {
     std::mt19937 chance(20261121);
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
         RandomProgram(chance).check();
+        level_random_work(chance);
+    }
     std::printf("replay: %u programs\n", count);
 }
 
