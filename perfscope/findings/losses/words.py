@@ -78,6 +78,12 @@ ONE_LINE = (
 )
 """The same of Python code where samples show a single line, which may be no loop."""
 
+IN_LIBRARY = (
+    "That is Python code of the library itself: call it less often, with more data at a time, and "
+    "do once, before the loop, what stays the same from call to call."
+)
+"""The same where a function of a library is what takes the time."""
+
 OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
     LossPattern.STATIC: (
         "{ranks} {work} longer in each step{at}, and {rest} {wait}",
@@ -265,8 +271,8 @@ def action(
     if workers:
         return f"{turns(workers, world)}.{hides_transfer(workers, gain, world)} {_change(first)}"
     change = change or _change(first)
-    if is_one_line and first.cause.activity is Activity.INTERPRETER:
-        change = ONE_LINE.format(_inside(first))
+    if first.cause.activity is Activity.INTERPRETER and (callee or is_one_line):
+        change = IN_LIBRARY if callee else ONE_LINE.format(_inside(first))
     return f"{_seen(first, world, callee)}{_why_differs(group, gain, world)}{change}"
 
 

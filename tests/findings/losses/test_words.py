@@ -67,6 +67,9 @@ def test_a_loop_is_told_only_where_samples_may_show_one() -> None:
     )
     assert "Replace the loop in learn()" in several
     assert "All of it is in one line, and no loop over others was seen in learn()" in one
+    called = words.action(group, Gain(1.0, 0.1), 2, callee="DataFrame.merge of pandas")
+    assert "in learn() (train.py:74), which calls DataFrame.merge of pandas." in called
+    assert "Replace the loop" not in called
 
 
 def action(*entries: Entry, saved_s: float, world: int = 4, basis: Basis = Basis.REPLAY) -> str:
