@@ -212,7 +212,7 @@ static object items_of(object value, object kinds)
     return found;
 }
 
-/* (attributes followed, identity, type or None, what is told of it): of an unknown type that is nothing. */
+/* (attributes followed, identity, type or None, what is told of it): of an unknown type None, and the type itself. */
 static object described(object value, object kinds, unsigned depth)
 {
     object readers = readers_for(value, kinds), told = NULL;
@@ -222,7 +222,7 @@ static object described(object value, object kinds, unsigned depth)
     else if (is_sequence && depth)
         told = items_of(value, kinds);
     if (!told)
-        return python.build("(IKOO)", depth, (unsigned long long)(uintptr_t)value, python.none, python.none);
+        return python.build("(IKOO)", depth, (unsigned long long)(uintptr_t)value, python.none, type_of(value));
     return python.build("(IKON)", depth, (unsigned long long)(uintptr_t)value, type_of(value), told);
 }
 

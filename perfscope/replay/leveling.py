@@ -39,7 +39,10 @@ def leveled(work: Floats, *, level: Level, columns: Bools, kinds: Ints) -> Float
         return np.where(columns, np.minimum(work, _lower_median(work)[:, None]), work)
     segments, starts = _groups(work, level, columns, kinds)
     if level is not Level.USUAL:
-        found = RULES[level](work, segments, starts, columns.view(np.uint8))
+        # every rank gets the mean of the ranks' sorted values, so that no work is lost and its
+        # spread stays, or ranks that work longer the others' sorted ones; each keeps its order
+        walk = engine.evened if level is Level.EVEN else engine.made_as_others
+        found = walk(work, segments, starts, columns.view(np.uint8))
         return np.asarray(found.reshape(work.shape))
     result = work.copy()
     for first, behind in pairwise(starts.tolist()):
@@ -114,8 +117,3 @@ def ordinary_bounds(work: Floats) -> Floats:
             quartile + SPREAD_FROM_QUARTILE * (quartile - low) / NORMAL_QUARTILES
         )
     return bounds * (1.0 + ROUNDING)  # exp(log(x)) may be less than x
-
-
-RULES = {Level.EVEN: engine.evened, Level.AS_OTHERS: engine.made_as_others}
-"""Every rank gets the mean of the ranks' sorted values: no work is lost, and its spread stays. Or
-ranks that work longer than the others get the others' sorted values. Each keeps its own order."""

@@ -16,7 +16,7 @@ from tests.agent.jobs import LOOKS, RANK_ZERO, Job
 KINDS = (
     LOOKS
     + """
-import gc, json, os, pickle, sys, threading, time
+import gc, json, os, pickle, sqlite3, sys, threading, time
 from time import sleep as rest
 junk = [[i] for i in range(200000)]
 LOCK = threading.Lock()
@@ -52,11 +52,27 @@ def writing():
             os.fstatvfs(file.fileno())
 def starting():
     os.system("sleep 0.05")
+class Log:
+    def __init__(self):
+        self.base = sqlite3.connect(":memory:")
+    def counting(self):
+        self.base.execute(COUNT)
+class Server:
+    def __init__(self):
+        self.log = Log()
+COUNT = "with recursive n(x) as (select 1 union all select x + 1 from n limit 40000) "
+COUNT += "select sum(x) from n"
+server = Server()
+def asking():
+    server.log.counting()
+def asking_far():
+    server.log.base.execute(COUNT)
 def holding():
     local = Hidden()
     for _ in range(20):
         rest(0.0005)
-for action in (collecting, resting, locking, pickling, splitting, writing, starting, holding):
+actions = (collecting, resting, locking, pickling, splitting, writing, starting, holding)
+for action in (*actions, asking, asking_far):
     repeat(action)
 while len(ended) <= 10:
     holding()
@@ -84,6 +100,8 @@ def test_names_what_has_no_frame_and_what_it_waits_in(job: Callable[..., Job]) -
     assert calls(done, "pickling") == {"_pickle.dumps"}
     assert "builtins.str.split" in calls(done, "splitting")
     assert calls(done, "starting") == {"os.system"}
+    for function in ("Log.counting", "asking_far"):  # of what objects keep
+        assert "sqlite3.Connection.execute" in calls(done, function)
     assert calls(done, "holding") <= {"time.sleep"}
     blocked = {
         (stack[-2][0], stack[-1][0])

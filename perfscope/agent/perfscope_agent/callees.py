@@ -152,6 +152,10 @@ def _name(frame: FrameType | _Place, expression: Expression) -> str:
         return _operator(frame, expression)
     kind, root = expression.root
     attributes = expression.attributes
+    if kind in (GLOBAL, LOCAL) and len(attributes) > 1:
+        holder = _type_behind(frame, (root, *attributes[:-1]))
+        if holder is not None and not issubclass(holder, _Module):
+            return _of_type(holder, attributes[-1:])
     if kind == GLOBAL:
         value = _global(frame, str(root))
         if value is not _MISSING:
@@ -321,6 +325,28 @@ def _type_of_variable(frame: FrameType | _Place, place: Any) -> type | None:
         return found
     rec = recorder.current
     return None if rec is None or variables_at(rec) is None else _read(rec, frame, place)
+
+
+def _type_behind(frame: FrameType | _Place, path: tuple[object, ...]) -> type | None:
+    """The kind of what objects keep behind a variable, as in `self.log.file`; None unknown.
+
+    The recorder follows the attributes, which runs no code of the program.
+    """
+    if isinstance(frame, _Place):
+        found = None if frame.frame is None else _type_behind(frame.frame, path)
+        frame.is_missed = frame.is_missed or found is None
+        return found
+    rec = recorder.current
+    offsets = None if rec is None else variables_at(rec)
+    if rec is None or offsets is None or not rec.can_look_at_operands():
+        return None
+    asked = ((frame.f_code, frame.f_lasti, (path,)),)
+    for _, answers in rec.operands(asked, (), (), *offsets):
+        for answer in answers:
+            if answer and answer[0] == len(path):
+                kind: type = answer[3]
+                return kind
+    return None
 
 
 def variables_at(rec: recorder.Recorder) -> tuple[int, int] | None:

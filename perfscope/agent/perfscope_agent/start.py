@@ -68,7 +68,7 @@ def _start_recording(is_lazy: bool) -> None:
     global _stacks
     import atexit
 
-    from . import loops, placement, stacks, topology  # noqa: F401 - what threads use is loaded before them
+    from . import loops, placement, read_files, stacks, topology  # noqa: F401 - what threads use is loaded before them
     from .frameworks import install
 
     _stacks = stacks

@@ -109,10 +109,10 @@ def test_steps_have_epochs_and_samples(process: Process) -> None:
 def test_phases_are_those_of_the_program(process: Process) -> None:
     found = process.phases()
     count = {name: len([n for n, _ in found if n == name]) for name, _ in found}
-    # The last batch request of each loader finds it exhausted.
+    # The last batch request of each loader finds it exhausted; one loader starts workers first.
     assert count == {
         "epoch": 5,
-        "DataLoader": 2 * (4 + 3) + 5 + 3 + 3,
+        "DataLoader": 2 * (4 + 3) + 5 + 3 + 3 + 1,
         "forward": 6 + 4 + 2 + 2,
         "backward": 6 + 4 + 2 + 2,
         "optimizer": 6 + 2 + 2 + 2,
