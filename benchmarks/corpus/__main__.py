@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.corpus.judged import judged
 from benchmarks.corpus.runs import Outcome, Program, measure
 from benchmarks.jobs import ROOT, prefix
 
@@ -64,6 +65,9 @@ PROGRAMS = (
         ranks=2,
         shell=NUMBERED,
     ),
+    Program(
+        "parameter_servers", "parameter servers of TensorFlow's tutorials", "tensorflow", ranks=4
+    ),
     Program("mandelbrot_rows", "mandelbrot of mpi4py", "mpich", MPIEXEC, 2),
     Program("digits_forest", "a grid search of scikit-learn", "daal4py"),
     Program("heat_equation", "two-dimensional heat equations with mpi4py", "mpich", MPIEXEC, 2),
@@ -102,7 +106,8 @@ def table(outcomes: Sequence[Outcome], kept: Mapping[str, str] | None = None) ->
     order = [program.name for program in PROGRAMS]
     head = (
         "| program | in the style of | same result | CPU time added | ranks | steps, of those that "
-        "the program counts | samples/s, printed by the program | unlabeled | loud findings |"
+        "the program counts | samples/s, printed by the program | unlabeled | loud findings, "
+        "whether true |"
     )
     shown = [rows[name] for name in sorted(rows, key=order.index)]
     return "\n".join([head, "|---|---|---|---:|---:|---:|---:|---:|---|", *shown])
@@ -119,7 +124,7 @@ def _row(outcome: Outcome) -> str:
         _of(*outcome.steps),
         _rate(*outcome.samples_per_s),
         "unknown" if outcome.unlabeled is None else f"{outcome.unlabeled:.1%}",
-        ", ".join(f"`{name}`" for name in outcome.loud) or "none",
+        ", ".join(judged(program.name, name) for name in outcome.loud) or "none",
     )
     return f"| {' | '.join(cells)} |"
 

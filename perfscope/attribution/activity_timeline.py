@@ -17,6 +17,7 @@ from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
 
 GARBAGE = ACTIVITIES.index(Activity.GARBAGE_COLLECTION)
+LOADING = ACTIVITIES.index(Activity.IMPORTING)
 SURELY_HEARD = 0.9
 """Part of a rank's collections that must have been measured for samples to add nothing."""
 
@@ -83,7 +84,8 @@ def activity_timeline(
     """The activities of one rank; `told` are those of the trace's stacks (`stack_activities`).
 
     Collections that were measured count for as long as they took, at the place that was seen
-    first afterwards: the collector lets nobody look. What samples of them say beside that is
+    first afterwards: the collector lets nobody look. Those that loading modules sets off are a part
+    of loading them. What samples of them say beside that is
     given to what was seen next to it, if anything was: a line that collects by itself may also
     wait for a CPU.
     """
@@ -106,9 +108,10 @@ def activity_timeline(
     if len(starts):
         number = disjoint_layer(starts, ends, np.arange(len(starts))).at(at)
         during = np.flatnonzero((number != NOTHING) & free)
-        activities[during] = GARBAGE
         seen_there = samples.where(starts, ends)[number[during]]
         stacks[during] = np.where(seen_there != NOTHING, seen_there, stacks[during])
+        is_loading = (seen_there != NOTHING) & (known[np.maximum(seen_there, 0)] == LOADING)
+        activities[during] = np.where(is_loading, LOADING, GARBAGE)
     return ActivityTimeline(boundaries, activities, stacks, segments)
 
 

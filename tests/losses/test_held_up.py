@@ -241,3 +241,21 @@ def test_what_works_on_ever_other_usual_values_is_needed() -> None:
     found = with_operands(subnormal=0.0, contents=10)
     kinds = {entry.cause.kind for entry in found.entries}
     assert kinds.isdisjoint({LossKind.SLOW_OPERANDS, LossKind.REPEATED_WORK})
+
+
+@pytest.mark.parametrize("loads", [False, True])
+def test_collections_that_loading_modules_sets_off_are_a_part_of_loading(loads: bool) -> None:
+    library = "/usr/lib/python3.11/"
+    inner = ("_find_and_load", "<frozen importlib._bootstrap>", 1176)
+    other = ("dumps", f"{library}json/__init__.py", 231)
+    builder = TraceBuilder(1, end_s=12.0)
+    rank = builder.rank(0).init(1.0).finalize(11.0)
+    for tick in range(50, 451):
+        at = 1.0 + tick / 50
+        rank.stack(at, [("<module>", "/home/user/train.py", 3), inner if loads else other])
+    rank.collection(4.005, 4.995)
+    found = account_of(builder.build())
+    spent = {entry.cause.activity: entry.own_ns for entry in found.entries}
+    collected = spent.get(Activity.GARBAGE_COLLECTION, 0)
+    assert collected == (0 if loads else 990_000_000)
+    assert (spent.get(Activity.IMPORTING, 0) > 7e9) is loads

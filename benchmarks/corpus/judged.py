@@ -1,0 +1,30 @@
+"""Loud findings about programs of the corpus, each held against what the program does."""
+
+JUDGED = {
+    "hogwild": {"data_stall": "true"},
+    "gpt_data_parallel": {"rank_zero_evaluation": "true"},
+    "pipeline_stages": {"lost_to_serial_waiting": "true"},
+    "zero_redundancy": {"data_stall": "true"},
+    "keras_jax": {"lost_to_compiling": "true"},
+    "jax_processes": {"frequent_evaluation": "true"},
+    "boosted_trees_lightgbm": {"frequent_evaluation": "true"},
+    "image_classifier": {"data_stall": "true"},
+    "autoencoder": {"frequent_evaluation": "true", "data_stall": "true"},
+    "fitted_polynomial": {"lost_to_importing": "true"},
+    "policy_gradient": {"growing_steps": "true, nothing to change"},
+    "mirrored_workers": {
+        "lost_to_data_preparation": "true, of the evaluation",
+        "lost_to_subprocess": "false, a pool of threads",
+    },
+    "mandelbrot_rows": {"lost_to_interpreter": "true"},
+    "parameter_servers": {
+        "memory_growth": "false, TensorFlow is being loaded",
+        "lost_to_garbage_collection": "false, the same",
+    },
+}
+"""By program and finding: whether what it names is there, and why not."""
+
+
+def judged(program: str, finding: str) -> str:
+    """A finding with whether it is true; one that nobody has looked at says so."""
+    return f"`{finding}` ({JUDGED.get(program, {}).get(finding, '**not judged**')})"
