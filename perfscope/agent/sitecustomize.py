@@ -53,6 +53,7 @@ def _start_agent() -> None:
     """Starts the agent; whatever goes wrong stays here, the job must not notice."""
     of_user = sys.dont_write_bytecode
     finder = None
+    begin_ns = (sys.modules.get("time") or __import__("time")).thread_time_ns()
     try:
         if not _is_main_interpreter():
             return
@@ -63,7 +64,7 @@ def _start_agent() -> None:
         if _is_kept_as_usual():
             finder = __import__("perfscope_agent.kept").kept.Kept(_HERE)
             sys.meta_path.insert(0, finder)
-        __import__("perfscope_agent.start").start.start()
+        __import__("perfscope_agent.start").start.start(begin_ns)
         if may_be_cut:
             _load_all()
     except Exception:

@@ -5,6 +5,7 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
 from perfscope.schema.findings import QualityRow
 from perfscope.trace.model import Format, Rank, Trace
+from perfscope.trace.started import started
 from perfscope.units import NS, counted, format_count, format_seconds, format_share
 
 CALL_COST_NS = 100  # one MPI call: two clock readings and one record, `make bench-recorder`
@@ -34,7 +35,8 @@ def overhead(trace: Trace) -> QualityRow:
     detail = (
         f"{format_share(share)} of the lifetime of rank {rank.number}, an estimate for the rank "
         f"with the most: {counted(_calls(rank), _call_noun(rank))} at {CALL_COST_NS} ns, "
-        f"{counted(_events(rank), 'other record')} at {format_seconds(EVENT_COST_NS * NS)}, and "
+        f"{counted(_events(rank), 'other record')} at {format_seconds(EVENT_COST_NS * NS)}, "
+        f"{_in_children(rank)}and "
         f"{format_seconds(rank.sampler_cpu_ns * NS)} of CPU time of the recorder's samplers. Not "
         "in it: the start of the recorder, what samplers displace from the caches of the CPUs, and "
         "the time that other ranks then wait or poll for longer."
@@ -66,7 +68,18 @@ def _events(rank: Rank) -> int:
 
 
 def _cost_ns(rank: Rank) -> int:
-    return _calls(rank) * CALL_COST_NS + _events(rank) * EVENT_COST_NS + rank.sampler_cpu_ns
+    records_ns = _calls(rank) * CALL_COST_NS + _events(rank) * EVENT_COST_NS
+    return records_ns + rank.sampler_cpu_ns + started(rank).cpu_ns
+
+
+def _in_children(rank: Rank) -> str:
+    """What the agent took in processes that a rank started; "" without any."""
+    found = started(rank)
+    if not found.processes:
+        return ""
+    whole, each = (format_seconds(ns * NS) for ns in (found.cpu_ns, found.cpu_ns / found.processes))
+    processes = counted(found.processes, "Python process", "Python processes")
+    return f"{whole} of CPU time at the start of {processes} below it, {each} each, "
 
 
 def _life_ns(rank: Rank) -> int:

@@ -45,6 +45,12 @@ for _ in range(70):
 assert stacks.sampler is not None and recorder.current is not None
 assert metadata._path == path
 """
+STARTING = """
+import os, subprocess, sys
+for _ in range(3):
+    assert os.waitpid(os.fork() or os._exit(0), 0)[1] == 0
+subprocess.run([sys.executable, "-c", ""], check=True)
+"""
 
 
 def test_a_child_writes_few_pages_of_its_parents_for_the_agent(
@@ -63,3 +69,18 @@ def test_a_child_that_is_not_noted_leaves_the_file_of_its_parent_alone(
     (rank,) = done.of_role("rank")
     assert "of the child" not in rank.metadata["frameworks"]
     assert len(done.of_role("worker")) >= 64
+
+
+def test_forks_are_counted_and_what_the_agent_took_in_children_is_noted(
+    job: Callable[..., Job],
+) -> None:
+    """A child notes the CPU time of its own start; one loads the agent, the others inherit it."""
+    done = job(STARTING, variables=RANK_ZERO)
+    assert (done.exit_code, done.stderr) == (0, b"")
+    (rank,) = done.of_role("rank")
+    assert rank.metadata["forks"] == 3
+    notes = [worker.metadata for worker in done.of_role("worker")]
+    forked = [one["fork_cpu_ns"] for one in notes if "fork_cpu_ns" in one]
+    (loaded,) = [one["start_cpu_ns"] for one in notes if "start_cpu_ns" in one]
+    assert len(forked) == 3
+    assert 0 < max(forked) < loaded

@@ -51,6 +51,20 @@ def test_cost_is_estimated_from_what_was_recorded() -> None:
     assert "the start of the recorder" in row.detail
 
 
+def test_what_the_agent_takes_in_children_is_a_part_of_the_cost() -> None:
+    """Each of 1,000 forked children takes 2 ms: as much as the samplers of the test above."""
+
+    def forking(builder: TraceBuilder) -> None:
+        told = {"processes": 1000, "cpu_ns": 2_000_000_000}
+        builder.rank(2).set(metadata={"started": told})
+
+    row = rows(training_run(Plan(steps=100), change=forking))["overhead"]
+    assert row.status.value == "fail"
+    assert "rank 2" in row.detail
+    assert "2.00 s of CPU time at the start of 1,000 Python processes below it" in row.detail
+    assert "2.00 ms each" in row.detail
+
+
 def test_stacks_are_counted_by_what_looking_took_alone() -> None:
     def looked_at(builder: TraceBuilder) -> None:
         for rank in range(4):

@@ -95,8 +95,8 @@ def short_arguments(arguments: Sequence[str]) -> list[str]:
     return [argument[:_LONGEST_ARGUMENT] for argument in safe[:_MOST_ARGUMENTS]]
 
 
-def begin(role: str, owner_pid: int | None, arguments: Sequence[str]) -> None:
-    """Notes what is known at the start of the process and writes it."""
+def begin(role: str, owner_pid: int | None, arguments: Sequence[str], **cost: int) -> None:
+    """Notes what is known at the start of the process, and what that cost, and writes it."""
     global _path
     ticks, host = start_ticks(), os.uname().nodename
     rec = recorder.current
@@ -116,6 +116,7 @@ def begin(role: str, owner_pid: int | None, arguments: Sequence[str]) -> None:
         argv=short_arguments(arguments),
         executable=sys.executable,
         python="%d.%d.%d" % sys.version_info[:3],
+        **cost,
     )
     if role != roles.Role.WORKER:
         facts.update(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from . import metadata, notes, recorder, roles
 from .kinds import Any, Callable
@@ -30,20 +31,23 @@ _in_child: dict[str, Callable[[], None]] = {}
 """What else a forked child does at its start."""
 
 
-def start() -> None:
-    """Starts the agent once in this process, as far as its role asks for; does not raise."""
+def start(begin_ns: int) -> None:
+    """Starts the agent once in this process, as far as its role asks for; does not raise.
+
+    `begin_ns` is the CPU time that the process had taken before any of the agent was loaded.
+    """
     global _is_started
     if _is_started:
         return
     _is_started = True
     try:
-        _start(roles.command_line())
+        _start(roles.command_line(), begin_ns)
     except Exception as error:
         notes.failure("agent not started", error)
         _try("metadata", metadata.write)
 
 
-def _start(arguments: list[str]) -> None:
+def _start(arguments: list[str], begin_ns: int) -> None:
     global _pid, _role, _is_numbered
     _pid = os.getpid()
     _arguments[:] = arguments
@@ -56,7 +60,8 @@ def _start(arguments: list[str]) -> None:
         return
     _register_fork()
     if _role == roles.Role.WORKER:
-        metadata.begin(_role, owner_pid, arguments)
+        spent_ns = time.thread_time_ns() - begin_ns
+        metadata.begin(_role, owner_pid, arguments, start_cpu_ns=spent_ns)
         _permit_spy()
         _await_mpi()
         return
@@ -152,12 +157,13 @@ def _later(busy: Any) -> None:
 
 
 def _note_code() -> None:
-    """What the program's lines work on and which go round together, and what files it reads."""
+    """What lines work on and which go round together, what files are read, and the forks."""
     from . import loops, operands, read_files
 
     metadata.facts["operands"] = operands.told()
     metadata.facts["loops"] = loops.told()
     metadata.facts["read_files"] = read_files.told()
+    metadata.facts["forks"] = _fork_count
 
 
 def _note_placement() -> None:
@@ -250,6 +256,7 @@ def _become_child() -> None:
     """
     global _pid, _role, _is_forked
     try:
+        begin_ns = time.thread_time_ns()
         owner_pid, _pid = _pid, os.getpid()
         _role, _is_forked = roles.Role.WORKER, True
         recorder.becomes_rank = None if _is_numbered else _promote_to
@@ -259,8 +266,9 @@ def _become_child() -> None:
         for name, action in _in_child.items():
             _try(name, action)
         if _fork_count < _MAX_RECORDED_FORKS:
+            spent_ns = time.thread_time_ns() - begin_ns
             metadata.forget()
-            metadata.begin(_role, owner_pid, _arguments)
+            metadata.begin(_role, owner_pid, _arguments, fork_cpu_ns=spent_ns)
     except Exception as error:
         notes.failure("forked child", error)
 

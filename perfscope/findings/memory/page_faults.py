@@ -1,4 +1,4 @@
-"""Ranks whose CPU time goes to the kernel, for memory that each step takes anew and gives back."""
+"""Ranks whose CPU time goes to the kernel, for memory that each step takes anew or shares."""
 
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
@@ -10,13 +10,31 @@ from perfscope.metrics.host.page_faults import FaultTime
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import Confidence, Status
-from perfscope.units import format_seconds, format_share
+from perfscope.units import counted, format_seconds, format_share
 
 LEAST_GAIN = 0.1  # of the focus: programs without a fault pay up to as much for their arrays
 SETTINGS = (
     "MALLOC_MMAP_THRESHOLD_=4294967296",
     "MALLOC_TRIM_THRESHOLD_=4294967296",
     "MALLOC_TOP_PAD_=268435456",
+)
+
+KEEP_MEMORY = (
+    f"Have the C library keep freed memory: before the job starts, {exported(*SETTINGS)}.",
+    (
+        "Or allocate large arrays once and reuse them: out= of numpy's functions, "
+        "in-place operations, buffers that live as long as the training."
+    ),
+)
+FORK_LESS = (
+    (
+        "Start processes once, before the steps, and reuse them: a pool that lives as long as the "
+        "training."
+    ),
+    (
+        "Or have them forked by a small process: `multiprocessing.set_start_method('forkserver')` "
+        "at the start of the program."
+    ),
 )
 
 
@@ -49,8 +67,7 @@ def judge(run: Facts) -> Outcome:
             f"Rank {worst.rank} touched {worst.faults:,} new pages. Of its "
             f"{format_seconds(worst.work_s)} outside communication, the kernel took "
             f"{format_seconds(worst.fault_s)} (at least {format_seconds(worst.least_s)}) to "
-            f"provide them{_given_back(worst)}. "
-            "Large arrays that are allocated and freed in each step come from the system each time."
+            f"provide them{_why(worst)}"
             f"{why_more(_share(worst) * worst.work_s, gain)}"
         ),
         gain=gain,
@@ -58,21 +75,18 @@ def judge(run: Facts) -> Outcome:
         ranks=touched,
         where=tuple(dict.fromkeys(one.place for one in by_share if one.place is not None)),
         evidence=tuple(_evidence(one) for one in by_share[:8]),
-        actions=(
-            f"Have the C library keep freed memory: before the job starts, {exported(*SETTINGS)}.",
-            (
-                "Or allocate large arrays once and reuse them: out= of numpy's functions, "
-                "in-place operations, buffers that live as long as the training."
-            ),
-        ),
+        actions=FORK_LESS if worst.follows_forks else KEEP_MEMORY,
     )
 
 
 def _title(worst: FaultTime, touched: tuple[int, ...]) -> str:
     most = "up to " if len(touched) > 1 else ""
+    why = "for memory that is repeatedly freed and allocated again"
+    if worst.follows_forks:
+        why = "to copy memory that is shared with forked processes"
     return (
         f"Page faults take {most}{format_share(_share(worst))} of the work of {ranks(touched)}, "
-        f"for memory that is repeatedly freed and allocated again{_mostly(worst)}"
+        f"{why}{_mostly(worst)}"
     )
 
 
@@ -86,6 +100,19 @@ def _share(one: FaultTime) -> float:
 
 def _mostly(one: FaultTime) -> str:
     return f", mainly in {place(one.place)}" if one.place is not None else ""
+
+
+def _why(one: FaultTime) -> str:
+    """What the pages were touched for."""
+    if one.follows_forks:
+        return (
+            f". It forked {counted(one.forks, 'time')}: after each fork a page is copied when it "
+            "is written next, in the rank and in its child."
+        )
+    return (
+        f"{_given_back(one)}. "
+        "Large arrays that are allocated and freed in each step come from the system each time."
+    )
 
 
 def _given_back(one: FaultTime) -> str:
@@ -112,15 +139,16 @@ DIAGNOSIS = Diagnosis(
         "Follows CPU time in the kernel from sample to sample: what files and exchanges of "
         "threads do not explain goes with page faults or with waiting in communication, by least "
         "squares. Arrays that are allocated and freed in each step come from the system each "
-        "time, filled with zeros."
+        "time, filled with zeros; pages that forked processes share are copied when they are "
+        "written, which is told where forks explain most page faults."
     ),
     judge=judge,
     applies=is_sampled,
     passed="Page faults cost little",
     evidence=(
         "CPU time in the kernel, pages first touched, bytes read and written, exchanges of "
-        "threads, resident memory; the line under which most pages were touched, where every "
-        "other sample tells the same one"
+        "threads, resident memory, forks; the line under which most pages were touched, where "
+        "every other sample tells the same one"
     ),
     gain_from=(
         "replay of the work without the kernel's time that files and exchanges do not "

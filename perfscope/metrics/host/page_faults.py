@@ -14,6 +14,7 @@ from perfscope.judging import MAIN, SURE
 from perfscope.matching.intervals import distinct
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Function, Rank, Table
+from perfscope.trace.started import forks
 
 MOST_LINES = 40
 """Lines that are told apart, those with most time; all others count as one."""
@@ -135,6 +136,8 @@ class FaultTime:
     least_s: float  # the same at least, by the scatter of the samples
     work_s: float  # all time between calls
     threads: float  # that were runnable at a time, on average
+    forks: int = 0  # of the process, in all its life
+    copied: float = 0.0  # part of the page faults, at most, that copy what forks share
     # the function of the user's with most of the page faults, None unknown
     place: Frame | None = None
 
@@ -142,6 +145,11 @@ class FaultTime:
     def again(self) -> float:
         """Part of the page faults that took memory which the process had given back."""
         return 1.0 - self.kept / self.faults if self.faults else 0.0
+
+    @property
+    def follows_forks(self) -> bool:
+        """Whether forks explain most of the page faults: no memory was given back for them."""
+        return self.copied > MAIN
 
 
 def fault_times(prepared: Prepared) -> tuple[FaultTime, ...]:
@@ -176,6 +184,8 @@ def fault_times(prepared: Prepared) -> tuple[FaultTime, ...]:
                 least_s=min(max(0.0, each_s - SURE * error_s), FAULT_S) * in_work,
                 work_s=float(worked_s.sum()),
                 threads=max(1.0, float(runnable.mean()) if len(runnable) else 1.0),
+                forks=forks(rank),
+                copied=_copied(rank, focus, round(float(faults.sum()))),
                 place=fault_place(prepared, position, times, faults),
             )
         )
@@ -225,6 +235,16 @@ def _kept(faults: Floats, grown: Floats) -> float:
     starts = np.arange(0, len(faults), LEAST_WINDOWS)
     whole = [np.add.reduceat(each, starts) for each in (faults, grown)]
     return float(np.minimum(*whole).sum())
+
+
+def _copied(rank: Rank, focus: Focus, faults: int) -> float:
+    """Part of the page faults in the focus, at most, in which a page that a fork shares is copied.
+
+    After each fork every page that the process has is copied when it is written next.
+    """
+    resident = int(rank.process_samples["rss_bytes"].max(initial=0)) // PAGE_BYTES
+    inside = focus.length_ns / max(1, rank.end_ns - rank.start_ns)
+    return min(1.0, forks(rank) * inside * resident / faults) if faults else 0.0
 
 
 def _grown_pages(rank: Rank, times: Times) -> Floats:

@@ -1,6 +1,6 @@
 """Processes of the recording become ranks of the model, on the trace's clock."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from perfscope.readers.recording.interning import Interning
 from perfscope.readers.recording.layout import HeaderFlag
 from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.readers.recording.record_tables import CallsRead, Tables, read_tables
+from perfscope.readers.recording.starts import Starts
 from perfscope.readers.recording.thinned import call_totals_of, thinning_of
 from perfscope.readers.recording.totals import totals_of
 from perfscope.readers.recording.wall_clocks import Clock
@@ -20,6 +21,7 @@ from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, ThreadInfo
 from perfscope.trace.moving import times_of
 from perfscope.trace.operations import code_of
+from perfscope.trace.started import STARTED, count_under
 from perfscope.units import counted, were
 
 _FINALIZE = code_of("MPI_Finalize")
@@ -35,6 +37,7 @@ class RankContext:
     ends: ObservedEnds
     command_exit: tuple[int | None, int | None] | None
     workers: Sequence[ProcessFile]
+    starts: Starts | None = None
 
 
 MOST_TOGETHER = 1 << 18
@@ -99,7 +102,7 @@ def _rank(read: CallsRead, context: RankContext, tables: Tables) -> Rank:
         dropped_records=process.dropped + process.cut_off,
         sampler_cpu_ns=_samplers_ns(process),
         threads=_threads(header),
-        metadata=process.metadata,
+        metadata=_metadata(process, context.starts),
         workers=[_worker(worker) for worker in context.workers],
         thinning=thinning_of(process),
     )
@@ -183,6 +186,13 @@ def _worker(process: ProcessFile) -> dict[str, Any]:
         "role": process.role,
         "argv": list(agent_metadata.texts(process.metadata, "argv")),
     }
+
+
+def _metadata(process: ProcessFile, starts: Starts | None) -> Mapping[str, Any]:
+    """What the agent noted, with what it noted of processes that this one started."""
+    if starts is None:
+        return process.metadata
+    return {**process.metadata, STARTED: starts.told(count_under(process.metadata, "forks"))}
 
 
 def _shifted(moment_ns: int | None, offset_ns: int) -> int | None:

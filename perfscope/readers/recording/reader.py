@@ -32,6 +32,7 @@ from perfscope.readers.recording.run_directory import (
     read_run,
 )
 from perfscope.readers.recording.stack_sampling import STATE_ENDING, read_stack_sampling
+from perfscope.readers.recording.starts import read_starts
 from perfscope.readers.recording.wall_clocks import Clock, align, domain_of
 from perfscope.readers.recording.worlds import Arrangement, arrange, arrange_attempts
 from perfscope.trace.model import Format, Rank, Trace
@@ -91,6 +92,7 @@ class _Assembly:
         self._reference = self._choose_reference()
         # differences of times from here on are small enough to be exact as floating point
         self._provisional_ns = self._reference.start_ns
+        self._starts = read_starts({process.path.parent for process in self._processes})
         self._sampling: StackSampling | None = None
         self._memory: list[MemoryRecording] = []
 
@@ -195,6 +197,7 @@ class _Assembly:
             ends=self._ends.get(process.path.parent.name, {}),
             command_exit=self._command_exit(),
             workers=self._arrangement.workers.get(number, []),
+            starts=self._starts.get((process.path.parent.name, process.pid)),
         )
 
     def _sample_gpus(self, ranks: Sequence[Rank], gpus: GpuNumbering) -> None:
