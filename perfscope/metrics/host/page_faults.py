@@ -240,8 +240,11 @@ def _kept(faults: Floats, grown: Floats) -> float:
 def _copied(rank: Rank, focus: Focus, faults: int) -> float:
     """Part of the page faults in the focus, at most, in which a page that a fork shares is copied.
 
-    After each fork every page that the process has is copied when it is written next.
+    After each fork every page that the process has is copied when it is written next. Faults in
+    each step are not those of rarer forks, such as of workers that start with an epoch.
     """
+    if forks(rank) <= len(rank.steps):
+        return 0.0
     resident = int(rank.process_samples["rss_bytes"].max(initial=0)) // PAGE_BYTES
     inside = focus.length_ns / max(1, rank.end_ns - rank.start_ns)
     return min(1.0, forks(rank) * inside * resident / faults) if faults else 0.0

@@ -54,7 +54,10 @@ def test_the_saving_of_starting_processes_includes_the_page_faults_that_forks_ca
     assert not any("MALLOC_" in action for action in faults.actions)
 
 
-@pytest.mark.parametrize(("forks", "rss_bytes"), [(0, 1 << 28), (2, 1 << 28), (2 * STEPS, 1 << 20)])
+@pytest.mark.parametrize(
+    ("forks", "rss_bytes"),
+    [(0, 1 << 28), (2, 1 << 28), (STEPS // 2, 1 << 33), (2 * STEPS, 1 << 20)],
+)
 def test_page_faults_that_forks_do_not_explain_keep_their_own_cure(
     forks: int, rss_bytes: int
 ) -> None:
