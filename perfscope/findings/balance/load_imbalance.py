@@ -144,7 +144,7 @@ def _evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:
         Evidence("Maximum minus mean computation", facts.constant_s, "s", "0"),
         *excess_evidence(facts),
     ]
-    if facts.evenly:
+    if facts.evenly and not facts.is_shifting:  # sums over the run hide what shifts during it
         label = "Gain if the ranks worked equally long, added up"
         rows.append(Evidence(label, facts.evenly.gain_s, "s"))
     if facts.as_others:
@@ -184,7 +184,7 @@ def _more(facts: ImbalanceFacts) -> str:
     who = wording.ranks(facts.overloaded)
     extra = format_seconds(more_s if more_s > 0 else max(facts.work_s) - min(facts.work_s))
     return (
-        f"{who} {inflected(facts, 'spend')} {extra} more{place(facts)} than {others(facts)}, and "
+        f"{who} {inflected(facts, 'spend')} {extra} more{place(facts)} than {others(facts)}, while "
         "all ranks together do no more than before."
     )
 

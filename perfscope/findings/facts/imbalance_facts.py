@@ -31,8 +31,8 @@ RECURRING_SHARE = 0.25  # of the time: what makes ranks late more rarely is a di
 SHARED = Edit(level=Level.SHARED)
 EVEN = Edit(level=Level.EVEN)
 DIVIDE_ANEW = (
-    "Divide the work anew from time to time, by what each part of it takes now, or by something "
-    "that does not change during the run"
+    "Rebalance the work every few steps by what each part of it costs, or divide it by something "
+    "that stays fixed during the run"
 )
 """What helps where work shifts between ranks."""
 

@@ -297,7 +297,7 @@ def why_differs(found: Judgment) -> str:
     rest = {
         -1: ", and that steps vary as they did, so that ranks still wait",
         0: "",
-        1: ", and so is what else is uneven",
+        1: ", and of what else is uneven as well",
     }[wording.differs(top.seconds - left_s, found.gain)]
     return f"{evenly}, {format_seconds(left_s)} of that on each{rest}."
 

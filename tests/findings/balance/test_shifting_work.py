@@ -35,7 +35,7 @@ def test_work_that_shifts_is_to_be_divided_anew() -> None:
     assert finding.title == "Work in training shifts to rank 1 during the run while rank 0 waits"
     assert finding.gain is not None
     assert finding.gain.seconds == pytest.approx(SHIFTED_S.sum(), rel=1e-6)
-    assert "Divide the work anew" in finding.actions[0]
+    assert "Rebalance the work every few steps" in finding.actions[0]
 
 
 def test_a_rank_that_takes_longer_while_the_other_does_as_before_is_not_told_as_that() -> None:
