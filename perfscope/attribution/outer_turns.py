@@ -141,12 +141,14 @@ def _numbers(seen: Sequence[Hashable]) -> Ints:
 
 def _own_parts(what: Ints, turn: Ints, turns: int) -> int:
     """The longest period in which what samples show tells the place; 1 where none does."""
-    often = np.bincount(what) >= FEWEST_SAMPLES
-    found = 1
-    for every in range(2, int(np.sqrt(turns)) + 1):
-        cells = np.bincount(what * every + turn % every, minlength=len(often) * every)
-        most = cells.reshape(-1, every)[often]
-        is_own = most.max(axis=1).sum() >= NEAR_BEST * len(what) > 0
+    often = np.flatnonzero(np.bincount(what) >= FEWEST_SAMPLES)
+    count, whole, found = len(often), len(what), 1
+    is_seen = np.isin(what, often)
+    kind, turn = np.searchsorted(often, what[is_seen]), turn[is_seen]
+    for every in range(2, min(int(np.sqrt(turns)), count) + 1):  # each place has one of its own
+        cells = np.bincount(kind * every + turn % every, minlength=count * every)
+        most = cells.reshape(-1, every)
+        is_own = most.max(axis=1).sum() >= NEAR_BEST * whole
         if is_own and len(np.unique(most.argmax(axis=1))) == every:
             found = every
     return found

@@ -114,7 +114,7 @@ def _sites(sites: Sequence[Any]) -> Iterator[WorkedOn]:
                 [_operand(one) for one in operands if isinstance(one, Mapping)],
                 str(site.get("picked", ""))[:LONGEST_NAME],
             ),
-            contents_once=_count(site, "contents_once"),
+            contents_once=min(_count(site, "contents_once"), _count(site, "looks")),
             returns=_count(site, "contents_back"),
             result_returns=_count(site, "results_back"),
             met=_names(site.get("met")),
@@ -131,7 +131,7 @@ def _names(told: Any) -> tuple[str, ...]:
 def _with_picked(operands: Sequence[Operand], container: str) -> tuple[Operand, ...]:
     """Operands, of which the instruction takes rows of one by others that tell their numbers."""
     rows = [
-        one.elements
+        round(one.elements * (1.0 - one.share("zero"))) if one.dtype == "bool" else one.elements
         for one in operands
         if one.name != container and len(one.shape) == 1 and one.dtype.startswith(INDICES)
     ]
@@ -139,6 +139,12 @@ def _with_picked(operands: Sequence[Operand], container: str) -> tuple[Operand, 
     return tuple(
         replace(one, rows_picked=count) if one.name == container else one for one in operands
     )
+
+
+def _shape(told: Any) -> tuple[int, ...]:
+    """The sizes of an array; none where no memory has room for it."""
+    sizes = tuple(map(_whole, told)) if isinstance(told, Sequence) else ()
+    return sizes if math.prod(sizes) < 1 << 63 else ()
 
 
 def _operand(told: Mapping[str, Any]) -> Operand:
@@ -151,7 +157,7 @@ def _operand(told: Mapping[str, Any]) -> Operand:
         is_parameter=told.get("kind") == "parameter",
         dtype=str(told.get("dtype", ""))[:LONGEST_NAME],
         is_foreign=told.get("byte_order") == "foreign",
-        shape=tuple(map(_whole, shape)) if isinstance(shape, Sequence) else (),
+        shape=_shape(shape),
         elements=max(map(_whole, counts), default=0),
         layout=str(told.get("layout", "")),
         stride_bytes=_count(told, "stride"),

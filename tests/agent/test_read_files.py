@@ -34,6 +34,15 @@ for number in range(3):
         other.flush()
         for _ in goes_on(2):
             time.sleep(0.01)
+again = open(others, "wb")
+for _ in goes_on(2):
+    again.write(bytes(1000))
+number = again.fileno()
+again.close()
+again = open(others, "rb")
+assert again.fileno() == number
+for _ in goes_on(2):
+    read += len(again.read(10))
 print(read)
 """
 
@@ -55,6 +64,7 @@ def test_files_that_are_open_to_read_are_told_with_what_they_hold(
     assert files["table.bin"]["bytes"] == 200000
     assert files["table.bin"]["looks"] >= 10
     assert "log.txt" not in files  # only written
+    assert files["other"]["bytes"] >= 1000  # written first, then read under the same number
     assert {"other-0", "other-1", "other-2"} <= files.keys()
     assert files["other-1"]["looks"] < files["table.bin"]["looks"]
     assert not any(name.endswith((".rec", ".def")) for name in files)  # the recording's own

@@ -71,7 +71,7 @@ class Watch:
         self._end = 0, 0, 0
         self._files: dict[_Identity, _File] = {}
         self._unread: set[tuple[int, int, int]] = set()
-        """Descriptors with their files that are only written to, or no files."""
+        """Descriptors with what they are of that is no file."""
 
     def look(self) -> None:
         """Looks once, if that is due."""
@@ -124,9 +124,11 @@ class Watch:
             descriptor = (number, *identity)
             if descriptor in self._unread:
                 return
+            is_file = stat.S_ISREG(found.st_mode)
             path = os.readlink("/proc/self/fd/%d" % number)
-            if not stat.S_ISREG(found.st_mode) or not _is_read(number, path):
-                if len(self._unread) < _MOST_ASKED:
+            if not is_file or not _is_read(number, path):
+                # a file that is written now may be opened again to be read, under the same number
+                if not is_file and len(self._unread) < _MOST_ASKED:
                     self._unread.add(descriptor)
                 return
             if len(self._files) >= _MOST_FILES:
@@ -138,7 +140,7 @@ class Watch:
 
 def _is_read(number: int, path: str) -> bool:
     """Whether a descriptor is of a file that can be read, and no memory or record of the agent."""
-    records = os.environ.get("PERFSCOPE_DIR") or "/nowhere"
+    records = (os.environ.get("PERFSCOPE_DIR") or "/nowhere").rstrip("/") + "/"
     is_shared_memory = path.startswith("/dev/shm/") and path.endswith(" (deleted)")
     if is_shared_memory or path.startswith((*_MEMORY, records)):
         return False

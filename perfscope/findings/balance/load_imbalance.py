@@ -184,8 +184,8 @@ def _more(facts: ImbalanceFacts) -> str:
     who = wording.ranks(facts.overloaded)
     extra = format_seconds(more_s if more_s > 0 else max(facts.work_s) - min(facts.work_s))
     return (
-        f"{who} {inflected(facts, 'spend')} {extra} more{place(facts)} than {others(facts)}, while "
-        "all ranks together do no more than before."
+        f"{who} {inflected(facts, 'spend')} {extra} more{place(facts)} than {others(facts)}, and "
+        "most of what it gained during the run the others lost."
     )
 
 

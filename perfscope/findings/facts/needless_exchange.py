@@ -1,6 +1,7 @@
 """What of an exchange of gradients nothing uses, and how not to send it."""
 
 import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -153,7 +154,7 @@ def _in_pieces(told: Mapping[str, Any]) -> Needless | None:
     """
     whole, count = _number(told, "bytes"), _number(told, "buckets")
     usual = 1 + max(0, math.ceil((whole - FIRST_BUCKET_BYTES) / BUCKET_BYTES))
-    if count <= usual or whole >= count * FIRST_BUCKET_BYTES:
+    if not 0 < whole < count * FIRST_BUCKET_BYTES or count <= usual:
         return None
     return Needless(
         title=f"Gradients are exchanged in {count:,.0f} pieces of {format_bytes(whole / count)}",
@@ -177,4 +178,5 @@ def _share(told: Mapping[str, Any], part: str) -> float:
 
 def _number(told: Mapping[str, Any], name: str) -> float:
     value = told.get(name)
-    return float(value) if isinstance(value, (int, float)) else 0.0
+    is_number = isinstance(value, (int, float)) and 0 <= value <= sys.maxsize  # NaN is not
+    return float(value) if isinstance(value, (int, float)) and is_number else 0.0

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from perfscope.findings.core.finding import Evidence, Gain
 from perfscope.findings.core.gain import replayed, saved
@@ -81,7 +81,7 @@ def ending_workers(rank: Rank) -> int:
         for one in training_loaders(rank)
         if one.get("persistent_workers") is False
     )
-    return max((one for one in told if isinstance(one, int)), default=0)
+    return max((one for one in told if _is_count(one)), default=0)
 
 
 def worker_turns(
@@ -133,5 +133,10 @@ def _taken_s(rank: Rank) -> float:
 def _numbers(rank: Rank) -> tuple[int, ...]:
     noted = rank.framework("torch").get("batches")
     told = [noted.get(name) if isinstance(noted, Mapping) else None for name in _NAMES]
-    numbers = tuple(one for one in told if isinstance(one, int) and one >= 0)
+    numbers = tuple(one for one in told if _is_count(one))
     return numbers if len(numbers) == len(_NAMES) else (0,) * len(_NAMES)
+
+
+def _is_count(told: object) -> TypeGuard[int]:
+    """Whether it is a number as the agent writes them."""
+    return isinstance(told, int) and not isinstance(told, bool) and 0 <= told < 1 << 63

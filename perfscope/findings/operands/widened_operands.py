@@ -42,8 +42,9 @@ def judge(run: Facts) -> Outcome:
         title=f"{where} computes in double precision, as `{double.name}` meets `{single.name}`",
         summary=(
             f"`{double.name}` is {shape_of(double)}, and `{single.name}` {shape_of(single)}: each "
-            f"call converts all of `{single.name}`, and its result and what is made of that are "
-            "in double precision as well. In single precision, all work on such arrays would take "
+            f"call converts all of `{single.name}` and computes in double precision, and what is "
+            "made of its result is mostly double as well. In single precision, all work on such "
+            "arrays would take "
             f"{wording.saving(results, gain.seconds, is_bound=True)} less."
         ),
         gain=gain,

@@ -112,9 +112,18 @@ def test_gradients_in_many_small_pieces() -> None:
 
 @pytest.mark.parametrize(
     ("size", "buckets"),
-    [(400 << 10, 1), (40 * MIB, 3), (40 * MIB, 30), (400 << 10, 0), (400 << 10, "many")],
+    [
+        (400 << 10, 1),
+        (40 * MIB, 3),
+        (40 * MIB, 30),
+        (400 << 10, 0),
+        (400 << 10, "many"),
+        (float("nan"), 40),
+        (float("inf"), 40),
+        (10**400, 40),
+    ],
 )
-def test_buckets_as_they_are_or_of_some_size(size: int, buckets: Any) -> None:
+def test_buckets_as_they_are_or_of_some_size(size: Any, buckets: Any) -> None:
     told = {"bytes": size, "empty_bytes": 0, "unheld_bytes": 0, "buckets": buckets}
     finding = judged(exchanging(1, gradients=told))
     assert "cannot hide" in finding.title

@@ -293,3 +293,18 @@ def test_odd_numbers_are_none() -> None:
     (one,) = found.operands
     assert (one.looks, one.shape, one.elements) == (0, (0, 0), 0)
     assert (one.share("padding"), one.share("zero")) == (0.0, 1.0)
+
+
+def test_odd_sizes_are_those_of_no_array() -> None:
+    huge = operand(name="x", shape=[1 << 62] * 40, inner_stride=4096)
+    told = {"operands": {"sites": [site(huge, picked="x", contents_once=99)]}}
+    (found,) = worked_on(told)
+    assert found.operands[0].shape == ()
+    assert found.contents_once == found.looks
+
+
+def test_a_mask_picks_the_rows_for_which_it_holds() -> None:
+    mask = operand(name="mask", dtype="bool", shape=[1000], elements=[1000] * 2)
+    mask["shares"] = {"zero": 0.99}
+    (found,) = worked_on({"operands": {"sites": [site(operand(name="x"), mask, picked="x")]}})
+    assert found.operands[0].rows_picked == 10

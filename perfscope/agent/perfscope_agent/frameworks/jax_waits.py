@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import _thread
 import sys
+from itertools import islice
 
 from .. import recorder
 from . import wrap
@@ -86,16 +87,22 @@ class Outputs:
 
     def become(self, result: Any) -> None:
         """A call returned something."""
-        values = list(result.values()) if isinstance(result, dict) else result
+        values = (
+            list(islice(result.values(), _MOST_OUTPUTS)) if isinstance(result, dict) else result
+        )
         values = values if isinstance(values, (tuple, list)) else [values]
         found: list[Any] = []
         for value in values[:_MOST_OUTPUTS]:
-            found += value.values() if isinstance(value, dict) else [value]
+            found += _first(value) if isinstance(value, dict) else [value]
         self._references = [one for value in found[:_MOST_OUTPUTS] for one in weak(value)]
 
     def have(self, array: Any) -> bool:
         """Whether it is one of them."""
         return any(one() is array for one in self._references)
+
+
+def _first(values: dict[Any, Any]) -> list[Any]:
+    return list(islice(values.values(), _MOST_OUTPUTS))
 
 
 def weak(value: Any) -> list[Any]:

@@ -206,7 +206,8 @@ def _note_exchanges(exchanged: list[_Model]) -> None:
 def _note_gradients(exchanged: list[_Model]) -> None:
     models = [model for model in (one.wrapped() for one in exchanged) if model is not None]
     told = torch_gradients.described(models)
-    told["buckets"] = sum([one.buckets() for one in exchanged])
+    if len(exchanged) == 1:  # of several models each has buckets of its own
+        told["buckets"] = exchanged[0].buckets()
     metadata.framework(torch_groups.NAME, gradients=told)
 
 
