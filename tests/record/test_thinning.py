@@ -137,13 +137,16 @@ def check_kept(trace: Trace, *, was_killed: bool = False) -> int:
 
 
 def check_matching(trace: Trace, *, cut_off: int = 0) -> None:
-    """Put together, all calls of all ranks find their partners, but those that a kill cut off."""
+    """Put together, all calls of all ranks find their partners, but those that a kill cut off.
+
+    A rank may have returned from its last collective when another is killed before it has.
+    """
     from perfscope.matching.waits import split_operations
 
     whole = spliced(trace)
     assert whole.kept is not None
     waits = split_operations(whole)
-    assert waits.unmatched == {}
+    assert sum(waits.unmatched.values()) <= cut_off
     messages = sum(np.count_nonzero(rank.operations["op"] == SENDRECV) for rank in whole.ranks)
     assert messages - cut_off <= waits.messages.matched <= messages
 
