@@ -53,14 +53,13 @@ STORM = (
     HEARD
     + """
 gc.set_threshold(10)
-def fill(seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        kept = [[] for _ in range(200)]
+def fill():  # thousands of collections a second: unheard at most some ten times as long as heard
+    kept = [[] for _ in range(200)]
+    time.sleep(0.002)
 seen = []
 end = time.monotonic() + 60
 while seen != [0, 1, 0, 1] and time.monotonic() < end:
-    fill(0.001)
+    fill()
     now = heard()
     seen += [now] if seen[-1:] != [now] else []
 child = os.fork()
