@@ -52,6 +52,23 @@ def test_what_a_frame_that_is_over_called_is_told_by_the_module_of_its_file(
     assert callees.called_before(other, call, None) == callees.UNTOLD
 
 
+def test_what_modules_hold_in_modules_is_kept_of_a_frame_that_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What it calls is told without its variables, so that it is looked up once."""
+    code = compile("parts.names.measure(1)", "/nowhere/held_module.py", "exec")
+    call = next(one.offset for one in dis.get_instructions(code) if one.opname.startswith("CALL"))
+    module, parts, names = (ModuleType(name) for name in ("held_module", "parts", "names"))
+    module.__file__ = code.co_filename
+    module.__dict__["parts"], parts.__dict__["names"] = parts, names
+    names.__dict__["measure"] = len
+    monkeypatch.setitem(sys.modules, "held_module", module)
+    monkeypatch.setattr(callees, "_modules_seen", 0)
+    told = callees.called_before(code, call, None)
+    assert told == "builtins.len"
+    assert callees.known(code, call) == told
+
+
 class _Asked:
     """Stands where a module has its file, and tells when it is compared with something."""
 

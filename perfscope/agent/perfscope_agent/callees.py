@@ -150,12 +150,19 @@ def _called(frame: FrameType | _Place) -> str:
 def _name(frame: FrameType | _Place, expression: Expression) -> str:
     if expression.operands:
         return _operator(frame, expression)
-    kind, root = expression.root
+    found = _of_root(frame, expression)
     attributes = expression.attributes
-    if kind in (GLOBAL, LOCAL) and len(attributes) > 1:
-        holder = _type_behind(frame, (root, *attributes[:-1]))
+    if expression.root[0] in (GLOBAL, LOCAL) and len(attributes) > 1 and found.startswith("."):
+        holder = _type_behind(frame, (expression.root[1], *attributes[:-1]))
         if holder is not None and not issubclass(holder, _Module):
             return _of_type(holder, attributes[-1:])
+    return found
+
+
+def _of_root(frame: FrameType | _Place, expression: Expression) -> str:
+    """The name as far as the kind of the root tells it; `.name` where that lies further behind."""
+    kind, root = expression.root
+    attributes = expression.attributes
     if kind == GLOBAL:
         value = _global(frame, str(root))
         if value is not _MISSING:
