@@ -87,10 +87,7 @@ def _chains(trace: Trace) -> list[_Chain]:
 
 def _sites(rank: Rank, ends: Ints, every: int, chains: list[_Chain]) -> Counter[tuple[_Chain, int]]:
     """In which calls at which place of the period samples show which lines, and how often."""
-    rows = rank.operations[rank.operations["tid"] == rank.main_tid]
-    turn = np.searchsorted(ends, rows["t1"])
-    is_mark = (turn < len(ends)) & (ends[np.minimum(turn, len(ends) - 1)] == rows["t1"])
-    rows, turn = rows[is_mark], turn[is_mark]
+    rows, turn = _marking(rank, ends)
     if not len(rows) or np.any(REDUCES[rows["op"]]):
         return Counter()
     row, in_call = _in_calls(rank, rows)
@@ -156,7 +153,16 @@ def _own_parts(what: Ints, turn: Ints, turns: int) -> int:
 
 def _adds_up(rank: Rank, ends: Ints) -> bool:
     """Whether turns end with a call that adds up what the ranks have computed."""
-    return bool(np.any(REDUCES[rank.operations["op"][np.isin(rank.operations["t1"], ends)]]))
+    return bool(np.any(REDUCES[_marking(rank, ends)[0]["op"]]))
+
+
+def _marking(rank: Rank, ends: Ints) -> tuple[Table, Ints]:
+    """The calls of the main thread at which turns end, and the turn of each."""
+    here = np.flatnonzero(rank.operations["tid"] == rank.main_tid)
+    left = rank.operations["t1"][here]
+    turn = np.searchsorted(ends, left)
+    is_mark = (turn < len(ends)) & (ends[np.minimum(turn, len(ends) - 1)] == left)
+    return rank.operations[here[is_mark]], turn[is_mark]
 
 
 def _in_calls(rank: Rank, rows: Table) -> tuple[Ints, Bools]:
@@ -171,7 +177,7 @@ def _loop_of_calls(
 ) -> _Loop | None:
     """The innermost loop that has the calls in it at which turns end; None where none is seen."""
     rows = rank.operations[rank.operations["tid"] == rank.main_tid]
-    marking = np.unique(rows["op"][np.isin(rows["t1"], ends)])
+    marking = np.unique(_marking(rank, ends)[0]["op"])
     if len(marking) != 1 or REDUCES[marking[0]]:
         return None
     _, in_call = _in_calls(rank, rows[rows["op"] == marking[0]])

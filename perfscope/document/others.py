@@ -8,7 +8,7 @@ from perfscope.losses.entry import LossAccount
 from perfscope.metrics.results import Results
 from perfscope.savings import SAME_FROM, Wholes
 from perfscope.schema.enums import LossKind
-from perfscope.units import NS, format_seconds
+from perfscope.units import NS, capitalized, format_seconds
 
 
 def lost_to_others_s(results: Results, losses: LossAccount | None) -> float:
@@ -44,7 +44,7 @@ def beside_others(
     if gain is None:
         return of_job
     saved = of.of_run.saving(gain.seconds, is_bound=gain.is_bound)
-    told = f"rocesses outside the job {f'used {used}' if used else 'use its CPUs'}"
+    told = f"processes outside the job {f'used {used}' if used else 'use its CPUs'}"
     others = f"{told}: without them, the run would be {saved} shorter."
     if 0.0 < lost_s < SAME_FROM * gain.seconds:
         others += (
@@ -53,7 +53,7 @@ def beside_others(
         )
     others += " Run the job on CPUs that nothing else uses."
     if not top:
-        return f"P{others} In the job itself: {of_job}"
+        return f"{capitalized(others)} In the job itself: {of_job}"
     if top[0].recommended is not None:
         others += " This saving and the one above may overlap: do not add them up."
-    return f"{of_job} Apart from the findings, p{others}"
+    return f"{of_job} Apart from the findings, {others}"

@@ -8,6 +8,7 @@ from perfscope.arrays import Floats
 from perfscope.engine import engine
 from perfscope.judging import FEWEST_SAMPLES, MAIN, SURE
 from perfscope.losses.patterns import FEWEST_UNITS
+from perfscope.losses.waiting import Cells
 from perfscope.replay.program import Program
 from perfscope.replay.replay import Replay
 from perfscope.replay.steps import Steps
@@ -30,9 +31,9 @@ def shifts(replay: Replay) -> bool:
     if program is None or charges is None:
         return False
     shape = charges.steps.count, len(program.ranks)
-    cells = charges.unit * shape[1] + charges.rank
-    charged = np.bincount(cells, charges.ns, minlength=shape[0] * shape[1]).astype(np.float64)
-    return is_shifting(charged.reshape(shape), work_by_step(program, charges.steps))
+    cells = Cells(charges.unit, charges.rank, charges.cause, charges.ns)
+    charged = cells.table(np.ones(len(cells.ns), np.bool_), shape)
+    return is_shifting(charged, work_by_step(program, charges.steps))
 
 
 def is_shifting(charged: Floats, work: Floats) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from perfscope.structures import dataclass
+from perfscope.trace.counts import whole
 from perfscope.trace.model import Frame
 
 MANY_CONTENTS = 64
@@ -143,7 +144,7 @@ def _with_picked(operands: Sequence[Operand], container: str) -> tuple[Operand, 
 
 def _shape(told: Any) -> tuple[int, ...]:
     """The sizes of an array; none where no memory has room for it."""
-    sizes = tuple(map(_whole, told)) if isinstance(told, Sequence) else ()
+    sizes = tuple(map(whole, told)) if isinstance(told, Sequence) else ()
     return sizes if math.prod(sizes) < 1 << 63 else ()
 
 
@@ -158,24 +159,19 @@ def _operand(told: Mapping[str, Any]) -> Operand:
         dtype=str(told.get("dtype", ""))[:LONGEST_NAME],
         is_foreign=told.get("byte_order") == "foreign",
         shape=_shape(shape),
-        elements=max(map(_whole, counts), default=0),
+        elements=max(map(whole, counts), default=0),
         layout=str(told.get("layout", "")),
         stride_bytes=_count(told, "stride"),
         contents=_count(told, "contents"),
         shares={str(name): _share(value) for name, value in named.items()},
-        fewest=min(map(_whole, counts), default=0),
+        fewest=min(map(whole, counts), default=0),
         inner_stride_bytes=_count(told, "inner_stride"),
         returns=_count(told, "contents_back"),
     )
 
 
 def _count(told: Mapping[str, Any], key: str) -> int:
-    return _whole(told.get(key))
-
-
-def _whole(value: object) -> int:
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return max(0, min(value, 1 << 62)) if isinstance(value, int) and is_number else 0
+    return whole(told.get(key))
 
 
 def _share(value: object) -> float:

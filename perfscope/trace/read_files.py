@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perfscope.structures import dataclass
+from perfscope.trace.counts import whole
 
 MOST_FILES = 64
 LONGEST_NAME = 80
@@ -46,22 +47,17 @@ def read_files(metadata: Mapping[str, Any]) -> ReadFiles | None:
     if not isinstance(told, Mapping) or not isinstance(rows, Sequence):
         return None
     return ReadFiles(
-        looks=_whole(told.get("looks")),
-        is_whole=_whole(told.get("lost")) == 0,
-        read_bytes=_whole(told.get("read_bytes")),
-        written_bytes=_whole(told.get("written_bytes")),
+        looks=whole(told.get("looks")),
+        is_whole=whole(told.get("lost")) == 0,
+        read_bytes=whole(told.get("read_bytes")),
+        written_bytes=whole(told.get("written_bytes")),
         files=tuple(
             ReadFile(
                 name=str(row.get("name", ""))[:LONGEST_NAME],
-                size_bytes=_whole(row.get("bytes")),
-                looks=_whole(row.get("looks")),
+                size_bytes=whole(row.get("bytes")),
+                looks=whole(row.get("looks")),
             )
             for row in rows[:MOST_FILES]
             if isinstance(row, Mapping)
         ),
     )
-
-
-def _whole(value: object) -> int:
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return max(0, min(value, 1 << 62)) if isinstance(value, int) and is_number else 0

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from perfscope.structures import dataclass
+from perfscope.trace.counts import count_under
 from perfscope.trace.model import Rank
 
 STARTED = "started"
@@ -30,9 +31,6 @@ def started(rank: Rank) -> Started:
     return Started(count_under(told, "processes"), count_under(told, "cpu_ns"))
 
 
-def count_under(values: Mapping[str, object], name: str) -> int:
-    """What is counted under a name, at most what 62 bits hold; 0 where that is no count."""
-    told = values.get(name)
-    if isinstance(told, bool) or not isinstance(told, int):
-        return 0
-    return told if 0 <= told < 1 << 62 else 0
+def forks_in_steps(rank: Rank) -> bool:
+    """Whether a rank forks more often than it has steps, not as workers start with an epoch."""
+    return forks(rank) > len(rank.steps)

@@ -5,6 +5,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 import pytest
@@ -271,6 +272,15 @@ def test_where_no_stack_is_noted_no_function_of_python_is_called() -> None:
     assert done.stdout == "0\n"
 
 
+def worked_in(text: str, names: str = "x, y, z") -> tuple[CodeType, int]:
+    """A function of some names, and its last instruction that works."""
+    scope: dict[str, Callable[..., None]] = {}
+    exec(f"def function({names}):\n    {text}\n", scope)
+    code = scope["function"].__code__
+    last = [one.offset for one in dis.get_instructions(code) if bytecode.works(code, one.offset)]
+    return code, last[-1]
+
+
 SNIPPETS = [
     ("np.linalg.inv(x)", [("np", "linalg", "inv"), (0,)]),
     ("x @ y.T", [(0,), (1, "T")]),
@@ -283,11 +293,8 @@ SNIPPETS = [
 
 @pytest.mark.parametrize(("text", "expected"), SNIPPETS, ids=[one[0] for one in SNIPPETS])
 def test_what_an_instruction_reads(text: str, expected: list[tuple[object, ...]]) -> None:
-    scope: dict[str, Callable[..., None]] = {}
-    exec(f"def function(x, y):\n    {text}\n", scope)
-    code = scope["function"].__code__
-    last = [one.offset for one in dis.get_instructions(code) if bytecode.works(code, one.offset)]
-    taken = bytecode.taken(code, last[-1])
+    code, last = worked_in(text, "x, y")
+    taken = bytecode.taken(code, last)
     assert taken is not None
     assert bytecode.paths(code, taken) == expected
 
@@ -307,11 +314,8 @@ INDEXED = [
 
 @pytest.mark.parametrize(("text", "expected"), INDEXED, ids=[one[0] for one in INDEXED])
 def test_what_is_indexed_as_a_whole(text: str, expected: str) -> None:
-    scope: dict[str, Callable[..., None]] = {}
-    exec(f"def function(x, y, z):\n    {text}\n", scope)
-    code = scope["function"].__code__
-    last = [one.offset for one in dis.get_instructions(code) if bytecode.works(code, one.offset)]
-    assert accesses.indexed(code, last[-1]) == expected
+    code, last = worked_in(text)
+    assert accesses.indexed(code, last) == expected
 
 
 WRITTEN = [
@@ -328,11 +332,8 @@ WRITTEN = [
 
 @pytest.mark.parametrize(("text", "expected"), WRITTEN, ids=[one[0] for one in WRITTEN])
 def test_what_is_written_into(text: str, expected: str) -> None:
-    scope: dict[str, Callable[..., None]] = {}
-    exec(f"def function(x, y, z):\n    {text}\n", scope)
-    code = scope["function"].__code__
-    last = [one.offset for one in dis.get_instructions(code) if bytecode.works(code, one.offset)]
-    assert accesses.written(code, last[-1]) == expected
+    code, last = worked_in(text)
+    assert accesses.written(code, last) == expected
 
 
 def array(shape: tuple[int, ...], dtype: str, item_bytes: int, strides: Any = None) -> Array:

@@ -1,6 +1,7 @@
 // Vectors given to numpy without a copy.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <nanobind/nanobind.h>
@@ -18,6 +19,13 @@ template <class T> nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>> to_n
     nanobind::capsule owner(kept.get(), [](void *pointer) noexcept { delete static_cast<std::vector<T> *>(pointer); });
     kept.release();
     return nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>>(data, 1, shape, owner);
+}
+
+// Whether a column tells where each part of so many begins, and the end behind the last one.
+template <class Column> bool are_starts(const Column &starts, size_t count)
+{
+    const int64_t *first = starts.data(), *behind = first + starts.size();
+    return starts.size() && *first == 0 && std::is_sorted(first, behind) && static_cast<size_t>(behind[-1]) == count;
 }
 
 // The bytes of packed rows; Python views them with the dtype of the table: `rows.view(OPERATION_DTYPE)`.

@@ -32,10 +32,9 @@ WorkTable table_of(const Table &work, const Bytes &ranks)
 
 SegmentGroups groups_of(const Ints &segments, const Ints &starts, const WorkTable &work)
 {
-    const int64_t *first = starts.data(), *behind = first + starts.size();
-    check(starts.size() && *first == 0 && std::is_sorted(first, behind) &&
-          static_cast<size_t>(behind[-1]) == segments.size());
-    SegmentGroups groups{{segments.data(), segments.data() + segments.size()}, {first, behind}};
+    check(are_starts(starts, segments.size()));
+    SegmentGroups groups{{segments.data(), segments.data() + segments.size()},
+                         {starts.data(), starts.data() + starts.size()}};
     check(std::all_of(groups.segments.begin(), groups.segments.end(),
                       [&](int64_t segment) { return static_cast<uint64_t>(segment) < work.segments; }));
     return groups;

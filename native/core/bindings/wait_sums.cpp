@@ -19,13 +19,6 @@ void check(bool fits)
         throw nb::value_error("what was matched does not fit the rows");
 }
 
-// A row for each collective, and one behind the last.
-bool are_starts(const Ints &starts, size_t count)
-{
-    const int64_t *first = starts.data(), *behind = first + starts.size();
-    return starts.size() && *first == 0 && std::is_sorted(first, behind) && static_cast<size_t>(behind[-1]) == count;
-}
-
 // What was matched of the calls, as attributes of perfscope.matching.waits.Waits.
 class SplitColumns {
 public:

@@ -1,15 +1,15 @@
-"""What an instruction picks rows of, and what it only writes into, read from the bytecode."""
+"""What an instruction picks rows of, only writes into, or combines, read from the bytecode."""
 
 from __future__ import annotations
 
 import opcode
-import sys
 
 from . import branches, bytecode
 from .kinds import CodeType
 
-_VERSION = sys.version_info[:2]
 _names = opcode.opname
+_OPERATORS = ("BINARY_", "INPLACE_")
+_ITEMS = {"BINARY_SUBSCR", "BINARY_SLICE"}
 _MOVES = ("COPY", "SWAP", "DUP", "ROT")
 """What changes the order of values on the stack, as `x[y] += z` does: it reads what it writes."""
 
@@ -38,8 +38,7 @@ def written(code: CodeType, last: int) -> str:
     if name == "STORE_SUBSCR":
         return _variable(code, _made(bytecode.made_before(raw, last, 3) or [], 2))
     above, own = bytecode.call_shape(name, argument)
-    if name == "CALL" and _VERSION == (3, 11):
-        last = bytecode.place_of(raw, last, "PRECALL")
+    last = bytecode.complete(raw, last)
     found = (bytecode.made_before(raw, last, above + own) or []) if own else []
     in_stack = name.endswith("_KW")
     names = [one for one in found if one[0] == "KW_NAMES"] or (found[-1:] if in_stack else [])
@@ -48,6 +47,19 @@ def written(code: CodeType, last: int) -> str:
         return ""
     behind = len(keywords) - keywords.index("out") - 1 + in_stack
     return _variable(code, _made(found, above + own - behind))
+
+
+def met(code: CodeType, last: int) -> list[str]:
+    """The names of the two values that an operator takes, where both are read from variables."""
+    raw = code.co_code
+    name = _names[raw[last]] if 0 <= last < len(raw) else ""
+    if not name.startswith(_OPERATORS) or name in _ITEMS:
+        return []
+    found = bytecode.made_before(raw, last, 2) or []
+    if any(not one[0].startswith("LOAD_") for one in found):
+        return []
+    both = bytecode.paths(code, [one[:2] for one in found])
+    return [bytecode.name(code, path) for path in both] if len(both) == 2 else []
 
 
 def _made(found: list[tuple[str, int, int]], level: int) -> list[tuple[str, int]]:

@@ -33,7 +33,6 @@ _LOOP_ENDS = {"JUMP_BACKWARD", "JUMP_ABSOLUTE"}
 
 _BEHIND_LOOPS = {"END_FOR", "POP_TOP"}
 _OPERATORS = ("BINARY_", "INPLACE_", "COMPARE_OP", "CONTAINS_OP", "UNARY_NEG", "STORE_SUBSCR")
-_ITEMS = {"BINARY_SUBSCR", "BINARY_SLICE"}
 
 GLOBAL, LOCAL, CONSTANT, UNKNOWN = "global", "local", "constant", "unknown"
 
@@ -94,8 +93,7 @@ def called(code: CodeType, last: int) -> Expression | None:
     above, own = call_shape(name, argument)
     if not own:
         return None
-    if name == "CALL" and _VERSION == (3, 11):
-        last = place_of(raw, last, "PRECALL")
+    last = complete(raw, last)
     found = made_before(raw, last, above + own)
     if found is not None:
         return _expression(code, _callee(found, above))
@@ -120,23 +118,8 @@ def taken(code: CodeType, last: int) -> list[tuple[str, int]] | None:
     count = sum(call_shape(name, argument))
     if not count and name.startswith(_OPERATORS):
         count = 1 if name.startswith("UNARY") else 3 if name == "STORE_SUBSCR" else 2
-    if name == "CALL" and _VERSION == (3, 11):
-        last = place_of(raw, last, "PRECALL")
-    found = made_before(raw, last, count) if count else None
+    found = made_before(raw, complete(raw, last), count) if count else None
     return None if found is None else [one[:2] for one in found]
-
-
-def met(code: CodeType, last: int) -> list[tuple[object, ...]]:
-    """The paths of the two values that an operator takes, where both are read from variables."""
-    raw = code.co_code
-    name = _names[raw[last]] if 0 <= last < len(raw) else ""
-    if not name.startswith(_OPERATORS[:2]) or name in _ITEMS:
-        return []
-    found = made_before(raw, last, 2) or []
-    if any(not one[0].startswith("LOAD_") for one in found):
-        return []
-    both = paths(code, [one[:2] for one in found])
-    return both if len(both) == 2 else []
 
 
 def between(code: CodeType, start: int, end: int) -> list[tuple[str, int]]:
@@ -259,12 +242,13 @@ def call_shape(name: str, argument: int) -> tuple[int, int]:
     return 0, 0
 
 
-def place_of(raw: bytes, place: int, name: str) -> int:
-    """The nearest place of an instruction before another one, else that one."""
-    for earlier in range(place - 2, max(place - 8, -1), -2):
-        if _names[raw[earlier]] == name:
-            return earlier
-    return place
+def complete(raw: bytes, last: int) -> int:
+    """Where all is there that an instruction takes: of a call of Python 3.11, its PRECALL."""
+    if _names[raw[last]] == "CALL" and _VERSION == (3, 11):
+        for earlier in range(last - 2, max(last - 8, -1), -2):
+            if _names[raw[earlier]] == "PRECALL":
+                return earlier
+    return last
 
 
 def _effect(operation: int, argument: int) -> int:

@@ -107,13 +107,13 @@ class Array:
             every = max(1, rows // _PIECES)
             places = range(0, rows, every)[:_PIECES]
             return [(self.address + row * self.strides[0], width) for row in places]
-        if self.layout != "strided":
-            if total <= _WHOLE_BYTES:
-                return [(self.address, total)]
+        if self.is_in_pieces():
             last = (total - _PIECE_BYTES) // self.item_bytes
             starts = [number % last for number in _numbers]
             size = self.piece_bytes
             return [(self.address + start * self.item_bytes, size) for start in starts]
+        if self.layout != "strided":
+            return [(self.address, total)]
         return [(self._address_of(number), self.item_bytes) for number in _numbers]
 
     def _address_of(self, number: int) -> int:

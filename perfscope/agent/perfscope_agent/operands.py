@@ -111,7 +111,7 @@ class _Site:
         # What draws random numbers takes them from where no look sees them.
         self.is_whole = is_told and not makes and not any("rand" in name for name in self.names)
         self.picked, self.written = accesses.indexed(code, last), accesses.written(code, last)
-        self.met = [bytecode.name(code, path) for path in bytecode.met(code, last)]
+        self.met = accesses.met(code, last)
         stored = bytecode.stored(code, last)
         self.result: _Paths = () if stored is None else ((stored,),)
         self.code, self.last = code, last

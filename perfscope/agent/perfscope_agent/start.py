@@ -62,7 +62,7 @@ def _start(arguments: list[str], begin_ns: int) -> None:
     if _role == roles.Role.WORKER:
         spent_ns = time.thread_time_ns() - begin_ns
         metadata.begin(_role, owner_pid, arguments, start_cpu_ns=spent_ns)
-        _permit_spy()
+        _let_spy(starts=False)
         _await_mpi()
         return
     _start_recording(is_lazy=_role == roles.Role.UNRANKED and descends_from_python)
@@ -97,11 +97,7 @@ def _start_recording(is_lazy: bool) -> None:
 
 def _start_details(is_lazy: bool) -> None:
     """Starts what is recorded on request only; nothing of it is loaded without."""
-    if "PERFSCOPE_STACKS_HZ" in os.environ:
-        from . import spy
-
-        _in_child["py-spy"] = spy.permit
-        _try("py-spy", spy.permit if is_lazy else spy.start)
+    _let_spy(starts=not is_lazy)
     if "PERFSCOPE_MEMORY_DETAIL" in os.environ and not is_lazy:
         from . import memory_detail
 
@@ -109,12 +105,13 @@ def _start_details(is_lazy: bool) -> None:
         _try("memory detail", memory_detail.start)
 
 
-def _permit_spy() -> None:
+def _let_spy(*, starts: bool) -> None:
+    """Lets py-spy look at this process and those forked from it, and starts it where it is to."""
     if "PERFSCOPE_STACKS_HZ" in os.environ:
         from . import spy
 
         _in_child["py-spy"] = spy.permit
-        _try("py-spy", spy.permit)
+        _try("py-spy", spy.start if starts else spy.permit)
 
 
 def _after_start() -> None:

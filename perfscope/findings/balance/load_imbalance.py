@@ -17,6 +17,7 @@ from perfscope.findings.facts.imbalance_judgment import (
     is_split,
     others,
     place,
+    spends_more,
     unable,
     waiting,
     why_differs,
@@ -167,7 +168,9 @@ def _actions(results: Results, found: Judgment) -> tuple[str, ...]:
     if facts.is_shifting:
         return (f"{DIVIDE_ANEW}: {_more(facts)}{why_differs(found)}",)
     if is_alone(facts):
-        return (f"{SPLIT.format(place(facts))}: {_spent(facts)}.{why_differs(found)}",)
+        told = spends_more(facts, facts.excess[0].seconds)
+        split = f"{SPLIT.format(place(facts))}: {told}, at lines that only it runs."
+        return (f"{split}{why_differs(found)}",)
     look = first_look(
         results, facts, f"a larger share of the data, or a code path that only {takes}"
     )
@@ -181,12 +184,9 @@ def _actions(results: Results, found: Judgment) -> tuple[str, ...]:
 def _more(facts: ImbalanceFacts) -> str:
     """How much more the overloaded ranks do, as the end of a sentence."""
     more_s = facts.excess[0].seconds if facts.excess else 0.0
-    who = wording.ranks(facts.overloaded)
-    extra = format_seconds(more_s if more_s > 0 else max(facts.work_s) - min(facts.work_s))
-    return (
-        f"{who} {inflected(facts, 'spend')} {extra} more{place(facts)} than {others(facts)}, and "
-        "most of what it gained during the run the others lost."
-    )
+    extra_s = more_s if more_s > 0 else max(facts.work_s) - min(facts.work_s)
+    told = spends_more(facts, extra_s, place(facts))
+    return f"{told}, and most of what it gained during the run the others lost."
 
 
 SPLIT = (
@@ -194,13 +194,6 @@ SPLIT = (
     "with one allreduce, or let each rank do all that it needs itself where that is little"
 )
 """What helps where one rank does for all what all could do; `{}` is where."""
-
-
-def _spent(facts: ImbalanceFacts) -> str:
-    """How long the rank that works alone does so, as the end of a sentence."""
-    extra = format_seconds(facts.excess[0].seconds)
-    who = wording.ranks(facts.overloaded)
-    return f"{who} spends {extra} more there than {others(facts)}, at lines that only it runs"
 
 
 DIAGNOSIS = Diagnosis(

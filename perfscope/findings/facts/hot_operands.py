@@ -1,7 +1,7 @@
 """What findings about operands say of lines and what these work on."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from perfscope.findings.core.finding import Gain
 from perfscope.findings.core.gain import bound_s, saved
@@ -42,11 +42,21 @@ def frames_of(lines: Iterable[HotLine]) -> tuple[Frame, ...]:
 
 def saved_at_most(results: Results, lines: Sequence[HotLine]) -> Gain:
     """What the job saves at most without these lines: no rank has to wait longer for the others."""
+    spent = spent_by_rank(lines)
+    return saved_of_ranks(results, [spent[rank.number] for rank in results.trace.ranks])
+
+
+def saved_of_ranks(results: Results, seconds: Sequence[float]) -> Gain:
+    """The same of so many seconds of each rank."""
+    return saved(results, min(max(seconds, default=0.0), bound_s(results, seconds)))
+
+
+def spent_by_rank(lines: Iterable[HotLine]) -> Mapping[int, float]:
+    """How long each rank is in some lines, by its number; 0 of others."""
     spent: defaultdict[int, float] = defaultdict(float)
     for line in lines:
         spent[line.rank.number] += line.seconds
-    seconds = [spent[rank.number] for rank in results.trace.ranks]
-    return saved(results, min(max(seconds, default=0.0), bound_s(results, seconds)))
+    return spent
 
 
 def shape_of(operand: Operand) -> str:

@@ -312,13 +312,20 @@ def first_look(results: Results, facts: ImbalanceFacts, suspects: str) -> str:
         extra = format_seconds(max(facts.work_s) - min(facts.work_s))
         longer = f"{who} {inflected(facts, 'work')} up to {extra} longer than {others(facts)}"
         return f"{wording.to_see_functions(results)}: {longer}, and nothing tells in what."
-    told = f"{who} {inflected(facts, 'spend')} {format_seconds(top.seconds)} more there than"
+    told = spends_more(facts, top.seconds)
     if where := wording.place(top.where[0]) if top.where else "":
         inside = f", {top.name} phase" if top.phase else ""
         change = "Balance the ranks' work in" if is_split(facts) else "Inspect"
-        return f"{change} {where}{inside}: {told} {others(facts)}. Check for {suspects}."
+        return f"{change} {where}{inside}: {told}. Check for {suspects}."
     missing = f"{wording.to_see_functions(results)}, to see which function of {top.name} it is"
-    return f"{missing}: {told} {others(facts)}. Check for {suspects}."
+    return f"{missing}: {told}. Check for {suspects}."
+
+
+def spends_more(facts: ImbalanceFacts, seconds: float, at: str = " there") -> str:
+    """Inside a sentence, `rank 1 spends 17.0 s more there than rank 0`."""
+    who = wording.ranks(facts.overloaded)
+    spend = inflected(facts, "spend")
+    return f"{who} {spend} {format_seconds(seconds)} more{at} than {others(facts)}"
 
 
 def is_split(facts: ImbalanceFacts) -> bool:

@@ -178,5 +178,6 @@ def _share(told: Mapping[str, Any], part: str) -> float:
 
 def _number(told: Mapping[str, Any], name: str) -> float:
     value = told.get(name)
-    is_number = isinstance(value, (int, float)) and 0 <= value <= sys.maxsize  # NaN is not
-    return float(value) if isinstance(value, (int, float)) and is_number else 0.0
+    if isinstance(value, (int, float)) and 0 <= value <= sys.maxsize:  # NaN is not
+        return float(value)
+    return 0.0

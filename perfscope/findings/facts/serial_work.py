@@ -176,12 +176,12 @@ def _from_function(results: Results, share: FunctionShare) -> SerialWork | None:
     shared = shared_frames(results, rank)
     if not is_only_here(results, rank, share.key, shared):
         return None
-    late = _occasional(results, position, share, shared)
+    seen = _seen_in(results, results.trace.ranks[position], share, shared)
+    late = _occasional(results, position, share, shared, seen)
     if not late:
         return None
     activity = usual_activity(results, rank, share.key)
-    is_counted = _is_counted(results, results.trace.ranks[position], share, shared)
-    count = sum(arrival.instances for arrival in late) if is_counted else None
+    count = sum(arrival.instances for arrival in late) if _is_counted(seen) else None
     named = (frame for arrival in late for frame in (arrival.caller, arrival.frame))
     own = Frame(share.function, share.file, share.line)
     frames = dict.fromkeys((own, *(frame for frame in named if frame is not None)))
@@ -205,11 +205,17 @@ def _from_function(results: Results, share: FunctionShare) -> SerialWork | None:
 
 
 def _occasional(
-    results: Results, position: int, share: FunctionShare, shared: AbstractSet[Frame]
+    results: Results,
+    position: int,
+    share: FunctionShare,
+    shared: AbstractSet[Frame],
+    seen: Ints,
 ) -> list[LateArrival]:
-    """Where a rank came late now and then by what it does alone in a function, set-up aside."""
-    rank = results.trace.ranks[position]
-    seen_in_steps = _steps_with(results, rank, share, shared)
+    """Where a rank came late now and then by what it does alone in a function, set-up aside.
+
+    `seen` is the step of each sample of that.
+    """
+    seen_in_steps = _steps_with(results, seen)
     return [
         arrival
         for arrival in results.communication.late_arrivals
@@ -246,28 +252,23 @@ def _is_occasional(results: Results, times: int) -> bool:
     return times < MAIN * steps
 
 
-def _steps_with(
-    results: Results, rank: Rank, share: FunctionShare, shared: AbstractSet[Frame]
-) -> int:
+def _steps_with(results: Results, seen: Ints) -> int:
     """In how many steps a rank was seen in a function, at lines that it alone runs.
 
     It may be late in fewer, or seen in fewer.
 
     Of a rank that comes last now and then, samples tell what it does in all of its steps.
     """
-    seen, starts = _seen_in(results, rank, share, shared), len(results.steps.starts_ns)
+    starts = len(results.steps.starts_ns)
     return len(np.unique(seen)) * results.steps.count // max(starts, 1)
 
 
-def _is_counted(
-    results: Results, rank: Rank, share: FunctionShare, shared: AbstractSet[Frame]
-) -> bool:
+def _is_counted(seen: Ints) -> bool:
     """Whether samples see each time that a function runs.
 
     What is over before the next sample may run in many steps in which no sample meets it: where a
     second one hardly ever does, nothing tells how often it runs.
     """
-    seen = _seen_in(results, rank, share, shared)
     return not len(seen) or len(np.unique(seen)) <= MAIN * len(seen)
 
 

@@ -10,6 +10,7 @@ from perfscope.findings.losses.groups import lost_to
 from perfscope.findings.losses.told import told_only
 from perfscope.losses.entry import Saving
 from perfscope.schema.enums import Activity, Confidence
+from perfscope.trace.started import forks_in_steps
 from perfscope.units import format_seconds
 
 STARTING = lost_to(Activity.SUBPROCESS)
@@ -40,9 +41,9 @@ def told_by_forks(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...
 
 def _forks(run: Facts, finding: Finding) -> bool:
     """Whether each rank of a finding forks more often than it has steps."""
-    times = {one.rank: one for one in run.results.fault_times}
-    steps = {rank.number: len(rank.steps) for rank in run.results.trace.ranks}
-    return all(rank in times and times[rank].forks > steps[rank] for rank in finding.ranks)
+    forking = {rank.number for rank in run.results.trace.ranks if forks_in_steps(rank)}
+    known = {one.rank for one in run.results.fault_times}
+    return forking & known >= set(finding.ranks)
 
 
 def _follows_forks(run: Facts, faults: Finding, starting: Finding) -> bool:

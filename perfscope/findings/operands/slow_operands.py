@@ -15,6 +15,7 @@ from perfscope.findings.facts.hot_operands import (
     ranks_of,
     saved_at_most,
     shape_of,
+    spent_by_rank,
 )
 from perfscope.metrics.host import slow_operands
 from perfscope.metrics.host.hot_lines import HotLine
@@ -146,9 +147,7 @@ def judge(run: Facts) -> Outcome:
 
 def _slowest(lines: Sequence[HotLine]) -> int:
     """The rank that spends most in the lines."""
-    spent: defaultdict[int, float] = defaultdict(float)
-    for line in lines:
-        spent[line.rank.number] += line.seconds
+    spent = spent_by_rank(lines)
     return max(spent, key=lambda rank: spent[rank])
 
 

@@ -6,14 +6,17 @@ from itertools import chain
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, passed
-from perfscope.findings.core.gain import bound_s, saved
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.hot_operands import has_operands, ranks_of, shape_of
+from perfscope.findings.facts.hot_operands import (
+    frames_of,
+    has_operands,
+    ranks_of,
+    saved_of_ranks,
+    shape_of,
+)
 from perfscope.judging import MAIN
 from perfscope.metrics.communication.call_sites import MOST_PLACES
-from perfscope.metrics.host.hot_lines import HotLine
 from perfscope.schema.enums import Confidence
-from perfscope.trace.model import Frame
 from perfscope.trace.operands import Operand, WorkedOn
 
 SINGLE, DOUBLE = "float32", "float64"
@@ -50,7 +53,7 @@ def judge(run: Facts) -> Outcome:
         gain=gain,
         confidence=Confidence.MEDIUM,
         ranks=ranks_of(one for one, _ in meetings),
-        where=_places(meetings),
+        where=frames_of(one for one, _ in meetings),
         evidence=(
             Evidence(f"`{double.name}`", shape_of(double)),
             Evidence(f"`{single.name}`", shape_of(single)),
@@ -70,7 +73,7 @@ def _gain(run: Facts, own: Sequence[Sequence[WorkedOn]]) -> Gain:
         MAIN * run.line_samples.seconds(rank, {one.frame for one in sites})
         for rank, sites in zip(run.results.trace.ranks, own, strict=True)
     ]
-    return saved(run.results, min(max(halves_s), bound_s(run.results, halves_s)))
+    return saved_of_ranks(run.results, halves_s)
 
 
 def widened(site: WorkedOn) -> tuple[Operand, Operand] | None:
@@ -85,10 +88,6 @@ def _is_double(site: WorkedOn) -> bool:
     """Whether no array that it takes is larger than one in double precision."""
     doubles = [one.elements for one in site.operands if one.dtype == DOUBLE]
     return max(doubles, default=0) == max((one.elements for one in site.operands), default=-1)
-
-
-def _places(meetings: Iterable[tuple[HotLine, object]]) -> tuple[Frame, ...]:
-    return tuple(dict.fromkeys(line.site.frame for line, _ in meetings))
 
 
 def _others(sites: Iterable[WorkedOn], name: str) -> tuple[Evidence, ...]:

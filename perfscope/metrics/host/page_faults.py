@@ -14,7 +14,7 @@ from perfscope.judging import MAIN, SURE
 from perfscope.matching.intervals import distinct
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Function, Rank, Table
-from perfscope.trace.started import forks
+from perfscope.trace.started import forks, forks_in_steps
 
 MOST_LINES = 40
 """Lines that are told apart, those with most time; all others count as one."""
@@ -243,7 +243,7 @@ def _copied(rank: Rank, focus: Focus, faults: int) -> float:
     After each fork every page that the process has is copied when it is written next. Faults in
     each step are not those of rarer forks, such as of workers that start with an epoch.
     """
-    if forks(rank) <= len(rank.steps):
+    if not forks_in_steps(rank):
         return 0.0
     resident = int(rank.process_samples["rss_bytes"].max(initial=0)) // PAGE_BYTES
     inside = focus.length_ns / max(1, rank.end_ns - rank.start_ns)

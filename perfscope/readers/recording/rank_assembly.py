@@ -18,10 +18,11 @@ from perfscope.readers.recording.thinned import call_totals_of, thinning_of
 from perfscope.readers.recording.totals import totals_of
 from perfscope.readers.recording.wall_clocks import Clock
 from perfscope.structures import dataclass
+from perfscope.trace.counts import count_under
 from perfscope.trace.model import Rank, ThreadInfo
 from perfscope.trace.moving import times_of
 from perfscope.trace.operations import code_of
-from perfscope.trace.started import STARTED, count_under
+from perfscope.trace.started import STARTED
 from perfscope.units import counted, were
 
 _FINALIZE = code_of("MPI_Finalize")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from perfscope.readers.recording import agent_metadata
 from perfscope.structures import dataclass
-from perfscope.trace.started import count_under
+from perfscope.trace.counts import count_under
 
 MOST_READ = 1 << 8
 """Notes of a host that are read: those between them stand for the others."""

@@ -87,9 +87,7 @@ class Outputs:
 
     def become(self, result: Any) -> None:
         """A call returned something."""
-        values = (
-            list(islice(result.values(), _MOST_OUTPUTS)) if isinstance(result, dict) else result
-        )
+        values = _first(result) if isinstance(result, dict) else result
         values = values if isinstance(values, (tuple, list)) else [values]
         found: list[Any] = []
         for value in values[:_MOST_OUTPUTS]:
