@@ -1,44 +1,97 @@
 """What a line of the program calls while something is lost there."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from perfscope.arrays import Floats
 from perfscope.attribution.activities import ACTIVITIES
 from perfscope.attribution.activity_rules import module_of
 from perfscope.attribution.stack_rules import BUILT_IN
+from perfscope.attribution.timeline import Timeline
 from perfscope.judging import MAIN
 from perfscope.losses.entry import Entry
 from perfscope.metrics.results import Results
+from perfscope.replay.model import Edit
+from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
+from perfscope.units import NS
 
 INNER = "<locals>"
 """In the names of functions that are made in others, as decorators do."""
 
 
-def callee_of(results: Results, entry: Entry) -> str:
+@dataclass(frozen=True)
+class Callee:
     """The function of a library that the program calls where most of a loss is seen.
 
-    "" where it is not seen to call any, and of a loss that is of no activity.
+    `shares` are by rank: of the time that the rank spends in that function of the program, outside
+    communication, what all of the call takes, and not only what is lost; `seconds` are the call's.
+    """
+
+    name: str
+    shares: Mapping[int, float]
+    seconds: Mapping[int, float]
+
+    @property
+    def mean_s(self) -> float:
+        """Seconds of a rank in it, on average of those that call it."""
+        return sum(self.seconds.values()) / max(len(self.seconds), 1)
+
+
+def callee_of(results: Results, entry: Entry) -> Callee | None:
+    """What the program calls where most of a loss is seen.
+
+    None where it is not seen to call any, and of a loss that is of no activity.
     """
     labels, kinds, activity = results.labels, results.not_training, entry.cause.activity
     if labels is None or kinds is None or entry.frame is None or activity is None:
-        return ""
-    trace = results.trace
-    is_here = np.array([frame.key == entry.frame.key for frame in trace.frames], np.bool_)
-    chosen = (kinds == ACTIVITIES.index(activity)) & is_here[labels.user_frame]
-    counts = np.zeros(len(trace.stacks), np.int64)
-    for rank in trace.ranks:
-        if rank.number in entry.ranks:
-            stacks = results.focus.within(rank.main_stacks)["stack"]
-            counts += np.bincount(stacks, minlength=len(counts))
-    seen = Counter[str]()
-    for number in np.flatnonzero(chosen & (counts > 0)).tolist():
+        return None
+    trace, key = results.trace, entry.frame.key
+    is_here = np.array([frame.key == key for frame in trace.frames], np.bool_)[labels.user_frame]
+    is_lost = is_here & (kinds == ACTIVITIES.index(activity))
+    names = {}
+    for number in np.flatnonzero(is_here).tolist():
         stack = [trace.frames[one] for one in trace.stacks[number]]
-        seen[_called(stack, trace.frames[labels.user_frame[number]])] += int(counts[number])
-    name, count = max(seen.items(), key=lambda one: (one[1], one[0]), default=("", 0))
-    return name if count > MAIN * seen.total() else ""
+        names[number] = _called(stack, trace.frames[labels.user_frame[number]])
+    spent = {
+        rank.number: _by_stack(results, timeline, len(trace.stacks))
+        for rank, timeline in zip(trace.ranks, results.timelines, strict=True)
+        if rank.number in entry.ranks
+    }
+    lost = sum(spent.values(), np.zeros(len(trace.stacks)))
+    seen = Counter[str]()
+    for number in np.flatnonzero(is_lost & (lost > 0)).tolist():
+        seen[names[number]] += lost[number]
+    name, most = max(seen.items(), key=lambda one: (one[1], one[0]), default=("", 0))
+    if not name or most <= MAIN * seen.total():
+        return None
+    is_call = np.isin(np.arange(len(lost)), [one for one, told in names.items() if told == name])
+    return Callee(
+        name,
+        {
+            rank: float(ns[is_call].sum() / max(ns[is_here].sum(), 1.0))
+            for rank, ns in spent.items()
+        },
+        {rank: float(ns[is_call].sum()) * NS for rank, ns in spent.items()},
+    )
+
+
+def without_calls(entry: Entry, callee: Callee) -> list[Edit]:
+    """What takes all of these calls away, as far as samples tell them from the rest there."""
+    assert entry.frame is not None
+    return [
+        Edit(function=entry.frame.key, ranks=(rank,), factor=1.0 - share)
+        for rank, share in sorted(callee.shares.items())
+    ]
+
+
+def _by_stack(results: Results, timeline: Timeline, stacks: int) -> Floats:
+    """Nanoseconds of work in the focus by what stack was seen there; shape (stacks,)."""
+    work = timeline.work(results.focus) & (timeline.stacks >= 0)
+    found = np.bincount(timeline.stacks[work], timeline.lengths[work], stacks)
+    return found.astype(np.float64)
 
 
 def _called(stack: Sequence[Frame], caller: Frame) -> str:

@@ -14,7 +14,7 @@ from perfscope.findings.facts import lock_holder, sampled_places
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import JITTER_SHARE
 from perfscope.findings.losses import lock_words, read_again, turns, words
-from perfscope.findings.losses.callees import callee_of
+from perfscope.findings.losses.callees import Callee, callee_of, without_calls
 from perfscope.findings.losses.groups import NEEDED, Group, groups, lost_to, lost_to_waiting
 from perfscope.judging import MAIN
 from perfscope.losses.cause import LossCause
@@ -158,7 +158,9 @@ def _finding(run: Facts, group: Group) -> Finding:
     )
     status = thresholds.unless_chance(thresholds.by_gain(gain), gain)
     entries = group.entries[:MOST_PLACES]
-    meeting = _meeting(run, group)
+    meeting, callee = _meeting(run, group), callee_of(run.results, entries[0])
+    calls = _without_calls(run, group, callee)
+    gain = calls or gain
     workers = turns.workers(run.losses.entries)[:MOST_PLACES] if _is_serial(group) else ()
     worked = [one.frame for one in (workers or entries) if one.frame is not None]
     holder, is_lock = None, group.entries[0].cause.activity is Activity.LOCK
@@ -170,7 +172,7 @@ def _finding(run: Facts, group: Group) -> Finding:
     found = Finding(
         id=group.id,
         status=status,
-        title=_title(run, group, meeting, workers, again),
+        title=_title(run, group, meeting, workers, again, callee if calls else None),
         summary=_summary(group, gain),
         gain=gain,
         # what ranks did is seen, and why others wait is inferred from the pattern of their waits;
@@ -182,11 +184,26 @@ def _finding(run: Facts, group: Group) -> Finding:
         actions=(
             lock_holder.action(holder, group.entries[0].frame)
             if holder
-            else _action(run, group, gain, workers, again),
+            else _action(run, group, gain, workers, again, callee),
         ),
         holder=lock_holder.typed(holder),
     )
     return as_sure_as_its_interval(found) if status is not Status.INFO else found
+
+
+def _without_calls(run: Facts, group: Group, callee: Callee | None) -> Gain | None:
+    """What the run is shorter by without all calls of a library's function that runs Python code.
+
+    Nobody can change the library: called less often, its compiled code runs less often as well.
+    None where that saves less than it does that nothing of the kind is run anywhere.
+    """
+    first = group.entries[0]
+    if callee is None or first.cause.activity is not Activity.INTERPRETER:
+        return None
+    found = run.savings.bound(without_calls(first, callee))
+    if not isinstance(found, Saving) or found.seconds <= group.saving.seconds:
+        return None
+    return as_bare_bound(saved(run.results, found.seconds, edits=found.edits))
 
 
 def _told(run: Facts, group: Group, meeting: Sequence[Frame]) -> tuple[Evidence, ...]:
@@ -223,12 +240,19 @@ def _title(
     meeting: Sequence[Frame],
     workers: Sequence[turns.Worker],
     again: read_again.ReadAgain | None,
+    callee: Callee | None,
 ) -> str:
     if again is not None:
         return read_again.title(again, group)
     world = [rank.number for rank in run.results.trace.ranks]
-    where = meeting[0] if meeting else None
-    return words.title(group, world, where, is_needed=group.id in NEEDED_IDS, workers=workers)
+    return words.title(
+        group,
+        world,
+        meeting[0] if meeting else None,
+        is_needed=group.id in NEEDED_IDS,
+        workers=workers,
+        callee=callee,
+    )
 
 
 def _action(
@@ -237,6 +261,7 @@ def _action(
     gain: Gain,
     workers: Sequence[turns.Worker],
     again: read_again.ReadAgain | None,
+    callee: Callee | None,
 ) -> str:
     told = as_bound(gain) if group.id in NEEDED_IDS else gain  # of work that is needed
     world = len(run.results.trace.ranks)
@@ -248,7 +273,7 @@ def _action(
         workers,
         is_one_line=one_line,
         change=change,
-        callee=callee_of(run.results, group.entries[0]),
+        callee=callee,
     )
 
 

@@ -6,6 +6,7 @@ from perfscope.findings.core.finding import Gain
 from perfscope.findings.core.wording import LESS, called, differs, listed, place, ranks
 from perfscope.findings.facts.imbalance_facts import DIVIDE_ANEW
 from perfscope.findings.losses import lock_words
+from perfscope.findings.losses.callees import Callee
 from perfscope.findings.losses.groups import Group, class_of
 from perfscope.findings.losses.turns import Worker, hides_transfer, turns, waiting
 from perfscope.judging import MAIN
@@ -79,8 +80,8 @@ ONE_LINE = (
 """The same of Python code where samples show a single line, which may be no loop."""
 
 IN_LIBRARY = (
-    "That is Python code of the library itself: call it less often, with more data at a time, and "
-    "do once, before the loop, what stays the same from call to call."
+    "Call it less often, with more data at a time, and do once, before the loop, what stays the "
+    "same from call to call."
 )
 """The same where a function of a library is what takes the time."""
 
@@ -181,6 +182,7 @@ def title(
     *,
     is_needed: bool = False,
     workers: Sequence[Worker] = (),
+    callee: Callee | None = None,
 ) -> str:
     """What is lost and where: how much, the breakdown of the run and the saving tell.
 
@@ -188,11 +190,14 @@ def title(
     `meeting` is where ranks that take turns wait for each other, or communicate; None unknown.
     Of work that is needed, of which the saving is a bound, the title tells how long it takes.
     `workers` are those that others wait for by turns, told where they meet nowhere; the action
-    tells who waits for whom.
+    tells who waits for whom. `callee` is what a library does, of which the interpreter is a part.
     """
     first = group.entries[0]
     where = place(first.frame)
     seen = f", mainly in {where}" if where else ""
+    if callee is not None and first.cause.activity is Activity.INTERPRETER:
+        who = f" on {ranks(tuple(callee.seconds))}" if len(callee.seconds) == 1 else " per rank"
+        return f"{callee.name} takes {format_seconds(callee.mean_s)}{who}, called in {where}"
     if first.cause.activity is not None:
         who = f" on {ranks(group.ranks)}" if len(group.ranks) == 1 else ""
         does = f"takes {_spent(group)}" if is_needed else "is slowing the run"
@@ -258,7 +263,7 @@ def action(
     *,
     is_one_line: bool = False,
     change: str = "",
-    callee: str = "",
+    callee: Callee | None = None,
 ) -> str:
     """What was seen, why that is not what is saved, and what to change; `world` counts ranks.
 
@@ -271,9 +276,22 @@ def action(
     if workers:
         return f"{turns(workers, world)}.{hides_transfer(workers, gain, world)} {_change(first)}"
     change = change or _change(first)
-    if first.cause.activity is Activity.INTERPRETER and (callee or is_one_line):
-        change = IN_LIBRARY if callee else ONE_LINE.format(_inside(first))
-    return f"{_seen(first, world, callee)}{_why_differs(group, gain, world)}{change}"
+    if first.cause.activity is Activity.INTERPRETER:
+        if callee is not None and gain.is_bound:
+            return f"{_in_calls(first, callee)}{IN_LIBRARY}"
+        change = ONE_LINE.format(_inside(first)) if is_one_line else change
+        change = IN_LIBRARY if callee is not None else change
+    called_there = callee.name if callee is not None else ""
+    return f"{_seen(first, world, called_there)}{_why_differs(group, gain, world)}{change}"
+
+
+def _in_calls(entry: Entry, callee: Callee) -> str:
+    """How long the calls of a library's function take, and what of that its Python code does."""
+    count = len(callee.seconds)
+    spent = _each(int(sum(callee.seconds.values()) / NS), count, "spend")
+    own = format_seconds(entry.own_ns * NS / len(entry.ranks))
+    who, where = capitalized(ranks(tuple(sorted(callee.seconds)))), place(entry.frame)
+    return f"{who} {spent} in {where} calling {callee.name}, {own} of it in Python code. "
 
 
 def _seen(entry: Entry, world: int, callee: str) -> str:

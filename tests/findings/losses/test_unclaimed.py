@@ -206,6 +206,33 @@ def in_each_step(doing: str, identity: str) -> Finding:
     return analyze_trace(builder.build()).findings[identity]
 
 
+def test_of_a_library_s_function_the_calls_are_told_and_not_only_its_python_code() -> None:
+    """A join of 60 ms of each step of 100 ms, 30 ms of which are seen in compiled code."""
+    main, joining = ("main", "/job/train.py", 40), ("attach", "/job/train.py", 17)
+    join = ("DataFrame.join", "/env/site-packages/pandas/core/index.py", 900)
+    inside, counting = (
+        (name, "/env/site-packages/pandas/core/join.py", 40) for name in ("get", "count")
+    )
+    compiled = ("numpy.take", "<built-in>", 0)
+    builder = TraceBuilder(2, end_s=3.0 + 0.1 * STEPS)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * STEPS)
+        for step in range(STEPS):
+            begin = 1.0 + 0.1 * step
+            for tick in range(9):
+                below = [counting, compiled] if tick % 2 else [inside]
+                work = [joining, join, *below] if 1 < tick < 8 else [WORK, compiled]
+                rank.stack(begin + 0.01 * tick, [main, *work])
+            rank.op("MPI_Allreduce", begin + 0.095, begin + 0.0999, seq=step)
+            rank.step(step, begin, begin + 0.1)
+    found = analyze_trace(builder.build()).findings["lost_to_interpreter"]
+    assert found.gain_basis is Basis.UPPER_BOUND
+    assert found.gain_s == pytest.approx(0.06 * STEPS, rel=0.1)
+    assert found.title.endswith("per rank, called in attach() (train.py:17)")
+    assert found.title.startswith("DataFrame.join of pandas takes ")
+    assert " calling DataFrame.join of pandas, " in found.actions[0]
+
+
 def test_what_others_need_before_they_go_on_is_not_dealt_out_by_an_even_load() -> None:
     """Rank 0 adds up for 40 ms of each step of 100 ms what rank 1 sends, and sends it back."""
     main, adding = ("main", "/job/train.py", 40), ("add_up", "/job/train.py", 17)

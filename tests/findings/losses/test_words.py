@@ -4,6 +4,7 @@ import pytest
 
 from perfscope.findings.core.finding import Gain
 from perfscope.findings.losses import turns, words
+from perfscope.findings.losses.callees import Callee
 from perfscope.findings.losses.groups import Group
 from perfscope.losses.cause import LossCause
 from perfscope.losses.entry import Entry, Saving
@@ -67,9 +68,33 @@ def test_a_loop_is_told_only_where_samples_may_show_one() -> None:
     )
     assert "Replace the loop in learn()" in several
     assert "All of it is in one line, and no loop over others was seen in learn()" in one
-    called = words.action(group, Gain(1.0, 0.1), 2, callee="DataFrame.merge of pandas")
-    assert "in learn() (train.py:74), which calls DataFrame.merge of pandas." in called
+
+
+@pytest.mark.parametrize(
+    ("basis", "told"),
+    [
+        (
+            Basis.REPLAY,
+            "Rank 1 spends 1.00 s in learn() (train.py:74), which calls merge of pandas.",
+        ),
+        (
+            Basis.UPPER_BOUND,
+            "Rank 1 spends 3.00 s in learn() (train.py:74) calling merge of pandas, 1.00 s of it",
+        ),
+    ],
+)
+def test_of_a_library_s_function_all_calls_are_what_may_be_saved(basis: Basis, told: str) -> None:
+    cause = LossCause(LossKind.OTHER_WORK, Account.COMPUTATION, activity=Activity.INTERPRETER)
+    frame = Frame("learn", "/job/train.py", 74)
+    entry = Entry(cause, 1_000_000_000, 0, (1,), frame=frame, pattern=LossPattern.STATIC)
+    group = Group("lost", (entry,), Saving(1.0, None, Basis.REPLAY))
+    merge = Callee("merge of pandas", {1: 0.75}, {1: 3.0})
+    called = words.action(group, Gain(1.0, 0.1, basis=basis), 2, callee=merge)
+    assert called.startswith(told)
     assert "Replace the loop" not in called
+    assert words.title(group, (0, 1), callee=merge) == (
+        "merge of pandas takes 3.00 s on rank 1, called in learn() (train.py:74)"
+    )
 
 
 def action(*entries: Entry, saved_s: float, world: int = 4, basis: Basis = Basis.REPLAY) -> str:
