@@ -31,6 +31,9 @@ _PROTOCOLS = {
 _LOOP_ENDS = {"JUMP_BACKWARD", "JUMP_ABSOLUTE"}
 """Where the interpreter lets others look, and nothing is done."""
 
+_COPIES = {"DUP_TOP": 1, "DUP_TOP_TWO": 2}
+"""How many values are copied, by Pythons that have no COPY."""
+
 _BEHIND_LOOPS = {"END_FOR", "POP_TOP"}
 _OPERATORS = ("BINARY_", "INPLACE_", "COMPARE_OP", "CONTAINS_OP", "UNARY_NEG", "STORE_SUBSCR")
 
@@ -118,8 +121,21 @@ def taken(code: CodeType, last: int) -> list[tuple[str, int]] | None:
     count = sum(call_shape(name, argument))
     if not count and name.startswith(_OPERATORS):
         count = 1 if name.startswith("UNARY") else 3 if name == "STORE_SUBSCR" else 2
-    found = made_before(raw, complete(raw, last), count) if count else None
-    return None if found is None else [one[:2] for one in found]
+    makers = _makers(raw, complete(raw, last), count) if count else None
+    return None if makers is None else [one for place, _ in makers for one in _read_at(raw, place)]
+
+
+def _read_at(raw: bytes, place: int) -> list[tuple[str, int]]:
+    """The instruction at an offset; of a copy, as of `self.x` in `self.x *= y`, what made that."""
+    name, argument = _names[raw[place]], branches.argument(raw, place)
+    depth = argument if name == "COPY" else _COPIES.get(name, 0)
+    below = _makers(raw, place, depth) if depth else None
+    if below is None:
+        return [(name, argument)]
+    if name == "COPY":
+        heights = [height for _, height in below]
+        below = below[: next((at for at, one in enumerate(heights) if one > 1), len(below))]
+    return [one for earlier, _ in below for one in _read_at(raw, earlier)]
 
 
 def between(code: CodeType, start: int, end: int) -> list[tuple[str, int]]:
@@ -263,17 +279,23 @@ def made_before(raw: bytes, last: int, values: int) -> list[tuple[str, int, int]
 
     Heights are counted from the lowest of these values. None where the way there has branches.
     """
-    found: list[tuple[str, int, int]] = []
+    makers = _makers(raw, last, values)
+    if makers is None:
+        return None
+    return [(_names[raw[place]], branches.argument(raw, place), height) for place, height in makers]
+
+
+def _makers(raw: bytes, last: int, values: int) -> list[tuple[int, int]] | None:
+    """The offsets of the same instructions, with the same heights."""
+    found: list[tuple[int, int]] = []
     height, place = values, last - 2
     while place >= 0 and len(found) < _MOST_INSTRUCTIONS:
         operation = raw[place]
-        name = _names[operation]
         if operation in _jumps:
             return None
-        if operation and name != "EXTENDED_ARG":
-            argument = branches.argument(raw, place)
-            found.append((name, argument, height))
-            height -= _effect(operation, argument)
+        if operation and _names[operation] != "EXTENDED_ARG":
+            found.append((place, height))
+            height -= _effect(operation, branches.argument(raw, place))
             if height <= 0:
                 return found[::-1] if height == 0 else None
         place -= 2
