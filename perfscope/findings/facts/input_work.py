@@ -1,12 +1,18 @@
 """Reading, decoding and copying told apart: what a rank and its producers do for a batch."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from math import sqrt
 
-from perfscope.findings.core.finding import Evidence
+from perfscope.findings.core.finding import Evidence, Gain
+from perfscope.findings.core.gain import as_bare_bound, replayed
 from perfscope.findings.core.wording import place
-from perfscope.judging import MAIN
+from perfscope.judging import MAIN, SURE
 from perfscope.metrics.host.input_parts import InputPart, InputParts
 from perfscope.metrics.results import Results
+from perfscope.replay.model import Edit
+from perfscope.replay.replay import Replay
+from perfscope.schema.enums import Account
 from perfscope.trace.model import Frame
 from perfscope.units import format_share
 
@@ -73,6 +79,33 @@ def unpacking_action(results: Results, rank: int) -> str:
         "in memory, or store it uncompressed as .npy and memory-map it: "
         '`numpy.load(path, mmap_mode="r")`.'
     )
+
+
+def made_once(results: Results, replay: Replay, found: Gain, *, unpacks: bool) -> Gain:
+    """What is saved of `found` where batches need no decompressing, or no reading and decoding.
+
+    It is their share of the samples in which training threads get batches, with the samples' error.
+    Where others make them, who waits does not tell: at most all waiting goes.
+    """
+    edits, error = [], 0.0
+    for parts in results.input_parts:
+        whole = sum(parts.getting.values())
+        if sum(parts.producing.values()) or parts.getting.get(InputPart.WAIT, 0) > MAIN * whole:
+            return as_bare_bound(found)
+        prepared = sum(parts.getting.get(one, 0) for one in (InputPart.READ, InputPart.DECODE))
+        gone = parts.unpacked if unpacks else prepared
+        if gone:
+            share = gone / whole
+            edits.append(Edit(Account.INPUT_WAIT, ranks=(parts.rank,), factor=1.0 - share))
+            error = max(error, SURE * sqrt((1.0 - share) / gone))
+    told = replay.predict(edits) if edits else None
+    if told is None:
+        return as_bare_bound(found)
+    gain = replayed(results, told, edits)
+    if gain.interval_s is None:
+        return gain
+    low, high = gain.interval_s
+    return replace(gain, interval_s=(low * (1.0 - error), high * (1.0 + error)))
 
 
 def _of(results: Results, rank: int) -> InputParts | None:

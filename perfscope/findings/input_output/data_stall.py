@@ -11,6 +11,7 @@ from perfscope.findings.core.gain import as_bare_bound, bound_s, gain_of, predic
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.fast_input import OtherCause, other_cause, ready_evidence
 from perfscope.findings.facts.input_work import (
+    made_once,
     main_part,
     producers_place,
     unpacking_action,
@@ -79,7 +80,7 @@ def judge(run: Facts) -> Outcome:
             *((evidence(held),) if held else ()),
         ),
         actions=_all_actions(results, replay, phases, worst, held, anew) if is_fault else (),
-        first=_first(results, replay, held, anew),
+        first=_first(results, replay, worst, found, held, anew),
         holder=typed(held),
         overlaps=("load_imbalance", "idle_devices"),
     )
@@ -221,7 +222,7 @@ def _all_actions(
     More threads bring none sooner where one of them keeps the others waiting.
     """
     rank = results.trace.ranks[worst]
-    once = unpacking_action(results, rank.number) or _kept(results, rank)
+    once = _once(results, rank)
     cheaper = "" if once else work_action(results, rank.number)
     told = [action(held)] if held else list(_actions(results, replay, phases, worst))
     told.insert(1 if held else 0, once)
@@ -233,12 +234,28 @@ def _all_actions(
 
 
 def _first(
-    results: Results, replay: Replay, held: LockHolder | None, anew: WorkerTurns | None
+    results: Results,
+    replay: Replay,
+    worst: int,
+    found: Gain,
+    held: LockHolder | None,
+    anew: WorkerTurns | None,
 ) -> Gain | None:
     """What the first action saves, where that is not all waiting for input."""
     if anew:
         return anew.gain
-    return _unlocked(results, replay, held) if held else None
+    if held:
+        return _unlocked(results, replay, held)
+    rank = results.trace.ranks[worst]
+    if not found.is_bound and _once(results, rank):
+        unpacks = bool(unpacking_action(results, rank.number))
+        return made_once(results, replay, found, unpacks=unpacks)
+    return None
+
+
+def _once(results: Results, rank: Rank) -> str:
+    """To do once what is done anew for each batch; "" where nothing is seen to be."""
+    return unpacking_action(results, rank.number) or _kept(results, rank)
 
 
 def _kept(results: Results, rank: Rank) -> str:

@@ -33,7 +33,8 @@ class InputParts:
     Producers are threads that fill the input queue from which the training thread takes batches.
     `place` is the user's function in which they were seen most beside waiting for room in it, at
     the line seen most; None where there are none. `unpacks` is the library's function that
-    decompresses an item each time that the user's code looks it up, where that is most of the work.
+    decompresses an item each time that the user's code looks it up, where that is most of the work,
+    and `unpacked` the number of samples of it.
     """
 
     rank: int
@@ -41,6 +42,7 @@ class InputParts:
     producing: Mapping[InputPart, int]
     place: Frame | None = None
     unpacks: Frame | None = None
+    unpacked: int = 0
 
 
 _FILES = (
@@ -108,14 +110,14 @@ def unpacked_by(frames: Sequence[Frame], stack: Iterable[int]) -> Frame | None:
     return None
 
 
-def _unpacks(trace: Trace, parts: Sequence[InputPart], rows: Table) -> Frame | None:
-    """The look-up that decompresses in most samples of work on batches; None where none does."""
+def _unpacks(trace: Trace, parts: Sequence[InputPart], rows: Table) -> tuple[Frame | None, int]:
+    """The look-up that decompresses in most samples of work on batches, and in how many."""
     seen = [stack for stack in rows["stack"].tolist() if stack >= 0]
     busy = [trace.stacks[stack] for stack in seen if parts[stack] is not InputPart.WAIT]
     found = [frame for frame in (unpacked_by(trace.frames, stack) for stack in busy) if frame]
     if len(found) < FEWEST_SAMPLES or len(found) <= MAIN * len(busy):
-        return None
-    return Counter(found).most_common(1)[0][0]
+        return None, 0
+    return Counter(found).most_common(1)[0][0], len(found)
 
 
 def input_parts(prepared: Prepared) -> tuple[InputParts, ...]:
@@ -137,7 +139,7 @@ def input_parts(prepared: Prepared) -> tuple[InputParts, ...]:
         if getting or producing:
             place = _place(trace, parts, made)
             unpacks = _unpacks(trace, parts, made if producing else mine)
-            found.append(InputParts(rank.number, getting, producing, place, unpacks))
+            found.append(InputParts(rank.number, getting, producing, place, *unpacks))
     return tuple(found)
 
 

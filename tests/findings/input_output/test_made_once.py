@@ -1,0 +1,43 @@
+"""What is saved where batches need no unpacking any more."""
+
+import pytest
+
+from perfscope.attribution.stack_rules import BUILT_IN
+from perfscope.schema.enums import PhaseKind
+from tests.findings.analyzed import analyze_trace
+from tests.support.trace_builder import TraceBuilder
+
+LOOK_UP = ("NpzFile.__getitem__", "/env/site-packages/numpy/lib/npyio.py", 257)
+READ_SHARD = ("read", "/job/train.py", 52)
+
+
+@pytest.mark.parametrize("by_thread", [False, True])
+def test_what_is_unpacked_anew_saves_its_share_of_the_waiting(*, by_thread: bool) -> None:
+    """Rank 1 gets a batch in 60 ms of each step of 100 ms, 40 ms of which it unpacks an item.
+
+    Where a thread gets them, how long it is waited for does not tell what unpacking once saves.
+    """
+    unpacking, taking = [READ_SHARD, LOOK_UP, (".decompress", BUILT_IN, 0)], [READ_SHARD]
+    builder = TraceBuilder(2, end_s=3.0 + 0.1 * 80)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * 80)
+        maker = rank.main_tid + by_thread
+        for step in range(80):
+            begin, input_s = 1.0 + 0.1 * step, 0.06 if number else 0.001
+            rank.phase(PhaseKind.INPUT, begin, begin + input_s, step=step)
+            rank.phase(PhaseKind.FORWARD, begin + input_s, begin + input_s + 0.035, step=step)
+            for tick in range(6 * number):
+                at_s = begin + 0.01 * tick + 0.005
+                rank.stack(at_s, unpacking if tick < 4 else taking, tid=maker)
+            rank.op("MPI_Allreduce", begin + input_s + 0.035, begin + 0.0999, seq=step)
+            rank.step(step, begin, begin + 0.1)
+        if by_thread:
+            rank.queue(1.5, 1.6, depth=4, is_get=False, tid=maker)
+            rank.queue(1.5, 1.7, depth=4, is_get=True)
+    finding = analyze_trace(builder.build()).findings["data_stall"]
+    assert finding.gain_s == pytest.approx(0.059 * 80, rel=0.1)
+    assert finding.actions[0].startswith("Decompress once: ")
+    assert finding.first is not None
+    assert finding.first.is_bound is by_thread
+    once_s = finding.gain_s if by_thread else pytest.approx(0.04 * 80, rel=0.1)
+    assert finding.first.seconds == once_s
