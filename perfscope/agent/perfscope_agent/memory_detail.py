@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 
-from . import metadata, notes, own_threads, recorder, roles, stacks
+from . import metadata, notes, own_threads, recorder, roles
 from .kinds import Any
 
 VARIABLE = "PERFSCOPE_MEMORY_DETAIL"
@@ -133,7 +133,7 @@ class Watch:
                 self.state["reason"] = "%s: %s" % (type(error).__name__, str(error)[:200])
 
     def _watch_from_here(self) -> None:
-        stacks.block_signals()
+        own_threads.block_signals()
         rec = recorder.current
         thread_id = recorder.native_thread_id()
         if rec is not None and thread_id:

@@ -175,10 +175,10 @@ class Looker:
         self._budget = Budget()
         self.looks = 0
 
-    def look(self) -> int:
-        """Looks once, if that is due and a library of arrays is loaded; how many ns that took."""
+    def look(self) -> None:
+        """Looks once, if that is due and a library of arrays is loaded."""
         if self._variables is None or not self._budget.is_left():
-            return 0
+            return
         begin_ns = time.thread_time_ns()
         try:
             self._learn_kinds()
@@ -187,9 +187,7 @@ class Looker:
         except Exception as error:
             self._variables = None
             notes.failure("operands are not looked at", error)
-        spent_ns = time.thread_time_ns() - begin_ns
-        self._budget.spent_ns += spent_ns
-        return spent_ns
+        self._budget.spent_ns += time.thread_time_ns() - begin_ns
 
     def told(self) -> dict[str, Any]:
         """What was seen, for the metadata: of the places that were seen most."""
@@ -366,9 +364,10 @@ def start(rec: Recorder) -> None:
     looker = Looker(rec, Places())
 
 
-def look() -> int:
-    """Looks once, if that is due; how many ns that took."""
-    return looker.look() if looker is not None else 0
+def look() -> None:
+    """Looks once, if that is due."""
+    if looker is not None:
+        looker.look()
 
 
 def told() -> dict[str, Any]:

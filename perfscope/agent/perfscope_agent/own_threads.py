@@ -26,6 +26,15 @@ def leave() -> None:
     _identities.discard(get_ident())
 
 
+def block_signals() -> None:
+    """Leaves every signal to the program's own threads."""
+    # `signal` would import enum; 32 and 33 belong to the C library, and a page of a record file
+    # that cannot be written is met by SIGBUS, which must not be blocked then.
+    signal = sys.modules.get("_signal") or __import__("_signal")
+    kept = (32, 33, signal.SIGBUS)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [n for n in range(1, 65) if n not in kept])
+
+
 def may_use(module: str) -> bool:
     """Whether the calling thread may say `import` of a module: it is no own one, or all is there.
 

@@ -7,7 +7,9 @@ import time
 _SHARE = 0.0025
 """Of one core, that looking may take on an average; what it interrupts costs about as much."""
 _AT_ONCE_S = 0.01  # the first looks meet every name for the first time
-_TOGETHER_S = 0.25  # looks of which Python hears at once
+_PAYING_BACK = 0.5  # of what looking may take, for who has taken more
+_LATELY = 1.0 / 16  # of what one look costs, by the last one: those of the start were dearer
+_TOGETHER_S = 1.0  # looks of which Python hears at once
 _SLOWEST_S = 0.5
 _LONG_RUN_S = 600.0
 _LONG_RUN_HZ = 10.0
@@ -38,17 +40,20 @@ class Pace:
 
     def __init__(self, hz: float) -> None:
         self._shortest_s = 1.0 / hz
-        self._spent_s = 0.0
+        self._spent_s = self._lately_s = 0.0
         self._count = 0
         self.period_s = self._shortest_s
 
     def looked(self, cost_s: float, age_s: float, count: int = 1) -> None:
         """Takes note of what some looks cost, in a program that has run for so long."""
+        # as a mean until there are so many, then with each look fading behind later ones
         self._count += count
+        part = min(1.0, max(count / self._count, 1.0 - (1.0 - _LATELY) ** count))
+        self._lately_s += part * (cost_s / count - self._lately_s)
         self._spent_s += cost_s
         period_s = self._shortest_s
         if self._spent_s > _AT_ONCE_S + _SHARE * age_s:
-            period_s = max(period_s, self._spent_s / self._count / _SHARE)
+            period_s = max(period_s, self._lately_s / (_PAYING_BACK * _SHARE * _MEAN_WAIT))
         if age_s > _LONG_RUN_S:
             # As many samples as in the first minutes are enough for a rare function of a long run.
             rarer_s = self._shortest_s * age_s / _LONG_RUN_S

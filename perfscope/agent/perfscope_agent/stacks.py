@@ -58,7 +58,7 @@ statistics = {"hz": 0.0, "samples": 0, "cpu_ns": 0}
 """What the sampler did and what it cost, for the metadata file."""
 
 with_each_sample: list[Callable[[], None]] = []
-"""What else is looked at some ten times a second; must not raise."""
+"""What else is looked at, up to ten times a second, within bounds of its own; must not raise."""
 
 watched: dict[int, int] = {}
 """Threads to sample: Python identity -> kernel thread id."""
@@ -107,7 +107,7 @@ class Sampler:
     def _run(self) -> None:
         try:
             own_threads.enter()
-            block_signals()
+            own_threads.block_signals()
             self._loop()
         except Exception as error:
             agent_notes.failure("stack sampler stopped", error)
@@ -137,7 +137,7 @@ class Sampler:
                     if seen and now_ns / 1e9 - others_s >= _OTHERS_S:
                         others_s = now_ns / 1e9
                         _look_at_others(rec)
-                        self._before_ns += operands.look()  # which keeps to a bound of its own
+                        self._is_paid()
             if not seen:
                 return
 
@@ -154,7 +154,7 @@ class Sampler:
         return found
 
     def _do_once(self, now_s: float) -> None:
-        """What is done soon after the start, and after half a minute; no look pays for it."""
+        """What is done soon after the start, and after half a minute."""
         if self._first is not None:
             with self.busy:
                 first, self._first = self._first, None
@@ -164,6 +164,10 @@ class Sampler:
             later(self.busy)
         else:
             return
+        self._is_paid()
+
+    def _is_paid(self) -> None:
+        """Leaves what was done last out of what looks cost: it has bounds of its own."""
         self._before_ns = time.thread_time_ns() + self._noted_ns
 
     def _count(self, looks: int, notes: list[noted.Note], now_s: float) -> None:
@@ -238,6 +242,7 @@ def _look_at_others(rec: recorder.Recorder) -> None:
     busy_threads.look(rec.now(), watched)
     for look in with_each_sample:
         look()
+    operands.look()
 
 
 def _leaves(callee: str, call: str) -> tuple[tuple[str, str], ...]:
@@ -322,15 +327,6 @@ def _shortened(named: list[_Named]) -> list[_Named]:
     inner, outer = named[:_INNERMOST], named[_INNERMOST:]
     own = [one for one in outer if files.is_program(one[1][0].co_filename)]
     return inner + (own or outer)[-(_MAX_DEPTH - _INNERMOST) :]
-
-
-def block_signals() -> None:
-    """Leaves every signal to the program's own threads."""
-    # `signal` would import enum; 32 and 33 belong to the C library, and a page of a record file
-    # that cannot be written is met by SIGBUS, which must not be blocked then.
-    signal = sys.modules.get("_signal") or __import__("_signal")
-    kept = (32, 33, signal.SIGBUS)
-    signal.pthread_sigmask(signal.SIG_BLOCK, [n for n in range(1, 65) if n not in kept])
 
 
 def requested_hz() -> float:
