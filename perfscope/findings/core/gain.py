@@ -86,6 +86,17 @@ def as_bare_bound(gain: Gain) -> Gain:
     return replace(as_bound(gain), interval_s=None)
 
 
+def with_error(gain: Gain, error: float) -> Gain:
+    """The gain with an interval that is wider by a relative error, of what the edits were made by.
+
+    A bound, and what has no interval, stay as they are.
+    """
+    if gain.interval_s is None or gain.is_bound:
+        return gain
+    low, high = gain.interval_s
+    return replace(gain, interval_s=(low * (1.0 - error), high * (1.0 + error)))
+
+
 def waited_s(results: Results) -> float:
     """What ranks waited in calls or, where they ended earlier, for the last one, added up.
 

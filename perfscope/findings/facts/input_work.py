@@ -1,11 +1,10 @@
 """Reading, decoding and copying told apart: what a rank and its producers do for a batch."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from math import sqrt
 
 from perfscope.findings.core.finding import Evidence, Gain
-from perfscope.findings.core.gain import as_bare_bound, replayed
+from perfscope.findings.core.gain import as_bare_bound, replayed, with_error
 from perfscope.findings.core.wording import place
 from perfscope.judging import MAIN, SURE
 from perfscope.metrics.host.input_parts import InputPart, InputParts
@@ -101,11 +100,7 @@ def made_once(results: Results, replay: Replay, found: Gain, *, unpacks: bool) -
     told = replay.predict(edits) if edits else None
     if told is None:
         return as_bare_bound(found)
-    gain = replayed(results, told, edits)
-    if gain.interval_s is None:
-        return gain
-    low, high = gain.interval_s
-    return replace(gain, interval_s=(low * (1.0 - error), high * (1.0 + error)))
+    return with_error(replayed(results, told, edits), error)
 
 
 def _of(results: Results, rank: int) -> InputParts | None:

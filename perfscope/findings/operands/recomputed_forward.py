@@ -1,0 +1,120 @@
+"""Forward passes that are computed a second time in the backward passes."""
+
+from collections.abc import Sequence
+from math import sqrt
+
+from perfscope.attribution.recomputed import Recomputed, recomputed
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
+from perfscope.findings.core.finding import Evidence, Finding, Gain, passed
+from perfscope.findings.core.gain import bound_s, predicted_gain, with_error
+from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.memory_limits import rooms
+from perfscope.judging import FEWEST_SAMPLES, SURE
+from perfscope.metrics.communication.call_sites import MOST_PLACES
+from perfscope.metrics.efficiency.phases import PhaseResult
+from perfscope.metrics.results import Results
+from perfscope.replay.model import Edit
+from perfscope.schema.enums import Confidence, PhaseKind
+from perfscope.units import format_bytes, format_share
+
+KEEP = (
+    "Keep activations where memory has room for them: no gradient_checkpointing=True, and no "
+    "torch.utils.checkpoint around these layers, or around fewer of them."
+)
+NOT_SEEN = "No layer of a forward pass was seen at work in a backward pass."
+
+
+def has_passes(results: Results) -> bool:
+    """Whether forward and backward passes are told apart, and samples show what they do."""
+    kinds = {phase.kind for phase in results.phases}
+    return {PhaseKind.FORWARD, PhaseKind.BACKWARD} <= kinds and results.trace.has_stacks
+
+
+def judge(run: Facts) -> Outcome:
+    """How much of the backward passes computes forward passes again, and what it costs."""
+    results = run.results
+    found = [one for one in _recomputed(results) if one.samples >= FEWEST_SAMPLES]
+    if not found:
+        return passed(NOT_SEEN)
+    passes = _of_kind(results, PhaseKind.BACKWARD)[0]
+    gain = _gain(run, passes, found)
+    status = thresholds.deserved(gain)
+    worst = max(found, key=lambda one: one.again_ns)
+    if not status.is_fault:
+        return passed(f"Only {format_share(worst.share)} of the backward pass does that.")
+    saving = wording.saving(results, gain.seconds, is_bound=gain.is_bound)
+    return Finding(
+        status=status,
+        title=f"The backward pass computes {wording.place(worst.place)} a second time",
+        summary=(
+            f"Samples show forward work in {format_share(worst.share)} of the backward pass: its "
+            "activations were not kept, so each layer is computed again before its gradients. Kept "
+            f"activations would save {saving}, and take memory."
+        ),
+        gain=gain,
+        confidence=Confidence.HIGH,
+        ranks=tuple(one.rank for one in found),
+        where=(worst.place, *passes.where[:1]),
+        evidence=(*map(_evidence, found[:MOST_PLACES]), *_memory(results)),
+        actions=(KEEP,),
+    )
+
+
+def _gain(run: Facts, passes: PhaseResult, found: Sequence[Recomputed]) -> Gain:
+    """What the run is shorter by without that share of the backward passes."""
+    shares = {one.rank: one.share for one in found}
+    edits = [Edit(phase=passes.id, ranks=(rank,), factor=1.0 - s) for rank, s in shares.items()]
+    by_rank = dict(zip(passes.ranks, passes.seconds_by_rank, strict=True))
+    again_s = [by_rank.get(rank, 0.0) * shares.get(rank, 0.0) for rank in run.results.ledger.ranks]
+    most_s = bound_s(run.results, again_s)
+    gain = predicted_gain(run.results, run.replay, edits, bound_s=most_s, is_planned=True)
+    return with_error(gain, max(SURE * sqrt((1.0 - one.share) / one.samples) for one in found))
+
+
+def _memory(results: Results) -> tuple[Evidence, ...]:
+    """What was left of the memory that kept activations would take."""
+    return tuple(
+        Evidence(f"Left of {room.name}, at the least moment", format_bytes(room.left_bytes))
+        for room in rooms(results)[:1]
+    )
+
+
+def _recomputed(results: Results) -> tuple[Recomputed, ...]:
+    forward, backward = (
+        [results.phase_ids.index(phase.id) for phase in _of_kind(results, kind)]
+        for kind in (PhaseKind.FORWARD, PhaseKind.BACKWARD)
+    )
+    return recomputed(results.trace, results.timelines, results.focus, forward, backward)
+
+
+def _of_kind(results: Results, kind: PhaseKind) -> Sequence[PhaseResult]:
+    return [phase for phase in results.phases if phase.kind is kind]
+
+
+def _evidence(one: Recomputed) -> Evidence:
+    told = f"{format_share(one.share)} ({one.samples} samples)"
+    return Evidence(f"Of the backward pass of rank {one.rank}, forward work", told)
+
+
+DIAGNOSIS = Diagnosis(
+    id="recomputed_forward",
+    title="Forward passes are computed a second time in the backward pass",
+    description=(
+        "Looks for layers of the forward pass among the samples of backward passes, below what "
+        "calls these. Activation checkpointing (gradient checkpointing) does so to save memory."
+    ),
+    judge=judge,
+    applies=has_passes,
+    intact=RANK_BY_RANK,
+    passed="The backward pass computes no forward pass again",
+    evidence="the share of backward passes in which layers are computed, and the memory left",
+    gain_from=(
+        "replay of backward passes without that share; its interval holds the samples' error, too"
+    ),
+    rank=283,
+    of_work=True,
+    references=(
+        "PyTorch, torch.utils.checkpoint: https://docs.pytorch.org/docs/stable/checkpoint.html",
+    ),
+)

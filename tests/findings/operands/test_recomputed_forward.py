@@ -1,0 +1,57 @@
+"""Forward passes that a backward pass computes again, told by samples below its call."""
+
+import pytest
+
+from perfscope.attribution.stack_rules import BUILT_IN
+from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import PhaseKind, Status
+from tests.findings.analyzed import analyze_trace
+from tests.support.trace_builder import TraceBuilder
+
+STEPS = 80
+MAIN = [("main", "/job/train.py", 40), ("step", "/job/train.py", 30)]
+LAYER = [
+    ("Module._call_impl", "/env/site-packages/torch/nn/modules/module.py", 9),
+    ("Block.forward", "/job/model.py", 12),
+    ("torch._C._nn.linear", BUILT_IN, 0),
+]
+RUN = ("_engine_run_backward", "/env/site-packages/torch/autograd/graph.py", 7)
+HELPER = ("Module._call_impl", "/env/site-packages/torch/nn/modules/module.py", 9)
+ENGINE = ("torch._C._EngineBase.run_backward", BUILT_IN, 0)
+
+
+def judged(*, again: int, inside: list[tuple[str, str, int]]) -> Finding:
+    """Steps of 30 ms forward and 60 ms backward, of which `again` tenths show `inside`."""
+    builder = TraceBuilder(2, end_s=3.0 + 0.1 * STEPS)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * STEPS)
+        for step in range(STEPS):
+            begin = 1.0 + 0.1 * step
+            rank.phase(PhaseKind.FORWARD, begin, begin + 0.03, step=step)
+            rank.phase(PhaseKind.BACKWARD, begin + 0.03, begin + 0.095, step=step)
+            for tick in range(3):
+                rank.stack(begin + 0.01 * tick + 0.005, [*MAIN, *LAYER])
+            for tick in range(6):
+                below = inside if tick < again else [ENGINE]
+                rank.stack(begin + 0.03 + 0.01 * tick + 0.005, [*MAIN, RUN, *below])
+            rank.op("MPI_Allreduce", begin + 0.09, begin + 0.0999, seq=step)
+            rank.step(step, begin, begin + 0.1)
+    return analyze_trace(builder.build()).findings["recomputed_forward"]
+
+
+def test_layers_below_the_backward_pass_are_computed_again() -> None:
+    """20 ms of each step, whatever calls the layers there."""
+    found = judged(again=2, inside=[("recompute_fn", "/env/checkpoint.py", 5), *LAYER])
+    assert found.status is Status.FAIL
+    assert found.title == "The backward pass computes Block.forward() (model.py:12) a second time"
+    assert found.gain_s == pytest.approx(0.02 * STEPS, rel=0.1)
+    assert found.gain_interval_s is not None
+    assert found.gain_interval_s[0] < 0.02 * STEPS < found.gain_interval_s[1]
+    assert found.ranks == (0, 1)
+
+
+def test_what_a_backward_pass_of_its_own_shares_with_layers_is_none() -> None:
+    """Hooks and helpers of a library run in both passes."""
+    found = judged(again=2, inside=[HELPER, ("Scale.backward", "/job/model.py", 44)])
+    assert found.status is Status.PASS
+    assert judged(again=0, inside=[]).status is Status.PASS
