@@ -55,9 +55,7 @@ def install(module: ModuleType) -> None:
                 return original(self, *args, **kwargs)
             begin_ns = rec.now()
             item = original(self, *args, **kwargs)
-            # of a queue that no other thread fills the program waits for nobody
-            if getattr(self, _NUMBER, 0):
-                setattr(self, _UNTAKEN, 0)
+            if _is_filled(self):
                 _write(rec, self, "get", begin_ns)
             return item
 
@@ -75,6 +73,17 @@ def _is_taken(queue: Any) -> bool:
     except Exception:
         return False  # a queue that takes no attributes is not recorded
     return bool(untaken <= 2 * queue.maxsize + _MOST_UNTAKEN)
+
+
+def _is_filled(queue: Any) -> bool:
+    """Notes a get; whether another thread fills the queue: else the program waits for nobody."""
+    try:
+        if not getattr(queue, _NUMBER, 0):
+            return False
+        setattr(queue, _UNTAKEN, 0)
+    except Exception:
+        return False
+    return True
 
 
 def claim() -> int:

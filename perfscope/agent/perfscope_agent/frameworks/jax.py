@@ -45,11 +45,16 @@ def _making(original: AnyFunction, *, devices_first: bool) -> AnyFunction:
     def compiling(*args: Any, **kwargs: Any) -> Any:
         made = original(*args, **kwargs)
         if hasattr(made, "lower"):
-            return Compiled(made, devices_first)
+            return _recorded(made, devices_first)
         # without a function it returns what takes one
-        return lambda *inner, **named: Compiled(made(*inner, **named), devices_first)
+        return lambda *inner, **named: _recorded(made(*inner, **named), devices_first)
 
     return compiling
+
+
+def _recorded(made: Any, devices_first: bool) -> Any:
+    """A compiled function that records, or as it is where its attributes do not let that be."""
+    return wrap.guarded("a function that JAX compiles", Compiled, made, devices_first) or made
 
 
 def _making_gradient(original: AnyFunction) -> AnyFunction:
@@ -142,7 +147,6 @@ def _call(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    uses.look_around(_order.trained)
     samples = _samples(uses, args, kwargs)
     start_ns = rec.now()
     _running.append(uses)
@@ -150,23 +154,27 @@ def _call(
         result = made(*args, **kwargs)
     finally:
         del _running[:]
-    end_ns = rec.now()
-    if rec is not recorder.current:
-        return result
+    if rec is recorder.current:
+        unit = steps.Unit(_SOURCE, id(uses), start_ns=start_ns, end_ns=rec.now(), samples=samples)
+        wrap.guarded("a call of a function that JAX compiled", _note, rec, uses, unit, result)
+    return result
+
+
+def _note(rec: recorder.Recorder, uses: Uses, unit: steps.Unit, result: Any) -> None:
+    """A call is over, which may be a step."""
     uses.after(result)
     _end_evaluation(rec)
     if uses.trains:
         _outputs.become(result)
-        _emit(rec, recorder.Phase.TRAIN, uses.name, start_ns, end_ns)
+        _emit(rec, recorder.Phase.TRAIN, uses.name, unit.start_ns, unit.end_ns)
     elif uses.is_apart:
         # What only looks at the parameters, and not once a step, evaluates.
-        _evaluating.append((uses, start_ns, end_ns))
-    unit = steps.Unit(_SOURCE, id(uses), start_ns=start_ns, end_ns=end_ns, samples=samples)
+        _evaluating.append((uses, unit.start_ns, unit.end_ns))
     _order.add(uses, unit)
-    return result
 
 
 def _samples(uses: Uses, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+    uses.look_around(_order.trained)
     try:
         return uses.before(args, kwargs)
     except Exception:  # a static argument is anything, and so are its properties

@@ -87,11 +87,7 @@ class Outputs:
 
     def become(self, result: Any) -> None:
         """A call returned something."""
-        values = _first(result) if isinstance(result, dict) else result
-        values = values if isinstance(values, (tuple, list)) else [values]
-        found: list[Any] = []
-        for value in values[:_MOST_OUTPUTS]:
-            found += _first(value) if isinstance(value, dict) else [value]
+        found = [one for value in _inside(result) for one in _inside(value, (dict,))]
         self._references = [one for value in found[:_MOST_OUTPUTS] for one in weak(value)]
 
     def have(self, array: Any) -> bool:
@@ -99,8 +95,13 @@ class Outputs:
         return any(one() is array for one in self._references)
 
 
-def _first(values: dict[Any, Any]) -> list[Any]:
-    return list(islice(values.values(), _MOST_OUTPUTS))
+def _inside(value: Any, kinds: tuple[Any, ...] = (dict, tuple, list)) -> list[Any]:
+    """The first values in a container, else the value; no code of a class of the program runs."""
+    for kind in kinds:
+        if issubclass(type(value), kind):
+            values = kind.values(value) if kind is dict else kind.__iter__(value)
+            return list(islice(values, _MOST_OUTPUTS))
+    return [value]
 
 
 def weak(value: Any) -> list[Any]:

@@ -19,6 +19,8 @@ _INPUT_REASONS = {
 }
 _MOST_CALLERS = 12
 _callback_class: Any = None
+_callback_list: Any = None
+"""Keras's own class for what holds the callbacks of a call."""
 _input_reason = ""
 """Why it is not seen how long a fit() waits for its batches; "" where it is."""
 _metric_owners: dict[int, str] = {}
@@ -78,8 +80,9 @@ def _interrupt() -> None:
 
 def install(module: ModuleType) -> None:
     """Wraps the trainer of Keras 3 on a backend, or the model class of Keras 2."""
-    global _callback_class, _input_reason
+    global _callback_class, _callback_list, _input_reason
     backend, owner = _trainer(module)
+    _callback_list = module.callbacks_module.CallbackList
     _callback_class = _make_callback_class(module.callbacks_module.Callback)
     wrap.replace(owner, "fit", _make_fit)
     calls.phase(owner, "evaluate", recorder.Phase.EVALUATE, "evaluate", _interrupt)
@@ -159,7 +162,8 @@ def _make_fit(original: AnyFunction) -> AnyFunction:
             metadata.framework(_SOURCE, input_wait=None, input_wait_reason=_input_reason)
         if metadata.facts.get("batch_size") is None and running.batches.size:
             metadata.facts["batch_size"] = running.batches.size
-        args, kwargs = _with_callback(_callback_class(running), position, args, kwargs)
+        callback = _callback_class(running)
+        args, kwargs, taken_back = _with_callback(callback, position, args, kwargs)
         _fits.append(running)
         was_told, steps.is_told = steps.is_told, True
         try:
@@ -167,6 +171,8 @@ def _make_fit(original: AnyFunction) -> AnyFunction:
                 return original(self, *args, **kwargs)
         finally:
             _fits.remove(running)
+            if callback in taken_back:
+                taken_back.remove(callback)
             steps.is_told = was_told
             if recorder.current is rec:
                 running.end_step(rec.now())
@@ -177,18 +183,22 @@ def _make_fit(original: AnyFunction) -> AnyFunction:
 
 def _with_callback(
     callback: Any, position: int, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of fit() with one more callback; the caller's own list stays as it is."""
+) -> tuple[tuple[Any, ...], dict[str, Any], list[Any]]:
+    """The arguments of fit() with one more callback, and the list to take it back from.
+
+    Whatever holds the caller's own callbacks stays as it is.
+    """
     is_positional = len(args) > position >= 0
     given = args[position] if is_positional else kwargs.get("callbacks")
-    if given is not None and hasattr(given, "append") and not isinstance(given, list):
-        given.append(callback)  # a CallbackList, which Keras takes as it is
-        return args, kwargs
-    listed = [] if given is None else list(given) if isinstance(given, (list, tuple)) else [given]
-    listed.append(callback)
+    if isinstance(given, _callback_list):  # which Keras takes as it is
+        given.callbacks.append(callback)
+        return args, kwargs, given.callbacks
+    listed = [given, callback] if given else [callback]  # which Keras flattens
     if is_positional:
-        return (*args[:position], listed, *args[position + 1 :]), kwargs
-    return args, dict(kwargs, callbacks=listed)
+        args = (*args[:position], listed, *args[position + 1 :])
+    else:
+        kwargs = dict(kwargs, callbacks=listed)
+    return args, kwargs, []
 
 
 def _make_callback_class(base: Any) -> Any:
@@ -238,7 +248,7 @@ def _write_metrics(rec: recorder.Recorder, values: Any, prefix: str, epoch: int)
     for name, value in named:
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except Exception:  # what stands for a number may be of any class
             continue
         rec.metric(rec.name(prefix + str(name)), max(steps.last_number, 0), epoch, number)
 
@@ -321,7 +331,7 @@ def _make_call(original: AnyFunction) -> AnyFunction:
         rec = recorder.current
         if rec is None or wrap.Depth.value or not is_eager() or not _is_built(self):
             return original(self, *args, **kwargs)
-        kind = recorder.Phase.FORWARD if kwargs.get("training") else _kind_of_use()
+        kind = recorder.Phase.FORWARD if _is_training(kwargs) else _kind_of_use()
         with wrap.Inside(rec, kind, "__call__"):
             return original(self, *args, **kwargs)
 
@@ -330,4 +340,14 @@ def _make_call(original: AnyFunction) -> AnyFunction:
 
 def _is_built(model: Any) -> bool:
     """Whether a call computes something; before that it may only connect layers."""
-    return bool(getattr(model, "built", False)) and "tensorflow" in sys.modules
+    try:
+        return bool(getattr(model, "built", False)) and "tensorflow" in sys.modules
+    except Exception:  # a property of the program's own
+        return False
+
+
+def _is_training(given: dict[str, Any]) -> bool:
+    try:
+        return bool(given.get("training"))
+    except Exception:  # an array of several values
+        return False

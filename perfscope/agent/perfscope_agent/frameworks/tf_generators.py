@@ -10,7 +10,7 @@ from __future__ import annotations
 from _thread import get_ident
 from collections import deque
 
-from .. import notes, recorder, stacks
+from .. import recorder, stacks
 from ..kinds import Any, AnyFunction, Iterator, ModuleType
 from . import input_queues, wrap
 
@@ -106,11 +106,7 @@ class Items:
 
 def _guarded(told: AnyFunction, *arguments: Any) -> Any:
     """What follows items has no part in the program: nothing that it raises reaches that."""
-    try:
-        return told(*arguments)
-    except Exception as error:
-        notes.failure("items of a generator are not followed", error)
-        return None
+    return wrap.guarded("items of a generator are not followed", told, *arguments)
 
 
 class Taker:

@@ -193,6 +193,11 @@ class _Loop:
             self.end_evaluation(self.evaluation_end_ns)
 
 
+def _tell(action: Callable[..., None], *arguments: Any) -> None:
+    """Tells what was seen of the loop, to which several threads of the program may come at once."""
+    wrap.guarded("the loop of PyTorch", action, *arguments)
+
+
 _loop = _Loop()
 backward_depth = 0
 """Backward passes that are running: checkpointed models nest them."""
@@ -215,19 +220,19 @@ def install_loader(module: ModuleType) -> None:
             rec = recorder.current
             if rec is None:
                 return original(self)
-            is_ready, is_first = torch_workers.is_ready(self), not getattr(self, "_num_yielded", 1)
+            is_ready, is_first = torch_workers.is_ready(self), torch_workers.is_first(self)
             begin_ns = rec.now()
-            _loop.asks_for_batch(is_first, is_grad_enabled(), begin_ns)
+            _tell(_loop.asks_for_batch, is_first, is_grad_enabled(), begin_ns)
             try:
                 with wrap.Inside(rec, recorder.Phase.INPUT, "DataLoader"):
                     data = original(self)
             except StopIteration:
                 end_ns = rec.now()
-                _loop.exhausts_loader(end_ns)
+                _tell(_loop.exhausts_loader, end_ns)
                 torch_workers.ended(self, is_ready, is_grad_enabled(), end_ns - begin_ns)
                 raise
             end_ns = rec.now()
-            _loop.takes_batch(wrap.batch_length(data), is_grad_enabled(), end_ns)
+            _tell(_loop.takes_batch, wrap.batch_length(data), is_grad_enabled(), end_ns)
             torch_workers.count(self, is_ready, is_grad_enabled(), end_ns - begin_ns, is_first)
             return data
 
@@ -271,9 +276,9 @@ def install_backward(module: ModuleType) -> None:
             if rec is None or backward_depth:
                 return original(*args, **kwargs)
             recorder.trains_here(rec)
-            _loop.begins_backward(rec.now())
+            _tell(_loop.begins_backward, rec.now())
             for tell in before_backward:
-                tell()
+                _tell(tell)
             backward_depth = 1
             try:
                 with wrap.Inside(rec, recorder.Phase.BACKWARD, "backward"):
@@ -281,9 +286,9 @@ def install_backward(module: ModuleType) -> None:
                     end_ns = rec.now()
             finally:
                 backward_depth = 0
-            _loop.ends_backward(rec.now())
+            _tell(_loop.ends_backward, rec.now())
             for tell_end in after_backward:
-                tell_end(end_ns)
+                _tell(tell_end, end_ns)
             return result
 
         return backward
@@ -313,11 +318,11 @@ def _before_optimizer(_optimizer: Any, _args: Any, _kwargs: Any) -> None:
 def _after_optimizer(optimizer: Any, _args: Any, _kwargs: Any) -> None:
     rec = recorder.current
     if rec is not None:
-        torch_gradients.note_optimizer(optimizer)
+        _tell(torch_gradients.note_optimizer, optimizer)
         torch_states.look(optimizer)
     # Horovod's optimizers call the step that they are built on: of the two, the inner one counts.
     if rec is not None and _loop.optimizer_start_ns:
-        _loop.ends_optimizer(id(optimizer), rec.now())
+        _tell(_loop.ends_optimizer, id(optimizer), rec.now())
         learning_rates.of_torch(_SOURCE, optimizer)
 
 
@@ -331,15 +336,19 @@ def install_module(module: ModuleType) -> None:
                 return original(self, mode)
             rec = recorder.current
             if rec is not None:
-                if not mode:
-                    _loop.begin_evaluation(id(self), rec.now())
-                elif id(self) == _loop.evaluation_root and _loop.evaluation_start_ns:
-                    _loop.end_evaluation(rec.now())
+                _tell(_sets_mode, id(self), mode, rec.now())
             return original(self, mode)
 
         return train
 
     torch_compile.replace(module.Module, "train", make)
+
+
+def _sets_mode(root: int, mode: Any, now_ns: int) -> None:
+    if mode is False:
+        _loop.begin_evaluation(root, now_ns)
+    elif mode is True and root == _loop.evaluation_root and _loop.evaluation_start_ns:
+        _loop.end_evaluation(now_ns)
 
 
 def begins_checkpoint() -> None:

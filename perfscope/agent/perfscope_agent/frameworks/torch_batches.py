@@ -59,7 +59,7 @@ def _start() -> None:
             if torch_module.compiler.is_compiling():
                 return original(self, *args, **kwargs)
             if _thread.get_ident() == recorder.main_thread and torch_module.is_grad_enabled():
-                _look(self, args, kwargs)
+                wrap.guarded("samples of a model's input", _look, self, args, kwargs)
             return original(self, *args, **kwargs)
 
         return call

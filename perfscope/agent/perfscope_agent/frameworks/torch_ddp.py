@@ -102,14 +102,17 @@ def _accumulators(model: Any) -> list[Any]:
     """The graph nodes that add up each parameter's gradient.
 
     Hooks on the parameters themselves would show in copies, in pickles and to torch.compile.
+    A backward pass may begin where the program computes no gradients of what it does.
     """
+    torch_module = torch_compile.module()
     parameters = getattr(model, "_module_parameters", None) or list(model.parameters())
     # The reducer of the model keeps these nodes alive as long as itself.
-    return [
-        parameter.expand_as(parameter).grad_fn.next_functions[0][0]
-        for parameter in parameters
-        if parameter.requires_grad
-    ]
+    with torch_module.inference_mode(False), torch_module.enable_grad():
+        return [
+            parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+            for parameter in parameters
+            if parameter.requires_grad
+        ]
 
 
 _new_models: list[_Model] = []
@@ -165,7 +168,7 @@ def _before_backward() -> None:
     # Not at construction: moving or compiling the model may still come.
     while _new_models:
         model = _new_models.pop()
-        if model.watch():
+        if torch_groups.guarded(model.watch):
             _models.append(model)
             torch_groups.exchanges_in_backward = True
     for model in _models:

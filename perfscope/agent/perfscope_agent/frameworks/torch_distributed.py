@@ -50,7 +50,7 @@ def _make_init(c10d: ModuleType) -> Callable[[AnyFunction], AnyFunction]:
             begin_ns = monotonic_ns()
             result = original(*args, **kwargs)
             if recorder.current is None:
-                recorder.of_training(int(c10d.get_rank()), int(c10d.get_world_size()))
+                guarded(_join, c10d)
             if recorder.current is not None:
                 guarded(_note_world, c10d, begin_ns)
             return result
@@ -58,6 +58,10 @@ def _make_init(c10d: ModuleType) -> Callable[[AnyFunction], AnyFunction]:
         return init_process_group
 
     return make
+
+
+def _join(c10d: Any) -> None:
+    recorder.of_training(int(c10d.get_rank()), int(c10d.get_world_size()))
 
 
 def _note_world(c10d: Any, begin_ns: int) -> None:
@@ -92,8 +96,8 @@ def _make_destroy() -> Callable[[AnyFunction], AnyFunction]:
                 return original(group)
             rec = recorder.current
             if group is None:
-                torch.end_steps()
-                torch_flight.read_all()
+                guarded(torch.end_steps)
+                guarded(torch_flight.read_all)
             begin_ns = monotonic_ns()
             try:
                 return original(group)

@@ -6,7 +6,7 @@ from _thread import get_ident
 from time import monotonic_ns
 
 from .. import recorder
-from . import torch
+from . import torch, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -247,10 +247,4 @@ def end(opened: Open | None) -> None:
 
 def guarded(action: Callable[..., Any], *arguments: Any) -> Any:
     """Runs what only the recording needs; a failure is noted and the program goes on, with None."""
-    try:
-        return action(*arguments)
-    except Exception as error:
-        from .. import notes
-
-        notes.failure("torch.distributed", error)
-        return None
+    return wrap.guarded("torch.distributed", action, *arguments)

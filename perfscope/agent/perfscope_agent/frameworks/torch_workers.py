@@ -34,6 +34,14 @@ def is_ready(iterator: Any) -> bool | None:
         return None  # another PyTorch or system, or a class of the program's own
 
 
+def is_first(iterator: Any) -> bool:
+    """Whether a loader's iterator has not given any batch yet."""
+    try:
+        return not getattr(iterator, "_num_yielded", 1)
+    except Exception:
+        return False
+
+
 def _stay(iterator: Any) -> bool:
     """Whether the workers of a loader go on to its next iteration."""
     return bool(getattr(iterator, "_persistent_workers", False))

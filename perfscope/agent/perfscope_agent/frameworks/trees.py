@@ -34,7 +34,7 @@ def _make_update(original: AnyFunction, source: str) -> AnyFunction:
             unit = steps.Unit(
                 source, id(self), start_ns=start_ns, end_ns=rec.now(), samples=samples
             )
-            _cycle.add(unit)
+            wrap.guarded("rounds of " + source, _cycle.add, unit)  # another thread may add one
         return result
 
     return update

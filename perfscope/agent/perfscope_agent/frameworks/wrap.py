@@ -5,7 +5,7 @@ from __future__ import annotations
 import _thread
 import functools
 
-from .. import exceptions, recorder
+from .. import exceptions, notes, recorder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +30,18 @@ def replace(owner: Any, name: str, make: Callable[[AnyFunction], AnyFunction]) -
     setattr(owner, name, replacement)
     exceptions.hide_agent_frames()
     return True
+
+
+def guarded(what: str, action: AnyFunction, *arguments: Any) -> Any:
+    """Runs what only the recording needs; a failure is noted and the program goes on, with None.
+
+    Whatever belongs to the program may be of a class of its own, which may raise anything.
+    """
+    try:
+        return action(*arguments)
+    except Exception as error:
+        notes.failure(what, error)
+        return None
 
 
 class _Main:
