@@ -64,7 +64,8 @@ def _inside(token: Ints, work: Ints) -> Ints:
     if lag == 1 or _is_one_kind(token, lag):
         alike = np.flatnonzero(token == np.argmax(np.bincount(token)))
         return alike[_ends_of_groups(behind[alike])]
-    return _once_each(token, behind, lag) if lag else _even(token, behind)
+    found = _once_each(token, behind, lag) if lag else NONE
+    return found if len(found) else _even(token, behind)
 
 
 def _is_one_kind(token: Ints, lag: int) -> bool:
@@ -140,8 +141,17 @@ def heaviest_marks(token: Ints, sent: Ints, work: Ints) -> Ints:
 
 
 def _works_between(work: Ints, ends: Ints, lengths: Ints, members: Bools) -> bool:
-    """Whether the calls of a run are steps of their own, not the parts of one."""
+    """Whether the calls of a run are steps of their own, not the parts of one.
+
+    Those of one step have little work between them, beside that before the first, or all of them
+    together little beside what comes before other calls: the gradients of equal layers, between
+    those of others.
+    """
     firsts = ends - lengths + 1
+    worked = np.cumsum(work)
+    of_run = worked[ends] - worked[firsts] + work[firsts]
+    if len(ends) > 1 and np.median(of_run) < BETWEEN_SHARE * np.median(np.diff(worked[ends])):
+        return False
     inner = members.copy()
     inner[firsts] = False
     before = firsts[firsts > 0]
@@ -224,16 +234,23 @@ def _once_each(token: Ints, behind: Ints, lag: int) -> Ints:
 
 
 def _even(token: Ints, behind: Ints) -> Ints:
-    """The places of an event that returns evenly where the number of others varies."""
-    counts = np.bincount(token)
+    """The places of an event that returns evenly where the number of others varies.
+
+    As many events lie between two of them, or as much work.
+    """
+    counts, worked = np.bincount(token), np.cumsum(behind)
     best, most = NONE, -1.0
     for one in np.flatnonzero(counts >= MIN_PERIODS).tolist():
         places = np.flatnonzero(token == one)
         apart = np.diff(places)
         alone = np.mean(apart == 1) <= 1.0 / len(apart)
-        if not alone or not is_steady(apart) or _statistic(places, len(token)) < NO_CHANCE:
+        steady = is_steady(apart) or is_steady(np.diff(worked[places]))
+        if not alone or not steady or _statistic(places, len(token)) < NO_CHANCE:
             continue
-        follows = float(behind[places].sum())
+        # also behind those that come with it each time, such as a send with its receive
+        ends = np.flatnonzero((counts[token] != counts[one]) | (token == one))
+        ends = np.append(ends, len(token))[np.searchsorted(ends, places, side="right")]
+        follows = float((worked[ends - 1] - worked[places] + behind[places]).sum())
         if follows > most:
             best, most = places, follows
     return best

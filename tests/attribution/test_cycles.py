@@ -35,3 +35,26 @@ def test_steps_after_the_last_of_what_comes_every_hundred_steps_count(last: int)
     sent = np.where(token == gradients, 1 << 20, 16)
     work = np.where(token == gradients, 10_000_000, 0)
     assert np.array_equal(heaviest_marks(token, sent, work), np.flatnonzero(token == gradients))
+
+
+def test_what_comes_in_some_turns_only_is_no_step() -> None:
+    """Replicas send energies in each of 400 sweeps, and spins as well in those that swap."""
+    sweeps = 400
+    swaps = np.random.default_rng(5).random(sweeps) < 0.5
+    token = np.concatenate([[0, 1, 2, 3] if swap else [0, 1] for swap in swaps])
+    work = np.zeros(len(token), np.int64)
+    first = np.flatnonzero(token == 0)
+    work[first] = 17
+    work[np.flatnonzero(token == 2)] = 10  # it waits for the first exchange, in sleeps
+    work[first[1:]] += np.where(swaps[:-1], 0, 10)
+    found = marks(token, work)
+    assert len(found) == sweeps
+    assert np.all(np.isin(token[found], (0, 1)))
+
+
+@pytest.mark.parametrize(("inside", "count"), [(1, 300), (40, 600)])
+def test_equal_calls_in_a_row_are_steps_by_their_part_of_the_work(inside: int, count: int) -> None:
+    """Gradients of four layers, of which two are equal, after the work of a step; or two steps."""
+    token, sent = np.array([0, 1, 1, 2] * 300), np.array([3, 8, 8, 1] * 300)
+    work = np.array([100, inside, inside, inside] * 300)
+    assert len(heaviest_marks(token, sent, work)) == count
