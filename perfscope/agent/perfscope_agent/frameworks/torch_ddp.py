@@ -12,7 +12,7 @@ from _thread import get_ident
 from time import monotonic_ns
 
 from .. import metadata, recorder
-from . import torch, torch_compile, torch_gradients, torch_groups
+from . import torch, torch_compile, torch_gradients, torch_groups, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -214,6 +214,16 @@ def _note_gradients(exchanged: list[_Model]) -> None:
     metadata.framework(torch_groups.NAME, gradients=told)
 
 
-def note_deepspeed(_module: ModuleType) -> None:
-    """DeepSpeed is recognized; it exchanges gradients in its own ways."""
-    metadata.framework("deepspeed", exposed_reason=_DEEPSPEED)
+def note_deepspeed(module: ModuleType) -> None:
+    """DeepSpeed is recognized where an engine is made; who imports it need not train with it."""
+    engine = getattr(module, "DeepSpeedEngine", None)
+    if engine is not None:
+        wrap.replace(engine, "__init__", _with_note)
+
+
+def _with_note(original: AnyFunction) -> AnyFunction:
+    def made(*args: Any, **kwargs: Any) -> Any:
+        metadata.framework("deepspeed", exposed_reason=_DEEPSPEED)
+        return original(*args, **kwargs)
+
+    return made
