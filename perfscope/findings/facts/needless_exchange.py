@@ -28,6 +28,7 @@ class Needless:
     action: str
     evidence: Evidence
     is_computed: bool = False  # for nothing as well: most of the backward pass may be needless
+    is_updated: bool = False  # for nothing as well: so much of the optimizer's step is needless
     is_counted: bool = False  # exchange by exchange: all of that part is saved, and what it takes
 
     @property
@@ -36,21 +37,26 @@ class Needless:
         return Edit(factor=1.0, network=1.0 / max(1.0 - self.share, NEGLIGIBLE))
 
 
-def needless_backward(run: Facts, needless: Needless) -> Gain | None:
-    """What neither to compute nor to exchange such gradients saves at most.
+def needless_work(run: Facts, needless: Needless) -> Gain | None:
+    """What it saves at most neither to exchange such gradients nor to work on them.
 
-    None where they have to be computed, or no backward pass is known.
+    That is all of the backward pass where they are computed for nothing, as it may end before them,
+    and their part of the optimizer's step where that walks through them. None where they take no
+    work beside their exchange, or no such phase is known.
     """
     results = run.results
-    passes = next((one for one in results.phases if one.kind is PhaseKind.BACKWARD), None)
-    if not needless.is_computed or passes is None:
+    kind = PhaseKind.BACKWARD if needless.is_computed else PhaseKind.OPTIMIZER
+    phase = next((one for one in results.phases if one.kind is kind), None)
+    if not (needless.is_computed or needless.is_updated) or phase is None:
         return None
-    edits = (Edit(phase=passes.id), needless.edit)
-    by_rank = dict(zip(passes.ranks, passes.seconds_by_rank, strict=True))
-    most_s = bound_s(results, [by_rank.get(rank, 0.0) for rank in results.ledger.ranks])
-    return as_bare_bound(
-        predicted_gain(results, run.replay, edits, bound_s=most_s, is_planned=True)
+    left = 0.0 if needless.is_computed else 1.0 - needless.share
+    edits = (Edit(phase=phase.id, factor=left), needless.edit)
+    by_rank = dict(zip(phase.ranks, phase.seconds_by_rank, strict=True))
+    gone_s = [(1.0 - left) * by_rank.get(rank, 0.0) for rank in results.ledger.ranks]
+    gain = predicted_gain(
+        results, run.replay, edits, bound_s=bound_s(results, gone_s), is_planned=True
     )
+    return as_bare_bound(gain)
 
 
 def needless_exchange(results: Results) -> tuple[Needless, ...]:
@@ -107,6 +113,7 @@ def _empty(told: Mapping[str, Any]) -> Needless | None:
         title=f"The gradients that are exchanged are mostly rows of zeros, mainly of {name}",
         share=share,
         action=cure,
+        is_updated=True,
         evidence=Evidence(
             "Rows of zeros in the exchanged gradients, of some rows",
             _of_all(told, share),

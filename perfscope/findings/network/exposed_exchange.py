@@ -13,8 +13,8 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.needless_exchange import (
     Needless,
     has_small_buckets,
-    needless_backward,
     needless_exchange,
+    needless_work,
 )
 from perfscope.findings.facts.network_facts import (
     CONTENDED,
@@ -41,6 +41,10 @@ FOR_NOTHING = (
     "The saving counts the exchange and all of the backward pass, which is as needless where it "
     "only computes such gradients. "
 )
+NOT_UPDATED = (
+    "The saving counts the exchange and that part of the optimizer's step, which walks through "
+    "all rows. "
+)
 
 
 BESIDE = (
@@ -55,7 +59,7 @@ def judge(run: Facts) -> Outcome:
     facts = run.network
     needless = needless_exchange(results)
     status = facts.status_of(Cause.EXCHANGE)
-    computed = needless_backward(run, needless[0]) if needless else None
+    computed = needless_work(run, needless[0]) if needless else None
     if computed is not None:
         status = min(status, thresholds.deserved(computed), key=lambda one: one.order)
     if status is Status.PASS:
@@ -68,7 +72,7 @@ def judge(run: Facts) -> Outcome:
         status=status,
         title=needless[0].title if needless else unhidden,
         summary=(
-            f"{FOR_NOTHING if computed else ''}"
+            f"{_beside(needless, computed)}"
             "When their last gradient is ready the ranks still need "
             f"{facts.whole.at_most}{format_seconds(facts.whole.seconds)} in all until the exchange "
             f"is over; {BESIDE if is_counted else 'no change saves all of that.'}"
@@ -84,6 +88,13 @@ def judge(run: Facts) -> Outcome:
         overlaps=(Cause.BANDWIDTH.value,),
     )
     return told_only(result)
+
+
+def _beside(needless: Sequence[Needless], computed: Gain | None) -> str:
+    """What the saving counts beside the exchange; "" where nothing."""
+    if computed is None:
+        return ""
+    return FOR_NOTHING if needless[0].is_computed else NOT_UPDATED
 
 
 def _confidence(facts: NetworkFacts, *, is_counted: bool) -> Confidence:

@@ -130,12 +130,12 @@ def test_buckets_as_they_are_or_of_some_size(size: Any, buckets: Any) -> None:
     assert any("a smaller bucket_cap_mb" in action for action in finding.actions)
 
 
-def with_backward(trace: Trace, seconds: float) -> Trace:
-    """So many seconds of backward pass at the end of the work of each step."""
+def with_backward(trace: Trace, seconds: float, kind: PhaseKind = PhaseKind.BACKWARD) -> Trace:
+    """So many seconds of backward pass, or of another phase, at the end of each step's work."""
     ranks = []
     for rank in trace.ranks:
         rows = rank.phases[rank.phases["kind"] == PhaseKind.TRAIN].copy()
-        rows["kind"], rows["t0"] = PhaseKind.BACKWARD, rows["t1"] - int(seconds * 1e9)
+        rows["kind"], rows["t0"] = kind, rows["t1"] - int(seconds * 1e9)
         phases = np.sort(np.concatenate((rank.phases, rows)), order="t0")
         ranks.append(replace(rank, phases=phases))
     return replace(trace, ranks=ranks)
@@ -155,6 +155,18 @@ def test_the_bound_counts_the_backward_pass_of_what_no_optimizer_uses() -> None:
     few_of_them = judged(with_backward(exchanging(1, gradients=few), 0.06)).recommended
     assert few_of_them is not None
     assert few_of_them.seconds == pytest.approx(STEPS * 0.005, rel=0.02)
+
+
+def test_the_bound_counts_what_the_optimizer_does_to_rows_of_zeros() -> None:
+    """Nine tenths of 60 ms of optimizer in each step, and of 20 ms of exchange."""
+    told = {"bytes": 40 * MIB, "empty_bytes": 36 * MIB, "unheld_bytes": 0}
+    table = {"empty_name": "users.weight", "empty_module": "Embedding"}
+    run = with_backward(exchanging(1, gradients={**told, **table}), 0.06, PhaseKind.OPTIMIZER)
+    finding = judged(run)
+    assert finding.recommended is not None
+    assert finding.recommended.is_bound
+    assert finding.recommended.seconds == pytest.approx(STEPS * 0.9 * 0.08, rel=0.02)
+    assert "that part of the optimizer's step" in finding.summary
 
 
 def test_a_needless_backward_pass_is_told_where_its_exchange_is_quick() -> None:
