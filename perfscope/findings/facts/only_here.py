@@ -1,11 +1,12 @@
 """Whether one rank alone runs something: no sample shows another rank at the same lines."""
 
 from collections.abc import Set as AbstractSet
+from statistics import NormalDist
 
 import numpy as np
 
 from perfscope.attribution.not_training import IS_TRAINING
-from perfscope.judging import ALONE
+from perfscope.judging import ALONE, SURE
 from perfscope.metrics.results import Results
 from perfscope.trace.model import Frame, Function
 from perfscope.units import NS
@@ -28,10 +29,36 @@ def is_only_here(
     """Whether nearly all of a rank's work in a function is at lines that no other rank runs.
 
     A main program is run by all ranks, and may have lines for one of them. A rank that takes longer
-    at a line that all run does not work alone.
+    at a line that all run does not work alone, and few samples of such a line may all be one's.
     """
     alone_s, whole_s = spent_alone(results, number, function, shared)
-    return alone_s >= ALONE * whole_s > 0
+    if not alone_s >= ALONE * whole_s > 0:
+        return False
+    return not _is_chance(results, _samples_alone(results, number, function, shared))
+
+
+def _is_chance(results: Results, samples: int) -> bool:
+    """Whether so many samples of a line that all ranks run may all be of one rank.
+
+    Of all lines that were seen, it may be any (Bonferroni).
+    """
+    ranks = len(results.trace.ranks)
+    lines = np.unique(results.labels.user_frame) if results.labels is not None else ()
+    by_chance = float(ranks) ** (1 - samples)
+    return len(lines) * by_chance > NormalDist().cdf(-SURE)
+
+
+def _samples_alone(
+    results: Results, number: int, function: Function, shared: AbstractSet[Frame]
+) -> int:
+    """How often a rank was seen in a function at lines that no other rank runs."""
+    trace, labels = results.trace, results.labels
+    if labels is None:
+        return 0
+    rank = next(one for one in trace.ranks if one.number == number)
+    stacks = results.focus.within(rank.main_stacks)["stack"]
+    is_alone = np.array([one.key == function and one not in shared for one in trace.frames])
+    return int(np.append(is_alone, False)[labels.user_frame[stacks]].sum())
 
 
 def spent_alone(

@@ -8,6 +8,7 @@ from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
 from perfscope.findings.core.gain import as_bare_bound, bound_s, gain_of, predicted_gain, saved
+from perfscope.findings.facts import repeated_reads
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.fast_input import OtherCause, other_cause, ready_evidence
 from perfscope.findings.facts.input_work import (
@@ -19,7 +20,15 @@ from perfscope.findings.facts.input_work import (
     work_evidence,
 )
 from perfscope.findings.facts.lock_holder import action, among_producers, evidence, frames, typed
+from perfscope.findings.facts.more_producers import (
+    CHEAPER,
+    crowded,
+    idle_cpus,
+    loader_actions,
+    room_on,
+)
 from perfscope.findings.facts.queue_evidence import queue_evidence
+from perfscope.findings.facts.repeated_reads import ReadAgain
 from perfscope.findings.facts.same_items import keeping_action, same_evidence
 from perfscope.findings.facts.worker_turns import (
     WorkerTurns,
@@ -28,20 +37,17 @@ from perfscope.findings.facts.worker_turns import (
     worker_turns,
 )
 from perfscope.metrics.efficiency.phases import PhaseResult
-from perfscope.metrics.host.cpu_takers import busy_for_anyone
 from perfscope.metrics.host.input_parts import InputPart
 from perfscope.metrics.host.lock_holders import LockHolder
-from perfscope.metrics.host.resources import busy_cpus
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Account, Confidence, PhaseKind, Status
 from perfscope.trace.model import Frame, Rank
-from perfscope.units import NS, capitalized, counted, format_seconds
+from perfscope.units import NS, capitalized, format_seconds
 
 TAKING_OVER_SHARE = 0.1  # of the focus, for batches that are there: a loss of its own
 PASSED = "No rank waits for input for long"
-CHEAPER = "Make a batch cheaper: store the data decoded and scaled, and read it in large pieces."
 STAYING = "Set persistent_workers=True, so that no epoch begins with new workers."
 EDIT = Edit(Account.INPUT_WAIT)
 TENSORFLOW = f"TensorBoard's input pipeline analyzer shows it: {wording.IN_TENSORBOARD}."
@@ -186,6 +192,7 @@ def _evidence(results: Results, waits_s: list[float], worst: int) -> tuple[Evide
     rows += work_evidence(results, results.trace.ranks[worst].number)
     rows += ready_evidence(results.trace.ranks[worst])
     rows += same_evidence(results.trace.ranks[worst])
+    rows += repeated_reads.evidence(_read_again(results, results.trace.ranks[worst]))
     loader = _loader(results, worst)
     rows += [
         Evidence(f"DataLoader: {key}", str(loader[key]))
@@ -255,7 +262,16 @@ def _first(
 
 def _once(results: Results, rank: Rank) -> str:
     """To do once what is done anew for each batch; "" where nothing is seen to be."""
-    return unpacking_action(results, rank.number) or _kept(results, rank)
+    if action := unpacking_action(results, rank.number):
+        return action
+    again = _read_again(results, rank)
+    return repeated_reads.keep(again) if again is not None else _kept(results, rank)
+
+
+def _read_again(results: Results, rank: Rank) -> ReadAgain | None:
+    """What is read over and over for batches; None where reading is not most of the work."""
+    is_reading = main_part(results, rank.number) is InputPart.READ
+    return repeated_reads.read_again(results, rank, "") if is_reading else None
 
 
 def _kept(results: Results, rank: Rank) -> str:
@@ -279,14 +295,14 @@ def _unlocked(results: Results, replay: Replay, held: LockHolder) -> Gain | None
 def _actions(
     results: Results, replay: Replay, phases: list[PhaseResult], worst: int
 ) -> tuple[str, ...]:
-    host, idle = _idle_cpus(results, worst)
-    room = _room(host, idle)
+    host, idle = idle_cpus(results, worst)
+    room = room_on(host, idle)
     loader = _loader(results, worst)
     workers = loader.get("workers")
     if isinstance(workers, int) and not isinstance(workers, bool):
         if idle == 0:
-            return (_crowded(host, workers),)
-        return _loader_actions(loader, workers, room, _back(results, replay, 2 * workers or 1))
+            return (crowded(host, workers),)
+        return loader_actions(loader, workers, room, _back(results, replay, 2 * workers or 1))
     rank = results.trace.ranks[worst]
     if "tensorflow" in rank.frameworks and not len(rank.queues):  # nothing of Python makes them
         ahead = (
@@ -301,56 +317,6 @@ def _actions(
         f"{_back(results, replay, 2)}."
     )
     return (CHEAPER, ahead) if idle == 0 else (ahead, CHEAPER)
-
-
-def _idle_cpus(results: Results, position: int) -> tuple[str, int | None]:
-    """The host of a rank, and how many CPUs idle there, rounded down; None: not seen."""
-    rank = results.trace.ranks[position]
-    busy = busy_for_anyone(rank, results.focus)
-    if busy is not None:
-        return rank.host, int(max(0.0, rank.cpu_count_allowed - busy))
-    for node in results.resources.node_threads:
-        here = results.resources.threads_of(node)
-        if rank.number in node.ranks and here and node.cpus > 0:
-            return node.host, int(max(0.0, node.cpus - busy_cpus(here)))
-    return rank.host, None
-
-
-def _room(host: str, idle: int | None) -> str:
-    """Whether the node of a rank has CPUs to spare, in brackets; "" where it was not seen."""
-    if idle is None:
-        return ""
-    if idle == 0:
-        return f" (all CPUs of host {host} are busy: additional workers need more)"
-    return f" ({idle} {'CPU' if idle == 1 else 'CPUs'} of host {host} idle)"
-
-
-def _crowded(host: str, workers: int) -> str:
-    more = f"more than {counted(workers, 'worker')}" if workers else "workers"
-    return (
-        f"{CHEAPER} All CPUs of host {host} are busy: {more} of the DataLoader would only share "
-        "them."
-    )
-
-
-def _loader_actions(
-    loader: Mapping[str, Any], workers: int, room: str, back: str
-) -> tuple[str, ...]:
-    if workers == 0:
-        return (
-            (
-                "Set num_workers=1 or more in the DataLoader: with 0 the training process prepares "
-                f"every batch itself{room}."
-            ),
-        )
-    more = f"Raise num_workers of the DataLoader from {workers} to {2 * workers}{room}"
-    actions = [f"{more}{back}."]
-    factor = loader.get("prefetch_factor")
-    if isinstance(factor, int):
-        actions.append(
-            f"Raise prefetch_factor from {factor} if single batches are slow now and then."
-        )
-    return tuple(actions)
 
 
 DIAGNOSIS = Diagnosis(

@@ -13,6 +13,9 @@ from perfscope.findings.core.wording import place
 from perfscope.findings.facts import lock_holder, sampled_places
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import JITTER_SHARE
+from perfscope.findings.facts.repeated_reads import ReadAgain
+from perfscope.findings.facts.repeated_reads import change as change_of
+from perfscope.findings.facts.repeated_reads import evidence as evidence_of
 from perfscope.findings.losses import lock_words, read_again, turns, words
 from perfscope.findings.losses.callees import Callee, callee_of, without_calls
 from perfscope.findings.losses.groups import NEEDED, Group, groups, lost_to, lost_to_waiting
@@ -180,7 +183,7 @@ def _finding(run: Facts, group: Group) -> Finding:
         confidence=Confidence.MEDIUM if _is_waiting(group) or is_guess else Confidence.HIGH,
         ranks=group.ranks,
         where=tuple(dict.fromkeys((*lock_holder.frames(holder), *meeting, *worked))),
-        evidence=(*_told(run, group, meeting), *read_again.evidence(again), *held),
+        evidence=(*_told(run, group, meeting), *evidence_of(again), *held),
         actions=(
             lock_holder.action(holder, group.entries[0].frame)
             if holder
@@ -239,7 +242,7 @@ def _title(
     group: Group,
     meeting: Sequence[Frame],
     workers: Sequence[turns.Worker],
-    again: read_again.ReadAgain | None,
+    again: ReadAgain | None,
     callee: Callee | None,
 ) -> str:
     if again is not None:
@@ -260,12 +263,12 @@ def _action(
     group: Group,
     gain: Gain,
     workers: Sequence[turns.Worker],
-    again: read_again.ReadAgain | None,
+    again: ReadAgain | None,
     callee: Callee | None,
 ) -> str:
     told = as_bound(gain) if group.id in NEEDED_IDS else gain  # of work that is needed
     world = len(run.results.trace.ranks)
-    change, one_line = (read_again.change(again) if again else ""), _is_one_line(run, group)
+    change, one_line = (change_of(again) if again else ""), _is_one_line(run, group)
     return words.action(
         group,
         told,

@@ -8,7 +8,8 @@ from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 LOOK_UP = ("NpzFile.__getitem__", "/env/site-packages/numpy/lib/npyio.py", 257)
-READ_SHARD = ("read", "/job/train.py", 52)
+BATCH = ("batch", "/job/train.py", 52)
+READ_ARRAY = ("fromfile", "/env/site-packages/numpy/lib/_npyio_impl.py", 90)
 
 
 @pytest.mark.parametrize("by_thread", [False, True])
@@ -17,7 +18,7 @@ def test_what_is_unpacked_anew_saves_its_share_of_the_waiting(*, by_thread: bool
 
     Where a thread gets them, how long it is waited for does not tell what unpacking once saves.
     """
-    unpacking, taking = [READ_SHARD, LOOK_UP, (".decompress", BUILT_IN, 0)], [READ_SHARD]
+    unpacking, taking = [BATCH, LOOK_UP, (".decompress", BUILT_IN, 0)], [BATCH]
     builder = TraceBuilder(2, end_s=3.0 + 0.1 * 80)
     for number in range(2):
         rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * 80)
@@ -41,3 +42,27 @@ def test_what_is_unpacked_anew_saves_its_share_of_the_waiting(*, by_thread: bool
     assert finding.first.is_bound is by_thread
     once_s = finding.gain_s if by_thread else pytest.approx(0.04 * 80, rel=0.1)
     assert finding.first.seconds == once_s
+
+
+def test_files_that_are_read_over_and_over_for_batches_are_to_be_read_once() -> None:
+    """Rank 1 reads 40 MB anew in each of 80 steps, for most of the time it takes to get a batch."""
+    reading, taking = [BATCH, READ_ARRAY], [BATCH]
+    size, files = 40 << 20, [{"name": "shard1.npz", "bytes": 40 << 20, "looks": 40}]
+    told = {"looks": 40, "lost": 0, "ns": 8_000_000_000, "written_bytes": 0, "files": files}
+    builder = TraceBuilder(2, end_s=3.0 + 0.1 * 80)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * 80)
+        rank.set(metadata={"read_files": {**told, "read_bytes": 80 * size}})
+        for step in range(80):
+            begin, input_s = 1.0 + 0.1 * step, 0.06 if number else 0.001
+            rank.phase(PhaseKind.INPUT, begin, begin + input_s, step=step)
+            rank.phase(PhaseKind.FORWARD, begin + input_s, begin + input_s + 0.035, step=step)
+            for tick in range(6 * number):
+                rank.stack(begin + 0.01 * tick + 0.005, reading if tick < 5 else taking)
+            rank.op("MPI_Allreduce", begin + input_s + 0.035, begin + 0.0999, seq=step)
+            rank.step(step, begin, begin + 0.1)
+    finding = analyze_trace(builder.build()).findings["data_stall"]
+    assert finding.actions[0].startswith("Read the file once and keep what is needed of it")
+    assert "rank 1 reads 3.12 GiB" in finding.actions[0]
+    assert finding.first is not None
+    assert finding.first.seconds == pytest.approx(0.05 * 80, rel=0.1)

@@ -1,0 +1,63 @@
+"""More threads or processes that make batches: whether CPUs are free for them, and how to ask."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from perfscope.metrics.host.cpu_takers import busy_for_anyone
+from perfscope.metrics.host.resources import busy_cpus
+from perfscope.metrics.results import Results
+from perfscope.units import counted
+
+CHEAPER = "Make a batch cheaper: store the data decoded and scaled, and read it in large pieces."
+
+
+def idle_cpus(results: Results, position: int) -> tuple[str, int | None]:
+    """The host of a rank, and how many CPUs idle there, rounded down; None: not seen."""
+    rank = results.trace.ranks[position]
+    busy = busy_for_anyone(rank, results.focus)
+    if busy is not None:
+        return rank.host, int(max(0.0, rank.cpu_count_allowed - busy))
+    for node in results.resources.node_threads:
+        here = results.resources.threads_of(node)
+        if rank.number in node.ranks and here and node.cpus > 0:
+            return node.host, int(max(0.0, node.cpus - busy_cpus(here)))
+    return rank.host, None
+
+
+def room_on(host: str, idle: int | None) -> str:
+    """Whether the node of a rank has CPUs to spare, in brackets; "" where it was not seen."""
+    if idle is None:
+        return ""
+    if idle == 0:
+        return f" (all CPUs of host {host} are busy: additional workers need more)"
+    return f" ({idle} {'CPU' if idle == 1 else 'CPUs'} of host {host} idle)"
+
+
+def crowded(host: str, workers: int) -> str:
+    """That more workers than there are would bring nothing, and what does."""
+    more = f"more than {counted(workers, 'worker')}" if workers else "workers"
+    return (
+        f"{CHEAPER} All CPUs of host {host} are busy: {more} of the DataLoader would only share "
+        "them."
+    )
+
+
+def loader_actions(
+    loader: Mapping[str, Any], workers: int, room: str, back: str
+) -> tuple[str, ...]:
+    """What to set of a DataLoader; `room` and `back` tell what CPUs there are and what it saves."""
+    if workers == 0:
+        return (
+            (
+                "Set num_workers=1 or more in the DataLoader: with 0 the training process prepares "
+                f"every batch itself{room}."
+            ),
+        )
+    more = f"Raise num_workers of the DataLoader from {workers} to {2 * workers}{room}"
+    actions = [f"{more}{back}."]
+    factor = loader.get("prefetch_factor")
+    if isinstance(factor, int):
+        actions.append(
+            f"Raise prefetch_factor from {factor} if single batches are slow now and then."
+        )
+    return tuple(actions)
