@@ -60,6 +60,10 @@ class Doubt(Enum):
         "The ranks are late in stretches of several steps, as on CPUs that are slow for a while: "
         "which of them was late more often may be chance."
     )
+    DISTURBED = (
+        "Processes outside the job ran on the same CPUs: what they take of caches and clocks may "
+        "make one rank slower in everything it does."
+    )
 
 
 @dataclass(frozen=True)
@@ -222,8 +226,23 @@ def _doubt(results: Results, facts: ImbalanceFacts, gain: Gain, *, is_sure: bool
     is_little = share < thresholds.FAIL_SHARE or gain_s <= CHANCE_PART * waited_s
     if gain_s <= waited_s and is_little and not is_sure:
         return Doubt.WAITED
-    is_lasting = share < thresholds.CHANCE_SHARE and persists(facts.persistence)
-    return Doubt.LASTING if is_lasting else None
+    if share >= thresholds.CHANCE_SHARE:
+        return None
+    if facts.everywhere and share <= _used_by_others(results, facts):
+        return Doubt.DISTURBED
+    return Doubt.LASTING if persists(facts.persistence) else None
+
+
+def _used_by_others(results: Results, facts: ImbalanceFacts) -> float:
+    """The share of the CPUs of ranks that work longer that others used; 0 unknown."""
+    return max(
+        (
+            (one.others_cpus or 0.0) / max(one.cpus, 1)
+            for one in results.resources.cpu_waits
+            if one.rank in facts.overloaded
+        ),
+        default=0.0,
+    )
 
 
 def _gain(results: Results, facts: ImbalanceFacts) -> Gain:

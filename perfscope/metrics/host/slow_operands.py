@@ -41,9 +41,10 @@ def picked_across(operand: Operand) -> float:
 def of_zeros(operand: Operand) -> float:
     """What a table of numbers takes that are nearly all zero, beyond one that holds the others.
 
-    Those take a sparse product longer, each by itself.
+    Those take a sparse product longer, each by itself. Only a table has a sparse form that goes
+    into one: pictures that are mostly empty are convolved as they are.
     """
-    is_table = len([size for size in operand.shape if size > 1]) > 1
+    is_table = len([size for size in operand.shape if size > 1]) == len(operand.shape) == 2
     is_large = operand.elements * operand.value_bytes > NEAR_CACHE_BYTES
     if not is_table or not is_large or not operand.dtype.startswith("float"):
         return 0.0

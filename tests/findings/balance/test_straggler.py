@@ -75,6 +75,27 @@ def test_more_cpu_time_on_the_same_cpus_is_more_work_and_no_place() -> None:
     assert "CPU binding" in analyze_trace(apart).findings["straggler"].actions[0]
 
 
+@pytest.mark.parametrize(("others", "is_told"), [(0.0, True), (0.5, False)])
+def test_what_runs_beside_the_job_may_make_one_rank_a_little_slower(
+    others: float, *, is_told: bool
+) -> None:
+    """By a twelfth in everything, while others use a quarter of the CPUs or none of them."""
+
+    def beside(builder: TraceBuilder) -> None:
+        for number in range(2):
+            rank = builder.rank(number).set(cpus_allowed="0-1", cpu_count_allowed=2)
+            for tick in range(10, 900):
+                at = tick * 0.1
+                rank.main_sample(at, cpu_s=0.7 * at)
+                rank.process_sample(at, cpu_s=0.7 * at, runnable=1)
+                rank.cpu_sample(at, busy_s=(1.4 + others) * at, used_s=0.7 * at, cpus=2)
+
+    plan = Plan(ranks=2, slow_rank=1, slow_factor=1.08, noise=0.1, samples=(32, 32))
+    finding = analyze_trace(training_run(plan, change=beside)).findings["straggler"]
+    assert finding.status.is_fault is is_told
+    assert ("Processes outside the job ran on the same CPUs" in finding.summary) is not is_told
+
+
 def test_of_two_ranks_slow_in_everything_one_should_be_as_fast_as_the_other() -> None:
     finding = fired(Plan(ranks=2, slow_rank=1, slow_factor=1.3))
     assert finding.id == "straggler"

@@ -18,6 +18,7 @@ from tests.findings.operands.operand_runs import STEPS, faults, operand, site
         ({"shape": [129600], "elements": [129600, 129600]}, 0.0),
         ({"shape": [40, 40], "elements": [1600, 1600]}, 0.0),
         ({"dtype": "int64"}, 0.0),
+        ({"shape": [100, 1, 36, 36]}, 0.0),  # pictures
     ],
 )
 def test_tables_of_zeros(changes: dict[str, Any], part: float) -> None:
