@@ -11,7 +11,13 @@ from perfscope.findings.facts.function_growth import function_growth, grown_by_r
 from perfscope.findings.facts.hot_operands import grown_operand
 from perfscope.findings.facts.only_here import shared_frames
 from perfscope.findings.facts.rank_growth import rank_growth
-from perfscope.findings.facts.step_growth import LEAST_STEPS, StepGrowth, step_growth
+from perfscope.findings.facts.step_growth import (
+    LEAST_STEPS,
+    StepGrowth,
+    later_rise,
+    median_by_quarter,
+    step_growth,
+)
 from perfscope.findings.facts.step_shift import step_shift
 from perfscope.judging import MAIN
 from perfscope.losses.account import TAKES_PART
@@ -36,7 +42,7 @@ def judge(run: Facts) -> Outcome:
         growth = rank_growth(run.results)
     found = growth or step_shift(run.results)
     if found is None:
-        return _not_found(whole)
+        return _not_found(run.results, whole)
     margin_s = 2.0 * found.error_s
     interval_s = max(0.0, found.lost_s - margin_s), found.lost_s + margin_s
     gain = saved(run.results, found.lost_s, interval_s=interval_s)
@@ -59,15 +65,28 @@ def judge(run: Facts) -> Outcome:
     )
 
 
-def _not_found(whole: StepGrowth | None) -> Quiet:
-    """That no work is seen to grow; where the steps do, that it is not known why."""
-    if whole is None:
-        return passed("Nothing takes more of a step from quarter to quarter of the run.")
-    return not_measured(
-        f"Steps grow from {format_seconds(whole.first_s)} to {format_seconds(whole.last_s)} over "
-        "the run, in which ranks wait for CPUs: whether their work grows as well is not known. "
-        "Record again where nothing else runs."
-    )
+def _not_found(results: Results, whole: StepGrowth | None) -> Quiet:
+    """That no work is seen to grow; where steps take longer all the same, that it is not known."""
+    if whole is not None:
+        return not_measured(
+            f"Steps grow from {format_seconds(whole.first_s)} to {format_seconds(whole.last_s)} "
+            "over the run, in which ranks wait for CPUs: whether their work grows as well is not "
+            "known. Record again where nothing else runs."
+        )
+    medians = median_by_quarter(results)
+    if not medians:
+        return not_measured(f"To compare the quarters of a run, {LEAST_STEPS} steps are needed.")
+    times = wording.listed([format_seconds(one) for one in medians])
+    seen = f"The median steps of the quarters of the run take {times}"
+    rise = saved(results, later_rise(results))
+    if thresholds.by_bound(rise.share).is_fault:
+        return not_measured(
+            f"{seen}. They get longer since the shortest of them, and no work was seen that grows "
+            "from each quarter to the next on all ranks taken together: work may move between "
+            "ranks, or something else have used the machine before. Record again where nothing "
+            "else runs."
+        )
+    return passed(f"{seen}. No work was seen to grow from each quarter to the next.")
 
 
 def _level_on(results: Results, found: StepGrowth, ranks: tuple[int, ...]) -> tuple[int, ...]:

@@ -126,11 +126,12 @@ def _of_work(
     usual = own / slowed
     sizes = [len(part) for part in finer_parts(np.asarray(results.steps.starts_ns))]
     finer /= np.repeat(slowed, FINER, axis=1) * sizes
-    is_rough = ranks > 1  # a rise of few samples that seems sudden may be chance
+    is_rough = ranks > 1
     rises = (usual[:, -1] - usual[:, 0]) > SURE * np.hypot(error[:, 0], error[:, -1])
     if is_rough:
         rises = _trends(wall / period) > _sure_of_any(len(lines))
-    rises &= [not is_change(parts) or (is_rough and rises_evenly(parts)) for parts in finer]
+    # samples are few: a rise that seems sudden may be chance
+    rises &= [not is_change(parts) or rises_evenly(parts) for parts in finer]
     grows = rises & [
         never_falls(mine, float(wrong.max())) for mine, wrong in zip(usual, error, strict=True)
     ]

@@ -1,6 +1,7 @@
 """Steps that take longer the longer the run lasts, and the function that grows with them."""
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from math import inf
 from typing import Any
 
@@ -70,8 +71,7 @@ def growth_of(results: Results, seconds: Floats, *, rank: int | None = None) -> 
         return None
     parts = np.array_split(seconds, PARTS)
     medians = np.array([np.median(part) for part in parts])
-    spread = np.median([np.median(np.abs(part - np.median(part))) for part in parts])
-    error = MEDIAN_ERROR * float(spread) / np.sqrt(len(parts[0]))
+    error = _error(parts)
     finer = np.array([np.median(part) for part in finer_parts(seconds)])
     is_rise = never_falls(medians, error) and not is_change(finer)
     if not is_rise or medians[-1] - medians[0] <= SURE * np.sqrt(2) * error:
@@ -94,6 +94,29 @@ def growth_of(results: Results, seconds: Floats, *, rank: int | None = None) -> 
     )
 
 
+def median_by_quarter(results: Results) -> tuple[float, ...]:
+    """Seconds of the median step in each quarter of the steps; none where they are too few."""
+    seconds = np.asarray(results.steps.max_seconds)
+    if len(seconds) < LEAST_STEPS:
+        return ()
+    return tuple(float(np.median(part)) for part in np.array_split(seconds, PARTS))
+
+
+def later_rise(results: Results) -> float:
+    """Seconds of all steps beyond the shortest quarter, if they get longer and longer since then.
+
+    Something slowed the run down at first, and hides how long steps took then without it. 0 where
+    the first quarter is the shortest, or steps do not get longer in each quarter since.
+    """
+    parts = np.array_split(np.asarray(results.steps.max_seconds), PARTS)
+    medians = np.array([np.median(part) for part in parts])
+    since = medians[int(medians.argmin()) :]
+    if len(since) == PARTS or len(since) <= PARTS / 2:
+        return 0.0
+    is_rise = np.all(np.diff(since) > SURE * np.sqrt(2) * _error(parts))
+    return float((since - since[0]).sum()) * results.steps.count / PARTS if is_rise else 0.0
+
+
 def beginning(quarters: Floats) -> Floats:
     """What a step took before anything had grown, from what steps took in each quarter.
 
@@ -102,6 +125,12 @@ def beginning(quarters: Floats) -> Floats:
     """
     grown = np.maximum(np.diff(quarters[..., :2]), 0.0)
     return np.asarray(np.maximum(quarters[..., :1] - grown / 2.0, 0.0))
+
+
+def _error(parts: Sequence[Floats]) -> float:
+    """The standard error of the median of a part."""
+    spread = np.median([np.median(np.abs(part - np.median(part))) for part in parts])
+    return float(MEDIAN_ERROR * spread / np.sqrt(len(parts[0])))
 
 
 def levels_off(parts: Floats) -> bool:

@@ -5,7 +5,7 @@ from math import isclose
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, passed
+from perfscope.findings.core.finding import Evidence, Finding, Quiet, not_measured, passed
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import (
     frames_of,
@@ -14,11 +14,17 @@ from perfscope.findings.facts.hot_operands import (
     saved_at_most,
     shape_of,
 )
-from perfscope.judging import FEWEST_SAMPLES
-from perfscope.metrics.host.hot_lines import HotLine, is_by_turns, most_calls, repeated
+from perfscope.judging import FEWEST_SAMPLES, MAIN
+from perfscope.metrics.host.hot_lines import (
+    HotLine,
+    differing_share,
+    is_by_turns,
+    most_calls,
+    repeated,
+)
 from perfscope.schema.enums import Confidence
 from perfscope.trace.model import Frame
-from perfscope.units import format_seconds
+from perfscope.units import format_seconds, format_share
 
 
 def judge(run: Facts) -> Outcome:
@@ -27,7 +33,7 @@ def judge(run: Facts) -> Outcome:
     functions = repeated(results, run.worked_on, run.hot_lines, run.line_samples).values()
     worst = max(functions, key=lambda one: sum(line.seconds for line in one), default=None)
     if worst is None:
-        return passed("Of all lines that were looked at, the operands differed at times.")
+        return _none_seen(differing_share(results, run.hot_lines))
     gain = saved_at_most(results, worst)
     status = thresholds.deserved(gain)
     if not status.is_fault:
@@ -45,6 +51,18 @@ def judge(run: Facts) -> Outcome:
         where=places,
         evidence=_evidence(run, worst),
         actions=(_action(worst),),
+    )
+
+
+def _none_seen(share: float) -> Quiet:
+    """That no such line was seen, as far as that says anything of the run."""
+    seen = f"Lines that take {format_share(share)} of the ranks' computing were seen to work on "
+    seen = f"{seen}other operands at times. Of the rest" if share else "Of the lines"
+    if share > MAIN:
+        return passed(f"{seen} that is not known.")
+    return not_measured(
+        f"{seen} it is not known whether they work on the same each time: they were looked at too "
+        "seldom, or take what is no array (files, tables of pandas, lists, and other objects)."
     )
 
 
@@ -151,7 +169,7 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     applies=has_operands,
     intact=RANK_BY_RANK,
-    passed="No line computes the same again and again",
+    passed="No line was seen to compute the same again and again",
     evidence="looks, separate calls, and the operands with their shapes",
     gain_from=(
         "upper bound: the time of these lines on the rank that spends most in them, without the "

@@ -297,6 +297,22 @@ def test_a_function_that_takes_longer_only_for_a_time() -> None:
     assert window.status is Status.PASS
 
 
+def test_steps_that_get_longer_behind_a_slow_start_are_not_said_to_stay() -> None:
+    finding = judged(lambda step: 0.1 if step < 20 else 0.002 * (step - 20))
+    assert finding.status is Status.NOT_MEASURED
+    assert "They get longer since the shortest of them" in finding.summary
+    little = judged(lambda step: 0.1 if step < 20 else 0.00001 * (step - 20))
+    assert little.status is Status.PASS
+
+
+def test_a_rise_that_chance_makes_uneven_is_growth() -> None:
+    """As few samples show it: from the 11th part of the run to the 12th it rises by half of all."""
+    seen = [0.0, 0.0, 0.0, 4.6, 1.5, 7.5, 4.6, 8.9, 9.2, 14.2, 11.2, 20.6]
+    finding = crowded(lambda step: 0.005 * seen[12 * step // STEPS], busier)
+    assert finding.status is Status.FAIL
+    assert finding.where == (Frame(*GROWING),)
+
+
 @pytest.mark.parametrize(
     ("extra", "is_level"),
     [(lambda step: 0.001 * step, False), (lambda step: min(0.004 * step, 0.1), True)],

@@ -308,3 +308,20 @@ def test_a_mask_picks_the_rows_for_which_it_holds() -> None:
     mask["shares"] = {"zero": 0.99}
     (found,) = worked_on({"operands": {"sites": [site(operand(name="x"), mask, picked="x")]}})
     assert found.operands[0].rows_picked == 10
+
+
+def test_that_nothing_is_repeated_is_said_of_what_was_seen_to_differ_alone() -> None:
+    """Half of all is in the hot line, and as much in another one that nothing is known of."""
+    place = "\x1f".join(map(str, OTHER))
+    changing = {"contents": 9, "whole_looks": 0}
+    one = site(operand(contents=9), **changing)
+    found = judged(one)["repeated_work"]
+    assert found.status is Status.NOT_MEASURED
+    assert found.summary.startswith("Lines that take 49.4 % of the ranks' computing")
+    assert (
+        judged(one, site(operand(contents=9), place=place, **changing))["repeated_work"].status
+        is Status.PASS
+    )
+    unknown = judged(site(operand(contents=0), contents=0, whole_looks=0))["repeated_work"]
+    assert unknown.status is Status.NOT_MEASURED
+    assert unknown.summary.startswith("Of the lines it is not known")
