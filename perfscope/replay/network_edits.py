@@ -17,7 +17,7 @@ from perfscope.replay.model import Edit, RefusedEditError
 from perfscope.replay.program import Program, Work
 from perfscope.structures import dataclass
 from perfscope.trace.framework_codes import ALLREDUCES
-from perfscope.trace.operations import name_of
+from perfscope.trace.operations import code_of, name_of
 
 BACKWARD = "backward"
 SHORT_NS = 1e6
@@ -76,7 +76,8 @@ def network_after(
     transfer = program.transfer_ns
     for edit in edits:
         if edit.network != 1.0:
-            transfer = transfer / edit.network
+            is_of = True if edit.operation is None else program.row_op == code_of(edit.operation)
+            transfer = np.where(is_of, transfer / edit.network, transfer)
         if edit.bytes != 1.0:
             assert costs is not None  # made for such edits
             transfer, _ = costs.scaled(transfer, edit.bytes, edit.operation)

@@ -11,6 +11,7 @@ from perfscope.findings.core.finding import Finding, broken, settled
 from perfscope.findings.core.of_whole_run import of_whole_run
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.forked import told_by_forks
+from perfscope.findings.losses.gathered import with_gathering
 from perfscope.findings.losses.grown import with_growth
 from perfscope.findings.losses.late_work import told_by_their_work, with_comparison
 from perfscope.findings.losses.once import (
@@ -50,6 +51,8 @@ def run_all(run: Facts, *, catalog: Sequence[Diagnosis] | None = None) -> tuple[
         stage("pricing what else was lost")
         found = list(told_by_their_cause(run, found))
         found += [_with_assumptions(one, run.replay) for one in unclaimed(run, found)]
+        gathered = with_gathering(run, found, _kinds(chosen)[0])
+        found = [_with_assumptions(one, run.replay) for one in gathered]
         found = list(told_by_forks(run, with_comparison(run, found)))
         found = list(told_by_cpus(run, with_slow_values(run, with_remedy(found))))
         found = list(told_by_their_work(with_growth(found), *_kinds(chosen)))

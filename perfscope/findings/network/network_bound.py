@@ -7,6 +7,7 @@ from perfscope.findings.core.gain import as_bound, most_moving, moved_s
 from perfscope.findings.core.thresholds import FAIL_SHARE_UPPER_BOUND
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
+from perfscope.findings.facts.device_facts import is_of_torch
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import shape_of
 from perfscope.findings.facts.messages import main_messages, pickles
@@ -27,6 +28,7 @@ from perfscope.findings.facts.network_facts import (
     transfer_rows,
     unknown,
 )
+from perfscope.findings.facts.sampled_places import main_place
 from perfscope.findings.facts.sparse_messages import (
     SparseMessage,
     saved_without_zeros,
@@ -35,14 +37,25 @@ from perfscope.findings.facts.sparse_messages import (
 from perfscope.judging import MAIN
 from perfscope.losses.account import TAKES_PART
 from perfscope.metrics.results import Results
+from perfscope.schema.communication import CollectiveClass
 from perfscope.schema.enums import Status
 from perfscope.trace.operations import BY_NAME, IS_COLLECTIVE
 from perfscope.units import counted, format_bytes, format_seconds, format_share
 
 PASSED = "Data transfer between ranks takes little time"
-HALVE = (
-    "Halve the bytes sent: fewer values, or the same values in a type half as wide (float32 "
-    "instead of float64, or bfloat16 instead of float32)"
+HALVE = "Halve the bytes sent: fewer values"
+NARROWER = ", or the same values in a type half as wide (float32 instead of float64)"
+NARROWER_TENSORS = (
+    ", or the same values in a type half as wide (float32 instead of float64, or bfloat16 instead "
+    "of float32)"
+)
+SINGLE_BYTES = 4
+"""Of a value in single precision, than which MPI adds up nothing narrower that is common."""
+
+MORE_RARELY = (
+    "Exchange half as often, as so few bytes take next to no time beside the call itself and the "
+    "waking of ranks: combine what two steps exchange in one call, or start it without waiting "
+    "(MPI_I...) and complete it where its result is needed"
 )
 AS_ONE = "Where several go to the same rank one after the other, send them as one buffer."
 PICKLED = (
@@ -75,7 +88,7 @@ def judge(run: Facts) -> Outcome:
     whole, status = facts.whole, facts.status()
     is_fault = status is not Status.PASS
     if is_fault and facts.cause is not Cause.BANDWIDTH:
-        return _named_elsewhere(results, facts)
+        return _named_elsewhere(run, facts)
     if is_fault and (sparse := sparse_message(run)):
         return told_only(_of_zeros(run, facts, sparse))
     result = Finding(
@@ -87,8 +100,8 @@ def judge(run: Facts) -> Outcome:
         ranks=_moving(results) if is_fault else (),
         where=sampled_places.frames(results.call_sites.transfer) if is_fault else (),
         evidence=_evidence(results, facts, is_fault=is_fault),
-        actions=_actions(results, facts, is_told=True) if is_fault else (),
-        first=halved(results, facts) if is_fault and _is_of_bytes(results) else None,
+        actions=_actions(run, facts, is_told=True) if is_fault else (),
+        first=halved(results, facts) if is_fault and _is_halved(results) else None,
     )
     return told_only(result)
 
@@ -125,13 +138,14 @@ def _of_zeros(run: Facts, facts: NetworkFacts, sparse: SparseMessage) -> Finding
         actions=(
             f"Send only the {what} of {name}, with their numbers (Allgatherv of both), and add up "
             f"what arrives instead of a whole {name}. {_largest(results)}".strip(),
-            *_actions(results, facts, is_told=False),
+            *_actions(run, facts, is_told=False),
         ),
     )
 
 
-def _named_elsewhere(results: Results, facts: NetworkFacts) -> Finding:
+def _named_elsewhere(run: Facts, facts: NetworkFacts) -> Finding:
     """The same lost time has its cause in another finding; what else would help is told."""
+    results = run.results
     return Finding(
         status=Status.INFO,
         title=_title(results),
@@ -140,7 +154,7 @@ def _named_elsewhere(results: Results, facts: NetworkFacts) -> Finding:
         confidence=confidence(facts),
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results, facts, is_fault=True),
-        actions=_actions(results, facts, is_told=False),
+        actions=_actions(run, facts, is_told=False),
         overlaps=(facts.cause.value,),
     )
 
@@ -201,8 +215,8 @@ def _evidence(results: Results, facts: NetworkFacts, *, is_fault: bool) -> tuple
     )
 
 
-def _is_of_bytes(results: Results) -> bool:
-    """Whether half the bytes take less time, as they do not where calls are empty or small."""
+def _is_halved(results: Results) -> bool:
+    """Whether the first action leaves half of it, as it does not where calls are empty or many."""
     return not _without_data(results) and not _as_one(results)
 
 
@@ -213,18 +227,40 @@ def _largest(results: Results) -> str:
             f"Most time goes to messages of about {format_bytes(found.size_bytes)}: "
             f"{counted(found.calls, 'message')}{sampled_places.calls(results, ' in')}."
         )
-    named = most_moving(results)  # as the title has it, whatever sizes it is called with
-    known = [one for one in classes(results) if one.name == named] or classes(results)
-    if not known:
-        return ""
-    most = max(known, key=lambda one: one.seconds * one.calls)
-    if most.seconds * most.calls * most.ranks < TAKES_PART * moved_s(results):
+    most = _main_class(results)
+    if most is None:
         return ""
     return (
         f"Most time goes to {most.name} of about {format_bytes(most.size_bytes)}: "
         f"{counted(most.calls, 'call')}, {format_seconds(most.seconds)} each (median, "
         "from the last rank's entry to the last exit). Check that all of them are needed."
     )
+
+
+def _main_class(results: Results) -> CollectiveClass | None:
+    """The collectives that most of the transfer goes to; None where that is not known."""
+    named = most_moving(results)  # as the title has it, whatever sizes it is called with
+    known = [one for one in classes(results) if one.name == named] or classes(results)
+    most = max(known, key=lambda one: one.seconds * one.calls, default=None)
+    if most is None or most.seconds * most.calls * most.ranks < TAKES_PART * moved_s(results):
+        return None
+    return most
+
+
+def _less(run: Facts, facts: NetworkFacts) -> str:
+    """What makes the exchange half as long: fewer bytes, or where few take long, fewer calls."""
+    if facts.cause is Cause.BANDWIDTH and facts.small.share > MAIN:
+        return MORE_RARELY
+    sent = [
+        one
+        for rank in run.worked_on
+        for site in rank
+        if site.frame in main_place(run.results.call_sites.transfer)
+        for one in site.operands
+    ]
+    if sent and all(one.value_bytes <= SINGLE_BYTES for one in sent):
+        return HALVE
+    return f"{HALVE}{NARROWER_TENSORS if is_of_torch(run.results) else NARROWER}"
 
 
 def _as_one(results: Results) -> str:
@@ -236,12 +272,15 @@ def _as_one(results: Results) -> str:
     return f"{_largest(results)} {AS_ONE}{pickled}"
 
 
-def _actions(results: Results, facts: NetworkFacts, *, is_told: bool) -> tuple[str, ...]:
+def _actions(run: Facts, facts: NetworkFacts, *, is_told: bool) -> tuple[str, ...]:
     """What to do; the finding itself says what the first saves where its seconds are told."""
+    results = run.results
     half_s = 0.0 if is_told else facts.gain_s(HALVED) or facts.gain_s(TWICE)
     half = wording.saves(results, half_s, is_bound=True) if half_s else ""
     pickled = PICKLED.format(calls=COLLECTIVES) if is_told and pickles(results) else ""
-    actions = [_as_one(results) or f"{HALVE}{half}. {_largest(results)}{pickled}".strip()]
+    actions = [
+        _as_one(results) or f"{_less(run, facts)}{half}. {_largest(results)}{pickled}".strip()
+    ]
     if empty := _without_data(results):
         actions = [f"Call {empty[0]} only where ranks must meet: it moves no data."]
     if hidden_s := facts.gain_s(HIDDEN):

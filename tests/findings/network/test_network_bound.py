@@ -108,6 +108,30 @@ def test_one_small_collective_a_step_cannot_be_fused() -> None:
     assert findings["small_allreduces"].status is Status.PASS
     assert finding.status is Status.FAIL
     assert not any("small" in action for action in finding.actions)
+    assert finding.actions[0].startswith("Exchange half as often, as so few bytes")
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "versions", "narrower"),
+    [
+        (("float64",), {}, "(float32 instead of float64)"),
+        (("float64",), {"torch": "2.4"}, "bfloat16 instead of float32)"),
+        (("float32",), {}, ""),
+        (("float32", "float64"), {}, "(float32 instead of float64)"),
+    ],
+)
+def test_a_narrower_type_is_advised_where_the_buffer_may_have_a_wide_one(
+    dtypes: tuple[str, ...], versions: dict[str, str], narrower: str
+) -> None:
+    trace = exchanges(size=1 << 24, count=1, each_s=0.1, stacks=(EXCHANGE,) * 4)
+    seen = [{"name": "buffer", "looks": 3, "dtype": one, "elements": [9, 9]} for one in dtypes]
+    site = {"place": "\x1f".join(map(str, EXCHANGE[1])), "looks": 3, "operands": seen}
+    for rank in trace.ranks:
+        rank.metadata = {"operands": {"sites": [site]}, "versions": versions}
+    action = analyze_trace(trace).findings["network_bound"].actions[0]
+    assert action.startswith("Halve the bytes sent: fewer values")
+    assert narrower in action
+    assert bool(narrower) is ("half as wide" in action)
 
 
 def test_large_ones_are_not() -> None:
