@@ -130,8 +130,7 @@ def _of_work(
     rises = (usual[:, -1] - usual[:, 0]) > SURE * np.hypot(error[:, 0], error[:, -1])
     if is_rough:
         rises = _trends(wall / period) > _sure_of_any(len(lines))
-    # samples are few: a rise that seems sudden may be chance
-    rises &= [not is_change(parts) or rises_evenly(parts) for parts in finer]
+    rises &= [not is_change(parts) or rises_evenly(parts) for parts in finer]  # by few samples
     grows = rises & [
         never_falls(mine, float(wrong.max())) for mine, wrong in zip(usual, error, strict=True)
     ]

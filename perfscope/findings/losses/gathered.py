@@ -74,14 +74,7 @@ def _together(run: Facts, works: Finding, place: Frame) -> Finding | None:
         basis=saving.basis,
         edits=saving.edits,
     )
-    rows = run.results.communication.operations
-    moved_s = sum(row.transfer_s or 0.0 for row in rows if row.name == operation)
-    functions = {one.key for one in works.where}
-    waited_ns = sum(
-        one.waiting_ns
-        for one in run.losses.entries
-        if one.ranks == works.ranks and one.frame is not None and one.frame.key in functions
-    )
+    moved_s, waited_s = _spent_s(run, works, operation)
     world = [rank.number for rank in run.results.trace.ranks]
     rest, wait = waiting(works.ranks, world)
     who = wording.ranks(works.ranks)
@@ -93,8 +86,8 @@ def _together(run: Facts, works: Finding, place: Frame) -> Finding | None:
             f"{wording.place(place)}, while {rest} {wait}"
         ),
         summary=(
-            f"{capitalized(rest)} {wait} {format_seconds(waited_ns * NS)} for {who}, and "
-            f"{operation} takes {format_seconds(moved_s / len(world))} per rank. With this work "
+            f"{capitalized(rest)} {wait} {format_seconds(waited_s)} for {who}, and "
+            f"{operation} takes {format_seconds(moved_s)} per rank. With this work "
             "dealt out over all ranks, and nothing to gather, the run would be up to "
             f"{format_seconds(gain.seconds)} shorter."
         ),
@@ -103,3 +96,16 @@ def _together(run: Facts, works: Finding, place: Frame) -> Finding | None:
         where=frames,
         actions=(APART.format(place=wording.called(place), rest=rest, wait=wait, who=who),),
     )
+
+
+def _spent_s(run: Facts, works: Finding, operation: str) -> tuple[float, float]:
+    """Seconds that an operation takes each rank, on average, and that others wait for the work."""
+    results, functions = run.results, {one.key for one in works.where}
+    rows = results.communication.operations
+    moved_s = sum(row.transfer_s or 0.0 for row in rows if row.name == operation)
+    waited_ns = sum(
+        one.waiting_ns
+        for one in run.losses.entries
+        if one.ranks == works.ranks and one.frame is not None and one.frame.key in functions
+    )
+    return moved_s / len(results.trace.ranks), waited_ns * NS
