@@ -1,5 +1,7 @@
 """Time that goes into moving data between ranks, and not into waiting for them."""
 
+import numpy as np
+
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding
@@ -49,7 +51,7 @@ NARROWER_TENSORS = (
     ", or the same values in a type half as wide (float32 instead of float64, or bfloat16 instead "
     "of float32)"
 )
-SINGLE_BYTES = 4
+SINGLE_BYTES = np.dtype(np.float32).itemsize
 """Of a value in single precision, than which MPI adds up nothing narrower that is common."""
 
 MORE_RARELY = (
