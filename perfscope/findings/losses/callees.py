@@ -27,12 +27,14 @@ class Callee:
     """The function of a library that the program calls where most of a loss is seen.
 
     `shares` are by rank: of the time that the rank spends in that function of the program, outside
-    communication, what all of the call takes, and not only what is lost; `seconds` are the call's.
+    communication, what all of the call takes, and not only what is lost; `seconds` are the call's,
+    and `lost_s` those that are lost in it, the mean of these ranks.
     """
 
     name: str
     shares: Mapping[int, float]
     seconds: Mapping[int, float]
+    lost_s: float
 
     @property
     def mean_s(self) -> float:
@@ -75,6 +77,7 @@ def callee_of(results: Results, entry: Entry) -> Callee | None:
             for rank, ns in spent.items()
         },
         {rank: float(ns[is_call].sum()) * NS for rank, ns in spent.items()},
+        float(lost[is_call & is_lost].sum()) * NS / len(spent),
     )
 
 

@@ -278,20 +278,24 @@ def action(
     change = change or _change(first)
     if first.cause.activity is Activity.INTERPRETER:
         if callee is not None and gain.is_bound:
-            return f"{_in_calls(first, callee)}{IN_LIBRARY}"
+            return f"{_in_calls(group, callee, gain)}{IN_LIBRARY}"
         change = ONE_LINE.format(_inside(first)) if is_one_line else change
         change = IN_LIBRARY if callee is not None else change
     called_there = callee.name if callee is not None else ""
     return f"{_seen(first, world, called_there)}{_why_differs(group, gain, world)}{change}"
 
 
-def _in_calls(entry: Entry, callee: Callee) -> str:
+def _in_calls(group: Group, callee: Callee, gain: Gain) -> str:
     """How long the calls of a library's function take, and what of that its Python code does."""
-    count = len(callee.seconds)
+    first, count = group.entries[0], len(callee.seconds)
     spent = _each(int(sum(callee.seconds.values()) / NS), count, "spend")
-    own = format_seconds(entry.own_ns * NS / len(entry.ranks))
-    who, where = capitalized(ranks(tuple(sorted(callee.seconds)))), place(entry.frame)
-    return f"{who} {spent} in {where} calling {callee.name}, {own} of it in Python code. "
+    own = format_seconds(callee.lost_s)
+    who, where = capitalized(ranks(tuple(sorted(callee.seconds)))), place(first.frame)
+    told = f"{who} {spent} in {where} calling {callee.name}, {own} of it in Python code. "
+    if callee.mean_s >= SAME_FROM * gain.seconds:
+        return told
+    together_s = sum(one.own_ns for one in group.entries) * NS / max(len(group.ranks), 1)
+    return f"{told}Python code of all places in evidence takes {format_seconds(together_s)}. "
 
 
 def _seen(entry: Entry, world: int, callee: str) -> str:

@@ -88,7 +88,7 @@ def test_of_a_library_s_function_all_calls_are_what_may_be_saved(basis: Basis, t
     frame = Frame("learn", "/job/train.py", 74)
     entry = Entry(cause, 1_000_000_000, 0, (1,), frame=frame, pattern=LossPattern.STATIC)
     group = Group("lost", (entry,), Saving(1.0, None, Basis.REPLAY))
-    merge = Callee("merge of pandas", {1: 0.75}, {1: 3.0})
+    merge = Callee("merge of pandas", {1: 0.75}, {1: 3.0}, 1.0)
     called = words.action(group, Gain(1.0, 0.1, basis=basis), 2, callee=merge)
     assert called.startswith(told)
     assert "Replace the loop" not in called
