@@ -9,6 +9,7 @@ from perfscope.findings.core.gain import saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.function_growth import function_growth, grown_by_rank
 from perfscope.findings.facts.hot_operands import grown_operand
+from perfscope.findings.facts.imbalance_facts import DIVIDE_ANEW
 from perfscope.findings.facts.only_here import shared_frames
 from perfscope.findings.facts.rank_growth import rank_growth
 from perfscope.findings.facts.step_growth import (
@@ -172,6 +173,9 @@ def _actions(
         f"Look in {name}{line} for work over everything kept so far{array}; keep a running result "
         "or a bounded window instead."
     )
+    if found.shrinking:
+        less, more = wording.ranks(found.shrinking), wording.ranks(found.ranks)
+        return (f"{DIVIDE_ANEW}: it moves from {less} to {more}.", kept)
     goes_on = not found.levels_off and found.since is None
     if goes_on and not others and not _may_keep_size(run, found):
         return (kept,)
@@ -199,7 +203,10 @@ def _title(found: StepGrowth, ranks: tuple[int, ...]) -> str:
     lengths = f"from {first} to {last}" if found.is_first_known else f"to {last}"
     if found.ranks:
         where = f", mainly in {wording.called(found.frame)}" if found.frame else ""
-        return f"The work of {wording.ranks(found.ranks)} in a step grows {lengths}{where}"
+        less = (
+            f", while that of {wording.ranks(found.shrinking)} shrinks" if found.shrinking else ""
+        )
+        return f"The work of {wording.ranks(found.ranks)} in a step grows {lengths}{where}{less}"
     if found.frame is None:
         return f"Steps grow {lengths} over the run"
     function = wording.called(found.frame)

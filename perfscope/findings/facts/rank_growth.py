@@ -1,5 +1,8 @@
 """One rank whose own work in a step grows, where ranks wait for CPUs and samples are few."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import numpy as np
 
 from perfscope.arrays import Floats, counter_growth
@@ -28,8 +31,16 @@ def rank_growth(results: Results) -> StepGrowth | None:
         others = [one for rank, (at, one) in work.items() if rank != number and at == host]
         growth = growth_of(results, own / _slowed(others), rank=number) if others else None
         if growth is not None:
-            found.append(growth)
+            found.append(replace(growth, shrinking=_shrinking(results, work, number)))
     return max(found, key=lambda one: one.lost_s, default=None)
+
+
+def _shrinking(
+    results: Results, work: Mapping[int, tuple[str, Floats]], number: int
+) -> tuple[int, ...]:
+    """The other ranks that work less and less: what grows backward."""
+    rest = [(rank, own) for rank, (_, own) in work.items() if rank != number]
+    return tuple(rank for rank, own in rest if growth_of(results, own[::-1], rank=rank))
 
 
 def _by_step(results: Results, rank: Rank, timeline: Timeline) -> Floats:

@@ -39,6 +39,7 @@ class StepGrowth:
     levels_off: bool = False  # it rose early and has stayed since: it need not go on
     since: int | None = None  # the step with which it rose at once to another level; None grows
     ranks: tuple[int, ...] = ()  # those that work longer since, or alone do more and more
+    shrinking: tuple[int, ...] = ()  # the others that work less and less meanwhile
     # how many times as long it takes with its waiting for CPUs, where `first_s` and `last_s` are
     # without: what it waits more, or less, in one quarter than in another one is no growth
     queued: float = 1.0
