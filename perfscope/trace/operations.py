@@ -46,12 +46,18 @@ class OperationClass(Enum):
 
 @dataclass(frozen=True)
 class Operation:
-    """One function of MPI or of a framework; `reduces`: it combines what the ranks give."""
+    """One function of MPI or of a framework.
+
+    Attributes:
+        reduces: it combines what the ranks give.
+        makes_windows: it makes or frees the memory that one-sided communication works on.
+    """
 
     code: int
     name: str
     cls: OperationClass
     reduces: bool = False
+    makes_windows: bool = False
 
 
 MAX_OPERATIONS = 512
@@ -98,8 +104,8 @@ _MPI = {
         195 Comm_disconnect 196 Intercomm_create_from_groups 197 Comm_idup_with_info
     """,
     OperationClass.ONE_SIDED: """
-        110 Win_create 111 Win_create_dynamic 112 Win_allocate 113 Win_allocate_shared
-        114 Win_free 115 Win_fence 116 Win_lock 117 Win_lock_all 118 Win_unlock
+        110 Win_create* 111 Win_create_dynamic* 112 Win_allocate* 113 Win_allocate_shared*
+        114 Win_free* 115 Win_fence 116 Win_lock 117 Win_lock_all 118 Win_unlock
         119 Win_unlock_all 120 Win_flush 121 Win_flush_all 122 Win_flush_local
         123 Win_flush_local_all 124 Win_post 125 Win_start 126 Win_complete 127 Win_wait
         129 Win_sync 130 Put 131 Get 132 Accumulate 133 Get_accumulate 134 Fetch_and_op
@@ -127,14 +133,20 @@ _MPI = {
         218 Ineighbor_alltoallv 219 Ineighbor_alltoallw
     """,
 }
-"""By class: code and name behind `MPI_`, with + where it reduces."""
+"""By class: code and name behind `MPI_`, with + where it reduces, * where it makes windows."""
 
 
 def _operations() -> Iterator[Operation]:
     for cls, text in _MPI.items():
         words = text.split()
         for code, name in zip(words[::2], words[1::2], strict=True):
-            yield Operation(int(code), f"MPI_{name.rstrip('+')}", cls, reduces=name.endswith("+"))
+            yield Operation(
+                int(code),
+                f"MPI_{name.rstrip('+*')}",
+                cls,
+                reduces=name.endswith("+"),
+                makes_windows=name.endswith("*"),
+            )
     yield Operation(200, "Horovod_control", OperationClass.CONTROL)
 
 

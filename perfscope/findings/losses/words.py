@@ -15,7 +15,7 @@ from perfscope.losses.words import label
 from perfscope.savings import SAME_FROM
 from perfscope.schema.enums import Activity, LossKind, LossPattern
 from perfscope.trace.model import Frame
-from perfscope.trace.operations import OperationClass
+from perfscope.trace.operations import BY_NAME, OperationClass
 from perfscope.units import NS, capitalized, format_seconds
 
 CHANGES: dict[Activity, str] = {
@@ -168,6 +168,11 @@ OF_CALLS: dict[OperationClass, tuple[str, str]] = {
     ),
 }
 """By class of calls of which the waiting is not told apart: what they are, and what to change."""
+
+WINDOWS_ACTION = (
+    "Make windows before the first step and keep them: all ranks meet in each of these calls."
+)
+"""The same of the one-sided calls that make or free what the others work on."""
 
 TRANSFER_ACTION = (
     "Send less and less often: fuse small messages, use a smaller number type, overlap transfer "
@@ -356,7 +361,8 @@ def _change(first: Entry) -> str:
     if first.cause.activity is not None:
         return CHANGES[first.cause.activity].format(_inside(first))
     if first.cause.kind is LossKind.COMMUNICATION:
-        return OF_CALLS[_class_of(first)][1]
+        makes_windows = BY_NAME[first.cause.operation].makes_windows
+        return WINDOWS_ACTION if makes_windows else OF_CALLS[_class_of(first)][1]
     if first.cause.kind is LossKind.TRANSFER or first.pattern is None:
         return TRANSFER_ACTION
     return OF_PATTERN[first.pattern][1]

@@ -1,6 +1,7 @@
 """What a program's own classes and threads do in a hook never reaches the program."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -203,7 +204,7 @@ attempt("named by a number", lambda: float(jax.jit(Named())(1.0)))
 """
 
 
-def undisturbed(text: str, python: str, job: Callable[..., Job]) -> None:
+def undisturbed(text: str, python: Path, job: Callable[..., Job]) -> None:
     """Runs a program with and without the agent: it prints the same."""
     plain = job(ATTEMPT + text, python=python, recorded=False)
     done = job(ATTEMPT + text, python=python, variables=RANK_ZERO)

@@ -7,7 +7,9 @@ import pytest
 
 from perfscope.arrays import Floats
 from perfscope.findings.core.finding import Finding
+from perfscope.findings.losses.words import OF_CALLS, WINDOWS_ACTION
 from perfscope.schema.enums import Basis, Confidence
+from perfscope.trace.operations import OperationClass
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
@@ -123,6 +125,22 @@ def test_one_sided_calls_are_told_though_the_run_cannot_be_replayed() -> None:
     assert found.title.endswith("mainly MPI_Win_flush in fetch() (train.py:17)")
     assert found.gain_s == pytest.approx(0.0392 * STEPS, rel=0.05)
     assert found.gain_basis is Basis.UPPER_BOUND
+
+
+def test_windows_that_are_made_anew_are_to_be_kept() -> None:
+    """30 ms of each step of 100 ms to make and free a window, and 10 ms in which it is read."""
+    builder = TraceBuilder(2, end_s=3.0 + 0.1 * STEPS)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * STEPS)
+        for step in range(STEPS):
+            begin = 1.0 + 0.1 * step
+            rank.op("MPI_Win_create", begin, begin + 0.03)
+            rank.op("MPI_Win_flush", begin + 0.04, begin + 0.05)
+            rank.step(step, begin, begin + 0.1)
+    found = analyze_trace(builder.build()).findings["lost_to_one_sided_communication"]
+    assert found.title.endswith("mainly MPI_Win_create")
+    assert WINDOWS_ACTION in found.actions[0]
+    assert OF_CALLS[OperationClass.ONE_SIDED][1] not in found.actions[0]
 
 
 def test_fences_that_wait_for_a_rank_that_works_longer_are_its_imbalance() -> None:
