@@ -128,7 +128,8 @@ def _missing_ranks(trace: Trace) -> QualityRow:
         "missing_ranks",
         Status.FAIL,
         f"{len(missing)} of {trace.world_size} ranks have no recording that can be read",
-        f"Missing: {numbers}{more}. Sums and efficiencies cover only the others. {advice}",
+        f"Missing: {numbers}{more}. Sums cover only the others, and there are no efficiencies. "
+        f"{advice}",
     )
 
 

@@ -15,7 +15,12 @@ def device_checks(results: Results) -> list[QualityRow]:
     found = results.devices
     if found is None:
         return []
-    return [*_window(found), *_communication(results, found), _launches(found)]
+    return [
+        *_window(found),
+        *_others(results, found),
+        *_communication(results, found),
+        _launches(found),
+    ]
 
 
 def _window(found: DevicesResult) -> list[QualityRow]:
@@ -33,6 +38,22 @@ def _window(found: DevicesResult) -> list[QualityRow]:
             "device_window", Status.INFO, "Devices were profiled for part of the run", detail
         )
     ]
+
+
+def _others(results: Results, found: DevicesResult) -> list[QualityRow]:
+    """That nothing tells with how many others the devices communicate: there may be more."""
+    is_told = results.trace.environment.get("is_size_told", True)
+    is_given = any(tree.parallel_efficiency.value is not None for tree in found.efficiency.values())
+    communicating = sum(bool(device.use.communication_ns) for device in found.devices)
+    if is_told or not is_given or not communicating:
+        return []
+    detail = (
+        "The devices communicate, and no file says how many ranks the job had: efficiencies are "
+        f"those of the {counted(len(found.devices), 'device')} in the files. If there were more, "
+        "give the files of all ranks."
+    )
+    title = "How many ranks the job had is not known"
+    return [QualityRow("device_ranks", Status.WARN, title, detail)]
 
 
 def _communication(results: Results, found: DevicesResult) -> list[QualityRow]:

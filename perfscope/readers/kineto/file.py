@@ -122,6 +122,7 @@ class Part:
     host: str = ""
     pid: str = ""
     lived_ns: tuple[int, int] | None = None  # from when to when, as the file says it
+    shown_ranks: int = 0  # as many the job has at least, by what the file tells beside its events
 
 
 @dataclass(frozen=True)

@@ -105,10 +105,13 @@ def ranks_of(told: GroupArguments, world_size: int) -> Sequence[int]:
 
 
 def ranks_named(contents: KinetoContents) -> int:
-    """How many ranks the process groups of a file show the job to have, at least."""
-    found = 0
+    """How many ranks a file shows the job to have, at least: by its process groups, for one."""
+    found = max(contents.part.shown_ranks, 1)
     for told in contents.groups:
         ranks = ranks_of(told, min(told.size, MOST_RANKS))
         if ranks:
-            found = max(found, ranks[-1] if isinstance(ranks, range) else max(ranks))
-    return found + 1
+            last = ranks[-1] if isinstance(ranks, range) else max(ranks)
+            found = max(found, last + 1)
+        elif told.size <= MOST_RANKS:
+            found = max(found, told.size)
+    return found

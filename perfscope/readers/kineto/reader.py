@@ -34,11 +34,18 @@ from perfscope.readers.kineto.file import (
     read_kineto,
 )
 from perfscope.readers.kineto.foreign import NOT_TOLD, is_foreign, is_of_torch, notes_on
-from perfscope.readers.kineto.groups import Groups, ranks_named
+from perfscope.readers.kineto.groups import Groups
 from perfscope.readers.kineto.host import HostTables, host_tables, step_at
 from perfscope.readers.kineto.processes import split
-from perfscope.readers.kineto.ranks import MOST_RANKS, number_ranks, process_of
+from perfscope.readers.kineto.ranks import number_ranks, process_of
 from perfscope.readers.kineto.runs import refuse_several_runs
+from perfscope.readers.kineto.size import (
+    NO_SIZE,
+    is_of_unknown_size,
+    of_unknown_size,
+    tells_size,
+    world_size,
+)
 from perfscope.readers.kineto.unusable import (
     cut_profiles,
     left_out,
@@ -49,7 +56,6 @@ from perfscope.readers.kineto.unusable import (
 from perfscope.readers.kineto.window import judged_from
 from perfscope.schema.enums import EndKind
 from perfscope.structures import dataclass
-from perfscope.trace.damage import SPOILS_COMPARISON, UNKNOWN_SIZE, Damage
 from perfscope.trace.model import (
     COUNTER_DTYPE,
     OPERATION_DTYPE,
@@ -77,14 +83,6 @@ NOT_RECORDED = {
 NO_HOSTS = (
     "the profile holds nothing of the hosts but calls of the devices' runtime, if any{}: how long "
     "they waited is not known"
-)
-
-NO_SIZE = (
-    "the job has a backend of communication, and the profile says neither how many ranks there are "
-    "nor how long this one waited for others"
-)
-OTHERS_UNKNOWN = (
-    "The profile is of one rank that communicates, and does not tell how many ranks there are."
 )
 
 
@@ -149,12 +147,12 @@ def joined(
         number: as_exported(number, named_by_user(contents, options.communication))
         for number, contents in ranked.items()
     }
-    world = _world_size(ranked)
+    world = world_size(ranked)
     groups = Groups(world)
     origin = min(contents.start_ns for contents in ranked.values())
     names: dict[str, int] = {"": 0}
     ranks, said = _ranks(ranked, groups, names, options)
-    unknown = _of_unknown_size(ranks, next(iter(ranked.values())))
+    unknown = of_unknown_size(ranks, next(iter(ranked.values())))
     kept, clock_notes = _on_one_clock(ranks, list(names), origin)
     notes += said + rank_notes + clock_notes + look_like_communication(ranks, list(names))
     judged, reason = judged_from(ranks, list(names))
@@ -168,6 +166,7 @@ def joined(
         environment={
             "hosts": sorted({rank.host for rank in ranks}),
             "is_export": all(map(is_export, ranked.values())),
+            "is_size_told": any(map(tells_size, ranked.values())),
         },
         notes=notes,
         choices=[note for contents in ranked.values() for note in notes_on(contents)][:1],
@@ -220,31 +219,6 @@ def _on_one_clock(ranks: Sequence[Rank], names: list[str], origin: int) -> tuple
     first = min(rank.start_ns for rank in ranks)
     each(lambda rank: shift(rank, -first), ranks, rows=rows)
     return origin + first, notes
-
-
-def is_of_unknown_size(contents: KinetoContents) -> bool:
-    """Whether the file names the backend of a job's communication, and no number of ranks."""
-    told = contents.distributed
-    return bool(told.get("backend")) and not isinstance(told.get("world_size"), int)
-
-
-def _of_unknown_size(ranks: Sequence[Rank], contents: KinetoContents) -> list[Damage]:
-    """That one rank communicates with others of which the file does not say how many there are.
-
-    It would seem to be alone, and its communication to be nothing but transfer.
-    """
-    is_told = isinstance(contents.distributed.get("world_size"), int) or ranks_named(contents) > 1
-    if len(ranks) != 1 or is_told or not len(ranks[0].operations):
-        return []
-    ranks[0].operations["comm"] = -1
-    return [Damage(UNKNOWN_SIZE, OTHERS_UNKNOWN, SPOILS_COMPARISON)]
-
-
-def _world_size(ranked: dict[int, KinetoContents]) -> int:
-    told = [contents.distributed.get("world_size") for contents in ranked.values()]
-    sizes = [size for size in told if type(size) is int and 0 < size <= MOST_RANKS]
-    shown = [ranks_named(contents) for contents in ranked.values()]
-    return max([*(sizes or shown), max(ranked) + 1])
 
 
 def _rank(

@@ -8,6 +8,7 @@ from perfscope.readers.common.database import Database, is_whole
 
 OWN_TABLES = {"TARGET_INFO_SESSION_START_TIME", "CUPTI_ACTIVITY_KIND_KERNEL", "NVTX_EVENTS"}
 WHAT = "an export of Nsight Systems"
+MOST_BLOB = 1 << 10
 ACTION = "Export the report again: nsys export --type sqlite REPORT.nsys-rep"
 
 
@@ -60,6 +61,25 @@ class ExportDatabase(Database):
     def processes(self, table: str, column: str, whole: Sequence[str] = ()) -> set[int]:
         """The processes that a column of serialized ids names, in rows with these whole numbers."""
         return self.different(table, column, _process(column), whole)
+
+    def largest(self, table: str, column: str, most: int) -> int:
+        """The largest whole number from 0 to `most` in a column, -1 where there is none."""
+        known = self.columns(table)
+        where = f'{is_whole(column)} AND "{column}" BETWEEN 0 AND {most:d}'
+        found = self._select(table, known, f'max("{column}")', where, (column,))
+        return next((value for (value,) in found if value is not None), -1)
+
+    def blobs(
+        self, table: str, column: str, owner: str, heads: Sequence[bytes]
+    ) -> Iterator[tuple[Any, bytes]]:
+        """Owner and content of each blob that begins with one of some texts of one length."""
+        if not heads:
+            return
+        content = f'CAST("{column}" AS BLOB)'  # which is declared as a text
+        wanted = ", ".join(f"x'{head.hex()}'" for head in heads)
+        where = f"substr({content}, 1, {len(heads[0])}) IN ({wanted})"
+        told = f'"{owner}", substr({content}, 1, {MOST_BLOB})'
+        yield from self._select(table, self.columns(table), told, where, (column, owner))
 
     def extent(self, table: str, pid: int) -> Iterator[tuple[int, int]]:
         """The first begin and the last end in a table of calls of a process, where it has any."""

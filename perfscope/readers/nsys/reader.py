@@ -13,10 +13,12 @@ from perfscope.readers.kineto.elsewhere import FileRead, processes_of, read_file
 from perfscope.readers.kineto.file import KinetoContents, Part
 from perfscope.readers.kineto.made import contents_from
 from perfscope.readers.kineto.reader import Form, joined
-from perfscope.readers.nsys import events, system_calls
+from perfscope.readers.nsys import events, system_calls, world
 from perfscope.readers.nsys.database import ExportDatabase, pid_of
 from perfscope.readers.nsys.events import Export
 from perfscope.readers.nsys.system_calls import SystemCall
+from perfscope.readers.nsys.world import Membership
+from perfscope.structures import dataclass
 from perfscope.trace.model import Format, Trace
 from perfscope.units import counted
 
@@ -31,6 +33,14 @@ NO_MPI = (
     "no report holds a call of MPI (nsys profile --trace=cuda,nvtx,mpi): how long ranks waited for "
     "each other is not known"
 )
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """What a file tells beside what its processes did."""
+
+    called: Sequence[SystemCall]
+    memberships: Sequence[Membership | None]  # of each process
 
 
 def _recognizes(place: Place) -> bool:
@@ -50,8 +60,11 @@ def open_nsys(paths: Sequence[Path], options: ReadOptions) -> Trace:
         UnreadableInputError: none of them can be read, or they are of several runs.
     """
     read, notes = read_files(paths, _read, options)
-    trace = joined(processes_of(read), notes, paths, options, NSYS)
-    called: list[SystemCall] = [call for found in read for call in found.more]
+    beside: list[_Beside] = [found.more for found in read]
+    in_nccl = [one for more in beside for one in more.memberships]
+    files = world.numbered(processes_of(read), in_nccl)
+    trace = joined(files, notes, paths, options, NSYS)
+    called = [call for more in beside for call in more.called]
     trace.tool_reports += system_calls.told(trace, called, paths[0])
     trace.notes += _doubts_on_world(trace)
     if len(trace.ranks) > 1 and not any(len(rank.operations) for rank in trace.ranks):
@@ -73,34 +86,46 @@ def _doubts_on_world(trace: Trace) -> list[str]:
 def _read(path: Path) -> FileRead:
     """What each rank of a file did, and its calls of the system."""
     with ExportDatabase(path) as database:
-        ranks = _ranks(database)
-        export = Export(
-            database,
-            strings=database.strings("StringIds", "value"),
-            origin_ns=_origin_ns(database),
-            ranks=ranks,
-            domains=_domains(database),
-            host=_host(database),
-        )
-        chosen = events.processes(database, ranks)
+        export = _export(database)
+        chosen = events.processes(database, export.ranks)
         if not chosen:
             raise UnreadableInputError(
                 f"{path} holds no event of a program.",
                 why="It has no kernel, no call of CUDA or MPI and no NVTX range.",
                 action="Profile with nsys profile --trace=cuda,nvtx,mpi",
             )
-        found = [_contents(path, export, pid, is_alone=len(chosen) == 1) for pid in chosen]
+        members = world.memberships(database)
+        shown = world.shown_by_mpi(database)
+        sizes = {pid: max(shown, one.processes) for pid, one in members.items()}
+        found = [
+            _contents(path, export, pid, sizes.get(pid, shown), is_alone=len(chosen) == 1)
+            for pid in chosen
+        ]
         notes = []
         if len(chosen) > 1:
             count = counted(len(chosen), "process", "processes")
             notes.append(f"{path.name} holds {count}; each was read as a rank.")
         called = [call for pid in chosen for call in system_calls.system_calls(export, pid)]
-        return FileRead(found, notes, called)
+        return FileRead(found, notes, _Beside(called, [members.get(pid) for pid in chosen]))
 
 
-def _contents(path: Path, export: Export, pid: int, *, is_alone: bool) -> KinetoContents:
+def _export(database: ExportDatabase) -> Export:
+    return Export(
+        database,
+        strings=database.strings("StringIds", "value"),
+        origin_ns=_origin_ns(database),
+        ranks=_ranks(database),
+        domains=_domains(database),
+        host=_host(database),
+    )
+
+
+def _contents(
+    path: Path, export: Export, pid: int, shown_ranks: int, *, is_alone: bool
+) -> KinetoContents:
     members = {"deviceProperties": _devices(export.database, pid)}
-    part = Part("" if is_alone else str(pid), export.ranks.get(pid), export.host, str(pid))
+    name, rank = "" if is_alone else str(pid), export.ranks.get(pid)
+    part = Part(name, rank, export.host, str(pid), shown_ranks=shown_ranks)
     lost = sum(
         export.database.lost_of(pid, table, events.TIMES, "globalPid")
         for table in events.DEVICE_TABLES

@@ -20,11 +20,13 @@ COLUMNS = {
     KERNELS: "start end deviceId streamId correlationId globalPid demangledName shortName",
     COPIES: "start end deviceId streamId correlationId globalPid bytes copyKind",
     CALLS: "start end globalTid correlationId nameId",
-    RANGES: "start end globalTid eventType text textId domainId",
+    RANGES: "start end globalTid eventType text textId domainId binaryData",
     COLLECTIVES: "start end globalTid textId commHandle rootRank size recvSize",
     "MPI_P2P_EVENTS": "start end globalTid textId commHandle tag remoteRank size",
     "MPI_START_WAIT_EVENTS": "start end globalTid textId requestHandle",
     "MPI_RANK": "globalPid rank",
+    "MPI_COMMUNICATORS": "rank commHandle size",
+    "NVTX_PAYLOAD_SCHEMA_ENTRIES": "domainId schemaId idx type name offset",
     SYSTEM_CALLS: "start end globalTid nameId nestingLevel",
 }
 STRINGS = {
@@ -59,7 +61,8 @@ def write_export(path: Path, tables: Mapping[str, Sequence[Sequence[object]]]) -
             told = ", ".join(f'"{column}"' for column in columns)
             connection.execute(f'CREATE TABLE "{name}" ({told})')
             marks = ", ".join("?" * len(columns))
-            connection.executemany(f'INSERT INTO "{name}" VALUES ({marks})', rows)
+            whole = [(*row, *[None] * (len(columns) - len(row))) for row in rows]
+            connection.executemany(f'INSERT INTO "{name}" VALUES ({marks})', whole)
     connection.close()
     return path
 
