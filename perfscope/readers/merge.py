@@ -18,7 +18,7 @@ from perfscope.readers.detect import Source
 from perfscope.structures import dataclass
 from perfscope.trace.devices import DeviceActivity
 from perfscope.trace.model import Format, Rank, Table, Trace
-from perfscope.units import NS, format_seconds
+from perfscope.units import NS, counted, format_seconds
 
 Numbers = npt.NDArray[np.int32]
 TABLES = ("phases", "steps", "counters")
@@ -131,7 +131,7 @@ def _match_ranks(run: Trace, other: Trace) -> tuple[list[tuple[Rank, Rank]], str
     numbers = {rank.number: rank for rank in run.ranks}
     strange = [rank.number for rank in other.ranks if rank.number >= run.world_size]
     if strange:
-        return f"it has a rank {max(strange)}, and the run has {run.world_size} ranks"
+        return f"it has a rank {max(strange)}, and the run has {counted(run.world_size, 'rank')}"
     pairs = [(numbers[rank.number], rank) for rank in other.ranks if rank.number in numbers]
     if not pairs:
         return "none of its ranks is in the run"

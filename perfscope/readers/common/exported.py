@@ -62,6 +62,7 @@ def facts(trace: Trace, judged: Judged) -> dict[str, Any]:
         "wall_ns": trace.wall_ns,
         "steps": _steps(trace),
         "threads": _threads(trace),
+        "is_size_told": trace.environment.get("is_size_told", True),
     }
 
 
@@ -120,6 +121,8 @@ def as_judged(trace: Trace, told: Mapping[str, Any]) -> Trace:
     _set_endings(trace, told)
     _set_steps(trace, told)
     _set_threads(trace, told)
+    if told.get("is_size_told") is False:
+        trace.environment = {**trace.environment, "is_size_told": False}
     command, code, wall = (told.get(name) for name in ("command", "exit_code", "wall_ns"))
     if isinstance(command, list) and all(isinstance(word, str) for word in command):
         trace.command = tuple(command[:MOST_WORDS])

@@ -36,8 +36,8 @@ def number_ranks(
     files: Sequence[KinetoContents],
 ) -> tuple[dict[int, KinetoContents], list[str], list[Damage]]:
     """The profile to be analyzed of each rank, how the ranks are known, and which are doubtful."""
-    files = sorted(files, key=lambda file: (file.start_ns, str(file.path)))
     folder = Path(os.path.commonpath([file.path.absolute().parent for file in files]))
+    files, copies = _once(sorted(files, key=lambda file: (file.start_ns, str(file.path))), folder)
     known: dict[int, list[KinetoContents]] = {}
     unknown: list[list[KinetoContents]] = []
     guessed, strange = 0, 0
@@ -54,7 +54,9 @@ def number_ranks(
         else:
             guessed += is_guessed
             known.setdefault(number, []).append(contents)
-    notes = _how(len(files), guessed, strange, sum(map(len, unknown)) - strange, len(unknown))
+    notes = copies + _how(
+        len(files), guessed, strange, sum(map(len, unknown)) - strange, len(unknown)
+    )
     free = (number for number in range(MOST_RANKS) if number not in known)
     parts = known | dict(zip(free, unknown, strict=False))
     ranked = {}
@@ -65,6 +67,30 @@ def number_ranks(
         if not damage:
             damage += _doubled(number, ranked[number], profiles)
     return ranked, notes, damage
+
+
+def _once(files: Sequence[KinetoContents], folder: Path) -> tuple[list[KinetoContents], list[str]]:
+    """The profiles without copies of others, and which were left aside as such."""
+    kept: dict[tuple[object, ...], KinetoContents] = {}
+    notes = []
+    for contents in files:
+        whose = (process_of(contents), contents.part.process, rank_told(contents))
+        named = _named(contents.path.absolute().relative_to(folder))
+        tables = (contents.host, contents.calls, contents.counters)
+        rows = (contents.device_count, *map(len, tables))
+        extent = (contents.start_ns, contents.end_ns)
+        first = kept.setdefault((*whose, named, *rows, *extent), contents)
+        if first is not contents:
+            mine, other = _told_apart(contents.path, first.path)
+            notes.append(f"{mine} was left aside: it tells the same as {other}.")
+    return list(kept.values()), notes
+
+
+def _told_apart(mine: Path, other: Path) -> tuple[str, str]:
+    """The names of two files, with their folders where they are called alike."""
+    if mine.name == other.name:
+        return f"{mine.parent.name}/{mine.name}", f"{other.parent.name}/{other.name}"
+    return mine.name, other.name
 
 
 def _doubled(
@@ -176,10 +202,7 @@ def _left_aside(
         whose = f" ({process.text} wrote both)" if is_same else ""
         apart = (contents.start_ns - chosen.start_ns) / 1e9
         when = f"{abs(apart):,.1f} s {'after' if apart >= 0 else 'before'}"
-        mine, other = contents.path, chosen.path
-        names = (mine.name, other.name)
-        if mine.name == other.name:
-            names = (f"{mine.parent.name}/{mine.name}", f"{other.parent.name}/{other.name}")
+        names = _told_apart(contents.path, chosen.path)
         notes.append(
             f"{names[0]} is another profile of rank {number}, begun {when} {names[1]}{whose}; "
             "it was left aside. Give it alone to have it analyzed."

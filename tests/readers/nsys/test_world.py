@@ -1,11 +1,14 @@
 """Reports of a part of a job: how many ranks it had is known from MPI, and from NCCL's payloads."""
 
+import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from perfscope.cli.main import main
+from perfscope.dataframes.source import Source
 from perfscope.document.analysis import analysis
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_traces
@@ -122,6 +125,27 @@ def test_where_nothing_tells_how_many_there_are_it_is_said(tmp_path: Path) -> No
     (row,) = [row for row in document["quality"] if row["id"] == "device_ranks"]
     assert row["status"] == "warn"
     assert "2 devices in the files" in row["detail"]
+
+
+def test_why_devices_have_no_efficiency_stands_on_the_first_screen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_export(tmp_path / "0.sqlite", nccl(5))
+    main(["analyze", str(path), "-o", str(tmp_path)])
+    printed = " ".join(capsys.readouterr().out.split())
+    why = "the devices in the files communicated with others, which are not in them"
+    assert f"Device efficiency is not available: {why}" in printed
+
+
+@pytest.mark.parametrize("target", ["chrome", "perfetto", "otf2", "csv", "parquet"])
+def test_an_export_does_not_know_more(target: str, tmp_path: Path) -> None:
+    trace = opened(tmp_path, nccl(5), nccl(6))
+    (tmp_path / "out").mkdir()
+    module = importlib.import_module(f"perfscope.export.{target}")
+    module.write(Source(trace), tmp_path / "out" / target)
+    document = analysis(open_traces([tmp_path / "out" / target]), Options())
+    assert document["devices"]["efficiency"]["bsc"]["load_balance"]["value"] == 1
+    assert "device_ranks" in {row["id"] for row in document["quality"]}
 
 
 @pytest.mark.parametrize(
