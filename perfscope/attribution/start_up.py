@@ -24,6 +24,7 @@ WAITING = [INDEX[Account.INPUT_WAIT], INDEX[Account.DEVICE_WAIT]]
 _INIT = codes_mask([OperationClass.INIT])
 NOT_THE_BEGINNING = "the beginning of the run is not in the analyzed window"
 NO_INIT = "not every rank recorded how it initialized communication"
+NO_START = "the trace does not tell when the processes started, before they initialized MPI"
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ def start_up(prepared: Prepared) -> StartUp:
     calls = [_init(rank) for rank in trace.ranks]
     inits = [call for call in calls if call is not None]
     if not calls or len(inits) < len(calls):
-        return StartUp(reason=NO_INIT)
+        has_called = all(np.any(_INIT[rank.operations["op"]]) for rank in trace.ranks)
+        return StartUp(reason=NO_START if calls and has_called else NO_INIT)
     if focus.kind not in WHOLE_LIFE or trace.judged_from_ns is not None:
         return StartUp(reason=NOT_THE_BEGINNING)
     until = _until(prepared)

@@ -35,7 +35,7 @@ from perfscope.report.sections.whole_run import (
     steps_sentence,
 )
 from perfscope.report.text import bound
-from perfscope.schema.devices import Devices, NoProfile, SampledGpus
+from perfscope.schema.devices import Devices, SampledGpus
 from perfscope.schema.efficiency import DEVICE_FACTORS
 from perfscope.units import counted, format_ratio, format_seconds, format_share, inside
 
@@ -96,7 +96,7 @@ def print_summary(result: Analysis, console: Console) -> None:
         f"Can I trust this? {sure}{' ' if sure else ''}{trust_and_doubts(result.quality)}.",
     )
     console.print()
-    _print_devices(result.devices, console)
+    _print_devices(result, console)
     _print_whole_run(result.whole_run, console)
     _print_efficiency(result.metrics, console)
     _print_causes(result, console)
@@ -172,10 +172,14 @@ def _of_which_steps(run: Run) -> str:
     return " in training from the second step on" if is_told and run.throughput.steps > 1 else ""
 
 
-def _print_devices(devices: Devices | NoProfile, console: Console) -> None:
+def _print_devices(result: Analysis, console: Console) -> None:
     """The device tree, which leads where devices were measured, and the driver's samples."""
+    devices = result.devices
     _print_gpus(devices.sampled, console)
     if devices.value is None:
+        is_told = devices.reason == result.metrics.parallel_efficiency.reason
+        if isinstance(devices, Devices) and not is_told:
+            line(console, f"Device efficiency is not available: {devices.reason}")
         return
     tree = devices.efficiency.bsc
     factors = " x ".join(

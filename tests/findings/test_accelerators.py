@@ -130,6 +130,28 @@ def test_what_is_before_and_after_all_work_is_told_and_not_priced(tmp_path: Path
     assert "no work yet, or no more, 60" in found.title
 
 
+def test_the_title_says_of_which_time_and_device_its_share_is(tmp_path: Path) -> None:
+    """Of 20 steps one device works in all, half of the time, and the other in the first ten."""
+
+    def short(writer: KinetoWriter, start: int) -> None:
+        if start < STEPS // 2 * 100 * MS:
+            writer.kernel("gemm", start, start + 90 * MS, launch=start)
+
+    found = findings(tmp_path, host_bound, short)["idle_devices"]
+    assert found.title.startswith(
+        "Devices are idle 26.0 % (one 47.5 %) of the time watched between their first and last work"
+    )
+
+
+def test_where_nothing_names_functions_the_advice_is_to_record_them(tmp_path: Path) -> None:
+    writer = KinetoWriter()
+    for number in range(STEPS):
+        host_bound(writer, number * 100 * MS)
+    writer.write(tmp_path / "rank0.json")
+    found = analyze_trace(open_traces([tmp_path])).findings["idle_devices"]
+    assert found.actions[0].startswith("Record the job with perfscope run")
+
+
 def test_idle_time_of_unknown_cause_is_not_priced(tmp_path: Path) -> None:
     def step(writer: KinetoWriter, start: int) -> None:
         writer.kernel("gemm", start + 50 * MS, start + 100 * MS)

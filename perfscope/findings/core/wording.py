@@ -139,6 +139,8 @@ def no_phases(trace: Trace, phase: str, glob: str) -> str:
             "Neither phases nor stack samples were recorded: record with --stack-hz 50 (the "
             f'default), or mark such work with `with perfscope.phase("{phase}"):`.'
         )
+    if trace.format.is_report:
+        return not_recorded(trace, "steps", "The files tell no times.")
     return (
         "The trace has neither phases nor stack samples: tell which functions are such work "
         f"(perfscope analyze --phase {phase}='{glob}'), or record the job with perfscope run."

@@ -11,16 +11,20 @@ EDGES = (IdleCause.BEFORE_FIRST, IdleCause.AFTER_LAST)
 class Words:
     """A cause as the end of a sentence about idle devices, actions, and related findings.
 
-    `otherwise` is what to do where the job is not PyTorch's and `actions` name what is.
+    `otherwise` is what to do where the job is not PyTorch's and `actions` name what is; `unnamed`
+    where nothing names what the host did.
     """
 
     what: str
     actions: tuple[str, ...]
     overlaps: tuple[str, ...] = ()
     otherwise: tuple[str, ...] = ()
+    unnamed: tuple[str, ...] = ()
 
-    def advice(self, *, is_torch: bool) -> tuple[str, ...]:
+    def advice(self, *, is_torch: bool, is_named: bool = True) -> tuple[str, ...]:
         """What to do, in words of the framework of the job."""
+        if self.unnamed and not is_named:
+            return self.unnamed
         return self.actions if is_torch or not self.otherwise else self.otherwise
 
 
@@ -116,6 +120,13 @@ WORDS: dict[IdleCause, Words] = {
             ),
             "Without names there, record with --stack-hz 50 and mark phases.",
         ),
+        unnamed=(
+            (
+                "Record the job with perfscope run, which names the functions that the host is in; "
+                "move their work to the device, to the loader's workers, or behind the launch of "
+                "the next step."
+            ),
+        ),
     ),
     IdleCause.KERNEL: Words(
         "between kernels that were launched in time: there are many short ones",
@@ -133,7 +144,13 @@ WORDS: dict[IdleCause, Words] = {
     ),
     IdleCause.DEVICE: Words(
         "while work that was launched in time waits for another stream or an event",
-        ("Look at the order of the streams: events and copies on which the next kernel waits.",),
+        (
+            "Look at the order of the streams: events and copies on which the next kernel waits.",
+            (
+                "Where the trace holds nothing to wait for, it lacks work: of other processes on "
+                "the device, or from before it began."
+            ),
+        ),
         ("exposed_device_communication",),
     ),
     IdleCause.BEFORE_FIRST: Words(

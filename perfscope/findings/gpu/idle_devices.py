@@ -15,6 +15,7 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.idle_causes import EDGES, WORDS
 from perfscope.judging import MAIN
 from perfscope.metrics.devices.devices import BSC, DeviceUse
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, IdleCause, Status
 from perfscope.units import NS, capitalized, format_seconds, format_share
 
@@ -33,10 +34,11 @@ def judge(run: Facts) -> Outcome:
     window_s = sum(device.use.window_ns for device in devices) * NS
     causes = ranked_causes(devices)
     edge_s = sum(seconds for cause, seconds in causes if cause in EDGES)
+    edges = edge_s / window_s if window_s else 0.0
     idle_s = sum(device.use.idle_ns for device in devices) * NS - edge_s
     share = idle_s / window_s if window_s else 0.0
     if share < IDLE_DEVICES_SHARE:
-        return _busy(share, edge_s / window_s if window_s else 0.0)
+        return _busy(share, edges)
     cause, cause_s = next(one for one in causes if one[0] not in EDGES)
     worth = device_gain(results, found, [device.causes_s.get(cause, 0.0) for device in devices])
     if cause is IdleCause.UNKNOWN:
@@ -44,7 +46,7 @@ def judge(run: Facts) -> Outcome:
     words = WORDS[cause]
     return Finding(
         status=worth.status,
-        title=f"Devices are idle {format_share(share)} of the time watched, mostly {words.what}",
+        title=f"Devices are idle {_how_long(devices, share, edges)}, mostly {words.what}",
         summary=(
             f"{worth.during}{format_share(cause_s / idle_s)} of the idle time passes "
             f"{words.what}{_second(causes, cause, idle_s)}.{worth.bound}{_untold(devices)}"
@@ -53,9 +55,29 @@ def judge(run: Facts) -> Outcome:
         confidence=_confidence(cause, cause_s / idle_s),
         ranks=tuple(sorted({device.rank for device in devices})),
         evidence=_evidence(devices, causes, share),
-        actions=words.advice(is_torch=is_of_torch(results)),
+        actions=words.advice(is_torch=is_of_torch(results), is_named=_is_named(results)),
         overlaps=(*words.overlaps, "gpu_utilization"),
     )
+
+
+def _how_long(devices: Sequence[DeviceUse], share: float, edges: float) -> str:
+    """The share of the time watched, with that of the device that is idle most if it is another."""
+    shares = [
+        (device.use.idle_ns * NS - sum(device.causes_s.get(cause, 0.0) for cause in EDGES))
+        / (device.use.window_ns * NS)
+        for device in devices
+        if device.use.window_ns
+    ]
+    most = max(shares, default=share)
+    told = f" (one {format_share(most)})" if most - share >= IDLE_DEVICES_SHARE else ""
+    when = " between their first and last work" if edges >= IDLE_DEVICES_SHARE else ""
+    return f"{format_share(share)}{told} of the time watched{when}"
+
+
+def _is_named(results: Results) -> bool:
+    """Whether anything tells which functions the hosts were in."""
+    trace = results.trace
+    return trace.has_stacks or any(len(rank.phases) for rank in trace.ranks)
 
 
 def ranked_causes(devices: Sequence[DeviceUse]) -> list[tuple[IdleCause, float]]:
@@ -93,9 +115,11 @@ def _untold(devices: Sequence[DeviceUse]) -> str:
 
 
 def _confidence(cause: IdleCause, part: float) -> Confidence:
+    """A device on which nothing runs waits for what the trace need not hold."""
     if cause is IdleCause.UNKNOWN:
         return Confidence.LOW
-    return Confidence.HIGH if part > MAIN else Confidence.MEDIUM
+    is_seen = cause is not IdleCause.DEVICE
+    return Confidence.HIGH if part > MAIN and is_seen else Confidence.MEDIUM
 
 
 def _second(causes: Sequence[tuple[IdleCause, float]], first: IdleCause, idle_s: float) -> str:

@@ -129,6 +129,14 @@ def test_its_figures_are_never_ours(tmp_path: Path) -> None:
     assert all(row["seconds"] == 0 for row in document["ledger"])
 
 
+def test_no_advice_is_given_that_sums_cannot_follow(tmp_path: Path) -> None:
+    """Rules for phases name nothing in a file that does not tell when anything happened."""
+    document = analysis(open_trace(archive(tmp_path)), Options())
+    said = " ".join(finding["summary"] for finding in document["findings"])
+    assert "--phase" not in said
+    assert "not when anything happened" in said
+
+
 def test_call_paths_that_an_index_leaves_out_have_nothing(tmp_path: Path) -> None:
     made = CubeArchive(archive(tmp_path, {"2.data": b"CUBEX.DATA", "2.index": INDEX_OF_NONE}))
     found = made.values(next(one for one in made.metrics if one.number == 2))

@@ -66,3 +66,15 @@ def test_times_that_can_be_give_one(tmp_path: Path) -> None:
     document = analysis(open_trace(archive(tmp_path / "a", int)), Options())
     found = document["metrics"]["parallel_efficiency"]["value"]
     assert found == pytest.approx((8 + 49 * 9 + 1) / 600)
+
+
+def test_calls_that_begin_a_job_do_not_tell_when_its_processes_started(tmp_path: Path) -> None:
+    writer = ArchiveWriter(tmp_path / "archive")
+    writer.ranks(2)
+    init = writer.region("MPI_Init")
+    for rank in range(2):
+        writer.event(rank, "Enter", BEGIN + rank * MS, init)
+        writer.event(rank, "Leave", BEGIN + 5 * MS, init)
+    found = analysis(open_trace(writer.close()), Options())["findings"]
+    (skew,) = [one for one in found if one["id"] == "initialization_skew"]
+    assert "does not tell when the processes started" in skew["summary"]
