@@ -74,6 +74,16 @@ def test_parts_of_the_world_are_communicators(tmp_path: Path) -> None:
     assert (found.communication.matched, found.communication.unmatched) == (3, 0)
 
 
+def test_a_group_of_unknown_members_shows_how_many_there_are(tmp_path: Path) -> None:
+    writer = KinetoWriter()
+    writer.is_distributed = False
+    writer.step(1, 0, 100 * MS)
+    told = {"Collective name": "allreduce", "Process Group Name": "0", "Group size": 4}
+    writer.kernel("ncclDevKernel_Generic", 0, 10 * MS, arguments=told)
+    trace = open_trace(writer.write(tmp_path / "rank0.json"))
+    assert (trace.world_size, trace.missing_ranks) == (4, [1, 2, 3])
+
+
 def test_groups_show_ranks_of_which_no_profile_is_there(tmp_path: Path) -> None:
     trace = job(tmp_path, {"0": "[0, 1, 2, 3]"})
     assert trace.world_size == 4
