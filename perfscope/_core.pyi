@@ -748,7 +748,7 @@ class Replay:
         """Delay costs, and who waited for whom.
 
         `waits` are the waits to be charged, by row; None: as long as the replay has them. `units`
-        are the units of time that rows belong to, as steps are; None: their segments.
+        are the units of time that rows belong to, as steps are; None: what is charged is not told.
 
         `direct` and `indirect` by (rank, tag), flattened; `unattributed`; `waiting`, their sum;
         and one element a pair of ranks: `waiter`, `cause`, `ns`; and one element a segment, unit,

@@ -5,7 +5,6 @@
 #include "replay/segment_links.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -70,6 +69,17 @@ private:
         double inherited = 0.0; // cost of later waits that it made longer
     };
 
+    struct Charge {
+        int32_t unit;
+        size_t cell; // of a rank and tag
+        double ns;
+
+        bool operator<(const Charge &other) const
+        {
+            return unit != other.unit ? unit < other.unit : cell < other.cell;
+        }
+    };
+
     void find_waits()
     {
         waits_.assign(links_.rows(), {});
@@ -126,7 +136,7 @@ private:
             sum.direct[cell] += direct * late_[tag];
             sum.indirect[cell] += indirect * late_[tag];
             if (late_[tag] > 0)
-                charges_[{unit_of(wait.cause), cell}] += (direct + indirect) * late_[tag];
+                charge(wait.cause, cell, (direct + indirect) * late_[tag]);
         }
         for (Wait *earlier = first; earlier < behind; earlier++)
             earlier->inherited += (direct + indirect) * earlier->ns;
@@ -139,35 +149,46 @@ private:
         const double length = arrivals_[wait.cause] - arrivals_[row];
         const double direct = wait.ns / length, indirect = wait.inherited / length;
         double left = wait.ns + wait.inherited;
-        const auto charge = [&](int64_t at, size_t tag, double ns) {
+        const auto charge_part = [&](int64_t at, size_t tag, double ns) {
             const uint32_t rank = program_.rank_of(at);
             const size_t cell = rank * pieces_.tags + tag;
             const bool is_direct = rank == program_.rank_of(wait.cause);
             (is_direct ? sum.direct : sum.indirect)[cell] += direct * ns;
             sum.indirect[cell] += indirect * ns;
-            charges_[{unit_of(at), cell}] += (direct + indirect) * ns;
+            charge(at, cell, (direct + indirect) * ns);
             left -= (direct + indirect) * ns;
         };
         chain_.walk(wait.cause, arrivals_[row], waited_for, [&](int64_t at, double work, double transfer) {
             const double part = work > 0 ? work / costs_.gap[at] : 0.0;
             for (int64_t piece = pieces_.starts[at]; part > 0 && piece < pieces_.starts[at + 1]; piece++)
-                charge(at, static_cast<size_t>(pieces_.tag[piece]), part * pieces_.ns[piece]);
+                charge_part(at, static_cast<size_t>(pieces_.tag[piece]), part * pieces_.ns[piece]);
             if (transfer > 0)
-                charge(at, pieces_.tags - 1, transfer);
+                charge_part(at, pieces_.tags - 1, transfer);
         });
         sum.unattributed += left;
     }
 
-    int64_t unit_of(int64_t row) const { return waiting_.units ? waiting_.units[row] : static_cast<int64_t>(segment_); }
+    void charge(int64_t row, size_t cell, double ns)
+    {
+        if (waiting_.units)
+            charges_.push_back({waiting_.units[row], cell, ns});
+    }
 
     // The charges of the segment, those of a unit, rank and tag together.
     void note_charges()
     {
-        for (const auto &[key, ns] : charges_) {
-            sum.charges.unit.push_back(key.first);
-            sum.charges.rank.push_back(static_cast<int64_t>(key.second / pieces_.tags));
-            sum.charges.tag.push_back(static_cast<int64_t>(key.second % pieces_.tags));
-            sum.charges.ns.push_back(ns);
+        if (!std::is_sorted(charges_.begin(), charges_.end())) // of most segments there are few, and sorting takes room
+            std::stable_sort(charges_.begin(), charges_.end());
+        for (size_t place = 0; place < charges_.size(); place++) {
+            const Charge &one = charges_[place];
+            if (place && !(charges_[place - 1] < one)) {
+                sum.charges.ns.back() += one.ns;
+                continue;
+            }
+            sum.charges.unit.push_back(one.unit);
+            sum.charges.rank.push_back(static_cast<int64_t>(one.cell / pieces_.tags));
+            sum.charges.tag.push_back(static_cast<int64_t>(one.cell % pieces_.tags));
+            sum.charges.ns.push_back(one.ns);
         }
         charges_.clear();
     }
@@ -213,7 +234,7 @@ private:
     std::vector<int64_t> order_;
     std::vector<Wait> waits_; // by number of the row
     std::vector<double> late_;
-    std::map<std::pair<int64_t, size_t>, double> charges_; // of the segment, by unit and by rank and tag
+    std::vector<Charge> charges_; // of the segment, in the order in which they were made
 };
 
 void add(std::vector<double> &to, const std::vector<double> &from)

@@ -17,7 +17,8 @@ struct Pieces {
 };
 
 // What the waits of a segment are charged to, direct and indirect together: one entry a segment, unit, rank and tag, in
-// an order that is the same each time. The unit is that of the row at which the rank came late.
+// an order that is the same each time. The unit is that of the row at which the rank came late. Empty without units: a
+// long run has many.
 struct Charges {
     std::vector<int64_t> unit, rank, tag;
     std::vector<double> ns;
@@ -37,7 +38,7 @@ struct DelayCost {
 struct Waiting {
     std::vector<uint8_t> at_end; // ranks that wait at the end of the program for the last one
     const double *measured;      // how long each row waited, null: as the replay has it; who waits for nobody is not charged
-    const int32_t *units;        // the unit of time of each row, as a step is one, not below 0; null: its segment
+    const int32_t *units;        // the unit of time of each row, as a step is one, not below 0; null: charges are not told
 };
 
 // Waits are explained by what happened since the ranks met last, and all meet at cuts: so the segments are taken one by

@@ -12,7 +12,7 @@ void SegmentLinks::Table::fill(size_t keys, const Pairs &pairs)
     for (size_t key = 0; key < keys; key++)
         starts[key + 1] += starts[key];
     values.resize(pairs.size());
-    std::vector<int64_t> next(starts.begin(), starts.end() - 1);
+    next.assign(starts.begin(), starts.end() - 1);
     for (const auto &pair : pairs)
         values[next[pair.first]++] = pair.second;
 }
@@ -28,7 +28,8 @@ void SegmentLinks::enter(size_t segment)
 {
     segment_ = segment;
     const SmallLists &needs = program_.needs();
-    Pairs row_users, hub_users;
+    row_users_.clear();
+    hub_users_.clear();
     int64_t number = 0;
     for (size_t rank = 0; rank < program_.ranks(); rank++) {
         const int64_t opening = program_.cut_row(segment, rank), closing = program_.cut_row(segment + 1, rank);
@@ -42,33 +43,36 @@ void SegmentLinks::enter(size_t segment)
                 if (!is_here(*need))
                     continue;
                 else if (*need < 0)
-                    hub_users.emplace_back(~*need, row);
+                    hub_users_.emplace_back(~*need, row);
                 else
-                    row_users.emplace_back(static_cast<int64_t>(this->number(*need)), row);
-    is_plain_ = row_users.empty() && hub_users.empty();
+                    row_users_.emplace_back(static_cast<int64_t>(this->number(*need)), row);
+    is_plain_ = row_users_.empty() && hub_users_.empty();
     if (is_plain_)
         return;
-    needed_by_.fill(rows(), row_users);
-    find_hubs(hub_users);
+    needed_by_.fill(rows(), row_users_);
+    has_hubs_ = !hub_users_.empty();
+    if (has_hubs_)
+        find_hubs();
 }
 
-void SegmentLinks::find_hubs(const Pairs &users)
+void SegmentLinks::find_hubs()
 {
     hubs_.clear();
-    for (const auto &[hub, row] : users)
+    for (const auto &[hub, row] : hub_users_)
         hubs_.push_back(hub);
     std::sort(hubs_.begin(), hubs_.end());
     hubs_.erase(std::unique(hubs_.begin(), hubs_.end()), hubs_.end());
-    Pairs memberships, waiting;
+    pairs_.clear();
     const Lists &members = program_.hubs();
     for (size_t place = 0; place < hubs_.size(); place++)
         for (auto row = members.begin_of(hubs_[place]); row != members.end_of(hubs_[place]); ++row)
             if (program_.segment_of(*row) == static_cast<int64_t>(segment_))
-                memberships.emplace_back(static_cast<int64_t>(number(*row)), static_cast<int64_t>(place));
-    for (const auto &[hub, row] : users)
-        waiting.emplace_back(std::lower_bound(hubs_.begin(), hubs_.end(), hub) - hubs_.begin(), row);
-    hubs_of_.fill(rows(), memberships);
-    waiting_for_.fill(hubs_.size(), waiting);
+                pairs_.emplace_back(static_cast<int64_t>(number(*row)), static_cast<int64_t>(place));
+    hubs_of_.fill(rows(), pairs_);
+    pairs_.clear();
+    for (const auto &[hub, row] : hub_users_)
+        pairs_.emplace_back(std::lower_bound(hubs_.begin(), hubs_.end(), hub) - hubs_.begin(), row);
+    waiting_for_.fill(hubs_.size(), pairs_);
 }
 
 int64_t SegmentLinks::partner_on(int64_t row, uint32_t other) const
@@ -89,6 +93,8 @@ int64_t SegmentLinks::partner_on(int64_t row, uint32_t other) const
     for (auto user = needed_by_.begin_of(place); user != needed_by_.end_of(place); ++user)
         if (program_.rank_of(*user) == other)
             return *user;
+    if (!has_hubs_)
+        return -1;
     for (auto hub = hubs_of_.begin_of(place); hub != hubs_of_.end_of(place); ++hub) {
         const auto list = static_cast<size_t>(*hub);
         const int64_t user = on_rank(waiting_for_.begin_of(list), waiting_for_.end_of(list), other);

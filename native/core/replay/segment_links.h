@@ -27,7 +27,7 @@ private:
     using Pairs = std::vector<std::pair<int64_t, int64_t>>;
     // Values by key.
     struct Table {
-        std::vector<int64_t> starts, values;
+        std::vector<int64_t> starts, values, next;
 
         void fill(size_t keys, const Pairs &pairs);
         const int64_t *begin_of(size_t key) const { return values.data() + starts[key]; }
@@ -35,13 +35,17 @@ private:
     };
 
     bool is_here(int64_t need) const;
-    void find_hubs(const Pairs &users);
+    void find_hubs();
     int64_t on_rank(const int64_t *begin, const int64_t *end, uint32_t rank) const;
 
     const ReplayProgram &program_;
     size_t segment_ = 0;
     std::vector<int64_t> base_; // number of the first row of each rank
     bool is_plain_ = true;      // nobody needs anybody but at cuts
+    bool has_hubs_ = false;     // some row needs one
+    Pairs row_users_;           // numbers of rows that are needed, and by which row
+    Pairs hub_users_;           // hubs that are needed, and by which row
+    Pairs pairs_;               // what a table is filled with
     std::vector<int64_t> hubs_; // that rows need, in order
     Table needed_by_;           // row number -> rows that need its arrival
     Table hubs_of_;             // row number -> places in `hubs_` of those that it is a member of
