@@ -128,13 +128,14 @@ def _is_chance(run: Facts, group: Group, savings: Savings) -> bool:
     pattern, least = group.entries[0].pattern, thresholds.FAIL_SHARE
     if pattern in (LossPattern.ALTERNATING, LossPattern.CHAINED):
         return False
-    if pattern is LossPattern.SERIAL and savings.usual_turns_s() >= least * length_s:
-        return False
     if pattern is LossPattern.VARYING:
         least = JITTER_SHARE
         if run.imbalance_judgment.facts.lasts:
             return True
-    return (1.0 - _queued(group)) * group.saving.seconds < least * length_s
+    is_little = (1.0 - _queued(group)) * group.saving.seconds < least * length_s
+    if is_little and pattern is LossPattern.SERIAL:  # the median step is the dearest to ask for
+        return savings.usual_turns_s() < least * length_s
+    return is_little
 
 
 def _queued(group: Group) -> float:
