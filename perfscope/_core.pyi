@@ -147,6 +147,109 @@ def work_pieces(
         of communication alone before it.
     """
 
+def row_waits(
+    boundaries: Ints,
+    accounts: Bytes,
+    waiting: int,
+    calls: Small,
+    enter: Ints,
+    leave: Ints,
+    start: int,
+    end: int,
+) -> tuple[Floats, Ints, Floats]:
+    """Nanoseconds in a window that a rank waited in each call, and behind the last one.
+
+    Args:
+        boundaries: of the segments of its timeline.
+        accounts: of the segments.
+        waiting: the account that is waiting.
+        calls: of the rank, in program order.
+        enter: of the calls of all ranks.
+        leave: when these ended.
+        start: of the window.
+        end: of the window.
+
+    Returns:
+        The waits, one more than calls; places of calls in front of which it waited; how long.
+    """
+
+def units_of_calls(
+    clocks: list[tuple[Ints, Ints]],
+    edges: Ints,
+    segment: Small,
+    first: Small,
+    calls: Small,
+    enter: Ints,
+    otherwise: int,
+) -> Small:
+    """The unit of time in which each row begins, one of those of the row's segment.
+
+    Args:
+        clocks: when units began on each rank, in order, and their numbers.
+        edges: where the rows of each rank begin, and the end.
+        segment: of each row.
+        first: the unit in which each segment begins, and the end of the last.
+        calls: that the rows are, -1 none.
+        enter: of the calls of all ranks.
+        otherwise: when rows begin that are none.
+    """
+
+def units_of_moments(
+    clocks: list[tuple[Ints, Ints]],
+    edges: Ints,
+    segment: Small,
+    first: Small,
+    moments: Ints,
+    rows: Small,
+) -> Small:
+    """The unit of time in which moments lie that belong to rows, as `units_of_calls` tells it.
+
+    `edges` is where the moments of each rank begin, and the end.
+    """
+
+def collectives_of_rows(
+    members: Ints, starts: Ints, carried: Ints, calls: Small, call_count: int
+) -> tuple[Ints, Small]:
+    """What each row carries that is a call of a collective, and by how many ranks; 0 of others.
+
+    Args:
+        members: calls of the collectives, one after the other.
+        starts: where those of each begin, and the end.
+        carried: by each.
+        calls: that the rows are, -1 none, below `call_count`.
+        call_count: calls of all ranks.
+    """
+
+def follow_closely(
+    instances: tuple[Ints, Ints],
+    kinds: tuple[Ints, Ints, Ints],
+    calls: tuple[Ints, Ints, Small],
+    order: Ints,
+    most_ns: int,
+) -> Bytes:
+    """Of collectives in an order, which come next and closely after the one before them.
+
+    Args:
+        instances: their calls, one collective after the other, and where those of each begin.
+        kinds: communicator, number there and operation of each.
+        calls: enter, exit and rank of the calls of all ranks.
+        order: of those that are looked at.
+        most_ns: that a rank may work in between.
+    """
+
+def sums_by_key(
+    values: Floats, rows: Ints, keys: Small, count: int, of_key: Ints | None = None
+) -> Floats:
+    """What stands at some rows, added up by the keys of rows, or by those of the keys.
+
+    Negative keys count for none.
+    """
+
+def work_by_phase(
+    row: Small, ns: Floats, phases: Small, rows: Ints, all_rows: int, phase_count: int
+) -> Floats:
+    """The pieces of work before some rows by phase, the work of no phase last."""
+
 def gaps(row: Small, ns: Floats, fixed_row: Small, fixed_ns: Floats, rows: int) -> Floats:
     """The pieces of work before each row, added up in order, then `fixed_ns`, shape (rows,)."""
 

@@ -6,6 +6,7 @@
 #include "probe_matching.h"
 #include "probe_otf2.h"
 #include "probe_replay.h"
+#include "probe_rows.h"
 #include "probe_text.h"
 #include "sinks/device.h"
 #include "sources/kineto.h"
@@ -88,6 +89,7 @@ int main(int count, char **words)
             return kineto_damaged(words[2]);
         if (std::strcmp(words[1], "replay") == 0) {
             perfscope::replay_random_programs(static_cast<unsigned>(std::strtoul(words[2], nullptr, 10)));
+            perfscope::probe_random_rows(static_cast<unsigned>(std::strtoul(words[2], nullptr, 10)));
             return 0;
         }
         if (std::strcmp(words[1], "layers") == 0) {

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from perfscope.arrays import Bools, Floats, Int32s, Ints
+from perfscope.engine import engine
 from perfscope.metrics.communication.collective_cost import CollectiveCost, bus_factor
 from perfscope.metrics.communication.collective_fit import Curve
 from perfscope.metrics.results import Results
@@ -40,21 +41,15 @@ class CallCosts:
         if program.pool_row is None:
             raise RefusedEditError("it is not known which calls the program is made of")
         pool, instances = results.waits.pool, results.waits.instances
-        size, ranks = np.zeros(len(pool), np.int64), np.zeros(len(pool), np.int32)
+        members, carried = instances.members, np.empty(0, np.int64)
         if len(instances):
-            counts = np.diff(instances.starts)
-            members = instances.members
             moved = np.maximum(pool.sent[members], pool.received[members])
-            largest = np.maximum.reduceat(moved, instances.starts[:-1])
-            size[members], ranks[members] = np.repeat(largest, counts), np.repeat(counts, counts)
-        row = program.pool_row
-        known = row >= 0
-        return cls(
-            op=program.row_op,
-            size=np.where(known, size[row], 0),
-            ranks=np.where(known, ranks[row], np.int32(0)),
-            curves=_curves(results.collective_cost),
+            carried = np.maximum.reduceat(moved, instances.starts[:-1]).astype(np.int64, copy=False)
+            del moved
+        size, ranks = engine.collectives_of_rows(
+            members, instances.starts, carried, program.pool_row, len(pool)
         )
+        return cls(program.row_op, size, ranks, _curves(results.collective_cost))
 
     def scaled(
         self, transfer: Floats, factor: float, operation: str | None

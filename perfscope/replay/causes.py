@@ -1,10 +1,13 @@
 """Critical path, delay costs and who waited for whom, from the replay of the unedited run."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
 
 from perfscope.arrays import Floats, Ints
+from perfscope.engine import engine
 from perfscope.metrics.efficiency.steps import step_numbers
 from perfscope.metrics.results import Results
 from perfscope.replay.measured import MeasuredWaits
@@ -20,11 +23,34 @@ from perfscope.schema.replay import (
     ReplayedSteps,
     WaitPair,
 )
+from perfscope.structures import dataclass
 from perfscope.trace.operations import name_of
 from perfscope.units import NS
 
 MOST_ROWS = 200
 """Of a longer run neighboring steps are told together."""
+
+
+@dataclass(frozen=True)
+class _OnPath:
+    """Rows whose work, or transfer, lies on the critical path, and its nanoseconds."""
+
+    rows: Ints
+    ns: Floats
+
+
+@dataclass(frozen=True)
+class _Path:
+    """What the length of the run is made of."""
+
+    work: _OnPath
+    transfer: _OnPath
+
+    @classmethod
+    def of(cls, program: Program, gap_ns: Floats) -> _Path:
+        """That of a run with some work before its rows."""
+        work, transfer = program.engine.critical_path(gap_ns, program.transfer_ns)
+        return cls(_OnPath(work, gap_ns[work]), _OnPath(transfer, program.transfer_ns[transfer]))
 
 
 def by_step(
@@ -34,15 +60,14 @@ def by_step(
     *,
     tags: PhaseTags,
     waits: MeasuredWaits,
-    path: tuple[Ints, Ints],
+    path: _Path,
 ) -> tuple[ReplayedSteps, ...]:
     """Path and delay costs of each step; a segment counts for the step in which it ends.
 
     Segments are explained independently of each other, so the steps add up to the run. Empty where
     the program and its framework tell no steps, or the ranks meet more rarely than once a step.
 
-    `gap_ns` is before each row, shape (rows,); `path` has the rows whose work, and the rows whose
-    transfer, lies on the critical path.
+    `gap_ns` is before each row, shape (rows,).
     """
     step, numbers = _steps_of_segments(results, program)
     if not len(numbers):
@@ -61,8 +86,8 @@ def by_step(
         gap_ns, program.transfer_ns, waits=waits.inside, edges=edges, take=take, **tags.pieces
     )
     work, transfer = (
-        NS * np.bincount(group[program.row_segment[rows]], weights=ns[rows], minlength=groups)
-        for rows, ns in zip(path, (gap_ns, program.transfer_ns), strict=True)
+        NS * engine.sums_by_key(part.ns, part.rows, program.row_segment, groups, group)
+        for part in (path.work, path.transfer)
     )
     return tuple(
         ReplayedSteps(int(steps[0]), len(steps), work_s=own, transfer_s=moved, **costs)
@@ -118,7 +143,7 @@ def causes(results: Results, program: Program, waits: MeasuredWaits) -> Causes:
     tags = PhaseTags(results, program)
     found = program.engine.delay_cost(gap, program.transfer_ns, waits=waits.inside, **tags.pieces)
     charged_ns = float(found["direct"].sum() + found["indirect"].sum())
-    path = program.engine.critical_path(gap, program.transfer_ns)
+    path = _Path.of(program, gap)
     order = np.argsort(-found["ns"], kind="stable")
     numbers = program.ranks
     blocks, size = _blocks(found, len(numbers))
@@ -126,7 +151,7 @@ def causes(results: Results, program: Program, waits: MeasuredWaits) -> Causes:
     steps = by_step(results, program, gap, tags=tags, waits=waits, path=path)
     del tags  # a long run has many
     return Causes(
-        path=_path(results, program, gap, path),
+        path=_path(results, program, path),
         waiting_s=NS * waits.total_ns,
         unattributed_s=resolved(NS * max(0.0, waits.total_ns - charged_ns)),
         delays=delays,
@@ -153,14 +178,12 @@ def _blocks(found: dict[str, Any], ranks: int) -> tuple[tuple[tuple[float, ...],
     return tuple(tuple(row) for row in table.reshape(count, count).tolist()), size
 
 
-def _path(results: Results, program: Program, gap: Floats, path: tuple[Ints, Ints]) -> CriticalPath:
-    work_rows, transfer_rows = path
-    work, transfer = gap[work_rows], program.transfer_ns[transfer_rows]
-    ranks = len(program.ranks)
+def _path(results: Results, program: Program, path: _Path) -> CriticalPath:
+    work, transfer, ranks = path.work.ns, path.transfer.ns, len(program.ranks)
     by_rank = np.stack(
         [
-            np.bincount(program.row_rank[rows], weights=ns, minlength=ranks)
-            for rows, ns in ((work_rows, work), (transfer_rows, transfer))
+            engine.sums_by_key(part.ns, part.rows, program.row_rank, ranks)
+            for part in (path.work, path.transfer)
         ]
     )
     order = np.argsort(-by_rank.sum(axis=0), kind="stable")
@@ -174,9 +197,9 @@ def _path(results: Results, program: Program, gap: Floats, path: tuple[Ints, Int
             for place in order.tolist()
         ),
         ranks=len(order),
-        by_phase=_by_phase(results, program, work_rows, gap),
-        by_operation=_by_operation(program, transfer_rows),
-        by_line=_by_line(results, program, work_rows),
+        by_phase=_by_phase(results, program, path.work),
+        by_operation=_by_operation(program, path.transfer),
+        by_line=_by_line(results, program, path.work.rows),
     )
 
 
@@ -187,24 +210,21 @@ def _on_path(program: Program, work_rows: Ints) -> Ints:
     return np.flatnonzero(on_path[program.work.row])
 
 
-def _by_phase(
-    results: Results, program: Program, work_rows: Ints, gap: Floats
-) -> tuple[PathOfPhase, ...]:
+def _by_phase(results: Results, program: Program, path: _OnPath) -> tuple[PathOfPhase, ...]:
     """The work of the path by phase; calls that the replay takes for work are none's."""
-    pieces = _on_path(program, work_rows)
-    names = (*results.phase_ids, "")
-    index = np.where(program.phase[pieces] >= 0, program.phase[pieces], len(names) - 1)
-    spent = np.bincount(index, weights=program.work.ns[pieces], minlength=len(names))
-    inside_calls = float(gap[work_rows].sum() - spent.sum())
+    names, work = (*results.phase_ids, ""), program.work
+    spent = engine.work_by_phase(
+        work.row, work.ns, program.phase, path.rows, program.row_count, len(results.phase_ids)
+    )
+    inside_calls = float(path.ns.sum() - spent.sum())
     parts = [*zip(names, spent.tolist(), strict=True), (None, inside_calls)]
     found = [PathOfPhase(name, NS * ns) for name, ns in parts if abs(ns) >= LEAST_NS]
     return tuple(sorted(found, key=lambda part: (-part.seconds, part.phase or "")))
 
 
-def _by_operation(program: Program, transfer_rows: Ints) -> tuple[PathOfOperation, ...]:
-    op = program.row_op[transfer_rows]
-    inside = op >= 0
-    spent = np.bincount(op[inside], weights=program.transfer_ns[transfer_rows][inside])
+def _by_operation(program: Program, path: _OnPath) -> tuple[PathOfOperation, ...]:
+    codes = int(program.row_op.max(initial=-1)) + 1
+    spent = engine.sums_by_key(path.ns, path.rows, program.row_op, codes)
     found = [
         PathOfOperation(name_of(code), NS * ns) for code, ns in enumerate(spent.tolist()) if ns
     ]

@@ -8,7 +8,7 @@ import numpy as np
 
 from perfscope.arrays import Floats, Ints
 from perfscope.attribution.ledger import INDEX
-from perfscope.matching.intervals import Cumulative
+from perfscope.engine import engine
 from perfscope.metrics.results import Results
 from perfscope.replay.program import Program
 from perfscope.schema.enums import Account
@@ -43,17 +43,17 @@ def measured_waits(results: Results, program: Program) -> MeasuredWaits:
     bounds = np.searchsorted(program.row_rank, np.arange(len(program.ranks) + 1))
     for place, timeline in enumerate(results.timelines):
         first, end = int(bounds[place]), int(bounds[place + 1])
-        called = program.pool_row[first + 1 : end - 1]
-        window = (focus.start_ns, focus.end_ns)
-        enters, exits = np.clip(pool.enter[called], *window), np.clip(pool.exit[called], *window)
-        waiting = timeline.accounts == INDEX[Account.COMMUNICATION_WAIT]
-        waited = Cumulative.of(timeline.boundaries, waiting).at
-        at_enter = waited(np.concatenate([[focus.start_ns], enters]))[1:]
-        at_exit = waited(np.concatenate([[focus.start_ns], exits]))
-        inside[first + 1 : end - 1] = at_exit[1:] - at_enter
-        between = at_enter - at_exit[:-1]
-        some = np.flatnonzero(between)
+        found = engine.row_waits(
+            timeline.boundaries,
+            timeline.accounts,
+            INDEX[Account.COMMUNICATION_WAIT],
+            program.pool_row[first + 1 : end - 1],
+            pool.enter,
+            pool.exit,
+            focus.start_ns,
+            focus.end_ns,
+        )
+        inside[first + 1 : end], some, waited = found
         rows.append(first + 1 + some)
-        before.append(between[some].astype(np.float64))
-        inside[end - 1] = waited(np.array([focus.end_ns]))[0] - at_exit[-1]
+        before.append(waited)
     return MeasuredWaits(inside, np.concatenate(rows), np.concatenate(before))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from perfscope.arrays import Int32s, Ints
+from perfscope.engine import engine
 from perfscope.metrics.efficiency.steps import step_numbers
 from perfscope.metrics.results import Results
 from perfscope.replay.program import Program
@@ -85,26 +86,20 @@ def _reference(results: Results) -> tuple[Ints, Ints]:
 
 def _places(results: Results, program: Program, clocks: list[_Clock]) -> tuple[Int32s, Int32s]:
     """The place of the step of each row, and of each piece of work."""
-    begin = np.full(program.row_count, results.focus.start_ns, np.int64)
-    begin[program.cut_rows[-1]] = results.focus.end_ns
-    assert program.pool_row is not None
-    called = np.flatnonzero(program.pool_row >= 0)
-    begin[called] = results.waits.pool.enter[program.pool_row[called]]
-    cuts = np.maximum.accumulate(clocks[0].at(begin[program.cut_rows[:, 0]])).astype(np.int32)
-
-    def own(moments: Ints, starts: Ints, segment: Int32s) -> Int32s:
-        place = np.empty(len(moments), np.int32)
-        for clock, first, end in zip(
-            clocks, starts[:-1].tolist(), starts[1:].tolist(), strict=True
-        ):
-            place[first:end] = clock.at(moments[first:end])
-        return np.clip(place, cuts[segment], cuts[segment + 1], out=place)
-
+    calls, enter, focus = program.pool_row, results.waits.pool.enter, results.focus
+    assert calls is not None
+    met = program.cut_rows[:, 0]
+    begin = np.full(len(met), focus.start_ns, np.int64)
+    begin[calls[met] >= 0] = enter[calls[met][calls[met] >= 0]]
+    begin[-1] = focus.end_ns
+    cuts = np.maximum.accumulate(clocks[0].at(begin)).astype(np.int32)
     starts = np.append(program.cut_rows[0], program.row_count)  # rows of a rank lie together
-    of_row = own(begin, starts, program.row_segment)
+    told = [(clock.starts_ns, clock.places) for clock in clocks]
+    segment = program.row_segment
+    of_row = engine.units_of_calls(told, starts, segment, cuts, calls, enter, focus.start_ns)
     of_row[program.cut_rows] = cuts[:, None]
-    row = program.work.row
-    if program.begin_ns is None:
+    row, moments = program.work.row, program.begin_ns
+    if moments is None:
         return of_row, of_row[row]
-    pieces = np.searchsorted(row, starts.astype(np.int32))
-    return of_row, own(program.begin_ns, pieces, program.row_segment[row])
+    edges = np.searchsorted(row, starts.astype(np.int32))
+    return of_row, engine.units_of_moments(told, edges, segment, cuts, moments, row)

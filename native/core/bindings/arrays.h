@@ -28,6 +28,14 @@ template <class Column> bool are_starts(const Column &starts, size_t count)
     return starts.size() && *first == 0 && std::is_sorted(first, behind) && static_cast<size_t>(behind[-1]) == count;
 }
 
+// Whether numbers are places below a bound, or from -1 on where there may be none.
+template <class Column> bool are_between(const Column &numbers, int64_t least, size_t bound)
+{
+    return std::all_of(numbers.data(), numbers.data() + numbers.size(), [&](int64_t one) {
+        return one >= least && one < static_cast<int64_t>(bound);
+    });
+}
+
 // The bytes of packed rows; Python views them with the dtype of the table: `rows.view(OPERATION_DTYPE)`.
 template <class Row>
 nanobind::ndarray<nanobind::numpy, uint8_t, nanobind::ndim<1>> rows_to_numpy(std::vector<Row> &&rows)

@@ -19,6 +19,8 @@ void bind_paraver(nanobind::module_ &module);
 void bind_protobuf(nanobind::module_ &module);
 void bind_recording(nanobind::module_ &module);
 void bind_replay(nanobind::module_ &module);
+void bind_row_collectives(nanobind::module_ &module);
+void bind_row_times(nanobind::module_ &module);
 void bind_row_work(nanobind::module_ &module);
 void bind_rows(nanobind::module_ &module);
 void bind_search(nanobind::module_ &module);

@@ -20,6 +20,8 @@ NB_MODULE(_core, module)
     perfscope::bind_protobuf(module);
     perfscope::bind_recording(module);
     perfscope::bind_replay(module);
+    perfscope::bind_row_collectives(module);
+    perfscope::bind_row_times(module);
     perfscope::bind_row_work(module);
     perfscope::bind_rows(module);
     perfscope::bind_search(module);

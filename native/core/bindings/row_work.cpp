@@ -4,6 +4,8 @@
 #include "replay/row_work.h"
 
 #include <algorithm>
+#include <nanobind/stl/optional.h>
+#include <optional>
 #include <type_traits>
 
 namespace nb = nanobind;
@@ -16,6 +18,7 @@ template <class T> using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig
 using Floats = Column<double>;
 using Small = Column<int32_t>;
 using Bytes = Column<uint8_t>;
+using Rows = Column<int64_t>;
 
 void check(bool fits)
 {
@@ -148,6 +151,34 @@ auto by_unit(const Floats &gap, const Floats &transfer, const Small &unit, const
     return to_numpy(std::move(found));
 }
 
+auto by_key(const Floats &values, const Rows &rows, const Small &keys, size_t count, const std::optional<Rows> &of_key)
+{
+    const auto fits = [&](int32_t key) { return key < 0 || static_cast<size_t>(key) < (of_key ? of_key->size() : count); };
+    check(values.size() == rows.size() && are_below(rows, keys.size()) && (!of_key || are_below(*of_key, count)) &&
+          std::all_of(keys.data(), keys.data() + keys.size(), fits));
+    std::vector<double> found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = sums_by_key(values.data(), rows.data(), rows.size(), keys.data(), of_key ? of_key->data() : nullptr, count);
+    }
+    return to_numpy(std::move(found));
+}
+
+auto by_phase(const Small &row, const Floats &ns, const Small &phases, const Rows &rows, size_t all_rows,
+              size_t phase_count)
+{
+    const PiecesOfWork work = pieces_of(row, ns, all_rows);
+    const auto fits = [&](int32_t phase) { return phase < 0 || static_cast<size_t>(phase) < phase_count; };
+    check(phases.size() == work.size && are_below(rows, all_rows) &&
+          std::all_of(phases.data(), phases.data() + phases.size(), fits));
+    std::vector<double> found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = work_by_phase(work, phases.data(), rows.data(), rows.size(), all_rows, phase_count);
+    }
+    return to_numpy(std::move(found));
+}
+
 } // namespace
 
 void bind_row_work(nb::module_ &module)
@@ -166,6 +197,10 @@ void bind_row_work(nb::module_ &module)
                nb::arg("rank"), nb::arg("factor"), nb::arg("ranks"));
     module.def("sums_by_unit", &by_unit, nb::arg("gap"), nb::arg("transfer"), nb::arg("unit"), nb::arg("rank"),
                nb::arg("units"), nb::arg("ranks"));
+    module.def("sums_by_key", &by_key, nb::arg("values"), nb::arg("rows"), nb::arg("keys"), nb::arg("count"),
+               nb::arg("of_key") = nb::none());
+    module.def("work_by_phase", &by_phase, nb::arg("row"), nb::arg("ns"), nb::arg("phases"), nb::arg("rows"),
+               nb::arg("all_rows"), nb::arg("phase_count"));
 }
 
 } // namespace perfscope

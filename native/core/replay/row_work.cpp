@@ -81,4 +81,29 @@ std::vector<double> sums_by_unit(const double *gap, const double *transfer, cons
     return sums;
 }
 
+std::vector<double> sums_by_key(const double *values, const int64_t *rows, size_t size, const int32_t *keys,
+                                const int64_t *of_key, size_t count)
+{
+    std::vector<double> sums(count);
+    for (size_t place = 0; place < size; place++) {
+        const int32_t key = keys[rows[place]];
+        if (key >= 0)
+            sums[static_cast<size_t>(of_key ? of_key[key] : key)] += values[place];
+    }
+    return sums;
+}
+
+std::vector<double> work_by_phase(const PiecesOfWork &work, const int32_t *phases, const int64_t *rows, size_t row_count,
+                                  size_t all_rows, size_t phase_count)
+{
+    std::vector<uint8_t> is_meant(all_rows);
+    for (size_t place = 0; place < row_count; place++)
+        is_meant[static_cast<size_t>(rows[place])] = 1;
+    std::vector<double> sums(phase_count + 1);
+    for (size_t piece = 0; piece < work.size; piece++)
+        if (is_meant[static_cast<size_t>(work.row[piece])])
+            sums[phases[piece] < 0 ? phase_count : static_cast<size_t>(phases[piece])] += work.ns[piece];
+    return sums;
+}
+
 } // namespace perfscope

@@ -59,4 +59,13 @@ std::vector<double> rescaled(const PiecesOfWork &work, const uint8_t *chosen, co
 std::vector<double> sums_by_unit(const double *gap, const double *transfer, const int32_t *unit,
                                  const RowPlaces &places, size_t units);
 
+// What stands at some rows by the key of each, below `count`; a key below 0 counts for none. Where there are keys of
+// keys, `of_key`, these are meant.
+std::vector<double> sums_by_key(const double *values, const int64_t *rows, size_t size, const int32_t *keys,
+                                const int64_t *of_key, size_t count);
+
+// The work before some rows by phase, of which there are so many; what is of none stands behind them.
+std::vector<double> work_by_phase(const PiecesOfWork &work, const int32_t *phases, const int64_t *rows, size_t row_count,
+                                  size_t all_rows, size_t phase_count);
+
 } // namespace perfscope

@@ -3,6 +3,7 @@
 import numpy as np
 
 from perfscope.arrays import Bools, Floats, Ints
+from perfscope.engine import engine
 from perfscope.judging import MAIN
 from perfscope.matching.collectives import Instances
 from perfscope.matching.pool import Pool
@@ -70,23 +71,15 @@ def _bounds(follows: Bools, sizes: Ints, most_bytes: int) -> Ints:
 
 def _follows(pool: Pool, instances: Instances, order: Ints) -> Bools:
     """Of instances in order, whether no rank does much between each and the one before it."""
-    result = np.zeros(len(order), np.bool_)
-    sizes = np.diff(instances.starts)[order]
-    same = (np.diff(instances.comm[order]) == 0) & (np.diff(sizes) == 0)
-    same &= np.diff(instances.op[order].astype(np.int64)) == 0
-    same &= np.diff(instances.seq[order]) == 1  # nothing else on this communicator in between
-    pairs = np.flatnonzero(same) + 1
-    if not len(pairs):
-        return result
-    counts = sizes[pairs]
-    begin = np.concatenate([[0], np.cumsum(counts)])
-    place = np.arange(begin[-1]) - np.repeat(begin[:-1], counts)
-    left = instances.members[np.repeat(instances.starts[order[pairs - 1]], counts) + place]
-    right = instances.members[np.repeat(instances.starts[order[pairs]], counts) + place]
-    between = pool.enter[right] - pool.exit[left]
-    close = (between >= 0) & (between <= CLOSE_NS) & (pool.rank[left] == pool.rank[right])
-    result[pairs] = np.logical_and.reduceat(close, begin[:-1])
-    return result
+    comm, seq, op = instances.comm, instances.seq, instances.op
+    found = engine.follow_closely(
+        (instances.members, instances.starts),
+        (comm, seq, op.astype(np.int64, copy=False)),
+        (pool.enter, pool.exit, pool.rank),
+        order,
+        CLOSE_NS,
+    )
+    return found.view(np.bool_)
 
 
 def fusion(groups: Groups, moved: Floats, curve: Curve, most_bytes: int) -> Fusion:
