@@ -1,6 +1,7 @@
 """Files whose bytes a rank reads again and again, by what the kernel counts and they hold."""
 
 from perfscope.findings.core.finding import Evidence
+from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.judging import ALONE, FEWEST_SAMPLES, MAIN
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity
@@ -70,6 +71,25 @@ def read_again(results: Results, rank: Rank, calls: str) -> ReadAgain | None:
     )
 
 
+def read_anew(results: Results, rank: Rank) -> tuple[ReadFile, int] | None:
+    """The file that a rank opens and reads whole in each step, and how often in a step.
+
+    None where none is seen: a file that comes and goes, almost alone, of whose bytes the rank reads
+    as many as each step reads if it reads all of them once, or a few times.
+    """
+    files, steps = read_files(rank.metadata), results.steps_of_run
+    if files is None or not files.is_whole or steps < FEWEST_SAMPLES:
+        return None
+    passing = [one for one in files.files if one.size_bytes and one.looks < MAIN * files.looks]
+    if not passing:
+        return None
+    one = max(passing, key=lambda file: file.looks)
+    is_seen = one.looks > max(FEWEST_SAMPLES, ALONE * sum(file.looks for file in passing))
+    times = files.read_bytes / one.size_bytes / steps
+    is_whole = round(times) >= 1 and abs(times - round(times)) < WARN_SHARE
+    return (one, round(times)) if is_seen and is_whole else None
+
+
 def _are_all(results: Results, rank: Rank, files: ReadFiles) -> bool:
     """Whether most of what was read came from files that were seen.
 
@@ -103,6 +123,16 @@ def _seen(again: ReadAgain) -> str:
         f"rank {again.rank} reads {format_bytes(again.read_bytes)}{through}, each byte of the "
         f"{format_bytes(again.size_bytes)} in its open files at least {format_count(again.times)} "
         "times on average"
+    )
+
+
+def once(rank: Rank, found: tuple[ReadFile, int]) -> str:
+    """What was seen of a file that is read anew in each step, and what to do instead."""
+    file, times = found
+    often = "once" if times == 1 else f"{format_count(times)} times"
+    return (
+        f"Rank {rank.number} opens {file.name} ({format_bytes(file.size_bytes)}) and reads all of "
+        f"it {often} in each step: read it before the first step, and keep what is made of it."
     )
 
 

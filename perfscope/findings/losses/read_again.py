@@ -2,7 +2,8 @@
 
 from perfscope.findings.core.wording import place
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.repeated_reads import ReadAgain, read_again
+from perfscope.findings.facts.repeated_reads import ReadAgain, once, read_again, read_anew
+from perfscope.findings.losses.callees import Callee
 from perfscope.findings.losses.groups import Group
 from perfscope.schema.enums import Activity
 
@@ -19,6 +20,20 @@ def seen(run: Facts, group: Group) -> ReadAgain | None:
     if not known or len(known) < len(found):
         return None
     return min(known, key=lambda one: one.times)
+
+
+def anew(run: Facts, group: Group, callee: Callee | None) -> str:
+    """Which file each step reads anew while a library works on it, as a sentence; "" where none is.
+
+    Making tables of it, and not reading it, is what takes the time then.
+    """
+    if callee is None:
+        return ""
+    ranks = [one for one in run.results.trace.ranks if one.number in group.ranks]
+    found = [read_anew(run.results, one) for one in ranks]
+    if not found or found[0] is None or None in found:
+        return ""
+    return f" {once(ranks[0], found[0])}"
 
 
 def _calls(run: Facts, group: Group) -> str:

@@ -272,7 +272,7 @@ def _action(
     told = as_bound(gain) if group.id in NEEDED_IDS else gain  # of work that is needed
     world = len(run.results.trace.ranks)
     change, one_line = (change_of(again) if again else ""), _is_one_line(run, group)
-    return words.action(
+    action = words.action(
         group,
         told,
         world,
@@ -281,6 +281,7 @@ def _action(
         change=change,
         callee=callee,
     )
+    return action if again else f"{action}{read_again.anew(run, group, callee)}"
 
 
 def _is_one_line(run: Facts, group: Group) -> bool:

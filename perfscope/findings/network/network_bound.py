@@ -46,6 +46,7 @@ from perfscope.units import counted, format_bytes, format_seconds, format_share
 
 PASSED = "Data transfer between ranks takes little time"
 HALVE = "Halve the bytes sent: fewer values"
+FEWER = "Send half as many values, where others do not need all of them"
 NARROWER = ", or the same values in a type half as wide (float32 instead of float64)"
 NARROWER_TENSORS = (
     ", or the same values in a type half as wide (float32 instead of float64, or bfloat16 instead "
@@ -260,8 +261,9 @@ def _less(run: Facts, facts: NetworkFacts) -> str:
         if site.frame in main_place(run.results.call_sites.transfer)
         for one in site.operands
     ]
-    if sent and all(one.value_bytes <= SINGLE_BYTES for one in sent):
-        return HALVE
+    is_known = bool(sent) and not sampled_places.exchanges_itself(run.results)
+    if is_known and all(one.value_bytes <= SINGLE_BYTES for one in sent):
+        return FEWER
     return f"{HALVE}{NARROWER_TENSORS if is_of_torch(run.results) else NARROWER}"
 
 

@@ -13,15 +13,23 @@ STEPS, STEP_S, READING_S = 100, 0.1, 0.04
 LOOKS = 40
 FILE = "/home/me/train.py"
 READING = [("main", FILE, 9), ("fetch", FILE, 5), ("sqlite3.Cursor.__next__", "<built-in>", 0)]
-COMPUTING = [("main", FILE, 9), ("update", FILE, 7)]
+READERS = "/usr/lib/python3/site-packages/pandas/io/parsers/readers.py"
+PARSING = [*READING[:2], ("read_csv", READERS, 873), ("builtins.hasattr", "<built-in>", 0)]
+COMPUTING = [("main", FILE, 9), ("update", FILE, 7), ("numpy.multiply", "<built-in>", 0)]
 HELD = 10 << 20
 TABLE = {"name": "table.db", "bytes": HELD, "looks": LOOKS}
 
 
 def judged(
-    files: list[dict[str, Any]], *, read_bytes: int, written_bytes: int = 0, received: int = 0
+    files: list[dict[str, Any]],
+    *,
+    read_bytes: int,
+    written_bytes: int = 0,
+    received: int = 0,
+    reading: list[tuple[str, str, int]] = READING,
+    told_as: str = "lost_to_files",
 ) -> Finding:
-    """Two ranks that spend 40 ms of each step of 100 ms in a library of files."""
+    """Two ranks that spend 40 ms of each step of 100 ms in a library of files, or in another."""
     builder = TraceBuilder(2, end_s=3.0 + STEP_S * STEPS)
     told = {"looks": LOOKS, "lost": 0, "ns": 1, "read_bytes": read_bytes, "files": files}
     for number in range(2):
@@ -31,12 +39,12 @@ def judged(
             begin = 1.0 + STEP_S * step
             for part in range(9):
                 at = begin + 0.005 + 0.01 * part
-                rank.stack(at, READING if at < begin + READING_S else COMPUTING)
+                rank.stack(at, reading if at < begin + READING_S else COMPUTING)
             end = begin + STEP_S
             rank.op("MPI_Allreduce", end - 0.01, end, seq=step, received=received)
             rank.step(step, begin, end)
         rank.finalize(1.0 + STEP_S * STEPS)
-    return analyze_trace(builder.build()).findings["lost_to_files"]
+    return analyze_trace(builder.build()).findings[told_as]
 
 
 def test_a_file_that_each_step_reads_whole_is_named_with_what_finds_rows_without_that() -> None:
@@ -54,6 +62,29 @@ def test_a_file_that_is_read_a_few_times_is_to_be_kept_in_memory() -> None:
     assert "table.db" in found.title
     assert "in memory" in found.actions[0]
     assert "INDEX" not in found.actions[0]
+
+
+@pytest.mark.parametrize(
+    ("files", "times", "told"),
+    [
+        ([{"looks": 5}], 1.0, "reads all of it once in each step"),
+        ([{"looks": 5}, {"looks": LOOKS}], 2.003, "reads all of it 2 times in each step"),
+        ([{"looks": 5}], 1.5, ""),
+        ([{"looks": 5}, {"looks": 5}], 1.0, ""),
+        ([{"looks": LOOKS}], 1.0, ""),
+        ([{"looks": 2}], 1.0, ""),
+    ],
+    ids=["once", "twice", "not whole", "several", "always open", "hardly seen"],
+)
+def test_what_a_library_makes_of_a_file_that_each_step_reads_anew(
+    files: list[dict[str, int]], times: float, told: str
+) -> None:
+    """A table is made of it again and again: that takes the time, and not to read it."""
+    met = [{"name": f"table-{n}.csv", "bytes": HELD, **one} for n, one in enumerate(files)]
+    amount = round(times * STEPS * HELD)
+    found = judged(met, read_bytes=amount, reading=PARSING, told_as="lost_to_interpreter")
+    assert ("table-0.csv (10.0 MiB)" in found.actions[0]) is bool(told)
+    assert told in found.actions[0]
 
 
 def test_several_files_are_told_by_what_they_hold_together() -> None:
