@@ -6,8 +6,8 @@ import sys
 
 from .. import files, metadata, recorder, steps
 from ..kinds import Any, AnyFunction, ModuleType
-from . import calls, debug_settings, keras_data, tf_generators, tf_profiler, wrap
-from .tensorflow import cycle, is_eager
+from . import calls, debug_settings, keras_data, tensorflow, tf_generators, tf_profiler, wrap
+from .tensorflow import is_eager
 
 _SOURCE = "keras"
 _INPUT_REASONS = {
@@ -75,7 +75,7 @@ def _interrupt() -> None:
     if _fits:
         _fits[-1].end_step(rec.now())
     if not wrap.Depth.value or not _fits:
-        cycle.cut()
+        tensorflow.cut()
 
 
 def install(module: ModuleType) -> None:
@@ -122,7 +122,7 @@ def install_optimizer(module: ModuleType, owner: Any = None) -> None:
             with wrap.Inside(rec, recorder.Phase.OPTIMIZER, "apply_gradients"):
                 result = original(self, *args, **kwargs)
             unit = steps.Unit(_SOURCE, id(self), start_ns=start_ns, end_ns=rec.now(), samples=0)
-            cycle.add(unit)
+            tensorflow.add(unit)
             return result
 
         return apply_gradients
@@ -151,7 +151,7 @@ def _make_fit(original: AnyFunction) -> AnyFunction:
         rec = recorder.current
         if rec is None:
             return original(self, *args, **kwargs)
-        cycle.cut()
+        tensorflow.cut()
         recorder.trains_here(rec)  # its callbacks, which tell the steps, may run in another thread
         debug_settings.of_keras(self)
         running = Fit()
@@ -271,7 +271,7 @@ def _make_train_on_batch(original: AnyFunction) -> AnyFunction:
         if metadata.facts.get("batch_size") is None and samples:
             metadata.facts["batch_size"] = samples
         unit = steps.Unit(_SOURCE, id(self), start_ns=start_ns, end_ns=rec.now(), samples=samples)
-        cycle.add(unit)
+        tensorflow.add(unit)
         _write_metrics(rec, result, _metric_prefix(self), steps.epoch)
         return result
 

@@ -21,6 +21,16 @@ cycle = steps.Cycle(sums_samples=False)
 """Groups compiled train functions and Keras's on_batch calls alike: one loop may use both."""
 
 
+def add(unit: steps.Unit) -> None:
+    """Takes the next call; several threads of the program may come at once."""
+    wrap.guarded("steps of TensorFlow", cycle.add, unit)
+
+
+def cut() -> None:
+    """Ends the running step: something that is no training follows."""
+    wrap.guarded("steps of TensorFlow", cycle.cut)
+
+
 def is_eager() -> bool:
     """Whether TensorFlow executes at once, rather than tracing a graph."""
     context = sys.modules.get("tensorflow.python.eager.context")
@@ -83,9 +93,9 @@ def install_function(module: ModuleType) -> None:
                 unit = steps.Unit(
                     _SOURCE, id(self), start_ns=start_ns, end_ns=rec.now(), samples=samples
                 )
-                cycle.add(unit)
+                add(unit)
             elif kind == recorder.Phase.EVALUATE:
-                cycle.cut()
+                cut()
             return result
 
         return call
