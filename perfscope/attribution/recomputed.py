@@ -1,7 +1,7 @@
 """Forward work that samples show in backward passes, in which it is computed a second time."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,8 +15,6 @@ from perfscope.trace.model import Frame, Function, Trace
 
 FORWARD = "forward"
 """What frameworks call the method by which a layer computes its output."""
-
-_Way = tuple[Function, ...]
 
 
 @dataclass(frozen=True)
@@ -58,9 +56,9 @@ def recomputed(
     stacks = len(trace.stacks)
     spent = [_by_stack(one, focus, backward, stacks) for one in timelines]
     ahead = [_by_stack(one, focus, forward, stacks) for one in timelines]
-    both = _ways(trace, sum(ahead, np.zeros(stacks))), _ways(trace, sum(spent, np.zeros(stacks)))
+    ways = _Ways(trace, sum(ahead, np.zeros(stacks)), sum(spent, np.zeros(stacks)))
     seen = np.flatnonzero(sum(spent, np.zeros(stacks))).tolist()
-    again = {stack: one for stack in seen if (one := _layer(trace, stack, *both))}
+    again = {stack: one for stack in seen if (one := ways.layer(stack))}
     found = []
     for rank, timeline, ns in zip(trace.ranks, timelines, spent, strict=True):
         places: Counter[Frame] = Counter()
@@ -84,36 +82,46 @@ def _by_stack(timeline: Timeline, focus: Focus, phases: Sequence[int], stacks: i
     return found.astype(np.float64)
 
 
-def _ways(trace: Trace, ns: Floats) -> Mapping[_Way, float]:
-    """The share of passes that the ways from the outermost function to each other one have."""
-    found: Counter[_Way] = Counter()
-    for stack in np.flatnonzero(ns).tolist():
-        way = _way(trace, stack)
-        found.update({way[:length]: float(ns[stack]) for length in range(1, len(way) + 1)})
-    whole = float(ns.sum())
-    return {way: spent / whole for way, spent in found.items()}
+class _Ways:
+    """The ways from outermost functions inward, as a tree, with the share of passes that each has.
 
-
-def _way(trace: Trace, stack: int) -> _Way:
-    return tuple(trace.frames[place].key for place in trace.stacks[stack])
-
-
-def _layer(
-    trace: Trace, stack: int, forward: Mapping[_Way, float], backward: Mapping[_Way, float]
-) -> Frame | None:
-    """The outermost layer behind where the way to what was seen parts from that of forward passes.
-
-    A way that leads to both has its part of both: a sample speaks for the time around it, so that a
-    little of either pass is counted as the other.
+    A node is known by the one it is in and its function; a sum of forward and of backward passes
+    stands for each.
     """
-    way, common = _way(trace, stack), 0
-    while common < len(way):
-        longer = way[: common + 1]
-        if forward.get(longer, 0.0) < MAIN * backward[longer]:
-            break
-        common += 1
-    frames = [trace.frames[place] for place in trace.stacks[stack]]
-    return next((one for one in frames[common:] if _is_layer(one.key)), None)
+
+    def __init__(self, trace: Trace, forward: Floats, backward: Floats) -> None:
+        self._trace = trace
+        self._nodes: dict[tuple[int, Function], int] = {}
+        self._shares: list[list[float]] = []
+        whole = np.maximum([forward.sum(), backward.sum()], 1.0)
+        for stack in np.flatnonzero(forward + backward).tolist():
+            parts = np.array([forward[stack], backward[stack]]) / whole
+            self._add(stack, *parts.tolist())
+
+    def _add(self, stack: int, forward: float, backward: float) -> None:
+        node = -1
+        for place in self._trace.stacks[stack]:
+            node = self._nodes.setdefault((node, self._trace.frames[place].key), len(self._nodes))
+            if node == len(self._shares):
+                self._shares.append([0.0, 0.0])
+            self._shares[node][0] += forward
+            self._shares[node][1] += backward
+
+    def layer(self, stack: int) -> Frame | None:
+        """The outermost layer behind where the way to a stack parts from that of forward passes.
+
+        A way that leads to both has its part of both: a sample speaks for the time around it, so
+        that a little of either pass is counted as the other.
+        """
+        node, is_apart = -1, False
+        for place in self._trace.stacks[stack]:
+            frame = self._trace.frames[place]
+            node = self._nodes[node, frame.key]
+            forward, backward = self._shares[node]
+            is_apart = is_apart or forward < MAIN * backward
+            if is_apart and _is_layer(frame.key):
+                return frame
+        return None
 
 
 def _is_layer(function: Function) -> bool:
