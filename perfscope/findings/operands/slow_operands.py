@@ -18,7 +18,7 @@ from perfscope.findings.facts.hot_operands import (
     spent_by_rank,
 )
 from perfscope.metrics.host import slow_operands
-from perfscope.metrics.host.hot_lines import HotLine
+from perfscope.metrics.host.hot_lines import HotLine, looked_at_share
 from perfscope.schema.enums import Confidence
 from perfscope.structures import dataclass
 from perfscope.trace.operands import Operand
@@ -116,8 +116,10 @@ def judge(run: Facts) -> Outcome:
                 found[number].append(slow)
     worst = max(found, key=lambda one: sum(line.seconds for line in found[one]), default=None)
     if worst is None:
+        share = format_share(looked_at_share(results, run.hot_lines))
         return passed(
-            "The operands that were looked at are of types and layouts that CPUs handle well."
+            f"Lines that take {share} of the ranks' computing were looked at: what they take is of "
+            "types and layouts that CPUs handle well. Of the rest that is not known."
         )
     lines, cause = sorted(found[worst], key=lambda one: -one.seconds), CAUSES[worst]
     gain = saved_at_most(results, lines)
@@ -183,7 +185,7 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     applies=has_operands,
     intact=RANK_BY_RANK,
-    passed="Operands are of kinds that CPUs handle well",
+    passed="Operands that were looked at are of kinds that CPUs handle well",
     evidence="the operand with shape and type, and what is slow about it",
     gain_from=(
         "upper bound: the time of these lines on the rank that spends most in them; of subnormal "

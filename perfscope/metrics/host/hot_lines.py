@@ -136,16 +136,18 @@ def repeated(
     }
 
 
-def differing_share(results: Results, lines: Iterable[HotLine]) -> float:
-    """Of the ranks' computing, the part that lines take of which an operand was seen to differ."""
+def looked_at_share(results: Results, lines: Iterable[HotLine]) -> float:
+    """Of the ranks' computing, the part that lines take of which operands were seen."""
     rows = results.activities.rows
     whole_ns = sum(row.ns for row in rows if row.activity not in NOT_COMPUTING)
-    seen_s = sum(
-        line.part_s
-        for line in lines
-        if line.site.is_innermost and any(one.contents > 1 for one in line.site.operands)
-    )
+    seen_s = sum(line.part_s for line in lines if line.site.is_innermost)
     return min(1.0, seen_s / NS / whole_ns) if whole_ns else 0.0
+
+
+def differing_share(results: Results, lines: Iterable[HotLine]) -> float:
+    """The same of lines of which an operand was seen to differ."""
+    differ = [line for line in lines if any(one.contents > 1 for one in line.site.operands)]
+    return looked_at_share(results, differ)
 
 
 def comes_again(line: HotLine) -> bool:

@@ -325,3 +325,9 @@ def test_that_nothing_is_repeated_is_said_of_what_was_seen_to_differ_alone() -> 
     unknown = judged(site(operand(contents=0), contents=0, whole_looks=0))["repeated_work"]
     assert unknown.status is Status.NOT_MEASURED
     assert unknown.summary.startswith("Of the lines it is not known")
+
+
+def test_that_operands_are_handled_well_is_said_of_what_was_looked_at_alone() -> None:
+    found = judged(site(operand(contents=9)))["slow_operands"]
+    assert found.status is Status.PASS
+    assert found.summary.startswith("Lines that take 49.4 % of the ranks' computing were looked at")
