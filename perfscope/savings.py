@@ -36,24 +36,31 @@ class Wholes:
         )
 
     def saving(
-        self, seconds: float, *, is_bound: bool = False, interval: Sequence[float] | None = None
+        self,
+        seconds: float,
+        *,
+        is_bound: bool = False,
+        interval: Sequence[float] | None = None,
+        is_by_assumption: bool = False,
     ) -> str:
         """`2.57 s (27.5 % of the 9.36 s run), 95 % confidence interval 2.50 s to 2.63 s`.
 
-        The interval is of 95 %; that of a bound is not told: its upper end lies above what was just
-        called the most.
+        That of a bound is not told: its upper end lies above what was just called the most.
         """
         shares = self.shares(seconds)
         text = f"{'up to ' if is_bound else ''}{format_seconds(seconds)}"
-        return (
-            f"{text}{f' ({shares})' if shares else ''}{'' if is_bound else interval_text(interval)}"
-        )
+        between = "" if is_bound else interval_text(interval, is_by_assumption=is_by_assumption)
+        return f"{text}{f' ({shares})' if shares else ''}{between}"
 
 
-def interval_text(interval: Sequence[float] | None) -> str:
-    """`, 95 % confidence interval 2.50 s to 2.63 s`; "" for none, or one without a width."""
+def interval_text(interval: Sequence[float] | None, *, is_by_assumption: bool = False) -> str:
+    """`, 95 % confidence interval 2.50 s to 2.63 s`; "" for none, or one without a width.
+
+    What lies between savings under several assumptions is no matter of chance, and says so.
+    """
     if interval is None or len(interval) != 2 or interval[0] == interval[1]:
         return ""
-    return (
-        f", 95 % confidence interval {format_seconds(interval[0])} to {format_seconds(interval[1])}"
-    )
+    ends = f"{format_seconds(interval[0])} to {format_seconds(interval[1])}"
+    if is_by_assumption:
+        return f", {ends} depending on assumptions"
+    return f", 95 % confidence interval {ends}"

@@ -127,6 +127,7 @@ def _first_action(saving: Gain) -> FirstAction:
     return FirstAction(
         gain_s=saving.seconds,
         gain_interval_s=saving.interval_s,
+        is_by_assumption=saving.is_by_assumption,
         gain_share=saving.share,
         gain_run_share=saving.run_share,
         gain_basis=saving.basis,

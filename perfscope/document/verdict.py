@@ -222,7 +222,12 @@ def _about(finding: Finding, of: Wholes) -> str:
     if saving is None:
         return f"{finding.title}."
     is_bound = saving.is_bound
-    told = of.saving(saving.seconds, is_bound=is_bound, interval=saving.interval_s)
+    told = of.saving(
+        saving.seconds,
+        is_bound=is_bound,
+        interval=saving.interval_s,
+        is_by_assumption=saving.is_by_assumption,
+    )
     return f"{finding.title}. Estimated saving: {told}."
 
 

@@ -38,6 +38,8 @@ class FirstAction:
     gain_share: float | None
     gain_run_share: float | None
     gain_basis: Basis | None
+    # the interval lies between the gains under several assumptions, and is no 95 % interval
+    is_by_assumption: bool = False
 
 
 @dataclass(frozen=True)

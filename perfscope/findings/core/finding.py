@@ -34,8 +34,9 @@ class Gain:
     share: float  # of the focus of analysis
     run_share: float | None = None  # of the whole run; None where its length is not known
     basis: Basis = Basis.UPPER_BOUND  # how the seconds were found
-    # of 95 %; None for a bound, and where the run is too short for one
+    # None for a bound, and where the run is too short for one
     interval_s: tuple[float, float] | None = None
+    is_by_assumption: bool = False  # it lies between what is saved under several assumptions
     edits: tuple[Edit, ...] = ()  # what was replayed, so that findings can be replayed together
     assumptions: tuple[str, ...] = ()  # what the replay takes for granted, in sentences
     # what costs the time is planned by the program and no matter of chance

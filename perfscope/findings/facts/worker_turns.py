@@ -114,7 +114,11 @@ def _replayed(results: Results, replay: Replay, workers: int, found: Gain) -> Ga
     if likely is None or least is None:
         return None
     gain = replayed(results, likely, [EDIT])
-    return replace(gain, interval_s=(least.gain_s, max(found.seconds, gain.seconds)))
+    return replace(
+        gain,
+        interval_s=(least.gain_s, max(found.seconds, gain.seconds)),
+        is_by_assumption=True,
+    )
 
 
 def _counted(rank: Rank) -> tuple[int, float]:

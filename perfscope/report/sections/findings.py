@@ -29,6 +29,7 @@ FOLDED_TITLES = {
 NOT_MADE = "findings-not-made"
 """Where a page tells which diagnoses could not be made."""
 
+LINE_MEANING = "A function, and the line of it in which it was seen most."
 MAY_OVERLAP = "Savings may overlap: do not add them up"
 MOST_PLACES = 8
 ANCHOR = re.compile("[a-z][a-z0-9_]*")
@@ -67,7 +68,17 @@ def _first(row: Outcome) -> Outcome | FirstAction:
 def _saving(found: Outcome | FirstAction, of: Wholes) -> str:
     if found.gain_s is None:
         return ""
-    return of.saving(found.gain_s, is_bound=_is_bound(found), interval=found.gain_interval_s)
+    return of.saving(
+        found.gain_s,
+        is_bound=_is_bound(found),
+        interval=found.gain_interval_s,
+        is_by_assumption=_is_by_assumption(found),
+    )
+
+
+def _is_by_assumption(found: Outcome | FirstAction) -> bool:
+    """Whether it is told under several assumptions, as only what is done first is."""
+    return isinstance(found, FirstAction) and found.is_by_assumption
 
 
 def _saved(found: Outcome | FirstAction) -> str:
@@ -154,6 +165,9 @@ def _how_sure_saving(row: Outcome) -> str:
     if row.confidence is Confidence.LOW and not _is_inferred(row):
         return "its saving may be nothing. A longer recording would tell"
     low_s, high_s = interval
+    if _is_by_assumption(first):
+        least, most = map(seconds, interval)
+        return f"its saving is {least} to {most}, depending on what is assumed of the fix"
     if high_s - low_s > whole_s:
         least, most = (seconds(one * first.gain_s / whole_s) for one in interval)
         if low_s > whole_s - low_s:  # most of it is sure
@@ -236,6 +250,7 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
         "gain_basis": GAIN_BASES[row.gain_basis] if row.gain_basis else "",
         "assumptions": row.assumptions[:MOST_LINES],
         "planned": planned_text(row.planned) if isinstance(row, FindingRow) else "",
+        "is_judged": not (row.status.is_unmade or row.status is Status.NOT_APPLICABLE),
         "sureness": sureness(row),
         "ranks": rank_list(row.ranks) if row.ranks else "",
         "window_s": " ".join(map(str, window)),
@@ -320,6 +335,7 @@ def all_findings(rows: Sequence[Outcome], of: Wholes, top: Sequence[str] = ()) -
         "numbers": {name: number for number, name in enumerate(_leading(rows, top), start=1)},
         "anchors": {row.id: _anchor(row, n) for n, row in enumerate(rows)},
         "count": len(found),
+        "line_meaning": LINE_MEANING,
         "unmade": sum(status.is_unmade for status, _ in found),
     }
 
