@@ -22,7 +22,7 @@ from perfscope.units import NS, format_seconds, inside
 LEAST_SHARE = 0.0005
 """Of the run: less than this outside of the processes is how clocks are read."""
 
-SMALL = 0.01
+SMALL = 0.02
 """Of the run: several parts that are smaller are told together."""
 
 SMALLER = "smaller losses"
@@ -76,8 +76,8 @@ def breakdown(
     entries = _of_finding(lost, first) if first else _most(lost) if is_lost else []
     parts.extend(_causes(entries, named, run_s=run_s, ranks=ranks))
     if work_s is not None:
-        # what the finding is about may have rows of its own among the losses
-        work_s -= sum(one.seconds for one in parts if one.id == LOST and one.cause == first)
+        # what the finding is about may be known to be lost
+        work_s -= _lost_s(lost, first, parts, run_ranks=ranks)
     if work_s is not None and work_s >= SMALL * run_s:
         parts.append(replace(WORK, seconds=work_s, share=work_s / run_s))
     return tuple(parts)
@@ -194,6 +194,17 @@ def _of_finding(lost: Losses, first: str) -> list[LossEntry]:
             if one.kind is LossKind.TRANSFER and not one.own_ns and one not in mine
         ]
     return mine
+
+
+def _lost_s(lost: Losses, first: str | None, parts: Sequence[TimePart], *, run_ranks: int) -> float:
+    """Seconds that a rank of a finding loses by itself, as the losses tell them already."""
+    mine = [one for one in lost.entries if first in one.findings]
+    if not mine:
+        return sum(one.seconds for one in parts if one.id == LOST and one.cause == first)
+    return sum(
+        _in_run_s(one, one.own_ns) / (len(one.ranks) + one.ranks_left_out or run_ranks)
+        for one in mine
+    )
 
 
 def _most(lost: Losses) -> list[LossEntry]:

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from perfscope.document.analysis import analysis
+from perfscope.judging import MAIN
 from perfscope.metrics.results import Options
 from perfscope.savings import SAME_FROM
 from perfscope.trace.model import Trace
+from perfscope.units import format_seconds
 from tests.findings.training_runs import Plan, training_run
 from tests.support.environments import REPOSITORY
 from tests.support.loader_epochs import Epochs, epochs_run
@@ -41,6 +43,9 @@ MADE: dict[str, Callable[[], Json]] = {
     "one evaluates": lambda: of(training_run(Plan(evaluate_s=1.0))),
     "workers anew": lambda: of(epochs_run(Epochs(), KEPT_ANEW)),
 }
+
+LEAST_TWICE_S = 1e-6
+"""Of a run: what sums of rounded seconds differ by."""
 
 WHY_MORE = re.compile(r"\bmore\b[^.]*\bbecause\b|\bat most\b")
 CPUS = re.compile(
@@ -120,6 +125,54 @@ def twice_priced(document: Json) -> list[str]:
     return [f"{file}:{line} {function}" for (file, line, function), n in led.items() if n > 1]
 
 
+def under_claimed(document: Json) -> list[str]:
+    """Losses that are laid on findings which save less than half of what is lost there."""
+    claimed = {row["id"]: row["gain_s"] or 0.0 for row in document["findings"]}
+    found = []
+    for one in document["losses"]["entries"]:
+        own_s = one["saving"]["seconds"]
+        most_s = max((claimed.get(name, 0.0) for name in one["findings"]), default=None)
+        if own_s and most_s is not None and most_s < MAIN * own_s:
+            found.append(f"{one['label']}: {most_s} s of {own_s} s")
+    return found
+
+
+def counted_twice(document: Json) -> float:
+    """Seconds of the run that are both work which the verdict would save and known to be lost."""
+    parts = document["breakdown"]
+    work_s = sum(one["seconds"] for one in parts if one["id"] == "of_work")
+    first, ranks = document["verdict"]["top"][:1], document["run"]["ranks"]
+    row = next((one for one in document["findings"] if one["id"] in first), None)
+    if not work_s or row is None or row["first_action"] is None:
+        return 0.0
+    lost_s = sum(
+        1e-9 * one["own_ns"] / (len(one["ranks"]) or ranks)
+        for one in document["losses"]["entries"]
+        if row["id"] in one["findings"]
+    )
+    return float(max(0.0, work_s + lost_s - row["first_action"]["gain_s"]))
+
+
+def test_no_loss_is_laid_on_a_finding_that_claims_little_of_it(document: Json) -> None:
+    assert under_claimed(document) == []
+
+
+def test_what_is_told_as_lost_is_not_told_as_work_again(document: Json) -> None:
+    assert counted_twice(document) < LEAST_TWICE_S
+
+
+def test_a_choice_of_assumptions_is_no_confidence_interval() -> None:
+    """What workers that stay save depends on when they begin, which is no matter of chance."""
+    document = MADE["workers anew"]()
+    row = next(one for one in faults(document) if one["id"] == "data_stall")
+    first = row["first_action"]
+    assert first["is_by_assumption"]
+    low, high = map(format_seconds, first["gain_interval_s"])
+    sentence = document["verdict"]["sentence"]
+    assert f", {low} to {high} depending on assumptions." in sentence
+    assert "confidence interval" not in sentence
+
+
 def test_no_saving_is_more_than_the_time_it_touches_without_a_reason(document: Json) -> None:
     assert unexplained(document) == []
 
@@ -131,6 +184,24 @@ def test_a_host_has_one_number_of_cpus(document: Json) -> None:
 
 def test_a_line_has_one_saving(document: Json) -> None:
     assert twice_priced(document) == []
+
+
+def test_a_loss_of_another_cause_is_found() -> None:
+    document = sample()
+    entry = next(one for one in document["losses"]["entries"] if one["findings"])
+    claimed = max(row["gain_s"] or 0.0 for row in document["findings"])
+    entry["saving"]["seconds"] = 3.0 * claimed
+    assert [one.split(":")[0] for one in under_claimed(document)] == [entry["label"]]
+
+
+def test_seconds_that_are_told_twice_are_found() -> None:
+    document = sample()
+    row = next(one for one in document["findings"] if one["id"] in document["verdict"]["top"][:1])
+    entry = next(one for one in document["losses"]["entries"] if row["id"] in one["findings"])
+    entry["own_ns"] = int(1e9 * row["first_action"]["gain_s"])
+    work = {"id": "of_work", "seconds": row["first_action"]["gain_s"]}
+    document["breakdown"].append(work)
+    assert counted_twice(document) > LEAST_TWICE_S
 
 
 def sample() -> Json:

@@ -1,5 +1,6 @@
 """Evaluation, prediction or checkpointing on one rank while the others wait for it."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -12,7 +13,7 @@ from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.serial_work import SerialWork
 from perfscope.metrics.results import Results
-from perfscope.replay.model import Level, Prediction
+from perfscope.replay.model import Edit, Level, Prediction
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Account, Basis, Confidence, PhaseKind, Status
 from perfscope.structures import dataclass
@@ -51,8 +52,7 @@ def judge(run: Facts) -> Outcome:
     works = run.serial_work
     if not works:
         return _nothing_alone(results)
-    edits = tuple(dict.fromkeys(work.edit for work in works))
-    prediction = replay.predict(edits)
+    edits, prediction = _replayed(replay, works)
     length_s = results.focus.length_ns * 1e-9
     bound_s = min(sum(w.stall_s for w in works), sum(w.seconds for w in works))
     main = works[0]
@@ -86,11 +86,26 @@ def judge(run: Facts) -> Outcome:
     )
 
 
-def _no_more(gain: Gain, most_s: float) -> Gain:
-    """The gain, with no more than the work itself takes.
+def _replayed(
+    replay: Replay, works: Sequence[SerialWork]
+) -> tuple[tuple[Edit, ...], Prediction | None]:
+    """What takes the work away, and what a replay of that tells.
 
-    Of unlabeled work all is replayed away that the rank does beyond the others, also elsewhere.
+    Of unlabeled work all goes that the rank does beyond the others, also elsewhere. Where that is
+    more than the work itself takes, it is only what samples saw in its function: what is claimed
+    and what is replayed are the same, and other causes keep what is theirs.
     """
+    edits = tuple(dict.fromkeys(work.edit for work in works))
+    prediction = replay.predict(edits)
+    is_more = prediction and prediction.gain_s > sum(work.seconds for work in works)
+    if not is_more or works[0].account is not Account.COMPUTATION:
+        return edits, prediction
+    narrow = tuple(dict.fromkeys(work.narrow_edit for work in works))
+    return narrow, replay.predict(narrow)
+
+
+def _no_more(gain: Gain, most_s: float) -> Gain:
+    """The gain, with no more than the work itself takes."""
     if gain.seconds <= most_s:
         return gain
     return replace(gain.of(most_s), interval_s=_part(gain.interval_s, most_s / gain.seconds))
@@ -159,20 +174,22 @@ def _confidence(work: SerialWork, prediction: Prediction | None) -> Confidence:
 def _evidence(works: tuple[SerialWork, ...], length_s: float) -> tuple[Evidence, ...]:
     found = [
         Evidence("How often", frequency(works[0])),
-        Evidence("Time that the other ranks waited, added up", works[0].waiting_s, "s", "0"),
+        Evidence(
+            "Waiting of the other ranks right after it, added up", works[0].waiting_s, "s", "0"
+        ),
     ]
     for work in works:
         what = f"Rank {work.rank}, {work.label}"
         found.append(
             Evidence(f"{what}: work of this rank alone", work.seconds, "s", "shared by all ranks")
         )
-    found.append(Evidence("Length of the focus of analysis", length_s, "s"))
+    found.append(Evidence("Length of the analyzed window", length_s, "s"))
     return tuple(found)
 
 
 def _milder(work: SerialWork, results: Results, replay: Replay, bound_s: float) -> _Milder:
     """Replays the milder changes; where that cannot be done, scales what the whole saves."""
-    alone = replay.predict([work.edit])
+    own, alone = _replayed(replay, [work])
     basis = Basis.REPLAY if alone else Basis.UPPER_BOUND
     whole_s = alone.gain_s if alone else min(bound_s, work.stall_s, work.seconds)
     if work.account is Account.COMPUTATION:
@@ -180,7 +197,7 @@ def _milder(work: SerialWork, results: Results, replay: Replay, bound_s: float) 
     kept = (work.count // RARER) / work.count if work.count else 1 / RARER
     shared_s, rarer_s = whole_s * (1 - 1 / len(results.trace.ranks)), whole_s * (1 - kept)
     interval_s = _interval_of(alone, work, shared_s)
-    first = saved(results, shared_s, interval_s=interval_s, basis=basis, edits=(work.edit,))
+    first = saved(results, shared_s, interval_s=interval_s, basis=basis, edits=own)
     # unlabeled computation is mostly the rank's ordinary work: it is not to be dealt out
     if work.account is not Account.COMPUTATION:
         edit = replace(work.edit, ranks=None, level=Level.SHARED)
@@ -229,17 +246,18 @@ def _actions(results: Results, work: SerialWork, milder: _Milder) -> tuple[str, 
     place = wording.called(work.where[0]) if work.where else f"{work.label}()"
     ways = WAYS if work.source != EVALUATION_LIKE else {}
     what, doing = ways.get(work.account, (f"the work in {place}", f"Run {place}"))
+    reads = " that reads the checkpoints" if work.account is Account.EVALUATION else ""
     left_s = work.seconds / len(results.trace.ranks)
     return (
         (
             f"Split {what} across all ranks, give each rank part of the data, and combine the "
-            f"results with one allreduce, which leaves {format_seconds(left_s)} of "
-            f"{format_seconds(work.seconds)} on each."
+            f"results with one allreduce: each rank then spends {format_seconds(left_s)} on it, "
+            f"where rank {work.rank} spends {format_seconds(work.seconds)}."
         ),
         *(() if is_once else (f"{doing} every {RARER}nd time only{saves(milder.rarer_s)}.",)),
         (
-            f"Move {what} to a separate process with CPUs of its own that reads the checkpoints, "
-            f"so that no rank waits{saves(milder.whole_s)}."
+            f"Move {what} to a separate process with CPUs of its own{reads}, so that no rank "
+            f"waits{saves(milder.whole_s)}."
         ),
     )
 

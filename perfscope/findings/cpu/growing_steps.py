@@ -24,8 +24,12 @@ from perfscope.judging import MAIN
 from perfscope.losses.account import TAKES_PART
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity, Confidence
+from perfscope.trace.model import Frame
 from perfscope.trace.operands import Operand
-from perfscope.units import format_seconds, format_share
+from perfscope.units import format_seconds, format_share, inside
+
+WRITES = (Activity.SERIALIZATION, Activity.FILES, Activity.COMPRESSION)
+"""Work on what is kept of which only the new part need be done, where the rest was written."""
 
 
 def is_sampled(results: Results) -> bool:
@@ -124,9 +128,19 @@ def _summary(found: StepGrowth) -> str:
     if found.levels_off:
         return f"{_who(found)} rose early in the run and has stayed there: {lost} more in all."
     return (
-        f"{_who(found)} keeps growing from quarter to quarter. At this pace a run twice as long "
-        f"loses four times the {lost} lost here."
+        f"{_who(found)} keeps growing from quarter to quarter{_counted_from(found)}. At this pace "
+        f"a run twice as long loses four times the {lost} lost here."
     )
+
+
+def _counted_from(found: StepGrowth) -> str:
+    """What the seconds are counted from, where that is not the first quarter; "" where it is."""
+    if found.begin_s is None or not found.is_first_known:
+        return ""
+    told = format_seconds(found.begin_s), format_seconds(found.taken_s[0])
+    if told[0] == told[1]:
+        return ""
+    return f", from {told[0]} at the very start (extrapolated)"
 
 
 def _may_keep_size(run: Facts, found: StepGrowth) -> bool:
@@ -146,11 +160,17 @@ def _may_keep_size(run: Facts, found: StepGrowth) -> bool:
     operands = [one for site in sites for one in site.operands if one.fewest]
     if any(one.elements >= ratio * one.fewest for one in operands):
         return False
+    return _main_activity(run, found.frame) is Activity.NUMERIC
+
+
+def _main_activity(run: Facts, frame: Frame) -> Activity | None:
+    """What a function spends most of its time on; None where nothing takes most of it."""
     spent = Counter[Activity]()
     for row in run.results.activities.rows:
-        if row.where is not None and row.where.key == key and row.activity is not None:
+        if row.where is not None and row.where.key == frame.key:
             spent[row.activity] += row.ns
-    return spent[Activity.NUMERIC] > MAIN * spent.total()
+    most, ns = max(spent.items(), key=lambda one: one[1], default=(None, 0))
+    return most if ns > MAIN * spent.total() else None
 
 
 def _sizes(grown: Operand) -> Evidence:
@@ -167,12 +187,7 @@ def _actions(
     others: tuple[int, ...],
 ) -> tuple[str, ...]:
     name = wording.called(found.frame) if found.frame else "a step"
-    line = f" (line {found.frame.line})" if found.frame and found.is_of_function else ""
-    array = f" (`{grown.name}` grows)" if grown else ""
-    kept = (
-        f"Look in {name}{line} for work over everything kept so far{array}; keep a running result "
-        "or a bounded window instead."
-    )
+    kept = _less_of_what_is_kept(run, found, name, grown)
     if found.shrinking:
         less, more = wording.ranks(found.shrinking), wording.ranks(found.ranks)
         return (f"{DIVIDE_ANEW}: it moves from {less} to {more}.", kept)
@@ -191,6 +206,24 @@ def _actions(
         "many times slower: flush them to zero."
     )
     return (changed, kept) if others or goes_on else (changed,)
+
+
+def _less_of_what_is_kept(run: Facts, found: StepGrowth, name: str, grown: Operand | None) -> str:
+    """What to do where all that is kept is gone through again; what only writes it may append."""
+    frame = found.frame
+    line = f" (line {frame.line})" if frame and found.is_of_function else ""
+    array = f" (`{grown.name}` grows)" if grown else ""
+    does = _main_activity(run, frame) if frame else None
+    if does is not None and does in WRITES:
+        return (
+            f"Look in {name}{line}, which spends most of its time {inside(does.label)}, for work "
+            f"over everything kept so far{array}: write only what is new, appended to what is "
+            "there, or write all of it once at the end."
+        )
+    return (
+        f"Look in {name}{line} for work over everything kept so far{array}; keep a running result "
+        "or a bounded window instead."
+    )
 
 
 def _title(found: StepGrowth, ranks: tuple[int, ...]) -> str:
@@ -240,12 +273,21 @@ def _evidence(found: StepGrowth) -> tuple[Evidence, ...]:
         if found.is_first_known
         else Evidence(first, "not known: hardly any sample"),
         Evidence(f"{step}, last quarter", last_s, "s", "as in the first"),
-        Evidence("Beyond steps as at the beginning", found.lost_s, "s"),
+        *_begun(found, step),
+        Evidence("Beyond that of the very start, added up over all steps", found.lost_s, "s"),
     )
     if found.queued <= 1.0 + thresholds.WARN_SHARE:
         return rows
     waited = format_share(1.0 - 1.0 / found.queued)
     return (*rows, Evidence("Of each, waiting for a CPU: mean of the run", waited))
+
+
+def _begun(found: StepGrowth, step: str) -> tuple[Evidence, ...]:
+    """What a step took before it had grown."""
+    if found.begin_s is None or not found.is_first_known:
+        return ()
+    label = f"{step}, at the very start: extrapolated from the first two quarters"
+    return (Evidence(label, found.begin_s, "s"),)
 
 
 DIAGNOSIS = Diagnosis(

@@ -140,8 +140,7 @@ def _of_work(
         return None
     steps = ranks * results.steps.count / PARTS
     with_queue = float(wall[place].sum() / own[place].sum())
-    at_first = np.linalg.norm(BEGINNING * error[place, :2])
-    wrong_ns = np.hypot(np.sqrt((error[place] ** 2).sum()), PARTS * at_first)
+    wrong_ns = np.linalg.norm([*error[place], *(PARTS * BEGINNING * error[place, :2])])
     return StepGrowth(
         first_s=float(own[place, 0] / steps) * 1e-9,
         last_s=float(own[place, -1] / steps) * 1e-9,
@@ -152,6 +151,7 @@ def _of_work(
         levels_off=levels_off(usual[place]) and not (is_rough and rises_evenly(finer[place])),
         queued=with_queue,
         is_first_known=bool(0.0 < error[place, 0] <= MAIN * own[place, 0]),
+        begin_s=float(beginning(usual)[place, 0] / steps) * with_queue * 1e-9,
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from statistics import median
 
 import numpy as np
@@ -93,6 +94,13 @@ class SerialWork:
     account: Account
     edit: Edit
     source: str | Function
+
+    @property
+    def narrow_edit(self) -> Edit:
+        """The change, of unlabeled work only where samples saw its function."""
+        if isinstance(self.source, str):
+            return self.edit
+        return replace(self.edit, function=self.source)
 
 
 def find_serial_work(results: Results) -> tuple[SerialWork, ...]:

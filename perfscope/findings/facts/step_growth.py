@@ -44,6 +44,7 @@ class StepGrowth:
     # without: what it waits more, or less, in one quarter than in another one is no growth
     queued: float = 1.0
     is_first_known: bool = True  # whether `first_s` is more than nothing or a guess
+    begin_s: float | None = None  # what `lost_s` is counted from: see `beginning`; None `first_s`
 
     @property
     def taken_s(self) -> tuple[float, float]:
@@ -92,6 +93,7 @@ def growth_of(results: Results, seconds: Floats, *, rank: int | None = None) -> 
         levels_off=levels_off(medians),
         ranks=() if rank is None else (rank,),
         is_first_known=bool(medians[0] > 0.0),
+        begin_s=float(beginning(medians)[0]),
     )
 
 

@@ -1,9 +1,9 @@
 """Work that takes longer and longer, and what the loss account says of the same function."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from perfscope.findings.core.finding import Finding
+from perfscope.findings.core.finding import Evidence, Finding
 from perfscope.findings.core.gain import as_bare_bound
 from perfscope.findings.losses.groups import lost_to
 from perfscope.findings.losses.told import told_only
@@ -11,7 +11,7 @@ from perfscope.judging import MAIN
 from perfscope.schema.enums import Activity
 
 GROWING = "growing_steps"
-LOST = frozenset(map(lost_to, Activity))
+LOST = {lost_to(one): one for one in Activity}
 
 
 def with_growth(findings: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -28,7 +28,7 @@ def with_growth(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     if most is None:
         return tuple(findings)
     told = {one.id: told_only(one, GROWING, growing.title) for one in same}
-    told[GROWING] = _with_all_of_it(growing, most)
+    told[GROWING] = _with_all_of_it(growing, most, same)
     return tuple(told.get(one.id, one) for one in findings)
 
 
@@ -40,9 +40,18 @@ def _is_of_growth(lost: Finding, growing: Finding) -> bool:
     return is_same and (growing.gain_s or 0.0) > MAIN * (lost.gain_s or 0.0)
 
 
-def _with_all_of_it(growing: Finding, lost: Finding) -> Finding:
+def _seconds(lost: Finding) -> Iterator[Evidence]:
+    """What a loss shows, each of its seconds with what they were spent on."""
+    what = LOST[lost.id].label
+    for one in lost.evidence:
+        told = f"{what} in {one.label}, with the waiting it causes"
+        yield replace(one, label=told) if one.unit == "s" else one
+
+
+def _with_all_of_it(growing: Finding, lost: Finding, same: Sequence[Finding]) -> Finding:
     """The growth with what the function costs in all, where that is more than its growth does."""
-    joined = replace(growing, evidence=tuple(dict.fromkeys((*growing.evidence, *lost.evidence))))
+    shown = (row for one in same for row in _seconds(one))
+    joined = replace(growing, evidence=tuple(dict.fromkeys((*growing.evidence, *shown))))
     if growing.gain is None or lost.gain is None or lost.gain.seconds <= growing.gain.seconds:
         return joined
     return replace(

@@ -342,7 +342,8 @@ def _summary(group: Group, gain: Gain) -> str:
 def claims(run: Facts, findings: Sequence[Finding]) -> dict[LossCause, tuple[str, ...]]:
     """Which findings explain which losses: those whose change leaves less than half of them.
 
-    What a finding of the account itself is about is explained by it.
+    What a finding of the account itself is about is explained by it, and what a function loses that
+    grows by its growth. None explains what would save more than twice what it claims itself.
     """
     result: dict[LossCause, tuple[str, ...]] = {}
     if not run.replay.available:
@@ -361,10 +362,26 @@ def claims(run: Facts, findings: Sequence[Finding]) -> dict[LossCause, tuple[str
             for one in faults
             if (group and one.id == group.id)
             or _is_of(one, entry)
-            or (_edits(one) and _left_s(entry, savings, _edits(one)) <= MAIN * whole_s)
+            or (one.id == GROWTH and _is_growth(one, entry, whole_s))
+            or (
+                _is_as_much(one, whole_s) and _left_s(entry, savings, _edits(one)) <= MAIN * whole_s
+            )
         ]
         result[entry.cause] = tuple(ids)
     return result
+
+
+def _is_growth(growing: Finding, entry: Entry, whole_s: float) -> bool:
+    """Whether an entry is of the function that grows, whatever that does, and mostly by growth."""
+    if entry.frame is None or not growing.where:
+        return False
+    is_there = entry.frame.key == growing.where[0].key
+    return is_there and (growing.gain_s or 0.0) >= MAIN * whole_s
+
+
+def _is_as_much(finding: Finding, whole_s: float) -> bool:
+    """Whether a finding's change, all of it, claims as much as it would have to explain."""
+    return bool(_edits(finding)) and (finding.gain_s or 0.0) >= MAIN * whole_s
 
 
 def _is_of(finding: Finding, entry: Entry) -> bool:

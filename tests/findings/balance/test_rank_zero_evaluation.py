@@ -171,7 +171,7 @@ def test_a_part_of_a_saving_has_that_part_of_its_interval() -> None:
     part = [0.75 * one for one in finding.gain_interval_s]
     assert first.interval_s == pytest.approx(part, rel=0.01)
     assert first.interval_s[0] <= first.seconds <= first.interval_s[1]
-    assert "which leaves " in finding.actions[0]
+    assert "each rank then spends " in finding.actions[0]
 
 
 def test_work_of_one_rank_claims_no_more_than_it_takes() -> None:

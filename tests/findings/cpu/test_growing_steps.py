@@ -280,7 +280,7 @@ def test_what_a_step_takes_more_holds_what_is_lost_in_all() -> None:
     """Half of the time is waiting for a CPU: with it every step loses at most what the last do."""
     found = crowded(lambda step: 0.02 + 0.002 * step, lambda _: 1.0)
     assert found.gain_s is not None
-    first, last, _, waited = found.evidence
+    first, last, *_, waited = found.evidence
     assert float(last.value) - float(first.value) >= found.gain_s / STEPS
     assert format_seconds(float(last.value)) in found.title
     assert waited.label == "Of each, waiting for a CPU: mean of the run"
