@@ -53,6 +53,16 @@ def format_bytes(size_bytes: float | None) -> str:
     return f"{value:.0f} B" if unit == 0 else f"{_three_digits(value)} {_BYTE_UNITS[unit]}"
 
 
+def format_bandwidth(bytes_per_s: float | None) -> str:
+    """A rate in powers of 1000, as bandwidths of links are told: `2.38 GB/s`."""
+    if bytes_per_s is None or isnan(bytes_per_s):
+        return MISSING
+    for factor, unit in ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):
+        if bytes_per_s >= factor:
+            return f"{bytes_per_s / factor:.3g} {unit}"
+    return f"{bytes_per_s:.3g} B/s"
+
+
 def format_cpus(busy: float, cpus: int) -> str:
     """How much of some CPUs is used, on average: `0.9 of the 2 CPUs`, `2.1 % of the one CPU`."""
     if cpus == 1:

@@ -42,7 +42,8 @@ class StartUp:
     phases: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     # the same of work in no phase, by function and file
     functions: Mapping[Function, tuple[float, ...]] = field(default_factory=dict)
-    # the user's function that took most of the time before that call, None unknown
+    # the user's function that took most of the time before that call beyond the usual rank, and
+    # most of it at all where none did; None unknown
     before: tuple[Frame | None, ...] = ()
     after: tuple[Frame | None, ...] = ()  # the same of the set-up after it
     # seconds of all this work in which the main thread waited for a CPU; 0 unknown
@@ -206,9 +207,21 @@ def _by_frame(prepared: Prepared, timeline: Timeline, places: Ints) -> Floats:
 
 
 def _frames(prepared: Prepared, chosen: list[Ints]) -> tuple[Frame | None, ...]:
-    """The user's function in which each rank was seen longest."""
+    """The user's function in which each rank was seen most longer than the usual rank.
+
+    What all do is not why one of them is late. Of who is in none longer, the one in which it was
+    seen longest.
+    """
+    frames, function = prepared.trace.frames, dict[Function, int]()
+    owner = np.array([function.setdefault(one.key, len(function)) for one in frames], np.int64)
+    spent = [_by_frame(prepared, *of) for of in zip(prepared.timelines, chosen, strict=True)]
+    whole = np.array([np.bincount(owner, one, minlength=len(function)) for one in spent])
+    usual = np.sort(whole, axis=0)[(len(whole) - 1) // 2]
     found: list[Frame | None] = []
-    for timeline, places in zip(prepared.timelines, chosen, strict=True):
-        spent = _by_frame(prepared, timeline, places)
-        found.append(prepared.trace.frames[int(np.argmax(spent))] if spent.any() else None)
+    for own, mine in zip(spent, whole, strict=True):
+        more = mine - usual
+        most = np.argmax(more if more.max(initial=0.0) > 0 else mine) if own.any() else -1
+        found.append(
+            frames[int(np.argmax(np.where(owner == most, own, 0.0)))] if most >= 0 else None
+        )
     return tuple(found)

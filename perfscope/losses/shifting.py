@@ -1,5 +1,6 @@
 """Whether ranks are late for a time as they do what others did before."""
 
+from collections.abc import Collection
 from math import sqrt, tanh
 
 import numpy as np
@@ -23,6 +24,17 @@ def work_by_step(program: Program, steps: Steps) -> Floats:
     )
     work: Floats = sums.reshape(steps.count, ranks, 2)[..., 0]
     return work
+
+
+def shares_over_time(replay: Replay, numbers: Collection[int], parts: int) -> tuple[float, ...]:
+    """Of all work what some ranks do in each part of the steps; none where it is not known."""
+    program, charges = replay.program, replay.charges
+    if program is None or charges is None:
+        return ()
+    work = work_by_step(program, charges.steps)
+    own = np.array([rank in numbers for rank in program.ranks])
+    found = [one for one in np.array_split(work, parts) if one.sum() > 0]
+    return tuple(float(one[:, own].sum() / one.sum()) for one in found)
 
 
 def shifts(replay: Replay) -> bool:

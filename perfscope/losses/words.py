@@ -24,5 +24,5 @@ def label(entry: Entry) -> str:
     if cause.kind is LossKind.WAITING:
         if cause.account is None:
             return "Unexplained waiting"
-        return f"Waiting for other ranks: {cause.phase or 'unlabeled work'}"
+        return f"Waiting for other ranks{f': {cause.phase}' if cause.phase else ''}"
     return cause.account.label if cause.account is not None else cause.kind.label

@@ -139,6 +139,8 @@ def _summary(facts: StartUpFacts, share: float) -> str:
     told = capitalized(" and ".join(parts)) if parts else "Nobody waits for another rank"
     if facts.queued_s > 0:
         told += f", of which {format_seconds(facts.queued_s)} by waiting longer for a CPU"
+    if format_seconds(facts.worth_s) == format_seconds(0.0):
+        return f"{told}."
     return (
         f"{told}. Once a run, ranks that were ready at the same time would save up to "
         f"{format_seconds(facts.worth_s)}, {format_share(share)} of the analyzed window"

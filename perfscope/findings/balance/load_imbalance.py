@@ -27,7 +27,7 @@ from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Account, Confidence, Status
-from perfscope.units import NS, capitalized, format_seconds
+from perfscope.units import NS, capitalized, format_seconds, format_share
 
 
 def judge(run: Facts) -> Outcome:
@@ -145,8 +145,13 @@ def _evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:
         Evidence("Maximum minus mean computation", facts.constant_s, "s", "0"),
         *excess_evidence(facts),
     ]
+    if facts.parts:
+        who = wording.ranks(facts.overloaded)
+        even = format_share(len(facts.overloaded) / len(facts.ranks))
+        label = f"Of all work, that of {who}: by quarter of the run"
+        rows.append(Evidence(label, ", ".join(map(format_share, facts.parts)), expected=even))
     if facts.evenly and not facts.is_shifting:  # sums over the run hide what shifts during it
-        label = "Gain if the ranks worked equally long, added up"
+        label = "Gain if all ranks had equally much work over the whole run"
         rows.append(Evidence(label, facts.evenly.gain_s, "s"))
     if facts.as_others:
         label = f"Gain if {wording.ranks(facts.overloaded)} worked as fast as {others(facts)}"

@@ -35,7 +35,7 @@ def judge(run: Facts) -> Outcome:
     delay_s = sum(rank.queue_delay_s for rank in ranks)
     return Finding(
         status=Status.INFO,
-        title=f"Host {node.host} has no spare core for the OS: each runs a busy rank",
+        title=f"Host {node.host} has no spare core for the OS: ranks keep every CPU busy",
         summary=(
             f"The ranks keep {busy_cpus(ranks):.1f} of {node.cpus:g} CPUs busy and do not "
             f"oversubscribe them, yet they waited {format_seconds(delay_s)} for a CPU, all alike: "

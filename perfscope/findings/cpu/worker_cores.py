@@ -13,7 +13,7 @@ from perfscope.schema.resources import ThreadsOfRank
 from perfscope.structures import dataclass
 from perfscope.trace.host_cpus import cpu_set
 from perfscope.trace.model import Rank
-from perfscope.units import capitalized, format_seconds, format_share
+from perfscope.units import capitalized, counted, format_seconds, format_share
 
 BUSY_CPUS_SHARE = 0.8  # of the CPUs allowed, busy with training and helpers: they take turns
 HELPERS_LEAST_CPUS = 0.1  # that loaders and communication threads keep busy: less hardly counts
@@ -134,10 +134,9 @@ def _fault(results: Results, found: list[_Helpers]) -> Finding:
         status=Status.FAIL if share >= thresholds.SHARED_CPU_SHARE else Status.WARN,
         title=f"{who} {shares} with {_named(worst, is_alone=len(ranks) == 1)}",
         summary=(
-            f"Rank {worst.rank.number} may use {wording.cpus(worst.threads.cpus_available)}; its "
-            f"training keeps {worst.own_cpus:.1f} busy and what works beside it "
-            f"{worst.cpus:.1f}. Its threads waited "
-            f"{format_seconds(worst.threads.queue_delay_s)} for a CPU, "
+            f"{_who_uses(worst, found)}: the training of rank {worst.rank.number} keeps "
+            f"{worst.own_cpus:.1f} busy, and what works beside it {worst.cpus:.1f}. Its threads "
+            f"waited {format_seconds(worst.threads.queue_delay_s)} for a CPU, "
             f"{format_share(share)} of the CPU time that they got."
         ),
         confidence=Confidence.HIGH if worst.processes_cpus or worst.progress else Confidence.MEDIUM,
@@ -146,6 +145,21 @@ def _fault(results: Results, found: list[_Helpers]) -> Finding:
         actions=_actions(results, worst),
         overlaps=("threads_over_cores", "shared_cores", *UNEVEN, "data_stall"),
     )
+
+
+def _who_uses(worst: _Helpers, found: list[_Helpers]) -> str:
+    """Who runs on the CPUs of a rank, as far as all of them may use the same ones."""
+    own = worst.threads
+    same = [one for one in found if one.rank.host == worst.rank.host]
+    same = [one for one in same if one.threads.cpus_allowed == own.cpus_allowed]
+    processes = sum(one.processes for one in same)
+    may_use = wording.cpus(own.cpus_available)
+    is_whole = own.cpus_available == len(cpu_set(own.cpus_allowed))
+    if len(same) < 2 or not processes or not is_whole:
+        return f"Rank {worst.rank.number} may use {may_use}"
+    who = capitalized(wording.ranks([one.rank.number for one in same]))
+    beside = counted(processes, "input process", "input processes")
+    return f"{who} and their {beside} all use the same {may_use}"
 
 
 def _named(one: _Helpers, *, is_alone: bool) -> str:
@@ -178,16 +192,25 @@ def _evidence(one: _Helpers) -> tuple[Evidence, ...]:
         rows.append(Evidence("Busy with Horovod's thread", one.horovod_cpus, "CPUs"))
     if one.progress:
         rows.append(Evidence(f"{one.progress} in this run", "on"))
-    rows.append(Evidence("Run-queue delay", one.threads.queue_delay_s, "s", "near 0"))
+    rows.append(
+        Evidence("Waiting for a CPU, all its threads", one.threads.queue_delay_s, "s", "near 0")
+    )
     if main is not None:
-        rows.append(Evidence("of its main thread, whole life", main.queue_delay_ns * 1e-9, "s"))
+        rows.append(
+            Evidence(
+                "Waiting for a CPU, its main thread in its whole life",
+                main.queue_delay_ns * 1e-9,
+                "s",
+            )
+        )
     return tuple(rows)
 
 
 def _actions(results: Results, one: _Helpers) -> tuple[str, ...]:
     needed = max(2, round(one.own_cpus + one.cpus + 0.5))
     node = next(n for n in results.resources.node_threads if one.rank.number in n.ranks)
-    actions = [f"{capitalized(more_cpus(results.trace, node, needed))}."]
+    each = " That is one for each rank, and one for what works beside it." if needed == 2 else ""
+    actions = [f"{capitalized(more_cpus(results.trace, node, needed))}.{each}"]
     if one.progress:
         actions.append(
             f"Or {wording.unset(one.progress)}: its thread polls all the time and needs a CPU "
@@ -200,7 +223,7 @@ def _actions(results: Results, one: _Helpers) -> tuple[str, ...]:
             f"Or lower num_workers of the DataLoader from {workers} to {fewer}, if the ranks do "
             "not wait for input then (data_stall)."
         )
-    elif (one.processes_cpus or 0.0) > 0:
+    elif not workers and (one.processes_cpus or 0.0) > 0:
         actions.append("Or start fewer input processes in each rank.")
     free = _free_cpus(results, node)
     if one.horovod_cpus >= HELPERS_LEAST_CPUS and len(free) >= len(node.ranks):

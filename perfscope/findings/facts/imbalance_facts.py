@@ -8,6 +8,7 @@ from perfscope.attribution.start_up import StartUp
 from perfscope.findings.core import thresholds
 from perfscope.findings.facts.serial_work import SerialWork, edits_of
 from perfscope.findings.facts.start_up_facts import StartUpFacts
+from perfscope.findings.facts.step_growth import PARTS
 from perfscope.findings.facts.uneven_work import (
     Excess,
     UnevenWork,
@@ -20,7 +21,7 @@ from perfscope.findings.facts.uneven_work import (
     uneven_work,
 )
 from perfscope.judging import MAIN, SURE
-from perfscope.losses.shifting import shifts
+from perfscope.losses.shifting import shares_over_time, shifts
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level, Persistence, Prediction
 from perfscope.replay.replay import Replay
@@ -71,6 +72,8 @@ class ImbalanceFacts:
     explained: tuple[Edit, ...]  # what other findings explain
     is_single: bool  # whether most of the waiting for the overloaded ranks was one single wait
     is_shifting: bool  # whether what the overloaded ranks do more of was others' work before
+    # of all work that of the overloaded ranks in each quarter of the steps, where it shifts
+    parts: tuple[float, ...] = ()
 
     @property
     def load_balance(self) -> float:
@@ -143,6 +146,7 @@ def imbalance_facts(
         explained=serial,
         is_single=constant and is_single(results, work.overloaded),
         is_shifting=is_moved,
+        parts=shares_over_time(replay, work.overloaded, PARTS) if is_moved else (),
     )
 
 

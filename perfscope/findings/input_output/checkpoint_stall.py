@@ -114,7 +114,11 @@ def _first(results: Results, replay: Replay, habit: _Habit, spent_s: list[float]
 def _nothing(results: Results) -> Outcome:
     if not results.phases and not results.trace.has_stacks:
         return not_measured(wording.no_phases(results.trace, "checkpoint", "*save*"))
-    return passed("No checkpoint was seen in the analyzed window.", Confidence.MEDIUM)
+    return passed(
+        "No checkpoint was seen in the analyzed window. Files that other functions write are not "
+        "counted here.",
+        Confidence.MEDIUM,
+    )
 
 
 def _title(habit: _Habit) -> str:

@@ -66,10 +66,12 @@ def judge(run: Facts) -> Outcome:
     least_s = max(IO_LEAST_S, thresholds.FAIL_SHARE_UPPER_BOUND * length_s)
     long = [one for one in known if (one.stalled_s or 0.0) >= least_s]
     if not long:
+        much = f" for more than {format_share(share)} of the analyzed window" if share else ""
         return passed(
-            f"No rank stalls on I/O for more than {format_share(share)} of the analyzed window; "
-            f"together they read {format_bytes(sum(one.read_bytes for one in files))} and wrote "
-            f"{format_bytes(sum(one.written_bytes for one in files))}."
+            f"No rank was seen to wait for a disk or a file system{much}; together they read "
+            f"{format_bytes(sum(one.read_bytes for one in files))} and wrote "
+            f"{format_bytes(sum(one.written_bytes for one in files))}. CPU time for reading, "
+            "writing and serializing is not counted here."
         )
     again = [one for one in long if not _is_start(results, one)]
     return _stalled(results, again or long, is_start=not again)

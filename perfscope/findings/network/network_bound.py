@@ -42,7 +42,7 @@ from perfscope.metrics.results import Results
 from perfscope.schema.communication import CollectiveClass
 from perfscope.schema.enums import Status
 from perfscope.trace.operations import BY_NAME, IS_COLLECTIVE
-from perfscope.units import counted, format_bytes, format_seconds, format_share
+from perfscope.units import counted, format_bandwidth, format_bytes, format_seconds, format_share
 
 PASSED = "Data transfer between ranks takes little time"
 HALVE = "Halve the bytes sent: fewer values"
@@ -210,7 +210,7 @@ def _evidence(results: Results, facts: NetworkFacts, *, is_fault: bool) -> tuple
             Evidence(
                 f"{c.name} of about {format_bytes(c.size_bytes)}",
                 f"{counted(c.calls, 'call')}, {format_seconds(c.seconds)} each, "
-                f"{format_bytes(c.bus_bytes_per_s)}/s on the bus",
+                f"{format_bandwidth(c.bus_bytes_per_s)} on the bus",
             )
             for c in largest
         ),

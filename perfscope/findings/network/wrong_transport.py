@@ -24,7 +24,7 @@ from perfscope.findings.facts.transport_settings import (
 )
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
-from perfscope.units import format_bytes, format_share
+from perfscope.units import format_bandwidth, format_bytes, format_share
 
 TELLING = ("UCX_LOG_LEVEL=info", "FI_LOG_LEVEL=info", "I_MPI_DEBUG=5")
 """By which MPI libraries tell what transport they use."""
@@ -108,7 +108,7 @@ def _evidence(results: Results, facts: NetworkFacts) -> tuple[Evidence, ...]:
     best = max(classes(results), key=lambda c: c.bus_bytes_per_s, default=None)
     if best is not None:
         label = f"Best bandwidth, {best.name} of about {format_bytes(best.size_bytes)}"
-        rows.append(Evidence(label, f"{format_bytes(best.bus_bytes_per_s)}/s on the bus"))
+        rows.append(Evidence(label, f"{format_bandwidth(best.bus_bytes_per_s)} on the bus"))
     small = min(classes(results), key=lambda c: c.seconds, default=None)
     if small is not None:
         label = f"Shortest, {small.name} of about {format_bytes(small.size_bytes)}"

@@ -163,8 +163,8 @@ def _of_flight_recorder(ranks: Sequence[Rank], found: _Records) -> list[str]:
     sent = format_bytes(int(found.sent[found.rank == most].sum()))
     handed_over = counted(int(by_rank[most]), "collective")
     what = (
-        f"Out of Python's sight rank {most} handed {handed_over} with {sent} to the backend: "
-        "when is known, how long it waited for them is not."
+        f"Rank {most} handed {handed_over} with {sent} to the backend from C++, as DDP does in the "
+        "backward pass: when it did is known, and how long it waited for them is not."
     )
     says = [what]
     told = [agent_metadata.mapping(rank.framework(PACKAGE), "flight_recorder") for rank in ranks]

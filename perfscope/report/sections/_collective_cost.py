@@ -7,7 +7,7 @@ from perfscope.report.sections.section import Context
 from perfscope.report.table import Column, Kind, Table
 from perfscope.schema.common import CostLine
 from perfscope.schema.communication import AllreduceModel, CollectiveCost, CollectiveFit, Fusion
-from perfscope.units import MISSING
+from perfscope.units import format_bandwidth
 
 MOST_CLASSES = 20
 WAYS = (
@@ -60,15 +60,6 @@ def collective_cost(cost: CollectiveCost | None) -> Context | None:
     }
 
 
-def _rate(bytes_per_s: float | None) -> str:
-    if bytes_per_s is None:
-        return MISSING
-    for factor, unit in ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):
-        if bytes_per_s >= factor:
-            return f"{bytes_per_s / factor:.3g} {unit}"
-    return f"{bytes_per_s:.3g} B/s"
-
-
 def _fit(fit: CollectiveFit) -> list[Context]:
     """One line for each piece, from the smallest sizes on."""
     pieces: Sequence[CostLine | CollectiveFit] = fit.pieces or (fit,)
@@ -79,7 +70,7 @@ def _fit(fit: CollectiveFit) -> list[Context]:
             "ranks": fit.ranks,
             "sizes": f"{bytes_(low)} to {bytes_(high)}",
             "latency": _with_interval(piece.latency_s, piece.latency_interval_s, seconds),
-            "rate": _with_interval(piece.bytes_per_s, piece.bytes_per_s_interval, _rate),
+            "rate": _with_interval(piece.bytes_per_s, piece.bytes_per_s_interval, format_bandwidth),
             "error": piece.typical_error,
         }
         for piece, low, high in zip(pieces, edges, edges[1:], strict=False)
@@ -134,8 +125,8 @@ CLASSES = (
     Column("Size", "size_bytes", bytes_),
     Column("Calls", "calls", count),
     Column("Time", "seconds", seconds),
-    Column("Size / time", "algorithm_bytes_per_s", _rate),
-    Column("Bus bandwidth", "bus_bytes_per_s", _rate),
+    Column("Size / time", "algorithm_bytes_per_s", format_bandwidth),
+    Column("Bus bandwidth", "bus_bytes_per_s", format_bandwidth),
     Column("Of the best here", "of_best", percent),
 )
 FITS = (

@@ -78,9 +78,12 @@ def work_of_verdict(result: Analysis) -> str:
     if found is None:
         return ""
     of = f"{percent(found.share)} of the {seconds(result.run.wall_s)} run"
-    rows = {one.cause for one in result.breakdown if one.id == LOST}
-    rest = "the rest of " if rows.intersection(result.verdict.top[:1]) else ""
-    return f"{rest}what the main finding is about, up to {seconds(found.seconds)} ({of})"
+    told = {one.cause for one in result.breakdown if one.id == LOST}
+    is_told = told.intersection(result.verdict.top[:1])
+    rest = (
+        "the rest of " if is_told or any(one.id == OF_VERDICT for one in result.breakdown) else ""
+    )
+    return f"{rest}what finding 1 would save, up to {seconds(found.seconds)} ({of})"
 
 
 def _waited(part: TimePart) -> str:

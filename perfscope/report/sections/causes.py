@@ -184,7 +184,8 @@ def waiting_sentence(result: Analysis) -> str:
     waiting, most = costs.waiting_s, costs.causes[0]
     at_end = ", its end included" if _at_end(result) else ""
     of = f"All ranks together waited {seconds(waiting)} for each other{at_end}"
-    due = f"due to {phase_words(most.phase, phase_labels(result.phases))} on rank {most.rank}"
+    phase = phase_words(most.phase, phase_labels(result.phases)) if most.phase != "" else ""
+    due = f"due to {f'{phase} on ' if phase else ''}rank {most.rank}"
     rest = costs.unattributed_s / waiting
     if rest > most.share:
         return f"{of}; {percent(rest)} of it is due to nobody’s work, {percent(most.share)} {due}"

@@ -162,8 +162,9 @@ def _extent(found: Losses) -> str:
 
 
 def _told_apart(entry: LossEntry, shown: Sequence[LossEntry]) -> str:
-    """The label of a cause, with its function where another one is called the same."""
+    """The label of a cause, with its function where no phase or other word tells it apart."""
     is_alone = sum(one.label == entry.label for one in shown) == 1
+    is_alone = is_alone and (entry.kind is not LossKind.WAITING or bool(entry.phase))
     where = entry.where
     if is_alone or where is None:
         return entry.label

@@ -36,7 +36,7 @@ def judged(
 def test_is_told_and_never_a_fault() -> None:
     finding = judged()
     assert finding.status is Status.INFO
-    assert finding.title == "Host node0 has no spare core for the OS: each runs a busy rank"
+    assert finding.title == "Host node0 has no spare core for the OS: ranks keep every CPU busy"
     assert finding.gain_s is None
     assert "Try 3 instead of 4 CPUs" in finding.actions[0]
 
