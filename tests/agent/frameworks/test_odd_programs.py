@@ -144,13 +144,18 @@ attempt("tuple", lambda: of((Count(),)))
 attempt("mapping", lambda: of({"count": Count()}))
 attempt("nested", lambda: of([[Count()], Count()]))
 attempt("generator", lambda: fitted(one for one in [Count()]))
-def of_list():
-    model, count = made(), Count()
+class Incomparable(Count):
+    __hash__ = Count.__hash__
+    def __eq__(self, other):
+        raise RuntimeError("not compared")
+def of_list(kind):
+    model, count = made(), kind()
     held = keras.callbacks.CallbackList([count], model=model, add_history=True, epochs=1)
     for turn in range(3):
         model.fit(*ones, batch_size=4, verbose=2, callbacks=held)
     return count.batches, [type(one).__name__ for one in held.callbacks]
-attempt("list of Keras", of_list)
+attempt("list of Keras", lambda: of_list(Count))
+attempt("incomparable", lambda: of_list(Incomparable))
 class NoNumber:
     def __float__(self):
         raise RuntimeError("no number")
