@@ -94,7 +94,7 @@ def with_error(gain: Gain, error: float) -> Gain:
     if gain.interval_s is None or gain.is_bound:
         return gain
     low, high = gain.interval_s
-    return replace(gain, interval_s=(low * (1.0 - error), high * (1.0 + error)))
+    return replace(gain, interval_s=(low - error * abs(low), high + error * abs(high)))
 
 
 def waited_s(results: Results) -> float:
