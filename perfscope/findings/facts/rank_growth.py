@@ -31,8 +31,11 @@ def rank_growth(results: Results) -> StepGrowth | None:
         others = [one for rank, (at, one) in work.items() if rank != number and at == host]
         growth = growth_of(results, own / _slowed(others), rank=number) if others else None
         if growth is not None:
-            found.append(replace(growth, shrinking=_shrinking(results, work, number)))
-    return max(found, key=lambda one: one.lost_s, default=None)
+            found.append((growth, number))
+    if not found:
+        return None
+    most, number = max(found, key=lambda one: one[0].lost_s)
+    return replace(most, shrinking=_shrinking(results, work, number))
 
 
 def _shrinking(
