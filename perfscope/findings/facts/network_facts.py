@@ -173,9 +173,12 @@ class NetworkFacts:
         return max(own, self.status(), key=lambda status: status.order)
 
 
-def halved(results: Results, facts: NetworkFacts) -> Gain:
-    """What half as many bytes save, at most; without a replay half of all transfer is left."""
-    for edit in (HALVED, TWICE):
+def halved(results: Results, facts: NetworkFacts, edits: Sequence[Edit] = (HALVED, TWICE)) -> Gain:
+    """What half as many bytes save, at most; without a replay half of all transfer is left.
+
+    `edits` are what it may be told by, the first one that the run tells.
+    """
+    for edit in edits:
         if (seconds := facts.gains.get(edit)) is not None:
             return saved(results, seconds, edits=(edit,), is_planned=True)
     return saved(results, 0.5 * facts.whole.seconds, is_planned=True)

@@ -39,6 +39,7 @@ from perfscope.findings.facts.sparse_messages import (
 from perfscope.judging import MAIN
 from perfscope.losses.account import TAKES_PART
 from perfscope.metrics.results import Results
+from perfscope.replay.model import Edit
 from perfscope.schema.communication import CollectiveClass
 from perfscope.schema.enums import Status
 from perfscope.trace.operations import BY_NAME, IS_COLLECTIVE
@@ -104,7 +105,7 @@ def judge(run: Facts) -> Outcome:
         where=sampled_places.frames(results.call_sites.transfer) if is_fault else (),
         evidence=_evidence(results, facts, is_fault=is_fault),
         actions=_actions(run, facts, is_told=True) if is_fault else (),
-        first=halved(results, facts) if is_fault and _is_halved(results) else None,
+        first=halved(results, facts, _halving(facts)) if is_fault and _is_halved(results) else None,
     )
     return told_only(result)
 
@@ -250,9 +251,19 @@ def _main_class(results: Results) -> CollectiveClass | None:
     return most
 
 
+def _is_of_calls(facts: NetworkFacts) -> bool:
+    """Whether it is calls that take the time, most of which carry few bytes."""
+    return facts.cause is Cause.BANDWIDTH and facts.small.share > MAIN
+
+
+def _halving(facts: NetworkFacts) -> tuple[Edit, ...]:
+    """What tells the saving of the first action: half as many small calls take half the time."""
+    return (TWICE,) if _is_of_calls(facts) else (HALVED, TWICE)
+
+
 def _less(run: Facts, facts: NetworkFacts) -> str:
     """What makes the exchange half as long: fewer bytes, or where few take long, fewer calls."""
-    if facts.cause is Cause.BANDWIDTH and facts.small.share > MAIN:
+    if _is_of_calls(facts):
         return MORE_RARELY
     sent = [
         one
@@ -279,7 +290,8 @@ def _as_one(results: Results) -> str:
 def _actions(run: Facts, facts: NetworkFacts, *, is_told: bool) -> tuple[str, ...]:
     """What to do; the finding itself says what the first saves where its seconds are told."""
     results = run.results
-    half_s = 0.0 if is_told else facts.gain_s(HALVED) or facts.gain_s(TWICE)
+    known = (seconds for edit in _halving(facts) if (seconds := facts.gain_s(edit)))
+    half_s = 0.0 if is_told else next(known, 0.0)
     half = wording.saves(results, half_s, is_bound=True) if half_s else ""
     pickled = PICKLED.format(calls=COLLECTIVES) if is_told and pickles(results) else ""
     actions = [
