@@ -86,10 +86,9 @@ def _not_found(results: Results, whole: StepGrowth | None) -> Quiet:
     rise = saved(results, later_rise(results))
     if thresholds.by_bound(rise.share).is_fault:
         return not_measured(
-            f"{seen}. They get longer since the shortest of them, and no work was seen that grows "
-            "from each quarter to the next on all ranks taken together: work may move between "
-            "ranks, or something else have used the machine before. Record again where nothing "
-            "else runs."
+            f"{seen}. They get longer from the shortest one on, and no work was seen to grow from "
+            "each quarter to the next on all ranks taken together: work may move between ranks, or "
+            "something else may have used the machine before. Record again where nothing else runs."
         )
     return passed(f"{seen}. No work was seen to grow from each quarter to the next.")
 

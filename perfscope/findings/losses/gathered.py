@@ -19,9 +19,9 @@ from perfscope.trace.operations import OperationClass
 from perfscope.units import NS, capitalized, format_seconds
 
 APART = (
-    "Have each rank do its part of this work in {place} on the data that it holds, and combine the "
-    "results alone: sums and maxima, for example, with Allreduce. Then nothing needs to be "
-    "gathered, and {rest} {wait} no more for {who}."
+    "Have each rank do its part of this work in {place} on the data that it holds, and combine "
+    "only the results: sums and maxima, for example, with Allreduce. Then nothing needs to be "
+    "gathered, and nobody waits for {who}."
 )
 TRANSFER = "network_bound"
 ALONE = lost_to_waiting(LossPattern.CHAINED)
@@ -94,7 +94,7 @@ def _together(run: Facts, works: Finding, place: Frame) -> Finding | None:
         gain=gain,
         first=None,
         where=frames,
-        actions=(APART.format(place=wording.called(place), rest=rest, wait=wait, who=who),),
+        actions=(APART.format(place=wording.called(place), who=who),),
     )
 
 

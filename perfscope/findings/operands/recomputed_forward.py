@@ -42,7 +42,7 @@ def judge(run: Facts) -> Outcome:
     status = thresholds.deserved(gain)
     worst = max(found, key=lambda one: one.again_ns)
     if not status.is_fault:
-        return passed(f"Only {format_share(worst.share)} of the backward pass does that.")
+        return passed(f"Forward work is only {format_share(worst.share)} of the backward pass.")
     saving = wording.saving(results, gain.seconds, is_bound=gain.is_bound)
     return Finding(
         status=status,

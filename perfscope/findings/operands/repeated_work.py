@@ -57,12 +57,12 @@ def judge(run: Facts) -> Outcome:
 def _none_seen(share: float) -> Quiet:
     """That no such line was seen, as far as that says anything of the run."""
     seen = f"Lines that take {format_share(share)} of the ranks' computing were seen to work on "
-    seen = f"{seen}other operands at times. Of the rest" if share else "Of the lines"
+    seen = f"{seen}different operands at times. Of the rest" if share else "Of the lines"
     if share > MAIN:
         return passed(f"{seen} that is not known.")
     return not_measured(
         f"{seen} it is not known whether they work on the same each time: they were looked at too "
-        "seldom, or take what is no array (files, tables of pandas, lists, and other objects)."
+        "seldom, or take something other than arrays (files, pandas tables, lists, and so on)."
     )
 
 

@@ -300,7 +300,7 @@ def test_a_function_that_takes_longer_only_for_a_time() -> None:
 def test_steps_that_get_longer_behind_a_slow_start_are_not_said_to_stay() -> None:
     finding = judged(lambda step: 0.1 if step < 20 else 0.002 * (step - 20))
     assert finding.status is Status.NOT_MEASURED
-    assert "They get longer since the shortest of them" in finding.summary
+    assert "They get longer from the shortest one on" in finding.summary
     little = judged(lambda step: 0.1 if step < 20 else 0.00001 * (step - 20))
     assert little.status is Status.PASS
 
