@@ -15,4 +15,8 @@ def add(text: str) -> None:
 
 def failure(where: str, error: BaseException) -> None:
     """Notes that a part of the agent failed and was skipped."""
-    add("%s: %s: %s" % (where, type(error).__name__, str(error)[:200]))
+    try:
+        told = str(error)[:200]
+    except Exception:  # an exception of the program's own may not even tell what it is
+        told = "no message"
+    add("%s: %s: %s" % (where, type(error).__name__, told))
