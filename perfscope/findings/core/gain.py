@@ -89,12 +89,13 @@ def as_bare_bound(gain: Gain) -> Gain:
 def with_error(gain: Gain, error: float) -> Gain:
     """The gain with an interval that is wider by a relative error, of what the edits were made by.
 
-    A bound, and what has no interval, stay as they are.
+    That is never less than nothing, however few samples tell it. A bound, and what has no interval,
+    stay as they are.
     """
     if gain.interval_s is None or gain.is_bound:
         return gain
     low, high = gain.interval_s
-    return replace(gain, interval_s=(low - error * abs(low), high + error * abs(high)))
+    return replace(gain, interval_s=(low - min(error, 1.0) * abs(low), high + error * abs(high)))
 
 
 def waited_s(results: Results) -> float:
