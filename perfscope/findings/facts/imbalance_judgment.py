@@ -61,8 +61,8 @@ class Doubt(Enum):
         "which of them was late more often may be chance."
     )
     DISTURBED = (
-        "Processes outside the job ran on the same CPUs: what they take of caches and clocks may "
-        "make one rank slower in everything it does."
+        "Processes outside the job ran on the same CPUs: through shared caches and lower clock "
+        "rates they may make one rank slower in everything it does."
     )
 
 
