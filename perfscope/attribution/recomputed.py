@@ -7,7 +7,6 @@ import numpy as np
 
 from perfscope.arrays import Floats
 from perfscope.attribution.focus import Focus
-from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.timeline import Timeline
 from perfscope.judging import MAIN
 from perfscope.structures import dataclass
@@ -54,8 +53,10 @@ def recomputed(
         backward: the same of backward passes.
     """
     stacks = len(trace.stacks)
-    spent = [_by_stack(one, focus, backward, stacks) for one in timelines]
-    ahead = [_by_stack(one, focus, forward, stacks) for one in timelines]
+    spent, ahead = (
+        [one.by_stack(one.work(focus) & np.isin(one.phases, phases), stacks) for one in timelines]
+        for phases in (backward, forward)
+    )
     ways = _Ways(trace, sum(ahead, np.zeros(stacks)), sum(spent, np.zeros(stacks)))
     seen = np.flatnonzero(sum(spent, np.zeros(stacks))).tolist()
     again = {stack: one for stack in seen if (one := ways.layer(stack))}
@@ -72,14 +73,6 @@ def recomputed(
         most = places.most_common(1)[0][0]
         found.append(Recomputed(rank.number, int(ns.sum()), places.total(), samples, most))
     return tuple(found)
-
-
-def _by_stack(timeline: Timeline, focus: Focus, phases: Sequence[int], stacks: int) -> Floats:
-    """Nanoseconds by what was seen in some phases, outside communication."""
-    chosen = timeline.inside(focus) & (timeline.stacks >= 0) & np.isin(timeline.phases, phases)
-    chosen &= ~IS_COMMUNICATION[timeline.accounts]
-    found = np.bincount(timeline.stacks[chosen], timeline.lengths[chosen], stacks)
-    return found.astype(np.float64)
 
 
 class _Ways:

@@ -88,6 +88,12 @@ class Timeline:
         """Nanoseconds of chosen segments before each boundary."""
         return np.concatenate([[0.0], np.cumsum(np.where(chosen, self.lengths, 0))])
 
+    def by_stack(self, chosen: Bools, stacks: int) -> Floats:
+        """Nanoseconds of some segments by what was seen there, of so many stacks."""
+        seen = chosen & (self.stacks >= 0)
+        found = np.bincount(self.stacks[seen], self.lengths[seen], stacks)
+        return found.astype(np.float64)
+
     def at(self, moments: Times) -> Times:
         """The segment of each moment; the nearest one of moments outside the rank's life."""
         segment = np.searchsorted(self.boundaries, moments, side="right") - 1

@@ -5,11 +5,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from perfscope.arrays import Floats
 from perfscope.attribution.activities import ACTIVITIES
 from perfscope.attribution.activity_rules import module_of
 from perfscope.attribution.stack_rules import BUILT_IN
-from perfscope.attribution.timeline import Timeline
 from perfscope.judging import MAIN
 from perfscope.losses.entry import Entry
 from perfscope.metrics.results import Results
@@ -58,7 +56,7 @@ def callee_of(results: Results, entry: Entry) -> Callee | None:
         stack = [trace.frames[one] for one in trace.stacks[number]]
         names[number] = _called(stack, trace.frames[labels.user_frame[number]])
     spent = {
-        rank.number: _by_stack(results, timeline, len(trace.stacks))
+        rank.number: timeline.by_stack(timeline.work(results.focus), len(trace.stacks))
         for rank, timeline in zip(trace.ranks, results.timelines, strict=True)
         if rank.number in entry.ranks
     }
@@ -88,13 +86,6 @@ def without_calls(entry: Entry, callee: Callee) -> list[Edit]:
         Edit(function=entry.frame.key, ranks=(rank,), factor=1.0 - share)
         for rank, share in sorted(callee.shares.items())
     ]
-
-
-def _by_stack(results: Results, timeline: Timeline, stacks: int) -> Floats:
-    """Nanoseconds of work in the focus by what stack was seen there; shape (stacks,)."""
-    work = timeline.work(results.focus) & (timeline.stacks >= 0)
-    found = np.bincount(timeline.stacks[work], timeline.lengths[work], stacks)
-    return found.astype(np.float64)
 
 
 def _called(stack: Sequence[Frame], caller: Frame) -> str:

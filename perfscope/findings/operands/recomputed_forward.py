@@ -1,5 +1,6 @@
 """Forward passes that are computed a second time in the backward passes."""
 
+from collections import Counter
 from collections.abc import Sequence
 from math import sqrt
 
@@ -37,7 +38,7 @@ def judge(run: Facts) -> Outcome:
     found = [one for one in _recomputed(results) if one.samples >= FEWEST_SAMPLES]
     if not found:
         return passed(NOT_SEEN)
-    passes = _of_kind(results, PhaseKind.BACKWARD)[0]
+    passes = _of_kind(results, PhaseKind.BACKWARD)
     gain = _gain(run, passes, found)
     status = thresholds.deserved(gain)
     worst = max(found, key=lambda one: one.again_ns)
@@ -55,18 +56,24 @@ def judge(run: Facts) -> Outcome:
         gain=gain,
         confidence=Confidence.HIGH,
         ranks=tuple(one.rank for one in found),
-        where=(worst.place, *passes.where[:1]),
+        where=(worst.place, *passes[0].where[:1]),
         evidence=(*map(_evidence, found[:MOST_PLACES]), *_memory(results)),
         actions=(KEEP,),
     )
 
 
-def _gain(run: Facts, passes: PhaseResult, found: Sequence[Recomputed]) -> Gain:
+def _gain(run: Facts, passes: Sequence[PhaseResult], found: Sequence[Recomputed]) -> Gain:
     """What the run is shorter by without that share of the backward passes."""
     shares = {one.rank: one.share for one in found}
-    edits = [Edit(phase=passes.id, ranks=(rank,), factor=1.0 - s) for rank, s in shares.items()]
-    by_rank = dict(zip(passes.ranks, passes.seconds_by_rank, strict=True))
-    again_s = [by_rank.get(rank, 0.0) * shares.get(rank, 0.0) for rank in run.results.ledger.ranks]
+    edits = [
+        Edit(phase=one.id, ranks=(rank,), factor=1.0 - share)
+        for one in passes
+        for rank, share in shares.items()
+    ]
+    spent_s = Counter[int]()
+    for one in passes:
+        spent_s.update(dict(zip(one.ranks, one.seconds_by_rank, strict=True)))
+    again_s = [spent_s[rank] * shares.get(rank, 0.0) for rank in run.results.ledger.ranks]
     most_s = bound_s(run.results, again_s)
     gain = predicted_gain(run.results, run.replay, edits, bound_s=most_s, is_planned=True)
     return with_error(gain, max(SURE * sqrt((1.0 - one.share) / one.samples) for one in found))
