@@ -60,8 +60,17 @@ def check(trace: Trace, log: npt.NDArray[np.int64]) -> None:
         rows = barriers(waits, position)
         wait = waits.need[rows] - waits.pool.enter[rows]
         transfer = waits.pool.exit[rows] - waits.need[rows]
-        assert np.median(np.abs(wait - (last - log[position, :, 0]))) < RIGHT_NS
-        assert np.median(np.abs(transfer - (log[position, :, 1] - last))) < RIGHT_NS
+        assert _least(wait - (last - log[position, :, 0])) < RIGHT_NS
+        assert _least(transfer - (log[position, :, 1] - last)) < RIGHT_NS
+
+
+def _least(errors: npt.NDArray[np.int64]) -> float:
+    """What a tenth of the errors do not exceed.
+
+    Clocks that are wrongly aligned are so in each barrier; a rank that loses its CPU between its
+    log and its call is late in that one alone, which on two CPUs may be most.
+    """
+    return float(np.quantile(np.abs(errors), 0.1))
 
 
 def set_wall_clock_ahead(directory: Path, seconds: int) -> None:

@@ -5,6 +5,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from perfscope.readers.kineto.file import GroupArguments, KinetoContents
 from perfscope.trace.model import Communicator
 
@@ -112,6 +114,6 @@ def ranks_named(contents: KinetoContents) -> int:
         if ranks:
             last = ranks[-1] if isinstance(ranks, range) else max(ranks)
             found = max(found, last + 1)
-        elif told.size <= MOST_RANKS:
-            found = max(found, told.size)
+        elif told.size <= MOST_RANKS and len(np.unique(contents.device["device"])) == 1:
+            found = max(found, told.size)  # of several devices of a rank each is a member
     return found

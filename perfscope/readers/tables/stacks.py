@@ -35,7 +35,10 @@ class Stacks:
         told = [self._levels(text) for text in words.texts]
         numbers = columns["stack"].tolist()
         is_sound = numbers == list(range(len(numbers)))
-        self.stacks = [told[code] if code >= 0 else () for code in words.codes if is_sound]
+        found = [told[code] if code >= 0 else () for code in words.codes if is_sound]
+        self.stacks = [stack for stack in found if stack]
+        is_told = np.array([bool(stack) for stack in found], np.bool_)
+        self._places = np.where(is_told, np.cumsum(is_told) - 1, -1)
 
     def _levels(self, text: str) -> tuple[int, ...]:
         found = (Frame(one[1], one[2], int(one[3])) for one in _LEVEL.finditer(text))
@@ -51,7 +54,9 @@ class Stacks:
         table = np.zeros(len(columns["rank"]), STACK_DTYPE)
         tid, stack = columns["tid"], columns["stack"]
         is_known: Bools = (tid >= 0) & (tid <= MOST_TID)
-        is_known &= (stack >= 0) & (stack < len(self.stacks))
+        is_known &= (stack >= 0) & (stack < len(self._places))
+        place = np.append(self._places, -1)[np.where(is_known, stack, -1)]
+        is_known &= place >= 0
         table["t"] = columns["t_ns"]
-        table["tid"], table["stack"] = np.where(is_known, tid, 0), np.where(is_known, stack, 0)
+        table["tid"], table["stack"] = np.where(is_known, tid, 0), np.where(is_known, place, 0)
         return table, is_known

@@ -41,7 +41,7 @@ def test_calls_bytes_and_lateness_are_told_and_enter_no_efficiency(tmp_path: Pat
     assert last == "rank 1 (100.0 %)"
     assert all(len(rank.phases) == 0 and len(rank.operations) == 1 for rank in trace.ranks)
     (said,) = only_report(trace).says
-    assert "rank 1 handed 4 collectives" in said
+    assert "Rank 1 handed 4 collectives" in said
 
 
 def test_numbers_that_one_rank_has_twice_say_nothing_of_who_was_late(tmp_path: Path) -> None:

@@ -190,7 +190,9 @@ def _with_callback(
     """
     is_positional = len(args) > position >= 0
     given = args[position] if is_positional else kwargs.get("callbacks")
-    if isinstance(given, _callback_list):  # which Keras takes as it is
+    if _callback_list is not None and isinstance(
+        given, _callback_list
+    ):  # which Keras takes as it is
         given.callbacks.append(callback)
         return args, kwargs, given.callbacks
     listed = [given, callback] if given else [callback]  # which Keras flattens
