@@ -31,16 +31,17 @@ def test_dear_looks_take_a_bounded_part_of_a_core(cost_s: float) -> None:
 
 
 def test_a_dear_start_does_not_make_later_looks_rare() -> None:
-    """It is paid back from half of what looking may take; the other half goes to looks."""
-    pace, spent_s, late = Pace(50.0), 0.0, 0
+    """What later looks take keeps to the bound; what the start took beyond it stays."""
+    pace, spent_s, start_s, late = Pace(50.0), 0.0, 0.0, 0
     now_s = 0.1
     while now_s < 20.0:
         cost_s = 0.001 if now_s < 1.0 else 0.0001
         spent_s, late = spent_s + cost_s, late + (now_s > 5.0)
+        start_s = spent_s if now_s < 1.0 else start_s
         pace.looked(cost_s, now_s)
         now_s += pace.wait_s()
-    assert late / 15.0 >= 0.5 * 0.0025 / 0.0001
-    assert spent_s <= 0.01 + 0.0025 * 20.0
+    assert late / 15.0 >= 0.8 * 0.0025 / 0.0001
+    assert spent_s <= start_s + 0.0025 * 20.0
 
 
 def test_looks_are_told_together_once_a_second() -> None:

@@ -7,7 +7,7 @@ import time
 _SHARE = 0.0025
 """Of one core, that looking may take on an average; what it interrupts costs about as much."""
 _AT_ONCE_S = 0.01  # the first looks meet every name for the first time
-_PAYING_BACK = 0.5  # of what looking may take, for who has taken more
+_PAYING_BACK = 0.9  # of what looking may take, while more has been taken: the start costs more
 _LATELY = 1.0 / 16  # of what one look costs, by the last one: those of the start cost more
 _TOGETHER_S = 1.0  # looks of which Python hears at once
 _SLOWEST_S = 0.5
