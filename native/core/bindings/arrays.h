@@ -6,9 +6,13 @@
 #include <memory>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <type_traits>
 #include <vector>
 
 namespace perfscope {
+
+// Numbers of Python's, one after the other.
+template <class T> using Column = nanobind::ndarray<const T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
 
 // A one-dimensional numpy array that owns the numbers.
 template <class T> nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>> to_numpy(std::vector<T> &&values)
@@ -22,18 +26,27 @@ template <class T> nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>> to_n
 }
 
 // Whether a column tells where each part of so many begins, and the end behind the last one.
-template <class Column> bool are_starts(const Column &starts, size_t count)
+inline bool are_starts(const Column<int64_t> &starts, size_t count)
 {
     const int64_t *first = starts.data(), *behind = first + starts.size();
     return starts.size() && *first == 0 && std::is_sorted(first, behind) && static_cast<size_t>(behind[-1]) == count;
 }
 
-// Whether numbers are places below a bound, or from -1 on where there may be none.
-template <class Column> bool are_between(const Column &numbers, int64_t least, size_t bound)
+// Whether numbers are places below a bound, or from -1 on where there may be none. Looks at all of them, which several at
+// once are compared for; one that is too small is taken for a large one.
+template <class Number> bool are_between(const Column<Number> &numbers, int64_t least, size_t bound)
 {
-    return std::all_of(numbers.data(), numbers.data() + numbers.size(), [&](int64_t one) {
-        return one >= least && one < static_cast<int64_t>(bound);
-    });
+    using Size = std::make_unsigned_t<Number>;
+    const Size first = static_cast<Size>(least);
+    Size largest = 0;
+    for (size_t place = 0; place < numbers.size(); place++)
+        largest = std::max(largest, static_cast<Size>(static_cast<Size>(numbers.data()[place]) - first));
+    return !numbers.size() || largest < bound - static_cast<size_t>(least);
+}
+
+template <class Number> bool are_below(const Column<Number> &numbers, size_t bound)
+{
+    return are_between(numbers, 0, bound);
 }
 
 // The bytes of packed rows; Python views them with the dtype of the table: `rows.view(OPERATION_DTYPE)`.

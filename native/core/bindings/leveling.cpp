@@ -13,7 +13,6 @@ namespace perfscope {
 
 namespace {
 
-template <class T> using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Table = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Ints = Column<int64_t>;
 using Bytes = Column<uint8_t>;

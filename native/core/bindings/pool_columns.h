@@ -1,6 +1,7 @@
 // The columns of a Pool, as those who match and sum calls take them.
 #pragma once
 
+#include "arrays.h"
 #include "matching/calls.h"
 
 #include <algorithm>
@@ -9,7 +10,6 @@
 
 namespace perfscope {
 
-template <class T> using Column = nanobind::ndarray<const T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
 using Ints = Column<int64_t>;
 using Bytes = Column<uint8_t>;
 

@@ -17,7 +17,6 @@ namespace nb = nanobind;
 
 namespace perfscope {
 
-template <class T> using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Ints = Column<int64_t>;
 using Small = Column<int32_t>;
 using Floats = Column<double>;

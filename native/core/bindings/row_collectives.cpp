@@ -14,7 +14,6 @@ namespace perfscope {
 
 namespace {
 
-template <class T> using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Numbers64 = Column<int64_t>;
 using Small = Column<int32_t>;
 
@@ -27,7 +26,7 @@ void check(bool fits)
 InstanceMembers instances_of(const Numbers64 &members, const Numbers64 &starts, size_t count, size_t calls)
 {
     check(starts.size() == count + 1 && count <= static_cast<size_t>(std::numeric_limits<int32_t>::max()) &&
-          are_starts(starts, members.size()) && are_between(members, 0, calls));
+          are_starts(starts, members.size()) && are_below(members, calls));
     return {members.data(), starts.data(), count};
 }
 
@@ -50,7 +49,7 @@ auto closely(const std::tuple<Numbers64, Numbers64> &instances, const std::tuple
     const auto &[comm, seq, op] = kinds;
     const auto &[enter, leave, rank] = calls;
     check(comm.size() == seq.size() && seq.size() == op.size() && enter.size() == leave.size() &&
-          leave.size() == rank.size() && are_between(order, 0, comm.size()));
+          leave.size() == rank.size() && are_below(order, comm.size()));
     const InstanceMembers own = instances_of(std::get<0>(instances), std::get<1>(instances), comm.size(), rank.size());
     const InstanceKinds kind{comm.data(), seq.data(), op.data()};
     const CallTimes times{enter.data(), leave.data(), rank.data()};

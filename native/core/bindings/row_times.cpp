@@ -14,7 +14,6 @@ namespace perfscope {
 
 namespace {
 
-template <class T> using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Moments = Column<int64_t>;
 using Small = Column<int32_t>;
 using Bytes = Column<uint8_t>;
@@ -29,7 +28,7 @@ nb::tuple waits_of_rows(const Moments &boundaries, const Bytes &accounts, uint8_
                         const Moments &enter, const Moments &leave, int64_t start, int64_t end)
 {
     check(accounts.size() + 1 == boundaries.size() && enter.size() == leave.size() &&
-          are_between(calls, 0, enter.size()));
+          are_below(calls, enter.size()));
     RowWaits found;
     {
         const nb::gil_scoped_release unlocked;
@@ -65,7 +64,7 @@ template <class UnitsOf> auto by_rank(const Clocks &clocks, const Moments &edges
 
 UnitBounds bounds_of(const Small &segment, const Small &first)
 {
-    check(first.size() && are_between(segment, 0, first.size() - 1));
+    check(first.size() && are_below(segment, first.size() - 1));
     return {segment.data(), first.data()};
 }
 
@@ -84,7 +83,7 @@ auto by_moment(const Clocks &clocks, const Moments &edges, const Small &segment,
                const Moments &moments, const Small &rows)
 {
     const UnitBounds bounds = bounds_of(segment, first);
-    check(moments.size() == rows.size() && are_between(rows, 0, segment.size()));
+    check(moments.size() == rows.size() && are_below(rows, segment.size()));
     return by_rank(clocks, edges, rows.size(), [&](const UnitClock &clock, size_t from, size_t count, int32_t *units) {
         units_of_moments(clock, bounds, moments.data() + from, rows.data() + from, count, units);
     });

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <nanobind/stl/optional.h>
 #include <optional>
-#include <type_traits>
 
 namespace nb = nanobind;
 
@@ -14,7 +13,6 @@ namespace perfscope {
 
 namespace {
 
-template <class T> using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Floats = Column<double>;
 using Small = Column<int32_t>;
 using Bytes = Column<uint8_t>;
@@ -24,16 +22,6 @@ void check(bool fits)
 {
     if (!fits)
         throw nb::value_error("the work does not fit the rows");
-}
-
-// Looks at all of them, which several at once are compared for; a negative one is taken for a large one.
-template <class Number> bool are_below(const Column<Number> &numbers, size_t bound)
-{
-    using Size = std::make_unsigned_t<Number>;
-    Size largest = 0;
-    for (size_t place = 0; place < numbers.size(); place++)
-        largest = std::max(largest, static_cast<Size>(numbers.data()[place]));
-    return !numbers.size() || largest < bound;
 }
 
 PiecesOfWork pieces_of(const Small &row, const Floats &ns, size_t rows)

@@ -9,7 +9,7 @@ namespace nb = nanobind;
 
 namespace perfscope {
 
-using Moments = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Moments = Column<int64_t>;
 
 static auto places(const Moments &ordered, const Moments &moments, bool behind_equal)
 {
@@ -21,7 +21,7 @@ static auto places(const Moments &ordered, const Moments &moments, bool behind_e
     return to_numpy(std::move(found));
 }
 
-using Marks = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Marks = Column<uint8_t>;
 
 static void check_segments(const Moments &boundaries, const Marks &chosen)
 {
@@ -54,14 +54,8 @@ static auto until_moments(const Moments &boundaries, const Marks &chosen, const 
     return to_numpy(std::move(until));
 }
 
-using Small = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Values = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-static bool are_below(const Small &numbers, size_t count)
-{
-    return std::all_of(numbers.data(), numbers.data() + numbers.size(),
-                       [count](int32_t one) { return one >= 0 && static_cast<size_t>(one) < count; });
-}
+using Small = Column<int32_t>;
+using Values = Column<double>;
 
 static nb::tuple rows_alike(const Small &ranks, const Small &units, const Small &ops, size_t unit_count)
 {
