@@ -42,7 +42,7 @@ def install(module: ModuleType) -> None:
                 return original(self, *args, **kwargs)
             begin_ns = rec.now()
             result = original(self, *args, **kwargs)
-            if _is_taken(self):
+            if wrap.asked(False, _is_taken, self):  # what takes no attributes is not recorded
                 _write(rec, self, "put", begin_ns)
             return result
 
@@ -55,7 +55,7 @@ def install(module: ModuleType) -> None:
                 return original(self, *args, **kwargs)
             begin_ns = rec.now()
             item = original(self, *args, **kwargs)
-            if _is_filled(self):
+            if wrap.asked(False, _is_filled, self):
                 _write(rec, self, "get", begin_ns)
             return item
 
@@ -67,22 +67,16 @@ def install(module: ModuleType) -> None:
 
 def _is_taken(queue: Any) -> bool:
     """Counts a put; whether the program's own thread took something not long before."""
-    try:
-        untaken = getattr(queue, _UNTAKEN, 0) + 1
-        setattr(queue, _UNTAKEN, untaken)
-    except Exception:
-        return False  # a queue that takes no attributes is not recorded
+    untaken = getattr(queue, _UNTAKEN, 0) + 1
+    setattr(queue, _UNTAKEN, untaken)
     return bool(untaken <= 2 * queue.maxsize + _MOST_UNTAKEN)
 
 
 def _is_filled(queue: Any) -> bool:
     """Notes a get; whether another thread fills the queue: else the program waits for nobody."""
-    try:
-        if not getattr(queue, _NUMBER, 0):
-            return False
-        setattr(queue, _UNTAKEN, 0)
-    except Exception:
+    if not getattr(queue, _NUMBER, 0):
         return False
+    setattr(queue, _UNTAKEN, 0)
     return True
 
 

@@ -175,10 +175,8 @@ def _note(rec: recorder.Recorder, uses: Uses, unit: steps.Unit, result: Any) -> 
 
 def _samples(uses: Uses, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
     uses.look_around(_order.trained)
-    try:
-        return uses.before(args, kwargs)
-    except Exception:  # a static argument is anything, and so are its properties
-        return 0
+    samples: int = wrap.asked(0, uses.before, args, kwargs)  # a static argument may be anything
+    return samples
 
 
 def _end_evaluation(rec: recorder.Recorder) -> None:

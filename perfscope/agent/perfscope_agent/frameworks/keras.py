@@ -19,8 +19,8 @@ _INPUT_REASONS = {
 }
 _MOST_CALLERS = 12
 _callback_class: Any = None
-_callback_list: Any = None
-"""Keras's own class for what holds the callbacks of a call."""
+_callback_list: Any = ()
+"""Keras's own class for what holds the callbacks of a call; none before Keras is there."""
 _input_reason = ""
 """Why it is not seen how long a fit() waits for its batches; "" where it is."""
 _metric_owners: dict[int, str] = {}
@@ -190,9 +190,7 @@ def _with_callback(
     """
     is_positional = len(args) > position >= 0
     given = args[position] if is_positional else kwargs.get("callbacks")
-    if _callback_list is not None and isinstance(
-        given, _callback_list
-    ):  # which Keras takes as it is
+    if isinstance(given, _callback_list):  # which Keras takes as it is
         given.callbacks.append(callback)
         return args, kwargs, given.callbacks
     listed = [given, callback] if given else [callback]  # which Keras flattens
@@ -248,9 +246,8 @@ def _write_metrics(rec: recorder.Recorder, values: Any, prefix: str, epoch: int)
         listed = values if isinstance(values, (list, tuple)) else [values]
         named = [("loss" if i == 0 else "metric_%d" % i, value) for i, value in enumerate(listed)]
     for name, value in named:
-        try:
-            number = float(value)
-        except Exception:  # what stands for a number may be of any class
+        number = wrap.asked(None, float, value)
+        if number is None:
             continue
         rec.metric(rec.name(prefix + str(name)), max(steps.last_number, 0), epoch, number)
 
@@ -331,9 +328,12 @@ def is_evaluating() -> bool:
 def _make_call(original: AnyFunction) -> AnyFunction:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         rec = recorder.current
-        if rec is None or wrap.Depth.value or not is_eager() or not _is_built(self):
+        if rec is None or wrap.Depth.value or not is_eager():
             return original(self, *args, **kwargs)
-        kind = recorder.Phase.FORWARD if _is_training(kwargs) else _kind_of_use()
+        if not wrap.asked(False, _is_built, self):
+            return original(self, *args, **kwargs)
+        is_training = wrap.asked(False, _is_training, kwargs)
+        kind = recorder.Phase.FORWARD if is_training else _kind_of_use()
         with wrap.Inside(rec, kind, "__call__"):
             return original(self, *args, **kwargs)
 
@@ -342,14 +342,8 @@ def _make_call(original: AnyFunction) -> AnyFunction:
 
 def _is_built(model: Any) -> bool:
     """Whether a call computes something; before that it may only connect layers."""
-    try:
-        return bool(getattr(model, "built", False)) and "tensorflow" in sys.modules
-    except Exception:  # a property of the program's own
-        return False
+    return bool(getattr(model, "built", False)) and "tensorflow" in sys.modules
 
 
 def _is_training(given: dict[str, Any]) -> bool:
-    try:
-        return bool(given.get("training"))
-    except Exception:  # an array of several values
-        return False
+    return bool(given.get("training"))

@@ -220,7 +220,8 @@ def install_loader(module: ModuleType) -> None:
             rec = recorder.current
             if rec is None:
                 return original(self)
-            is_ready, is_first = torch_workers.is_ready(self), torch_workers.is_first(self)
+            is_ready = torch_workers.is_ready(self)
+            is_first = wrap.asked(False, torch_workers.is_first, self)
             begin_ns = rec.now()
             _tell(_loop.asks_for_batch, is_first, is_grad_enabled(), begin_ns)
             try:

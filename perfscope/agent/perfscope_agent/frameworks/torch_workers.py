@@ -36,10 +36,7 @@ def is_ready(iterator: Any) -> bool | None:
 
 def is_first(iterator: Any) -> bool:
     """Whether a loader's iterator has not given any batch yet."""
-    try:
-        return not getattr(iterator, "_num_yielded", 1)
-    except Exception:
-        return False
+    return not getattr(iterator, "_num_yielded", 1)
 
 
 def _stay(iterator: Any) -> bool:

@@ -44,6 +44,17 @@ def guarded(what: str, action: AnyFunction, *arguments: Any) -> Any:
         return None
 
 
+def asked(otherwise: Any, action: AnyFunction, *arguments: Any) -> Any:
+    """What an action tells that asks something of the program's own; `otherwise` where it raises.
+
+    That may be anything, as the class may be the program's; it is usual there, and not noted.
+    """
+    try:
+        return action(*arguments)
+    except Exception:
+        return otherwise
+
+
 class _Main:
     value = 0
 
