@@ -57,8 +57,9 @@ def recomputed(
         [one.by_stack(one.work(focus) & np.isin(one.phases, phases), stacks) for one in timelines]
         for phases in (backward, forward)
     )
-    ways = _Ways(trace, sum(ahead, np.zeros(stacks)), sum(spent, np.zeros(stacks)))
-    seen = np.flatnonzero(sum(spent, np.zeros(stacks))).tolist()
+    whole = sum(spent, np.zeros(stacks))
+    ways = _Ways(trace, sum(ahead, np.zeros(stacks)), whole)
+    seen = np.flatnonzero(whole).tolist()
     again = {stack: one for stack in seen if (one := ways.layer(stack))}
     found = []
     for rank, timeline, ns in zip(trace.ranks, timelines, spent, strict=True):

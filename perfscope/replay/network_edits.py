@@ -76,8 +76,7 @@ def network_after(
     transfer = program.transfer_ns
     for edit in edits:
         if edit.network != 1.0:
-            is_of = True if edit.operation is None else program.row_op == code_of(edit.operation)
-            transfer = np.where(is_of, transfer / edit.network, transfer)
+            transfer = _moved(program, transfer, edit)
         if edit.bytes != 1.0:
             assert costs is not None  # made for such edits
             transfer, _ = costs.scaled(transfer, edit.bytes, edit.operation)
@@ -85,6 +84,14 @@ def network_after(
     # last and once: a backward pass hides no more for being named twice
     share = min(1.0, sum(edit.overlap for edit in edits))
     return _overlapped(program, work, transfer, share) if share else transfer
+
+
+def _moved(program: Program, transfer: Floats, edit: Edit) -> Floats:
+    """Transfer on a faster or slower network, of one operation where the edit names it."""
+    moved = transfer / edit.network
+    if edit.operation is None:
+        return moved
+    return np.where(program.row_op == code_of(edit.operation), moved, transfer)
 
 
 def _overlapped(program: Program, work: Work, transfer: Floats, share: float) -> Floats:

@@ -2,8 +2,10 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from math import sqrt
 
 from perfscope.findings.core.finding import Gain
+from perfscope.judging import SURE
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Prediction, RefusedEditError
 from perfscope.replay.replay import Replay
@@ -84,6 +86,11 @@ def as_bound(gain: Gain) -> Gain:
 def as_bare_bound(gain: Gain) -> Gain:
     """The same as a bound without an interval: how far it is off is no matter of chance."""
     return replace(as_bound(gain), interval_s=None)
+
+
+def error_of_share(share: float, samples: int) -> float:
+    """How far a share is off at most, relative to itself, that so many samples show (95 %)."""
+    return SURE * sqrt((1.0 - share) / samples)
 
 
 def with_error(gain: Gain, error: float) -> Gain:

@@ -1,12 +1,11 @@
 """Reading, decoding and copying told apart: what a rank and its producers do for a batch."""
 
 from collections.abc import Mapping
-from math import sqrt
 
 from perfscope.findings.core.finding import Evidence, Gain
-from perfscope.findings.core.gain import as_bare_bound, replayed, with_error
+from perfscope.findings.core.gain import as_bare_bound, error_of_share, replayed, with_error
 from perfscope.findings.core.wording import place
-from perfscope.judging import MAIN, SURE
+from perfscope.judging import MAIN
 from perfscope.metrics.host.input_parts import InputPart, InputParts
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
@@ -96,7 +95,7 @@ def made_once(results: Results, replay: Replay, found: Gain, *, unpacks: bool) -
         if gone:
             share = gone / whole
             edits.append(Edit(Account.INPUT_WAIT, ranks=(parts.rank,), factor=1.0 - share))
-            error = max(error, SURE * sqrt((1.0 - share) / gone))
+            error = max(error, error_of_share(share, gone))
     told = replay.predict(edits) if edits else None
     if told is None:
         return as_bare_bound(found)

@@ -71,8 +71,7 @@ def growth_of(results: Results, seconds: Floats, *, rank: int | None = None) -> 
     """The growth of seconds by step, be it of the steps or of what one rank does in them."""
     if len(seconds) < LEAST_STEPS:
         return None
-    parts = np.array_split(seconds, PARTS)
-    medians = np.array([np.median(part) for part in parts])
+    parts, medians = _quarters(seconds)
     error = _error(parts)
     finer = np.array([np.median(part) for part in finer_parts(seconds)])
     is_rise = never_falls(medians, error) and not is_change(finer)
@@ -102,7 +101,7 @@ def median_by_quarter(results: Results) -> tuple[float, ...]:
     seconds = np.asarray(results.steps.max_seconds)
     if len(seconds) < LEAST_STEPS:
         return ()
-    return tuple(float(np.median(part)) for part in np.array_split(seconds, PARTS))
+    return tuple(_quarters(seconds)[1].tolist())
 
 
 def later_rise(results: Results) -> float:
@@ -111,8 +110,7 @@ def later_rise(results: Results) -> float:
     Something slowed the run down at first, and hides how long steps took then without it. 0 where
     the first quarter is the shortest, or steps do not get longer in each quarter since.
     """
-    parts = np.array_split(np.asarray(results.steps.max_seconds), PARTS)
-    medians = np.array([np.median(part) for part in parts])
+    parts, medians = _quarters(np.asarray(results.steps.max_seconds))
     since = medians[int(medians.argmin()) :]
     if len(since) == PARTS or len(since) <= PARTS / 2:
         return 0.0
@@ -128,6 +126,12 @@ def beginning(quarters: Floats) -> Floats:
     """
     grown = np.maximum(np.diff(quarters[..., :2]), 0.0)
     return np.asarray(np.maximum(quarters[..., :1] - grown / 2.0, 0.0))
+
+
+def _quarters(seconds: Floats) -> tuple[list[Floats], Floats]:
+    """Seconds by step in each quarter of the steps, and their medians."""
+    parts = np.array_split(seconds, PARTS)
+    return parts, np.array([np.median(part) for part in parts])
 
 
 def _error(parts: Sequence[Floats]) -> float:

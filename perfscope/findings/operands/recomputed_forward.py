@@ -2,16 +2,15 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from math import sqrt
 
 from perfscope.attribution.recomputed import Recomputed, recomputed
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, passed
-from perfscope.findings.core.gain import bound_s, predicted_gain, with_error
+from perfscope.findings.core.gain import bound_s, error_of_share, predicted_gain, with_error
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.memory_limits import rooms
-from perfscope.judging import FEWEST_SAMPLES, SURE
+from perfscope.judging import FEWEST_SAMPLES
 from perfscope.metrics.communication.call_sites import MOST_PLACES
 from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.results import Results
@@ -76,7 +75,7 @@ def _gain(run: Facts, passes: Sequence[PhaseResult], found: Sequence[Recomputed]
     again_s = [spent_s[rank] * shares.get(rank, 0.0) for rank in run.results.ledger.ranks]
     most_s = bound_s(run.results, again_s)
     gain = predicted_gain(run.results, run.replay, edits, bound_s=most_s, is_planned=True)
-    return with_error(gain, max(SURE * sqrt((1.0 - one.share) / one.samples) for one in found))
+    return with_error(gain, max(error_of_share(one.share, one.samples) for one in found))
 
 
 def _memory(results: Results) -> tuple[Evidence, ...]:
