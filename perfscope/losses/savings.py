@@ -52,8 +52,8 @@ class Savings:
         if entry.pattern is LossPattern.SERIAL and kind is LossKind.WAITING:
             return self.without_turns(entry.ns)
         if entry.without or entry.pattern in (*BY_TURNS, LossPattern.CHAINED):
-            return self.bound(edits_of(entry))
-        return self.replayed(edits_of(entry))
+            return self.no_more_than_waited(self.bound(edits_of(entry)), [entry])
+        return self.no_more_than_waited(self.replayed(edits_of(entry)), [entry])
 
     def is_chained(self, entry: Entry) -> bool:
         """Whether others wait for what a rank does though it were dealt out, step by step.
@@ -110,6 +110,25 @@ class Savings:
         """The same of edits of which a real change reaches only a part."""
         found = self.replayed(edits, after=after)
         return replace(found, basis=Basis.UPPER_BOUND) if isinstance(found, Saving) else found
+
+    def no_more_than_waited(
+        self, saving: Saving | NoSaving, entries: Sequence[Entry]
+    ) -> Saving | NoSaving:
+        """What an edit of work saves, but no more than the others wait for what entries tell of.
+
+        An edit changes all work of a place, of which a part may have a cause of its own. The run
+        ends with its last rank: without what the others wait for, it is shorter by what they wait
+        on average at the most. A saving that may be so little by its own interval stays.
+        """
+        is_of_waiting = all(entry.cause.kind is LossKind.WAITING for entry in entries)
+        if not isinstance(saving, Saving) or self._replay.program is None or not is_of_waiting:
+            return saving
+        others = max(len(self._replay.program.ranks) - 1, 1)
+        most_s = NS * sum(entry.waiting_ns for entry in entries) / others
+        least_s = saving.seconds if saving.interval_s is None else saving.interval_s[0]
+        if least_s <= most_s:
+            return saving
+        return replace(saving, seconds=most_s, interval_s=(0.0, most_s), basis=Basis.UPPER_BOUND)
 
     def without_turns(self, lost_ns: int, after: Sequence[Edit] = ()) -> Saving | NoSaving:
         """What it saves that ranks need not wait for each other before a step has ended.

@@ -118,8 +118,10 @@ def _saving(entries: Sequence[Entry], savings: Savings, after: Sequence[Edit]) -
     if first.pattern is LossPattern.SERIAL:
         return savings.without_turns(sum(one.ns for one in entries), after)
     if first.pattern in (LossPattern.ALTERNATING, LossPattern.CHAINED):
-        return savings.bound([edit for one in entries for edit in edits_of(one)], after=after)
-    if first.pattern in BY_TURNS:
-        return savings.bound([Edit(level=Level.SHARED)], after=after)
-    edits = dict.fromkeys(edit for one in entries for edit in edits_of(one))
-    return savings.replayed(list(edits), after=after)
+        found = savings.bound([edit for one in entries for edit in edits_of(one)], after=after)
+    elif first.pattern in BY_TURNS:
+        found = savings.bound([Edit(level=Level.SHARED)], after=after)
+    else:
+        edits = dict.fromkeys(edit for one in entries for edit in edits_of(one))
+        found = savings.replayed(list(edits), after=after)
+    return savings.no_more_than_waited(found, entries)

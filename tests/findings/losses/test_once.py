@@ -12,7 +12,7 @@ from perfscope.findings.losses.once import told_by_settings, told_once, with_rem
 from perfscope.metrics.compute import compute
 from perfscope.replay.model import Edit
 from perfscope.replay.segments import SegmentReplay
-from perfscope.schema.enums import Basis, Status
+from perfscope.schema.enums import Basis, LossKind, PhaseKind, Status
 from perfscope.schema.read import read_analysis
 from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze_trace
@@ -70,6 +70,40 @@ def test_a_rank_that_sleeps_is_told_by_its_sleep_alone() -> None:
     assert abs((sleep.gain_s or 0.0) - LATE_S * STEPS) <= 0.05 * LATE_S * STEPS
     quiet = [one for one in findings.values() if "a finding of its own: Sleeping" in one.summary]
     assert [(one.status, one.gain) for one in quiet] == [(Status.INFO, None)]
+
+
+def test_a_sleep_stays_told_where_its_rank_is_late_by_something_else_now_and_then() -> None:
+    """The phase of the sleep, evened out, gives all of it back: most of that is the sleep's."""
+    builder = TraceBuilder(2, end_s=30.0)
+    ranks = [builder.rank(number).init(1.0) for number in (0, 1)]
+    begin = 1.0
+    for step in range(STEPS):
+        late_s, longer_s = LATE_S, 0.2 * (step in range(5, 9))
+        end = begin + late_s + WORK_S + longer_s
+        for number, rank in enumerate(ranks):
+            done = end if number else begin + WORK_S
+            rank.phase(PhaseKind.FORWARD, begin, done)
+            for part in range(round(100 * late_s) * number):
+                sleeping = [MAIN, ("time.sleep", BUILT_IN, 0)]
+                rank.stack(begin + 0.01 * part + 0.005, sleeping)
+            for part in range(round(100 * (done - begin - late_s * number))):
+                at = begin + late_s * number + 0.01 * part + 0.005
+                rank.stack(at, [MAIN, ("numpy.dot", BUILT_IN, 0)])
+            rank.op("MPI_Allreduce", done, end + 0.001, seq=step)
+            rank.step(step, begin, end + 0.001)
+        begin = end + 0.001
+    for rank in ranks:
+        rank.finalize(begin)
+    analyzed = analyze_trace(builder.build())
+    assert "lost_to_sleep" in faults(analyzed.findings)
+    (rest,) = (
+        one
+        for one in read_analysis(analyzed.document()).losses.entries
+        if one.kind is LossKind.WAITING
+    )
+    assert rest.ns == pytest.approx(0.8e9, rel=0.01)
+    assert rest.saving.seconds == pytest.approx(0.8, rel=0.01)
+    assert rest.saving.basis is Basis.UPPER_BOUND
 
 
 def test_a_rank_that_works_is_told_as_one_that_works_longer() -> None:
