@@ -212,7 +212,7 @@ def test_what_is_shorter_than_the_time_between_looks_is_seen_where_it_was_due(
 import ctypes, itertools, time
 hold, let = ctypes.PyDLL(None).usleep, ctypes.CDLL(None).usleep
 time.sleep(0.3)
-for _ in range(120):
+for _ in range(240):
     clock = itertools.islice(iter(time.monotonic_ns, 0), 1)  # read by C code, as all of this
     both = itertools.chain(map(hold, [20000]), clock, map(let, [20000]))
     begin_ns = time.monotonic_ns()
@@ -230,7 +230,7 @@ for _ in range(120):
     share = float(np.sum(betweens - begins) / np.sum(ends - begins))
     # who is asked for the lock may keep it for 5 ms, and be told where it is by then
     least = share - 5e6 / float(np.mean(ends - begins))
-    assert looks > 50
+    assert looks > 40
     assert is_share(held, looks, share, least), (held, looks, share)
 
 

@@ -18,6 +18,7 @@ if "make" in sys.argv:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("arguments", [(), ("make",)])
 def test_who_only_imports_deepspeed_does_not_train_with_it(
     job: Callable[..., Job],

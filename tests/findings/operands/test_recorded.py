@@ -24,9 +24,9 @@ def learn(white, weights):
 
 if sys.argv[1] == "cured":
     inverse = np.linalg.inv(matrix)
-end = time.monotonic() + 8
+end = time.monotonic() + 12
 while time.monotonic() < end:
-    rows = draw.normal(size=(200, 200))
+    rows = draw.normal(size=(50, 200))
     learn(rows @ inverse if sys.argv[1] == "cured" else whiten(rows, matrix), weights)
 """
 
