@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from perfscope.findings.core.finding import Finding, place_of
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.losses.unclaimed import claims
+from perfscope.findings.losses.claims import claims
 from perfscope.losses.entry import Entry, LossAccount, NoSaving, Saving, told
 from perfscope.losses.words import label
 from perfscope.schema.enums import LossKind

@@ -155,6 +155,11 @@ class Finding:
         return self.gain.edits if self.gain else ()
 
     @property
+    def changes(self) -> tuple[Edit, ...]:
+        """What its own change replays: all of the fault, or else the first action."""
+        return self.edits or (self.first.edits if self.first else ())
+
+    @property
     def assumptions(self) -> tuple[str, ...]:
         """What the replay of the gain takes for granted."""
         return self.gain.assumptions if self.gain else ()

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import inf
 
 from perfscope.attribution.ledger import INDEX
 from perfscope.findings.core import thresholds
@@ -18,19 +17,17 @@ from perfscope.findings.facts.repeated_reads import change as change_of
 from perfscope.findings.facts.repeated_reads import evidence as evidence_of
 from perfscope.findings.losses import lock_words, read_again, turns, words
 from perfscope.findings.losses.callees import Callee, callee_of, without_calls
+from perfscope.findings.losses.claims import GROWTH
 from perfscope.findings.losses.groups import NEEDED, Group, groups, lost_to, lost_to_waiting
 from perfscope.judging import MAIN
-from perfscope.losses.cause import LossCause
 from perfscope.losses.entry import Entry, Saving
-from perfscope.losses.savings import Savings, edits_of
+from perfscope.losses.savings import Savings
 from perfscope.metrics.communication.call_sites import MOST_PLACES
 from perfscope.metrics.host.lock_holders import LockHolder
-from perfscope.replay.model import Edit
 from perfscope.schema.enums import Account, Activity, Confidence, LossKind, LossPattern, Status
 from perfscope.trace.model import Frame
 from perfscope.units import NS, capitalized, format_seconds
 
-GROWTH = "growing_steps"
 JUDGED = (
     *map(lost_to_waiting, (LossPattern.STATIC, LossPattern.ONCE, LossPattern.SYSTEM)),
     "lost_to_transfer",
@@ -53,7 +50,7 @@ def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     others claim as well.
     """
     savings = run.savings
-    after = [edit for one in findings if _is_sure(one) for edit in _edits(one)]
+    after = [edit for one in findings if _is_sure(one) for edit in one.changes]
     lasting = [one for one in run.losses.entries if not _is_once(one)]
     found = [one for one in groups(lasting, savings, after) if one.id not in JUDGED]
     length_s = run.results.focus.length_ns * 1e-9
@@ -101,11 +98,6 @@ def _grows(group: Group, findings: Sequence[Finding]) -> bool:
 def _is_sure(finding: Finding) -> bool:
     """Whether a finding's change can be made as it is replayed: a bound explains no loss away."""
     return finding.status.is_fault and finding.gain is not None and not finding.gain.is_bound
-
-
-def _edits(finding: Finding) -> tuple[Edit, ...]:
-    """What a finding's own change replays."""
-    return finding.edits or (finding.first.edits if finding.first else ())
 
 
 def _is_once(entry: Entry) -> bool:
@@ -337,64 +329,3 @@ def _summary(group: Group, gain: Gain) -> str:
     if _slows_others(group):
         shorter += ", or more: what other work it slows down as well cannot be told from that work"
     return f"{said} Without it the run would be {shorter}."
-
-
-def claims(run: Facts, findings: Sequence[Finding]) -> dict[LossCause, tuple[str, ...]]:
-    """Which findings explain which losses: those whose change leaves less than half of them.
-
-    What a finding of the account itself is about is explained by it, and what a function loses that
-    grows by its growth. None explains what would save more than twice what it claims itself.
-    """
-    result: dict[LossCause, tuple[str, ...]] = {}
-    if not run.replay.available:
-        return result
-    savings = run.savings
-    faults = [one for one in findings if one.status.is_fault]
-    worth_s = thresholds.WARN_SHARE * run.results.focus.length_ns * 1e-9
-    for entry in run.losses.entries:
-        saving = entry.saving
-        if not isinstance(saving, Saving) or saving.seconds < worth_s:
-            continue
-        (group,) = groups([entry], savings) or (None,)
-        whole_s = group.saving.seconds if group else saving.seconds
-        ids = [
-            one.id
-            for one in faults
-            if (group and one.id == group.id)
-            or _is_of(one, entry)
-            or (one.id == GROWTH and _is_growth(one, entry, whole_s))
-            or (
-                _is_as_much(one, whole_s) and _left_s(entry, savings, _edits(one)) <= MAIN * whole_s
-            )
-        ]
-        result[entry.cause] = tuple(ids)
-    return result
-
-
-def _is_growth(growing: Finding, entry: Entry, whole_s: float) -> bool:
-    """Whether an entry is of the function that grows, whatever that does, and mostly by growth."""
-    if entry.frame is None or not growing.where:
-        return False
-    is_there = entry.frame.key == growing.where[0].key
-    return is_there and (growing.gain_s or 0.0) >= MAIN * whole_s
-
-
-def _is_as_much(finding: Finding, whole_s: float) -> bool:
-    """Whether a finding's change, all of it, claims as much as it would have to explain."""
-    return bool(_edits(finding)) and (finding.gain_s or 0.0) >= MAIN * whole_s
-
-
-def _is_of(finding: Finding, entry: Entry) -> bool:
-    """Whether a finding is about an entry's kind of loss, in its function where that has one."""
-    function = entry.cause.function
-    is_there = function is None or function in {one.key for one in finding.where}
-    return finding.id == entry.cause.kind.value and is_there
-
-
-def _left_s(entry: Entry, savings: Savings, after: Sequence[Edit]) -> float:
-    """What an entry still costs after a change; without end where that cannot be told."""
-    found = groups([entry], savings, after)
-    if found:
-        return found[0].saving.seconds
-    left = savings.replayed(edits_of(entry), after=after)
-    return left.seconds if isinstance(left, Saving) else inf
