@@ -5,7 +5,9 @@ verdict says first.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import PurePath
 
 import numpy as np
 
@@ -134,7 +136,9 @@ def _unequal_programs(run: _Run) -> Damage | None:
         return Damage("unequal_programs", text, SPOILS_COMPARISON)
     programs = [_program(rank) for rank in run.trace.ranks]
     kinds = sorted({program for program in programs if program})
-    if len(kinds) < 2 or _communicate(run.waits, np.array([*map(_place(kinds), programs)])):
+    if len(kinds) < 2 or any(map(_exchanges_unseen, run.trace.ranks)):
+        return None
+    if _communicate(run.waits, np.array([*map(_place(kinds), programs)])):
         return None
     ranks = {kind: run.trace.ranks[programs.index(kind)].number for kind in kinds}
     shown = ", ".join(f"rank {number} {kind}" for kind, number in list(ranks.items())[:3])
@@ -143,9 +147,22 @@ def _unequal_programs(run: _Run) -> Damage | None:
 
 
 def _program(rank: Rank) -> str:
-    """The script or module that the rank runs; "" unknown."""
+    """The script or module that the rank runs, else its program; "" unknown.
+
+    Python itself is the same program under many names, such as `python` and its whole path.
+    """
     argv = rank.metadata.get("argv")
-    return str(argv[0]) if isinstance(argv, Sequence) and argv and not isinstance(argv, str) else ""
+    words = [str(word) for word in argv] if isinstance(argv, list | tuple) else []
+    scripts = (PurePath(word).name for word in words if word.endswith(".py"))
+    modules = (after for word, after in pairwise(words) if word == "-m")
+    return next(scripts, "") or next(modules, "") or "".join(words[:1])
+
+
+def _exchanges_unseen(rank: Rank) -> bool:
+    """Whether a framework says that what it exchanges is not measured."""
+    told = rank.metadata.get("frameworks")
+    found = told.values() if isinstance(told, Mapping) else ()
+    return any(isinstance(one, Mapping) and one.get("exposed_reason") for one in found)
 
 
 def _place(kinds: Sequence[str]) -> Callable[[str], int]:

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from perfscope.agent.perfscope_agent.pace import Pace
+from perfscope.agent.perfscope_agent import blocked, pace
+from perfscope.agent.perfscope_agent.pace import Budget, Pace, Waits
 
 
 def paced(cost_s: float, until_s: float, hz: float = 50.0) -> tuple[Pace, int]:
@@ -108,3 +109,37 @@ def test_a_look_counts_where_the_thread_has_stood_and_for_those_that_it_has_dela
     first, *others = pace.moments(100 * ms, 100 * ms, 180 * ms)
     assert first == 100 * ms
     assert np.diff([first, *others, 180 * ms]) == pytest.approx(80 * ms / len([first, *others]))
+
+
+def test_looks_are_paid_from_what_the_program_gets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A main thread that waits for a CPU for nine tenths of an hour has got a tenth of it."""
+    waits, waited_ns, now_ns = Waits(), 7, [0]
+    monkeypatch.setattr(blocked, "of_thread", lambda *_: f"1 {waited_ns} 2")
+    monkeypatch.setattr(pace, "waits", waits)
+    monkeypatch.setattr("time.monotonic_ns", lambda: now_ns[0])
+    waits.look(42)
+    budget = Budget()
+    waited_ns, now_ns[0] = waited_ns + 3240 * 10**9, 3600 * 10**9
+    waits.look(42)
+    assert waits.ns == 3240 * 10**9
+    may_ns = Budget.AT_ONCE_NS + Budget.SHARE * 360e9
+    budget.spent_ns = int(may_ns) - 1
+    assert budget.is_left()
+    budget.spent_ns = int(may_ns) + 1
+    assert not budget.is_left()
+
+
+def test_waits_are_those_of_one_thread_while_it_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = {1: "5 100 1", 2: "5 9000 1"}
+    monkeypatch.setattr(blocked, "of_thread", lambda thread_id, _: told[thread_id])
+    waits = Waits()
+    for thread_id in (1, 2):  # what another one has waited before it came is none of its
+        waits.look(thread_id)
+    told[2] = "5 9030 1"
+    waits.look(2)
+    assert waits.ns == 30
+    monkeypatch.setattr(blocked, "of_thread", lambda *_: "no such thing")
+    waits.look(2)
+    assert waits.ns == 30

@@ -50,7 +50,7 @@ def job(
             "alive_ns": process.mono(end + 0.3),
             "exit_ns": process.mono(end + 0.3),
         }
-        process.metadata = {"schema": 1, "role": "rank", "argv": [programs[rank]]}
+        process.metadata = {"schema": 1, "role": "rank", "argv": programs[rank].split()}
         ranks.append(process)
     return ranks
 
@@ -64,12 +64,21 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         "unequal_programs",
         "run different programs, which do not communicate",
     ),
+    "other programs of one Python": (
+        {"programs": ("python -u train.py", "python serve.py"), "apart": True},
+        "unequal_programs",
+        "rank 1 serve.py, rank 0 train.py",
+    ),
     "fewer calls": ({"calls": (40, 25)}, "unequal_calls", "calls of the ranks do not fit"),
     "no calls": ({"calls": (40, 0)}, "unequal_calls", "calls of the ranks do not fit"),
 }
 WHOLE: dict[str, dict[str, Any]] = {
     "a whole job": {},
     "one call fewer at the end": {"calls": (40, 39)},
+    "a program under two names": {
+        "programs": ("python train.py", "/usr/bin/python3 ./train.py"),
+        "apart": True,
+    },
     "a program of several parts": {"programs": ("train.py", "io_server.py")},
 }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from . import blocked
+
 _SHARE = 0.0025
 """Of one core, that looking may take on an average; what it interrupts costs about as much."""
 _AT_ONCE_S = 0.01  # the first looks meet every name for the first time
@@ -18,6 +20,35 @@ _LEAST_WAIT, _MOST_WAIT = 0.5, 2.0  # of a period
 _MEAN_WAIT = (_LEAST_WAIT + _MOST_WAIT) / 2
 
 
+class Waits:
+    """How long the program's main thread has waited for a CPU since it was first looked at.
+
+    In that time the program got nothing. Were it to count, a program that hardly gets a CPU would
+    pay a large part of what it gets for looks.
+    """
+
+    def __init__(self) -> None:
+        self.ns = 0
+        self._seen: tuple[int, int] | None = None  # the thread, and its wait until then
+
+    def look(self, thread_id: int) -> None:
+        """Reads how long the thread, by the kernel's number, has waited by now."""
+        try:
+            total_ns = int(blocked.of_thread(thread_id, "schedstat").split()[1])
+        except (OSError, ValueError, IndexError):
+            return  # a kernel that does not tell
+        if self._seen is not None and self._seen[0] == thread_id:
+            self.ns += max(0, total_ns - self._seen[1])
+        self._seen = thread_id, total_ns
+
+    def leave(self) -> None:
+        """The next look is the first one at another thread."""
+        self._seen = None
+
+
+waits = Waits()
+
+
 class Budget:
     """The time that looking at what a program works on may take, of one core."""
 
@@ -27,11 +58,11 @@ class Budget:
 
     def __init__(self) -> None:
         self.spent_ns = 0
-        self._begin_ns = time.monotonic_ns()
+        self._begin_ns = time.monotonic_ns() - waits.ns
 
     def is_left(self) -> bool:
         """Whether one more look may be taken now."""
-        age_ns = time.monotonic_ns() - self._begin_ns
+        age_ns = time.monotonic_ns() - waits.ns - self._begin_ns
         return self.spent_ns <= self.AT_ONCE_NS + self.SHARE * age_ns
 
 
@@ -45,7 +76,7 @@ class Pace:
         self.period_s = self._shortest_s
 
     def looked(self, cost_s: float, age_s: float, count: int = 1) -> None:
-        """Takes note of what some looks cost, in a program that has run for so long."""
+        """Takes note of what some looks cost, in a program that has got so much time by now."""
         # as a mean until there are so many, then with each look fading behind later ones
         self._count += count
         part = min(1.0, max(count / self._count, 1.0 - (1.0 - _LATELY) ** count))
@@ -116,3 +147,8 @@ def _random(number: int) -> float:
     mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 & mask
     mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & mask
     return (mixed ^ mixed >> 31) / 2.0**64
+
+
+def forget() -> None:
+    """Drops what belongs to the parent, in a forked child."""
+    waits.leave()

@@ -20,7 +20,7 @@ from . import (
     recorder,
 )
 from . import notes as agent_notes
-from .pace import Pace
+from .pace import Pace, waits
 from .places import OWN, Places
 
 TYPE_CHECKING = False
@@ -116,7 +116,7 @@ class Sampler:
             self._done.release()
 
     def _loop(self) -> None:
-        self._begin_s = time.monotonic()
+        self._begin_s = time.monotonic() - waits.ns / 1e9
         due_ns, now_ns, others_s = 0, 0, 0.0
         while True:
             dues_ns = self._dues_ns(due_ns, now_ns)
@@ -175,7 +175,8 @@ class Sampler:
         own_ns = time.thread_time_ns()
         self._noted_ns += sum([note[2] for note in notes if not note[3]])
         spent_ns = own_ns + self._noted_ns
-        self._pace.looked((spent_ns - self._before_ns) / 1e9, now_s - self._begin_s, looks)
+        got_s = now_s - self._begin_s - waits.ns / 1e9
+        self._pace.looked((spent_ns - self._before_ns) / 1e9, got_s, looks)
         self._before_ns = spent_ns
         statistics["samples"] += looks
         statistics["cpu_ns"] = spent_ns
@@ -237,6 +238,7 @@ class Sampler:
 
 
 def _look_at_others(rec: recorder.Recorder) -> None:
+    waits.look(watched.get(recorder.main_thread, 0))
     python_objects.sample(rec)
     garbage.tick()
     busy_threads.look(rec.now(), watched)

@@ -1,5 +1,7 @@
 """Loader processes, progress threads and communication threads on the CPUs of the training."""
 
+from collections.abc import Sequence
+
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
@@ -13,7 +15,7 @@ from perfscope.schema.resources import ThreadsOfRank
 from perfscope.structures import dataclass
 from perfscope.trace.host_cpus import cpu_set
 from perfscope.trace.model import Rank
-from perfscope.units import capitalized, counted, format_seconds, format_share
+from perfscope.units import NS, capitalized, counted, format_seconds, format_share
 
 BUSY_CPUS_SHARE = 0.8  # of the CPUs allowed, busy with training and helpers: they take turns
 HELPERS_LEAST_CPUS = 0.1  # that loaders and communication threads keep busy: less hardly counts
@@ -59,7 +61,7 @@ def judge(run: Facts) -> Outcome:
     threads = {rank.rank: rank for rank in results.resources.threads}
     length_s = results.focus.length_ns * 1e-9
     helpers = [
-        _helpers(rank, threads[rank.number], length_s)
+        _helpers(rank, threads[rank.number], length_s, _ranks_cpu_s(rank, results.trace.ranks))
         for rank in results.trace.ranks
         if rank.number in threads
     ]
@@ -80,26 +82,38 @@ def judge(run: Facts) -> Outcome:
     )
 
 
-def _helpers(rank: Rank, threads: ThreadsOfRank, length_s: float) -> _Helpers:
+def _ranks_cpu_s(rank: Rank, ranks: Sequence[Rank]) -> float:
+    """CPU time of the processes that a rank started and that are ranks: they train themselves."""
+    started = (
+        one
+        for one in ranks
+        if (one.host, one.metadata.get("parent_pid")) == (rank.host, rank.pid)
+        and len(one.process_samples)
+    )
+    return sum(float(one.process_samples["cpu_ns"].max()) * NS for one in started)
+
+
+def _helpers(rank: Rank, threads: ThreadsOfRank, length_s: float, ranks_cpu_s: float) -> _Helpers:
     beside = helper_threads(rank)
     return _Helpers(
         rank=rank,
         threads=threads,
         processes=input_workers(rank),
-        processes_cpus=_processes_cpus(rank.metadata.get("children_cpu_s"), length_s),
+        processes_cpus=_processes_cpus(rank.metadata.get("children_cpu_s"), length_s, ranks_cpu_s),
         horovod_cpus=beside.horovod_cpus,
         progress=beside.progress,
     )
 
 
-def _processes_cpus(spent_s: object, length_s: float) -> float | None:
+def _processes_cpus(spent_s: object, length_s: float, ranks_cpu_s: float) -> float | None:
     """CPUs that processes kept busy in the focus of analysis; None if not known or impossible.
 
     When in their lives they worked is not known; input workers do so while the ranks train.
     """
     if isinstance(spent_s, bool) or not isinstance(spent_s, int | float) or length_s <= 0:
         return None
-    return spent_s / length_s if 0 <= spent_s <= MOST_CPUS * length_s else None
+    is_possible = 0 <= spent_s <= MOST_CPUS * length_s
+    return max(0.0, spent_s - ranks_cpu_s) / length_s if is_possible else None
 
 
 def _waits(one: _Helpers) -> bool:

@@ -260,6 +260,32 @@ def test_workers_that_stay_are_not_said_to_begin_anew(
     assert 0 < anew_ns <= sum(waits_ns[len(waits_ns) // 2 :])
 
 
+TESTED = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+if __name__ == "__main__":
+    data = TensorDataset(torch.ones(8, 3))
+    model = torch.nn.Linear(3, 1)
+    trained, tested = DataLoader(data, 2, num_workers=1), DataLoader(data, 4, num_workers=1)
+    for epoch in range(3):
+        for (batch,) in trained:
+            model(batch).sum().backward()
+        for (batch,) in tested:  # without torch.no_grad(), as some tests are
+            model(batch)
+"""
+
+
+def test_loaders_whose_batches_are_only_tested_are_none_of_training(
+    job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> None:
+    done = job(TESTED, python=environment("torch").python)
+    (rank,) = done.of_role("rank") or done.of_role("unranked")
+    batches = rank.metadata["frameworks"]["torch"]["batches"]
+    assert (batches["turns"], batches["asked"]) == (3, 3 * 4)
+    took_ns = sorted(row.t1 - row.t0 for row in rank.phase_records("DataLoader"))
+    assert 0 < batches["ends_ns"] <= sum(took_ns[-12:])
+
+
 def test_without_workers_no_batch_is_there_in_time(
     job: Callable[..., Job], environment: Callable[[str], Environment]
 ) -> None:

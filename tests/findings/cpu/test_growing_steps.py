@@ -162,6 +162,7 @@ def crowded(
     level_on_1_s: float | None = None,
     told: str = "growing_steps",
     rarely: int = 1,
+    waits: bool = True,
 ) -> Finding:
     """Two ranks whose threads wait for CPUs, which makes all work longer; looked at every 5 ms.
 
@@ -191,9 +192,9 @@ def crowded(
             begin = end
         rank.finalize(begin + 0.5).set(cpu_count_allowed=2, cpus_allowed="0-1")
         for tick in range(int(10 * begin)):
-            at, half = tick / 10, tick / 20
-            rank.main_sample(at, cpu_s=half, queue_delay_s=half)
-            rank.process_sample(at, cpu_s=half, queue_delay_s=half)
+            at, queued = tick / 10, tick / 20 if waits else 0.0
+            rank.main_sample(at, cpu_s=at - queued, queue_delay_s=queued)
+            rank.process_sample(at, cpu_s=at - queued, queue_delay_s=queued)
     return analyze_trace(builder.build()).findings[told]
 
 

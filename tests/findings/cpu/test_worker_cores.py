@@ -160,3 +160,22 @@ def test_processor_time_that_makes_no_sense(told: Any) -> None:
         rank.process_sample(tick / 10, cpu_s=tick / 20, queue_delay_s=tick / 20)
     finding = analyze_trace(builder.build()).findings["worker_cores"]
     assert finding.status is Status.NOT_MEASURED
+
+
+@pytest.mark.parametrize(("of_ranks_s", "status"), [(9.9, Status.PASS), (2.0, Status.FAIL)])
+def test_processes_that_are_ranks_are_none_that_work_for_the_one_that_started_them(
+    of_ranks_s: float, status: Status
+) -> None:
+    """As where a coordinator starts its workers and waits for them: they used 10 s in all."""
+    builder = TraceBuilder(2, end_s=20.0)
+    for number in range(2):
+        rank = builder.rank(number).init(0.5).finalize(19.5)
+        noted = (
+            {"children_cpu_s": 10.0} if number == 0 else {"parent_pid": 1000}
+        )  # the number of rank 0's process
+        rank.set(cpus_allowed="0", cpu_count_allowed=1, metadata=noted)
+        for tick in range(5, 195):
+            at = tick / 10
+            used_s = of_ranks_s * at / 19.4 if number else at * 0.5
+            rank.process_sample(at, cpu_s=used_s, queue_delay_s=at * 0.25)
+    assert analyze_trace(builder.build()).findings["worker_cores"].status is status

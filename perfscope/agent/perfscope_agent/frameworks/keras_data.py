@@ -68,7 +68,7 @@ def _batches(model: Any, given: dict[str, Any]) -> Batches:
         if given.get("steps_per_epoch"):
             total = None
         return Batches(size, total, per_execution)
-    return Batches(_dataset_batch(x), None, per_execution)
+    return Batches(dataset_batch(x), None, per_execution)
 
 
 def _positive(value: Any) -> int:
@@ -111,11 +111,11 @@ class IteratorBatch:
         import weakref
 
         if self._iterator is None or self._iterator() is not iterator:
-            self._iterator, self._size = weakref.ref(iterator), _dataset_batch(dataset)
+            self._iterator, self._size = weakref.ref(iterator), dataset_batch(dataset)
         return self._size
 
 
-def _dataset_batch(dataset: Any) -> int:
+def dataset_batch(dataset: Any) -> int:
     """The batch size of a tf.data.Dataset, PyDataset or DataLoader, 0 unknown."""
     for _ in range(20):
         # the first are those of the replicas of this worker

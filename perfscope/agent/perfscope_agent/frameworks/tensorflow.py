@@ -79,7 +79,7 @@ def install_function(module: ModuleType) -> None:
                     calls.running.compute(rec)
                 return original(self, *args, **kwargs)
             name = str(getattr(self, "_name", "")) or "tf.function"
-            kind = _kind(name)
+            kind = kind_of(name)
             if not kind:
                 with calls.Counted(rec, name):
                     return original(self, *args, **kwargs)
@@ -112,7 +112,7 @@ def _samples(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         return 0
 
 
-def _kind(name: str) -> int:
+def kind_of(name: str) -> int:
     """The phase that a function of this name is, 0 unknown."""
     lower = name.lower()
     for words, kind in _KINDS:

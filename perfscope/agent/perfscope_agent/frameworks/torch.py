@@ -65,8 +65,7 @@ class _Loop:
         if is_first and not self.evaluation_start_ns:
             if is_grad_enabled:
                 self._end_epoch(self.last_unit_end_ns)
-                self.epoch_start_ns = now_ns
-                self.epoch_units = 0
+                self.epoch_start_ns, self.epoch_units = now_ns, 0
                 steps.epoch = max(steps.epoch, 0)
             else:
                 self.begin_evaluation(0, now_ns)
@@ -110,10 +109,8 @@ class _Loop:
         if not self.evaluation_start_ns and not wrap.Depth.value:
             self.cycle.cut()
             self.own.cut(now_ns)
-            self.unit_start_ns = 0
-            self.forward_start_ns = 0
-            self.evaluation_start_ns = now_ns
-            self.evaluation_end_ns = 0
+            self.unit_start_ns = self.forward_start_ns = 0
+            self.evaluation_start_ns, self.evaluation_end_ns = now_ns, 0
             self.has_evaluated = False
             self.evaluation_root = root
 
@@ -306,25 +303,32 @@ def install_optimizer(module: ModuleType) -> None:
             _SOURCE, steps=None, steps_reason="this PyTorch has no global optimizer hooks"
         )
         return
-    before(_before_optimizer)
+    before(before_optimizer)
     after(_after_optimizer)
 
 
-def _before_optimizer(_optimizer: Any, _args: Any, _kwargs: Any) -> None:
-    rec = recorder.current
-    if rec is not None:
-        _loop.optimizer_start_ns = rec.now()
+def before_optimizer(_optimizer: Any, _args: Any, _kwargs: Any) -> None:
+    """An optimizer begins its step."""
+    if recorder.current is not None:
+        _loop.optimizer_start_ns = recorder.current.now()
 
 
 def _after_optimizer(optimizer: Any, _args: Any, _kwargs: Any) -> None:
-    rec = recorder.current
-    if rec is not None:
+    if recorder.current is not None:
         _tell(torch_gradients.note_optimizer, optimizer)
         torch_states.look(optimizer)
-    # Horovod's optimizers call the step that they are built on: of the two, the inner one counts.
-    if rec is not None and _loop.optimizer_start_ns:
-        _tell(_loop.ends_optimizer, id(optimizer), rec.now())
+    if after_optimizer(optimizer):
         learning_rates.of_torch(_SOURCE, optimizer)
+
+
+def after_optimizer(optimizer: Any) -> bool:
+    """An optimizer's step is over; False where one that it called has ended the step before."""
+    rec = recorder.current
+    # Horovod's optimizers call the step that they are built on: of the two, the inner one counts.
+    if rec is None or not _loop.optimizer_start_ns:
+        return False
+    _tell(_loop.ends_optimizer, id(optimizer), rec.now())
+    return True
 
 
 def install_module(module: ModuleType) -> None:
@@ -366,7 +370,7 @@ def end_steps() -> None:
 def loaded(module: ModuleType) -> None:
     """Notes the version and the threads once PyTorch is there."""
     torch_compile.hide_agent()
-    before_backward.append(debug_settings.at_backward)
+    before_backward.extend((debug_settings.at_backward, torch_workers.passes_back))
     metadata.framework(_SOURCE, version=str(module.__version__), input_wait="DataLoader")
     metadata.collect_versions()
     metadata.write()
@@ -382,10 +386,11 @@ def forget() -> None:
 def finish() -> None:
     """At exit: the last step, epoch and evaluation, the threads in effect, the devices used."""
     _loop.finish()
+    torch_workers.finish()
     torch = sys.modules.get("torch")
     if torch is not None and hasattr(torch, "get_num_threads"):
-        metadata.framework(_SOURCE, threads=torch.get_num_threads())
-        metadata.framework(_SOURCE, interop_threads=torch.get_num_interop_threads())
+        inside, between = torch.get_num_threads(), torch.get_num_interop_threads()
+        metadata.framework(_SOURCE, threads=inside, interop_threads=between)
         capability = getattr(getattr(torch.backends, "cpu", None), "get_cpu_capability", None)
         if capability is not None:
             metadata.framework(_SOURCE, cpu_capability=str(capability()))

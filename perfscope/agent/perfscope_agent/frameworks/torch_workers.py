@@ -5,18 +5,62 @@ from __future__ import annotations
 from .. import metadata
 from ..kinds import Any
 
-_batches = {
-    "asked": 0,
-    "ready": 0,
-    "ready_ns": 0,
-    "late_ns": 0,
-    "turns": 0,
-    "first_ns": 0,
-    "starts_ns": 0,
-    "ends_ns": 0,
-}
+_COUNTED = ("asked", "ready", "ready_ns", "late_ns", "turns", "first_ns", "starts_ns", "ends_ns")
+_MOST_RUNNING = 64
+
+_batches = dict.fromkeys(_COUNTED, 0)
 """Batches that workers made and the time it took to get them. Of workers that end with each
 iteration also how often they began, what their starts, first batches and ends took."""
+
+_doubtful = dict.fromkeys(_COUNTED, 0)
+"""The same of iterations with gradients that went by without any backward pass: tests, mostly."""
+
+_running: dict[int, _Iteration] = {}
+"""By identity of the iterator, until a backward pass shows what the batches are for."""
+
+_passes = [0]
+
+
+class _Iteration:
+    """What one iteration over a loader has counted and not told yet."""
+
+    __slots__ = ("counts", "passes")
+
+    def __init__(self) -> None:
+        self.passes = _passes[0]
+        self.counts = dict.fromkeys(_COUNTED, 0)
+
+    @property
+    def is_training(self) -> bool:
+        """Whether a backward pass has come since it began."""
+        return _passes[0] > self.passes
+
+    def tell(self, sums: dict[str, int]) -> None:
+        """Adds what it has counted to sums, once."""
+        for name, value in self.counts.items():
+            sums[name] += value
+        self.counts = dict.fromkeys(_COUNTED, 0)
+
+
+def passes_back() -> None:
+    """A backward pass begins: what is iterated over meanwhile is trained on."""
+    _passes[0] += 1
+
+
+def _iteration(iterator: Any) -> _Iteration:
+    known = _running.get(id(iterator))
+    if known is None:
+        if len(_running) >= _MOST_RUNNING:
+            _running.clear()
+        known = _running[id(iterator)] = _Iteration()
+    return known
+
+
+def _end(iterator: Any) -> None:
+    """An iteration is over: what it was for shows now, if ever."""
+    known = _running.pop(id(iterator), None)
+    if known is not None:
+        known.tell(_batches if known.is_training else _doubtful)
 
 
 def is_ready(iterator: Any) -> bool | None:
@@ -44,32 +88,51 @@ def _stay(iterator: Any) -> bool:
     return bool(getattr(iterator, "_persistent_workers", False))
 
 
-def began(iterator: Any, is_training: bool, ns: int) -> None:
+def began(iterator: Any, has_gradients: bool, ns: int) -> None:
     """A loader with workers began to iterate, which took so long."""
-    if is_training and not _stay(iterator):
-        _batches["turns"] += 1
-        _batches["starts_ns"] += ns
+    _end(iterator)
+    if has_gradients and not _stay(iterator):
+        counts = _iteration(iterator).counts
+        counts["turns"] += 1
+        counts["starts_ns"] += ns
 
 
-def count(iterator: Any, ready: bool | None, is_training: bool, ns: int, is_first: bool) -> None:
+def count(iterator: Any, ready: bool | None, has_gradients: bool, ns: int, is_first: bool) -> None:
     """Counts a batch, whether its workers had it ready, and how long it took to get it."""
-    if ready is None or not is_training:
+    if ready is None or not has_gradients:
         return
-    if not _batches["asked"]:
-        metadata.framework("torch", batches=_batches)
-    _batches["asked"] += 1
-    _batches["ready"] += ready
-    _batches["ready_ns" if ready else "late_ns"] += ns
+    iteration = _iteration(iterator)
+    if iteration.is_training:
+        iteration.tell(_batches)
+    counts = iteration.counts
+    counts["asked"] += 1
+    counts["ready"] += ready
+    counts["ready_ns" if ready else "late_ns"] += ns
     if is_first and not _stay(iterator):
-        _batches["first_ns"] += ns
+        counts["first_ns"] += ns
 
 
-def ended(iterator: Any, ready: bool | None, is_training: bool, ns: int) -> None:
+def ended(iterator: Any, ready: bool | None, has_gradients: bool, ns: int) -> None:
     """A loader has no more batches, and its workers have ended, which took so long."""
-    if ready is not None and is_training and not _stay(iterator):
-        _batches["ends_ns"] += ns
+    if ready is not None and has_gradients and not _stay(iterator):
+        _iteration(iterator).counts["ends_ns"] += ns
+    _end(iterator)
+
+
+def finish() -> None:
+    """At exit: notes what was counted; all of it where the program passes nothing back."""
+    for iteration in _running.values():
+        iteration.tell(_batches if iteration.is_training else _doubtful)
+    if not _passes[0]:
+        for name, value in _doubtful.items():
+            _batches[name] += value
+    if _batches["asked"]:
+        metadata.framework("torch", batches=_batches)
 
 
 def forget() -> None:
     """Drops what belongs to the parent, in a forked child."""
-    _batches.update(dict.fromkeys(_batches, 0))
+    _passes[0] = 0
+    _running.clear()
+    for sums in (_batches, _doubtful):
+        sums.update(dict.fromkeys(_COUNTED, 0))
