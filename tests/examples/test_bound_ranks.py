@@ -29,5 +29,5 @@ def test_ranks_that_bind_themselves_to_one_cpu(mpich: Mpi, record: Recorder) -> 
     found = judged(recorded.directory)["shared_cores"]
     assert found["status"] == "fail"
     assert "ranks 0 and 1 are bound to CPU" in found["title"]
-    assert found["gain_s"] > 0.5
+    assert found["gain_s"] > 0.1  # seconds, and less the more others use the other CPU, too
     assert found["gain_basis"] == "replay"
