@@ -90,7 +90,7 @@ def install_datasets(module: ModuleType) -> None:
     def make_init(original: AnyFunction) -> AnyFunction:
         def initialize(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> None:
             original(self, dataset, *args, **kwargs)
-            _keep(self, keras_data.dataset_batch(dataset))
+            wrap.guarded("batches of a coordinator", _keep_batch, self, dataset)
 
         return initialize
 
@@ -104,6 +104,10 @@ def install_datasets(module: ModuleType) -> None:
 
     wrap.replace(module.PerWorkerDatasetFromDataset, "__init__", make_init)
     wrap.replace(module.PerWorkerDatasetFromDatasetFunction, "__iter__", make_iter)
+
+
+def _keep_batch(source: Any, dataset: Any) -> None:
+    _keep(source, keras_data.dataset_batch(dataset))
 
 
 def _keep_size(dataset: Any, iterator: Any) -> None:
