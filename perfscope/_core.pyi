@@ -545,7 +545,15 @@ class InspectorLog:
 
     @property
     def odd(self) -> int:
-        """Lines that tell no operation."""
+        """Lines that cannot be read."""
+
+    @property
+    def dropped(self) -> int:
+        """Operations that the plugin overwrote before it could write them."""
+
+    @property
+    def beside(self) -> int:
+        """Sound lines that tell of something else than operations."""
 
     @property
     def is_full(self) -> bool:

@@ -108,6 +108,23 @@ KINDS = (
         "a profile of JavaScript by V8 (Chrome, Node.js)",
         rb'\s*\{\s*"(?:nodes"\s*:\s*\[|head"\s*:)\s*\{[^{}]*"(?:callFrame|functionName)"',
     ),
+    _kind("a log of V8 (node --prof)", rb"(?:v8-version|shared-library),"),
+    _kind(
+        "a profile of Firefox",
+        rb'\s*\{\s*"(?:meta"\s*:\s*\{.{0,4000}?"(?:processType|gcpoison|interval)"|'
+        rb'format"\s*:\s*"profileJSON)',
+    ),
+    _kind(
+        "a trace of methods of Android (ART)", rb"\*version\r?\n\d+\r?\n|SLOW[\x02\x03\xf0-\xf5]\0"
+    ),
+    _kind("the records of Android's simpleperf", rb"SIMPLEPERF"),
+    _kind("text of Linux's ftrace, as systrace prints it", rb"# tracer: \w+"),
+    _kind("what DHAT saw of the heap", rb'\s*\{\s*"dhatFileVersion"\s*:'),
+    _kind(
+        "sums by instruction of rocprofv3, which tell no times",
+        rb'"?CodeObj"?,"?Vaddr"?,"?Instruction',
+        "Give the tables of kernels: rocprofv3 --kernel-trace --output-format csv",
+    ),
     _kind(
         "counters of rocprofv3, which ran kernels one by one: their times are not the run's",
         rb'"?Correlation_Id"?,"?Dispatch_Id"?,[^\n]*Counter_Name',

@@ -61,6 +61,8 @@ void bind_json_records(nb::module_ &module)
         .def("names", [](const InspectorLog &log) { return texts(log.names); })
         .def("sources", [](const InspectorLog &log) { return texts(log.sources); })
         .def_prop_ro("odd", [](const InspectorLog &log) { return log.odd; })
+        .def_prop_ro("dropped", &InspectorLog::dropped)
+        .def_prop_ro("beside", [](const InspectorLog &log) { return log.beside; })
         .def_prop_ro("is_full", [](const InspectorLog &log) { return log.is_full; });
     nb::class_<RocprofJson>(module, "RocprofJson", "The JSON of rocprofv3, its records as rows.")
         .def(nb::init<std::string, std::string, std::vector<std::string>, std::vector<std::string>, uint64_t>(),

@@ -75,7 +75,7 @@ void InspectorLog::lines(bool is_last)
     }
 }
 
-// Whether a line tells of an operation.
+// Whether a line can be read.
 bool InspectorLog::take(std::string_view line)
 {
     if (rows.size() >= most_) {
@@ -85,7 +85,8 @@ bool InspectorLog::take(std::string_view line)
     try {
         if (line[0] != '{' || json::container_end(line.data(), line.data() + line.size()) != line.data() + line.size())
             return false;
-        std::string_view header, collective, message;
+        std::string_view header, collective, message, dropped;
+        bool has_other = false;
         const bool is_proper = json::for_each_member(line, [&](auto key, auto value) {
             if (key == "header")
                 header = value;
@@ -93,23 +94,33 @@ bool InspectorLog::take(std::string_view line)
                 collective = value;
             else if (key == "p2p_perf")
                 message = value;
+            else if (key == "dump_stats")
+                dropped = value;
+            else
+                has_other |= key != "metadata" && json::is_object(value);
         });
-        const bool is_message = collective.empty();
-        return is_proper && operation(header, is_message ? message : collective, is_message);
+        Member of{};
+        if (!is_proper || !member(header, of))
+            return false;
+        const bool is_operation = !collective.empty() || !message.empty();
+        if (is_operation)
+            return operation(of, collective.empty() ? message : collective, collective.empty());
+        const bool is_sound = dropped.empty() ? has_other : loss(of, dropped);
+        beside += is_sound;
+        return is_sound;
     } catch (const json::Malformed &) {
         return false;
     }
 }
 
-bool InspectorLog::operation(std::string_view header, std::string_view told, bool is_message)
+// Which rank of which communicator a line is of; false where it does not say so.
+bool InspectorLog::member(std::string_view header, Member &of)
 {
-    if (!json::is_object(header) || !json::is_object(told))
+    if (!json::is_object(header))
         return false;
-    InspectorRow row{0, 0, 0, is_message, 0, 0, 0, std::numeric_limits<double>::quiet_NaN()};
     int64_t rank = -1, size = 0;
-    bool has_number = false, has_time = false;
-    std::string id, named, name, source;
-    bool is_proper = json::for_each_member(header, [&](auto key, auto value) {
+    std::string id, named;
+    const bool is_proper = json::for_each_member(header, [&](auto key, auto value) {
         if (key == "rank")
             rank = json::whole_amount(value, rank) ? rank : -1;
         else if (key == "n_ranks")
@@ -119,7 +130,26 @@ bool InspectorLog::operation(std::string_view header, std::string_view told, boo
         else if (key == "comm_name")
             named = known(value);
     });
-    is_proper &= json::for_each_member(told, [&](auto key, auto value) {
+    if (!is_proper || rank < 0 || rank >= size || size > MOST_RANKS)
+        return false;
+    const std::tuple<std::string, std::string, int64_t> group(id, named, size);
+    if (!group_places_.count(group) && groups.size() >= MOST_NAMES)
+        return false;
+    const auto place = group_places_.emplace(group, static_cast<int32_t>(groups.size()));
+    if (place.second)
+        groups.push_back({id, named, size});
+    of = {place.first->second, static_cast<int32_t>(rank)};
+    return true;
+}
+
+bool InspectorLog::operation(const Member &of, std::string_view told, bool is_message)
+{
+    if (!json::is_object(told))
+        return false;
+    InspectorRow row{of.group, 0, of.rank, is_message, 0, 0, 0, std::numeric_limits<double>::quiet_NaN()};
+    bool has_number = false, has_time = false;
+    std::string name, source;
+    const bool is_proper = json::for_each_member(told, [&](auto key, auto value) {
         const std::string_view what = behind(key, is_message ? MESSAGE : COLLECTIVE);
         if (what.empty())
             name = json::text(value, LONGEST_NAME);
@@ -134,26 +164,49 @@ bool InspectorLog::operation(std::string_view header, std::string_view told, boo
         else if (what == "_timing_source")
             source = json::text(value, LONGEST_NAME);
     });
-    if (!is_proper || rank < 0 || rank >= size || size > MOST_RANKS || !has_number || !has_time || name.empty())
+    if (!is_proper || !has_number || !has_time || name.empty())
         return false;
-    const std::tuple<std::string, std::string, int64_t> group(id, named, size);
-    const bool is_new = !name_places_.count(name) || !group_places_.count(group);
-    if (is_new && std::max(names.size(), groups.size()) >= MOST_NAMES)
+    if (!name_places_.count(name) && names.size() >= MOST_NAMES)
         return false;
-    const auto of_group = group_places_.emplace(group, static_cast<int32_t>(groups.size()));
-    if (of_group.second)
-        groups.push_back({id, named, size});
-    const auto of_name = name_places_.emplace(name, static_cast<int32_t>(names.size()));
-    if (of_name.second)
+    const auto place = name_places_.emplace(name, static_cast<int32_t>(names.size()));
+    if (place.second)
         names.push_back(name);
-    row.group = of_group.first->second;
-    row.name = of_name.first->second;
-    row.rank = static_cast<int32_t>(rank);
+    row.name = place.first->second;
     rows.push_back(row);
     if (!source.empty() && sources.size() < MOST_SOURCES &&
         std::find(sources.begin(), sources.end(), source) == sources.end())
         sources.push_back(source);
     return true;
+}
+
+// What was dropped until a dump; the totals grow from dump to dump.
+bool InspectorLog::loss(const Member &of, std::string_view told)
+{
+    if (!json::is_object(told))
+        return false;
+    int64_t collectives = 0, messages = 0;
+    const bool is_proper = json::for_each_member(told, [&](auto key, auto value) {
+        if (key == "coll_dropped_total")
+            collectives = json::whole_amount(value, collectives) ? collectives : 0;
+        else if (key == "p2p_dropped_total")
+            messages = json::whole_amount(value, messages) ? messages : 0;
+    });
+    const int64_t dropped = collectives + messages;
+    if (!is_proper || (dropped && lost_.size() >= MOST_LOSSES))
+        return false;
+    if (dropped) {
+        int64_t &most = lost_[{of.group, of.rank}];
+        most = std::max(most, dropped);
+    }
+    return true;
+}
+
+int64_t InspectorLog::dropped() const
+{
+    int64_t all = 0;
+    for (const auto &[of, operations] : lost_)
+        all = std::min(all + operations, json::MOST_AMOUNT);
+    return all;
 }
 
 } // namespace perfscope

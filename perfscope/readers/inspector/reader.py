@@ -22,7 +22,9 @@ from perfscope.trace.damage import SPOILS_COMPARISON, Damage
 from perfscope.trace.model import Format, Trace
 from perfscope.units import counted, format_seconds, format_share
 
-_SIGN = re.compile(rb'\s*\{\s*"header"\s*:\s*\{.{1,4000}?"(?:coll|p2p)_perf"\s*:', re.DOTALL)
+_SIGN = re.compile(
+    rb'\s*\{\s*"header"\s*:\s*\{.{1,4000}?"(?:coll_perf|p2p_perf|dump_stats)"\s*:', re.DOTALL
+)
 WHY = "NCCL's inspector tells how long operations took, and not how ranks spent their time"
 US = 1e-6
 MOST_SAID = 3
@@ -55,7 +57,7 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
     told = report(
         "NCCL's inspector",
         first if len(logs) == 1 else first.parent,
-        [*_said(waits), held],
+        [*_dropped(logs), *_said(waits), held],
         [_operations(records, names), _waiting(waits)],
     )
     world = max(range(len(groups)), key=lambda place: groups[place].ranks)
@@ -71,6 +73,17 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
     )
     trace.damage += [*_sizes_disagree(groups), *doubled]
     return trace
+
+
+def _dropped(logs: Sequence[Log]) -> list[str]:
+    """How many operations are missing, because they ended faster than the plugin wrote them."""
+    lost = sum(log.dropped for log in logs)
+    told = (
+        f"The inspector could not write {counted(lost, 'operation')} in time: sums are of the "
+        "others. Larger NCCL_INSPECTOR_DUMP_COLL_RING_SIZE and NCCL_INSPECTOR_DUMP_P2P_RING_SIZE "
+        "keep more."
+    )
+    return [told] if lost else []
 
 
 def _sizes_disagree(groups: Sequence[Group]) -> list[Damage]:

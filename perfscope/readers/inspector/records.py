@@ -1,8 +1,8 @@
 """Lines of NCCL's and RCCL's inspector plugin: one JSON object for each operation of a rank.
 
 `header` has the communicator and the rank on it, `metadata` the process, `coll_perf` or `p2p_perf`
-the operation. Source: NCCL, plugins/profiler/inspector (format v4.0). The engine takes the lines
-apart.
+the operation; from v4.1 on `dump_stats` says how many operations the plugin had to drop. Source:
+NCCL, plugins/profiler/inspector (formats v4.0 to v4.2). The engine takes the lines apart.
 """
 
 from dataclasses import field
@@ -53,6 +53,7 @@ class Log:
     groups: list[Group]
     names: list[str]
     sources: set[str]
+    dropped: int = 0  # operations that the plugin overwrote before it wrote them
     notes: list[str] = field(default_factory=list)
 
 
@@ -78,7 +79,11 @@ def read_log(path: Path) -> Log:
         )
     if log.odd:
         notes.append(f"{path.name}: left out {odd} that tell no operation.")
+    if log.beside:
+        notes.append(f"{path.name}: {counted(log.beside, 'line')} beside those of operations.")
     if log.is_full:
         notes.append(f"{path.name}: of more than {most:,} operations the first were read.")
     groups = [Group(*group) for group in log.groups()]
-    return Log(path, records, groups, log.names(), set(log.sources()), notes)
+    used, records["group"] = np.unique(records["group"], return_inverse=True)
+    groups = [groups[place] for place in used.tolist()]
+    return Log(path, records, groups, log.names(), set(log.sources()), log.dropped, notes)

@@ -8,15 +8,22 @@ from perfscope.readers.joblog import slurm
 from perfscope.schema.enums import Quantity
 from perfscope.schema.other_tools import ToolReport
 
+_NO_ID = (
+    r"^(?=[\w|]*\bState\b)(?=[\w|]*\b(?:CPUTime|CPUTimeRAW|Elapsed|ElapsedRaw|MaxRSS|ReqMem|"
+    r"ReqCPUS|AllocCPUS|Timelimit)\b)\w+(?:\|\w+)+\|?\r?$"
+)
+"""Fields that no other table has together, where that of the job was not asked for."""
 SIGN = re.compile(
     rb"cycle_time_ms,tensor_fusion_threshold[\w,]*,score|^(?:\w+\|)*JobID(?:Raw)?(?:\||$)|"
+    + _NO_ID.encode()
+    + rb"|"
     rb"^(?=[\w,;\t]*\b(?:State|Elapsed|MaxRSS)\b)(?=[\w,;\t]*\bJobID(?:Raw)?\b)"
     rb"\w+[,;\t][\w,;\t]*$|"
     rb"^(?=[ \w]*?\bJobID(?:Raw)?\b)[ \w]*\n-+(?: -+)* *$",
     re.MULTILINE,
 )
 _AUTOTUNE = re.compile(r"^[\w,]*cycle_time_ms,tensor_fusion_threshold[\w,]*,score\s*$")
-_SACCT = re.compile(r"^(?:\w+\|)*JobID(?:Raw)?(?:\||$)")
+_SACCT = re.compile(r"^(?:\w+\|)*JobID(?:Raw)?(?:\||$)|" + _NO_ID)
 _OTHER_SIGN = re.compile(
     r"(?=[\w,;\t]*\b(?:State|Elapsed|MaxRSS)\b)(?=[\w,;\t]*\bJobID(?:Raw)?\b)"
     r"\w+([,;\t])\w+(?:\1\w+)*\1?$"

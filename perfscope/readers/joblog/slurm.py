@@ -5,6 +5,7 @@ Values are told from what they are: sacct has some 130 fields. Sources: Slurm's 
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -56,6 +57,11 @@ class _Fields:
         places = [self._places[name] for name in names if name in self._places]
         return next((row[place].strip() for place in places if row[place].strip()), "")
 
+    @property
+    def tell_steps(self) -> bool:
+        """Whether a row says of what it is, so that steps are told from their jobs."""
+        return "jobid" in self._places or "jobidraw" in self._places
+
     def called(self, row: Row) -> str:
         """The job or step."""
         number, name = self.text(row, "jobid", "jobidraw"), self.text(row, "jobname")
@@ -106,6 +112,11 @@ def _failed(fields: _Fields) -> list[str]:
     ]
     if not bad:
         return []
+    of = counted(len(fields.rows), "job or step", "jobs and steps")
+    told = f"{len(bad):,} of {of} did not complete: "
+    if not fields.tell_steps:
+        states = Counter(fields.text(row, "state").split()[0] for row in bad).most_common()
+        return [told + ", ".join(f"{count:,} {state}" for state, count in states) + "."]
     shown = [
         f"{fields.called(row)} {fields.text(row, 'state')}"
         + (
@@ -115,9 +126,8 @@ def _failed(fields: _Fields) -> list[str]:
         )
         for row in bad[:MOST_SAID]
     ]
-    more = f"; and {len(bad) - MOST_SAID} more" if len(bad) > MOST_SAID else ""
-    of = counted(len(fields.rows), "job or step", "jobs and steps")
-    return [f"{len(bad)} of {of} did not complete: {'; '.join(shown)}{more}."]
+    more = f"; and {len(bad) - MOST_SAID:,} more" if len(bad) > MOST_SAID else ""
+    return [f"{told}{'; '.join(shown)}{more}."]
 
 
 def _memory(fields: _Fields) -> list[str]:
@@ -130,13 +140,13 @@ def _memory(fields: _Fields) -> list[str]:
     where = f", in task {task}" + (f" on {node}" if node else "") if task else ""
     mean = size(fields.text(row, "averss"))
     beside = f"; its tasks hold {format_bytes(mean)} on average" if mean else ""
-    return [f"MaxRSS is {format_bytes(most)} at most: of {fields.called(row)}{where}{beside}."]
+    return [f"MaxRSS is {format_bytes(most)} at most{_of(fields, row)}{where}{beside}."]
 
 
 def _processors(fields: _Fields) -> list[str]:
     """How much of the processors that whole jobs held was used, as far as Slurm sampled it."""
     used = held = 0.0
-    for row in fields.rows:
+    for row in fields.rows if fields.tell_steps else ():
         if "." in fields.text(row, "jobid", "jobidraw"):
             continue  # a step, whose time its job holds, too
         cpus = _number(fields.text(row, "alloccpus", "ncpus"))
@@ -158,5 +168,10 @@ def _energy(fields: _Fields) -> list[str]:
         if any(told):
             most = fields.rows[told.index(max(told))]
             shown = fields.text(most, name)
-            return [f"ConsumedEnergy is {shown} J at most: of {fields.called(most)}."]
+            return [f"ConsumedEnergy is {shown} J at most{_of(fields, most)}."]
     return []
+
+
+def _of(fields: _Fields, row: Row) -> str:
+    called = fields.called(row)
+    return f": of {called}" if called else ""

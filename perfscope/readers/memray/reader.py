@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from perfscope.errors import UnreadableInputError
-from perfscope.files import parse_json
+from perfscope.files import head_of, parse_json
 from perfscope.readers.common import texts
 from perfscope.readers.common.tool_reports import report, table
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
@@ -31,6 +31,7 @@ from perfscope.trace.stack_spans import (
 from perfscope.units import format_bytes
 
 MAGIC, LZ4 = b"memray\0", b"\x04\x22\x4d\x18"
+FORMAT_AT_MOST = 64  # bytes from the begin on, also of a compressed capture
 LONGEST_S = 600
 LATEST_MS = 4 * 10**12
 MS = 10**6
@@ -44,6 +45,8 @@ NOT_RECORDED = {
     "environment": "memray does not keep the environment",
     "steps": "memray does not know steps",
 }
+RELEASES = {11: "1.13 to 1.18", 12: "1.19", 13: "1.20"}
+"""Which releases of memray write which format, and read no other, as those that were tried say."""
 ACTION = "Copy it again, or record again: python -m memray run -o capture.bin train.py"
 
 
@@ -114,8 +117,24 @@ def _read(path: Path) -> Mapping[str, Any]:
             action="Install it: python -m pip install memray",
         )
     if said := texts.text(found, "error"):
+        if "incompatible" in said:
+            raise _of_another_release(path)
         raise _unreadable(path, f"memray says: {said.rstrip('.')}.")
     return found
+
+
+def _of_another_release(path: Path) -> UnreadableInputError:
+    """That memray reads no captures of this format, and which release does, as far as is known."""
+    head = head_of(path, FORMAT_AT_MOST)
+    place = head.find(MAGIC) + len(MAGIC)
+    number = int.from_bytes(head[place : place + 4], "little")
+    known = RELEASES.get(number)
+    return UnreadableInputError(
+        f"{path} is a capture of another release of memray.",
+        why=f"It has format {number}, which the memray that is installed beside perfscope does "
+        "not read.",
+        action=f"Install memray {known}." if known else "Install the release that wrote it.",
+    )
 
 
 def _unreadable(path: Path, why: str) -> UnreadableInputError:

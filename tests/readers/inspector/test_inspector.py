@@ -100,6 +100,45 @@ def test_what_nccls_own_plugin_wrote_is_told() -> None:
     }
 
 
+def dumped(rank: int, dropped: int, told: str = "dump_stats") -> str:
+    """What the plugin writes at the begin of each dump from format v4.1 on."""
+    header = {"id": "0x7f8c", "comm_name": "unknown", "rank": rank, "n_ranks": 3, "nnodes": 1}
+    stats = {"coll_records": 5, "coll_dropped_total": dropped, "coll_dropped_since_last_dump": 1}
+    messages = min(dropped, 1)
+    stats |= {"p2p_records": 0, "p2p_dropped_total": messages}
+    return json.dumps({"header": header, "metadata": {}, told: stats}) + "\n"
+
+
+def test_operations_that_the_plugin_dropped_are_told(tmp_path: Path) -> None:
+    """The totals grow from dump to dump: of a rank the largest counts."""
+    paths = logs(tmp_path)
+    for rank, path in enumerate(paths[:2]):
+        path.write_text(dumped(rank, 4) + path.read_text() + dumped(rank, 40))
+    trace = open_traces(paths)
+    first, _, held = trace.tool_reports[0].says
+    assert first.startswith("The inspector could not write 82 operations in time")
+    assert held == "It holds 30 operations of 3 processes, measured by kernel_gpu."
+    assert not any("left out" in note for note in trace.notes)
+    assert trace.world_size == 3
+
+
+def test_records_of_other_kinds_are_no_damage(tmp_path: Path) -> None:
+    paths = logs(tmp_path)
+    paths[0].write_text(dumped(0, 0) + paths[0].read_text() + dumped(0, 7, "proxy_op"))
+    trace = open_traces(paths)
+    assert len(trace.tool_reports[0].says) == 2
+    assert [note for note in trace.notes if "line" in note] == [
+        f"{paths[0].name}: 2 lines beside those of operations."
+    ]
+
+
+def test_a_log_that_tells_of_losses_alone_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(dumped(0, 4) * 3)
+    with pytest.raises(UnreadableInputError, match="tells of no operation"):
+        open_traces([path])
+
+
 def test_each_operation_of_a_communicator_counts_by_itself(tmp_path: Path) -> None:
     paths = logs(tmp_path)
     for rank, path in enumerate(paths):

@@ -260,6 +260,18 @@ def test_sacct_is_a_table_in_any_form(tmp_path: Path, text: str) -> None:
     )
 
 
+@pytest.mark.parametrize("end", ["", "|"])
+def test_an_account_without_numbers_of_jobs_counts_how_they_ended(tmp_path: Path, end: str) -> None:
+    """Steps cannot be told from their jobs: of processors nothing is said, as both count them."""
+    lines = ["Elapsed|TotalCPU|AllocCPUS|MaxRSS|State", *["00:10:00|00:20.5|4||COMPLETED"] * 3]
+    lines += ["00:01:00|00:01.5|1|3M|CANCELLED by 1009", "00:01:00|00:01.5|1|2M|FAILED"] * 2
+    (found,) = told(tmp_path, "".join(f"{line}{end}\n" for line in lines))
+    assert found.says == (
+        "4 of 7 jobs and steps did not complete: 2 CANCELLED, 2 FAILED.",
+        "MaxRSS is 3.00 MiB at most.",
+    )
+
+
 @pytest.mark.parametrize("name", ["columns", "parsable", "long"])
 def test_what_slurm_wrote_of_known_jobs_is_told(tmp_path: Path, name: str) -> None:
     """Slurm 22.05.8 of Debian with slurmdbd and jobacct_gather/linux, on two nodes of one machine.

@@ -85,9 +85,26 @@ def test_a_damaged_capture_is_an_error_or_what_is_whole(
         check_trace(open_trace(path))
 
 
-def test_what_memray_refuses_is_told_in_its_words(tmp_path: Path) -> None:
+def test_what_memray_refuses_is_told_in_its_words(capture: Path, tmp_path: Path) -> None:
     path = tmp_path / "other.bin"
-    path.write_bytes(reader.MAGIC + b"\xff" * 500)
+    path.write_bytes(capture.read_bytes()[:60])
     with pytest.raises(UnreadableInputError, match="cannot be read as a capture") as raised:
         open_trace(path)
     assert "memray" in raised.value.why
+
+
+@pytest.mark.parametrize(
+    ("number", "action"), [(12, "Install memray 1.19."), (99, "Install the release that wrote it.")]
+)
+def test_a_capture_of_another_release_is_told_with_the_one_that_reads_it(
+    capture: Path, tmp_path: Path, number: int, action: str
+) -> None:
+    """Only the number in the head is changed, as memray looks at nothing else first."""
+    content = bytearray(capture.read_bytes())
+    place = content.index(reader.MAGIC) + len(reader.MAGIC)
+    content[place : place + 4] = number.to_bytes(4, "little")
+    (tmp_path / "other.bin").write_bytes(content)
+    with pytest.raises(UnreadableInputError, match="of another release of memray") as raised:
+        open_trace(tmp_path / "other.bin")
+    assert f"It has format {number}," in raised.value.why
+    assert raised.value.action == action
