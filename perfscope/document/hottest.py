@@ -13,6 +13,7 @@ from perfscope.losses.account import TAKES_PART
 from perfscope.metrics.host.activities import ActivityRow
 from perfscope.metrics.host.hot_lines import HotLine
 from perfscope.metrics.host.interpreter_lock import RESTING
+from perfscope.metrics.host.resource_use import busy_ns
 from perfscope.trace.model import Frame
 from perfscope.trace.operands import NEAR_CACHE_BYTES
 from perfscope.units import format_share
@@ -44,11 +45,13 @@ def hottest(run: Facts, named: Collection[Frame], room: int, *, is_alone: bool) 
     results, lines = run.results, run.hot_lines
     own: defaultdict[tuple[str, str], list[ActivityRow]] = defaultdict(list)
     spent: Counter[tuple[str, str]] = Counter()
+    busy_ns = {rank.number: busy_ns(rank, results.focus) for rank in results.trace.ranks}
     for row in results.activities.rows:
         if row.where is not None and row.activity not in NO_COMPUTING:
             function = row.where.function, row.where.file
             own[function].append(row)
-            spent[function] += row.ns
+            may_rest = row.calls in UNDECIDED_CALLS
+            spent[function] += min(row.ns, busy_ns[row.rank]) if may_rest else row.ns
     whole_ns = results.focus.length_ns * len(results.trace.ranks)
     computing_ns = sum(spent.values())
     most = spent.most_common(MOST)

@@ -128,6 +128,21 @@ def test_where_most_is_computed_is_told_though_nothing_proves_it_wrong() -> None
     )
 
 
+@pytest.mark.parametrize(("cpus", "is_told"), [(1.0, True), (0.05, False)])
+def test_who_waits_for_threads_that_rest_computes_nothing(cpus: float, *, is_told: bool) -> None:
+    """As the main thread of a server does, whose library waits for what others ask of it."""
+    builder = TraceBuilder(2, end_s=10.0)
+    called = ("shutdown", "/lib/python3.11/site-packages/torch/distributed/rpc/api.py", 343)
+    for number in (0, 1):
+        rank = builder.rank(number).init(0.5).finalize(9.5)
+        for tick in range(90):
+            at = 0.5 + tick / 10
+            rank.stack(at, [("serve", "/job/server.py", 7), called, ("futex", "<system-call>", 0)])
+            rank.process_sample(at, cpu_s=cpus * at, queue_delay_s=0.0)
+    told = str(verdict(analyze_trace(builder.build()))["sentence"])
+    assert ("serve() (server.py:7)" in told) is is_told
+
+
 def test_says_what_the_functions_that_compute_most_work_on() -> None:
     relax = ("relax", "/job/plate.py", 25)
     plate = {"name": "plate", "dtype": "float64", "shape": [900, 900], "elements": [810000, 810000]}

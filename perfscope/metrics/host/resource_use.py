@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Ints
+from perfscope.arrays import Ints, counter_growth
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
@@ -30,6 +30,19 @@ SLOPE_POINTS = 300
 
 MIN_SLOPE_POINTS = 10
 BIN_NS = 100_000_000
+
+
+def busy_ns(rank: Rank, focus: Focus) -> int:
+    """How long threads of a rank's process ran or waited for a CPU: at most so long it computed.
+
+    A main thread may wait for threads that wait themselves, as for what another process asks for.
+    All of the focus where that was not sampled.
+    """
+    rows = rank.process_samples
+    if not len(rows):
+        return focus.length_ns
+    used = rows["cpu_ns"] + rows["queue_delay_ns"]
+    return int(counter_growth((focus.start_ns, focus.end_ns), rows["t"], used)[0])
 
 
 def resources(prepared: Prepared) -> Resources:

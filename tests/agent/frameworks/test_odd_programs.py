@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from perfscope.agent.perfscope_agent.frameworks import keras
 from tests.agent.jobs import RANK_ZERO, Job
 from tests.support.environments import Environment
 
@@ -235,6 +236,34 @@ def test_callbacks_and_models_of_keras(
     job: Callable[..., Job], environment: Callable[[str], Environment]
 ) -> None:
     undisturbed(KERAS, environment("tensorflow").python, job)
+
+
+@pytest.mark.long
+def test_callbacks_and_models_of_keras_on_jax(
+    job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> None:
+    """Where Keras asks each callback of a list whether training may go on without it."""
+    text = f'import os\nos.environ["KERAS_BACKEND"] = "jax"\n{KERAS}'
+    undisturbed(text, environment("ecosystem").python, job)
+
+
+@pytest.mark.parametrize(
+    ("given", "passed"),
+    [
+        ([1, [2]], [1, [2], 0]),
+        ((1,), [1, 0]),
+        ([], [0]),
+        (None, [0]),
+        ({"a": 1}, {"given": {"a": 1}, "recording": 0}),
+    ],
+)
+@pytest.mark.parametrize("is_positional", [True, False])
+def test_callbacks_of_a_list_stay_its_elements(
+    given: object, passed: object, *, is_positional: bool
+) -> None:
+    args, kwargs = ((given,), {}) if is_positional else ((), {"callbacks": given})
+    found = keras._with_callback(0, 0, args, kwargs)
+    assert found == (((passed,), {}, []) if is_positional else ((), {"callbacks": passed}, []))
 
 
 @pytest.mark.long

@@ -6,7 +6,7 @@ from itertools import pairwise
 from tests.agent.jobs import Job
 from tests.support.environments import Environment
 
-SCHEDULED = """
+CLUSTER = """
 import os, socket
 os.environ["GRPC_FAIL_FAST"] = "use_caller"
 import numpy as np
@@ -25,6 +25,10 @@ for job in ("worker", "ps"):
     tf.distribute.Server(spec, job_name=job, task_index=0, config=config, protocol="grpc")
 resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(spec, rpc_layer="grpc")
 strategy = tf.distribute.ParameterServerStrategy(resolver)
+"""
+SCHEDULED = (
+    CLUSTER
+    + """
 coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
 with strategy.scope():
     weight = tf.Variable(tf.zeros(3))
@@ -50,6 +54,18 @@ for batches in (made, given):
     coordinator.join()
 print(round(float(weight.numpy()[0]), 3))
 """
+)
+FITTED = (
+    CLUSTER
+    + """
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile(tf.keras.optimizers.legacy.SGD(), loss="mse")
+data = tf.data.Dataset.from_tensor_slices((np.ones((32, 3)), np.ones(32))).repeat().batch(8)
+model.fit(data, epochs=2, steps_per_epoch=5, verbose=0)
+print("fitted")
+"""
+)
 
 
 def test_what_workers_are_given_to_train_on_are_steps(
@@ -63,3 +79,13 @@ def test_what_workers_are_given_to_train_on_are_steps(
     assert all(one.t1 <= after.t0 for one, after in pairwise(steps))
     assert process.metadata["step_source"] == "tensorflow"
     assert not process.metadata["agent_notes"]
+
+
+def test_keras_fits_a_model_of_parameter_servers_as_ever(
+    job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> None:
+    """It refuses callbacks that want what each batch gave as numbers."""
+    done = job(FITTED, python=environment("horovod").python)
+    assert (done.exit_code, done.stdout) == (0, b"fitted\n"), done.stderr
+    (process,) = done.of_role("rank") or done.of_role("unranked")
+    assert [one.tag for one in process.steps()] == [0] * 5 + [1] * 5

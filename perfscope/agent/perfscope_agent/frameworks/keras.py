@@ -186,14 +186,18 @@ def _with_callback(
 ) -> tuple[tuple[Any, ...], dict[str, Any], list[Any]]:
     """The arguments of fit() with one more callback, and the list to take it back from.
 
-    Whatever holds the caller's own callbacks stays as it is.
+    Whatever holds the caller's own callbacks stays as it is. Keras flattens what it is given.
     """
     is_positional = len(args) > position >= 0
     given = args[position] if is_positional else kwargs.get("callbacks")
     if isinstance(given, _callback_list):  # which Keras takes as it is
         given.callbacks.append(callback)
         return args, kwargs, given.callbacks
-    listed = [given, callback] if given else [callback]  # which Keras flattens
+    listed: Any = [callback]
+    if isinstance(given, (list, tuple)):  # whose elements Keras asks whether they may wait
+        listed = [*given, callback]
+    elif given:
+        listed = {"given": given, "recording": callback}  # of anything else it asks nothing
     if is_positional:
         args = (*args[:position], listed, *args[position + 1 :])
     else:
@@ -206,10 +210,10 @@ def _make_callback_class(base: Any) -> Any:
         """Marks batches and epochs. Both switches say that it needs no values from the device."""
 
         async_safe = True
-        _supports_tf_logs = True
 
         def __init__(self, running: Fit) -> None:
             super().__init__()
+            self._supports_tf_logs = True  # the base's own says no, which parameter servers refuse
             self._running = running
 
         def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
