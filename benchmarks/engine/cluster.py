@@ -6,6 +6,9 @@ of `perfscope.parallel`), and those that one thread takes for all ranks. From th
 64 files of 1 GB take on 16 cores, where nothing else is slow. The results of both are compared to
 the byte. Prints a Markdown table, and writes the numbers to bench-results/engine-cluster.json. Dask
 is that of `.envs/integrations`.
+
+`--whole DIR` analyzes the 64 files of 1 GB themselves, which are written below DIR: they differ in
+the number of their rank alone, so that on Btrfs and XFS all take little more space than one.
 """
 
 import argparse
@@ -14,16 +17,17 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from benchmarks.engine.kineto_trace import write_rank
+from benchmarks.engine.kineto_trace import write_like, write_rank
 from benchmarks.engine.tools import INSIDE, ROOT
 from benchmarks.machine import describe, replace_between
 
 RANKS = (3, 6)
-MEGABYTES = 250
+MEGABYTES, MOST_MEGABYTES = 250, 1000
 EVENTS_PER_MB = 4_000
 KERNELS_PER_STEP = 4_000
 GIGABYTES, CORES, GOAL_S = 64, 16, 120
@@ -71,12 +75,14 @@ class Run:
     threads_s: float
     workers_s: float
     peak_mb: float
+    elapsed_s: float
 
 
 def run(script: Path, how: str, files: Sequence[Path], results: Path) -> Run:
     """Analyzes files; how says where they are decoded."""
     dask = next((ROOT / ".envs" / "integrations").glob("lib/python3*/site-packages"), None)
     more = {} if dask is None else {"PYTHONPATH": str(dask)}
+    began = time.monotonic()
     words = ["analyze", str(files[0].parent), "--no-report", "--output", str(results)]
     done = subprocess.run(
         [sys.executable, script, *words, *SCHEDULERS[how]],
@@ -86,23 +92,33 @@ def run(script: Path, how: str, files: Sequence[Path], results: Path) -> Run:
         env={**os.environ, **more},
         check=False,
     )
+    elapsed = time.monotonic() - began
     lines = [line for line in done.stdout.splitlines() if line.startswith(INSIDE)]
     if done.returncode or not lines:
         raise RuntimeError(f"{how} ended with {done.returncode}:\n{done.stderr[-2000:]}")
     size = sum(file.stat().st_size for file in files) / 1e9
-    return Run(how, size, *json.loads(lines[-1].removeprefix(INSIDE)))
+    return Run(how, size, *json.loads(lines[-1].removeprefix(INSIDE)), elapsed)
 
 
-def measured(ranks: int, megabytes: int) -> list[Run]:
+def written(place: Path, ranks: int, megabytes: int, *, is_alike: bool) -> list[Path]:
+    """The files of so many ranks; where they are alike, all but the number is that of rank 0."""
+    place.mkdir()
+    files = [place / f"rank{rank}.json" for rank in range(ranks)]
+    for rank, file in enumerate(files):
+        if is_alike and rank:
+            write_like(file, files[0], rank, ranks)
+        else:
+            write_rank(file, rank, megabytes * EVENTS_PER_MB, KERNELS_PER_STEP, ranks)
+    return files
+
+
+def measured(ranks: int, megabytes: int, below: Path | None = None) -> list[Run]:
     """The same profiles, analyzed in every way, with the same result."""
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(dir=below) as name:
         place = Path(name)
         script = place / "analyze.py"
         script.write_text(_ANALYZE, encoding="utf-8")
-        (place / "ranks").mkdir()
-        files = [place / "ranks" / f"rank{rank}.json" for rank in range(ranks)]
-        for rank, file in enumerate(files):
-            write_rank(file, rank, megabytes * EVENTS_PER_MB, KERNELS_PER_STEP)
+        files = written(place / "ranks", ranks, megabytes, is_alike=below is not None)
         found, documents = [], []
         for how in SCHEDULERS:
             found.append(run(script, how, files, place / "results"))
@@ -122,18 +138,33 @@ def projected(small: Run, large: Run) -> tuple[float, float, float]:
     return alone, spread, start + GIGABYTES * (alone + spread / CORES)
 
 
-def table(runs: Sequence[Run]) -> str:
-    """What was measured, what a GB costs, and what follows for the goal."""
-    lines = [
-        "| decoded | GB | CPU s of one thread | of threads | of workers | peak MB here |",
-        "|" + "---|" * 6,
+def rows(runs: Sequence[Run]) -> list[str]:
+    """What was measured."""
+    return [
+        "| decoded | GB | CPU s of one thread | of threads | of workers | peak MB here | elapsed |",
+        "|" + "---|" * 7,
         *(
             f"| {one.how} | {one.gigabytes:.2f} | {one.alone_s:.2f} | {one.threads_s:.2f} | "
-            f"{one.workers_s:.2f} | {one.peak_mb:.0f} |"
+            f"{one.workers_s:.2f} | {one.peak_mb:.0f} | {one.elapsed_s:.1f} s |"
             for one in runs
         ),
         "",
     ]
+
+
+def on_all_cores(one: Run) -> str:
+    """What a run of all files says of the goal, where nothing but processors is slow."""
+    spread = one.threads_s + one.workers_s
+    whole = one.alone_s + spread / CORES
+    return (
+        f"* {one.how}: {one.alone_s:.0f} s of one thread and {spread:.0f} s that {CORES} cores "
+        f"share come to {whole:.0f} s (goal: {GOAL_S})."
+    )
+
+
+def table(runs: Sequence[Run]) -> str:
+    """What was measured, what a GB costs, and what follows for the goal."""
+    lines = rows(runs)
     for how in SCHEDULERS:
         small, large = (one for one in runs if one.how == how)
         alone, spread, whole = projected(small, large)
@@ -148,17 +179,27 @@ def table(runs: Sequence[Run]) -> str:
 def main(arguments: Sequence[str] = ()) -> int:
     """Measures, prints the table and writes the numbers."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--megabytes", type=int, default=MEGABYTES, help="of a file, about")
+    parser.add_argument("--megabytes", type=int, help="of a file, about")
+    parser.add_argument("--whole", type=Path, metavar="DIR", help="all that the goal is about")
     parser.add_argument("--document", type=Path, metavar="FILE", help="puts the table there")
     options = parser.parse_args(list(arguments))
-    runs = [one for ranks in RANKS for one in measured(ranks, options.megabytes)]
-    whole = f"{describe()}\n\n{table(runs)}"
+    began = describe()
+    name = "engine-cluster"
+    if options.whole:
+        name = "engine-cluster-whole"
+        runs = measured(GIGABYTES, options.megabytes or MOST_MEGABYTES, options.whole)
+        told = "\n".join([*rows(runs), *map(on_all_cores, runs)])
+    else:
+        megabytes = options.megabytes or MEGABYTES
+        runs = [one for ranks in RANKS for one in measured(ranks, megabytes)]
+        told = table(runs)
+    whole = f"{began}\n\n{told}"
     print(f"\n{whole}")
-    results = ROOT / "bench-results" / "engine-cluster.json"
+    results = ROOT / "bench-results" / f"{name}.json"
     results.parent.mkdir(exist_ok=True)
     results.write_text(json.dumps([asdict(one) for one in runs], indent=1) + "\n", encoding="utf-8")
     if options.document:
-        replace_between(options.document, "bench-engine-cluster", whole)
+        replace_between(options.document, f"bench-{name}", whole)
     return 0
 
 

@@ -1,6 +1,7 @@
 """Kineto traces of any size, laid out as PyTorch's profiler writes them."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ EVENTS_PER_KERNEL = 5
 US_PER_KERNEL = 20
 RANKS = 2
 COMPUTE_STREAM, TALK_STREAM = 7, 20
+HEAD_BYTES = 4096
 NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 NCCL_ARGUMENTS = (
     ', "Collective name": "allreduce", "In msg nelems": 1024, "Out msg nelems": 1024, '
@@ -22,7 +24,11 @@ SHAPE = (
 
 
 def write_rank(
-    path: Path, rank: int, events: int, kernels_per_step: int = KERNELS_PER_STEP
+    path: Path,
+    rank: int,
+    events: int,
+    kernels_per_step: int = KERNELS_PER_STEP,
+    ranks: int = RANKS,
 ) -> None:
     """A rank that trains: per kernel an operator, its launch, two ends of a flow and the kernel.
 
@@ -31,21 +37,41 @@ def write_rank(
         rank: its number.
         events: about how many events it gets.
         kernels_per_step: how many of them run in a step.
+        ranks: how many ranks there are.
     """
     steps = max(events // (kernels_per_step * EVENTS_PER_KERNEL), 2)
-    group = [{"pg_name": "0", "pg_desc": "default_pg", "ranks": list(range(RANKS))}]
-    info = {"backend": "nccl", "rank": rank, "world_size": RANKS, "pg_config": group}
-    head = (
-        '{\n  "schemaVersion": 1,\n  "baseTimeNanoseconds": 1790000000000000000,\n'
-        f'  "deviceProperties": [{{"id": {rank}, "name": "benchmark"}}],\n'
-        f'  "distributedInfo": {json.dumps(info)},\n  "traceEvents": [\n'
-    )
     with path.open("w", encoding="ascii") as file:
-        file.write(head)
+        file.write(_head(rank, rank, ranks))
         for step in range(steps):
             file.writelines(_step(rank, step, kernels_per_step))
         file.write('  {"ph": "M", "name": "process_name", "pid": 100, "args": {"name": "end"}}\n')
         file.write('  ],\n  "traceName": "benchmark.json"\n}\n')
+
+
+def write_like(path: Path, first: Path, rank: int, ranks: int) -> None:
+    """A rank that does what rank 0 did, on a device that has the same number for it.
+
+    What both files have in common takes no space again where a file system shares blocks.
+    """
+    with path.open("wb") as file, first.open("rb") as source:
+        file.write(_head(rank, 0, ranks).encode("ascii"))
+        file.flush()
+        left = first.stat().st_size - HEAD_BYTES
+        source.seek(HEAD_BYTES)
+        while left:
+            left -= os.copy_file_range(source.fileno(), file.fileno(), left)
+
+
+def _head(rank: int, device: int, ranks: int) -> str:
+    """What stands before the events, filled up with blanks."""
+    group = [{"pg_name": "0", "pg_desc": "default_pg", "ranks": list(range(ranks))}]
+    info = {"backend": "nccl", "rank": rank, "world_size": ranks, "pg_config": group}
+    text = (
+        '{\n  "schemaVersion": 1,\n  "baseTimeNanoseconds": 1790000000000000000,\n'
+        f'  "deviceProperties": [{{"id": {device}, "name": "benchmark"}}],\n'
+        f'  "distributedInfo": {json.dumps(info)},\n  "traceEvents": [\n'
+    )
+    return text.ljust(HEAD_BYTES)
 
 
 def _step(rank: int, step: int, kernels: int) -> Iterator[str]:
