@@ -45,13 +45,13 @@ def hottest(run: Facts, named: Collection[Frame], room: int, *, is_alone: bool) 
     results, lines = run.results, run.hot_lines
     own: defaultdict[tuple[str, str], list[ActivityRow]] = defaultdict(list)
     spent: Counter[tuple[str, str]] = Counter()
-    busy_ns = {rank.number: busy_ns(rank, results.focus) for rank in results.trace.ranks}
+    busy = {rank.number: busy_ns(rank, results.focus) for rank in results.trace.ranks}
     for row in results.activities.rows:
         if row.where is not None and row.activity not in NO_COMPUTING:
             function = row.where.function, row.where.file
             own[function].append(row)
             may_rest = row.calls in UNDECIDED_CALLS
-            spent[function] += min(row.ns, busy_ns[row.rank]) if may_rest else row.ns
+            spent[function] += min(row.ns, busy[row.rank]) if may_rest else row.ns
     whole_ns = results.focus.length_ns * len(results.trace.ranks)
     computing_ns = sum(spent.values())
     most = spent.most_common(MOST)
