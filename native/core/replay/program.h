@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <vector>
 
@@ -72,6 +74,24 @@ public:
     // The hub before it, whose members count as its own, or -1.
     int64_t hub_parent(size_t hub) const { return hub_parent_[hub]; }
 
+    // The rows of all segments in an order in which each follows what it depends on, with what stands in its upper
+    // bits: it is the first of its rank in the segment, or the row before it needs somebody. Null until it is kept.
+    using Order = std::vector<uint32_t>;
+    static constexpr uint32_t IS_FIRST = 1u << 31, HAS_NEEDS = 1u << 30, ROW = HAS_NEEDS - 1;
+    bool can_keep_order() const { return rows() <= ROW; }
+    std::shared_ptr<const Order> order() const;
+    void keep_order(Order &&order) const;
+    // Where the rows of a segment begin in it.
+    size_t place_in_order(size_t segment) const
+    {
+        size_t place = 0;
+        for (size_t rank = 0; rank < ranks_; rank++)
+            place += static_cast<size_t>(cut_row(segment, rank) - first_row(rank));
+        return place;
+    }
+    // A row as it stands there.
+    uint32_t ordered(int64_t row) const;
+
 private:
     static constexpr size_t BLOCK_ROWS = 16;
 
@@ -87,6 +107,12 @@ private:
     std::vector<int32_t> segments_;     // of each row
     std::vector<uint32_t> block_ranks_; // of the first of every BLOCK_ROWS rows
     std::vector<int32_t> hub_segment_;
+
+    struct Kept {
+        std::mutex lock;
+        std::shared_ptr<const Order> order;
+    };
+    std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
 };
 
 } // namespace perfscope

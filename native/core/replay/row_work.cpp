@@ -1,5 +1,7 @@
 #include "replay/row_work.h"
 
+#include <algorithm>
+
 namespace perfscope {
 
 std::vector<double> gaps_of(const PiecesOfWork &work, const PiecesOfWork &fixed, size_t rows)
@@ -12,37 +14,58 @@ std::vector<double> gaps_of(const PiecesOfWork &work, const PiecesOfWork &fixed,
     return gaps;
 }
 
-static bool is_chosen(const PiecesOfWork &work, const RowPlaces &places, const Choice &choice, size_t piece)
+// Calls set(piece, whether it is chosen) for each piece; of whole programs nothing is looked up that all have.
+template <class Set>
+static void for_pieces(const PiecesOfWork &work, const RowPlaces &places, const Choice &choice, const Set &set)
 {
-    const bool is_of_phase =
-        choice.phase == ANY_PHASE || (piece < choice.known_phases && choice.phases[piece] == choice.phase);
-    return is_of_phase && choice.accounts[choice.account[piece]] &&
-           choice.ranks[static_cast<size_t>(places.rank[work.row[piece]])];
+    const bool is_any_rank = std::all_of(choice.ranks, choice.ranks + places.ranks, [](uint8_t one) { return one; });
+    const auto walk = [&](const auto &is_of_rank) {
+        for (size_t piece = 0; piece < work.size; piece++) {
+            const bool is_of_phase = choice.phase == ANY_PHASE ||
+                                     (piece < choice.known_phases && choice.phases[piece] == choice.phase);
+            set(piece, is_of_phase & (choice.accounts[choice.account[piece]] != 0) & is_of_rank(piece));
+        }
+    };
+    if (is_any_rank)
+        walk([](size_t) { return true; });
+    else
+        walk([&](size_t piece) { return choice.ranks[static_cast<size_t>(places.rank[work.row[piece]])] != 0; });
 }
 
 std::vector<uint8_t> chosen_pieces(const PiecesOfWork &work, const RowPlaces &places, const Choice &choice)
 {
     std::vector<uint8_t> chosen(work.size);
-    for (size_t piece = 0; piece < work.size; piece++)
-        chosen[piece] = is_chosen(work, places, choice, piece);
+    for_pieces(work, places, choice, [&](size_t piece, bool is_chosen) { chosen[piece] = is_chosen; });
     return chosen;
 }
 
 std::vector<double> scaled(const PiecesOfWork &work, const RowPlaces &places, const Choice &choice, double factor)
 {
     std::vector<double> ns(work.ns, work.ns + work.size);
-    for (size_t piece = 0; piece < work.size; piece++)
-        if (is_chosen(work, places, choice, piece))
+    for_pieces(work, places, choice, [&](size_t piece, bool is_chosen) {
+        if (is_chosen)
             ns[piece] *= factor;
+    });
     return ns;
 }
 
 std::vector<double> work_by_cell(const PiecesOfWork &work, const uint8_t *chosen, const RowPlaces &places, size_t cells)
 {
     std::vector<double> sums(cells);
-    for (size_t piece = 0; piece < work.size; piece++)
-        if (chosen[piece])
-            sums[places.cell(work.row[piece])] += work.ns[piece];
+    size_t last = 0; // pieces of a cell mostly follow each other
+    double sum = 0.0;
+    for (size_t piece = 0; piece < work.size; piece++) {
+        if (!chosen[piece])
+            continue;
+        if (const size_t cell = places.cell(work.row[piece]); cell != last) {
+            sums[last] = sum;
+            last = cell;
+            sum = sums[cell];
+        }
+        sum += work.ns[piece];
+    }
+    if (cells)
+        sums[last] = sum;
     return sums;
 }
 

@@ -50,13 +50,18 @@ Latest Arrivals::last_at_end(size_t segment) const
 }
 
 Sweep::Sweep(const ReplayProgram &program, const Costs &costs, Arrivals &arrivals)
-    : program_(program), costs_(costs), arrivals_(arrivals), runners_(program.ranks())
+    : program_(program), costs_(costs), arrivals_(arrivals), kept_(program.order()),
+      runners_(kept_ ? 0 : program.ranks())
 {
 }
 
 double Sweep::segment(size_t segment, std::vector<int64_t> *order)
 {
     segment_ = static_cast<int64_t>(segment);
+    if (kept_) {
+        in_order(segment, order);
+        return arrivals_.last_at_end(segment).time;
+    }
     for (size_t rank = 0; rank < program_.ranks(); rank++) {
         const int64_t row = program_.cut_row(segment, rank);
         // all of the first cut have come: what it needs lies behind it
@@ -65,6 +70,59 @@ double Sweep::segment(size_t segment, std::vector<int64_t> *order)
     for (size_t rank = 0; rank < program_.ranks(); rank++)
         run(static_cast<uint32_t>(rank), program_.cut_row(segment + 1, rank), order);
     return arrivals_.last_at_end(segment).time;
+}
+
+void Sweep::in_order(size_t segment, std::vector<int64_t> *order)
+{
+    const uint32_t *place = kept_->data() + program_.place_in_order(segment);
+    const uint32_t *const end = kept_->data() + program_.place_in_order(segment + 1);
+    const double *const transfer = costs_.transfer, *const gap = costs_.gap;
+    double *const time = arrivals_.time_.data();
+    for (; place != end; ++place) {
+        const int64_t row = *place & ReplayProgram::ROW;
+        double latest = *place & ReplayProgram::IS_FIRST ? 0.0 : time[row - 1];
+        if (*place & ReplayProgram::HAS_NEEDS)
+            latest = last_need(row - 1, latest);
+        latest += transfer[row - 1];
+        latest += gap[row];
+        time[row] = latest;
+        if (order)
+            order->push_back(row);
+    }
+}
+
+// The last arrival that a row needs inside the segment, where all of them have come.
+double Sweep::last_need(int64_t row, double latest)
+{
+    const SmallLists &needs = program_.needs();
+    for (auto need = needs.begin_of(row); need != needs.end_of(row); ++need)
+        if (*need >= 0) {
+            if (program_.segment_of(*need) == segment_)
+                latest = std::max(latest, arrivals_.time_[*need]);
+        } else if (program_.segment_of_hub(~*need) == segment_) {
+            settle(~*need);
+            latest = std::max(latest, arrivals_.hubs_[~*need].latest.time);
+        }
+    return latest;
+}
+
+// Completes a hub, and those before it that count as its own, whose members have all come.
+void Sweep::settle(int64_t hub)
+{
+    const auto is_complete = [&](int64_t one) { return arrivals_.hubs_[one].is_complete; };
+    if (is_complete(hub))
+        return;
+    int64_t first = hub;
+    for (int64_t parent = program_.hub_parent(static_cast<size_t>(first));
+         parent >= 0 && program_.segment_of_hub(parent) == segment_ && !is_complete(parent);
+         parent = program_.hub_parent(static_cast<size_t>(first)))
+        first = parent;
+    for (; first <= hub; first++) {
+        for (auto row = program_.hubs().begin_of(first); row != program_.hubs().end_of(first); ++row)
+            if (program_.segment_of(*row) == segment_)
+                arrivals_.hubs_[first].latest.meet(arrivals_.time_[*row], *row);
+        complete(first);
+    }
 }
 
 // Runs a rank, and whom it waits for, until it has come to a row.

@@ -1,4 +1,5 @@
-// Replays one segment after the other: each rank runs until it needs who has not come yet, who runs first then.
+// Replays one segment after the other: each rank runs until it needs who has not come yet, who runs first then. The
+// order that this gives is the same whatever anything takes: once the program keeps it, rows are taken in that order.
 #pragma once
 
 #include "replay/program.h"
@@ -73,6 +74,9 @@ private:
         bool is_running;
     };
 
+    void in_order(size_t segment, std::vector<int64_t> *order);
+    double last_need(int64_t row, double latest);
+    void settle(int64_t hub);
     void run(uint32_t rank, int64_t until, std::vector<int64_t> *order);
     int64_t advance(Runner &runner, std::vector<int64_t> *order);
     int64_t first_missing(Runner &runner, int64_t hub);
@@ -83,6 +87,7 @@ private:
     const ReplayProgram &program_;
     const Costs &costs_;
     Arrivals &arrivals_;
+    const std::shared_ptr<const ReplayProgram::Order> kept_;
     std::vector<Runner> runners_;
     std::vector<uint32_t> waiting_; // ranks that run, each for the one before it
     int64_t segment_ = 0;

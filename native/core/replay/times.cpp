@@ -48,11 +48,21 @@ std::vector<double> replay_arrivals(const ReplayProgram &program, const Costs &c
                                     unsigned threads)
 {
     std::vector<double> lengths(program.segments());
+    const bool is_new = program.can_keep_order() && !program.order();
+    ReplayProgram::Order found(is_new ? program.rows() - program.ranks() : 0);
     for_segments(program, segments_at_once(program), threads, [&](size_t first, size_t end) {
         Sweep sweep(program, costs, arrivals);
-        for (size_t segment = first; segment < end; segment++)
-            lengths[segment] = sweep.segment(segment);
+        std::vector<int64_t> order;
+        uint32_t *place = is_new ? found.data() + program.place_in_order(first) : nullptr;
+        for (size_t segment = first; segment < end; segment++) {
+            lengths[segment] = sweep.segment(segment, is_new ? &order : nullptr);
+            for (const int64_t row : order)
+                *place++ = program.ordered(row);
+            order.clear();
+        }
     });
+    if (is_new)
+        program.keep_order(std::move(found));
     return lengths;
 }
 
