@@ -110,24 +110,42 @@ private:
 
 bool is_one_after_the_other(const CallSplit &calls)
 {
-    for (size_t i = 1; i < calls.count; i++)
-        if (calls.enter[i] < calls.leave[i - 1])
+    for (size_t i = 0; i < calls.count; i++)
+        if (calls.need[i] < calls.enter[i] || calls.leave[i] < calls.need[i] || (i && calls.enter[i] < calls.leave[i - 1]))
             return false;
     return true;
 }
 
+// Of calls one after the other, calls change(moment, account) where a `LayerBuilder` would have it.
+template <class Change> void for_changes(const CallSplit &calls, Change change)
+{
+    bool has_value = false, has_written = false;
+    int64_t moment = 0, value = 0, written = 0;
+    const auto write = [&] {
+        if (has_written && written == value)
+            return;
+        change(moment, value);
+        has_written = true;
+        written = value;
+    };
+    const auto put = [&](int64_t next, int64_t next_value) {
+        if (has_value && next != moment)
+            write();
+        has_value = true;
+        moment = next;
+        value = next_value;
+    };
+    for (size_t i = 0; i < calls.count; i++) {
+        put(calls.enter[i], calls.wait);
+        put(calls.need[i], calls.after[i]);
+        put(calls.leave[i], NOTHING);
+    }
+    if (has_value)
+        write();
+}
+
 Layer communication_of(const CallSplit &calls)
 {
-    if (is_one_after_the_other(calls)) {
-        LayerBuilder layer;
-        layer.reserve(3 * calls.count);
-        for (size_t i = 0; i < calls.count; i++) {
-            layer.put(calls.enter[i], calls.wait);
-            layer.put(calls.need[i], calls.after[i]);
-            layer.put(calls.leave[i], NOTHING);
-        }
-        return layer.take();
-    }
     Columns parts;
     for (size_t i = 0; i < calls.count; i++) {
         parts.add(calls.enter[i], calls.need[i], calls.wait);
@@ -163,50 +181,137 @@ std::vector<int64_t> boundaries_of(const Life &life, const std::vector<LayerView
     return moments;
 }
 
+// What is told of a moment whatever calls there are; it changes where a mark or a sample begins or ends, which is rare.
+class BesideCalls {
+public:
+    BesideCalls(const AccountRules &rules, const Decided &decided, const Layer &marked, const SampledLayers &sampled,
+                const Life &life)
+        : rules_(rules), life_(life), decided_at_(decided), sampled_at_(sampled.accounts), marked_at_(marked),
+          phase_at_(sampled.phases), blocking_at_(sampled.blocking), stack_at_(sampled.stacks)
+    {
+    }
+
+    void go_to(int64_t at)
+    {
+        stack = stack_at_.at(at);
+        const bool is_free = blocking_at_.at(at) == NOTHING;
+        const int64_t told = sampled_at_.at(at);
+        account = decided_at_.at(at, is_free ? told : NOTHING);
+        if (account == NOTHING)
+            account = stack != NOTHING ? rules_.computation : life_.unnamed;
+        outside = NOTHING;
+        if (at < life_.focus_start)
+            outside = rules_.start_up;
+        if (at >= life_.focus_end)
+            outside = rules_.shut_down;
+        if (at >= life_.detail_end)
+            outside = rules_.untraced;
+        const int64_t row = phase_at_.at(at), mark = marked_at_.at(at);
+        phase = is_free && row != NOTHING ? row : mark;
+    }
+
+    int64_t account = NOTHING; // where no call is
+    int64_t outside = NOTHING; // of the focus: the account, whatever else is told
+    int64_t phase = NOTHING, stack = NOTHING;
+
+private:
+    const AccountRules &rules_;
+    const Life &life_;
+    Decided::Reader decided_at_;
+    LayerReader sampled_at_, marked_at_, phase_at_, blocking_at_, stack_at_;
+};
+
+// Puts the moments at which something changes together, calls and the rest, each in order.
+class Partition {
+public:
+    Partition(BesideCalls &beside, const std::vector<int64_t> &moments, const Life &life)
+        : beside_(beside), next_(moments.data()), end_(moments.data() + moments.size()), life_(life)
+    {
+    }
+
+    void reserve(size_t count)
+    {
+        found_.boundaries.reserve(count);
+        found_.accounts.reserve(count);
+        found_.phases.reserve(count);
+        found_.stacks.reserve(count);
+    }
+
+    void change(int64_t at, int64_t call)
+    {
+        while (next_ != end_ && *next_ < at)
+            begin_other();
+        call_ = call;
+        if (at < life_.start || at > life_.end)
+            return;
+        if (next_ != end_ && *next_ == at)
+            begin_other();
+        else
+            begin(at);
+    }
+
+    // What is left; the last moment begins nothing.
+    RankTimeline take()
+    {
+        while (next_ != end_)
+            begin_other();
+        if (!found_.boundaries.empty()) {
+            found_.accounts.pop_back();
+            found_.phases.pop_back();
+            found_.stacks.pop_back();
+        }
+        return std::move(found_);
+    }
+
+private:
+    void begin_other()
+    {
+        beside_.go_to(*next_);
+        begin(*next_++);
+    }
+
+    void begin(int64_t at)
+    {
+        const bool is_called = call_ != NOTHING;
+        const int64_t account = is_called ? call_ : beside_.account;
+        found_.boundaries.push_back(at);
+        found_.accounts.push_back(static_cast<uint8_t>(beside_.outside != NOTHING ? beside_.outside : account));
+        found_.phases.push_back(static_cast<int32_t>(beside_.phase));
+        found_.stacks.push_back(static_cast<int32_t>(is_called ? NOTHING : beside_.stack));
+    }
+
+    RankTimeline found_;
+    BesideCalls &beside_;
+    const int64_t *next_, *const end_; // moments at which something beside the calls changes
+    const Life &life_;
+    int64_t call_ = NOTHING;
+};
+
 } // namespace
 
 RankTimeline rank_timeline(const AccountRules &rules, const Marks &marks, const CallSplit &calls,
                            const SampledLayers &sampled, const Life &life)
 {
-    const Layer communication = communication_of(calls);
     const Layer marked = innermost_layer({marks.starts, marks.ends, marks.phases, marks.count});
     const Decided decided(rules, marks);
-    std::vector<LayerView> layers{communication,    sampled.accounts, marked, sampled.phases,
-                                  sampled.blocking, sampled.stacks};
+    std::vector<LayerView> layers{sampled.accounts, marked, sampled.phases, sampled.blocking, sampled.stacks};
     for (const Layer *layer : decided.layers())
         layers.emplace_back(*layer);
-    RankTimeline timeline;
-    timeline.boundaries = boundaries_of(life, layers);
-    const size_t segments = timeline.boundaries.empty() ? 0 : timeline.boundaries.size() - 1;
-    timeline.accounts.reserve(segments);
-    timeline.phases.reserve(segments);
-    timeline.stacks.reserve(segments);
-    LayerReader calls_at(communication), sampled_at(sampled.accounts), marked_at(marked), phase_at(sampled.phases);
-    LayerReader blocking_at(sampled.blocking), stack_at(sampled.stacks);
-    Decided::Reader decided_at(decided);
-    for (size_t i = 0; i < segments; i++) {
-        const int64_t at = timeline.boundaries[i];
-        const int64_t call = calls_at.at(at), seen = stack_at.at(at);
-        const int64_t stack = call == NOTHING ? seen : NOTHING;
-        const bool is_free = blocking_at.at(at) == NOTHING;
-        const int64_t told = sampled_at.at(at);
-        int64_t account = decided_at.at(at, is_free ? told : NOTHING);
-        if (account == NOTHING)
-            account = stack != NOTHING ? rules.computation : life.unnamed;
-        if (call != NOTHING)
-            account = call;
-        if (at < life.focus_start)
-            account = rules.start_up;
-        if (at >= life.focus_end)
-            account = rules.shut_down;
-        if (at >= life.detail_end)
-            account = rules.untraced;
-        const int64_t row = phase_at.at(at), mark = marked_at.at(at);
-        timeline.accounts.push_back(static_cast<uint8_t>(account));
-        timeline.phases.push_back(static_cast<int32_t>(is_free && row != NOTHING ? row : mark));
-        timeline.stacks.push_back(static_cast<int32_t>(stack));
+    const std::vector<int64_t> moments = boundaries_of(life, layers);
+    BesideCalls beside(rules, decided, marked, sampled, life);
+    Partition partition(beside, moments, life);
+    if (is_one_after_the_other(calls)) {
+        size_t changes = 0;
+        for_changes(calls, [&](int64_t, int64_t) { changes++; });
+        partition.reserve(moments.size() + changes);
+        for_changes(calls, [&](int64_t at, int64_t call) { partition.change(at, call); });
+    } else {
+        const Layer layer = communication_of(calls);
+        partition.reserve(moments.size() + layer.starts.size());
+        for (size_t i = 0; i < layer.starts.size(); i++)
+            partition.change(layer.starts[i], layer.values[i]);
     }
-    return timeline;
+    return partition.take();
 }
 
 } // namespace perfscope
