@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Ints, is_one_of
+from perfscope.arrays import Bools, Int32s, Ints, is_one_of
 from perfscope.attribution.activities import ACTIVITIES
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.sampled import REACH_PERIODS, period_ns
@@ -32,9 +34,9 @@ class ActivityTimeline:
     """
 
     boundaries: Times
-    activities: Ints
-    stacks: Ints
-    segments: Ints
+    activities: npt.NDArray[np.int8]
+    stacks: Int32s
+    segments: Ints | slice
 
     @property
     def lengths(self) -> Times:
@@ -44,17 +46,19 @@ class ActivityTimeline:
 
 @dataclass(frozen=True)
 class _Samples:
-    """Samples of a rank's main thread, by time, and the activity of each."""
+    """Samples of a rank's main thread, by time, and the activity of each; `told` of any stack."""
 
     times: Times
     stacks: Ints
     activities: Ints
+    told: npt.NDArray[np.int8]
 
     @classmethod
     def of(cls, rank: Rank, told: npt.NDArray[np.int8]) -> _Samples:
         rows = rank.main_stacks
         stacks = rows["stack"].astype(np.int64)
-        return cls(rows["t"].astype(np.int64), stacks, told[stacks].astype(np.int64))
+        known = np.append(told, np.int8(NOTHING))  # the last is what no stack shows
+        return cls(rows["t"].astype(np.int64), stacks, known[stacks].astype(np.int64), known)
 
     def others_near(self, moments: Times) -> Ints:
         """The sample next to each moment that is in no collection, NOTHING where none is near."""
@@ -93,15 +97,30 @@ def activity_timeline(
     rows = rows[is_one_of(rows["tid"], (0, rank.main_tid))]
     starts, ends = union(rows["t0"].astype(np.int64), rows["t1"].astype(np.int64))
     boundaries, segments = _cut(timeline.boundaries, np.concatenate([starts, ends]))
-    at = boundaries[:-1]
-    stacks = timeline.stacks[segments].astype(np.int64)
-    known = told if len(told) else np.full(1, NOTHING, np.int8)
-    activities = np.where(stacks >= 0, known[np.maximum(stacks, 0)].astype(np.int64), NOTHING)
-    samples = _Samples.of(rank, told)
+    known = np.append(told, np.int8(NOTHING))  # the last is what no stack shows
+    stacks = timeline.stacks[segments]
+    found = ActivityTimeline(boundaries, known[stacks], stacks, segments)
+    if not len(starts) and not hears_collections(rank):
+        return found
+    found = replace(found, stacks=stacks.copy())
     free = ~IS_COMMUNICATION[timeline.accounts[segments]]
-    if hears_collections(rank):
+    _put_collections(found, (starts, ends), _Samples.of(rank, told), free, hears_collections(rank))
+    return found
+
+
+def _put_collections(
+    found: ActivityTimeline,
+    collections: tuple[Times, Times],
+    samples: _Samples,
+    free: Bools,
+    is_measured: bool,
+) -> None:
+    """Collections into activities where they are `free`; if measured, samples tell of no other."""
+    activities, stacks, at = found.activities, found.stacks, found.boundaries[:-1]
+    starts, ends = collections
+    if is_measured:
         seen = np.flatnonzero((activities == GARBAGE) & free)
-        middle = at[seen] + (boundaries[seen + 1] - at[seen]) // 2
+        middle = at[seen] + (found.boundaries[seen + 1] - at[seen]) // 2
         other = samples.others_near(middle)
         seen, other = seen[other != NOTHING], other[other != NOTHING]
         activities[seen], stacks[seen] = samples.activities[other], samples.stacks[other]
@@ -110,15 +129,13 @@ def activity_timeline(
         during = np.flatnonzero((number != NOTHING) & free)
         seen_there = samples.where(starts, ends)[number[during]]
         stacks[during] = np.where(seen_there != NOTHING, seen_there, stacks[during])
-        is_loading = (seen_there != NOTHING) & (known[np.maximum(seen_there, 0)] == LOADING)
-        activities[during] = np.where(is_loading, LOADING, GARBAGE)
-    return ActivityTimeline(boundaries, activities, stacks, segments)
+        activities[during] = np.where(samples.told[seen_there] == LOADING, LOADING, GARBAGE)
 
 
-def _cut(boundaries: Times, moments: Times) -> tuple[Times, Ints]:
-    """Boundaries with some moments more, and the segment of the first that each one is in."""
+def _cut(boundaries: Times, moments: Times) -> tuple[Times, Ints | slice]:
+    """Boundaries with some moments more, and which segment of the first each one is in."""
     if not len(moments):
-        return boundaries, np.arange(max(0, len(boundaries) - 1))
+        return boundaries, slice(None)
     inside = np.clip(moments, boundaries[0], boundaries[-1])
     finer = distinct(np.concatenate([boundaries, inside]))
     return finer, places(boundaries, finer[:-1], "right") - 1

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Floats, Ints, rows_by
+from perfscope.arrays import Floats, Int32s, Ints, rows_by
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.activity_timeline import GARBAGE, activity_timeline
 from perfscope.attribution.focus import Focus
@@ -80,10 +80,10 @@ class _Moments:
 
     begin: Ints
     length: Ints
-    account: Ints
-    phase: Ints
-    stack: Ints
-    activity: Ints
+    account: npt.NDArray[np.uint8]
+    phase: Int32s
+    stack: Int32s
+    activity: npt.NDArray[np.int8]
 
     @classmethod
     def of(
@@ -97,16 +97,18 @@ class _Moments:
         return cls(
             found.boundaries[:-1],
             found.lengths,
-            account.astype(np.int64),
-            timeline.phases[found.segments].astype(np.int64),
+            account,
+            timeline.phases[found.segments],
             found.stacks,
             activity,
         )
 
     def training_ns(self, focus: Focus) -> int:
         """Training work in the focus."""
-        inside = (self.begin >= focus.start_ns) & (self.begin < focus.end_ns)
-        return int(self.length[inside & IS_TRAINING[self.account] & (self.activity < 0)].sum())
+        first, behind = np.searchsorted(self.begin, (focus.start_ns, focus.end_ns))
+        inside = slice(first, behind)
+        is_meant = IS_TRAINING[self.account[inside]] & (self.activity[inside] < 0)
+        return int((self.length[inside] * is_meant).sum())
 
 
 def _other_work(
@@ -130,10 +132,10 @@ def _other_work(
 class _Work:
     """Pieces of work that is no training; all are indices, shape (pieces,)."""
 
-    account: Ints
-    phase: Ints
+    account: npt.NDArray[np.integer]
+    phase: npt.NDArray[np.integer]
     function: Ints
-    activity: Ints
+    activity: npt.NDArray[np.integer]
 
     def causes(self, results: Results, places: Places) -> Iterator[tuple[LossCause, Ints]]:
         """Each cause with its pieces."""

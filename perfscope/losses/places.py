@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from perfscope.arrays import Ints
 from perfscope.attribution.not_training import IS_TRAINING
+from perfscope.attribution.timeline import Timeline
 from perfscope.attribution.waited_for import main_wait
 from perfscope.losses.cause import LossCause
 from perfscope.metrics.results import Results
@@ -33,27 +34,30 @@ class Places:
         self._lines: dict[Function, Counter[int]] = {}
         self._seen: dict[LossCause, Counter[int]] = {}
         for timeline in results.timelines:
-            self._add(timeline.stacks.astype(np.int64), timeline.lengths)
+            self._add(timeline)
 
-    def functions_of(self, stacks: Ints) -> Ints:
+    def functions_of(self, stacks: npt.NDArray[np.integer]) -> Ints:
         """The function of each stack, -1 unknown."""
         if not len(self._frame):
             return np.full(len(stacks), -1, np.int64)
         found = self._of_frame[self._frame[np.maximum(stacks, 0)]]
         return np.where(stacks >= 0, found, -1)
 
-    def not_training(self, stacks: Ints, accounts: npt.NDArray[np.uint8]) -> Ints:
+    def not_training(
+        self, stacks: npt.NDArray[np.integer], accounts: npt.NDArray[np.uint8]
+    ) -> npt.NDArray[np.int8]:
         """Place in `tuple(Activity)` of what stacks show in place of training, -1 none."""
         if self._not_training is None or not len(self._not_training):
-            return np.full(len(stacks), -1, np.int64)
-        told = IS_TRAINING[accounts] & (stacks >= 0)
-        return np.where(told, self._not_training[np.maximum(stacks, 0)], -1)
+            return np.full(len(stacks), -1, np.int8)
+        shown = np.append(self._not_training, -1).astype(np.int8)[stacks]
+        shown[~IS_TRAINING[accounts]] = -1
+        return shown
 
     def name(self, function: int) -> Function | None:
         """Name and file of a function."""
         return self._names[function] if function >= 0 else None
 
-    def see(self, cause: LossCause, stacks: Ints, ns: Ints) -> None:
+    def see(self, cause: LossCause, stacks: npt.NDArray[np.integer], ns: Ints) -> None:
         """Notes where a cause was seen, and for how long."""
         known = stacks >= 0
         if not len(self._frame) or not known.any():
@@ -95,11 +99,13 @@ class Places:
         lines = self._lines.get(function)
         return Frame(*function, _usual(lines)) if lines else None
 
-    def _add(self, stacks: Ints, ns: Ints) -> None:
-        known = stacks >= 0
-        if not len(self._frame) or not known.any():
+    def _add(self, timeline: Timeline) -> None:
+        known = np.flatnonzero(timeline.stacks >= 0)
+        if not len(self._frame) or not len(known):
             return
-        spent = np.bincount(self._frame[stacks[known]], ns[known], minlength=len(self._frames))
+        ns = timeline.boundaries[known + 1] - timeline.boundaries[known]
+        frame = self._frame[timeline.stacks[known]]
+        spent = np.bincount(frame, ns, minlength=len(self._frames))
         for place in np.flatnonzero(spent).tolist():
             frame = self._frames[place]
             lines = self._lines.setdefault(frame.key, Counter())

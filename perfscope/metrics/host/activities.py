@@ -112,18 +112,21 @@ class _Spent:
         """Looks at a part of the timeline of a rank, of which these activities were found."""
         at, focus = found.boundaries[:-1], self.prepared.focus
         free = ~IS_COMMUNICATION[timeline.accounts[found.segments]]
-        free &= (at >= focus.start_ns) & (at < focus.end_ns)
+        first, behind = np.searchsorted(at, (focus.start_ns, focus.end_ns))
+        free[:first], free[behind:] = False, False
         lengths, is_told = found.lengths, found.activities != NOTHING
-        self.untold_ns += int(lengths[free & ~is_told].sum())
+        self.untold_ns += int((lengths * (free & ~is_told)).sum())
         here = np.flatnonzero(free & is_told)
+        if not len(here):
+            return
         rank = self.prepared.trace.ranks[position]
         self.seen.append(
             _Pieces(
                 np.full(len(here), position, np.int64),
-                found.activities[here],
-                timeline.phases[found.segments[here]].astype(np.int64),
-                found.stacks[here],
-                _in_steps(rank, timeline, found)[here].astype(np.int64),
+                found.activities[here].astype(np.int64),
+                timeline.phases[found.segments][here].astype(np.int64),
+                found.stacks[here].astype(np.int64),
+                _in_steps(rank, timeline, found, here).astype(np.int64),
                 lengths[here],
             )
         )
@@ -178,14 +181,14 @@ def _most(called: Counter[str] | None) -> str:
     return max(called.items(), key=lambda item: (item[1], item[0]))[0] if called else ""
 
 
-def _in_steps(rank: Rank, timeline: Timeline, found: ActivityTimeline) -> Bools:
-    """Which segments lie in training steps, or in training work where no step is known."""
+def _in_steps(rank: Rank, timeline: Timeline, found: ActivityTimeline, here: Ints) -> Bools:
+    """Which of some segments lie in training steps, or in training work where no step is known."""
     if not len(rank.steps):
         training: Bools = timeline.accounts == INDEX[Account.TRAINING]
-        return training[found.segments]
+        return training[found.segments][here]
     starts, ends = union(rank.steps["t0"].astype(np.int64), rank.steps["t1"].astype(np.int64))
     layer = disjoint_layer(starts, ends, np.zeros(len(starts), np.int64))
-    inside: Bools = layer.at(found.boundaries[:-1]) != NOTHING
+    inside: Bools = layer.at(found.boundaries[here]) != NOTHING
     return inside
 
 
