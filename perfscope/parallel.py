@@ -1,7 +1,6 @@
 """One function for each of many items, in threads where there is enough to do."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from os import cpu_count
 from typing import TypeVar
@@ -23,6 +22,9 @@ def each(
     workers = min(len(items), cpu_count() or 1)
     if workers < 2 or rows < ENOUGH_ROWS:
         return [function(item) for item in items]
+    # a short run does without; loading it takes longer than many of its stages
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+
     with ThreadPoolExecutor(max_workers=workers) as pool:
         inside = [copy_context() for _ in items]  # numpy's memory is a matter of the context
         return list(pool.map(lambda item, own: own.run(function, item), items, inside))

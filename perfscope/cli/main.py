@@ -21,4 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with watched(words, for_good=arguments is None):
         from perfscope.cli.group import execute
 
-        return execute(words)
+        code = execute(words)
+    if arguments is None:
+        gc.disable()  # the process ends: Python would look through all objects once more
+    return code
