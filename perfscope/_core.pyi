@@ -947,6 +947,17 @@ def kernel_totals(
 def operation_totals(rows: Bytes, codes: int) -> list[list[int]]:
     """Calls, ns, bytes sent and received, closed calls and their ns, by operation code."""
 
+def operation_totals_of_columns(
+    t0: Ints,
+    t1: Ints,
+    sent: Ints,
+    received: Ints,
+    op: npt.NDArray[np.uint16],
+    flags: npt.NDArray[np.uint16],
+    codes: int,
+) -> list[list[int]]:
+    """The same of a table whose columns lie apart."""
+
 def time_before(boundaries: Ints, chosen: Bytes) -> Ints:
     """Of two boundaries or more, how much of the chosen segments lies before each."""
 

@@ -33,9 +33,9 @@ def prefetch_queues(results: Results, program: Program) -> tuple[PrefetchQueue, 
         return ()
     focus = results.focus
     found = []
-    bounds = np.searchsorted(
-        program.row_rank[program.work.row], np.arange(len(results.trace.ranks) + 1)
-    )
+    # pieces come rank after rank, as rows do
+    first = np.append(program.cut_rows[0], program.row_count).astype(np.int32)
+    bounds = np.searchsorted(program.work.row, first)
     for position, rank in enumerate(results.trace.ranks):
         pieces = np.arange(bounds[position], bounds[position + 1])
         pieces = pieces[program.work.account[pieces] == INPUT]

@@ -342,7 +342,9 @@ def _shared(one: Ints, other: Ints) -> Ints:
     """The numbers that are in both, in order; both are in order, and mostly the same."""
     if np.array_equal(one, other):
         return one
-    return np.intersect1d(one, other, assume_unique=True)
+    is_of_one = np.zeros(max(one.max(initial=-1), other.max(initial=-1)) + 1, np.bool_)
+    is_of_one[one] = True
+    return other[is_of_one[other]]
 
 
 def _producers(edits: Sequence[Edit]) -> dict[int, int]:

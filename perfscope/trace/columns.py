@@ -40,6 +40,8 @@ class Columns:
 
     def __setitem__(self, name: str, values: npt.NDArray[Any]) -> None:
         """Puts other values into a column; those that somebody else sees, too, stay there."""
+        if values is self._columns.get(name):  # they were changed in place
+            return
         self._columns[name] = np.array(values, self.dtype[name])
 
     def share(self, name: str, values: npt.NDArray[Any]) -> None:

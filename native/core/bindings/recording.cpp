@@ -82,6 +82,18 @@ static OperationTotals totals(const Bytes &bytes, size_t codes)
     return operation_totals(rows, count, codes);
 }
 
+static OperationTotals totals_of_columns(const Column<int64_t> &t0, const Column<int64_t> &t1,
+                                         const Column<int64_t> &sent, const Column<int64_t> &received,
+                                         const Column<uint16_t> &op, const Column<uint16_t> &flags, size_t codes)
+{
+    const size_t count = t0.size();
+    if (t1.size() != count || sent.size() != count || received.size() != count || op.size() != count ||
+        flags.size() != count)
+        throw nb::value_error("the columns are not of one table");
+    const nb::gil_scoped_release unlocked;
+    return operation_totals({t0.data(), t1.data(), sent.data(), received.data(), op.data(), flags.data(), count}, codes);
+}
+
 void bind_recording(nb::module_ &module)
 {
     nb::class_<RecordedCalls>(module, "RecordedCalls", "The calls and completions in the records of a process.")
@@ -103,6 +115,8 @@ void bind_recording(nb::module_ &module)
         .def("completions", [](RecordedCalls &c) { return rows_to_numpy(std::move(c.completions)); })
         .def("others", [](RecordedCalls &c) { return to_numpy(std::move(c.others)); });
     module.def("operation_totals", &totals, nb::arg("rows"), nb::arg("codes"));
+    module.def("operation_totals_of_columns", &totals_of_columns, nb::arg("t0"), nb::arg("t1"), nb::arg("sent"),
+               nb::arg("received"), nb::arg("op"), nb::arg("flags"), nb::arg("codes"));
 }
 
 } // namespace perfscope

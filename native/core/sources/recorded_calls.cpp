@@ -224,12 +224,20 @@ OperationColumns columns_of(const std::vector<OperationRow> &rows)
     return columns;
 }
 
-OperationTotals operation_totals(const OperationRow *rows, size_t count, size_t codes)
+namespace {
+
+struct Totaled {
+    uint16_t op, flags;
+    int64_t t0, t1, sent, received;
+};
+
+// `row_of(i)` gives what counts of a row.
+template <class RowOf> OperationTotals totals_of(size_t count, size_t codes, const RowOf &row_of)
 {
     // unsigned, as damaged amounts may be anything and sums of them must still be defined
     std::vector<std::array<uint64_t, 6>> sums(codes);
     for (size_t i = 0; i < count; i++) {
-        const OperationRow &row = rows[i];
+        const Totaled row = row_of(i);
         if (row.op >= codes)
             continue;
         auto &sum = sums[row.op];
@@ -248,6 +256,24 @@ OperationTotals operation_totals(const OperationRow *rows, size_t count, size_t 
         for (size_t i = 0; i < 6; i++)
             found[code][i] = static_cast<int64_t>(sums[code][i]);
     return found;
+}
+
+} // namespace
+
+OperationTotals operation_totals(const OperationRow *rows, size_t count, size_t codes)
+{
+    return totals_of(count, codes, [&](size_t i) {
+        const OperationRow &row = rows[i];
+        return Totaled{row.op, row.flags, row.t0, row.t1, row.sent, row.received};
+    });
+}
+
+OperationTotals operation_totals(const TotaledColumns &columns, size_t codes)
+{
+    return totals_of(columns.count, codes, [&](size_t i) {
+        return Totaled{columns.op[i],   columns.flags[i], columns.t0[i],
+                       columns.t1[i], columns.sent[i],  columns.received[i]};
+    });
 }
 
 } // namespace perfscope

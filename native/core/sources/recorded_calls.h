@@ -90,4 +90,12 @@ OperationColumns columns_of(const std::vector<OperationRow> &rows);
 using OperationTotals = std::vector<std::array<int64_t, 6>>;
 OperationTotals operation_totals(const OperationRow *rows, size_t count, size_t codes);
 
+// The same of a table whose columns lie apart.
+struct TotaledColumns {
+    const int64_t *t0, *t1, *sent, *received;
+    const uint16_t *op, *flags;
+    size_t count;
+};
+OperationTotals operation_totals(const TotaledColumns &columns, size_t codes);
+
 } // namespace perfscope

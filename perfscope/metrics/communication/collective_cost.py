@@ -1,6 +1,7 @@
 """How fast collectives moved their data, and what other ways to do them would take."""
 
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -77,7 +78,7 @@ class _Calls:
     size: Ints
     seconds: Floats
 
-    @property
+    @cached_property
     def factor(self) -> Floats:
         """Which part of the data each link carries in the best case, as nccl-tests has it."""
         return bus_factor(self.op, self.ranks)

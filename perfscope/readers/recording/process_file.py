@@ -78,7 +78,7 @@ class ProcessFile:
 
     def forget_calls(self) -> None:
         """Keeps no record of calls and what they completed, which a long run has most of."""
-        kind = self.records["kind"]
+        kind = self.records["kind"].copy()  # side by side
         self.records = self.records[
             (kind != RecordKind.OPERATION) & (kind != RecordKind.COMPLETION)
         ]

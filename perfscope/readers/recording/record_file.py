@@ -97,14 +97,15 @@ def _written(file: BinaryIO, slots: int) -> tuple[Table, int]:
             target = records[count : count + min(_BLOCK_SLOTS, end - start)]
             got = file.readinto(target.view(np.uint8)) // RECORD_BYTES  # type: ignore[attr-defined]
             block = target[:got]
-            kinds = np.flatnonzero(block["kind"] != RecordKind.NONE)
-            if len(kinds):
-                used = start + int(kinds[-1]) + 1
-            if np.any(is_free := block["kind"] == RecordKind.THINNED):
+            kinds = block["kind"].copy()  # side by side
+            is_used = kinds != RecordKind.NONE
+            if np.any(is_used):
+                used = start + got - int(is_used[::-1].argmax())
+            if np.any(is_free := kinds == RecordKind.THINNED):
                 kept = block[~is_free]
                 got = len(kept)
                 block[:got] = kept
-            if len(kinds) or np.any(block["t0_ns"]):
+            if np.any(is_used) or np.any(block["t0_ns"]):
                 count += got
     found: Table = records[:count]
     return found, used

@@ -9,6 +9,7 @@ from perfscope.readers.common.amounts import MAX_AMOUNT
 from perfscope.readers.recording.layout import MAX_OPERATIONS, CellFlag, HeaderFlag
 from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.structures import dataclass
+from perfscope.trace.columns import Columns
 from perfscope.trace.model import Rank, Table
 from perfscope.trace.operations import KNOWN, OperationClass, codes_mask, name_of
 
@@ -18,7 +19,6 @@ Total = tuple[int, int, int, int]
 MAX_THREADS_PER_RANK = 4096
 """So many threads at most can have spent time in one operation at once; more time is damage."""
 SHOWN_OPERATIONS = 5
-BLOCK_ROWS = 1 << 14
 
 _POLLING = codes_mask([OperationClass.TEST, OperationClass.PROBE, OperationClass.CONTROL])
 
@@ -102,14 +102,18 @@ def _agrees(process: ProcessFile, code: int, total: Total, seen: _Recorded) -> b
     return (ns, sent, received) == (seen.closed_ns, *seen.rows[2:])
 
 
-def _recorded(tables: Sequence[Table]) -> dict[int, _Recorded]:
+def _recorded(tables: Sequence[Table | Columns]) -> dict[int, _Recorded]:
     sums = np.zeros((6, MAX_OPERATIONS), np.int64)
     for rows in tables:
-        for start in range(0, len(rows), BLOCK_ROWS):
-            packed = np.ascontiguousarray(rows[start : start + BLOCK_ROWS]).view(np.uint8)
-            sums += np.array(engine.operation_totals(packed, MAX_OPERATIONS), np.int64).T
-    found = {}
+        if isinstance(rows, Columns):
+            columns = (rows[name] for name in ("t0", "t1", "sent", "received", "op", "flags"))
+            found = engine.operation_totals_of_columns(*columns, MAX_OPERATIONS)
+        else:
+            packed = np.ascontiguousarray(rows).view(np.uint8)
+            found = engine.operation_totals(packed, MAX_OPERATIONS)
+        sums += np.array(found, np.int64).T
+    told = {}
     for code in np.flatnonzero(sums[0]).tolist():
         count, ns, sent, received, closed, closed_ns = sums[:, code].tolist()
-        found[code] = _Recorded((count, ns, sent, received), closed, closed_ns)
-    return found
+        told[code] = _Recorded((count, ns, sent, received), closed, closed_ns)
+    return told
