@@ -41,6 +41,16 @@ std::vector<int64_t> receives_of(const CallColumns &calls, const int64_t *send_o
     return found;
 }
 
+// Whether some send that was received may wait for its receiver.
+bool may_meet(const CallColumns &calls, const int64_t *send_of)
+{
+    for (int64_t row = 0; row < static_cast<int64_t>(calls.count); row++)
+        if (send_of[row] >= 0 && calls.is_of(row, RECV | SENDRECV | IRECV) &&
+            (calls.is_of(send_of[row], SYNCHRONOUS) || !calls.is_eager(send_of[row])))
+            return true;
+    return false;
+}
+
 // All calls of the main threads but collectives of frameworks, in which no message of MPI moves.
 class MainCalls {
 public:
@@ -147,10 +157,14 @@ public:
     // Large sends, and waits on them, complete when the receiver is inside MPI, or wait for nobody.
     void rendezvous(const uint32_t *main_tids)
     {
+        std::vector<int32_t> told(calls_.count, 0);
+        if (!may_meet(calls_, matched_.send_of)) {
+            sends_completed(told);
+            return;
+        }
         const MainCalls main(calls_, main_tids);
         const ThreadCalls threads = main.view();
         const Rendezvous met = find_rendezvous(calls_, threads, matched_.send_of, wait_of_.data());
-        std::vector<int32_t> told(calls_.count, 0);
         for (const int64_t end : met.end) {
             const int64_t row = threads.row[end];
             told[row]++;
@@ -248,6 +262,8 @@ private:
 Rendezvous find_rendezvous(const CallColumns &calls, const ThreadCalls &threads, const int64_t *send_of,
                            const int64_t *wait_of)
 {
+    if (!may_meet(calls, send_of))
+        return {};
     const std::vector<int64_t> receive_of = receives_of(calls, send_of);
     std::vector<int64_t> place_of(calls.count, -1);
     for (size_t place = 0; place < threads.count; place++)

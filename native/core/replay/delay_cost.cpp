@@ -39,7 +39,8 @@ public:
         sum = {};
         sum.direct.assign(program_.ranks() * pieces_.tags, 0.0);
         sum.indirect.assign(program_.ranks() * pieces_.tags, 0.0);
-        pairs.clear();
+        many_pairs_.clear();
+        few_pairs_.assign(program_.ranks() <= FEW_RANKS ? program_.ranks() * program_.ranks() : 0, 0.0);
     }
 
     void segment(size_t segment)
@@ -49,20 +50,36 @@ public:
         sweep_.segment(segment, &order_);
         links_.enter(segment);
         chain_.enter(segment);
-        find_waits();
+        is_linked_ = false;
+        const size_t found = find_waits(), at_end = waits_at_end_;
+        if (found == 0)
+            return;
         const bool is_last = segment + 1 == program_.segments();
-        for (size_t rank = 0; rank < program_.ranks(); rank++)
-            if (!is_last || waiting_.at_end[rank])
-                explain(program_.cut_row(segment + 1, rank));
-        for (auto row = order_.rbegin(); row != order_.rend(); ++row)
-            explain(*row - 1); // a row is left when the next one of its rank is on its way
+        if (at_end > 0)
+            for (size_t rank = 0; rank < program_.ranks(); rank++)
+                if (!is_last || waiting_.at_end[rank])
+                    explain(program_.cut_row(segment + 1, rank));
+        if (found > at_end)
+            for (auto row = order_.rbegin(); row != order_.rend(); ++row)
+                explain(*row - 1); // a row is left when the next one of its rank is on its way
         note_charges();
     }
 
+    // Calls take(key, ns) for each pair of ranks of which one waited for the other, waiter * ranks + cause.
+    template <class Take> void take_pairs(const Take &take)
+    {
+        for (size_t key = 0; key < few_pairs_.size(); key++)
+            if (few_pairs_[key] > 0)
+                take(key, few_pairs_[key]);
+        for (const auto &[key, ns] : many_pairs_)
+            take(key, ns);
+    }
+
     DelayCost sum; // without the pairs of ranks
-    std::unordered_map<uint64_t, double> pairs;
 
 private:
+    static constexpr size_t FEW_RANKS = 16; // whose pairs have a place each
+
     struct Wait {
         double ns = 0.0;
         int64_t cause = -1;
@@ -80,21 +97,29 @@ private:
         }
     };
 
-    void find_waits()
+    // How many rows wait; those at the end of the segment are counted by themselves, too.
+    size_t find_waits()
     {
         waits_.assign(links_.rows(), {});
+        waits_at_end_ = 0;
+        size_t found = 0, number = 0;
         const Latest last = arrivals_.last_at_end(segment_);
         for (size_t rank = 0; rank < program_.ranks(); rank++) {
             const int64_t closing = program_.cut_row(segment_ + 1, rank);
-            for (int64_t row = program_.cut_row(segment_, rank) + 1; row <= closing; row++) {
+            number++; // of the opening cut
+            for (int64_t row = program_.cut_row(segment_, rank) + 1; row <= closing; row++, number++) {
                 const Latest latest = row == closing ? last : arrivals_.need(row);
                 if (latest.row == row || latest.time <= arrivals_[row])
                     continue;
                 const double ns = waiting_.measured ? waiting_.measured[row] : latest.time - arrivals_[row];
-                if (ns > 0)
-                    waits_[links_.number(row)] = {ns, latest.row, 0.0};
+                if (!(ns > 0))
+                    continue;
+                waits_[number] = {ns, latest.row, 0.0};
+                waits_at_end_ += row == closing;
+                found++;
             }
         }
+        return found;
     }
 
     // Causes of a wait are attributed after those of every wait that inherits from it.
@@ -106,7 +131,8 @@ private:
         if (wait.cause < 0)
             return;
         const uint32_t waiter_rank = program_.rank_of(row), cause_rank = program_.rank_of(wait.cause);
-        pairs[static_cast<uint64_t>(waiter_rank) * program_.ranks() + cause_rank] += wait.ns;
+        const uint64_t pair = static_cast<uint64_t>(waiter_rank) * program_.ranks() + cause_rank;
+        (few_pairs_.empty() ? many_pairs_[pair] : few_pairs_[pair]) += wait.ns;
         sum.waiting += wait.ns;
         const Meeting met = last_meeting(row, wait.cause);
         const auto waited_for = [this](int64_t at) { return waits_[links_.number(at)].cause; };
@@ -132,11 +158,12 @@ private:
         }
         const double direct = std::min(wait.ns / total, 1.0), indirect = wait.inherited / total;
         for (size_t tag = 0; tag < pieces_.tags; tag++) {
+            if (!(late_[tag] > 0))
+                continue;
             const size_t cell = cause_rank * pieces_.tags + tag;
             sum.direct[cell] += direct * late_[tag];
             sum.indirect[cell] += indirect * late_[tag];
-            if (late_[tag] > 0)
-                charge(wait.cause, cell, (direct + indirect) * late_[tag]);
+            charge(wait.cause, cell, (direct + indirect) * late_[tag]);
         }
         for (Wait *earlier = first; earlier < behind; earlier++)
             earlier->inherited += (direct + indirect) * earlier->ns;
@@ -209,11 +236,15 @@ private:
     }
 
     // One that leaves a call later than its partner is late already: what made it late lies further back.
-    Meeting last_meeting(int64_t row, int64_t before) const
+    Meeting last_meeting(int64_t row, int64_t before)
     {
         const uint32_t other = program_.rank_of(before);
         const Meeting cut{program_.cut_row(segment_, program_.rank_of(row)), program_.cut_row(segment_, other)};
         const int64_t first = std::max(cut.waiter, row - ROWS_LOOKED_BACK);
+        if (row - 1 > first && !is_linked_) {
+            links_.link();
+            is_linked_ = true;
+        }
         for (int64_t earlier = row - 1; earlier > first; earlier--) {
             const int64_t partner = links_.partner_on(earlier, other);
             if (partner >= 0 && partner < before && leaves(partner) <= leaves(earlier))
@@ -231,6 +262,10 @@ private:
     SegmentLinks links_;
     Chain chain_;
     size_t segment_ = 0;
+    bool is_linked_ = false;
+    size_t waits_at_end_ = 0;
+    std::vector<double> few_pairs_; // by waiter and cause, nanoseconds
+    std::unordered_map<uint64_t, double> many_pairs_;
     std::vector<int64_t> order_;
     std::vector<Wait> waits_; // by number of the row
     std::vector<double> late_;
@@ -297,17 +332,18 @@ DelayCost cost_between(const ReplayProgram &program, Costings &costings, size_t 
 {
     const size_t segments = behind - first, count = std::max<size_t>(std::min(segments, MOST_PARTS), 1);
     std::vector<DelayCost> sums(count);
-    std::vector<std::unordered_map<uint64_t, double>> pairs(count);
+    std::vector<std::vector<std::pair<uint64_t, double>>> pairs(count);
     parallel_for(count, threads, [&](size_t part) {
         costings.with([&](Costing &costing) {
             const size_t begin = first + segments * part / count;
             for (size_t segment = first + segments * (part + 1) / count; segment-- > begin;)
                 costing.segment(segment);
             sums[part] = std::move(costing.sum);
-            pairs[part] = std::move(costing.pairs);
+            costing.take_pairs([&](uint64_t key, double ns) { pairs[part].emplace_back(key, ns); });
         });
     });
     DelayCost cost = std::move(sums[0]);
+    std::unordered_map<uint64_t, double> together(pairs[0].begin(), pairs[0].end());
     for (size_t part = 1; part < count; part++) {
         add(cost.direct, sums[part].direct);
         add(cost.indirect, sums[part].indirect);
@@ -315,9 +351,9 @@ DelayCost cost_between(const ReplayProgram &program, Costings &costings, size_t 
         cost.unattributed += sums[part].unattributed;
         cost.waiting += sums[part].waiting;
         for (const auto &[key, ns] : pairs[part])
-            pairs[0][key] += ns;
+            together[key] += ns;
     }
-    std::vector<std::pair<uint64_t, double>> sorted(pairs[0].begin(), pairs[0].end());
+    std::vector<std::pair<uint64_t, double>> sorted(together.begin(), together.end());
     std::sort(sorted.begin(), sorted.end());
     for (const auto &[key, ns] : sorted) {
         cost.waiter.push_back(static_cast<int64_t>(key / program.ranks()));

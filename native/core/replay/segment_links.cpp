@@ -27,9 +27,6 @@ bool SegmentLinks::is_here(int64_t need) const
 void SegmentLinks::enter(size_t segment)
 {
     segment_ = segment;
-    const SmallLists &needs = program_.needs();
-    row_users_.clear();
-    hub_users_.clear();
     int64_t number = 0;
     for (size_t rank = 0; rank < program_.ranks(); rank++) {
         const int64_t opening = program_.cut_row(segment, rank), closing = program_.cut_row(segment + 1, rank);
@@ -37,8 +34,15 @@ void SegmentLinks::enter(size_t segment)
         number += closing - opening + 1;
     }
     base_.back() = number;
+}
+
+void SegmentLinks::link()
+{
+    const SmallLists &needs = program_.needs();
+    row_users_.clear();
+    hub_users_.clear();
     for (size_t rank = 0; rank < program_.ranks(); rank++)
-        for (int64_t row = program_.cut_row(segment, rank) + 1; row < program_.cut_row(segment + 1, rank); row++)
+        for (int64_t row = program_.cut_row(segment_, rank) + 1; row < program_.cut_row(segment_ + 1, rank); row++)
             for (auto need = needs.begin_of(row); need != needs.end_of(row); ++need)
                 if (!is_here(*need))
                     continue;

@@ -11,7 +11,10 @@ class SegmentLinks {
 public:
     explicit SegmentLinks(const ReplayProgram &program) : program_(program), base_(program.ranks() + 1) {}
 
+    // Numbers the rows of a segment.
     void enter(size_t segment);
+    // Looks up who meets whom in it, which `partner_on` asks.
+    void link();
 
     // Rows of the segment by number: its opening cut first on each rank.
     size_t rows() const { return static_cast<size_t>(base_.back()); }

@@ -203,8 +203,10 @@ OperationColumns columns_of(const std::vector<OperationRow> &rows)
     size_t first = 0, end = 0;
     const auto fill = [&](auto &column, auto value_of) {
         column.reserve(rows.size());
+        column.resize(end);
+        auto *const values = column.data();
         for (size_t i = first; i < end; i++)
-            column.push_back(value_of(rows[i]));
+            values[i] = value_of(rows[i]);
     };
     for (; first < rows.size(); first = end) {
         end = std::min(first + BLOCK_ROWS, rows.size());
