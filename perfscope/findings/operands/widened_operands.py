@@ -1,5 +1,6 @@
 """Arrays in single precision that meet some in double, so that all is computed in double."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
@@ -8,38 +9,38 @@ from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, passed
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import (
-    frames_of,
     has_operands,
-    ranks_of,
     saved_of_ranks,
     shape_of,
 )
 from perfscope.judging import MAIN
 from perfscope.metrics.communication.call_sites import MOST_PLACES
 from perfscope.schema.enums import Confidence
+from perfscope.trace.model import Frame
 from perfscope.trace.operands import Operand, WorkedOn
 
 SINGLE, DOUBLE = "float32", "float64"
 ACTION = (
     "If single precision is enough, as it is for `{0}`, make `{1}` single where it comes from "
     "(`.astype(np.float32)`). Random numbers, means and quotients of integers are double in NumPy "
-    "unless it is told otherwise."
+    "unless it is told otherwise, and since NumPy 2 so is each array that is combined with a "
+    "number taken from one in double precision (`rates[step]`): make it a `float` first."
 )
 
 
 def judge(run: Facts) -> Outcome:
     """Whether work that single precision made double takes enough of the run to act on."""
     results = run.results
-    meetings = [(line, pair) for line in run.hot_lines if (pair := widened(line.site))]
+    meetings = _meetings(run)
     if not meetings:
         return passed("No array in single precision was seen to meet one in double precision.")
-    line, (single, double) = meetings[0]
+    frame, (single, double) = next(iter(meetings.items()))
     own = [[one for one in sites if _is_double(one)] for sites in run.worked_on]
     gain = _gain(run, own)
     status = thresholds.deserved(gain)
     if not status.is_fault:
         return passed("Lines that compute in double what is partly single take little of the run.")
-    where = wording.place(line.site.frame)
+    where = wording.place(frame)
     return Finding(
         status=status,
         title=f"{where} computes in double precision, as `{double.name}` meets `{single.name}`",
@@ -52,8 +53,12 @@ def judge(run: Facts) -> Outcome:
         ),
         gain=gain,
         confidence=Confidence.MEDIUM,
-        ranks=ranks_of(one for one, _ in meetings),
-        where=frames_of(one for one, _ in meetings),
+        ranks=tuple(
+            rank.number
+            for rank, sites in zip(results.trace.ranks, run.worked_on, strict=True)
+            if any(map(widened, sites))
+        ),
+        where=tuple(meetings),
         evidence=(
             Evidence(f"`{double.name}`", shape_of(double)),
             Evidence(f"`{single.name}`", shape_of(single)),
@@ -62,6 +67,22 @@ def judge(run: Facts) -> Outcome:
         actions=(ACTION.format(single.name, double.name),),
         overlaps=("slow_operands", "repeated_work"),
     )
+
+
+def _meetings(run: Facts) -> dict[Frame, tuple[Operand, Operand]]:
+    """The lines where single meets double precision, and what does; those of most time first.
+
+    Of which types they are is no matter of chance: one look shows it, where many are needed to
+    tell that contents are the same.
+    """
+    found: dict[Frame, tuple[Operand, Operand]] = {}
+    spent_s: defaultdict[Frame, float] = defaultdict(float)
+    for rank, sites in zip(run.results.trace.ranks, run.worked_on, strict=True):
+        own = {site.frame: pair for site in sites if (pair := widened(site))}
+        for frame, pair in own.items():
+            found.setdefault(frame, pair)
+            spent_s[frame] += run.line_samples.seconds(rank, {frame})
+    return {frame: found[frame] for frame in sorted(found, key=lambda one: -spent_s[one])}
 
 
 def _gain(run: Facts, own: Sequence[Sequence[WorkedOn]]) -> Gain:
@@ -77,8 +98,12 @@ def _gain(run: Facts, own: Sequence[Sequence[WorkedOn]]) -> Gain:
 
 
 def widened(site: WorkedOn) -> tuple[Operand, Operand] | None:
-    """The array in single and the one in double precision that an operator takes, where it does."""
-    both = [one for name in site.met for one in site.operands if one.name == name]
+    """The array in single and the one in double precision that an operator takes, where it does.
+
+    A transposed array is told as the array.
+    """
+    names = [name.removesuffix(".T").removesuffix(".mT") for name in site.met]
+    both = [one for name in names for one in site.operands if one.name == name]
     single = [one for one in both if one.dtype == SINGLE and one.elements > 1]
     double = [one for one in both if one.dtype == DOUBLE and one.elements > 1]
     return (single[0], double[0]) if single and double and site.is_innermost else None

@@ -53,6 +53,14 @@ def test_single_precision_that_meets_double(types: tuple[str, str]) -> None:
     assert f"as it is for `{single}`" in finding.actions[0]
 
 
+@pytest.mark.parametrize("name", ["x.T", "x.mT", "x"])
+def test_one_look_at_a_transposed_array_shows_its_type(name: str) -> None:
+    seldom = pair("float32", "float64", met=(name, "weights"))
+    told = [{**one, "looks": 1} for one in seldom["operands"]]
+    (finding,) = faults({**seldom, "operands": told, "looks": 1, "whole_looks": 1}).values()
+    assert finding.id == "widened_operands"
+
+
 @pytest.mark.parametrize(
     "innocent",
     [
@@ -61,6 +69,7 @@ def test_single_precision_that_meets_double(types: tuple[str, str]) -> None:
         pair("float64", "int64"),
         pair("float64", "float32", met=()),  # in one line, not in one operation
         pair("float64", "float32", met=("x", "norm")),
+        pair("float64", "float32", met=("x.size", "weights")),  # a number
     ],
 )
 def test_arrays_of_one_precision_or_that_do_not_meet(innocent: dict[str, Any]) -> None:
