@@ -113,19 +113,29 @@ def _of_ranks(results: Results) -> list[_Grown]:
         growth = growths.get(rank)
         if growth is not None and growth.steady_bytes < _least(peaks.get(rank, 0)):
             growth = None
-        found.append(_of_rank(rank, growth, cause_of(results, rank, growth, again)))
+        cause = cause_of(results, rank, growth, again)
+        found.append(_of_rank(rank, growth, cause, peaks.get(rank, 0)))
     return found
 
 
-def _of_rank(rank: int, growth: MemoryGrowth | None, cause: Cause) -> _Grown:
+def _of_rank(rank: int, growth: MemoryGrowth | None, cause: Cause, peak_bytes: int) -> _Grown:
     by_call = per_call(cause)
     if growth is None:
         grew = cause.calls is not None and (cause.calls.growth_bytes or 0.0) >= MANY
         return _Grown(rank, by_call, cause, None, is_short=grew and is_too_short(cause))
     if is_too_short(cause):
         return _Grown(rank, Status.PASS, cause, None, is_short=True)
-    over_time = Status.INFO if _is_kept_less(growth, cause) else Status.WARN
+    is_mild = _is_kept_less(growth, cause) or _may_end(growth, peak_bytes)
+    over_time = Status.INFO if is_mild else Status.WARN
     return _Grown(rank, by_call if is_known_per_call(cause) else over_time, cause, growth)
+
+
+def _may_end(growth: MemoryGrowth, peak_bytes: int) -> bool:
+    """Whether it is a small part of what the rank takes, and too short to be drawn on over hours.
+
+    Libraries fill their caches for longer than a short run lasts.
+    """
+    return growth.steady_s < GROWTH_SURE_S and growth.steady_bytes < thresholds.WARN_SHARE * peak_bytes
 
 
 def _is_kept_less(growth: MemoryGrowth, cause: Cause) -> bool:
@@ -331,7 +341,9 @@ DIAGNOSIS = Diagnosis(
         f"{format_bytes(GROWTH_LEAST_BYTES)} and {100 * GROWTH_LEAST_SHARE:g} % of the rank's "
         f"peak in a second half of at least {LEAST_STEADY_S:g} s; per call "
         f"{format_bytes(KEPT_FAIL_BYTES)} fails, {format_bytes(KEPT_WARN_BYTES)} warns, "
-        f"{format_bytes(MANY)} is reported (info); "
+        f"{format_bytes(MANY)} is reported (info), as is growth of less than "
+        f"{100 * thresholds.WARN_SHARE:g} % of the peak that was seen for less than "
+        f"{GROWTH_SURE_S:g} s; "
         f"fails when the node is full within {GROWTH_LONG_S / 3600:g} h, and the growth was "
         f"seen for {GROWTH_SURE_S:g} s or {100 / GROWTH_REACH:g} % of that time"
     ),
