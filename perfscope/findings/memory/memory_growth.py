@@ -135,7 +135,9 @@ def _may_end(growth: MemoryGrowth, peak_bytes: int) -> bool:
 
     Libraries fill their caches for longer than a short run lasts.
     """
-    return growth.steady_s < GROWTH_SURE_S and growth.steady_bytes < thresholds.WARN_SHARE * peak_bytes
+    return (
+        growth.steady_s < GROWTH_SURE_S and growth.steady_bytes < thresholds.WARN_SHARE * peak_bytes
+    )
 
 
 def _is_kept_less(growth: MemoryGrowth, cause: Cause) -> bool:

@@ -22,3 +22,25 @@ def test_tasks_are_numbered_as_tensorflow_numbers_them(task: str, index: int, nu
     )
     (declared,) = members.DECLARED["tensorflow.python.training.server_lib"]
     assert declared.place(SimpleNamespace(server_def=server)) == (number, 5)
+    members.forget()
+
+
+def test_a_process_that_has_all_servers_of_a_cluster_is_the_only_one() -> None:
+    """As in a tutorial: each server is made in the process that coordinates them."""
+    counts = {"worker": 2, "ps": 1}
+    tasks = [(job, index) for job, count in counts.items() for index in range(count)]
+
+    def defined(job: str, index: int, **more: int) -> SimpleNamespace:
+        jobs = [SimpleNamespace(name=k, tasks=range(n)) for k, n in {**counts, **more}.items()]
+        cluster = SimpleNamespace(job=jobs)
+        return SimpleNamespace(cluster=cluster, job_name=job, task_index=index)
+
+    (of_server,) = members.DECLARED["tensorflow.python.training.server_lib"]
+    of_context, *_ = members.DECLARED["tensorflow.python.eager.context"]
+    try:
+        places = [of_server.place(SimpleNamespace(server_def=defined(*one))) for one in tasks]
+        assert places == [(0, 3), (1, 3), (0, 1)]
+        assert of_context.place(None, defined("chief", 0, chief=1)) == (0, 1)
+        assert of_context.place(None, defined("chief", 0, chief=1, evaluator=1)) == (0, 5)
+    finally:
+        members.forget()

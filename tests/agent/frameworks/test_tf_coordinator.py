@@ -78,6 +78,7 @@ def test_what_workers_are_given_to_train_on_are_steps(
     assert [one.sent for one in steps] == [8] * 5 + [4] * 5
     assert all(one.t1 <= after.t0 for one, after in pairwise(steps))
     assert process.metadata["step_source"] == "tensorflow"
+    assert process.metadata["frameworks"]["tensorflow"]["size"] == 1  # all servers are its own
     assert not process.metadata["agent_notes"]
 
 

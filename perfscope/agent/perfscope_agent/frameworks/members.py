@@ -48,9 +48,20 @@ def _of_jax(state: Any, *_args: Any, **_kwargs: Any) -> Place:
     return int(state.process_id), int(state.num_processes)
 
 
+_hosted: set[tuple[str, int]] = set()
+"""Tasks whose servers this process has: all of a cluster where a program tries one out."""
+
+
 def _of_tasks(_context: Any, server: Any, *_args: Any, **_kwargs: Any) -> Place:
-    """The place of a task among all of its cluster, as a tf.train.ServerDef says them."""
+    """The place of a task among all of its cluster, as a tf.train.ServerDef says them.
+
+    A process that has the servers of all others as well is the only one.
+    """
     jobs = {str(job.name): len(job.tasks) for job in server.cluster.job}
+    tasks = {(name, index) for name, count in jobs.items() for index in range(count)}
+    mine = str(server.job_name), int(server.task_index)
+    if _hosted and tasks <= {*_hosted, mine}:
+        return 0, 1
     order = [name for name in _FIRST_TASKS if name in jobs]
     order += sorted(name for name in jobs if name not in _FIRST_TASKS)
     before = order[: order.index(str(server.job_name))]
@@ -59,7 +70,10 @@ def _of_tasks(_context: Any, server: Any, *_args: Any, **_kwargs: Any) -> Place:
 
 
 def _of_server(server: Any, *_args: Any, **_kwargs: Any) -> Place:
-    return _of_tasks(None, server.server_def)
+    defined = server.server_def
+    place = _of_tasks(None, defined)
+    _hosted.add((str(defined.job_name), int(defined.task_index)))
+    return place
 
 
 def _of_trees(*_args: Any, **_kwargs: Any) -> Place:
@@ -115,7 +129,7 @@ def _make(declared: Declared) -> Callable[[AnyFunction], AnyFunction]:
 
 def _note(declared: Declared, place: Place) -> None:
     rank, size = place
-    if size < 2:
+    if size < 2 and not _hosted:
         return
     rec = recorder.of_training(rank, size)
     if rec is not None:
@@ -125,3 +139,8 @@ def _note(declared: Declared, place: Place) -> None:
             told["exposed_reason"] = declared.unmeasured
         metadata.framework(declared.framework, **told)
         metadata.write()
+
+
+def forget() -> None:
+    """Drops what belongs to the parent, in a forked child."""
+    _hosted.clear()
