@@ -919,11 +919,15 @@ class XPlaneFile:
     def is_full(self) -> bool:
         """Whether it holds more planes, events and names than may be taken."""
 
+    @property
+    def without_time(self) -> int:
+        """Events of the lines that were asked for, at times that cannot be."""
+
     def hosts(self) -> list[str]:
         """Hosts that the file names."""
 
-    def planes(self) -> list[tuple[str, list[str], list[str]]]:
-        """Of each plane its name, the names of its lines and those of its events."""
+    def planes(self) -> list[tuple[str, list[str], list[str], int]]:
+        """Of each plane its name, those of its lines and events, and how many devices it shows."""
 
     def told(self, plane: int, name: str) -> int | None:
         """A whole number among the statistics of a plane."""

@@ -42,7 +42,7 @@ static nb::list planes(const XPlaneFile &file)
         nb::list lines;
         for (const XLine &line : plane.lines)
             lines.append(text(line.name));
-        found.append(nb::make_tuple(text(plane.name), lines, texts(plane.names)));
+        found.append(nb::make_tuple(text(plane.name), lines, texts(plane.names), plane.devices));
     }
     return found;
 }
@@ -119,12 +119,13 @@ void bind_protobuf(nb::module_ &module)
         .def("feed", &feed<XPlaneFile>, nb::arg("block"))
         .def("finish", &XPlaneFile::finish, nb::call_guard<nb::gil_scoped_release>())
         .def_prop_ro("is_full", &XPlaneFile::is_full)
+        .def_prop_ro("without_time", [](const XPlaneFile &file) { return file.without_time; })
         .def("hosts", [](const XPlaneFile &file) { return texts(file.hosts); })
         .def("planes", &planes)
         .def("told", &told, nb::arg("plane"), nb::arg("name"))
         .def(
             "events",
-            [](const XPlaneFile &file, size_t plane, size_t line) {
+            [](XPlaneFile &file, size_t plane, size_t line) {
                 std::vector<XEventRow> rows;
                 {
                     const nb::gil_scoped_release unlocked;

@@ -3,6 +3,7 @@
 #include "error.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace perfscope {
 
@@ -19,8 +20,51 @@ enum EventField : uint64_t { METADATA = 1, OFFSET = 2, DURATION = 3, EVENT_STATS
 
 constexpr int64_t PS_PER_NS = 1000;
 
-// Key and name of an entry of a map of metadata: the name that is shown, where it has one.
-std::pair<uint64_t, std::string> named(std::string_view entry)
+constexpr uint64_t MOST_DEVICES = UINT64_C(1) << 20;
+
+// The whole number that a text begins with, which is moved behind it; 0 where there is none, as of more than can be.
+uint64_t leading_number(std::string_view &text)
+{
+    uint64_t number = 0;
+    while (!text.empty() && std::isdigit(static_cast<unsigned char>(text.front()))) {
+        number = std::min(number * 10 + static_cast<uint64_t>(text.front() - '0'), MOST_DEVICES + 1);
+        text.remove_prefix(1);
+    }
+    return number;
+}
+
+// How many devices a collective is among, at least, by the text of its instruction in XLA: {{0,1},{2,3}} names them,
+// [2,4]<=[8] are two groups of four. 0 where it does not say so.
+uint64_t devices_among(std::string_view instruction)
+{
+    uint64_t most = 0;
+    for (const std::string_view key : {std::string_view("replica_groups="), std::string_view("source_target_pairs=")}) {
+        const size_t place = instruction.find(key);
+        if (place == std::string_view::npos)
+            continue;
+        std::string_view rest = instruction.substr(place + key.size());
+        const bool is_product = !rest.empty() && rest.front() == '[';
+        uint64_t found = is_product ? 1 : 0;
+        for (int depth = 0; !rest.empty();) {
+            const char sign = rest.front();
+            if (std::isdigit(static_cast<unsigned char>(sign))) {
+                const uint64_t number = leading_number(rest);
+                found = is_product ? std::min(found * number, MOST_DEVICES + 1) : std::max(found, number + 1);
+                continue;
+            }
+            depth += (sign == '{' || sign == '[') - (sign == '}' || sign == ']');
+            if (depth <= 0 || (sign != '{' && sign != '}' && sign != '[' && sign != ',' && sign != ' '))
+                break;
+            rest.remove_prefix(1);
+        }
+        most = std::max(most, found > MOST_DEVICES ? 0 : found);
+    }
+    return most;
+}
+
+// Key and name of an entry of a map of metadata: the name that is shown, where it has one. `most` becomes the number of
+// devices that the collective of that name is among, where that is more.
+std::pair<uint64_t, std::string> named(std::string_view entry, uint64_t *most = nullptr)
 {
     uint64_t key = 0;
     std::string_view name;
@@ -38,6 +82,8 @@ std::pair<uint64_t, std::string> named(std::string_view entry)
                     shown = inner.held;
             }
             name = shown.empty() ? plain : shown;
+            if (most)
+                *most = std::max(*most, devices_among(plain));
         }
     }
     return {key, std::string(name)};
@@ -125,7 +171,7 @@ void XPlaneFile::take_plane(std::string_view message)
         } else if (field.number == LINES) {
             take_line(field.held, plane);
         } else if (field.number == EVENT_NAMES) {
-            auto [key, name] = named(field.held);
+            auto [key, name] = named(field.held, &plane.devices);
             plane.name_places[key] = static_cast<uint32_t>(plane.names.size());
             plane.names.push_back(std::move(name));
         } else if (field.number == STAT_NAMES) {
@@ -159,7 +205,7 @@ void XPlaneFile::take_line(std::string_view message, XPlane &plane)
     plane.lines.push_back(std::move(line));
 }
 
-std::vector<XEventRow> XPlaneFile::events(size_t plane_place, size_t line_place) const
+std::vector<XEventRow> XPlaneFile::events(size_t plane_place, size_t line_place)
 {
     const XPlane &plane = planes.at(plane_place);
     const XLine &line = plane.lines.at(line_place);
@@ -172,21 +218,27 @@ std::vector<XEventRow> XPlaneFile::events(size_t plane_place, size_t line_place)
             if (!field.is_part(EVENTS))
                 continue;
             XEventRow row{0, 0, 0, 0, nameless, 0};
-            uint64_t offset = UINT64_MAX, duration = 0, metadata = 0;
-            bool has_statistics = false;
+            uint64_t offset = 0, duration = 0, metadata = 0;
+            bool has_statistics = false, has_offset = false;
             for (Fields inside(field.held); inside.next(inner);) {
                 if (inner.is_number(METADATA))
                     metadata = inner.value;
                 else if (inner.is_number(OFFSET))
-                    offset = inner.value;
+                    offset = inner.value, has_offset = true;
                 else if (inner.is_number(DURATION))
                     duration = inner.value;
                 else
                     has_statistics |= inner.is_part(EVENT_STATS);
             }
             constexpr auto LONGEST = static_cast<uint64_t>(LONGEST_PS);
-            if (offset >= LONGEST || duration == 0 || duration >= LONGEST)
+            if (!has_offset || duration == 0) // a sum of several, or a moment
                 continue;
+            // numbers below 0 are among the largest
+            const bool is_possible = offset < LONGEST && duration < LONGEST;
+            if (!is_possible || moment(line.timestamp_ns, static_cast<int64_t>(offset + duration)) == INT64_MAX) {
+                without_time++;
+                continue;
+            }
             Fields inside(field.held);
             for (size_t left = has_statistics ? MOST_STATISTICS : 0; left && inside.next(inner);)
                 if (inner.is_part(EVENT_STATS)) {

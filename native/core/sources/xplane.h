@@ -39,6 +39,7 @@ struct XPlane {
     std::unordered_map<uint64_t, uint32_t> name_places; // by the number that events have
     std::unordered_map<uint64_t, std::string> stats;    // names of statistics
     std::vector<std::string_view> told;                 // statistics of the plane
+    uint64_t devices = 0; // as many as the collectives among its events are made by, at least; 0 where none says so
 };
 
 class XPlaneFile {
@@ -61,12 +62,13 @@ public:
     size_t bytes() const { return bytes_.size(); }
 
     // The events of a line that last any time. Throws FormatError.
-    std::vector<XEventRow> events(size_t plane, size_t line) const;
+    std::vector<XEventRow> events(size_t plane, size_t line);
     // A whole number among the statistics of a plane; false where there is none.
     bool told(size_t plane, std::string_view name, uint64_t &value) const;
 
     std::vector<XPlane> planes;
     std::vector<std::string> hosts;
+    uint64_t without_time = 0; // events of the lines that were asked for, at times that cannot be
 
 private:
     void take_plane(std::string_view message);

@@ -237,6 +237,7 @@ READER = Reader(
     tells=Tells(
         waits="which rank came last, by communicator",
         resources="time, bytes and bandwidth by operation, as NCCL measured them",
+        known_from="files of the plugin, called as NCCL calls it but without a device",
     ),
     joins=True,
 )

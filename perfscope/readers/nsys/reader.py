@@ -204,6 +204,7 @@ READER = Reader(
         devices="yes",
         resources="time in calls of the operating system, by rank",
         clock="yes",
+        known_from="an export of one process, 21 by hand; several ranks by the description",
     ),
     joins=True,
 )

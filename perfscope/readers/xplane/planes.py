@@ -44,6 +44,7 @@ class Plane:
     name: str  # what it is called
     lines: list[str]  # threads, streams and summaries, by their names
     names: list[str]  # of its events; the last one stands for those that the file does not name
+    devices: int  # as many as its collectives are among, at least; 0 where none says so
 
 
 class Space:
@@ -70,10 +71,15 @@ class Space:
         if self._file.is_full:
             raise self._too_long("It has more events and names than fit into half of the memory")
         self.planes = [
-            Plane(name, lines, [one or "unknown" for one in (*names, "")])
-            for name, lines, names in self._file.planes()
+            Plane(name, lines, [one or "unknown" for one in (*names, "")], devices)
+            for name, lines, names, devices in self._file.planes()
         ]
         self.hosts = self._file.hosts()
+
+    @property
+    def without_time(self) -> int:
+        """Events of the lines that were asked for, at times that cannot be."""
+        return self._file.without_time
 
     def events(self, plane: int, line: int) -> Table:
         """The events of a line that last any time, as rows of EVENT_DTYPE.

@@ -104,13 +104,25 @@ def _contents(path: Path, rules: Rules) -> KinetoContents:
             rows["t0"][early] += origin
             rows["t1"][early] += origin
             engine.take_rows(file, rows.view(np.uint8), names, CATEGORIES, PROCESS)
-    contents = ended(path, file, Part(host=space.hosts[0] if space.hosts else ""))
+    host = space.hosts[0] if space.hosts else ""
+    part = Part(host=host, shown_ranks=_shown_hosts(space.planes, len(named)))
+    contents = ended(path, file, part, without_time=space.without_time)
     if used and named - used:
         contents.notes.append(
             f"{path.name}: {counted(len(named - used), 'device')} of {len(named)} did nothing in "
             "it; figures of devices are of the others."
         )
     return contents
+
+
+def _shown_hosts(planes: Sequence[Plane], devices: int) -> int:
+    """As many hosts as collectives show, if each has as many devices; 0 where none says so.
+
+    On TPUs an event is called as its instruction, `%all-reduce = ... replica_groups={{0,1,2,3}}`,
+    and shown under a shorter name.
+    """
+    most = max((plane.devices for plane in planes if plane.name.startswith(DEVICE)), default=0)
+    return -(-most // max(devices, 1))
 
 
 def _origin_ns(space: Space) -> int:

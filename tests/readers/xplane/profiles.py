@@ -11,6 +11,7 @@ MS_PS = 10**9
 
 def varint(value: int) -> bytes:
     out = bytearray()
+    value &= (1 << 64) - 1
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
         value >>= 7
@@ -35,6 +36,8 @@ class PlaneWriter:
     events: dict[str, int] = field(default_factory=dict)
     stats: dict[str, int] = field(default_factory=dict)
     told: dict[str, int] = field(default_factory=dict)
+    shown: dict[str, str] = field(default_factory=dict)
+    """Under which shorter name an event is shown."""
 
     def _stats(self, number: int, told: Mapping[str, int]) -> bytes:
         out = b""
@@ -65,6 +68,7 @@ class PlaneWriter:
         for number, names in ((4, self.events), (5, self.stats)):
             for name, place in names.items():
                 named = whole(1, place) + part(2, name)
+                named += part(4, self.shown[name]) if name in self.shown else b""
                 out += part(number, whole(1, place) + part(2, named))
         return out + told
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -134,6 +135,92 @@ def test_collectives_of_a_tpu_communicate(tmp_path: Path) -> None:
     devices = trace.ranks[0].devices
     assert devices is not None
     assert devices.rows["kind"].tolist() == [DeviceKind.COMPUTE, DeviceKind.COMMUNICATION]
+
+
+def tpus(count: int, groups: str) -> list[PlaneWriter]:
+    """TPUs of one host, which make the same collective; its name is that of the instruction."""
+    name = f"%all-reduce.1 = f32[8] all-reduce(%p), channel_id=1, {groups}, to_apply=%add"
+    rows: list[tuple[str, float, float, Mapping[str, int]]] = [
+        ("fusion.3", 1.0, 2.0, {}),
+        (name, 3.0, 1.0, {}),
+    ]
+    planes = [PlaneWriter(f"/device:TPU:{number}").line("XLA Ops", rows) for number in range(count)]
+    for plane in planes:
+        plane.shown[name] = "all-reduce.1"
+    return planes
+
+
+GROUPS = {
+    "replica_groups={{0,1,2,3}}, use_global_device_ids=true": 2,
+    "replica_groups={{0,2},{1,3},{4,6},{5,7}}": 4,
+    "replica_groups=[2,4]<=[8]": 4,
+    "replica_groups=[8,2]<=[2,8]T(1,0)": 8,
+    "source_target_pairs={{0,1},{1,2},{2,0}}": 2,
+    "replica_groups={{0},{1}}": 1,
+    "replica_groups={}": 1,
+    "replica_groups=[4,99999999999999999999]<=[8]": 1,
+    "replica_groups=devices": 1,
+}
+
+
+@pytest.mark.parametrize("groups", GROUPS)
+def test_collectives_show_how_many_hosts_a_job_has(tmp_path: Path, groups: str) -> None:
+    """Two TPUs a host: where its collectives are among more, there are more hosts."""
+    trace = open_trace(write(tmp_path / "a.xplane.pb", space(steps(), *tpus(2, groups))))
+    assert trace.world_size == GROUPS[groups]
+    balance = analysis(trace, Options())["devices"]["efficiency"]["bsc"]["load_balance"]
+    assert (balance["value"] is None) == (GROUPS[groups] > 1)
+    if GROUPS[groups] > 1:
+        assert f"of {GROUPS[groups]} ranks" in balance["reason"]
+
+
+def test_files_of_all_hosts_have_their_efficiency(tmp_path: Path) -> None:
+    paths = [
+        write(tmp_path / f"{host}.xplane.pb", space(steps(), *tpus(2, groups), host=host))
+        for host, groups in zip("ab", ("replica_groups={{0,1,2,3}}",) * 2, strict=True)
+    ]
+    trace = open_traces(paths)
+    assert (trace.world_size, trace.missing_ranks) == (2, [])
+    document = analysis(trace, Options())
+    assert document["devices"]["efficiency"]["bsc"]["load_balance"]["value"] == 1
+
+
+@pytest.mark.parametrize(("begin_ms", "length_ms"), [(-5.0, 2.0), (6.0, -2.0), (6.0, 2.0**40)])
+def test_events_at_times_that_cannot_be_are_left_out_and_counted(
+    tmp_path: Path, begin_ms: float, length_ms: float
+) -> None:
+    """Whole numbers of protocol buffers: one below 0 is among the largest of 64 bits."""
+    plane = gpu(30)
+    plane.line("Stream #16(Compute)", [("odd", begin_ms, length_ms, {})])
+    trace = open_trace(write(tmp_path / "a.xplane.pb", space(steps(30), plane)))
+    check_trace(trace)
+    devices = trace.ranks[0].devices
+    assert devices is not None
+    assert len(devices.rows) == 31
+    assert any("1 event without a usable time" in note for note in trace.notes)
+
+
+def test_a_line_that_begins_before_all_time_is_left_out_and_spoils(tmp_path: Path) -> None:
+    rows = [("gemm", 10.0 * step, 2.0, {}) for step in range(30)]
+    plane = PlaneWriter("/device:GPU:0").line("Stream #1(Compute)", rows, timestamp_ns=-(10**9))
+    trace = open_trace(write(tmp_path / "a.xplane.pb", space(steps(3), gpu(), plane)))
+    check_trace(trace)
+    assert any("30 events without a usable time" in note for note in trace.notes)
+    efficiency = analysis(trace, Options())["devices"]["efficiency"]["bsc"]
+    assert efficiency["parallel_efficiency"]["value"] is None
+
+
+def test_a_number_of_a_step_that_is_none_is_no_step(tmp_path: Path) -> None:
+    """Statistics hold floating point, too: `step_num` as NaN."""
+    plane = PlaneWriter("/host:CPU", stats={"step_num": 1, "_r": 2})
+    plane.line("python", [("train", 0.0, 9.0, {}), ("train", 10.0, 9.0, {"step_num": 1, "_r": 1})])
+    number = part(4, whole(1, 1) + b"\x11" + np.float64("nan").tobytes())
+    root = part(4, whole(1, 2) + whole(4, 1))
+    event = whole(1, 1) + whole(2, 20 * MS * 1000) + whole(3, 9 * MS * 1000) + number + root
+    plane.lines[0] += part(4, event)
+    trace = open_trace(write(tmp_path / "a.xplane.pb", space(plane)))
+    check_trace(trace)
+    assert trace.ranks[0].steps["number"].tolist() == [1]
 
 
 def test_sums_of_a_device_with_streams_are_no_work(tmp_path: Path) -> None:
