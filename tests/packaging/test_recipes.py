@@ -63,12 +63,38 @@ def test_recipes_in_python_and_yaml_can_be_read() -> None:
         assert yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-def test_every_pinned_requirement_of_the_runtime_has_a_hash() -> None:
-    pinned = (REPOSITORY / "requirements" / "runtime.txt").read_text(encoding="utf-8")
-    hashed = (REPOSITORY / "requirements" / "runtime.hashed.txt").read_text(encoding="utf-8")
-    newest = re.sub(r'.*; python_version < "3.11"', "", pinned)
-    wanted = re.findall(r"^([a-z0-9-]+==[\w.]+)", newest, re.MULTILINE)
+def pinned(name: str) -> set[str]:
+    """The packages of a list with their versions, as Python 3.11 and newer gets them."""
+    text = (REPOSITORY / "requirements" / name).read_text(encoding="utf-8")
+    newest = re.sub(r'.*; python_version < "3.11"', "", text)
+    return set(re.findall(r"^([a-z0-9-]+==[\w.]+)", newest, re.MULTILINE))
+
+
+def hashed(name: str) -> set[str]:
+    """The packages of a list that have hashes."""
+    text = (REPOSITORY / "requirements" / name).read_text(encoding="utf-8")
     hashes = r"(?:\n    --hash=sha256:[0-9a-f]{64}[ \\]*)+"
-    entries = re.findall(rf"^([a-z0-9-]+==[\w.]+)[^\n]*{hashes}", hashed, re.MULTILINE)
+    return set(re.findall(rf"^([a-z0-9-]+==[\w.]+)[^\n]*{hashes}", text, re.MULTILINE))
+
+
+def test_every_pinned_requirement_of_the_runtime_has_a_hash() -> None:
+    wanted = pinned("runtime.txt")
     assert len(wanted) >= 9
-    assert set(entries) >= set(wanted)
+    assert hashed("runtime.hashed.txt") >= wanted
+
+
+def test_every_requirement_of_the_extra_for_clusters_has_a_hash() -> None:
+    """In the version of the tests, and of what both lists have, in that of the runtime."""
+    asked = needs("\n".join(PROJECT["optional-dependencies"][scheduler.EXTRA]).replace("-", ""))
+    tried = {
+        one for one in pinned("integrations.txt") if one.split("=")[0].replace("-", "") in asked
+    }
+    found = hashed("cluster.hashed.txt")
+    assert len(tried) == len(asked) == 3
+    assert found >= tried
+    assert found == pinned("cluster.hashed.txt")
+    versions = dict(one.split("==") for one in hashed("runtime.hashed.txt"))
+    both = {
+        name: version for name, version in (one.split("==") for one in found) if name in versions
+    }
+    assert both == {name: versions[name] for name in both}
