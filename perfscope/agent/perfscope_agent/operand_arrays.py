@@ -193,6 +193,14 @@ def digest(array: Array, content: bytes) -> int:
     return hash((_salt, array.dtype, array.shape, content))
 
 
+def tells_of_rest(array: Array, content: bytes) -> bool:
+    """Whether what was read tells of values that were not.
+
+    Where all pieces are zero the few other values lie elsewhere, and may be others each time.
+    """
+    return not array.is_in_pieces() or content.count(0) < len(content)
+
+
 def facts(array: Array, content: bytes) -> dict[str, float]:
     """Shares of values that are 0, subnormal or no number, or fill up rows; of what was read."""
     code = _FORMATS.get(array.dtype)

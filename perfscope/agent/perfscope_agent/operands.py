@@ -257,11 +257,13 @@ class Looker:
         return found
 
     def _content(self, array: Array) -> tuple[int, dict[str, float]]:
-        """A digest of what an array holds and facts of it; 0 and none where it is not there."""
+        """A digest of what an array holds, 0 where that is not known, and facts of it."""
         content = operand_arrays.read(self._library, array)
         if content is None:
             return 0, {}
-        return operand_arrays.digest(array, content) or 1, operand_arrays.facts(array, content)
+        is_known = operand_arrays.tells_of_rest(array, content)
+        told = operand_arrays.digest(array, content) or 1 if is_known else 0
+        return told, operand_arrays.facts(array, content)
 
     def _note(self, site: _Site, answers: list[Any], read: dict[int, Any]) -> None:
         seen, parts = [], []

@@ -83,7 +83,10 @@ for bx, by in data:
     with tf.GradientTape() as tape:
         loss = tf.reduce_mean((model(bx, training=True) - by) ** 2)
     gradients = tape.gradient(loss, model.trainable_variables)
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+    if hasattr(optimizer, "stateless_apply"):  # Keras 3
+        optimizer.apply(gradients, model.trainable_variables)
+    else:
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
 print(len(own), sorted(set(events)), [c.__class__.__name__ for c in model.history.model.layers])
 part("failing")
 class Failing(keras.callbacks.Callback):
@@ -143,7 +146,7 @@ def test_every_iteration_of_a_loop_by_hand_is_a_step(process: Process) -> None:
     found = parts(process)
     assert [samples for _, _, samples in found["gan"]] == [25] * 4
     assert [samples for _, _, samples in found["compiled"]] == [25] * 4
-    assert len(found["eager"]) == 4
+    assert [samples for _, _, samples in found["eager"]] == [25] * 4
     assert found["others"] == []
 
 

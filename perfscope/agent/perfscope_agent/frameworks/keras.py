@@ -110,30 +110,40 @@ def install_model(module: ModuleType) -> None:
     wrap.replace(module.Model, "__call__", _make_call)
 
 
-def install_optimizer(module: ModuleType, owner: Any = None) -> None:
-    """Optimizer steps of a GradientTape loop that is not compiled: steps, or parts of them."""
+def install_optimizer(module: ModuleType) -> None:
+    """Optimizer steps of a GradientTape loop that is not compiled: steps, or parts of them.
 
+    On TensorFlow loops call `apply`, or what calls it; elsewhere it is a part of what is compiled.
+    """
+    is_tensorflow = module.backend.backend() == "tensorflow"
+    _install_update(module.BaseOptimizer, "apply" if is_tensorflow else "apply_gradients")
+
+
+def install_old_optimizer(module: ModuleType) -> None:
+    """The same for the optimizers of Keras 2.11 to 2.15; Keras 3 has another class here."""
+    if hasattr(module, "_BaseOptimizer"):
+        _install_update(module.Optimizer, "apply_gradients")
+
+
+def _install_update(owner: Any, name: str) -> None:
     def make(original: AnyFunction) -> AnyFunction:
-        def apply_gradients(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def update(self: Any, *args: Any, **kwargs: Any) -> Any:
             rec = recorder.current
             if rec is None or wrap.Depth.value or not is_eager():
                 return original(self, *args, **kwargs)
             start_ns = rec.now()
             with wrap.Inside(rec, recorder.Phase.OPTIMIZER, "apply_gradients"):
                 result = original(self, *args, **kwargs)
-            unit = steps.Unit(_SOURCE, id(self), start_ns=start_ns, end_ns=rec.now(), samples=0)
+            samples = tensorflow.take_batch()
+            unit = steps.Unit(
+                _SOURCE, id(self), start_ns=start_ns, end_ns=rec.now(), samples=samples
+            )
             tensorflow.add(unit)
             return result
 
-        return apply_gradients
+        return update
 
-    wrap.replace(owner or module.BaseOptimizer, "apply_gradients", make)
-
-
-def install_old_optimizer(module: ModuleType) -> None:
-    """The same for the optimizers of Keras 2.11 to 2.15; Keras 3 has another class here."""
-    if hasattr(module, "_BaseOptimizer"):
-        install_optimizer(module, module.Optimizer)
+    wrap.replace(owner, name, make)
 
 
 def loaded(module: ModuleType) -> None:

@@ -21,6 +21,16 @@ cycle = steps.Cycle(sums_samples=False)
 """Groups compiled train functions and Keras's on_batch calls alike: one loop may use both."""
 
 
+_taken = [0]
+"""Samples of the batch that a dataset gave last, 0 once a step has them."""
+
+
+def take_batch() -> int:
+    """Samples of the batch that the program has got since the step before; 0 unknown."""
+    samples, _taken[0] = _taken[0], 0
+    return samples
+
+
 def add(unit: steps.Unit) -> None:
     """Takes the next call; several threads of the program may come at once."""
     wrap.guarded("steps of TensorFlow", cycle.add, unit)
@@ -59,7 +69,9 @@ def install_iterator(module: ModuleType) -> None:
             if rec is None or wrap.Depth.value or not is_eager():
                 return original(self)
             with wrap.Inside(rec, recorder.Phase.INPUT, "tf.data"):
-                return original(self)
+                batch = original(self)
+            _taken[0] = wrap.batch_length(batch)
+            return batch
 
         return following
 
