@@ -136,6 +136,8 @@ def _title(again: list[Traced], mean_s: float, share: float, *, is_long: bool) -
     if again and again[0].is_given_up:
         return f"{again[0].what} and gave up: it runs uncompiled for what is new"
     if again:
+        if again[0].is_pipeline or again[0].is_made_anew:
+            return again[0].what
         modules = ": for as many modules, or again and again"
         return f"{again[0].what}{modules if again[0].is_torch else ', and compiled it each time'}"
     if is_long:
