@@ -49,7 +49,8 @@ class Places:
         """Place in `tuple(Activity)` of what stacks show in place of training, -1 none."""
         if self._not_training is None or not len(self._not_training):
             return np.full(len(stacks), -1, np.int8)
-        shown = np.append(self._not_training, -1).astype(np.int8)[stacks]
+        by_stack = np.append(self._not_training, -1).astype(np.int8)
+        shown: npt.NDArray[np.int8] = by_stack[stacks]
         shown[~IS_TRAINING[accounts]] = -1
         return shown
 
@@ -104,8 +105,8 @@ class Places:
         if not len(self._frame) or not len(known):
             return
         ns = timeline.boundaries[known + 1] - timeline.boundaries[known]
-        frame = self._frame[timeline.stacks[known]]
-        spent = np.bincount(frame, ns, minlength=len(self._frames))
+        seen = self._frame[timeline.stacks[known]]
+        spent = np.bincount(seen, ns, minlength=len(self._frames))
         for place in np.flatnonzero(spent).tolist():
             frame = self._frames[place]
             lines = self._lines.setdefault(frame.key, Counter())

@@ -106,8 +106,9 @@ def _recorded(tables: Sequence[Table | Columns]) -> dict[int, _Recorded]:
     sums = np.zeros((6, MAX_OPERATIONS), np.int64)
     for rows in tables:
         if isinstance(rows, Columns):
-            columns = (rows[name] for name in ("t0", "t1", "sent", "received", "op", "flags"))
-            found = engine.operation_totals_of_columns(*columns, MAX_OPERATIONS)
+            names = ("t0", "t1", "sent", "received", "op", "flags")
+            columns = {name: rows[name] for name in names}
+            found = engine.operation_totals_of_columns(**columns, codes=MAX_OPERATIONS)
         else:
             packed = np.ascontiguousarray(rows).view(np.uint8)
             found = engine.operation_totals(packed, MAX_OPERATIONS)
