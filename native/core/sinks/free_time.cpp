@@ -38,10 +38,15 @@ template <class Value> class Numbered {
 public:
     int64_t of(const Value &value)
     {
+        const size_t hash = Mixed()(value);
+        int64_t &recent = recent_[(hash >> (64 - RECENT_BITS)) & (recent_.size() - 1)];
+        if (recent >= 0 && this->value(recent) == value)
+            return recent;
         const auto [found, is_new] = places_.try_emplace(value, static_cast<int64_t>(values_.size()));
         if (is_new)
             values_.push_back(value);
-        return found->second;
+        recent = found->second;
+        return recent;
     }
     const Value &value(int64_t place) const { return values_[static_cast<size_t>(place)]; }
     size_t size() const { return values_.size(); }
@@ -58,8 +63,11 @@ public:
     }
 
 private:
+    static constexpr size_t RECENT_BITS = 8;
+
     std::unordered_map<Value, int64_t, Mixed> places_;
     std::vector<Value> values_;
+    std::vector<int64_t> recent_ = std::vector<int64_t>(size_t{1} << RECENT_BITS, -1); // by the upper bits of the hash
 };
 
 constexpr int64_t NO_NEIGHBOR = -1;
