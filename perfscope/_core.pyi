@@ -824,6 +824,18 @@ class Replay:
     ) -> Floats:
         """The same for gaps of these pieces of work, as `gaps` adds them up."""
 
+    def lengths_without(
+        self,
+        row: Small,
+        ns: Floats,
+        fixed_row: Small,
+        fixed_ns: Floats,
+        transfer: Floats,
+        codes_of_rows: Small,
+        codes: Small,
+    ) -> Floats:
+        """The same where rows of a code have no transfer, code after code."""
+
     def times(
         self, gap: npt.NDArray[np.float64], transfer: npt.NDArray[np.float64]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.int64]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from perfscope.losses.turns import Turns
 from perfscope.replay.bootstrap import gain_interval, no_more
 from perfscope.replay.edits import apply_edits
 from perfscope.replay.model import Edit, Level, RefusedEditError
-from perfscope.replay.program import Program, busiest_ns, segment_lengths
+from perfscope.replay.program import Program, busiest_ns
 from perfscope.replay.replay import Replay
 from perfscope.replay.steps import Steps
 from perfscope.schema.enums import Basis, LossKind, LossPattern
@@ -162,10 +163,32 @@ class Savings:
         """With calls of an operation that take no time once everybody has come."""
         if not operation:
             return NoSaving("it is not told which operation moved the data")
-        is_of = program.row_op == code_of(operation)
-        transfer = np.where(is_of, 0.0, program.transfer_ns)
-        gains = program.measured_lengths_ns - segment_lengths(program, program.work, transfer)
-        return _bound(program, gains, gain_interval(gains, program.segment_step))
+        code = code_of(operation)
+        known = self._transfers if code in self._transfers else _without_transfer(program, [code])
+        return known[code]
+
+    @cached_property
+    def _transfers(self) -> dict[int, Saving]:
+        """The same of all operations of the program, by code: they are replayed together."""
+        program = self._replay.program
+        assert program is not None
+        is_used = np.zeros(program.row_op.max(initial=-1) + 2, np.bool_)
+        is_used[program.row_op] = True  # the last is of rows that are no calls
+        return _without_transfer(program, np.flatnonzero(is_used[:-1]).tolist())
+
+
+def _without_transfer(program: Program, codes: list[int]) -> dict[int, Saving]:
+    """What is saved where calls of an operation move data in no time, by operation code."""
+    work, fixed, measured = program.work, program.fixed, program.measured_lengths_ns
+    lengths = program.engine.lengths_without(
+        *(work.row, work.ns, fixed.row, fixed.ns, program.transfer_ns, program.row_op),
+        np.array(codes, np.int32),
+    ).reshape(len(codes), -1)
+    found = {}
+    for code, own in zip(codes, lengths, strict=True):
+        gains = measured - own
+        found[code] = _bound(program, gains, gain_interval(gains, program.segment_step))
+    return found
 
 
 def by_time(entries: Sequence[Entry]) -> Saving:

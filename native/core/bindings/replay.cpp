@@ -64,6 +64,22 @@ public:
         return to_numpy(std::move(found));
     }
 
+    Numpy<double> without(const Small &row, const Floats &ns, const Small &fixed_row, const Floats &fixed_ns,
+                          const Floats &transfer, const Small &codes_of_rows, const Small &codes) const
+    {
+        const PiecesOfWork work = pieces_before(row, ns), fixed = pieces_before(fixed_row, fixed_ns);
+        if (transfer.size() != program_.rows() || codes_of_rows.size() != program_.rows())
+            throw ReplayError("transfer and codes do not fit the rows");
+        const std::vector<int32_t> asked(codes.data(), codes.data() + codes.size());
+        std::vector<double> found;
+        {
+            const nb::gil_scoped_release released;
+            const std::vector<double> gaps = gaps_of(work, fixed, program_.rows());
+            found = lengths_without(program_, {gaps.data(), transfer.data()}, codes_of_rows.data(), asked, threads_);
+        }
+        return to_numpy(std::move(found));
+    }
+
     std::tuple<Numpy<double>, Numpy<double>, Numpy<int64_t>> times(const Floats &gap, const Floats &transfer) const
     {
         Times result = computed(gap, transfer, [&](const Costs &costs) {
@@ -212,6 +228,8 @@ void bind_replay(nb::module_ &module)
         .def("lengths", &Replay::lengths, nb::arg("gap"), nb::arg("transfer"))
         .def("lengths_of_work", &Replay::lengths_of_work, nb::arg("row"), nb::arg("ns"), nb::arg("fixed_row"),
              nb::arg("fixed_ns"), nb::arg("transfer"))
+        .def("lengths_without", &Replay::without, nb::arg("row"), nb::arg("ns"), nb::arg("fixed_row"),
+             nb::arg("fixed_ns"), nb::arg("transfer"), nb::arg("codes_of_rows"), nb::arg("codes"))
         .def("times", &Replay::times, nb::arg("gap"), nb::arg("transfer"))
         .def("last_arrivals", &Replay::last, nb::arg("gap"), nb::arg("transfer"), nb::arg("units"), nb::arg("count"))
         .def("critical_path", &Replay::path, nb::arg("gap"), nb::arg("transfer"))

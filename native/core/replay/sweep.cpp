@@ -55,11 +55,32 @@ Sweep::Sweep(const ReplayProgram &program, const Costs &costs, Arrivals &arrival
 {
 }
 
+// `transfer(row)` tells that of each row.
+template <class Transfer>
+void Sweep::in_order(size_t segment, std::vector<int64_t> *order, const Transfer &transfer)
+{
+    const uint32_t *place = kept_->data() + program_.place_in_order(segment);
+    const uint32_t *const end = kept_->data() + program_.place_in_order(segment + 1);
+    const double *const gap = costs_.gap;
+    double *const time = arrivals_.time_.data();
+    for (; place != end; ++place) {
+        const int64_t row = *place & ReplayProgram::ROW;
+        double latest = *place & ReplayProgram::IS_FIRST ? 0.0 : time[row - 1];
+        if (*place & ReplayProgram::HAS_NEEDS)
+            latest = last_need(row - 1, latest);
+        latest += transfer(row - 1);
+        latest += gap[row];
+        time[row] = latest;
+        if (order)
+            order->push_back(row);
+    }
+}
+
 double Sweep::segment(size_t segment, std::vector<int64_t> *order)
 {
     segment_ = static_cast<int64_t>(segment);
     if (kept_) {
-        in_order(segment, order);
+        in_order(segment, order, [this](int64_t row) { return costs_.transfer[row]; });
         return arrivals_.last_at_end(segment).time;
     }
     for (size_t rank = 0; rank < program_.ranks(); rank++) {
@@ -72,23 +93,11 @@ double Sweep::segment(size_t segment, std::vector<int64_t> *order)
     return arrivals_.last_at_end(segment).time;
 }
 
-void Sweep::in_order(size_t segment, std::vector<int64_t> *order)
+double Sweep::segment_without(size_t segment, const int32_t *codes, int32_t code)
 {
-    const uint32_t *place = kept_->data() + program_.place_in_order(segment);
-    const uint32_t *const end = kept_->data() + program_.place_in_order(segment + 1);
-    const double *const transfer = costs_.transfer, *const gap = costs_.gap;
-    double *const time = arrivals_.time_.data();
-    for (; place != end; ++place) {
-        const int64_t row = *place & ReplayProgram::ROW;
-        double latest = *place & ReplayProgram::IS_FIRST ? 0.0 : time[row - 1];
-        if (*place & ReplayProgram::HAS_NEEDS)
-            latest = last_need(row - 1, latest);
-        latest += transfer[row - 1];
-        latest += gap[row];
-        time[row] = latest;
-        if (order)
-            order->push_back(row);
-    }
+    segment_ = static_cast<int64_t>(segment);
+    in_order(segment, nullptr, [&](int64_t row) { return codes[row] == code ? 0.0 : costs_.transfer[row]; });
+    return arrivals_.last_at_end(segment).time;
 }
 
 // The last arrival that a row needs inside the segment, where all of them have come.

@@ -64,6 +64,9 @@ public:
     // all that it depends on. Throws ReplayError where ranks wait for each other in a circle.
     double segment(size_t segment, std::vector<int64_t> *order = nullptr);
 
+    // The same, in the order that the program keeps, where rows of a code have no transfer.
+    double segment_without(size_t segment, const int32_t *codes, int32_t code);
+
 private:
     struct Runner {
         int64_t next;  // row that it has not come to yet
@@ -74,7 +77,7 @@ private:
         bool is_running;
     };
 
-    void in_order(size_t segment, std::vector<int64_t> *order);
+    template <class Transfer> void in_order(size_t segment, std::vector<int64_t> *order, const Transfer &transfer);
     double last_need(int64_t row, double latest);
     void settle(int64_t hub);
     void run(uint32_t rank, int64_t until, std::vector<int64_t> *order);

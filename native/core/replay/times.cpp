@@ -83,6 +83,31 @@ std::vector<double> segment_lengths(const ReplayProgram &program, std::vector<do
     return replay_arrivals(program, {arrivals.data(), transfer}, arrivals, threads);
 }
 
+std::vector<double> lengths_without(const ReplayProgram &program, const Costs &costs, const int32_t *codes_of_rows,
+                                    const std::vector<int32_t> &codes, unsigned threads)
+{
+    const size_t segments = program.segments();
+    std::vector<double> lengths(codes.size() * segments);
+    if (program.order() && program.hub_count() == 0 && !program.has_only_cuts()) {
+        Arrivals arrivals(program);
+        for_segments(program, segments_at_once(program), threads, [&](size_t first, size_t end) {
+            Sweep sweep(program, costs, arrivals);
+            for (size_t place = 0; place < codes.size(); place++)
+                for (size_t segment = first; segment < end; segment++)
+                    lengths[place * segments + segment] = sweep.segment_without(segment, codes_of_rows, codes[place]);
+        });
+        return lengths;
+    }
+    std::vector<double> transfer(program.rows());
+    for (size_t place = 0; place < codes.size(); place++) {
+        for (size_t row = 0; row < program.rows(); row++)
+            transfer[row] = codes_of_rows[row] == codes[place] ? 0.0 : costs.transfer[row];
+        const std::vector<double> own = segment_lengths(program, {costs.gap, transfer.data()}, threads);
+        std::copy(own.begin(), own.end(), lengths.begin() + static_cast<std::ptrdiff_t>(place * segments));
+    }
+    return lengths;
+}
+
 void check_order(const ReplayProgram &program, unsigned threads)
 {
     if (program.has_only_cuts())

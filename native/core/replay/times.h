@@ -17,6 +17,11 @@ std::vector<double> segment_lengths(const ReplayProgram &program, const Costs &c
 std::vector<double> segment_lengths(const ReplayProgram &program, std::vector<double> &&gaps, const double *transfer,
                                     unsigned threads);
 
+// The lengths where rows of a code have no transfer: those of all segments for the first of some codes, and so on. All
+// codes are answered for some segments before the next ones are looked at.
+std::vector<double> lengths_without(const ReplayProgram &program, const Costs &costs, const int32_t *codes_of_rows,
+                                    const std::vector<int32_t> &codes, unsigned threads);
+
 // Throws ReplayError where the ranks wait for each other in a circle.
 void check_order(const ReplayProgram &program, unsigned threads);
 

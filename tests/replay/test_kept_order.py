@@ -1,0 +1,59 @@
+"""Replays take rows in the order that the first one of a program has found: times are the same."""
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from perfscope.arrays import Floats
+from perfscope.metrics.compute import compute
+from perfscope.metrics.results import Options
+from perfscope.replay.program import Program
+from perfscope.replay.segments import SegmentReplay
+from tests.replay.message_programs import Spec, programs, to_trace
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def program_of(spec: Spec) -> Program:
+    found = SegmentReplay(compute(to_trace(spec), Options())).program
+    assume(found is not None)
+    assert found is not None
+    return found
+
+
+def costs_of(program: Program, seed: int) -> tuple[Floats, Floats]:
+    """Any times before rows and in them, some of them none."""
+    drawn = np.random.default_rng(seed).integers(0, 1000, (2, program.row_count))
+    gap, transfer = np.where(drawn < 300, 0.0, drawn / 7.0)
+    return gap, transfer
+
+
+@settings(max_examples=60, deadline=None)
+@given(programs(), seeds)
+def test_times_do_not_depend_on_whether_the_order_is_known(spec: Spec, seed: int) -> None:
+    program = program_of(spec)
+    used = program.needs.engine(program.cut_rows)  # checking it has found the order
+    for one in (seed, seed + 1):
+        gap, transfer = costs_of(program, one)
+        new = program.needs.engine(program.cut_rows, is_checked=False)
+        assert new.lengths(gap, transfer).tolist() == used.lengths(gap, transfer).tolist()
+        new = program.needs.engine(program.cut_rows, is_checked=False)
+        for first, again in zip(new.times(gap, transfer), used.times(gap, transfer), strict=True):
+            assert first.tolist() == again.tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(programs(), seeds, st.booleans())
+def test_lengths_without_the_transfer_of_an_operation(spec: Spec, seed: int, known: bool) -> None:
+    program = program_of(spec)
+    gap, transfer = costs_of(program, seed)
+    codes = np.unique(program.row_op)[::-1].astype(np.int32)
+    row, none = np.arange(program.row_count, dtype=np.int32), program.fixed
+    asked = program.needs.engine(program.cut_rows, is_checked=known)
+    lengths = asked.lengths_without(
+        row, gap, none.row[:0], none.ns[:0], transfer, program.row_op, codes
+    ).reshape(len(codes), -1)
+    for code, found in zip(codes.tolist(), lengths, strict=True):
+        plain = program.needs.engine(program.cut_rows, is_checked=False)
+        expected = plain.lengths(gap, np.where(program.row_op == code, 0.0, transfer))
+        assert found.tolist() == expected.tolist()
