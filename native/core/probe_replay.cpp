@@ -69,8 +69,7 @@ public:
 
     void check() const
     {
-        const ReplayProgram program(ranks_, view(cuts_), {view(hub_starts_), view(hub_rows_)}, view(parents_),
-                                    {view(need_starts_), view(needs_)});
+        const ReplayProgram program = made();
         check_order(program, THREADS);
         const Costs costs{gap_.data(), transfer_.data()};
         const std::vector<double> lengths = segment_lengths(program, costs, THREADS);
@@ -97,6 +96,7 @@ public:
             explained = std::accumulate(part->begin(), part->end(), explained);
         expect(explained, cost.waiting, "delay costs do not add up to the waiting");
         usual_rows(program);
+        without_transfer(program, costs);
         const Times times = replay_times(program, costs, THREADS);
         const std::vector<int32_t> one_unit(program.rows());
         const double last = last_arrivals(program, costs, one_unit.data(), 1, THREADS)[0];
@@ -109,6 +109,30 @@ public:
     }
 
 private:
+    ReplayProgram made() const
+    {
+        return {ranks_, view(cuts_), {view(hub_starts_), view(hub_rows_)}, view(parents_), {view(need_starts_), view(needs_)}};
+    }
+
+    // A program that keeps an order and a new one of the same rows tell the same.
+    void without_transfer(const ReplayProgram &program, const Costs &costs) const
+    {
+        std::vector<int32_t> codes;
+        for (size_t row = 0; row < program.rows(); row++)
+            codes.push_back(static_cast<int32_t>(chance_() % 3));
+        const std::vector<double> found = lengths_without(program, costs, codes.data(), {0, 2}, THREADS);
+        for (const int32_t code : {0, 2}) {
+            std::vector<double> transfer = transfer_;
+            for (size_t row = 0; row < transfer.size(); row++)
+                if (codes[row] == code)
+                    transfer[row] = 0.0;
+            const std::vector<double> own = segment_lengths(made(), {costs.gap, transfer.data()}, THREADS);
+            const auto first = found.begin() + (code ? static_cast<std::ptrdiff_t>(own.size()) : 0);
+            if (!std::equal(own.begin(), own.end(), first))
+                throw ReplayError("without an operation's transfer segments have other lengths");
+        }
+    }
+
     void usual_rows(const ReplayProgram &program) const
     {
         std::vector<int32_t> units, ranks, ops;
