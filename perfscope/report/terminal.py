@@ -88,6 +88,9 @@ def print_summary(result: Analysis, console: Console) -> None:
     style = STATUS_STYLES.get(result.verdict.status.value, "")
     line(console, f"Verdict: {result.verdict.sentence}", style=style, longest=LONGEST_VERDICT)
     _print_top(result, console)
+    # where nothing else is known of the run, this is what there is to know
+    is_all = not result.verdict.top and result.metrics.parallel_efficiency.value is None
+    _print_other_tools(result.other_tools if is_all else (), console)
     _print_unmade(result, console)
     console.print()
     sure = how_sure(result)
@@ -100,7 +103,7 @@ def print_summary(result: Analysis, console: Console) -> None:
     _print_whole_run(result.whole_run, console)
     _print_efficiency(result.metrics, console)
     _print_causes(result, console)
-    _print_other_tools(result.other_tools, console)
+    _print_other_tools(() if is_all else result.other_tools, console)
     _print_breakdown(result, console)
 
 

@@ -118,7 +118,12 @@ def lengths(of: Wholes) -> str:
 
 
 def on_ranks(run: Run) -> str:
-    """How many ranks there are; one that nobody launched as a rank is a process."""
+    """How many ranks there are; one that nobody launched as a rank is a process.
+
+    A report of which neither a length nor others are known, as an account of jobs, tells of none.
+    """
+    if run.ranks == 1 and not run.wall_s and not run.launcher:
+        return "unknown number of ranks"
     return "1 process" if run.ranks == 1 and run.launcher == ALONE else counted(run.ranks, "rank")
 
 

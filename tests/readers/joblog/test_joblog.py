@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from perfscope.cli.main import main
 from perfscope.document.analysis import analysis
-from perfscope.errors import UnreadableInputError
+from perfscope.errors import ExitCode, UnreadableInputError
 from perfscope.metrics.results import Options
 from perfscope.readers.common.tool_reports import MOST_RANKS
 from perfscope.readers.joblog import records
@@ -258,6 +259,21 @@ def test_sacct_is_a_table_in_any_form(tmp_path: Path, text: str) -> None:
         "MaxRSS is 3.00 MiB at most: of 7.1.",
         "ConsumedEnergy is 1.5K J at most: of 7.0.",
     )
+
+
+def test_what_a_log_tells_stands_before_what_it_does_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An account of jobs tells of no ranks: a number of them would be made up."""
+    path = tmp_path / "sacct.txt"
+    path.write_text(SACCT)
+    assert main(["analyze", str(path), "--no-report"]) == ExitCode.OK
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "unknown number of ranks, unknown length, unknown launcher" in printed
+    verdict = printed.index("Verdict: The efficiency of this run is not known")
+    said = printed.index("Slurm (sacct): 1 of 3 jobs and steps did not complete: 7.1 FAILED.")
+    assert verdict < said < printed.index("Not made: ")
+    assert printed.count("Slurm (sacct): 1 of 3") == 1
 
 
 @pytest.mark.parametrize("end", ["", "|"])
