@@ -99,9 +99,9 @@ def singular(nouns: str) -> str:
     return re.sub(r"(?<=\w\w)(?:(?<=ss)e)?s\b", "", nouns)
 
 
-def were(number: float, noun: str, several: str = "") -> str:
+def were(number: float, noun: str) -> str:
     """A number with its noun and verb: `1 rank was`, `2 ranks were`; see `counted`."""
-    return f"{counted(number, noun, several)} {'was' if number == 1 else 'were'}"
+    return f"{counted(number, noun)} {'was' if number == 1 else 'were'}"
 
 
 def capitalized(text: str) -> str:

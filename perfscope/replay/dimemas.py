@@ -26,7 +26,7 @@ FOCUS = "whole_trace"
 Rows = Ints
 
 
-def dimemas_runtime(trace: Trace, *, eager_bytes: int = EAGER_BYTES) -> Metric:
+def dimemas_runtime(trace: Trace) -> Metric:
     """The run time on an ideal network, in seconds, from the first to the last event of all ranks.
 
     None with a reason where messages or collectives do not match, so that a rank would wait for
@@ -44,7 +44,7 @@ def dimemas_runtime(trace: Trace, *, eager_bytes: int = EAGER_BYTES) -> Metric:
     if len(collectives.unmatched_rows):
         count = len(collectives.unmatched_rows)
         return Metric(None, "s", f"{count} calls of collectives are not matched by all ranks")
-    needs = _needs(trace, pool, eager_bytes)
+    needs = _needs(trace, pool)
     instance = np.full(len(pool), -1, np.int64)
     instance[collectives.instances.members] = collectives.instances.instance_of_member
     sizes = np.diff(collectives.instances.starts)
@@ -63,7 +63,7 @@ def _of_main_thread(rank: Rank) -> npt.NDArray[np.void]:
     return ordered
 
 
-def _needs(trace: Trace, pool: Pool, eager_bytes: int) -> dict[int, list[int]]:
+def _needs(trace: Trace, pool: Pool) -> dict[int, list[int]]:
     """By row, the rows that must have been entered before it can end."""
     send_of = match_messages(trace, pool).send_of
     posted = pool.is_of(OperationClass.IRECV)
@@ -74,7 +74,7 @@ def _needs(trace: Trace, pool: Pool, eager_bytes: int) -> dict[int, list[int]]:
         row = int(receivers[place])
         taken_in[place] = waits.get((int(pool.rank[row]), int(pool.request[row])), row)
     senders = send_of[receivers]
-    large = pool.sent[senders] >= eager_bytes
+    large = pool.sent[senders] >= EAGER_BYTES
     blocking = large & ~pool.is_of(OperationClass.ISEND)[senders]
     needs: dict[int, list[int]] = {}
     for row, sender in zip(taken_in.tolist(), senders.tolist(), strict=True):

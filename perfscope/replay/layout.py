@@ -58,8 +58,8 @@ class _Rows:
             needs=_needs(run, row_of_call, count),
             rank=np.repeat(ranks, np.diff(starts)),
             segment=_row_segments(cut_rows, starts),
-            op=_scattered(run.op, row_of_call, count, fill=-1),
-            pool_row=_scattered(run.calls.pool_row, row_of_call, count, fill=-1),
+            op=_scattered(run.op, row_of_call, count),
+            pool_row=_scattered(run.calls.pool_row, row_of_call, count),
             cut_rows=cut_rows,
         )
 
@@ -129,8 +129,8 @@ def _check_count(rows: int) -> None:
         raise ValueError(f"it has more than {MOST_ROWS:,} calls")
 
 
-def _scattered(values: npt.NDArray[np.integer], places: Ints, count: int, *, fill: int) -> Int32s:
-    result = np.full(count, fill, np.int32)
+def _scattered(values: npt.NDArray[np.integer], places: Ints, count: int) -> Int32s:
+    result = np.full(count, -1, np.int32)
     result[places] = values
     return result
 

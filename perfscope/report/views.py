@@ -14,6 +14,7 @@ from perfscope.units import rows_of
 
 MOST_RANKS_SHOWN = 64
 MOST_GROUPS = 25
+MOST_RUNS = 12
 _LINK_CHARACTERS = frozenset(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/?#[]@!$&'()*+,;=%"
 )
@@ -62,15 +63,15 @@ def place_of(found: InSource) -> Place:
     return Place(found.function or "", at or "")
 
 
-def rank_list(ranks: Sequence[float], *, most: int = 12) -> str:
-    """Rank numbers in words: `rank 0`, `ranks 0-3, 7`; more than `most` runs are counted."""
+def rank_list(ranks: Sequence[float]) -> str:
+    """Rank numbers in words: `rank 0`, `ranks 0-3, 7`; many runs of numbers are counted."""
     if not ranks:
         return "no rank"
     ordered = sorted({int(rank) for rank in ranks})
     rows = rows_of(ordered)
     runs = [str(first) if first == last else f"{first}–{last}" for first, last in rows]
-    shown = ", ".join(runs[:most])
-    left = len(runs) - most
+    shown = ", ".join(runs[:MOST_RUNS])
+    left = len(runs) - MOST_RUNS
     if left > 0:
         shown += f" and others ({len(ordered):,} ranks)"
     return f"rank {shown}" if len(ordered) == 1 else f"ranks {shown}"

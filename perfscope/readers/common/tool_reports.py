@@ -46,7 +46,6 @@ def reporting_trace(  # noqa: PLR0913 - what little is known of the run, each by
     world_size: int = 0,
     wall_ns: int = 0,
     origin_unix_ns: int = 0,
-    command: Sequence[str] = (),
     notes: Sequence[str] = (),
 ) -> Trace:
     """A run of which nothing is known but a report: every other figure is null, with the reason.
@@ -57,7 +56,6 @@ def reporting_trace(  # noqa: PLR0913 - what little is known of the run, each by
     numbers = sorted(set(ranks))[:MOST_RANKS] or [0]
     size = max(numbers[-1] + 1, min(world_size, MOST_RANKS))
     return Trace(
-        command=tuple(command),
         origin_unix_ns=origin_unix_ns,
         wall_ns=wall_ns,
         world_size=size,

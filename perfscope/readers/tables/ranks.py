@@ -146,9 +146,9 @@ class World:
         return np.where((values >= 0) & (values < self.communicators), values, -1)
 
 
-def _at_least(values: Ints, least: int, most: int = np.iinfo(np.int32).max) -> Ints:
+def _at_least(values: Ints, least: int) -> Ints:
     """Values in bounds; the least for what is missing or no such value."""
-    return np.where((values >= least) & (values <= most), values, least)
+    return np.where((values >= least) & (values <= np.iinfo(np.int32).max), values, least)
 
 
 def _codes(column: Texts) -> Ints:

@@ -15,6 +15,7 @@ from perfscope.schema.study import Study
 from perfscope.structures import dataclass
 
 LONGEST_TITLE = 40
+INDENT = 2
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def _print_answer(study: Study, console: Console) -> None:
             line(console, f"Next step: {clean(row.actions[0])}", indent=3)
 
 
-def print_table(table: Table, console: Console, *, indent: int = 2) -> None:
+def print_table(table: Table, console: Console) -> None:
     """Prints a table in columns: texts to the left, numbers to the right.
 
     Columns that do not fit follow below, behind the first one again; where not even two fit, each
@@ -66,9 +67,9 @@ def print_table(table: Table, console: Console, *, indent: int = 2) -> None:
         for row in (head, *([cell.told for cell in row] for row in table.cells))
     ]
     widths = [max(len(row[n]) for row in cells) for n in range(len(head))]
-    room = console.width - indent
+    room = console.width - INDENT
     if len(head) > 1 and widths[0] + 2 + max(widths[1:]) > room:
-        _print_rows(cells, console, indent)
+        _print_rows(cells, console)
         blocks = []
     else:
         blocks = _blocks(widths, room)
@@ -80,19 +81,19 @@ def print_table(table: Table, console: Console, *, indent: int = 2) -> None:
                 row[n].rjust(widths[n]) if table.columns[n].is_number else row[n].ljust(widths[n])
                 for n in columns
             ]
-            shown = " " * indent + "  ".join(put).rstrip()
+            shown = " " * INDENT + "  ".join(put).rstrip()
             console.print(shown, highlight=False, markup=False, no_wrap=True, overflow="crop")
     if table.left_out:
-        line(console, f"{table.left_out:,} more {table.noun} are in {table.file}", indent=indent)
+        line(console, f"{table.left_out:,} more {table.noun} are in {table.file}", indent=INDENT)
 
 
-def _print_rows(cells: Sequence[Sequence[str]], console: Console, indent: int) -> None:
+def _print_rows(cells: Sequence[Sequence[str]], console: Console) -> None:
     """A table on a line that is too narrow for it: a row by its heading, and each value below."""
     titles, *rows = cells
     for heading, *values in rows:
-        line(console, heading.strip(), indent=indent)
+        line(console, heading.strip(), indent=INDENT)
         for title, value in zip(titles[1:], values, strict=True):
-            line(console, f"{title}: {value}", indent=indent + 2)
+            line(console, f"{title}: {value}", indent=2 * INDENT)
 
 
 def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:
