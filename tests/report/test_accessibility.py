@@ -1,20 +1,19 @@
 """No page breaks a rule of axe-core, the checker of accessibility that browsers' tools use."""
 
 import json
-from collections.abc import Iterator
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from benchmarks.browser import Browser, browser
+from benchmarks.browser import Browser
 from perfscope.watch.blocks import Block
 from perfscope.watch.page import write as write_live
 from tests.report import sample_document
 from tests.report.test_page_in_browser import OPEN_ALL
 from tests.support.environments import REPOSITORY
-from tests.support.requirements import missing, require_browser
+from tests.support.requirements import missing
 from tests.support.study_pages import page_of
 
 RUN = """axe.run(document, {resultTypes: ['violations'], preload: false}).then(found =>
@@ -56,12 +55,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found["watch"] = folder / "watch.html"
     write_live(WATCHED, found["watch"], source="trace", refresh_s=None)
     return found
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(str(require_browser()), tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])

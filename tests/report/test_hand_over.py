@@ -6,12 +6,11 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from benchmarks.browser import Browser, browser
+from benchmarks.browser import Browser
 from perfscope.report import build
 from perfscope.report.build import build_html, write_report
 from perfscope.report.formats import seconds
@@ -23,7 +22,6 @@ from tests.report.page_outline import HELD
 from tests.report.sample_document import sample_page, two_ranks_evaluation
 from tests.report.sample_hostile import HOSTILE_TEXTS
 from tests.support.environments import REPOSITORY
-from tests.support.requirements import require_browser
 from tests.support.study_pages import page_of
 
 SAMPLES = sorted(REPOSITORY.glob("reports/*/analysis.json"))
@@ -39,12 +37,6 @@ SAVED = """(async () => {
 })()"""
 COLORS = "getComputedStyle(document.body).backgroundColor"
 DARK = "rgb(15, 18, 23)"
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(str(require_browser()), tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -1,15 +1,13 @@
 """The report as a browser shows it: nothing leaves the file, and everybody can read it."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from benchmarks.browser import Browser, browser
+from benchmarks.browser import Browser
 from perfscope.report.build import write_report
 from perfscope.schema.read import read_known
 from tests.report.sample_document import ALL
-from tests.support.requirements import require_browser
 
 OPEN_ALL = "document.querySelectorAll('details').forEach(d => { d.open = true; })"
 WIDE_ELEMENTS = """[...document.querySelectorAll('body *')].filter(e =>
@@ -60,13 +58,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         out[name] = folder / f"{name}.html"
         write_report(read_known(document()), out[name])
     return out
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """One browser for all tests of this file."""
-    with browser(str(require_browser()), tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("name", ALL)

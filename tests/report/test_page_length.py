@@ -2,13 +2,13 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.browser import Browser, browser
+from benchmarks.browser import Browser
 from perfscope.report.build import write_report
 from perfscope.report.studies.build import write_page
 from perfscope.schema.read import known, read_known
@@ -21,7 +21,6 @@ from tests.report.sample_document import (
 )
 from tests.report.test_hand_over import sheets
 from tests.support.environments import REPOSITORY
-from tests.support.requirements import require_browser
 
 MOST_TALLER = 416  # pixels: all rows of a timeline
 MOST_SCREENS, MOST_WORDS, SCREEN, MOST_SHEETS = 6.0, 1200, 800, 2
@@ -55,12 +54,6 @@ DOCUMENTS = {path.parent.name: kept(path) for path in REPOSITORY.glob("reports/*
     **{f"{ranks}_ranks": of_ranks(ranks) for ranks in (16, 64)},
     "thousand_ranks": thousand_ranks,
 }
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(str(require_browser()), tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTS))

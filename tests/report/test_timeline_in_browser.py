@@ -2,18 +2,16 @@
 
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from benchmarks.browser import Browser, browser
+from benchmarks.browser import Browser
 from perfscope.report.build import write_report
 from perfscope.schema.read import read_known
 from tests.report.sample_document import Json, two_ranks_evaluation, with_ranks
 from tests.report.sample_hostile import HOSTILE_TEXTS
 from tests.report.sample_timeline import LENGTH_S, START_S
-from tests.support.requirements import require_browser
 
 WINDOW = re.compile(r"Shown: ([\d.,]+) s to ([\d.,]+) s, in parts of (.+)")
 END_S = START_S + LENGTH_S
@@ -37,13 +35,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def sample() -> Json:
     return with_ranks(two_ranks_evaluation(), 2, hosts=2)
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """One browser for all tests of this file."""
-    with browser(str(require_browser()), tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 def opened(window: Browser, page: Path, *, width: int = 1280, dark: bool = False) -> Browser:

@@ -1,12 +1,11 @@
 """What is shown of the timeline: steps, a selection that is added up, an address, a file."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from benchmarks.browser import Browser, browser
+from benchmarks.browser import Browser
 from perfscope.report.build import write_report
 from perfscope.schema.read import read_known
 from tests.report.test_timeline_in_browser import (
@@ -20,7 +19,6 @@ from tests.report.test_timeline_in_browser import (
     status,
     text,
 )
-from tests.support.requirements import require_browser
 
 STEPS = [[number, 1.2 + 0.269 * number] for number in range(100)]
 KEPT = """new Promise(done => setTimeout(() => done(location.hash), 400))"""
@@ -42,12 +40,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("window") / "report.html"
     write_report(read_known(found), path)
     return path
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(str(require_browser()), tmp_path_factory.mktemp("profile")) as found:
-        yield found
 
 
 def told(window: Browser, expression: str) -> str:

@@ -1,15 +1,13 @@
 """A scaling study's page as a browser shows it."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from benchmarks.browser import Browser, browser
+from benchmarks.browser import Browser
 from tests.report.studies.test_scaling_page import document
 from tests.report.test_page_in_browser import LOW_CONTRAST, OPEN_ALL, WIDE_ELEMENTS
 from tests.support.environments import REPOSITORY
-from tests.support.requirements import require_browser
 from tests.support.study_pages import page_of
 
 SCROLLED = """[...document.querySelectorAll(".scroll")]
@@ -23,13 +21,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("study") / "study.html"
     path.write_text(page_of(document()), encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """One browser for all tests of this file."""
-    with browser(str(require_browser()), tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 def test_asks_for_nothing_but_itself_and_reports_no_error(window: Browser, page: Path) -> None:
