@@ -43,6 +43,8 @@ def test_the_same_command_many_times_at_once(tmp_path: Path, command: str) -> No
     results, words = prepared(tmp_path, command)
     assert run_together(results, words) > 0
     assert [path.name for path in tmp_path.rglob("*.partial")] == []
+    if command == "analyze":
+        assert {"analysis.json", "report.html"} <= {path.name for path in results.iterdir()}
 
 
 @pytest.mark.long

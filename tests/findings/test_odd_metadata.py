@@ -56,7 +56,7 @@ METADATA = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(METADATA, METADATA)
 def test_no_diagnosis_fails_by_itself(first: dict[str, Any], second: dict[str, Any]) -> None:
     builder = TraceBuilder(2, end_s=20.0)

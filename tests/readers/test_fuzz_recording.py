@@ -56,7 +56,7 @@ def open_damaged(original: Path, damage: Callable[[Path], None]) -> None:
 
 
 FUZZ = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 FILES = ("node0/100-5000.rec", "node0/101-5000.def", "node0/101-5000.json", "run.json")
 

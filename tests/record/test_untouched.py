@@ -48,7 +48,7 @@ def test_stdin_reaches_the_job(tmp_path: Path) -> None:
     assert done.stdout == "through\n"
 
 
-@pytest.mark.parametrize("code", [0, 1, 2, 3, 125, 126, 127, 255])
+@pytest.mark.parametrize("code", [0, 3, 126, 127, 255])
 def test_exit_code_is_the_jobs(record: Recorder, code: int) -> None:
     recorded = record(["sh", "-c", f"exit {code}"])
     assert recorded.exit_code == code

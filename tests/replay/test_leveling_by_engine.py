@@ -78,8 +78,8 @@ def some_work(random: np.random.Generator, segments: int, ranks: int, what: str)
 
 @pytest.mark.parametrize("level", [Level.EVEN, Level.AS_OTHERS, Level.USUAL])
 @pytest.mark.parametrize("what", ["whole", "two sizes", "mostly none", "varying"])
-@pytest.mark.parametrize("ranks", [1, 2, 3, 8, 17, 150])
-@pytest.mark.parametrize("segments", [1, 2, 40, 700])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 17, 150])
+@pytest.mark.parametrize("segments", [1, 40, 700])
 def test_the_engine_levels_as_numpy_does(
     segments: int, ranks: int, what: str, level: Level
 ) -> None:

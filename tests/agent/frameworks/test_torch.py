@@ -206,7 +206,11 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize(
     ("words", "least", "most"),
-    [("0.001 0.1 1", 9, 12), ("0.001 0.1 2", 9, 12), ("0.05 0.001 1", 0, 3)],
+    [
+        pytest.param("0.001 0.1 1", 9, 12, marks=pytest.mark.long),
+        ("0.001 0.1 2", 9, 12),
+        ("0.05 0.001 1", 0, 3),
+    ],
     ids=["fed", "fed by two", "starved"],
 )
 def test_training_batches_that_are_there_in_time_are_counted(

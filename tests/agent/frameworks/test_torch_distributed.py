@@ -194,8 +194,16 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-@pytest.mark.parametrize("work", ["group", "gradients", "other work"])
+@pytest.mark.parametrize(
+    ("method", "work"),
+    [
+        *(("fork", work) for work in ("group", "gradients", "other work")),
+        ("spawn", "gradients"),
+        # what makes a process a rank is the same code however it was started
+        pytest.param("spawn", "group", marks=pytest.mark.long),
+        pytest.param("spawn", "other work", marks=pytest.mark.long),
+    ],
+)
 def test_processes_that_train_themselves_are_ranks(
     method: str, work: str, job: Callable[..., Job], environment: Callable[[str], Environment]
 ) -> None:

@@ -161,7 +161,7 @@ def sanitized() -> Path:
 SANITIZED = [
     (name, program)
     for name in environments.MPI_NAMES
-    for program in ("families.py", "threads.py 200", "forking.py")
+    for program in ("families.py", "threads.py 50", "forking.py")
     if (name, program) != ("mpich", "families.py")  # scripts/sanitize.sh runs it
 ]
 

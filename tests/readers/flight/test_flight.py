@@ -20,9 +20,10 @@ from tests.support.environments import environment
 from tests.support.trace_invariants import check_trace
 
 PROGRAM = """
-import torch, torch.distributed as dist
+import os, torch, torch.distributed as dist
 import torch._C._distributed_c10d as c
-dist.init_process_group("gloo")
+store = dist.FileStore("store", 2)
+dist.init_process_group("gloo", store=store, rank=int(os.environ["RANK"]), world_size=2)
 ones = torch.ones(100)
 for _ in range(5): dist.all_reduce(ones)
 for name, ending in (("_dump_fr_trace", "pkl"), ("_dump_fr_trace_json", "json")):
@@ -214,9 +215,17 @@ def test_how_late_the_last_rank_was_is_the_known_time(tmp_path: Path) -> None:
 def test_real_dumps_of_gloo_are_read(tmp_path: Path) -> None:
     python = environment("torch").python
     (tmp_path / "train.py").write_text(PROGRAM)
-    words = [str(python), "-m", "torch.distributed.run", "--nproc-per-node=2", "train.py"]
-    variables = {**os.environ, "TORCH_FR_BUFFER_SIZE": "100"}
-    subprocess.run(words, cwd=tmp_path, check=True, capture_output=True, env=variables)
+    variables = {**os.environ, "TORCH_FR_BUFFER_SIZE": "100", "OMP_NUM_THREADS": "1"}
+    ranks = [
+        subprocess.Popen(
+            [python, "train.py"],
+            cwd=tmp_path,
+            env={**variables, "RANK": str(rank)},
+            stderr=subprocess.PIPE,
+        )
+        for rank in range(2)
+    ]
+    assert [(one.communicate()[1], one.returncode)[1] for one in ranks] == [0, 0]
     for ending in ("pkl", "json"):
         found = told(sorted(tmp_path.glob(f"{ending}_rank_*")))
         assert found.tables[-1].rows[0][:2] == ("gloo:all_reduce", 10)

@@ -222,15 +222,10 @@ def test_hostile_numbers_and_names(tmp_path: Path) -> None:
     assert main(["analyze", str(path), "-o", str(tmp_path / "out")]) == ExitCode.OK
 
 
-def test_a_million_names_and_a_bomb(tmp_path: Path) -> None:
+def test_many_names(tmp_path: Path) -> None:
     events = "".join(f'{{"ph":"B","name":"a{i}","ts":{i},"pid":{i}}},' for i in range(200_000))
     timeline, _, _ = read_timeline(write(tmp_path / "t", START + events))
     assert len(timeline.tensors) == len(timeline.names) == 200_000
-    bomb = tmp_path / "bomb"
-    bomb.write_bytes(gzip.compress(START.encode() + b" " * (300 << 20), 9))
-    with pytest.raises(UnreadableInputError) as caught:
-        read_timeline(bomb)
-    assert "grows too much" in caught.value.what
 
 
 def test_a_compressed_file_that_is_cut_or_damaged(tmp_path: Path) -> None:

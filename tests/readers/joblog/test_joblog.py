@@ -10,8 +10,7 @@ from perfscope.cli.main import main
 from perfscope.document.analysis import analysis
 from perfscope.errors import ExitCode, UnreadableInputError
 from perfscope.metrics.results import Options
-from perfscope.readers.common.tool_reports import MOST_RANKS
-from perfscope.readers.joblog import records
+from perfscope.readers.joblog import reader, records
 from perfscope.readers.registry import open_trace, open_traces
 from perfscope.schema.other_tools import ToolReport
 from tests.support.environments import environment
@@ -132,11 +131,14 @@ def test_the_rank_that_made_no_communicator_is_named(tmp_path: Path) -> None:
     assert tables["Calls, of the ranks that are in the log"] == (("AllReduce", 2, 1024 * 6),)
 
 
-def test_a_job_has_the_ranks_of_its_largest_communicator(tmp_path: Path) -> None:
+def test_a_job_has_the_ranks_of_its_largest_communicator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "MOST_RANKS", 1000)
     (tmp_path / "job.log").write_text(NCCL + NCCL.replace("nranks 2", "nranks 8"))
     assert open_trace(tmp_path / "job.log").world_size == 8
     (tmp_path / "job.log").write_text(NCCL.replace("nranks 2", "nranks 9999999"))
-    assert len(open_trace(tmp_path / "job.log").ranks) == MOST_RANKS
+    assert len(open_trace(tmp_path / "job.log").ranks) == 1000
 
 
 SPLIT = """n0:7:17 [0] NCCL INFO ncclCommSplit comm 0x5e40 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 70 parent 0x8d57 splitCount 1 color {0} key 0- Init START

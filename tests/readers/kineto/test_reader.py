@@ -3,7 +3,6 @@
 import gzip
 import json
 import re
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -255,7 +254,7 @@ def test_cut_at_every_length_it_is_read_or_refused(place: Path) -> None:
 
 
 @given(st.integers(0, 8 * 3000), st.integers(0, 8 * 3000))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_flipped_bits_end_in_a_message_or_a_sound_trace(
     tmp_path_factory: pytest.TempPathFactory, first: int, second: int
 ) -> None:
@@ -322,18 +321,6 @@ def test_one_endless_value_is_refused() -> None:
     with pytest.raises(_core.FormatError) as caught:
         file.feed(b"x" * (80 << 20))
     assert "64 MiB" in caught.value.args[2]
-
-
-def test_a_gzip_bomb_is_refused_with_its_limit(tmp_path: Path) -> None:
-    packer = zlib.compressobj(9, wbits=31)
-    bomb = packer.compress(b'{"traceEvents":[')
-    for _ in range(300):
-        bomb += packer.compress(b" " * (1 << 20))
-    place = tmp_path / "bomb.json.gz"
-    place.write_bytes(bomb + packer.flush())
-    with pytest.raises(UnreadableInputError, match="not read to its end") as caught:
-        read_kineto(place)
-    assert "200 times" in caught.value.why
 
 
 def test_gzip_in_several_members_and_cut_gzip(tmp_path: Path) -> None:

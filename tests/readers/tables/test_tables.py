@@ -3,7 +3,9 @@
 import csv as plain_csv
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -109,8 +111,19 @@ def told(tree: Any) -> dict[str, float | None]:
 
 
 def exported(tmp_path: Path, write: Write = csv.write) -> Path:
-    write(Source(open_trace(SAMPLE)), tmp_path / "out")
+    """The sample's tables, a copy that a test may change."""
+    (tmp_path / "out").mkdir()
+    for name, content in files_of_sample(write).items():
+        (tmp_path / "out" / name).write_bytes(content)
     return tmp_path / "out"
+
+
+@cache
+def files_of_sample(write: Write) -> dict[str, bytes]:
+    """What an export of the sample writes, by the names of its files."""
+    with TemporaryDirectory() as place:
+        write(Source(open_trace(SAMPLE)), Path(place) / "out")
+        return {path.name: path.read_bytes() for path in (Path(place) / "out").iterdir()}
 
 
 def test_the_folder_is_one_recording_and_no_table_is_left_aside(
