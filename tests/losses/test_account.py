@@ -31,7 +31,7 @@ def check_partition(account: LossAccount) -> None:
     assert 0 <= account.training_ns <= account.window_ns <= account.life_ns
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(traces())
 def test_entries_are_the_lost_time_of_any_trace(trace: Trace) -> None:
     check_partition(account_of(trace))

@@ -51,7 +51,7 @@ def with_steps_at_meetings(trace: Trace) -> Trace | None:
     return replace(trace, ranks=[replace(trace.ranks[0], steps=steps), *trace.ranks[1:]])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(programs())
 def test_steps_add_up_to_the_run_also_with_messages(spec: Spec) -> None:
     trace = with_steps_at_meetings(to_trace(spec))

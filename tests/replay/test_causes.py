@@ -25,7 +25,7 @@ def explained(trace: Trace) -> tuple[SegmentReplay, Causes]:
     return replay, replay.causes
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(programs())
 def test_the_critical_path_is_as_long_as_the_run(spec: Spec) -> None:
     replay, found = explained(to_trace(spec))
@@ -45,7 +45,7 @@ def test_the_critical_path_is_as_long_as_the_run(spec: Spec) -> None:
     assert path.work_s - 1e-9 <= ideal <= length_s + 1e-9
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(programs())
 def test_all_waiting_is_attributed_or_said_not_to_be(spec: Spec) -> None:
     _, found = explained(to_trace(spec))
@@ -58,7 +58,7 @@ def test_all_waiting_is_attributed_or_said_not_to_be(spec: Spec) -> None:
     assert all(pair.waiter != pair.cause for pair in found.pairs)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(programs())
 def test_waiting_is_that_of_the_plain_replay(spec: Spec) -> None:
     replay, found = explained(to_trace(spec))

@@ -26,7 +26,7 @@ def program_of(spec: Spec) -> Program:
     return extract(compute(to_trace(spec), Options()))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(programs())
 def test_unedited_replay_is_the_measured_run(spec: Spec) -> None:
     replay = replay_of(spec)
@@ -35,7 +35,7 @@ def test_unedited_replay_is_the_measured_run(spec: Spec) -> None:
     assert replay.relative_error < 1e-12
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(programs())
 def test_ideal_network_is_the_simulation_without_transfer(spec: Spec) -> None:
     everyone = tuple(range(spec.ranks))
@@ -43,7 +43,7 @@ def test_ideal_network_is_the_simulation_without_transfer(spec: Spec) -> None:
     assert replay_of(spec).ideal_runtime_s == pytest.approx(ideal * NS, abs=2e-9)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(programs(), st.sampled_from([0.0, 0.5, 2.0]), st.sampled_from([(0,), (1,), (0, 1)]))
 def test_scaled_work_is_the_simulation_of_it(
     spec: Spec, factor: float, ranks: tuple[int, ...]
@@ -54,7 +54,7 @@ def test_scaled_work_is_the_simulation_of_it(
     assert prediction.gain_s == pytest.approx((before - after) * NS, abs=2e-9)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(programs())
 def test_engine_agrees_with_plain_python(spec: Spec) -> None:
     """Also that segments between cuts replay independently: the oracle knows none."""

@@ -110,7 +110,7 @@ def test_no_interval_leaves_less_time_than_the_work_that_stays() -> None:
     assert found.interval_s[1] == pytest.approx(20.0, abs=1e-3), "of 32 s ranks work 12"
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(programs(rooted=True))
 def test_unedited_replay_is_the_measured_run(spec: Spec) -> None:
     replay = replay_of(to_trace(spec))
@@ -122,7 +122,7 @@ def test_unedited_replay_is_the_measured_run(spec: Spec) -> None:
     assert nothing.gain_s == 0.0
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(programs(rooted=True))
 def test_ideal_network_is_the_simulation_without_transfer(spec: Spec) -> None:
     replay, measured = prepared(spec)
@@ -135,7 +135,7 @@ def test_ideal_network_is_the_simulation_without_transfer(spec: Spec) -> None:
         assert (replay.ideal_runtime_s or 0.0) <= length * NS + 1e-9
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     programs(rooted=True),
     st.sampled_from([None, *ACCOUNTS]),
@@ -157,7 +157,7 @@ def test_scaled_work_is_the_simulation_of_it(
         assert left_s >= min(busiest_s(edited), simulate(edited) * NS) - 2e-9
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(spec=programs(rooted=True), account=st.sampled_from(ACCOUNTS))
 def test_shared_work_is_the_simulation_of_it(spec: Spec, account: Account) -> None:
     replay, measured = prepared(spec)
@@ -169,7 +169,7 @@ def test_shared_work_is_the_simulation_of_it(spec: Spec, account: Account) -> No
     assert prediction.gain_s == pytest.approx((before - simulate(edited)) * NS, abs=5e-9)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(programs(), st.sampled_from([None, *ACCOUNTS]))
 def test_less_work_never_takes_longer(spec: Spec, account: Account | None) -> None:
     replay = replay_of(to_trace(spec))
@@ -181,7 +181,7 @@ def test_less_work_never_takes_longer(spec: Spec, account: Account | None) -> No
     assert gains == sorted(gains)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(programs(rooted=True), st.sampled_from(ACCOUNTS))
 def test_gains_of_combined_edits_count_what_the_first_left(spec: Spec, account: Account) -> None:
     replay = replay_of(to_trace(spec))

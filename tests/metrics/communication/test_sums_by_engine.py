@@ -61,7 +61,7 @@ def waits_by_loop(prepared: Prepared) -> Counter[tuple[WaitKind, int | None]]:
 
 
 @given(traces())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_waits_by_kind_and_cause(trace: Trace) -> None:
     prepared = prepare(trace)
     states = operations.wait_states(
@@ -72,7 +72,7 @@ def test_waits_by_kind_and_cause(trace: Trace) -> None:
 
 
 @given(traces())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_sums_by_operation(trace: Trace) -> None:
     waits = prepare(trace).waits
     pool = waits.pool
@@ -92,7 +92,7 @@ def test_sums_by_operation(trace: Trace) -> None:
 
 
 @given(traces())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_who_came_late_to_collectives(trace: Trace) -> None:
     prepared = prepare(trace)
     pool, instances, focus = prepared.waits.pool, prepared.waits.instances, prepared.focus
@@ -114,7 +114,7 @@ def test_who_came_late_to_collectives(trace: Trace) -> None:
 
 
 @given(traces())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_when_ranks_last_left_a_collective(trace: Trace) -> None:
     prepared = prepare(trace)
     pool, members = prepared.waits.pool, np.sort(prepared.waits.instances.members)

@@ -163,13 +163,13 @@ def test_only_the_focus_counts() -> None:
     assert states_of(builder.build()) == {"barrier": {1: pytest.approx(1.0)}}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(traces())
 def test_the_kinds_add_up_to_all_waiting(trace: Trace) -> None:
     assert_kinds_add_up(trace)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(test_partition.traces())
 def test_they_add_up_where_records_were_lost_or_ranks_never_came(trace: Trace) -> None:
     assert_kinds_add_up(trace)

@@ -22,14 +22,17 @@ from tests.support.trace_invariants import check_trace
 PROGRAM = """
 import os, torch, torch.distributed as dist
 import torch._C._distributed_c10d as c
+child = os.fork()
+rank = 0 if child else 1
 store = dist.FileStore("store", 2)
-dist.init_process_group("gloo", store=store, rank=int(os.environ["RANK"]), world_size=2)
+dist.init_process_group("gloo", store=store, rank=rank, world_size=2)
 ones = torch.ones(100)
 for _ in range(5): dist.all_reduce(ones)
 for name, ending in (("_dump_fr_trace", "pkl"), ("_dump_fr_trace_json", "json")):
     made = getattr(c, name)()
     with open(f"{ending}_rank_{dist.get_rank()}", "wb") as file: file.write(made)
 dist.destroy_process_group()
+assert rank or os.waitpid(child, 0)[1] == 0
 """
 
 
@@ -216,16 +219,9 @@ def test_real_dumps_of_gloo_are_read(tmp_path: Path) -> None:
     python = environment("torch").python
     (tmp_path / "train.py").write_text(PROGRAM)
     variables = {**os.environ, "TORCH_FR_BUFFER_SIZE": "100", "OMP_NUM_THREADS": "1"}
-    ranks = [
-        subprocess.Popen(
-            [python, "train.py"],
-            cwd=tmp_path,
-            env={**variables, "RANK": str(rank)},
-            stderr=subprocess.PIPE,
-        )
-        for rank in range(2)
-    ]
-    assert [(one.communicate()[1], one.returncode)[1] for one in ranks] == [0, 0]
+    subprocess.run(
+        [python, "train.py"], cwd=tmp_path, check=True, capture_output=True, env=variables
+    )
     for ending in ("pkl", "json"):
         found = told(sorted(tmp_path.glob(f"{ending}_rank_*")))
         assert found.tables[-1].rows[0][:2] == ("gloo:all_reduce", 10)
