@@ -201,7 +201,9 @@ def test_events_at_times_that_cannot_be_are_left_out_and_counted(
 
 
 def test_a_line_that_begins_before_all_time_is_left_out_and_spoils(tmp_path: Path) -> None:
-    rows = [("gemm", 10.0 * step, 2.0, {}) for step in range(30)]
+    rows: list[tuple[str, float, float, Mapping[str, int]]] = [
+        ("gemm", 10.0 * step, 2.0, {}) for step in range(30)
+    ]
     plane = PlaneWriter("/device:GPU:0").line("Stream #1(Compute)", rows, timestamp_ns=-(10**9))
     trace = open_trace(write(tmp_path / "a.xplane.pb", space(steps(3), gpu(), plane)))
     check_trace(trace)
