@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools, Int32s, Ints
+from perfscope.arrays import MOST_FEW, Bools, Int32s, Ints
 from perfscope.matching.intervals import Times
 from perfscope.structures import dataclass
 from perfscope.trace.columns import Columns
@@ -80,8 +80,9 @@ class Pool:
 
 def places_by_rank(rank: Rows, ranks: int) -> list[Rows]:
     """The places at which each position in `Trace.ranks` stands, ascending; `ranks` parts."""
-    order = np.argsort(rank, kind="stable")
-    return np.split(order, np.searchsorted(rank[order], np.arange(1, ranks)))
+    few = rank.astype(np.uint16) if ranks <= MOST_FEW else rank
+    order = np.argsort(few, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(rank, minlength=ranks))[: max(ranks - 1, 0)])
 
 
 _COLUMNS = (

@@ -32,9 +32,10 @@ def persistence(work: Floats, kinds: Ints, steps: int) -> Persistence | None:
         if len(late) < FEWEST_SEGMENTS or (steps and len(late) > PER_STEP * steps):
             continue
         late = late - late.mean(axis=1, keepdims=True)
-        late = late - np.median(late, axis=0)
-        least = np.quantile(late.min(axis=1), STALLS)
-        late = np.clip(late, least, np.quantile(late.max(axis=1), 1.0 - STALLS))
+        late = late - np.median(np.ascontiguousarray(late.T), axis=1)
+        by_rank = np.ascontiguousarray(late.T)  # along which NumPy is several times as fast
+        least = np.quantile(by_rank.min(axis=0), STALLS)
+        late = np.clip(late, least, np.quantile(by_rank.max(axis=0), 1.0 - STALLS))
         late = late - late.mean(axis=0)
         together += float((late[1:] * late[:-1]).sum())
         spread += float((late * late).sum()) * (len(late) - 1) / len(late)
