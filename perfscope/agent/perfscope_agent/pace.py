@@ -24,11 +24,15 @@ class Waits:
     """How long the program's main thread has waited for a CPU since it was first looked at.
 
     In that time the program got nothing. Were it to count, a program that hardly gets a CPU would
-    pay a large part of what it gets for looks.
+    pay a large part of what it gets for looks. `ns` leaves out as much as a short run may wait,
+    which would be looked at too seldom to tell its functions.
     """
+
+    FIRST_NS = 10000000000
 
     def __init__(self) -> None:
         self.ns = 0
+        self._all_ns = 0
         self._seen: tuple[int, int] | None = None  # the thread, and its wait until then
 
     def look(self, thread_id: int) -> None:
@@ -38,7 +42,8 @@ class Waits:
         except (OSError, ValueError, IndexError):
             return  # a kernel that does not tell
         if self._seen is not None and self._seen[0] == thread_id:
-            self.ns += max(0, total_ns - self._seen[1])
+            self._all_ns += max(0, total_ns - self._seen[1])
+            self.ns = max(0, self._all_ns - self.FIRST_NS)
         self._seen = thread_id, total_ns
 
     def leave(self) -> None:
