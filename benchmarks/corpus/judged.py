@@ -5,22 +5,20 @@ JUDGED = {
     "gpt_data_parallel": {"rank_zero_evaluation": "true"},
     "pipeline_stages": {"lost_to_serial_waiting": "true"},
     "zero_redundancy": {"data_stall": "true"},
+    "keras_torch": {"frequent_evaluation": "true"},
     "keras_jax": {"lost_to_compiling": "true"},
     "jax_processes": {"frequent_evaluation": "true"},
     "boosted_trees_lightgbm": {"frequent_evaluation": "true"},
     "image_classifier": {"data_stall": "true"},
     "autoencoder": {"frequent_evaluation": "true", "data_stall": "true"},
     "fitted_polynomial": {"lost_to_importing": "true"},
-    "policy_gradient": {"growing_steps": "true, nothing to change"},
+    "sine_prediction": {"lost_to_interpreter": "true, the optimizer's own code"},
     "mirrored_workers": {
         "lost_to_data_preparation": "true, of the evaluation",
         "lost_to_subprocess": "false, a pool of threads",
+        "threads_over_cores": "true, on two cores that others use as well",
     },
     "mandelbrot_rows": {"lost_to_interpreter": "true"},
-    "parameter_servers": {
-        "memory_growth": "false, TensorFlow is being loaded",
-        "lost_to_garbage_collection": "false, the same",
-    },
 }
 """By program and finding: whether what it names is there, and why not."""
 

@@ -38,6 +38,11 @@ class World:
         return sum(_life_ns(process) for process in self.processes.values()) / 1e9
 
     @property
+    def step_seconds(self) -> float:
+        """How long its ranks trained, as far as their steps were told."""
+        return sum(_steps_ns(process) for process in self.processes.values()) / 1e9
+
+    @property
     def began_ns(self) -> int:
         """When its first rank began, by the wall clock."""
         return min(_life(process)[0] for process in self.processes.values())
@@ -112,12 +117,15 @@ def _all_worlds(processes: Sequence[ProcessFile]) -> tuple[list[World], list[Pro
 
 
 def arrange(processes: Sequence[ProcessFile], *, ranks_requested: int | None) -> Arrangement:
-    """Chooses the world with the most rank-seconds and says what the other processes are."""
+    """Chooses the world that trains longest, else lives longest, and says what the others are.
+
+    On a busy machine a group of ranks that fails soon may live longer, as it starts, than the next.
+    """
     worlds, rest = _all_worlds(processes)
     notes: list[str] = []
     elsewhere_ns = 0
     if worlds:
-        world = max(worlds, key=lambda w: w.rank_seconds)
+        world = max(worlds, key=lambda w: (len(worlds) > 1 and w.step_seconds, w.rank_seconds))
         elsewhere_ns = _elsewhere_ns(world, [w for w in worlds if w is not world])
         others: list[tuple[ProcessFile, int | None]] = [
             (process, number)
@@ -270,8 +278,9 @@ def _other_world_notes(world: World, others: Sequence[World]) -> list[str]:
         members = [p for w in (world, *others) for p in w.processes.values()]
         kind = "MPI worlds" if all(p.uses_mpi for p in members) else "groups of ranks"
         notes.append(
-            f"The recording holds {len(others) + 1} {kind}; the one with the most rank-seconds "
-            f"({len(world.processes)} of {world.size} ranks) is analyzed, not: {names}."
+            f"The recording holds {len(others) + 1} {kind}; the one with the most rank-seconds, "
+            f"in steps if any has some ({len(world.processes)} of {world.size} ranks) is analyzed, "
+            f"not: {names}."
         )
         if any(world.is_apart_from(other) for other in others):
             notes[-1] += " perfscope restarts tells of those that ran before or after it."
@@ -304,6 +313,12 @@ def _trained(process: ProcessFile) -> bool:
     """Whether it has steps or phases of any kind."""
     kinds = process.records["kind"]
     return bool(np.any((kinds == RecordKind.STEP) | (kinds == RecordKind.PHASE)))
+
+
+def _steps_ns(process: ProcessFile) -> int:
+    """How long its steps took together."""
+    steps = process.records[process.records["kind"] == RecordKind.STEP]
+    return int((steps["t1_ns"].astype(np.int64) - steps["t0_ns"].astype(np.int64)).sum())
 
 
 def _life_ns(process: ProcessFile) -> int:

@@ -183,3 +183,20 @@ def test_how_long_only_other_attempts_lived_is_told(tmp_path: Path) -> None:
     trace = open_recording(tmp_path)
     assert trace.elsewhere_ns == 2_500_000_000
     assert any("perfscope restarts" in note for note in trace.notes)
+
+
+def test_of_attempts_that_follow_each_other_the_one_that_trains_longest_is_chosen(
+    tmp_path: Path,
+) -> None:
+    """On a busy machine the one that fails soon may live longer as it loads its modules."""
+    for attempt, (start_s, end_s, trains_s) in enumerate([(0.0, 9.0, 0.5), (10.0, 14.0, 3.0)]):
+        for rank in (0, 1):
+            writer = ProcessWriter(
+                rank=rank, size=2, pid=10 + 10 * attempt + rank, flags=NO_MPI, start_s=start_s
+            )
+            writer.metadata = {"schema": 1, "role": "rank"}
+            writer.step(0, end_s - trains_s - 0.1, end_s - 0.1)
+            writer.header["exit_ns"] = writer.mono(end_s)
+            writer.write(tmp_path)
+    write_run(tmp_path)
+    assert [rank.pid for rank in open_recording(tmp_path).ranks] == [20, 21]
