@@ -5,9 +5,10 @@ left when the rank's last tensor is ready counts as its communication (docs/metr
 communication). It becomes an operation of the main location, `Horovod_exposed`, from the rank's
 last readiness to the end of the last reduction; all ranks take part in it. Horovod sees that a
 tensor is ready when its next cycle begins: where the rank's stacks show that it waits for Horovod
-from the end of its backward pass on, that end is when it was ready. So waits, the ledger,
-late arrivals and the replay treat it as what it is: a collective that nobody leaves before the
-slowest rank was ready.
+from the end of its backward pass on, that end is when it was ready. A call by the program that
+returns when what it asked for is done (`hvd.allreduce`) is exposed as a whole. So waits, the
+ledger, late arrivals and the replay treat it as what it is: a collective that nobody leaves before
+the slowest rank was ready.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ def with_exposed_communication(trace: Trace) -> Trace:
         return trace
     calls = [data_calls(rank) for rank in trace.ranks]
     shared = _Shared.of(trace.ranks, calls)
+    blocking = [_Blocking.of(trace, shared, column) for column in range(len(trace.ranks))]
     units = [_unit_of(rank, shared, column) for column, rank in enumerate(trace.ranks)]
-    closing = reduce(np.logical_and, [_is_last(unit) for unit in units])
+    closing = reduce(np.logical_and, map(_is_closing, units, blocking))
     if not np.any(closing):
         return trace
     members = tuple(rank.number for rank in trace.ranks)
@@ -53,8 +55,9 @@ def with_exposed_communication(trace: Trace) -> Trace:
     communicators = [*trace.communicators, Communicator(identity, members, -1)]
     ranks = []
     for column, rank in enumerate(trace.ranks):
-        rows = _rows(rank, shared, column, closing)
-        rows["t0"] = _without_cycle(trace, rank, rows)
+        rows = _rows(rank, shared, column, closing, blocking[column])
+        is_blocking = blocking[column].is_any[closing]
+        rows["t0"] = np.where(is_blocking, rows["t0"], _without_cycle(trace, rank, rows))
         rows["comm"] = len(communicators) - 1
         ranks.append(_with_operations(rank, rows))
     return replace(trace, ranks=ranks, communicators=communicators)
@@ -126,6 +129,41 @@ class _Shared:
         return cls(enter, leave, sent, np.stack(ready, 1))
 
 
+@dataclass(frozen=True)
+class _Blocking:
+    """Which of the shared calls a rank's program waits for in one call of its own; shape (calls,).
+
+    All that begins in such a call of Horovod's functions is over when it returns.
+    """
+
+    is_any: Bools
+    is_last: Bools  # of those that the same call of the program waits for
+    start: Times  # of the program's call, 0 of others
+    end: Times
+
+    @classmethod
+    def of(cls, trace: Trace, shared: _Shared, column: int) -> _Blocking:
+        rank = trace.ranks[column]
+        named = [place for place, name in enumerate(trace.names) if name.startswith("hvd.")]
+        rows = rank.phases[np.isin(rank.phases["name"], named)]
+        rows = rows[(rows["kind"] == PhaseKind.USER) & (rows["tid"] == rank.main_tid)]
+        rows = rows[np.argsort(rows["t0"], kind="stable")]
+        starts, ends = rows["t0"].astype(np.int64), rows["t1"].astype(np.int64)
+        place = disjoint_layer(starts, ends, np.arange(len(rows))).at(shared.enter[:, column])
+        inside = place != NOTHING
+        last_exit = np.zeros(len(rows), np.int64)
+        np.maximum.at(last_exit, place[inside], shared.exit[inside, column])
+        blocks = np.append(last_exit <= ends, False)  # the last one is that of calls in none
+        is_any = blocks[np.where(inside, place, len(rows))]
+        place = np.where(is_any, place, -1)
+        return cls(
+            is_any=is_any,
+            is_last=is_any & _is_last(place),
+            start=np.append(starts, 0)[place],
+            end=np.append(ends, 0)[place],
+        )
+
+
 def _last_ready(rank: Rank, moments: Times) -> Times:
     """When the rank's last tensor before each moment became ready; the moment itself without."""
     arrivals = rank.readiness["t0"][rank.readiness["arrived"] > 0].astype(np.int64)
@@ -169,17 +207,29 @@ def _unit_of(rank: Rank, shared: _Shared, column: int) -> Ints:
     return np.where(unit != NOTHING, unit, len(starts) + burst)
 
 
+def _is_closing(unit: Ints, blocking: _Blocking) -> Bools:
+    """Whether a call is the last one that is waited for at the same time."""
+    result = blocking.is_last.copy()
+    others = np.flatnonzero(~blocking.is_any)
+    result[others] = _is_last(unit[others])
+    return result
+
+
 def _is_last(unit: Ints) -> Bools:
+    """Whether a call is followed by one of another unit, or by none."""
     last = np.ones(len(unit), np.bool_)
     last[:-1] = unit[1:] != unit[:-1]
     return last
 
 
-def _rows(rank: Rank, shared: _Shared, column: int, closing: Bools) -> Table:
+def _rows(rank: Rank, shared: _Shared, column: int, closing: Bools, blocking: _Blocking) -> Table:
     """The exposed part of each closing call of a rank."""
-    ends = shared.exit[closing, column]
+    is_blocking = blocking.is_any[closing]
+    ends = np.where(is_blocking, blocking.end[closing], shared.exit[closing, column])
     before = np.concatenate([[rank.start_ns], ends[:-1]])
-    starts = np.clip(shared.ready[closing, column], before, shared.enter[closing, column])
+    ready = np.where(is_blocking, blocking.start[closing], shared.ready[closing, column])
+    starts = np.maximum(np.minimum(ready, shared.enter[closing, column]), before)
+    ends = np.maximum(starts, ends)
     rows = np.zeros(len(ends), model.OPERATION_DTYPE)
     rows["t0"], rows["t1"], rows["op"], rows["tid"] = starts, ends, HOROVOD_EXPOSED, rank.main_tid
     rows["seq"] = np.arange(len(ends))

@@ -46,13 +46,22 @@ def with_horovod(rank: Rank, *, has_bits: bool = True, early: bool = False) -> R
     return replace(rank, background=np.sort(rows, order="t0"), readiness=bits)
 
 
-def job(*, has_bits: bool = True, early: bool = False, calls_per_step: int = 1) -> Trace:
+def job(
+    *,
+    has_bits: bool = True,
+    early: bool = False,
+    calls_per_step: int = 1,
+    is_waiting: bool = False,
+    returns_s: float = 0.22,
+) -> Trace:
     builder = TraceBuilder(2, end_s=13.0)
     for number in (0, 1):
         rank = builder.rank(number).init(0.5).finalize(12.0)
         for step in range(STEPS):
             begin = 1.0 + step * STEP_S
             rank.step(step, begin, begin + STEP_S)
+            if is_waiting:
+                rank.phase(PhaseKind.USER, begin + 0.05, begin + returns_s, name="hvd.allreduce")
             if calls_per_step > 1:
                 rank.phase(PhaseKind.TRAIN, begin + 0.05, begin + 0.22, name="first")
                 rank.phase(PhaseKind.TRAIN, begin + 0.25, begin + 0.7, name="second")
@@ -100,6 +109,27 @@ def test_each_training_call_of_a_step_exposes_its_own() -> None:
     # ready at 0.1 on both, reduced at 0.2; then as before
     assert exposed.wait_s == pytest.approx((2.0, 0.0))
     assert exposed.transfer_s == pytest.approx((2.0, 2.0))
+
+
+def test_a_call_that_the_program_waits_in_is_exposed_as_a_whole() -> None:
+    """From 0.05, where the call begins, to 0.22; ready on both at 0.1 by what Horovod has seen."""
+    trace = job(early=True, is_waiting=True)
+    results = compute(trace)
+    assert results.horovod is not None
+    exposed = results.horovod.exposed
+    assert exposed.transfer_s == pytest.approx((2.7, 2.7))
+    assert exposed.wait_s == pytest.approx((2.0, 0.0))
+    first = [rank.operations for rank in with_exposed_communication(trace).ranks]
+    for rows in first:
+        own = rows[rows["op"] == HOROVOD_EXPOSED]
+        assert len(own) == 2 * STEPS
+        assert np.all(own["t0"][1:] >= own["t1"][:-1])
+
+
+def test_a_call_that_returns_before_its_reduction_is_over_hides_it() -> None:
+    results = compute(job(early=True, is_waiting=True, returns_s=0.17))
+    assert results.horovod is not None
+    assert results.horovod.exposed.transfer_s == pytest.approx((1.0, 1.0))
 
 
 def test_the_thread_is_a_location_of_its_own() -> None:

@@ -6,12 +6,13 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from perfscope.attribution.exposed import with_exposed_communication
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import Cause, is_worth
 from perfscope.schema.enums import Basis, PhaseKind, Status
 from perfscope.trace.model import PHASE_DTYPE, STACK_DTYPE, Frame, Trace
-from perfscope.trace.operations import code_of
+from perfscope.trace.operations import HOROVOD_EXPOSED, code_of
 from tests.attribution.test_exposed import STEPS, job
 from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.exchange_runs import CAUSES, exchanges, fired
@@ -136,6 +137,26 @@ def test_a_cycle_that_the_program_sets_is_named_from_the_end_of_the_backward_pas
     other = judged(replace(run, ranks=ranks, frames=waits, stacks=[(0, 1)]))["horovod_control"]
     assert other.title.startswith("Horovod spends ")
     assert other.actions[0].startswith("Try other cycle times (it is 2)")
+
+
+def test_a_step_that_waits_for_horovod_again_and_again_is_to_wait_less_often() -> None:
+    """The last 4 ms of the wait in each step are four more, as of calls of the program."""
+    run, each_ns = with_exposed_communication(moved(job(), 0.02)), to_ns(0.001)
+    ranks = []
+    for rank in run.ranks:
+        whole = rank.operations["op"] == HOROVOD_EXPOSED
+        parts = np.repeat(rank.operations[whole], 5)
+        left = np.tile(np.arange(4, -1, -1), np.count_nonzero(whole))  # behind each part
+        ends = parts["t1"].copy()
+        parts["t0"] = np.where(left == 4, parts["t0"], ends - (left + 1) * each_ns)
+        parts["t1"] = ends - left * each_ns
+        parts["seq"] = np.arange(len(parts))
+        rows = np.concatenate([rank.operations[~whole], parts])
+        ranks.append(replace(rank, operations=rows[np.argsort(rows["t0"], kind="stable")]))
+    finding = judged(replace(run, ranks=ranks))["horovod_control"]
+    assert finding.title.startswith("Each step waits 5 times for Horovod, ")
+    assert "hvd.grouped_allreduce" in finding.actions[0]
+    assert all("FUSION" not in action for action in finding.actions)
 
 
 def test_a_cause_that_is_worth_little_names_not_the_whole() -> None:

@@ -29,6 +29,7 @@ from perfscope.trace.operations import HOROVOD_EXPOSED
 from perfscope.units import format_seconds, format_share
 
 MANY_TENSORS = 4  # allreduces of Horovod in a step, of which it fuses most by itself
+MANY_WAITS = 4  # of a step: for its gradients and a loss it waits twice, models of a GAN have two
 USUAL_CYCLE_MS = 1  # of Horovod since 0.19
 PASSED = "Horovod's control traffic costs little"
 CYCLE, CACHE, FUSION = "HOROVOD_CYCLE_TIME", "HOROVOD_CACHE_CAPACITY", "HOROVOD_FUSION_THRESHOLD"
@@ -142,8 +143,18 @@ def _long_cycle(results: Results, rest_s: float) -> str | None:
     return f"{value:g}" if USUAL_CYCLE_MS < value < math.inf and can_be else None
 
 
+def _waits_per_step(results: Results) -> int:
+    """How often a step waits for Horovod, where that is more often than for its gradients."""
+    rank, count = results.trace.ranks[0], results.steps.count
+    waits = int(np.count_nonzero(rank.operations["op"] == HOROVOD_EXPOSED))
+    per_step = round(waits / count) if count else 0
+    return per_step if per_step >= MANY_WAITS else 0
+
+
 def _title(results: Results, rest_s: float) -> str:
     spent = format_seconds(rest_s)
+    if often := _waits_per_step(results):
+        return f"Each step waits {often} times for Horovod, {spent} in all without moving tensors"
     if cycle := _long_cycle(results, rest_s):
         return f"Reductions wait {spent} for Horovod's next cycle: {CYCLE} is {cycle} ms"
     return f"Horovod spends {spent} on agreeing what to reduce and on sleep between its cycles"
@@ -152,7 +163,16 @@ def _title(results: Results, rest_s: float) -> str:
 def _actions(results: Results, found: HorovodResult, rest_s: float) -> tuple[str, ...]:
     cycle = _setting(results, CYCLE)
     set_to = f" (it is {cycle})" if cycle else f" ({USUAL_CYCLE_MS} ms unless set)"
-    if _long_cycle(results, rest_s):
+    if often := _waits_per_step(results):
+        actions = [
+            (
+                f"Wait less often: each of the {often} calls in a step that the program waits in "
+                f"takes a cycle of Horovod at least{set_to}, however little it sends. Put what "
+                "they send into one array, or into one hvd.grouped_allreduce; or ask less often "
+                "than in each step."
+            )
+        ]
+    elif _long_cycle(results, rest_s):
         who = "" if variable(results, CYCLE) else ": the program sets it before hvd.init()"
         actions = [f"Set {CYCLE}={USUAL_CYCLE_MS}, which Horovod has unless told{set_to}{who}."]
     else:
@@ -165,7 +185,7 @@ def _actions(results: Results, found: HorovodResult, rest_s: float) -> tuple[str
         ]
     if _is_off(results):
         actions.insert(0, f"Start with {unset(CACHE)}: at {CACHE}=0 names are sent in every cycle.")
-    if _calls_per_step(results, found) >= MANY_TENSORS:
+    if _calls_per_step(results, found) >= MANY_TENSORS and not _waits_per_step(results):
         actions.append(
             f"Let more tensors travel together: a larger {FUSION}, or num_groups of "
             "DistributedOptimizer."

@@ -112,7 +112,8 @@ def judge(run: Facts) -> Outcome:
         for number, cause in enumerate(CAUSES):
             part = max(map(cause.part, line.site.operands), default=0.0)
             if line.site.is_innermost and part > 0.0:
-                slow = replace(line, seconds=line.seconds * part)
+                direct = run.line_samples.direct_share(line.rank, line.site.frame)
+                slow = replace(line, seconds=line.seconds * part * direct)
                 found[number].append(slow)
     worst = max(found, key=lambda one: sum(line.seconds for line in found[one]), default=None)
     if worst is None:

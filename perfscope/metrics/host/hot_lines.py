@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from perfscope.arrays import Bools
+from perfscope.attribution.stack_rules import NATIVE_FILES
 from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.metrics.host.interpreter_lock import RESTING
 from perfscope.metrics.results import Results
@@ -19,6 +20,9 @@ from perfscope.units import NS
 NOT_COMPUTING = RESTING.union((Activity.IMPORTING, Activity.COMPILING, Activity.COMMUNICATION))
 
 FEWEST_LOOKS = FEWEST_SAMPLES
+
+ARRAY_LIBRARIES = "numpy", "torch"
+"""Packages whose arrays the agent looks at."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,24 @@ class LineSamples:
         whole_s = self._results.focus.length_ns * NS
         return float(inside.mean()) * whole_s if len(inside) else 0.0
 
+    def direct_share(self, rank: Rank, frame: Frame) -> float:
+        """Of the samples in a line of the program, those in which it works on arrays by itself.
+
+        Between the line and what the thread does last there is no code but that of the libraries
+        whose arrays are looked at: what else is called takes its time with something of its own.
+        """
+        frames = self._results.trace.frames
+        numbers = [number for number, one in enumerate(frames) if one == frame]
+        inside = self._inside(rank, [frame])
+        rows = self._results.focus.within(rank.main_stacks)["stack"][inside]
+        stacks, counts = np.unique(rows, return_counts=True)
+        direct = 0
+        for stack, count in zip(stacks.tolist(), counts.tolist(), strict=True):
+            own = self._results.trace.stacks[stack]
+            place = max(at for at, number in enumerate(own) if number in numbers)
+            direct += count * all(_is_of_arrays(frames[number]) for number in own[place + 1 :])
+        return direct / len(rows) if len(rows) else 0.0
+
     def calls(self, rank: Rank, frames: Collection[Frame]) -> int:
         """How often, at least, the main thread of a rank came back to any of some lines."""
         inside = self._inside(rank, frames).astype(np.int8)
@@ -68,6 +90,13 @@ class LineSamples:
             known = np.array([not wanted.isdisjoint(one) for one in trace.stacks], np.bool_)
             self._known[frames] = known
         return known
+
+
+def _is_of_arrays(frame: Frame) -> bool:
+    """Whether it is a function of C, or of a library whose arrays are looked at."""
+    return frame.file in NATIVE_FILES or any(
+        f"/{library}/" in frame.file for library in ARRAY_LIBRARIES
+    )
 
 
 def hot_lines(
