@@ -139,7 +139,7 @@ def _title(again: list[Traced], mean_s: float, share: float, *, is_long: bool) -
         if again[0].is_pipeline or again[0].is_made_anew:
             return again[0].what
         modules = ": for as many modules, or again and again"
-        return f"{again[0].what}{modules if again[0].is_torch else ', and compiled it each time'}"
+        return f"{again[0].what}{modules if again[0].is_torch else ', and compiled each time'}"
     if is_long:
         return f"{format_seconds(mean_s)} ({format_share(share)}) pass before ordinary steps begin"
     return PASSED

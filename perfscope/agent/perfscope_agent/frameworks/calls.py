@@ -21,7 +21,7 @@ _SOME = 4
 _MOST_COUNTERS = 64
 
 running: Counter | None = None
-"""Whose call is running; what it calls in turn is part of it."""
+"""Whose call is running; what it calls in turn is part of it, but what the program calls there."""
 
 _counters: dict[str, Counter] = {}
 
@@ -37,13 +37,23 @@ class Counter:
     """Sums over the calls of one function."""
 
     __slots__ = (
-        *("_before", "_begin_ns", "_due", "_first_ns", "_is_brief", "_name"),
+        *(
+            "_before",
+            "_begin_ns",
+            "_due",
+            "_first_ns",
+            "_is_brief",
+            "_is_running",
+            "_name",
+            "_outer",
+        ),
         *("calls", "compiled", "kept", "measured", "set_up_ns"),
     )
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._is_brief = False
+        self._is_brief = self._is_running = False
+        self._outer: Counter | None = None
         self._due = 1
         self._before = self._begin_ns = self._first_ns = 0
         self.calls = self.measured = self.compiled = 0
@@ -52,7 +62,8 @@ class Counter:
     def begin(self, rec: recorder.Recorder) -> None:
         """A call begins."""
         global running
-        running = self
+        self._outer, running = running, self
+        self._is_running = True
         self.calls += 1
         some = self.calls <= _FIRST or not self._is_brief or self.calls % _SOME == 0
         self._before = rec.private_bytes() if some else 0
@@ -67,8 +78,7 @@ class Counter:
 
     def end(self, rec: recorder.Recorder) -> None:
         """The call is over."""
-        global running
-        running = None
+        self.leave()
         self._is_brief = rec.now() - self._begin_ns < _BRIEF_NS
         if self._first_ns:
             self.set_up_ns += self._first_ns - self._begin_ns
@@ -80,6 +90,16 @@ class Counter:
         if is_due:
             self.write(rec, now)
             self._due = self.calls + max(1, self.calls // _PART)
+
+    def leave(self) -> None:
+        """The call goes on no more: what it was called in does."""
+        global running
+        running, self._outer = self._outer, None
+        self._is_running = False
+
+    def is_free(self) -> bool:
+        """Whether no call of the function is running."""
+        return not self._is_running
 
     def write(self, rec: recorder.Recorder, private_bytes: int) -> None:
         """Writes the sums so far, and the process's own memory now."""
@@ -94,24 +114,32 @@ class Counter:
         )
 
 
-def counter(name: str) -> Counter | None:
-    """The counter of a function; None while a call of another is running, or for one too many."""
-    if running is not None:
+def counter(name: str, by_program: bool = False) -> Counter | None:
+    """The counter of a function; None while a call of another is running, or for one too many.
+
+    What the program itself calls there, as in a callback, counts all the same.
+    """
+    if running is not None and not by_program:
         return None
     known = _counters.get(name)
     if known is None and len(_counters) < _MOST_COUNTERS:
         known = _counters[name] = Counter(name)
-    return known
+    return known if known is None or known.is_free() else None
 
 
 class Counted:
-    """Counts one call of a function; `kind` makes it a phase as well."""
+    """Counts one call of a function; `kind` makes it a phase as well.
+
+    `by_program`: the program itself calls it, and not a library.
+    """
 
     __slots__ = ("_counter", "_phase", "_rec")
 
-    def __init__(self, rec: recorder.Recorder, name: str, *, kind: int = 0) -> None:
+    def __init__(
+        self, rec: recorder.Recorder, name: str, *, kind: int = 0, by_program: bool = False
+    ) -> None:
         self._rec = rec
-        self._counter = counter(name)
+        self._counter = counter(name, by_program)
         self._phase = wrap.Inside(rec, kind, name) if kind else None
 
     def __enter__(self) -> None:
@@ -126,7 +154,6 @@ class Counted:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        global running
         if self._phase is not None:
             self._phase.__exit__(kind, value, traceback)
         if self._counter is None:
@@ -135,7 +162,7 @@ class Counted:
         if recorder.current is self._rec:
             self._counter.end(self._rec)
         else:
-            running = None
+            self._counter.leave()
 
 
 def phase(

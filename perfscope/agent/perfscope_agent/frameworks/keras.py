@@ -310,8 +310,9 @@ def _make_predict(original: AnyFunction) -> AnyFunction:
         rec = recorder.current
         if rec is None:
             return original(self, *args, **kwargs)
+        by_program = files.is_program(sys._getframe(1).f_code.co_filename)
         kind = _kind_of_use()
-        with calls.Counted(rec, label, kind=kind):
+        with calls.Counted(rec, label, kind=kind, by_program=by_program):
             return original(self, *args, **kwargs)
 
     return predict
