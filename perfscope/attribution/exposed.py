@@ -133,12 +133,14 @@ class _Shared:
 class _Blocking:
     """Which of the shared calls a rank's program waits for in one call of its own; shape (calls,).
 
-    All that begins in such a call of Horovod's functions is over when it returns.
+    All that begins in such a call of Horovod's functions is over when it returns. Where the rank's
+    stacks show that it waits for Horovod in most of them, it does from begin to end; else, as where
+    functions are compiled in the first of them, from when its tensors are ready.
     """
 
     is_any: Bools
     is_last: Bools  # of those that the same call of the program waits for
-    start: Times  # of the program's call, 0 of others
+    start: Times  # of the wait
     end: Times
 
     @classmethod
@@ -156,11 +158,12 @@ class _Blocking:
         blocks = np.append(last_exit <= ends, False)  # the last one is that of calls in none
         is_any = blocks[np.where(inside, place, len(rows))]
         place = np.where(is_any, place, -1)
+        waits = is_any & _is_waiting(trace, rank, starts, ends)
         return cls(
             is_any=is_any,
             is_last=is_any & _is_last(place),
-            start=np.append(starts, 0)[place],
-            end=np.append(ends, 0)[place],
+            start=np.where(waits, np.append(starts, 0)[place], shared.ready[:, column]),
+            end=np.where(waits, np.append(ends, 0)[place], shared.exit[:, column]),
         )
 
 
@@ -224,11 +227,9 @@ def _is_last(unit: Ints) -> Bools:
 
 def _rows(rank: Rank, shared: _Shared, column: int, closing: Bools, blocking: _Blocking) -> Table:
     """The exposed part of each closing call of a rank."""
-    is_blocking = blocking.is_any[closing]
-    ends = np.where(is_blocking, blocking.end[closing], shared.exit[closing, column])
+    ends = blocking.end[closing]
     before = np.concatenate([[rank.start_ns], ends[:-1]])
-    ready = np.where(is_blocking, blocking.start[closing], shared.ready[closing, column])
-    starts = np.maximum(np.minimum(ready, shared.enter[closing, column]), before)
+    starts = np.maximum(np.minimum(blocking.start, shared.enter[:, column])[closing], before)
     ends = np.maximum(starts, ends)
     rows = np.zeros(len(ends), model.OPERATION_DTYPE)
     rows["t0"], rows["t1"], rows["op"], rows["tid"] = starts, ends, HOROVOD_EXPOSED, rank.main_tid
@@ -252,10 +253,15 @@ def _without_cycle(trace: Trace, rank: Rank, rows: Table) -> Times:
     last = ends[np.maximum(np.searchsorted(ends, ready, side="right") - 1, 0)]
     before = np.concatenate([[rank.start_ns], rows["t1"][:-1].astype(np.int64)])
     begins = np.where((last >= before) & (last <= ready), last, ready)
+    return begins if _is_waiting(trace, rank, begins, ready) else ready
+
+
+def _is_waiting(trace: Trace, rank: Rank, starts: Times, ends: Times) -> bool:
+    """Whether the rank's stacks show that it mostly waits for Horovod in some stretches."""
     samples = rank.main_stacks
-    inside = disjoint_layer(begins, ready, np.arange(len(rows))).at(samples["t"]) != NOTHING
+    inside = disjoint_layer(starts, ends, np.arange(len(starts))).at(samples["t"]) != NOTHING
     seen = [_is_in_horovod(trace, int(stack)) for stack in samples["stack"][inside]]
-    return begins if sum(seen) > MAIN * len(seen) else ready
+    return sum(seen) > MAIN * len(seen)
 
 
 def _is_in_horovod(trace: Trace, stack: int) -> bool:

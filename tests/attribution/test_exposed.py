@@ -53,6 +53,7 @@ def job(
     calls_per_step: int = 1,
     is_waiting: bool = False,
     returns_s: float = 0.22,
+    is_seen: bool = True,
 ) -> Trace:
     builder = TraceBuilder(2, end_s=13.0)
     for number in (0, 1):
@@ -62,6 +63,8 @@ def job(
             rank.step(step, begin, begin + STEP_S)
             if is_waiting:
                 rank.phase(PhaseKind.USER, begin + 0.05, begin + returns_s, name="hvd.allreduce")
+                waits = ("horovod.torch.wait" if is_seen else "compile", "<built-in>", 0)
+                rank.stack(begin + 0.06, [("main", "/job/train.py", 3), waits])
             if calls_per_step > 1:
                 rank.phase(PhaseKind.TRAIN, begin + 0.05, begin + 0.22, name="first")
                 rank.phase(PhaseKind.TRAIN, begin + 0.25, begin + 0.7, name="second")
@@ -124,6 +127,12 @@ def test_a_call_that_the_program_waits_in_is_exposed_as_a_whole() -> None:
         own = rows[rows["op"] == HOROVOD_EXPOSED]
         assert len(own) == 2 * STEPS
         assert np.all(own["t0"][1:] >= own["t1"][:-1])
+
+
+def test_of_a_call_that_does_something_else_only_the_wait_is_exposed() -> None:
+    results = compute(job(early=True, is_waiting=True, is_seen=False))
+    assert results.horovod is not None
+    assert results.horovod.exposed.transfer_s == pytest.approx((2.0, 2.0))  # from 0.1 to 0.2
 
 
 def test_a_call_that_returns_before_its_reduction_is_over_hides_it() -> None:
