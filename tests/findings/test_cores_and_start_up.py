@@ -184,9 +184,7 @@ def test_an_ordinary_start_is_silent() -> None:
 def test_tracing_again_and_again() -> None:
     finding = started(before_s=2.0, first_s=1.0, traces=30)
     assert finding.status is Status.FAIL
-    assert finding.title == (
-        "TensorFlow traced train_function() 30 times, and compiled each time"
-    )
+    assert finding.title == ("TensorFlow traced train_function() 30 times, and compiled each time")
     assert "input_signature" in finding.actions[0]
     assert finding.where == ()  # an older recording
 
