@@ -28,8 +28,7 @@ from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.operations import HOROVOD_EXPOSED
 from perfscope.units import format_seconds, format_share
 
-MANY_TENSORS = 4  # allreduces of Horovod in a step, of which it fuses most by itself
-MANY_WAITS = 4  # of a step: for its gradients and a loss it waits twice, models of a GAN have two
+MANY_TENSORS = 4  # allreduces of Horovod in a step, or waits of the program for them
 USUAL_CYCLE_MS = 1  # of Horovod since 0.19
 PASSED = "Horovod's control traffic costs little"
 CYCLE, CACHE, FUSION = "HOROVOD_CYCLE_TIME", "HOROVOD_CACHE_CAPACITY", "HOROVOD_FUSION_THRESHOLD"
@@ -148,7 +147,7 @@ def _waits_per_step(results: Results) -> int:
     rank, count = results.trace.ranks[0], results.steps.count
     waits = int(np.count_nonzero(rank.operations["op"] == HOROVOD_EXPOSED))
     per_step = round(waits / count) if count else 0
-    return per_step if per_step >= MANY_WAITS else 0
+    return per_step if per_step >= MANY_TENSORS else 0
 
 
 def _title(results: Results, rest_s: float) -> str:
