@@ -158,7 +158,7 @@ def _communication_lifetime(trace: Trace, ranks: Sequence[Rank]) -> Focus:
     if len(over) == len(ranks) and start < max(over) < end:
         end = max(over)
         reasons = [
-            f"{INITIALIZED} the program of the last one is over, before Python is taken down"
+            f"{INITIALIZED} the program of the last one ends, before its interpreter shuts down"
         ]
     gone = [rank for rank in ranks if rank.finalize_enter_ns is None and rank.end_ns < end]
     if gone:

@@ -88,7 +88,7 @@ def _numbers(ranks: Sequence[int]) -> str:
     parts: list[str] = []
     for first, last in rows_of(ranks):
         is_long = last - first > 1
-        parts += [f"{first}-{last}"] if is_long else map(str, range(first, last + 1))
+        parts += [f"{first}–{last}"] if is_long else map(str, range(first, last + 1))
     more = ", ..." if parts[MOST_NAMED:] else ""
     return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(parts[:MOST_NAMED])}{more}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -176,10 +177,13 @@ def _check_gates(fail_on: Sequence[str]) -> None:
     known = [*GATES, *(diagnosis.id for diagnosis in diagnoses())]
     for gate in fail_on:
         if gate not in known:
+            near = difflib.get_close_matches(gate, known)
             raise UsageError(
                 f"Unknown finding {gate!r}.",
-                why="--fail-on takes the id of a finding, `warn` or `fail`.",
-                action=f"Use one of: {', '.join(known)}.",
+                why="--fail-on takes `fail`, `warn` or the id of a finding.",
+                action=f"Did you mean: {', '.join(near)}"
+                if near
+                else f"The ids are {', '.join(known[len(GATES) :])}.",
             )
 
 
@@ -224,7 +228,7 @@ def _exit_code(result: Analysis, cases: Sequence[Case], *, strict: bool) -> int:
     if strict and result.run.damage:
         for one in result.run.damage:
             tell(f"Damaged recording: {one.text}")
-        tell(f"Exit code {ExitCode.INCOMPLETE:d} says so; --no-strict does not.")
+        tell(f"So the exit code is {ExitCode.INCOMPLETE:d}; with --no-strict it would be 0.")
         return ExitCode.INCOMPLETE
     return ExitCode.GATE_FAILED if failed else ExitCode.OK
 

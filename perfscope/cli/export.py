@@ -12,16 +12,16 @@ from perfscope.output import say, tell
 _HELP = """Write a trace for other tools; nothing that exists is overwritten.
 
 \b
-otf2      Vampir, Cube, Scalasca and otf2-print; a directory   (pip install otf2)
-chrome    ui.perfetto.dev and chrome://tracing; one file of JSON, .gz where -o ends so
-perfetto  ui.perfetto.dev and Perfetto's trace processor; one file, .gz where -o ends so
-parquet   pandas, DuckDB, Spark; a directory with a file a table   (pip install pyarrow)
-csv       spreadsheets, R and all others; a directory with a file a table
+otf2      Vampir, Cube, Scalasca, otf2-print; a directory (pip install otf2)
+chrome    ui.perfetto.dev, chrome://tracing; a JSON file, or .json.gz
+perfetto  ui.perfetto.dev, Perfetto's trace processor; a file, or .gz
+parquet   pandas, DuckDB, Spark; a file a table (pip install pyarrow)
+csv       spreadsheets, R and all others; a file a table
 
 \b
 perfscope export trace/ --to chrome
 perfscope export trace/ --to chrome -o run.json.gz
-perfscope export trace/ --to otf2 -o run-otf2/ && otf2-print run-otf2/traces.otf2
+perfscope export trace/ --to otf2 -o archive/
 perfscope export trace/ --to parquet -o tables/
 """
 

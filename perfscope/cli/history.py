@@ -62,6 +62,8 @@ def history(
 
     Runs are ordered by date and grouped by commit, which `perfscope run` records. Runs that cannot
     be read are named and left out.
+
+    perfscope history runs/ --fail-on worse
     """
     from perfscope.report.studies.badge import BADGE_FILE, badge_svg
 

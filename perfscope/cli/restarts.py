@@ -36,6 +36,8 @@ def restarts(paths: tuple[Path, ...], *, forms: Forms, output: Path) -> int:
 
     DIR is a recording of `perfscope run`; each start of the job is one, or several are in one
     where the launcher starts ranks anew. Ranks may come and go between attempts.
+
+    perfscope restarts run-1/ run-2/
     """
     from perfscope.readers.recording.reader import open_attempts
     from perfscope.readers.secrets import without_secrets

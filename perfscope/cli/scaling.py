@@ -88,6 +88,8 @@ def scaling(  # noqa: PLR0913 - one argument an option
 
     RUN is a run directory, a trace of another tool, or an analysis.json. Runs of one size are
     repeats of each other.
+
+    perfscope scaling runs/*
     """
     from perfscope.metrics.efficiency.scalability import Variant
     from perfscope.metrics.results import Options

@@ -17,8 +17,8 @@ job. Ends with the job; Ctrl-C ends it earlier.
 
 \b
 perfscope watch trace/
-perfscope watch trace/ --html live.html     a page that loads itself again, without a server
-perfscope watch trace/ --once               one picture; exit code 1 when the job is stalled
+perfscope watch trace/ --html live.html     a page that reloads itself
+perfscope watch trace/ --once               a snapshot; exit code 1 if stalled
 """
 
 

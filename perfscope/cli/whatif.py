@@ -61,16 +61,20 @@ background:WHAT[@RANKS]    it is done beside the training
 share:WHAT                 all ranks do an equal part of it, step by step
 balance[:WHAT]             all ranks work as long as they do on average
 straggler@RANKS            these ranks work as fast as the others
-network:FACTOR             all transfers are FACTOR times as fast (inf: no time)
+network:FACTOR             transfers are FACTOR times as fast (inf: no time)
 never-starved[@RANKS]      nobody waits for input
 producers:N[@RANKS]        N producers make the batches of a rank
 kept-workers[@RANKS]       workers of a DataLoader stay from epoch to epoch
-bytes:FACTOR[@OPERATION]   collectives carry FACTOR times the bytes (0.5: half precision)
-fuse:BYTES                 allreduces in quick succession are one, up to BYTES (64M)
-overlap[:SHARE]            allreduces begin during the backward pass before them
+bytes:FACTOR[@OPERATION]   collectives carry FACTOR times the bytes
+fuse:BYTES                 successive allreduces are one, up to BYTES (64M)
+overlap[:SHARE]            allreduces begin during the backward pass
 
 WHAT is an account of the time ledger (training, evaluation, checkpoint, input_wait, io, ...) or a
 phase of the run; RANKS is like 0,2,4-7.
+
+\b
+perfscope whatif trace/ --edit network:2
+perfscope whatif trace/ --edit every:10:evaluation --edit straggler@3
 """
 
 

@@ -23,24 +23,23 @@ def sentence(results: Results) -> str:
             f"the last, {format_seconds(late_s)} of {format_seconds(found.window_s)} pass."
         )
     started, later = _latest(found.ranks, at_start_s), _latest(found.ranks, late)
+    at_start = _waited(*started, "all such waiting then")
     if sum(late) < START_SHARE * sum(at_start_s):
-        return f"At the start, {_waited(*started)}."
+        return f"At the start, {at_start}."
     if not sum(late):
         return ""
     count = found.last_by_rank[found.ranks.index(later[0])]
-    before = f"; at the start, {_waited(*started)}" if sum(at_start_s) else ""
-    said = _waited(*later)
+    before = f"; at the start, {at_start}" if sum(at_start_s) else ""
+    of = "all such waiting after the start" if before else "all such waiting"
+    said = _waited(*later, of)
     return (
         f"{capitalized(said)}: it was last in {count:,} of "
         f"{found.negotiations.with_ranks:,} negotiations that name the ranks{before}."
     )
 
 
-def _waited(rank: int, seconds: str, share: str) -> str:
-    return (
-        f"other ranks waited {seconds} for rank {rank} to have a tensor ready ({share} of all "
-        "such waiting)"
-    )
+def _waited(rank: int, seconds: str, share: str, of: str) -> str:
+    return f"other ranks waited {seconds} for rank {rank} to have a tensor ready ({share} of {of})"
 
 
 def _latest(ranks: Sequence[int], late_s: Sequence[float]) -> tuple[int, str, str]:

@@ -66,7 +66,8 @@ def verdict(
     )
     lost_s = lost_to_others_s(results, losses)
     beside = beside_others(of_job, top, others, of, lost_s=lost_s, used=used_by_others(results))
-    sentence = _preface(damage) + _kept(results) + beside
+    whole = "" if top and top[0].damage in told else how_to_be_whole(results)
+    sentence = _preface(damage, whole if top else "") + _kept(results) + beside
     last = unwatched(results)
     return Verdict(
         sentence=sentence + _hottest(run, top, LONGEST_TEXT - len(sentence + last)) + last,
@@ -315,8 +316,8 @@ def _lost(
     pattern = f", {first.pattern.label}" if is_told and first.pattern else ""
     where = f" in {place(first.frame)}" if first.frame else ""
     each = f"{format_seconds(first.ns * NS / ranks)}{' per rank' if ranks > 1 else ''}"
-    included = ", what other processes take included" if is_disturbed else ""
-    own = " of the job's own" if is_disturbed else ""
+    included = ", including what other processes take" if is_disturbed else ""
+    own = " within the job" if is_disturbed else ""
     return (
         f"{share}{included}. The largest single cause{own} takes {each}: "
         f"“{label(first)}”{where}{pattern}"
@@ -367,9 +368,9 @@ def _kept(results: Results) -> str:
     )
 
 
-def _preface(damage: Sequence[Damage]) -> str:
-    """What must be said first: what is wrong with the recording, and what that withholds."""
+def _preface(damage: Sequence[Damage], how_to_be_whole: str) -> str:
+    """What must be said first: what is wrong with the recording, what to do, what is withheld."""
     said = " ".join(one.text for one in damage)
     if spoils_comparison(damage):
-        said += " Figures that need every rank are withheld."
+        said += f" {how_to_be_whole}".rstrip() + " Figures that need every rank are withheld."
     return f"{said} " if said else ""

@@ -8,7 +8,7 @@ def label(entry: Entry) -> str:
     """What a loss is called where people read it."""
     cause = entry.cause
     if entry.causes > 1:
-        return f"{entry.causes} smaller causes: {cause.kind.label.lower()}"
+        return f"{cause.kind.label}: {entry.causes} smaller causes"
     if entry.waited_for is not None:
         return f"Waiting for {entry.waited_for.label}"
     if cause.activity is not None:

@@ -266,7 +266,7 @@ class Detection:
         kinds = ", ".join(f"{counted(count, 'file')} of {kind}" for kind, count in files.items())
         shown = ", ".join(str(file.relative_to(path)) for file in unknown[:MOST_NAMED])
         more = f" and {len(unknown) - MOST_NAMED} more" if len(unknown) > MOST_NAMED else ""
-        aside = f"; {counted(len(unknown), 'file')} of no known format: {shown}{more}"
+        aside = f"; {counted(len(unknown), 'file')} of unknown format: {shown}{more}"
         return [f"{path} holds {kinds}{aside if unknown else ''}."]
 
     def _inside(self, path: Path, known: set[Path]) -> list[Source]:

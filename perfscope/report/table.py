@@ -28,6 +28,7 @@ class Kind(str, Enum):
     NUMBER = "number"
     TEXT = "text"
     CODE = "code"
+    CODED = "coded"  # a text in which code may stand between backticks
     PLACE = "place"  # in the code of the user
     SIGN = "sign"  # a `StatusWord`
     BAND = "band"  # an efficiency, with the sign of its band

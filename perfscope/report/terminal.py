@@ -27,7 +27,14 @@ from perfscope.report.sections.findings import (
     wholes,
 )
 from perfscope.report.sections.losses import takeaway
-from perfscope.report.sections.overview import how_sure, launched, lengths, on_hosts, on_ranks
+from perfscope.report.sections.overview import (
+    how_sure,
+    is_of_damage,
+    launched,
+    lengths,
+    on_hosts,
+    on_ranks,
+)
 from perfscope.report.sections.quality import trust_and_doubts
 from perfscope.report.sections.whole_run import (
     efficiency_sentence,
@@ -115,7 +122,7 @@ def _print_unmade(result: Analysis, console: Console) -> None:
             by_reason.setdefault(row.summary, []).append(row.title)
     for reason, titles in itertools.islice(by_reason.items(), MOST_UNMADE):
         more = ", and others" if len(titles) > 1 else ""
-        line(console, f"Not made: {clean(titles[0])}{more}. {clean(reason)}")
+        line(console, f"Could not be made: “{clean(titles[0])}”{more}. {clean(reason)}")
 
 
 def clean(text: object) -> str:
@@ -192,7 +199,7 @@ def _print_devices(result: Analysis, console: Console) -> None:
     part = ", in the steps that a profiler watched" if devices.is_part else ""
     source = f"as {formula_words(devices.formula)} defines it{part}"
     line(console, f"Device efficiency {format_ratio(devices.value)} = {factors} ({source})")
-    line(console, "Of the hosts, which is separate and not a factor of it:")
+    line(console, "Efficiency of the hosts, which is no factor of it:")
 
 
 def _print_gpus(sampled: SampledGpus, console: Console) -> None:
@@ -308,6 +315,7 @@ def _print_top(result: Analysis, console: Console) -> None:
     blocks = [one for one in named if not one.seen_with]
     for number, finding in enumerate(blocks, start=1):
         is_told = number == 1 and finding.title in result.verdict.sentence
+        is_told = is_told and not is_of_damage(result)
         if not is_told:
             console.print()
         _print_finding(finding, number, of, console, is_told=is_told)
@@ -342,7 +350,8 @@ def _print_finding(
         unknown = "" if why else "Saving not estimated. "
         line(console, f"{unknown}{clean(finding.summary)}", indent=3)
     if finding.actions:
-        line(console, f"Next step: {clean(finding.actions[0])}", indent=3)
+        step = visible(finding.actions[0], longest=LONGEST_VERDICT)
+        line(console, f"Next step: {step}", indent=3, longest=LONGEST_VERDICT)
     if places := where_text(finding):
         line(console, f"Where: {clean(places)}", indent=3)
     if planned := planned_text(finding.planned):

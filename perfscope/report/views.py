@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
+from perfscope.places import MODULE
 from perfscope.report.charts import Segment
 from perfscope.schema import common
 from perfscope.schema.communication import LateArrival
@@ -26,6 +27,11 @@ class Place:
 
     function: str
     location: str  # file:line, or the file when the line is unknown, or ""
+
+    @property
+    def is_in_no_function(self) -> bool:
+        """Whether it is code of a file itself, of which the line alone is known to people."""
+        return self.function == MODULE and bool(self.location)
 
     @property
     def short_location(self) -> str:

@@ -25,14 +25,14 @@ EFFICIENCIES = {
         Factor(
             "training_efficiency",
             "Training efficiency",
-            "Share of all ranks’ time that went into training steps: what you pay for and get.",
+            "Share of all ranks' time that went into training steps: what you pay for and get.",
             ("parallel_efficiency", "productive_share"),
             0,
         ),
         Factor(
             "parallel_efficiency",
             "Parallel efficiency",
-            "Share of all ranks’ time spent outside communication. The rest goes into waiting for "
+            "Share of all ranks' time spent outside communication. The rest goes into waiting for "
             "other ranks and moving data.",
             ("load_balance", "communication_efficiency"),
             1,

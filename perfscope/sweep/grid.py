@@ -193,9 +193,9 @@ def _configuration(
     if not words:
         raise UsageError(
             "There is no command to run.",
-            why=f"Set {named.name!r} brings none, and none stands behind --."
+            why=f"Set {named.name!r} brings none, and nothing follows --."
             if named.name
-            else "None stands behind --.",
+            else "Nothing follows --.",
             action="perfscope sweep --env OMP_NUM_THREADS=1,2,4 -- mpirun -n 2 python train.py",
         )
     return Configuration(

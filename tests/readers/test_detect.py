@@ -262,7 +262,7 @@ def test_a_folder_of_several_kinds_is_accounted_for(tmp_path: Path) -> None:
     said, became = trace.choices
     assert "1 file of perfscope" in said
     assert "2 files of talp" in said
-    assert "files of no known format: readme.txt, " in said
+    assert "files of unknown format: readme.txt, " in said
     assert f"The run is {tmp_path}/trace (perfscope); beside it {tmp_path}/a.json (talp)" in became
     used, left = became.split("; left aside: ")
     assert "b.json (talp)" in used

@@ -48,7 +48,7 @@ def test_the_section_shows_trees_devices_streams_and_kernels(document: dict[str,
 
 def test_the_device_tree_leads_the_first_screen(document: dict[str, Any]) -> None:
     page = build_html(read_known(document))
-    assert page.index("Device parallel efficiency") < page.index("Training efficiency")
+    assert page.index("Device efficiency") < page.index("Training efficiency")
 
 
 @pytest.mark.parametrize("part", ["devices", "efficiency", "communication", "kernels", "steps"])

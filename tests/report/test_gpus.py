@@ -57,9 +57,9 @@ def test_the_section_shows_each_gpu(document: dict[str, Any]) -> None:
         "61 °C",
         "slowed by half for heat 100",
         "(lost during the run)",
-        "the driver’s process list",
+        "the driver's process list",
     ):
-        assert text in page.replace("&#39;", "’"), text
+        assert text in page.replace("&#39;", "'"), text
     assert "<i>GPU" not in page
     assert page.count("<svg") >= 3
 

@@ -102,7 +102,7 @@ def test_shows_accounts_that_are_used_and_no_others() -> None:
     legend = found[found.index('class="legend"') : found.index("timeline-picture")]
     assert "Evaluation" in legend
     assert "Checkpoint" not in legend
-    assert "the rank’s process was not running" in found
+    assert "the rank's process was not running" in found
 
 
 def test_many_ranks_are_said_to_be_a_choice() -> None:

@@ -138,7 +138,8 @@ def _summary(facts: StartUpFacts, share: float) -> str:
         parts.append(f"uneven set-up after that costs {format_seconds(facts.setup_s)}")
     told = capitalized(" and ".join(parts)) if parts else "Nobody waits for another rank"
     if facts.queued_s > 0:
-        told += f", of which {format_seconds(facts.queued_s)} by waiting longer for a CPU"
+        queued, cost = format_seconds(facts.queued_s), format_seconds(facts.before_s)
+        told += f", {'all' if queued == cost and not facts.setup_s else queued} of it for a CPU"
     if format_seconds(facts.worth_s) == format_seconds(0.0):
         return f"{told}."
     return (

@@ -88,12 +88,17 @@ def _passed(results: Results, found: Judgment) -> Outcome:
     return Finding(
         status=Status.PASS,
         title="The ranks work about equally long",
-        summary=f"{text}; work spread evenly would save {wording.saving(results, gain.seconds)}.",
+        summary=f"{text}; work spread evenly would save {_nothing_or(results, gain.seconds)}.",
         gain=gain if is_claim else None,
         confidence=Confidence.HIGH if facts.evenly else Confidence.MEDIUM,
         evidence=_evidence(facts),
         overlaps=OVERLAPS,
     )
+
+
+def _nothing_or(results: Results, seconds: float) -> str:
+    """What is saved; a replay may also tell that the run would be longer."""
+    return wording.saving(results, seconds) if seconds > 0 else "nothing"
 
 
 def _title(facts: ImbalanceFacts) -> str:

@@ -140,14 +140,13 @@ def _title(work: SerialWork, results: Results) -> str:
 
 def _summary(work: SerialWork, results: Results, gain_s: float, status: Status) -> str:
     often = frequency(work)
-    cost = (
-        f"Without it the run would be {format_seconds(gain_s)} shorter"
-        if status is not Status.PASS
-        else f"Without it the run would be only {format_seconds(gain_s)} shorter"
-    )
+    only = "only " if status is Status.PASS else ""
     shares = wording.wholes(results).shares(gain_s)
+    cost = f"Without that, the run would be {only}{format_seconds(gain_s)} shorter ({shares})."
+    if format_seconds(gain_s) == format_seconds(0.0):
+        cost = "Without that, the run would be no shorter."
     total = "" if work.count == 1 else f" ({format_seconds(work.seconds)} in total)"
-    return f"It does so {often}{total}. {cost} ({shares})."
+    return f"Rank {work.rank} {work.verb} {often}{total}. {cost}"
 
 
 def frequency(work: SerialWork) -> str:

@@ -26,7 +26,7 @@ def judge(run: Facts) -> Outcome:
     node = max(nodes, key=lambda node: (not _waits(results, node), _idle_share(results, node)))
     share = _idle_share(results, node)
     if _waits(results, node):
-        text = f"The ranks of host {node.host} wait for CPUs: what they do not use is not theirs."
+        text = f"The ranks on host {node.host} wait for CPUs: none is left for them to use."
         return Finding(Status.PASS, WAITING, text)
     if share < MAIN:
         return passed(f"{format_share(1.0 - share)} of the CPUs of host {node.host} are busy.")

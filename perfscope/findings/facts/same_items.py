@@ -56,6 +56,6 @@ def keeping_action(rank: Rank) -> str:
     size = format_bytes(found["bytes"] * max(counts)) if counts else ""
     room = f" ({size} for all of them)" if size else ""
     return (
-        "Prepare each sample once: those that were compared are the same in each epoch. Keep what "
-        f"is prepared in memory{room}, or store it before the training."
+        "Prepare each sample once: those that perfscope compared came out the same in every epoch. "
+        f"Keep prepared samples in memory{room}, or store them before the training."
     )

@@ -43,10 +43,10 @@ def judge(run: Facts) -> Outcome:
     worth = device_gain(results, found, [device.causes_s.get(cause, 0.0) for device in devices])
     if cause is IdleCause.UNKNOWN:
         worth = unpriced(worth)
-    words = WORDS[cause]
+    words, mainly = WORDS[cause], "mostly " if cause_s > MAIN * idle_s else "partly "
     return Finding(
         status=worth.status,
-        title=f"Devices are idle {_how_long(devices, share, edges)}, mostly {words.what}",
+        title=f"Devices are idle {_how_long(devices, share, edges)}, {mainly}{words.what}",
         summary=(
             f"{worth.during}{format_share(cause_s / idle_s)} of the idle time passes "
             f"{words.what}{_second(causes, cause, idle_s)}.{worth.bound}{_untold(devices)}"

@@ -144,7 +144,7 @@ def _title(results: Results, room: Room, status: Status, *, killed: bool) -> str
 
 
 def _summary(results: Results, room: Room) -> str:
-    text = f"At the least moment {format_bytes(room.left_bytes)} of {room.name} were left."
+    text = f"At the lowest point, {format_bytes(room.left_bytes)} of {room.name} was left."
     largest = _largest(results, room)
     if largest is None or largest.needed_bytes <= 0:
         return text
@@ -155,6 +155,7 @@ def _summary(results: Results, room: Room) -> str:
     with_them = " with its processes" if largest.descendants else ""
     return (
         f"{text} Rank {largest.rank} needs most, {format_bytes(largest.needed_bytes)}{with_them}"
+        " (shared pages counted in part)"
         f"{during}. {fits} {'rank' if fits == 1 else 'ranks'} like it would fit; {here} ran there."
     )
 

@@ -3,7 +3,7 @@
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import as_bound, predicted_gain
-from perfscope.findings.core.wording import exported, place, ranks, why_more
+from perfscope.findings.core.wording import exported, place, ranks, saving, why_more
 from perfscope.findings.facts.facts import Facts
 from perfscope.judging import MOST_LOST
 from perfscope.metrics.host.page_faults import FaultTime
@@ -56,8 +56,9 @@ def judge(run: Facts) -> Outcome:
     worst = by_share[0]
     if gain.share < LEAST_GAIN:
         return passed(
-            f"Of the CPU time of rank {worst.rank} {format_share(_in_kernel(worst))} was in the "
-            "kernel; page faults account for little of it on any rank."
+            f"The kernel took {format_share(_in_kernel(worst))} of the CPU time of rank "
+            f"{worst.rank}, for anything. Keeping memory that is freed and allocated again would "
+            f"save {saving(run.results, gain.seconds, is_bound=True)}."
         )
     touched = tuple(one.rank for one in found if _share(one) >= 0.5 * _share(worst))
     return Finding(

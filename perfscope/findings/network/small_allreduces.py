@@ -74,8 +74,8 @@ def _passed(facts: NetworkFacts) -> str:
     if not found.calls:
         return "No small collectives were seen."
     return (
-        f"{found.calls:,} collectives below 64 KiB take {format_seconds(found.seconds)} of "
-        "transfer, or there are none beside them that they could be fused with."
+        f"{counted(found.calls, 'collective')} below 64 KiB took {format_seconds(found.seconds)} "
+        "of transfer in all: too little to tell, or with nothing beside them to be fused with."
     )
 
 

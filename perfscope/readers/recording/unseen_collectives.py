@@ -164,7 +164,7 @@ def _of_flight_recorder(ranks: Sequence[Rank], found: _Records) -> list[str]:
     handed_over = counted(int(by_rank[most]), "collective")
     what = (
         f"Rank {most} handed {handed_over} with {sent} to the backend from C++, as DDP does in the "
-        "backward pass: when it did is known, and how long it waited for them is not."
+        "backward pass. The recorder tells when, not how long the rank waited for them."
     )
     says = [what]
     told = [agent_metadata.mapping(rank.framework(PACKAGE), "flight_recorder") for rank in ranks]

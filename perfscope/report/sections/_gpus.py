@@ -118,7 +118,7 @@ GPUS = (
     Column("Time with a kernel", "busy", percent),
     Column("Time with memory traffic", "memory_busy", percent),
     Column("Peak of memory", _memory, kind=Kind.TEXT, note=Note(_peak_phase, is_below=False)),
-    Column("Processors’ clock", lambda gpu: _of(gpu.sm_mhz, gpu.sm_mhz_most, "MHz")),
+    Column("Processors' clock", lambda gpu: _of(gpu.sm_mhz, gpu.sm_mhz_most, "MHz")),
     Column("Power", lambda gpu: _of(gpu.power_w, gpu.power_limit_w, "W")),
     Column("Hottest", "celsius_most", "{:,.0f} °C".format),
     Column("Slowed down", _throttled, kind=Kind.TEXT, longest=400),

@@ -122,6 +122,6 @@ def horovod(found: Horovod | None) -> Context | None:
     return {
         "reason": exposed.reason,
         "ranks": Table(
-            "horovod", "Horovod’s thread on each rank", RANKS, held, MOST_RANKS, "ranks"
+            "horovod", "Horovod's thread on each rank", RANKS, held, MOST_RANKS, "ranks"
         ),
     }

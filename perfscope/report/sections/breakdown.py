@@ -12,7 +12,7 @@ from perfscope.report.views import Shown
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.time import SMALLER_CAUSE, TimePart
 from perfscope.structures import dataclass
-from perfscope.units import counted, format_seconds, inside
+from perfscope.units import NS, counted, format_seconds, inside
 
 OF_VERDICT, OF_WORK, LOST = "of_verdict", "of_work", "lost"
 TOTAL = "Whole run"
@@ -77,13 +77,14 @@ def work_of_verdict(result: Analysis) -> str:
     found = next((one for one in result.breakdown if one.id == OF_WORK), None)
     if found is None:
         return ""
+    amount = f"up to {seconds(found.seconds)}"
     of = f"{percent(found.share)} of the {seconds(result.run.wall_s)} run"
-    told = {one.cause for one in result.breakdown if one.id == LOST}
-    is_told = told.intersection(result.verdict.top[:1])
-    rest = (
-        "the rest of " if is_told or any(one.id == OF_VERDICT for one in result.breakdown) else ""
-    )
-    return f"{rest}what finding 1 would save, up to {seconds(found.seconds)} ({of})"
+    first = next((one for one in result.findings if one.id in result.verdict.top[:1]), None)
+    saving = first.first_action.gain_s if first and first.first_action else None
+    if saving is not None and seconds(saving) != seconds(found.seconds):
+        # the rest of it is known to be lost, and told of as that
+        return f"{amount} ({of}) of what finding 1 would save"
+    return f"what finding 1 would save, {amount} ({of})"
 
 
 def _waited(part: TimePart) -> str:
@@ -95,19 +96,29 @@ def _waited(part: TimePart) -> str:
 def useful_sentence(result: Analysis) -> str:
     """What was lost while computing, which parallel efficiency counts as work; "" for nothing."""
     losses = [one for one in result.breakdown if one.id == LOST]
-    omits, work = "Parallel efficiency does not include", work_of_verdict(result)
+    work = work_of_verdict(result)
     if result.metrics.parallel_efficiency.value is None or not (losses or work):
         return ""
     if work:
-        return f"{omits} {work}{', nor losses inside computation' if losses else ''}"
+        also = ", and losses inside computation" if losses else ""
+        return f"Parallel efficiency counts as work {work}{also}"
     each = " per rank" if result.run.recorded_ranks > 1 else ""
     by_cause: defaultdict[str, float] = defaultdict(float)  # in all accounts
     for one in [one for one in losses if one.cause != SMALLER_CAUSE] or losses:
         by_cause[one.label.split(": ", 1)[-1]] += one.seconds
     name, spent_s = max(by_cause.items(), key=lambda one: one[1])
+    spent_s = max(spent_s, _own_s(result, name))
     causes = {one.cause for one in losses}
     more = ", and more" if len(causes) > 1 else ""
-    return f"{omits} losses inside computation: {name} {seconds(spent_s)}{each}{more}"
+    lost = f"{name} {seconds(spent_s)}{each}{more}"
+    return f"Parallel efficiency counts losses inside computation as work: {lost}"
+
+
+def _own_s(result: Analysis, name: str) -> float:
+    """What a rank lost to a cause by itself, also where that has no row; 0.0 of a thinned run."""
+    own_ns = [one.own_ns for one in result.losses.entries if inside(one.label) == name]
+    known = result.whole_run is None
+    return sum(own_ns) * NS / max(result.run.recorded_ranks, 1) if known else 0.0
 
 
 def heads(ranks: int) -> tuple[str, str]:

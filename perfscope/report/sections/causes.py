@@ -188,7 +188,7 @@ def waiting_sentence(result: Analysis) -> str:
     due = f"due to {f'{phase} on ' if phase else ''}rank {most.rank}"
     rest = costs.unattributed_s / waiting
     if rest > most.share:
-        return f"{of}; {percent(rest)} of it is due to nobody’s work, {percent(most.share)} {due}"
+        return f"{of}; {percent(rest)} of it is due to nobody's work, {percent(most.share)} {due}"
     return f"{of}; {percent(most.share)} of it is {due}"
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from perfscope import places
 from perfscope.report.charts import Segment
 from perfscope.report.formats import bytes_, count, seconds
 from perfscope.report.labels import phase_words
@@ -22,7 +23,7 @@ from perfscope.units import counted
 MOST_OPERATIONS = 60
 MOST_ARRIVALS = 20
 ABSENT = "no communication was recorded; a single process has none"
-OF_DEVICES = "the ranks’ main threads do not communicate; see the devices for their communication"
+OF_DEVICES = "the ranks' main threads do not communicate; see the devices for their communication"
 OPERATIONS = (
     Column("Operation", "name", kind=Kind.CODE, longest=40),
     Column("Calls", "calls", count),
@@ -163,11 +164,8 @@ def _takeaway(found: Collectives) -> str:
     waited = (
         f"In collectives, most waiting was for rank {first.rank}: {seconds(first.waiting_s)} in all"
     )
-    late = place_of(first)
-    if not late.function:
-        return waited
-    at = f" ({shortened(late.short_location, 60)})" if late.location else ""
-    return f"{waited}, while it was in {shortened(late.function, 60)}{at}"
+    late = places.place(first.function or "", first.file or "", first.line)
+    return f"{waited}, while it was in {shortened(late, 120)}" if late else waited
 
 
 SECTION = Section("communication", "Communication", "communication.html", _context, is_folded=True)

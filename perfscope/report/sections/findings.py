@@ -37,14 +37,14 @@ MOST_LINES = 40
 ONE_PERCENT = 0.01  # what an interval is told to; nobody needs it finer
 SAME_WITHIN = 0.005  # sums of savings that are printed with three digits
 EVIDENCE = (
-    Column("Measured", "label", kind=Kind.TEXT, longest=100),
+    Column("Measured", "label", kind=Kind.CODED, longest=100),
     Column(
         "Value",
         lambda fact: evidence(fact.value, fact.unit),
-        kind=Kind.TEXT,
+        kind=Kind.CODED,
         longest=100,
     ),
-    Column("Expected, or to compare", "expected", kind=Kind.TEXT, longest=120),
+    Column("Expected, or to compare", "expected", kind=Kind.CODED, longest=120),
 )
 
 

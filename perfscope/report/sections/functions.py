@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from perfscope.places import called
 from perfscope.report.formats import percent, seconds
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
@@ -52,8 +53,8 @@ def _columns(labels: Mapping[str, str]) -> tuple[Column, ...]:
 def _takeaway(found: Sequence[FunctionShare]) -> str:
     if not found or not found[0].function:
         return ""
-    name = shortened(found[0].function, 60)
-    return f"{name} takes {percent(found[0].share)} of the ranks’ lifetimes"
+    name = shortened(called(found[0].function, found[0].file or "", found[0].line), 60)
+    return f"{name} takes {percent(found[0].share)} of the ranks' lifetimes"
 
 
 SECTION = Section("functions", "Functions", "functions.html", _context, is_folded=True)

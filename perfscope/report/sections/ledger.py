@@ -84,7 +84,7 @@ def _takeaway(used: Sequence[AccountView]) -> str:
         return ""
     largest = max(used, key=lambda account: account.seconds)
     name = f"{largest.label[:1].lower()}{largest.label[1:]}"
-    return f"Largest share of the ranks’ lifetimes: {name}, {percent(largest.share)}"
+    return f"Largest share of the ranks' lifetimes: {name}, {percent(largest.share)}"
 
 
 SECTION = Section("ledger", "Time by rank", "ledger.html", _context, is_folded=True)

@@ -181,9 +181,9 @@ def _sentence(found: Losses) -> str:
     more = len(known) - len(told)
     others = f" and {counted(more, 'more cause')}" if more > 0 else ""
     lost = (
-        f"{percent(found.lost_share)} of the ranks’ time in the analyzed window was lost"
+        f"{percent(found.lost_share)} of the ranks' time in the analyzed window was lost"
         if found.lost_share
-        else "None of the ranks’ time in the analyzed window is known to be lost"
+        else "None of the ranks' time in the analyzed window is known to be lost"
     )
     unknown = f"; {percent(found.unknown_share)} is unattributed" if found.unknown_share else ""
     return f"{lost}{causes}{others}{unknown}"

@@ -39,6 +39,7 @@ def _context(result: Analysis) -> Context:
     verdict, command = result.verdict, result.run.command
     named, of, spent = _named(result), wholes(result), breakdown.rows(result)
     top = _blocks(named, of)
+    has_first = bool(top) and not is_of_damage(result)
     return {
         "command": [shlex.quote(part) for part in command[:MOST_ARGUMENTS]],
         "arguments_left_out": max(len(command) - MOST_ARGUMENTS, 0),
@@ -49,8 +50,8 @@ def _context(result: Analysis) -> Context:
         "segments": _segments(spent),
         "fills": breakdown.fills(spent),
         "accounts": breakdown.table(spent, result.run.recorded_ranks),
-        "first": top[0] if top else None,
-        "others": top[1:],
+        "first": top[0] if has_first else None,
+        "others": top[has_first:],
         "of_verdict": breakdown.of_verdict(result),
         "means": breakdown.means(result),
         "unmade": sum(row.status.is_unmade for row in result.findings),
@@ -74,6 +75,12 @@ def _blocks(named: Sequence[tuple[FindingRow, int]], of: Wholes) -> list[Context
         for row, view in views
         if not row.seen_with
     ]
+
+
+def is_of_damage(result: Analysis) -> bool:
+    """Whether the verdict is that the recording is damaged, and no finding says what to do."""
+    first = next((row for row, _ in _named(result)), None)
+    return bool(result.run.damage and first and first.title in result.verdict.sentence)
 
 
 def how_sure(result: Analysis) -> str:
@@ -238,7 +245,7 @@ def _device_tile(found: Devices) -> Context:
         for name, label in DEVICE_FACTORS.items()
     ]
     return {
-        "label": "Device parallel efficiency",
+        "label": "Device efficiency",
         "value": ratio(own.value),
         "unit": band(own.value).word,
         "band": band(own.value),
@@ -246,7 +253,7 @@ def _device_tile(found: Devices) -> Context:
         "formula": " × ".join(factors),
         "variant": formula_words(own.formula or ""),
         "note": "",
-        "meaning": f"Share of the devices’ time in kernels that compute{part}.",
+        "meaning": f"Share of the devices' time in kernels that compute{part}.",
     }
 
 

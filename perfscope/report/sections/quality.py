@@ -14,7 +14,7 @@ from perfscope.units import counted, format_share, inside
 CHECKS = (
     Column("Check", "title", kind=Kind.TEXT, longest=120),
     Column("Outcome", lambda check: status_word(check.status.value), kind=Kind.SIGN),
-    Column("Detail", "detail", kind=Kind.TEXT, longest=500),
+    Column("Detail", "detail", kind=Kind.CODED, longest=500),
 )
 
 

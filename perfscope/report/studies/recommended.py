@@ -41,9 +41,11 @@ def _size(found: ScalingResult) -> tuple[str, ...]:
     else:
         told += f"{_pace(found, knee, first)}, at {_cost(found, knee, first)} instead of "
         told += f"{decimal(_spent(found, first, first))} for the same work"
-    if knee is not last:
-        told += f". {found.size_label(last.size).capitalize()}: {_pace(found, last, first)}, at "
-        told += _cost(found, last, first)
+    fastest = max(points, key=lambda one: one.speedup or 0.0)
+    others = [one for one in points[1:] if one is not knee and (one is last or one is fastest)]
+    for one in others:  # so that nobody asks why not the fastest one
+        told += f". {found.size_label(one.size).capitalize()}: {_pace(found, one, first)}, at "
+        told += _cost(found, one, first)
     return (f"{told}.",)
 
 
@@ -85,8 +87,13 @@ def _configuration(sweep: SweepResult) -> tuple[str, ...]:
     own = _core_s(sweep, best)
     if own is None:
         return ()
+    if sweep.noise.reason:
+        once = f"{best.named}, at {_price(sweep, own)}"
+        return (f"Repeat the sweep before you rely on the fastest: {once}.",)
     cost, cheapest = min(priced, key=lambda pair: pair[0])
     if cost > CHEAPER * own:
+        if all(row in tied for row in sweep.configurations if row.speed is not None):
+            return (f"Any of the {len(tied)}: none is measurably faster or cheaper.",)
         return (f"Recommended: {best.named}, at {_price(sweep, own)}.",)
     told = (
         f"Recommended: {cheapest.named}, the cheapest of the {len(tied)} that may be the fastest, "

@@ -40,7 +40,7 @@ def judge(study: Sweep) -> StudyFinding | Quiet:
     inside = [n for n in study.noise.numbers if n != best.number and _is_inside(study, n, free)]
     shown = " and ".join(f"{edge.axis}={edge.value}" for edge in free)
     unsure = (
-        " Configurations inside the grid are within the noise of it."
+        " Configurations inside the grid are within its noise."
         if inside and not study.noise.reason
         else ""
     )

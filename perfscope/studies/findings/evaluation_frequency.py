@@ -101,8 +101,8 @@ def _finding(study: Scaling, worst: _Growth, runs: tuple[StudyRun, StudyRun]) ->
         summary=(
             f"For each {per} trained, “{phase.label}” happens {worst.times:.3g} times as often "
             f"with {sizes[1]}. It takes {format_seconds(worst.seconds)} there, "
-            f"{format_share(worst.share)} of the run; {format_seconds(worst.excess_s)} of that "
-            "is due to doing it more often."
+            f"{format_share(worst.share)} of the {format_seconds(last.focus_s)} run; "
+            f"{format_seconds(worst.excess_s)} of that is due to doing it more often."
         ),
         gain=Gain(worst.excess_s, share=worst.excess_s / last.focus_s),
         confidence=Confidence.MEDIUM if phase.source == "sampled" else Confidence.HIGH,

@@ -44,7 +44,8 @@ def judge(study: Scaling) -> StudyFinding | Quiet:
     worst = max(serial, key=lambda found: found.share) if serial else None
     share = worst.share if worst else bound
     if share < thresholds.SERIAL_SHARE_WARN:
-        return passed(f"What does not scale takes {format_share(share)} of the run.")
+        whole = _run(_largest(study).representative.focus_s)
+        return passed(f"What does not scale takes {format_share(share)} of {whole}.")
     return _finding(study, worst, share)
 
 
@@ -94,7 +95,9 @@ def _finding(study: Scaling, worst: _Serial | None, share: float) -> StudyFindin
     last = _largest(study)
     size = study.axis.count(last.size)
     what = f"“{worst.label}”" if worst else "Unlabeled work"
-    summary = f"{what} takes {format_share(share)} of the run with {size}"
+    summary = (
+        f"{what} takes {format_share(share)} of {_run(last.representative.focus_s)} with {size}"
+    )
     if worst:
         first = study.axis.count(study.points[0].size)
         pace = f"{worst.gained:.2f} times as fast as"
@@ -125,6 +128,10 @@ def _finding(study: Scaling, worst: _Serial | None, share: float) -> StudyFindin
         ),
         runs=(last.representative.label,),
     )
+
+
+def _run(seconds: float) -> str:
+    return f"the {format_seconds(seconds)} run"
 
 
 def _limit(study: Scaling) -> tuple[str, tuple[Evidence, ...]]:

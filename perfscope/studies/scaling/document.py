@@ -224,7 +224,7 @@ def scaled(found: ScalingResult, statuses: Collection[Status]) -> tuple[str, str
     head = "Scaling" if kind == UNEVEN else f"{kind.capitalize()} scaling"
     efficiency = f"efficiency {format_ratio(last.efficiency)}."
     if kind == STRONG:
-        told = f"{last.speedup:.2f} times as fast where {last.ideal_speedup:.3g} is ideal"
+        told = f"{last.speedup:.2f} times as fast where {last.ideal_speedup:.3g} would be ideal"
     else:
         work = last.speedup * last.time_s.median / first.time_s.median
         told = (

@@ -153,7 +153,7 @@ def _lead(sweep: Sweep) -> str:
     others = len(sweep.noise.numbers) - 1
     if others:
         noun = "configuration is" if others == 1 else "configurations are"
-        return f"{lead}; {others} other {noun} within the noise of it"
+        return f"{lead}; {others} other {noun} within its noise"
     return f"{lead}, which is more than noise explains"
 
 
@@ -166,9 +166,9 @@ _METHODS = (
         "Interval, and within the noise",
         (
             "Both use one estimate of noise: the standard deviation of runs of the same "
-            "configuration, on logarithms, pooled over all configurations. By Hsu’s multiple "
+            "configuration, on logarithms, pooled over all configurations. By Hsu's multiple "
             "comparisons with the best, a configuration is slower if the fastest leads by more "
-            "than this noise explains (5 % for all comparisons together, by Bonferroni’s rule). "
+            "than this noise explains (5 % for all comparisons together, by Bonferroni's rule). "
             "The intervals are as wide as that rule makes them: one overlaps that of the fastest "
             "exactly if its configuration is not known to be slower. For a single configuration "
             "it is the 95 % confidence interval of the median."
@@ -194,7 +194,7 @@ def _how_measured(sweep: Sweep) -> list[tuple[str, str]]:
     plan, objective = sweep.plan, sweep.objective
     why = f" It is used because {sweep.objective_reason}." if sweep.objective_reason else ""
     found = [
-        (objective.label, f"{objective.meaning} The median of a configuration’s runs counts.{why}"),
+        (objective.label, f"{objective.meaning} The median of a configuration's runs counts.{why}"),
         ("Order of the runs", _IN_ROUNDS if plan.search is None else _SEARCHED),
         *_METHODS,
     ]

@@ -48,7 +48,7 @@ def _parts(ours: SpeedFactors, theirs: SpeedFactors) -> list[FactorRatio]:
     for name, label in (
         ("ranks", "ranks"),
         ("parallel_efficiency", "parallel efficiency"),
-        ("work_speed", "work per rank and second outside communication"),
+        ("work_speed", "work per rank-second outside communication"),
     ):
         a, b = getattr(ours, name), getattr(theirs, name)
         if a and b:

@@ -157,7 +157,7 @@ def test_once_is_enough() -> None:
     # how long another one would take is not known, so there is no interval
     assert finding.gain_interval_s is None
     assert (finding.status, finding.confidence) == (Status.FAIL, Confidence.MEDIUM)
-    assert "It does so once, 5.00 s. " in finding.summary
+    assert "Rank 0 evaluates alone once, 5.00 s. " in finding.summary
     assert not any("every 2nd time" in one for one in finding.actions)  # there is no 2nd time
 
 

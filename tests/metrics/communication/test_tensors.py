@@ -106,7 +106,8 @@ def test_the_rank_that_costs_most_is_named_and_not_the_one_that_is_last_most_oft
     assert found.tensors[0].last_rank == 7
     assert found.tensors[0].last_share == pytest.approx(6 / 6.06)
     assert said(tmp_path).startswith(
-        "Other ranks waited 6.00 s for rank 7 to have a tensor ready (99.0 % of all such waiting)"
+        "Other ranks waited 6.00 s for rank 7 to have a tensor ready (99.0 % of all such waiting "
+        "after the start)"
     )
 
 

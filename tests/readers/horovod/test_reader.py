@@ -256,5 +256,5 @@ def test_what_the_ranks_did_is_not_in_a_timeline(tmp_path: Path) -> None:
     spent = {row["id"]: row["seconds"] for row in found["ledger"] if row["seconds"]}
     assert spent == {"untraced": pytest.approx(6.0)}
     assert found["verdict"]["sentence"].endswith(
-        "for rank 1 to have a tensor ready (100.0 % of all such waiting)."
+        "for rank 1 to have a tensor ready (100.0 % of all such waiting then)."
     )

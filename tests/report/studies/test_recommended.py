@@ -36,7 +36,8 @@ def test_cost_is_in_cores_where_these_are_known_and_cores_that_are_shared_cost_o
 def test_where_nothing_is_gained_the_smallest_size_is_named() -> None:
     [told] = recommended(kept("kmeans_weak"))
     assert told.startswith(
-        "Recommended: 1 rank, at 1 rank-second. 4 ranks: slower than 1 rank (1.14"
+        "Recommended: 1 rank, at 1 rank-second. 2 ranks: 1.37 times as fast as 1 rank, at 1.46 "
+        "rank-seconds. 4 ranks: slower than 1 rank (1.14"
     )
 
 
@@ -53,8 +54,27 @@ def test_the_cheapest_of_those_that_noise_does_not_tell_apart() -> None:
 
 
 def test_a_saving_below_a_twentieth_is_none() -> None:
-    [told] = recommended(kept("mpi_libraries"))
+    study = kept("mpi_libraries")
+    assert recommended(study) == ("Any of the 3: none is measurably faster or cheaper.",)
+    assert study.sweep is not None
+    first, second, third = study.sweep.configurations
+    slower = replace(third, may_be_best=False)
+    sweep = replace(study.sweep, configurations=(first, second, slower))
+    [told] = recommended(replace(study, sweep=sweep))
     assert told.startswith("Recommended: “MPICH”, at 20.2 core-seconds per thousand steps")
+
+
+def test_what_was_run_once_is_to_be_repeated() -> None:
+    [told] = recommended(kept("inter_and_intra_op_threads"))
+    assert told == (
+        "Repeat the sweep before you rely on the fastest: inter=2, intra=1, at 2.3 core-seconds "
+        "per thousand samples."
+    )
+
+
+def test_the_fastest_is_named_also_where_it_is_not_the_knee() -> None:
+    [told] = recommended(kept("trainer_strong"))
+    assert told.startswith("Recommended: 1 rank, at 2.99 rank-seconds. 2 ranks: 1.16 times as fast")
 
 
 def test_no_best_is_no_recommendation() -> None:

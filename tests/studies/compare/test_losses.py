@@ -16,7 +16,7 @@ def test_the_loss_that_grew_is_told_and_the_parts_add_up() -> None:
             12.0,
             ("Files", "read", reading_s, 1),
             ("Files", "read", 1.0, 1),
-            (f"{smaller} smaller causes: files", "", 0.5, smaller),
+            (f"Files: {smaller} smaller causes", "", 0.5, smaller),
             ("Start-up", "", 2.0, 1),
         )
         sides.append(make_side(name, [run]))

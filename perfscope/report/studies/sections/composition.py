@@ -50,7 +50,7 @@ def _takeaway(accounts: list[_Account], labels: list[str], totals: list[float]) 
     most = max(accounts, key=lambda account: account.values[-1])
     share = percent(most.values[-1] / totals[-1])
     name = most.label.lower()
-    return f"With {labels[-1]} the largest account is {name}, {share} of a rank’s time"
+    return f"With {labels[-1]} the largest account is {name}, {share} of a rank's time"
 
 
 def _accounts(accounts: list[_Account], labels: list[str], totals: list[float]) -> Table:

@@ -43,7 +43,7 @@ def _context(study: Study) -> Context:
 def _takeaway(found: ScalingResult, law: Amdahl | NotFitted | None) -> str:
     if not isinstance(law, Amdahl):
         return ""
-    told = f"Amdahl’s law: serial share {percent(law.value)}"
+    told = f"Amdahl's law: serial share {percent(law.value)}"
     if law.most_speedup is None or not found.points:
         return told
     first = found.size_label(found.points[0].size)
@@ -145,7 +145,7 @@ def _chart(found: ScalingResult, whole: ScalingPart) -> str:
         return ""
     if isinstance(law, Amdahl):
         values = [law.constant_s + law.parallel_s * sizes[0] / size for size in sizes]
-        drawn += _continued("Amdahl’s law", "series-2", DOTTED, (sizes, values), law.forecasts)
+        drawn += _continued("Amdahl's law", "series-2", DOTTED, (sizes, values), law.forecasts)
     if isinstance(own, FittedModel):
         drawn += _continued("model", "series-3", DASHED, (sizes, own.fitted), own.forecasts)
     if not drawn:

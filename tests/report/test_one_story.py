@@ -1,0 +1,116 @@
+"""No page tells one fact in two ways: what a first reader of pages and terminals stumbled over."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfscope.report.sections import breakdown
+from perfscope.schema.read import read_known
+from perfscope.units import NS, format_seconds
+from tests.report.page_numbers import plain
+from tests.report.page_outline import shown as section
+from tests.report.sample_document import two_ranks_evaluation
+from tests.report.test_consistency import NAMES, REFERENCES, SAMPLES, Shown, shown, texts_of
+from tests.support.requirements import require_reference
+
+Json = dict[str, Any]
+SAVED = re.compile(r"(\(| )what finding 1 would save, up to ([\d.]+ \w+) \(")
+MOSTLY = re.compile(r"Devices are idle [^.]*, (mostly|partly) ")
+PART = re.compile(r"([\d.]+) % of the idle time passes")
+CUT = re.compile(r"\(\d[\d,]* characters\)")
+
+
+@pytest.fixture(params=[*SAMPLES, *REFERENCES], ids=[*NAMES, *REFERENCES])
+def trace(request: pytest.FixtureRequest) -> Shown:
+    """A recording or a trace of another tool."""
+    chosen = request.param
+    return shown(require_reference(chosen) if isinstance(chosen, str) else Path(chosen))
+
+
+def twice_saved(everything: str, document: Json) -> list[str]:
+    """What the first finding is said to save that its first action does not."""
+    first = next((r for r in document["findings"] if r["id"] in document["verdict"]["top"][:1]), {})
+    action = first.get("first_action") or {"gain_s": 0.0}
+    known = format_seconds(action["gain_s"] or 0.0)
+    return [told for _, told in SAVED.findall(everything.replace("\xa0", " ")) if told != known]
+
+
+def test_the_first_finding_has_one_saving(trace: Shown) -> None:
+    assert twice_saved(trace.everything, trace.document) == []
+
+
+def with_work(seconds: float) -> Json:
+    """A run whose first finding saves work, of which so much is not known to be lost."""
+    document = two_ranks_evaluation()
+    row = next(r for r in document["findings"] if r["id"] in document["verdict"]["top"][:1])
+    row["first_action"] = {**row["first_action"], "gain_s": 2.0}
+    parts = [one for one in document["breakdown"] if one["id"] != "of_verdict"]
+    work = parts[0] | {"id": "of_work", "label": "Work", "seconds": seconds, "share": seconds / 7}
+    document["breakdown"] = [*parts, work]
+    return document
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (2.0, "what finding 1 would save, up to 2.00 s (28.6 % of the 7.07 s run)"),
+        (1.4, "up to 1.40 s (20.0 % of the 7.07 s run) of what finding 1 would save"),
+    ],
+)
+def test_a_part_of_a_saving_is_called_a_part_of_it(seconds: float, told: str) -> None:
+    document = with_work(seconds)
+    assert plain(breakdown.work_of_verdict(read_known(document))) == told
+    assert twice_saved(section(document, "overview"), document) == []
+
+
+def test_a_saving_that_is_told_otherwise_is_found() -> None:
+    wrong = "Counted as work: what finding 1 would save, up to 9.87 s (1.0 % of the run)"
+    assert twice_saved(wrong, two_ranks_evaluation()) == ["9.87 s"]
+
+
+def test_a_cause_has_one_number_of_seconds_also_where_a_part_of_it_has_no_row() -> None:
+    """What is lost while evaluating is small and has no row, and is lost to the same cause."""
+    result = read_known(two_ranks_evaluation())
+    entry = next(one for one in result.losses.entries if one.own_ns)
+    row = replace(result.breakdown[0], id="lost", label=f"Training work: {entry.label.lower()}")
+    row = replace(row, cause="any", seconds=entry.own_ns * NS / 4)
+    losses = replace(result.losses, entries=(entry,))
+    told = breakdown.useful_sentence(replace(result, breakdown=(row,), losses=losses))
+    assert f" {format_seconds(entry.own_ns * NS / 2)} per rank" in plain(told)
+
+
+def test_mostly_is_more_than_half(trace: Shown) -> None:
+    for row in trace.document["findings"]:
+        for word in MOSTLY.findall(row["title"]):
+            [share] = map(float, PART.findall(row["summary"])[:1])
+            assert (word == "mostly") == (share >= 50)
+
+
+def test_one_apostrophe_and_no_mark_of_code_is_seen(trace: Shown) -> None:
+    assert [text for text in trace.page if "’" in text or "`" in text] == []
+
+
+def test_code_in_no_function_is_called_by_its_line(trace: Shown) -> None:
+    assert [
+        text for text in texts_of(trace.html.replace("code>", "b>")) if "<module>" in text
+    ] == []
+
+
+def test_nothing_saves_less_than_nothing(trace: Shown) -> None:
+    assert re.findall(r"save [-−]\d.{20}|\b0 s shorter.{20}", trace.everything) == []
+
+
+def test_what_to_do_is_told_to_its_end(trace: Shown) -> None:
+    assert [line for line in trace.terminal.splitlines() if CUT.search(line)] == []
+
+
+def test_a_damaged_recording_says_how_to_be_whole_before_what_its_parts_tell() -> None:
+    told = shown(require_reference("kineto/hta/trace_filter"))
+    overview = told.html[told.html.index('class="verdict') : told.html.index('class="columns"')]
+    said = " ".join(texts_of(overview))
+    assert "Give perfscope analyze the files of all ranks together." in said
+    assert "Next step" not in said
+    assert "1. Problem: Devices are idle" in told.terminal
