@@ -183,7 +183,7 @@ def _without_transfer(program: Program, codes: list[int]) -> dict[int, Saving]:
     lengths = program.engine.lengths_without(
         *(work.row, work.ns, fixed.row, fixed.ns, program.transfer_ns, program.row_op),
         np.array(codes, np.int32),
-    ).reshape(len(codes), -1)
+    ).reshape(len(codes), len(measured))
     found = {}
     for code, own in zip(codes, lengths, strict=True):
         gains = measured - own

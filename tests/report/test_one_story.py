@@ -32,7 +32,9 @@ def trace(request: pytest.FixtureRequest) -> Shown:
 
 def twice_saved(everything: str, document: Json) -> list[str]:
     """What the first finding is said to save that its first action does not."""
-    first = next((r for r in document["findings"] if r["id"] in document["verdict"]["top"][:1]), {})
+    first: Json = next(
+        (r for r in document["findings"] if r["id"] in document["verdict"]["top"][:1]), {}
+    )
     action = first.get("first_action") or {"gain_s": 0.0}
     known = format_seconds(action["gain_s"] or 0.0)
     return [told for _, told in SAVED.findall(everything.replace("\xa0", " ")) if told != known]

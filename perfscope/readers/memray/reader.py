@@ -129,10 +129,10 @@ def _of_another_release(path: Path) -> UnreadableInputError:
     place = head.find(MAGIC) + len(MAGIC)
     number = int.from_bytes(head[place : place + 4], "little")
     known = RELEASES.get(number)
+    which = f"format {number}" if MAGIC in head else "a format"
     return UnreadableInputError(
         f"{path} is a capture of another release of memray.",
-        why=f"It has format {number}, which the memray that is installed beside perfscope does "
-        "not read.",
+        why=f"It has {which}, which the memray that is installed beside perfscope does not read.",
         action=f"Install memray {known}." if known else "Install the release that wrote it.",
     )
 

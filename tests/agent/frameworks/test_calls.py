@@ -78,6 +78,19 @@ def test_a_function_that_calls_itself_counts_once(written: Written) -> None:
     assert calls.running is None
 
 
+def test_of_two_threads_the_first_may_end_first(written: Written) -> None:
+    first, second = (counted(written, name, by_program=True) for name in ("predict", "fit"))
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    second.__exit__(None, None, None)
+    assert calls.running is None
+    with counted(written, "predict"):
+        compute(written)
+    calls.finish()
+    assert written.sums["predict"][0] == 2
+
+
 def test_a_call_that_raises_is_over(written: Written) -> None:
     with (
         pytest.raises(ZeroDivisionError),

@@ -6,7 +6,7 @@ from tests.agent.jobs import Job
 from tests.support.environments import Environment
 
 TRAINED = """
-import socket, sys, torch
+import sys, tempfile, torch
 import torch.distributed.autograd as dist_autograd
 import torch.distributed.rpc as rpc
 import torch.multiprocessing as mp
@@ -21,8 +21,8 @@ def parameters(of):
 def through(of, batch):
     return of.local_value()(batch)
 
-def work(rank, port):
-    options = rpc.TensorPipeRpcBackendOptions(init_method="tcp://127.0.0.1:%d" % port)
+def work(rank, meeting):
+    options = rpc.TensorPipeRpcBackendOptions(init_method="file://%s/meeting" % meeting)
     rpc.init_rpc("member%d" % rank, rank=rank, world_size=2, rpc_backend_options=options)
     if rank == 1:
         kept = rpc.remote("member0", layer)
@@ -37,10 +37,8 @@ def work(rank, port):
     rpc.shutdown()
 
 if __name__ == "__main__":
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    mp.spawn(work, (port,), nprocs=2)
+    with tempfile.TemporaryDirectory() as meeting:
+        mp.spawn(work, (meeting,), nprocs=2)
 """
 
 

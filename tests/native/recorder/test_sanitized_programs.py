@@ -68,7 +68,7 @@ def test_what_a_sanitizer_finds_is_the_same(
 ) -> None:
     source = tmp_path / "faulty.c"
     source.write_text(FAULTY, encoding="ascii")
-    command = [build(require_tool("cc"), sanitizer, source), *place]
+    command: list[str | Path] = [build(require_tool("cc"), sanitizer, source), *place]
     plain = subprocess.run(
         command, env=job_variables(QUIET), capture_output=True, text=True, check=False
     )

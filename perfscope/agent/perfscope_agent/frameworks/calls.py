@@ -92,10 +92,16 @@ class Counter:
             self._due = self.calls + max(1, self.calls // _PART)
 
     def leave(self) -> None:
-        """The call goes on no more: what it was called in does."""
+        """The call goes on no more: what it was called in does, if that is not over itself.
+
+        Of two threads the one that began first may end first.
+        """
         global running
-        running, self._outer = self._outer, None
         self._is_running = False
+        if running is self:
+            while running is not None and running.is_free():
+                running = running._outer
+        self._outer = None
 
     def is_free(self) -> bool:
         """Whether no call of the function is running."""

@@ -129,7 +129,8 @@ def _make(declared: Declared) -> Callable[[AnyFunction], AnyFunction]:
 
 def _note(declared: Declared, place: Place) -> None:
     rank, size = place
-    if size < 2 and not _hosted:
+    has_others = len(_hosted) > 1 and declared.framework == "tensorflow"
+    if size < 2 and not has_others:
         return
     rec = recorder.of_training(rank, size)
     if rec is not None:

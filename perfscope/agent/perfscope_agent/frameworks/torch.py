@@ -309,8 +309,9 @@ def install_optimizer(module: ModuleType) -> None:
 
 def before_optimizer(_optimizer: Any, _args: Any, _kwargs: Any) -> None:
     """An optimizer begins its step."""
-    if recorder.current is not None:
-        _loop.optimizer_start_ns = recorder.current.now()
+    rec = recorder.current
+    if rec is not None:
+        _loop.optimizer_start_ns = rec.now()
 
 
 def _after_optimizer(optimizer: Any, _args: Any, _kwargs: Any) -> None:

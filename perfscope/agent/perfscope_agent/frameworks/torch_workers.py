@@ -51,6 +51,8 @@ def _iteration(iterator: Any) -> _Iteration:
     known = _running.get(id(iterator))
     if known is None:
         if len(_running) >= _MOST_RUNNING:
+            for one in list(_running.values()):
+                one.tell(_batches if one.is_training else _doubtful)
             _running.clear()
         known = _running[id(iterator)] = _Iteration()
     return known
@@ -121,7 +123,7 @@ def ended(iterator: Any, ready: bool | None, has_gradients: bool, ns: int) -> No
 
 def finish() -> None:
     """At exit: notes what was counted; all of it where the program passes nothing back."""
-    for iteration in _running.values():
+    for iteration in list(_running.values()):
         iteration.tell(_batches if iteration.is_training else _doubtful)
     if not _passes[0]:
         for name, value in _doubtful.items():
