@@ -81,7 +81,7 @@ def test_what_a_sanitizer_finds_is_the_same(
 
 def test_a_python_with_the_runtime_preloaded_is_recorded(library: Path, tmp_path: Path) -> None:
     """As for a module that is built with it: the user's own preloaded library stands behind."""
-    asked = [require_tool("cc"), "-print-file-name=libasan.so"]
+    asked: list[str | Path] = [require_tool("cc"), "-print-file-name=libasan.so"]
     found = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
     mpi = environments.mpi("mpich")
     variables = {**mpi.variables, **QUIET, "LD_PRELOAD": f"{library}:{found}"}
