@@ -52,7 +52,7 @@ def test_python_is_taken_down_after_it() -> None:
     builder.rank(1).op("MPI_Barrier", 6.0, 6.5).set(program_end_ns=6 * S)
     focus = focus_of_analysis(builder.build())
     assert span(focus) == (1.5, 6.5), "one that only embeds Python communicates on"
-    assert "program of the last one is over" in focus.reason
+    assert "program of the last one ends" in focus.reason
     builder.rank(1).set(program_end_ns=7 * S)
     assert span(focus_of_analysis(builder.build())) == (1.5, 7.0)
 
