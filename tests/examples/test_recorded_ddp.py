@@ -137,7 +137,7 @@ def test_the_late_rank_and_its_function_are_named(slow: Outcome) -> None:
     late = slow.analysis["collectives"]["late_arrivals"][0]
     assert late["rank"] == 1
     assert (Path(late["file"]).name, late["function"]) == ("train_ddp.py", "train")
-    (found,) = [
+    found, *_ = [
         one
         for one in slow.analysis["findings"]
         if one["status"] in {"fail", "warn"} and one["ranks"] == [1]

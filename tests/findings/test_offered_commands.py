@@ -16,7 +16,7 @@ from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 PLACE = Path(perfscope.findings.__file__).parent
-VERBS = {"recorded"}
+VERBS = {"compared", "recorded"}
 """What follows the name where perfscope is meant and no command of it."""
 
 
