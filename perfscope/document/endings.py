@@ -18,6 +18,9 @@ LAUNCHERS_OWN = {"SIGKILL", *STOPPING}
 """Signals by which launchers end the ranks that are left when one has failed."""
 
 INTERRUPT = "KeyboardInterrupt"
+SEEN_AT_ONCE_NS = 1_000_000
+"""Ends of processes of one launcher that lie no further apart are seen in any order."""
+
 _BY_SIGNAL = {EndKind.KILLED, EndKind.ABORTED_IN_TEARDOWN}
 
 
@@ -196,7 +199,8 @@ def first_to_fail(trace: Trace) -> Rank | None:
     """The rank whose end took the others along, None when nothing failed or all were stopped.
 
     A failure of its own (an exception, MPI_Abort, a crash, an exit code) counts before signals
-    that launchers send; of several the earliest.
+    that launchers send; of several the earliest. Ends that are seen at once may be told in any
+    order: who waits in a call for others was not the first then.
     """
     failed = [rank for rank in trace.ranks if not rank.ending.is_natural]
     own = [rank for rank in failed if _failed_by_itself(rank)]
@@ -205,7 +209,14 @@ def first_to_fail(trace: Trace) -> Rank | None:
     if stopping_signal(trace) is not None:
         return None
     known = [rank for rank in failed if rank.ending.kind is not EndKind.UNKNOWN]
-    return min(known, key=_failed_at_ns, default=None)
+    first_ns = min(map(_failed_at_ns, known), default=0)
+    at_once = [rank for rank in known if _failed_at_ns(rank) <= first_ns + SEEN_AT_ONCE_NS]
+    return min(at_once, key=_is_waiting, default=None)
+
+
+def _is_waiting(rank: Rank) -> tuple[bool, int]:
+    """Whether a rank ended inside a call, and when it ended."""
+    return last_operation(rank) is not None, _failed_at_ns(rank)
 
 
 def _failed_by_itself(rank: Rank) -> bool:
