@@ -60,8 +60,7 @@ class LineSamples:
         Between the line and what the thread does last there is no code but that of the libraries
         whose arrays are looked at: what else is called takes its time with something of its own.
         """
-        frames = self._results.trace.frames
-        numbers = [number for number, one in enumerate(frames) if one == frame]
+        frames, numbers = self._results.trace.frames, self._numbers({frame})
         inside = self._inside(rank, [frame])
         rows = self._results.focus.within(rank.main_stacks)["stack"][inside]
         stacks, counts = np.unique(rows, return_counts=True)
@@ -82,11 +81,15 @@ class LineSamples:
         found: Bools = self._stacks_with(frozenset(frames))[rows["stack"]]
         return found
 
+    def _numbers(self, frames: Collection[Frame]) -> set[int]:
+        """The numbers of some lines among all frames."""
+        return {n for n, frame in enumerate(self._results.trace.frames) if frame in frames}
+
     def _stacks_with(self, frames: frozenset[Frame]) -> Bools:
         known = self._known.get(frames)
         if known is None:
             trace = self._results.trace
-            wanted = {number for number, frame in enumerate(trace.frames) if frame in frames}
+            wanted = self._numbers(frames)
             known = np.array([not wanted.isdisjoint(one) for one in trace.stacks], np.bool_)
             self._known[frames] = known
         return known

@@ -43,16 +43,15 @@ class Counter:
             "_due",
             "_first_ns",
             "_is_brief",
-            "_is_running",
             "_name",
             "_outer",
         ),
-        *("calls", "compiled", "kept", "measured", "set_up_ns"),
+        *("calls", "compiled", "is_running", "kept", "measured", "set_up_ns"),
     )
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._is_brief = self._is_running = False
+        self._is_brief = self.is_running = False
         self._outer: Counter | None = None
         self._due = 1
         self._before = self._begin_ns = self._first_ns = 0
@@ -63,7 +62,7 @@ class Counter:
         """A call begins."""
         global running
         self._outer, running = running, self
-        self._is_running = True
+        self.is_running = True
         self.calls += 1
         some = self.calls <= _FIRST or not self._is_brief or self.calls % _SOME == 0
         self._before = rec.private_bytes() if some else 0
@@ -97,15 +96,11 @@ class Counter:
         Of two threads the one that began first may end first.
         """
         global running
-        self._is_running = False
+        self.is_running = False
         if running is self:
-            while running is not None and running.is_free():
+            while running is not None and not running.is_running:
                 running = running._outer
         self._outer = None
-
-    def is_free(self) -> bool:
-        """Whether no call of the function is running."""
-        return not self._is_running
 
     def write(self, rec: recorder.Recorder, private_bytes: int) -> None:
         """Writes the sums so far, and the process's own memory now."""
@@ -130,7 +125,7 @@ def counter(name: str, by_program: bool = False) -> Counter | None:
     known = _counters.get(name)
     if known is None and len(_counters) < _MOST_COUNTERS:
         known = _counters[name] = Counter(name)
-    return known if known is None or known.is_free() else None
+    return None if known is None or known.is_running else known
 
 
 class Counted:

@@ -35,8 +35,9 @@ class _Iteration:
         """Whether a backward pass has come since it began."""
         return _passes[0] > self.passes
 
-    def tell(self, sums: dict[str, int]) -> None:
-        """Adds what it has counted to sums, once."""
+    def tell(self) -> None:
+        """Adds what it has counted to the sums of what it is for as far as can be told, once."""
+        sums = _batches if self.is_training else _doubtful
         for name, value in self.counts.items():
             sums[name] += value
         self.counts = dict.fromkeys(_COUNTED, 0)
@@ -52,7 +53,7 @@ def _iteration(iterator: Any) -> _Iteration:
     if known is None:
         if len(_running) >= _MOST_RUNNING:
             for one in list(_running.values()):
-                one.tell(_batches if one.is_training else _doubtful)
+                one.tell()
             _running.clear()
         known = _running[id(iterator)] = _Iteration()
     return known
@@ -62,7 +63,7 @@ def _end(iterator: Any) -> None:
     """An iteration is over: what it was for shows now, if ever."""
     known = _running.pop(id(iterator), None)
     if known is not None:
-        known.tell(_batches if known.is_training else _doubtful)
+        known.tell()
 
 
 def is_ready(iterator: Any) -> bool | None:
@@ -105,7 +106,7 @@ def count(iterator: Any, ready: bool | None, has_gradients: bool, ns: int, is_fi
         return
     iteration = _iteration(iterator)
     if iteration.is_training:
-        iteration.tell(_batches)
+        iteration.tell()
     counts = iteration.counts
     counts["asked"] += 1
     counts["ready"] += ready
@@ -124,7 +125,7 @@ def ended(iterator: Any, ready: bool | None, has_gradients: bool, ns: int) -> No
 def finish() -> None:
     """At exit: notes what was counted; all of it where the program passes nothing back."""
     for iteration in list(_running.values()):
-        iteration.tell(_batches if iteration.is_training else _doubtful)
+        iteration.tell()
     if not _passes[0]:
         for name, value in _doubtful.items():
             _batches[name] += value
