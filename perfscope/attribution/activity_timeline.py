@@ -57,8 +57,7 @@ class _Samples:
     def of(cls, rank: Rank, told: npt.NDArray[np.int8]) -> _Samples:
         rows = rank.main_stacks
         stacks = rows["stack"].astype(np.int64)
-        known = np.append(told, np.int8(NOTHING))  # the last is what no stack shows
-        return cls(rows["t"].astype(np.int64), stacks, known[stacks].astype(np.int64), known)
+        return cls(rows["t"].astype(np.int64), stacks, told[stacks].astype(np.int64), told)
 
     def others_near(self, moments: Times) -> Ints:
         """The sample next to each moment that is in no collection, NOTHING where none is near."""
@@ -104,7 +103,7 @@ def activity_timeline(
         return found
     found = replace(found, stacks=stacks.copy())
     free = ~IS_COMMUNICATION[timeline.accounts[segments]]
-    _put_collections(found, (starts, ends), _Samples.of(rank, told), free, hears_collections(rank))
+    _put_collections(found, (starts, ends), _Samples.of(rank, known), free, hears_collections(rank))
     return found
 
 
