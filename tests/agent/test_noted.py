@@ -81,7 +81,7 @@ class Node:
 def deep(n):
     Node()
     return deep(n - 1) + 1 if n else 0
-last = after(20)
+last = after(10)
 def beside():
     while looks["samples"] < last:
         deep(10)

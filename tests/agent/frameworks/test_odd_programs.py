@@ -225,11 +225,10 @@ def test_queues_with_attributes_of_their_own(
     undisturbed(QUEUES, environment("mpich").python, job)
 
 
-@pytest.mark.parametrize("text", [MODELS, GRADIENTS, THREADS])
 def test_models_of_pytorch(
-    text: str, job: Callable[..., Job], environment: Callable[[str], Environment]
+    job: Callable[..., Job], environment: Callable[[str], Environment]
 ) -> None:
-    undisturbed(text, environment("torch").python, job)
+    undisturbed(MODELS + GRADIENTS + THREADS, environment("torch").python, job)
 
 
 def test_callbacks_and_models_of_keras(

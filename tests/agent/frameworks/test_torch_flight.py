@@ -43,7 +43,8 @@ def work(rank, store):
     dist.destroy_process_group()
 
 if __name__ == "__main__":
-    multiprocessing.spawn(work, ("file://" + os.path.abspath("store"),), nprocs=2)
+    store = "file://" + os.path.abspath("store")
+    multiprocessing.start_processes(work, (store,), nprocs=2, start_method="fork")
 """
 
 
