@@ -131,7 +131,7 @@ def outside(results: Results, worth_s: float) -> str:
     return (
         f"Most of the run, {format_seconds(whole_s)} ({format_share(whole_s / run_s)} of the "
         f"{format_seconds(run_s)} run), passes before and after the analyzed window. "
-        f"{', '.join(told).capitalize()}{f'; start-up mainly in {place}' if place else ''}. "
+        f"{', '.join(told).capitalize()}{f'; start-up mainly in {place}' if place else ''}."
     )
 
 

@@ -12,6 +12,7 @@ from perfscope.schema.enums import LossKind
 from perfscope.schema.losses import LossEntry, Losses
 from perfscope.schema.whole_run import WholeRun
 from perfscope.student_t import student_95
+from perfscope.trace.model import Frame
 from perfscope.trace.operations import LEFT_OUT, name_of
 from perfscope.units import NS
 
@@ -21,7 +22,7 @@ MOST_RANKS = 16
 def losses(run: Facts, findings: Sequence[Finding]) -> Losses:
     """The `losses` object of analysis.json."""
     account, explained = run.losses, claims(run, findings)
-    whole = run.results.whole_run
+    whole, told_by = run.results.whole_run, {one.id: one for one in findings}
     return Losses(
         life_ns=account.life_ns,
         window_ns=account.window_ns,
@@ -30,7 +31,9 @@ def losses(run: Facts, findings: Sequence[Finding]) -> Losses:
         lost_share=account.lost_share,
         unknown_share=account.unknown_share,
         entries=tuple(
-            _entry(entry, account, explained.get(entry.cause, ()), whole)
+            _entry(
+                entry, account, [told_by[one] for one in explained.get(entry.cause, ())], whole
+            )
             for entry in account.entries
         ),
     )
@@ -67,10 +70,17 @@ def _in_run(
     return once_s + steps_s, (once_s + max(0.0, steps_s - margin), once_s + steps_s + margin)
 
 
+def _frame(entry: Entry, findings: Sequence[Finding]) -> Frame | None:
+    """Where an entry is: what is no function's own is where the one finding about it says."""
+    if entry.cause.function is None and len(findings) == 1 and findings[0].where:
+        return findings[0].where[0]
+    return entry.frame
+
+
 def _entry(
-    entry: Entry, account: LossAccount, findings: tuple[str, ...], whole: WholeRun | None
+    entry: Entry, account: LossAccount, findings: Sequence[Finding], whole: WholeRun | None
 ) -> LossEntry:
-    cause, frame = entry.cause, entry.frame
+    cause, frame = entry.cause, _frame(entry, findings)
     run_s, run_interval_s = _in_run(entry, whole)
     is_inside = cause.kind is not LossKind.OUTSIDE and account.window_ns > 0
     return LossEntry(
@@ -92,7 +102,7 @@ def _entry(
         steps=entry.steps,
         causes=entry.causes,
         saving=told(_saving(entry, run_s)),
-        findings=findings,
+        findings=tuple(one.id for one in findings),
         run_s=run_s,
         run_interval_s=run_interval_s,
     )

@@ -61,8 +61,10 @@ def verdict(
     told = {one.id for one in damage}
     others = run.other_processes_gain
     others = others if others and thresholds.by_gain(others) is Status.FAIL else None
-    of_job = _outside(results, top) + _sentence(
-        results, findings, top, told=told, losses=losses, is_disturbed=others is not None
+    of_job = _with_outside(
+        _sentence(results, findings, top, told=told, losses=losses, is_disturbed=bool(others)),
+        results,
+        top,
     )
     lost_s = lost_to_others_s(results, losses)
     beside = beside_others(of_job, top, others, of, lost_s=lost_s, used=used_by_others(results))
@@ -92,11 +94,17 @@ def _hottest(run: Facts, top: Sequence[Finding], room: int) -> str:
     return hottest(run, [one.where[0] for one in top if one.where], room, is_alone=not top)
 
 
-def _outside(results: Results, top: Sequence[Finding]) -> str:
-    """What the seconds went to where that is not the analyzed window, which is told of next."""
+def _with_outside(of_window: str, results: Results, top: Sequence[Finding]) -> str:
+    """What is said of the analyzed window, and where most seconds went if that is not in it.
+
+    What can be had comes first: a finding says what to change, the time outside only where it
+    passed. Without a finding that time leads.
+    """
     saving = top[0].recommended if top else None
     told = outside(results, saving.seconds if saving else 0.0)
-    return f"{told}In the analyzed window: " if told else ""
+    if not told:
+        return of_window
+    return f"{of_window} {told}" if top else f"{told} In the analyzed window: {of_window}"
 
 
 def _worth_most(faults: Sequence[Finding]) -> list[Finding]:

@@ -1,6 +1,7 @@
 """The verdict: one sentence, honest sums."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -178,6 +179,17 @@ def test_what_most_of_the_run_goes_to_leads_though_nothing_cures_it() -> None:
         "window. Start-up 15.0 s, shutdown 1.00 s. In the analyzed window: "
     )
     assert "Most of the run" not in told(5.0)
+
+
+def test_a_finding_comes_before_what_passes_outside_of_the_window() -> None:
+    """The change that is known leads, though ten times its saving passes in the launcher."""
+    trace = training_run(Plan(ranks=2, steps=40, evaluate_s=2.0))
+    found = verdict(analyze_trace(replace(trace, wall_ns=round(60e9))))
+    assert found["sentence"].startswith("Rank 0 evaluates alone in evaluate() (train.py:212) ")
+    told = found["sentence"].index("Most of the run, ")
+    assert found["sentence"].index("Estimated saving: ") < told
+    assert found["sentence"][told:].startswith("Most of the run, 45.")
+    assert "In the analyzed window" not in found["sentence"]
 
 
 def test_says_when_nothing_can_be_said() -> None:

@@ -40,6 +40,7 @@ class Plan:
     evaluate_every: int = 20
     evaluate_rank: int = 0
     evaluators: int = 1  # ranks that evaluate, beginning with evaluate_rank
+    called: tuple[tuple[str, str, int], ...] = ()  # what evaluate() is seen in
     markers: bool = True  # without, only stack samples tell what the ranks do
     samples: tuple[int, ...] | None = None  # of each rank and step
     seed: int = 7
@@ -62,7 +63,9 @@ class _Run:
         self.clock[rank] += length_s
         if self.plan.markers:
             self.builder.rank(rank).phase(kind, start, float(self.clock[rank]), step=step)
-        frames = [TRAINER, EVALUATOR] if kind is PhaseKind.EVALUATE else [TRAINER]
+        frames = [TRAINER]
+        if kind is PhaseKind.EVALUATE:
+            frames += [EVALUATOR, *self.plan.called]
         for tick in range(int(start / SAMPLE_S) + 1, int(self.clock[rank] / SAMPLE_S) + 1):
             self.builder.rank(rank).stack(tick * SAMPLE_S, frames)
 
