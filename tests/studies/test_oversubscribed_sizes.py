@@ -117,12 +117,23 @@ def test_what_shares_cpus_is_no_serial_phase() -> None:
     assert alone["serial_phase"].status.value == "not_measured"
 
 
+def test_transfers_among_ranks_that_share_cpus_are_not_judged() -> None:
+    """A message takes long where its other end is not running: half of the time on 4 ranks."""
+    runs = trained((1, 2, 4), transfer=lambda p: 60.0 if p > 2 else 0.0)
+    loud = {f.id: f.status.value for f in judge_study("scaling", scaling(runs))}
+    assert loud["communication_at_scale"] == "fail"
+    for cpus, told in ((2, "pass"), (1, "not_measured")):
+        found = {f.id: f for f in judge_study("scaling", scaling(on_cpus(runs, cpus=cpus)))}
+        assert found["communication_at_scale"].status.value == told
+
+
 def test_a_largest_size_without_a_cpu_for_each_rank_is_a_finding() -> None:
     study = scaling(slowed_above(2, (1, 2, 4)))
     found = {own.id: own for own in judge_study("scaling", study)}["shared_cpus"]
     assert found.status.value == "warn"
     assert "4 ranks on 2 CPUs" in found.title
     assert "2 ranks" in found.summary
+    assert "threads share CPUs there, 4 ranks on 2 CPUs" in scaling_document.verdict(study, ())[1]
     enough = scaling(slowed_above(4, (1, 2, 4)))
     assert {own.id: own.status.value for own in judge_study("scaling", enough)}[
         "shared_cpus"

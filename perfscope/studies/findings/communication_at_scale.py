@@ -1,6 +1,6 @@
 """Moving data takes more and more of the time: the job is too large for its work."""
 
-from perfscope.findings.core.finding import Evidence, Quiet, not_applicable, passed
+from perfscope.findings.core.finding import Evidence, Quiet, not_applicable, not_measured, passed
 from perfscope.schema.enums import Account, Confidence, Status
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.findings import thresholds
@@ -13,15 +13,21 @@ MOVING, UNSPLIT = Account.COMMUNICATION_TRANSFER.value, Account.COMMUNICATION_OT
 
 
 def judge(study: Scaling) -> StudyFinding | Quiet:
-    """Whether the largest size spends too much time on moving data."""
-    several = [point for point in study.points if point.ranks > 1]
-    if len(study.points) < 2 or not several:
+    """Whether the largest size that has enough CPUs spends too much time on moving data.
+
+    Where threads share CPUs, a transfer takes long because its other end is not running.
+    """
+    if len(study.points) < 2 or all(point.ranks == 1 for point in study.points):
         return not_applicable("It needs runs of two sizes, one with several ranks.")
+    several = [point for place in study.fitting if (point := study.points[place]).ranks > 1]
+    if not several:
+        return not_measured("Threads share CPUs at all sizes of several ranks.")
     shares = [moving_share(point.representative) for point in several]
     last, first = shares[-1], shares[0]
     if last < thresholds.TRANSFER_SHARE_WARN:
         return passed(
-            f"Moving data takes {format_share(last)} of the ranks' time at the largest size."
+            f"Moving data takes {format_share(last)} of the ranks' time with "
+            f"{study.axis.count(several[-1].size)}."
         )
     if len(several) > 1 and last < thresholds.TRANSFER_GROWTH * first:
         return passed(

@@ -246,8 +246,11 @@ def _limit(found: ScalingResult) -> str:
     name = min(values, key=lambda key: values[key])
     if values[name] >= 0.95:
         return ""
-    size = found.size_label(found.points[-1].size)
-    return f" Main limit at {size}: {LIMITS[name]}, {format_ratio(values[name])}.{_added(found)}"
+    last_point = found.points[-1]
+    size, shared = found.size_label(last_point.size), last_point.shared_cpus
+    crowded = f"; threads share CPUs there, {shared}" if shared else ""
+    limit = f"{LIMITS[name]}, {format_ratio(values[name])}{crowded}"
+    return f" Main limit at {size}: {limit}.{_added(found)}"
 
 
 def _added(found: ScalingResult) -> str:
