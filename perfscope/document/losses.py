@@ -31,9 +31,7 @@ def losses(run: Facts, findings: Sequence[Finding]) -> Losses:
         lost_share=account.lost_share,
         unknown_share=account.unknown_share,
         entries=tuple(
-            _entry(
-                entry, account, [told_by[one] for one in explained.get(entry.cause, ())], whole
-            )
+            _entry(entry, account, [told_by[one] for one in explained.get(entry.cause, ())], whole)
             for entry in account.entries
         ),
     )

@@ -9,7 +9,7 @@ from perfscope.document.blocks import leaders
 from perfscope.document.damage import spoils_comparison
 from perfscope.document.headline import Headline, apart, headline, outside, unwatched
 from perfscope.document.hottest import hottest
-from perfscope.document.others import beside_others, lost_to_others_s, used_by_others
+from perfscope.document.others import beside_others, used_by_others
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.certainty import is_firm
@@ -66,8 +66,7 @@ def verdict(
         results,
         top,
     )
-    lost_s = lost_to_others_s(results, losses)
-    beside = beside_others(of_job, top, others, of, lost_s=lost_s, used=used_by_others(results))
+    beside = beside_others(of_job, top, others, of, used=used_by_others(results))
     whole = "" if top and top[0].damage in told else how_to_be_whole(results)
     sentence = _preface(damage, whole if top else "") + _kept(results) + beside
     last = unwatched(results)
