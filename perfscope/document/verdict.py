@@ -10,6 +10,7 @@ from perfscope.document.damage import spoils_comparison
 from perfscope.document.headline import Headline, apart, headline, outside, unwatched
 from perfscope.document.hottest import hottest
 from perfscope.document.others import beside_others, used_by_others
+from perfscope.document.without_efficiency import known_without_efficiency
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.certainty import is_firm
@@ -250,7 +251,8 @@ def _healthy(
     if not judged and (told := tensors.sentence(results)):
         return told
     if unknown := _unknown_efficiency(results):
-        return f"The efficiency of this run is not known: {unknown}."
+        known = known_without_efficiency(results)
+        return f"The efficiency of this run is not known: {unknown}.{known}"
     if not judged:
         if why_spoiled(results.damage, Need.EVERY_RANK):
             return how_to_be_whole(results)

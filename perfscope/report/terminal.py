@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import shlex
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -85,7 +85,6 @@ LEAST_BESIDE = 24  # the share and the seconds beside a label
 MOST_PARTS = 3  # phases of the critical path that are named
 LEAST_PART = 0.001
 MOST_REPORTS, MOST_SAID = 4, 3
-MOST_UNMADE = 3
 
 
 def print_summary(result: Analysis, console: Console) -> None:
@@ -115,14 +114,17 @@ def print_summary(result: Analysis, console: Console) -> None:
 
 
 def _print_unmade(result: Analysis, console: Console) -> None:
-    """Which diagnoses could not be made, by why, where no finding stands for them."""
-    by_reason: dict[str, list[str]] = {}
-    for row in result.findings if not result.verdict.top else ():
-        if row.status.is_unmade:
-            by_reason.setdefault(row.summary, []).append(row.title)
-    for reason, titles in itertools.islice(by_reason.items(), MOST_UNMADE):
-        more = ", and others" if len(titles) > 1 else ""
-        line(console, f"Could not be made: “{clean(titles[0])}”{more}. {clean(reason)}")
+    """How many diagnoses could not be made, and what stands in the way of most of them.
+
+    Nothing where findings stand: the report has the others.
+    """
+    why = Counter(row.summary for row in result.findings if row.status.is_unmade)
+    if result.verdict.top or not why:
+        return
+    (reason, count), unmade = why.most_common(1)[0], why.total()
+    told = f"{unmade} diagnos{'i' if unmade == 1 else 'e'}s could not be made"
+    most = f", {count} of them because of this" if count < unmade else ""
+    line(console, f"{told}{most}: {clean(reason)}")
 
 
 def clean(text: object) -> str:
