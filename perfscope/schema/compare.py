@@ -166,7 +166,7 @@ class ComparedEfficiency:
 
 @dataclass(frozen=True)
 class ChangedPart:
-    """Seconds of a mean rank in one part of the time, and two standard errors of their change."""
+    """Seconds per rank (mean) in one part of the time, and two standard errors of their change."""
 
     id: str
     label: str
@@ -187,7 +187,7 @@ class WaterfallStep:
 
 @dataclass(frozen=True, kw_only=True)
 class Waterfall:
-    """The change of each part of the time from each side to the next, in seconds of a mean rank.
+    """The change of each part of the time from each side to the next, in seconds per rank (mean).
 
     `reason` says why there is none, else "". `totals_s` is one a side, and `speedups` are over the
     first side.

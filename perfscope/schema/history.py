@@ -64,7 +64,7 @@ class Trend:
 
 @dataclass(frozen=True)
 class LossTrend:
-    """Training work, or one loss, over the points: seconds of a mean rank, medians of their runs.
+    """Training work, or one loss, over the points: seconds per rank (mean), medians of their runs.
 
     A value is null where no run of the point has a loss account.
     """

@@ -174,7 +174,7 @@ class Composition:
 
 @dataclass(frozen=True)
 class ScaledLoss:
-    """Training work, or one loss: seconds of a mean rank at each size, medians over repeats."""
+    """Training work, or one loss: seconds per rank (mean) at each size, medians over repeats."""
 
     id: str
     label: str

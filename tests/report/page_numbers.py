@@ -57,6 +57,7 @@ KEYS: tuple[tuple[str, float, tuple[Writer, ...]], ...] = (
     (r"queue_share", 1e3, ("{:.0f} ms".format,)),
     (r"speed_interval", 1.0, COUNTS),
     (r"interval|bounds", 1.0, (*SHARES, *SECONDS)),
+    (r"per_s$", 1.0, COUNTS),
     (r"(^|_)(s|seconds|delay)(_by_\w+)?$|_s_", 1.0, SECONDS),
     (r"share|efficien|balance|ratio|relative|error|speedup|chance|^p$", 1.0, SHARES),
 )

@@ -38,14 +38,15 @@ def comparison(study: Study) -> str:
     sentence = escaped(safe.verdict.sentence, longest=900)
     found = compared(safe)
     differences = compare_differences.differences(found)
+    unit = compare_waterfall.unit_of(found)
     parts = [
         f"### {sign} perfscope: {status_word(status).word.lower()}",
         sentence,
         *_measures(safe),
         *_findings(found),
         *_folded("What else differs", table(differences.first(MOST_DIFFERENCES))),
-        *_folded("Where the time went", _waterfall(compare_waterfall.spent(found))),
-        *_folded("What the time was lost to", _waterfall(compare_waterfall.lost(found))),
+        *_folded(f"Where the time went, {unit}", _waterfall(compare_waterfall.spent(found))),
+        *_folded(f"What the time was lost to, {unit}", _waterfall(compare_waterfall.lost(found))),
         *_folded("Efficiency", table(compare_efficiency.efficiencies(found))),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -79,6 +79,6 @@ _NEEDS = (
     "changed before this can be shown. Use perfscope compare with repeats to judge one commit."
 )
 _LOSSES = (
-    "Seconds of a mean rank by the loss accounts of the runs. A change of one is told where it "
+    "Seconds per rank (mean) by the loss accounts of the runs. A change of one is told where it "
     "changes the time of the whole run by a factor of {factor:g}."
 )

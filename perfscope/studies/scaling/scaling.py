@@ -199,7 +199,7 @@ def _phases(points: Sequence[Point], grown: Growth) -> tuple[Part, ...]:
     values = [[communication_s(run) for run in point.runs] for point in points]
     if any(value for group in values for value in group):
         ranks = tuple(point.ranks for point in points)
-        label = "Communication (mean rank)"
+        label = "Communication (mean of the ranks)"
         parts.append(_part(EXCHANGE, label, points, values, grown, ranks=ranks))
     return tuple(parts)
 

@@ -26,7 +26,7 @@ def _context(study: Study) -> Context:
     shown = spent(found)
     bars = _bars(labels, found.waterfall) if shown else []
     longest = max((max(bar.start, bar.end) for bar in bars), default=0.0)
-    label = f"Seconds of {unit} from {labels[0]} to {labels[-1]}" if labels else ""
+    label = f"Seconds {unit}, from {labels[0]} to {labels[-1]}" if labels else ""
     return {
         "reason": found.waterfall.reason or "the study holds no ledgers",
         "unit": unit,
@@ -48,12 +48,12 @@ def lost(found: Compare) -> list[Step]:
 
 
 def unit_of(found: Compare) -> str:
-    """What the seconds are of."""
+    """What the seconds are of, as a clause behind them."""
     return _unit(found.waterfall)
 
 
 def _unit(found: Waterfall) -> str:
-    return "a step of a mean rank" if found.per_step else "a mean rank"
+    return "per step, mean of the ranks" if found.per_step else "per rank, mean of the ranks"
 
 
 def _steps(name: str, found: Waterfall, labels: list[str], title: str) -> list[Step]:
@@ -100,7 +100,7 @@ def _step(name: str, step: WaterfallStep, labels: list[str], title: str, unit: s
         Column("Change", "delta_s", signed),
         *([error] if has_errors else []),
     )
-    caption = f"{title}: seconds of {unit}, {start} to {end}"
+    caption = f"{title}: seconds {unit}, {start} to {end}"
     table = Table(name, caption, columns, step.parts, file="study.json", has_caption=False)
     return Step(start, end, table)
 

@@ -91,7 +91,7 @@ def losses(group: HistoryGroup, identity: str = "losses") -> Table | None:
         Column("level now", _level, seconds),
         Column("last change", last, kind=Kind.TEXT, longest=60),
     )
-    caption = f"What the time of a mean rank was lost to: {group.label}"
+    caption = f"What the time was lost to, mean of the ranks: {group.label}"
     return Table(identity, caption, columns, group.losses, file="study.json", has_caption=False)
 
 

@@ -84,7 +84,7 @@ def _print_waterfall(study: Study, console: Console) -> None:
         for step in steps:
             unit = compare_waterfall.unit_of(found)
             console.print()
-            line(console, f"{title}, seconds of {unit}: {step.start} to {step.end}", style="bold")
+            line(console, f"{title}, seconds {unit}: {step.start} to {step.end}", style="bold")
             print_table(step.table, console)
 
 

@@ -29,7 +29,9 @@ def _print(study: Study, console: Console) -> None:
     line(console, "* worth a look (0.6 to 0.8), ! poor (below 0.6)", indent=2)
     if found.losses:
         console.print()
-        line(console, "Training work, and what the time of a mean rank is lost to", style="bold")
+        line(
+            console, "Training work, and what the time is lost to, mean of the ranks", style="bold"
+        )
         print_table(_losses(found).first(MOST_LOSSES), console)
         console.print()
     for row in found.superlinear:
