@@ -16,8 +16,11 @@ STEP_IDS = 0xFFFFFF00
 def separate_worlds(trace: Trace) -> int:
     """Processes that were started as one job and each became rank 0 of 1; 0 when that is not so.
 
-    A process that nobody launched is a job of its own, however many its batch system reserves.
+    A process that nobody launched is a job of its own, however many its batch system reserves, and
+    one that has not come out of MPI_Init yet has not said which rank it is.
     """
+    if all(rank.init_exit_ns is None for rank in trace.ranks):
+        return 0
     sizes = [_count(trace.environment.get("ranks_requested"))]
     sizes += [_launched(rank) for rank in trace.ranks]
     launched = max(sizes)

@@ -38,6 +38,8 @@ def blocks(picture: Picture, *, stall_s: float, all_ranks: bool = False) -> list
 
     The job is called stalled after `stall_s` without progress of any rank.
     """
+    if picture.starting:
+        return [_head(picture)]
     found = [_head(picture), _stall(picture, stall_s), _progress(picture), _late(picture)]
     found += [_pending(picture), _ranks(picture, None if all_ranks else MOST_RANKS)]
     found += [_memory(picture), _gpus(picture)]
@@ -52,12 +54,18 @@ def _head(picture: Picture) -> Block:
         state = "over"
     elif picture.age_s > SILENT_S:
         state = f"no sign of life for {format_seconds(picture.age_s)}"
+    hosts = len({rank.host for rank in picture.ranks})
+    head = f"{picture.source}: {picture.command}"
+    if picture.starting:
+        processes = counted(picture.starting, "process", "processes")
+        where = f"{processes} on {counted(hosts, 'host')}"
+        line = f"{where}, in MPI_Init: none has been told its rank yet"
+        return Block("", [head, line])
     there = len(picture.ranks)
     of_all = "" if there == picture.world_size else f" of {picture.world_size}"
-    hosts = len({rank.host for rank in picture.ranks})
     ranks = f"{there}{of_all} rank{'' if picture.world_size == 1 else 's'}"
     line = f"{ranks} on {counted(hosts, 'host')}, {state}, {format_seconds(picture.running_s)}"
-    return Block("", [f"{picture.source}: {picture.command}", line])
+    return Block("", [head, line])
 
 
 def _stall(picture: Picture, stall_s: float) -> Block:

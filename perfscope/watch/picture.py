@@ -105,6 +105,8 @@ class Picture:
     pending: tuple[Pending, ...]  # collectives in which ranks wait, longest first
     stalled_s: float  # how long no rank has finished a call, a step or a phase
     notes: tuple[str, ...] = ()  # what could not be read
+    # processes that are there before MPI has told any which rank it is; 0 where ranks are known
+    starting: int = 0
 
     @property
     def is_over(self) -> bool:

@@ -139,3 +139,26 @@ def test_a_rank_that_neither_runs_nor_waits_for_a_cpu_is_asleep(busy: float, doi
     rank.main_samples = samples
     [seen] = ranks_now(trace, 10_000_000_000, np.empty(0, np.int64))
     assert (seen.doing, seen.since_s) == (doing, 9.0)
+
+
+def starting(directory: Path, *, exit_code: int | None) -> None:
+    """Three processes of a job without Python that are in MPI_Init."""
+    for pid in (100, 101, 102):
+        process = ProcessWriter(rank=-1, size=-1, pid=pid, flags=HeaderFlag.MPI)
+        process.op("MPI_Init", 1.0, None)
+        process.header |= {"init_exit_ns": 0, "alive_ns": process.mono(2.0)}
+        process.write(directory)
+    write_run(directory, end_mono_ns=None, exit_code=exit_code, ranks_requested=3)
+
+
+def test_a_job_in_its_start_has_no_ranks_yet_and_is_no_set_of_worlds(tmp_path: Path) -> None:
+    starting(tmp_path, exit_code=None)
+    [head] = blocks(look(tmp_path), stall_s=0.1)
+    assert "3 processes on 1 host, in MPI_Init: none has been told its rank yet" in head.lines
+
+
+def test_processes_that_ended_in_their_start_did_not_say_that_they_are_alone(
+    tmp_path: Path,
+) -> None:
+    starting(tmp_path, exit_code=1)
+    assert "separate_worlds" not in {one.id for one in compute(open_recording(tmp_path)).damage}
