@@ -19,10 +19,11 @@ def less_sure(one: Confidence, other: Confidence) -> Confidence:
 def as_sure_as_its_interval(finding: Finding) -> Finding:
     """The finding with no more confidence, and no worse status, than its interval allows.
 
-    A gain whose interval holds zero may be nothing: its confidence is low, and it is no more than
-    a warning. One that is replayed is certain where its interval is narrow; without an interval
-    nobody knows how certain it is. What its first action saves counts alike. Where that would allow
-    more, its cause is inferred.
+    A gain whose interval holds zero may be nothing: its confidence is low, and it is told and not
+    warned of, whatever made the finding. What is planned by the program is no matter of chance,
+    and of what comes once no steps tell whether it is: both stay warnings. A replayed gain is
+    certain where its interval is narrow; without an interval nobody knows how certain it is. What
+    its first action saves counts alike. Where that would allow more, its cause is inferred.
     """
     if finding.gain is None:
         return finding
@@ -30,10 +31,16 @@ def as_sure_as_its_interval(finding: Finding) -> Finding:
     if finding.first is not None:
         most = less_sure(most, _most_confidence(finding, finding.first))
     status = finding.status
-    if not is_firm(finding) and status is Status.FAIL:
-        status = Status.WARN
+    if status.is_fault and not is_firm(finding):
+        status = Status.INFO if _may_be_nothing(finding.gain) else Status.WARN
     least = less_sure(finding.confidence, most)
     return replace(finding, confidence=least, status=status, is_inferred=least is not most)
+
+
+def _may_be_nothing(gain: Gain) -> bool:
+    """Whether the interval of a gain holds zero, and chance may have made all of it."""
+    reaches_zero = gain.interval_s is not None and gain.interval_s[0] < NOTHING_S
+    return reaches_zero and not gain.is_planned and not gain.is_once
 
 
 def is_firm(finding: Finding) -> bool:

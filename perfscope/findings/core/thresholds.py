@@ -48,9 +48,9 @@ def _is_little_of_run(gain: Gain) -> bool:
 def by_gain(gain: Gain) -> Status:
     """The status of a gain in the analyzed window: replayed if possible, else by its upper bound.
 
-    A gain whose interval reaches zero may be chance and is never more than a warning, unless what
-    costs it is planned by the program and not subject to chance. Without an interval the gain
-    itself decides.
+    A gain whose interval reaches zero may be chance and is never more than a warning (what stays of
+    that, `certainty` decides for all findings), unless what costs it is planned by the program and
+    not subject to chance. Without an interval the gain itself decides.
     """
     if gain.is_bound:
         return by_bound(gain.share)

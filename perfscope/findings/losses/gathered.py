@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from perfscope.findings.core import wording
+from perfscope.findings.core.certainty import as_sure_as_its_interval
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.core.gain import most_moving, saved
 from perfscope.findings.facts import sampled_places
@@ -79,7 +80,7 @@ def _together(run: Facts, works: Finding, place: Frame) -> Finding | None:
     rest, wait = waiting(works.ranks, world)
     who = wording.ranks(works.ranks)
     frames = tuple(dict.fromkeys((*works.where, place)))
-    return replace(
+    found = replace(
         works,
         title=(
             f"{capitalized(who)} works alone on what {operation} gathers in "
@@ -96,6 +97,7 @@ def _together(run: Facts, works: Finding, place: Frame) -> Finding | None:
         where=frames,
         actions=(APART.format(place=wording.called(place), who=who),),
     )
+    return as_sure_as_its_interval(found)
 
 
 def _spent_s(run: Facts, works: Finding, operation: str) -> tuple[float, float]:

@@ -29,10 +29,26 @@ def finding(
 
 
 @pytest.mark.parametrize("interval", [(0.0, 9.2), (-1.0, 3.0), (1e-12, 4.0), (0.0, 0.0)])
-def test_an_interval_that_holds_zero_is_low_and_no_failure(interval: tuple[float, float]) -> None:
-    judged = as_sure_as_its_interval(finding(interval=interval))
-    assert (judged.status, judged.confidence) == (Status.WARN, Confidence.LOW)
+@pytest.mark.parametrize("basis", [Basis.REPLAY, Basis.UPPER_BOUND])
+@pytest.mark.parametrize("status", [Status.FAIL, Status.WARN])
+def test_an_interval_that_holds_zero_is_low_and_quiet(
+    interval: tuple[float, float], basis: Basis, status: Status
+) -> None:
+    judged = as_sure_as_its_interval(
+        replace(finding(interval=interval, basis=basis), status=status)
+    )
+    assert (judged.status, judged.confidence) == (Status.INFO, Confidence.LOW)
     assert not is_firm(judged)
+
+
+@pytest.mark.parametrize("why", ["planned", "once"])
+def test_what_is_no_matter_of_chance_is_warned_of_where_its_interval_holds_zero(why: str) -> None:
+    """Steps tell neither of what comes once, nor of what the program plans."""
+    gain = Gain(
+        2.0, 0.02, interval_s=(0.0, 9.2), is_planned=why == "planned", is_once=why == "once"
+    )
+    judged = as_sure_as_its_interval(replace(finding(), gain=gain))
+    assert (judged.status, judged.confidence) == (Status.WARN, Confidence.LOW)
 
 
 @pytest.mark.parametrize(
