@@ -20,7 +20,13 @@ NEAR_CACHE_BYTES = 32 << 10
 """What the nearest cache of a CPU holds."""
 
 SUBNORMAL_TIMES = 100
-"""How many times as long an operation on subnormal values takes, at most."""
+"""How many times as long an operation on subnormal values takes, at most: where nobody timed it."""
+
+LEAST_TIMES = 1.5
+"""Less than that is none, as far as it can be timed."""
+
+VECTOR_BYTES = 32
+"""What one instruction works on, which is slow as a whole where one of its values is."""
 
 SPARSE_TIMES = 10
 """How many times as long a value of a sparse matrix takes as one of a dense matrix, about."""
@@ -54,6 +60,7 @@ class Operand:
     inner_stride_bytes: int = 0  # from one value of the last axis to the next; 0 unknown
     rows_picked: int = 0  # by an array of numbers that the instruction indexes it with
     returns: int = 0  # how often earlier contents were back after others
+    subnormal_times: float = SUBNORMAL_TIMES  # as long as others such values took this CPU
 
     @property
     def value_bytes(self) -> int:
@@ -90,10 +97,19 @@ def worked_on(metadata: Mapping[str, Any]) -> tuple[WorkedOn, ...]:
     """The instructions that the agent looked at; none where it did not, or what it wrote is odd."""
     told = metadata.get("operands")
     sites = told.get("sites") if isinstance(told, Mapping) else None
-    return tuple(_sites(sites)) if isinstance(sites, Sequence) else ()
+    if not isinstance(told, Mapping) or not isinstance(sites, Sequence):
+        return ()
+    return tuple(_sites(sites, _times(told.get("subnormal_times"))))
 
 
-def _sites(sites: Sequence[Any]) -> Iterator[WorkedOn]:
+def _times(told: Any) -> Mapping[str, float]:
+    """How long subnormal values take, by their type, of those that were timed."""
+    found = told.items() if isinstance(told, Mapping) else ()
+    numbers = {name: one for name, one in found if isinstance(one, int | float)}
+    return {name: float(one) for name, one in numbers.items() if math.isfinite(one) and one > 0}
+
+
+def _sites(sites: Sequence[Any], times: Mapping[str, float]) -> Iterator[WorkedOn]:
     for site in sites:
         if not isinstance(site, Mapping):
             continue
@@ -112,7 +128,7 @@ def _sites(sites: Sequence[Any]) -> Iterator[WorkedOn]:
             result_looks=_count(site, "result_looks"),
             results=_count(site, "results"),
             operands=_with_picked(
-                [_operand(one) for one in operands if isinstance(one, Mapping)],
+                [_operand(one, times) for one in operands if isinstance(one, Mapping)],
                 str(site.get("picked", ""))[:LONGEST_NAME],
             ),
             contents_once=min(_count(site, "contents_once"), _count(site, "looks")),
@@ -148,7 +164,7 @@ def _shape(told: Any) -> tuple[int, ...]:
     return sizes if math.prod(sizes) < 1 << 63 else ()
 
 
-def _operand(told: Mapping[str, Any]) -> Operand:
+def _operand(told: Mapping[str, Any], times: Mapping[str, float]) -> Operand:
     shape, elements, shares = told.get("shape"), told.get("elements"), told.get("shares")
     counts = elements if isinstance(elements, Sequence) else ()
     named = shares if isinstance(shares, Mapping) else {}
@@ -167,6 +183,7 @@ def _operand(told: Mapping[str, Any]) -> Operand:
         fewest=min(map(whole, counts), default=0),
         inner_stride_bytes=_count(told, "inner_stride"),
         returns=_count(told, "contents_back"),
+        subnormal_times=times.get(str(told.get("dtype", "")), SUBNORMAL_TIMES),
     )
 
 

@@ -175,8 +175,11 @@ def test_values_whose_bytes_are_in_foreign_order(job: Callable[..., Job]) -> Non
 
 
 def test_shares_of_subnormal_values(job: Callable[..., Job]) -> None:
-    found = seen(run_and_tell(job, DECAYED), "decayed", "values")
+    told = run_and_tell(job, DECAYED)
+    found = seen(told, "decayed", "values")
     assert found[0]["shares"] == {"zero": 0, "zero_pieces": 0, "subnormal": 1, "no_number": 0}
+    assert set(told["subnormal_times"]) == {"float64"}  # what nobody saw was not timed
+    assert told["subnormal_times"]["float64"] > 0
 
 
 def test_values_that_are_only_written_over_are_not_counted(job: Callable[..., Job]) -> None:

@@ -173,6 +173,7 @@ class Looker:
         self._loaded = (False, False)
         self._variables = callees.variables_at(rec) if _is_known() else None
         self._budget = Budget()
+        self._subnormal_times: dict[str, float] = {}
         self.looks = 0
 
     def look(self) -> None:
@@ -197,7 +198,12 @@ class Looker:
             line = id(site.code), line_of(site.code, site.last)
             visits[line] = visits.get(line, 0) + site.visits
         kept = [site.told(self._places, visits) for site in sites[:_MOST_TOLD] if site.operands]
-        return {"looks": self.looks, "cpu_ns": self._budget.spent_ns, "sites": kept}
+        return {
+            "looks": self.looks,
+            "cpu_ns": self._budget.spent_ns,
+            "subnormal_times": self._subnormal_times,
+            "sites": kept,
+        }
 
     def sees(self, code: CodeType, last: int, name: str, array: Array) -> None:
         """Takes note of what a call works on though its arguments do not lead there."""
@@ -263,7 +269,11 @@ class Looker:
             return 0, {}
         is_known = operand_arrays.tells_of_rest(array, content)
         told = operand_arrays.digest(array, content) or 1 if is_known else 0
-        return told, operand_arrays.facts(array, content)
+        facts = operand_arrays.facts(array, content)
+        if facts.get("subnormal") and array.dtype not in self._subnormal_times:
+            times = self._library.subnormal_times(array.item_bytes) / 100.0
+            self._subnormal_times[array.dtype] = times
+        return told, facts
 
     def _note(self, site: _Site, answers: list[Any], read: dict[int, Any]) -> None:
         seen, parts = [], []

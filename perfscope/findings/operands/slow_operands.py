@@ -21,7 +21,7 @@ from perfscope.metrics.host import slow_operands
 from perfscope.metrics.host.hot_lines import HotLine, looked_at_share
 from perfscope.schema.enums import Confidence
 from perfscope.structures import dataclass
-from perfscope.trace.operands import Operand
+from perfscope.trace.operands import SUBNORMAL_TIMES, Operand
 from perfscope.units import capitalized, format_share
 
 
@@ -162,6 +162,9 @@ def _evidence(line: HotLine, operand: Operand) -> tuple[Evidence, ...]:
     if operand.share("subnormal"):
         share = format_share(operand.share("subnormal"))
         rows.append(Evidence("Subnormal of its sampled values", share))
+        if slow_operands.subnormal(operand) and operand.subnormal_times != SUBNORMAL_TIMES:
+            times = f"{operand.subnormal_times:.3g} times as long as others"
+            rows.append(Evidence("Such values take this CPU, as timed while it ran", times))
     if slow_operands.of_zeros(operand):
         rows.append(Evidence("Zero of its sampled values", format_share(operand.share("zero"))))
     if operand.rows_picked:
@@ -190,8 +193,9 @@ DIAGNOSIS = Diagnosis(
     evidence="the operand with shape and type, and what is slow about it",
     gain_from=(
         "upper bound: the time of these lines on the rank that spends most in them; of subnormal "
-        "values what is left where each takes a hundred times as long as another; of rows that are "
-        "picked, the cache lines that rows in one piece would not need"
+        "values what is left where each takes as many times as long as another as it took this CPU "
+        "when it was timed there, at the first of them (a hundred where it was not; less than 1.5 "
+        "is none); of rows that are picked, the cache lines that rows in one piece would not need"
     ),
     rank=284,
     of_work=True,

@@ -5,17 +5,25 @@ import math
 from perfscope.metrics.host.hot_lines import FEWEST_LOOKS, HotLine
 from perfscope.trace.operands import (
     CACHE_LINE_BYTES,
+    LEAST_TIMES,
     NEAR_CACHE_BYTES,
     SPARSE_TIMES,
-    SUBNORMAL_TIMES,
+    VECTOR_BYTES,
     Operand,
 )
 
 
 def subnormal(operand: Operand) -> float:
-    """What vectors of values that hold a subnormal one take beyond the others."""
-    times = SUBNORMAL_TIMES * operand.share("subnormal")
-    return times / (1.0 + times)
+    """What vectors of values that hold a subnormal one take beyond the others.
+
+    Nothing on a CPU that was timed to handle these as fast as others.
+    """
+    if operand.subnormal_times < LEAST_TIMES:
+        return 0.0
+    lanes = max(1, VECTOR_BYTES // operand.value_bytes)
+    vectors = 1.0 - (1.0 - operand.share("subnormal")) ** lanes
+    more = (operand.subnormal_times - 1.0) * vectors
+    return more / (1.0 + more)
 
 
 def across(operand: Operand) -> float:

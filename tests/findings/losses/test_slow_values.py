@@ -73,7 +73,7 @@ def test_steps_that_grow_with_subnormal_values_are_told_by_these() -> None:
 
 def test_what_the_growth_costs_is_claimed_where_it_is_more() -> None:
     """Few values are subnormal in the mean of the run: they take a quarter of these lines."""
-    found = judged(subnormal=0.004)
+    found = judged(subnormal=0.0004)
     slow = found["slow_operands"]
     assert slow.gain_s == pytest.approx(0.040 * STEPS, rel=0.1)
     assert slow.confidence is Confidence.MEDIUM  # no more than in that it grows

@@ -33,7 +33,10 @@ def site(*operands: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 def judged(
-    *sites: dict[str, Any], is_one_call: bool = False, versions: Mapping[str, str] = NO_VERSIONS
+    *sites: dict[str, Any],
+    is_one_call: bool = False,
+    versions: Mapping[str, str] = NO_VERSIONS,
+    timed: Mapping[str, Any] = NO_VERSIONS,
 ) -> dict[str, Finding]:
     """Two ranks whose steps of 0.2 s are half in the hot line and what it calls.
 
@@ -42,7 +45,7 @@ def judged(
     builder = TraceBuilder(2, end_s=3.0 + 0.2 * STEPS)
     for number in range(2):
         rank = builder.rank(number).init(1.0).finalize(1.0 + 0.2 * STEPS)
-        told = {"looks": 10, "cpu_ns": 1, "sites": list(sites)}
+        told = {"looks": 10, "cpu_ns": 1, "sites": list(sites), **timed}
         rank.set(metadata={"operands": told, "versions": versions})
         for step in range(STEPS):
             begin = 1.0 + 0.2 * step
@@ -56,9 +59,12 @@ def judged(
 
 
 def faults(
-    *sites: dict[str, Any], is_one_call: bool = False, versions: Mapping[str, str] = NO_VERSIONS
+    *sites: dict[str, Any],
+    is_one_call: bool = False,
+    versions: Mapping[str, str] = NO_VERSIONS,
+    timed: Mapping[str, Any] = NO_VERSIONS,
 ) -> dict[str, Finding]:
     """The findings that tell of a fault."""
-    found = judged(*sites, is_one_call=is_one_call, versions=versions)
+    found = judged(*sites, is_one_call=is_one_call, versions=versions, timed=timed)
     assert set(found) == set(IDS)
     return {name: one for name, one in found.items() if one.status.is_fault}
