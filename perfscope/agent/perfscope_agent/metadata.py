@@ -35,7 +35,10 @@ _MODULES_OF_INTEREST = (
     "perfscope",
 )
 
-_CLEAN = ("host", "argv", "environment", "rank_environment", "operands", "loops", "read_files")
+_CLEAN = (
+    *("host", "argv", "environment", "rank_environment"),
+    *("operands", "loops", "read_files", "caches"),
+)
 """The host is where files of the process are found; the others are redacted when they are noted."""
 
 facts: dict[str, Any] = {}

@@ -330,9 +330,10 @@ def _note_exception() -> None:
 
 
 def _note_statistics() -> None:
-    from . import garbage, stacks
+    from . import caches, garbage, stacks
 
     _note_code()
+    metadata.facts["caches"] = caches.told()
     metadata.collect_versions()
     metadata.facts["garbage_collector"] = garbage.finish()
     metadata.facts["stack_sampler"] = dict(stacks.statistics)

@@ -13,6 +13,7 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.forked import told_by_forks
 from perfscope.findings.losses.gathered import with_gathering
 from perfscope.findings.losses.grown import with_growth
+from perfscope.findings.losses.kept import told_by_caches
 from perfscope.findings.losses.late_work import told_by_their_work, with_comparison
 from perfscope.findings.losses.once import (
     told_by_cpus,
@@ -55,7 +56,7 @@ def run_all(run: Facts, *, catalog: Sequence[Diagnosis] | None = None) -> tuple[
         found = [_with_assumptions(one, run.replay) for one in gathered]
         found = list(told_by_forks(run, with_comparison(run, found)))
         found = list(told_by_cpus(run, with_slow_values(run, with_remedy(found))))
-        found = list(told_by_their_work(with_growth(found), *_kinds(chosen)))
+        found = list(told_by_caches(told_by_their_work(with_growth(found), *_kinds(chosen))))
         found = list(bounded(told_once(run, told_by_settings(found))))
     return tuple(of_whole_run(one, run.results, run.replay) for one in found)
 
