@@ -28,6 +28,9 @@ MOST_EVENTS, MOST_LAG = 1 << 14, 1 << 11
 MOST_CONTEXT = 64
 """Events before one that may be needed to tell it from others of its kind in the period."""
 
+FIGURES = 0.01
+"""Of the bytes of the largest exchange: less are single figures."""
+
 SPREAD = 0.8
 """Of the median distance, the middle half of the distances; of events by chance it is more."""
 
@@ -115,8 +118,20 @@ def heaviest_marks(token: Ints, sent: Ints, work: Ints) -> Ints:
     """The collectives that end the steps, in order; empty where nothing repeats.
 
     Equal neighbors are one run. Of the runs that occur often, the one that carries most bytes marks
-    the step, or each of its calls does where work lies between them.
+    the step, or each of its calls does where work lies between them, unless these are of one step:
+    the first half of a run ends one, and the second begins the next, where layers mirror each other
+    (a b b a), and there is no work inside a group of calls.
     """
+    found = _heaviest(token, sent, work)
+    if len(found) < MIN_PERIODS:
+        return found
+    worked = np.append(np.cumsum(work), work.sum())
+    behind = np.diff(worked[found], append=worked[-1])
+    return found[_ends_of_groups(behind)]
+
+
+def _heaviest(token: Ints, sent: Ints, work: Ints) -> Ints:
+    """The calls that mark the steps, of which several may be of one."""
     if len(token) < MIN_PERIODS:
         return NONE
     ends = np.flatnonzero(np.append(token[1:] != token[:-1], [True]))
@@ -128,16 +143,41 @@ def heaviest_marks(token: Ints, sent: Ints, work: Ints) -> Ints:
     counts = np.bincount(run)
     carried = np.zeros(len(counts), np.int64)
     carried[run] = sent[ends] * lengths
-    frequent = counts >= max(MIN_PERIODS, MAIN * counts.max())
+    frequent = counts >= max(MIN_PERIODS, MAIN * (counts.max() - 2))  # cut at both ends
     if not np.any(frequent) or by_chance(token):
         return NONE
     marked = run == int(np.argmax(np.where(frequent, carried, -1)))
     members = np.repeat(marked, lengths)
     found: Ints = ends[marked]
     if _works_between(work, found, lengths[marked], members):
+        is_kind = token[ends] == token[found[0]]
+        half = int(lengths[marked][0]) // 2
+        if _is_mirrored(run, lengths, np.flatnonzero(is_kind), sent[ends] * lengths):
+            # a half alone begins the first step, or ends the last
+            is_kind[0] &= lengths[0] > half
+            halves: Ints = (ends - lengths + half)[is_kind]
+            return halves
         # each is a step, also of a shorter run that is the last or comes between two others
         found = np.flatnonzero(token == token[found[0]])
     return found
+
+
+def _is_mirrored(run: Ints, lengths: Ints, heavy: Ints, carried: Ints) -> bool:
+    """Whether what is exchanged between two runs is the same there and back, in pairs.
+
+    So it is where layers mirror each other (a b b a, and again): of two equal calls in a row the
+    first is of one step, the second of the next. Single figures are no layers.
+    """
+    inner = heavy[(heavy > 0) & (heavy < len(run) - 1)]
+    if len(inner) < MIN_PERIODS or np.any(lengths[inner] % 2):
+        return False
+    apart = int(np.median(np.diff(inner)))
+    between = np.minimum(inner[:-1, None] + np.arange(1, apart), len(run) - 1)
+    block = run[between[0]]
+    is_back = np.array_equal(block, block[::-1]) and lengths[between[0]].sum() % 2 == 0
+    is_more = np.all(carried[between[0]] >= FIGURES * carried[inner[0]])
+    alike = np.mean((run[between] == block).all(axis=1) & (np.diff(inner) == apart))
+    return bool(apart > 1 and is_back and is_more and alike >= NEAR_BEST)
 
 
 def _works_between(work: Ints, ends: Ints, lengths: Ints, members: Bools) -> bool:

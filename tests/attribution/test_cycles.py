@@ -58,3 +58,30 @@ def test_equal_calls_in_a_row_are_steps_by_their_part_of_the_work(inside: int, c
     token, sent = np.array([0, 1, 1, 2] * 300), np.array([3, 8, 8, 1] * 300)
     work = np.array([100, inside, inside, inside] * 300)
     assert len(heaviest_marks(token, sent, work)) == count
+
+
+@pytest.mark.parametrize("inside_ns", [0, 400])
+@pytest.mark.parametrize("sizes", [(9, 4), (9, 4, 2), (9, 9, 4)])
+def test_layers_that_mirror_each_other_are_exchanged_in_one_step(
+    sizes: tuple[int, ...], inside_ns: int
+) -> None:
+    """Also where each gradient is exchanged while the next one is computed."""
+    step = (*sizes, *reversed(sizes))
+    token = np.array(step * 40)
+    work = np.where(np.arange(len(token)) % len(step) == 0, 1000, inside_ns)
+    found = heaviest_marks(token, 1000 * token, work)
+    assert found.tolist() == list(range(len(step) - 1, len(token), len(step)))
+
+
+def test_equal_exchanges_without_work_between_them_are_of_one_step() -> None:
+    token, places = np.full(120, 7), np.arange(120)
+    work = np.where(places % 3 == 0, 1000, 2)
+    assert heaviest_marks(token, token, work).tolist() == list(range(2, 120, 3))
+    assert len(heaviest_marks(token, token, np.full(120, 1000))) == 120
+
+
+def test_pairs_of_figures_after_every_second_step_make_it_no_half() -> None:
+    token = np.array([1, 1, 0, 0] * 40)
+    sent = np.where(token == 1, 1_000_000, 16)
+    work = np.where(token == 1, 1000, 300)
+    assert len(heaviest_marks(token, sent, work)) == 80
