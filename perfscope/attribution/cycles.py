@@ -3,7 +3,7 @@
 import numpy as np
 
 from perfscope.arrays import Bools, Floats, Ints
-from perfscope.judging import MAIN
+from perfscope.judging import MAIN, NEGLIGIBLE
 from perfscope.matching.pool import dense
 
 MIN_PERIODS = 5
@@ -27,9 +27,6 @@ MOST_EVENTS, MOST_LAG = 1 << 14, 1 << 11
 
 MOST_CONTEXT = 64
 """Events before one that may be needed to tell it from others of its kind in the period."""
-
-FIGURES = 0.01
-"""Of the bytes of the largest exchange: less are single figures."""
 
 SPREAD = 0.8
 """Of the median distance, the middle half of the distances; of events by chance it is more."""
@@ -175,7 +172,7 @@ def _is_mirrored(run: Ints, lengths: Ints, heavy: Ints, carried: Ints) -> bool:
     between = np.minimum(inner[:-1, None] + np.arange(1, apart), len(run) - 1)
     block = run[between[0]]
     is_back = np.array_equal(block, block[::-1]) and lengths[between[0]].sum() % 2 == 0
-    is_more = np.all(carried[between[0]] >= FIGURES * carried[inner[0]])
+    is_more = np.all(carried[between[0]] >= NEGLIGIBLE * carried[inner[0]])
     alike = np.mean((run[between] == block).all(axis=1) & (np.diff(inner) == apart))
     return bool(apart > 1 and is_back and is_more and alike >= NEAR_BEST)
 

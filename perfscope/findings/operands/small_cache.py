@@ -9,16 +9,13 @@ from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, passed
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import saved_of_ranks
-from perfscope.judging import FEWEST_SAMPLES
+from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence
 from perfscope.structures import dataclass
 from perfscope.trace.caches import Cache, caches
 from perfscope.trace.model import Frame, Function, Rank
 from perfscope.units import format_count, format_seconds, format_share
-
-EVICTIONS = 2
-"""Times over that what a cache holds was replaced: it is full all the time, and not by the way."""
 
 ACTION = (
     "Give {name} a cache that holds all that comes back: `@lru_cache(maxsize=None)` keeps "
@@ -89,7 +86,8 @@ def _small(run: Facts) -> Sequence[Sequence[SmallCache]]:
         lines[frame.key].append(frame)
     for rank in run.results.trace.ranks:
         for cache in caches(rank.metadata):
-            if cache.evicted >= EVICTIONS * cache.most and cache.evicted >= FEWEST_SAMPLES:
+            # full by the way is one that has replaced what it holds once
+            if MAIN * cache.evicted >= max(cache.most, FEWEST_SAMPLES):
                 seconds = run.line_samples.seconds(rank, lines[cache.frame.key])
                 found[cache.frame.key].append(SmallCache(rank, cache, seconds))
     return list(found.values())
