@@ -11,7 +11,7 @@ from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import Cause, is_worth
 from perfscope.schema.enums import Basis, PhaseKind, Status
-from perfscope.trace.model import PHASE_DTYPE, STACK_DTYPE, Frame, Trace
+from perfscope.trace.model import PEER_PROC_NULL, PHASE_DTYPE, STACK_DTYPE, Frame, Trace
 from perfscope.trace.operations import HOROVOD_EXPOSED, code_of
 from tests.attribution.test_exposed import STEPS, job
 from tests.findings.analyzed import analyze, analyze_trace
@@ -47,8 +47,12 @@ def test_the_function_that_exchanges_is_told_of_a_small_batch() -> None:
     assert finding.where == (Frame("exchange", "/job/train.py", 88),)
 
 
-def test_many_small_messages_are_to_be_one_and_not_half_as_large() -> None:
-    """Two ranks exchange 20 strips of 32 KiB a step, as mpi4py does with objects."""
+@pytest.mark.parametrize("for_nobody", [0, 20])
+def test_many_small_messages_are_to_be_one_and_not_half_as_large(for_nobody: int) -> None:
+    """Two ranks exchange 20 strips of 32 KiB a step, as mpi4py does with objects.
+
+    Ranks at a border send as many to MPI_PROC_NULL, which are no messages.
+    """
     builder, at = TraceBuilder(2, end_s=1e6), 1.0
     for step in range(50):
         end = at + 0.2
@@ -63,6 +67,9 @@ def test_many_small_messages_are_to_be_one_and_not_half_as_large() -> None:
                     "MPI_Mrecv", begin + 2e-4, begin + 0.005, peer=1 - number, tag=strip,
                     received=32768,
                 )  # fmt: skip
+            for strip in range(for_nobody):
+                begin = at + 0.05 + 1e-4 * strip
+                rank.op("MPI_Isend", begin, begin + 1e-6, peer=PEER_PROC_NULL, tag=strip, sent=8)
             rank.step(step, at, end)
         at = end
     finding = judged(builder.ended(at, init_s=1.0, after_s=0.1))["network_bound"]

@@ -63,8 +63,8 @@ MORE_RARELY = (
 )
 AS_ONE = "Where several go to the same rank one after the other, send them as one buffer."
 PICKLED = (
-    " They are pickled objects: mpi4py's calls with a capital letter ({calls}) send arrays as they "
-    "are."
+    "Send arrays as they are, with mpi4py's calls with a capital letter ({calls}): what is sent "
+    "now are pickled objects."
 )
 MESSAGES, COLLECTIVES = "Send, Recv, Sendrecv", "Bcast, Allgather, Allreduce"
 """Such calls."""
@@ -220,8 +220,11 @@ def _evidence(results: Results, facts: NetworkFacts, *, is_fault: bool) -> tuple
 
 
 def _is_halved(results: Results) -> bool:
-    """Whether the first action leaves half of it, as it does not where calls are empty or many."""
-    return not _without_data(results) and not _as_one(results)
+    """Whether the first action leaves half of it.
+
+    It does not where calls are empty or many, nor where what is sent need not be pickled.
+    """
+    return not _without_data(results) and not _as_one(results) and not pickles(results)
 
 
 def _largest(results: Results) -> str:
@@ -283,8 +286,8 @@ def _as_one(results: Results) -> str:
     found = main_messages(results)
     if found is None or found.size_bytes >= SMALL_BYTES:
         return ""
-    pickled = PICKLED.format(calls=MESSAGES) if found.is_pickled else ""
-    return f"{_largest(results)} {AS_ONE}{pickled}"
+    pickled = f"{PICKLED.format(calls=MESSAGES)} " if found.is_pickled else ""
+    return f"{pickled}{_largest(results)} {AS_ONE}"
 
 
 def _actions(run: Facts, facts: NetworkFacts, *, is_told: bool) -> tuple[str, ...]:
@@ -293,10 +296,10 @@ def _actions(run: Facts, facts: NetworkFacts, *, is_told: bool) -> tuple[str, ..
     known = (seconds for edit in _halving(facts) if (seconds := facts.gain_s(edit)))
     half_s = 0.0 if is_told else next(known, 0.0)
     half = wording.saves(results, half_s, is_bound=True) if half_s else ""
-    pickled = PICKLED.format(calls=COLLECTIVES) if is_told and pickles(results) else ""
-    actions = [
-        _as_one(results) or f"{_less(run, facts)}{half}. {_largest(results)}{pickled}".strip()
-    ]
+    actions = [_as_one(results) or f"{_less(run, facts)}{half}. {_largest(results)}".strip()]
+    if is_told and not _as_one(results) and pickles(results):
+        actions.insert(0, f"{PICKLED.format(calls=COLLECTIVES)} {_largest(results)}".strip())
+        actions[1] = f"{_less(run, facts)}{half}."
     if empty := _without_data(results):
         actions = [f"Call {empty[0]} only where ranks must meet: it moves no data."]
     if hidden_s := facts.gain_s(HIDDEN):
