@@ -2,7 +2,7 @@
 
 Horovod reduces gradients in a thread of its own while the rank still computes others. Only what is
 left when the rank's last tensor is ready counts as its communication (docs/metrics.md, overlapped
-communication). It becomes an operation of the main location, `Horovod_exposed`, from the rank's
+communication). It becomes an operation of the main location, `Horovod (exposed)`, from the rank's
 last readiness to the end of the last reduction; all ranks take part in it. Horovod sees that a
 tensor is ready when its next cycle begins: where the rank's stacks show that it waits for Horovod
 from the end of its backward pass on, that end is when it was ready. A call by the program that

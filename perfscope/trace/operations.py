@@ -236,7 +236,7 @@ ALL_OPERATIONS = (
     TORCH_WAIT,
     *TORCH_MESSAGES,
     Operation(MPI_OTHER, "MPI_other", OperationClass.LOCAL),
-    Operation(HOROVOD_EXPOSED, "Horovod_exposed", OperationClass.N_TO_N),
+    Operation(HOROVOD_EXPOSED, "Horovod (exposed)", OperationClass.N_TO_N),
     Operation(LEFT_OUT, "Left_out", OperationClass.LOCAL),
 )
 BY_CODE: dict[int, Operation] = {operation.code: operation for operation in ALL_OPERATIONS}

@@ -153,7 +153,7 @@ def test_the_thread_is_a_location_of_its_own() -> None:
     assert first.data_calls == {"MPI_Allreduce": 2 * STEPS}
     assert first.fusion_bytes == FusionBytes(2 * STEPS, 100, 2050.0, 4000)
     operations = {operation.name for operation in results.communication.operations}
-    assert "Horovod_exposed" in operations
+    assert "Horovod (exposed)" in operations
 
 
 def test_without_readiness_there_is_a_reason_and_no_number() -> None:

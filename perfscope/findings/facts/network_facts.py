@@ -48,7 +48,7 @@ ASKED = (TWICE, HALVED, FUSED, HIDDEN)
 TOLD = {"framework", "marker"}
 """Where steps come from that somebody told."""
 
-EXCHANGES = ("Horovod_exposed", "torch.distributed.gradient_exchange")
+EXCHANGES = ("Horovod (exposed)", "torch.distributed.gradient_exchange")
 """Operations that are what was left when a rank had no work to hide an exchange behind."""
 
 RECORD_HOROVOD = (
