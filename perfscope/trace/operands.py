@@ -61,6 +61,7 @@ class Operand:
     rows_picked: int = 0  # by an array of numbers that the instruction indexes it with
     returns: int = 0  # how often earlier contents were back after others
     subnormal_times: float = SUBNORMAL_TIMES  # as long as others such values took this CPU
+    is_number: bool = False  # of NumPy, and no array
 
     @property
     def value_bytes(self) -> int:
@@ -184,6 +185,7 @@ def _operand(told: Mapping[str, Any], times: Mapping[str, float]) -> Operand:
         inner_stride_bytes=_count(told, "inner_stride"),
         returns=_count(told, "contents_back"),
         subnormal_times=times.get(str(told.get("dtype", "")), SUBNORMAL_TIMES),
+        is_number=told.get("kind") == "number",
     )
 
 

@@ -20,6 +20,14 @@ def code_of(body: str) -> CodeType:
     return made["f"].__code__
 
 
+def test_each_instruction_has_a_line() -> None:
+    """Python gives way in the jump back, which has none of its own behind an `if` in some."""
+    code = code_of("for x in xs:\n    g(x)\n    if g(2):\n        g(3)\ng(4)")
+    lines = [places.line_of(code, last) for last in range(0, len(code.co_code), 2)]
+    assert min(lines) >= code.co_firstlineno
+    assert set(lines) - {code.co_firstlineno} == {2, 3, 4, 5, 6}
+
+
 @pytest.mark.parametrize(
     ("body", "expected"),
     [

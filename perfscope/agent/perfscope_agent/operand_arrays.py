@@ -18,6 +18,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .recorder import Recorder
 
+NUMBER = "number"
+"""The kind of what is no array."""
+
 _BASES = {"f": "float", "i": "int", "u": "uint", "b": "bool", "c": "complex", "O": "object"}
 _FORMATS = {"float32": "f", "float64": "d", "int32": "i", "int64": "q", "int16": "h", "uint8": "B"}
 _SMALLEST = {"float32": 1.1754943508222875e-38, "float64": 2.2250738585072014e-308}
@@ -45,6 +48,7 @@ class Array:
         self.item_bytes = 1
         self.strides: tuple[int, ...] = ()
         self.has_gradient = False
+        self.value = 0  # of a number, its hash: where it lies is not known
 
     def laid_out(self, item_bytes: int, strides: Any) -> Array:
         """With the bytes of a value, and from one to the next; None: one behind the other."""
@@ -143,6 +147,21 @@ def of_numpy(told: list[Any]) -> Array | None:
     is_foreign = size > 1 and text[0] in "<>" and (text[0] == "<") != (sys.byteorder == "little")
     order = "foreign" if is_foreign else "native"
     return Array("array", dtype, order, address, shape).laid_out(size, strides)
+
+
+def of_number(told: list[Any]) -> Array:
+    """A number of NumPy in double precision, by its hash."""
+    number = Array(NUMBER, "float64", "native", 0, ()).laid_out(8, None)
+    number.value = told[0] or 1
+    return number
+
+
+def widens(version: object) -> bool:
+    """Whether a NumPy computes in double precision where an array in single meets such a number.
+
+    Before NumPy 2 (NEP 50) the array alone decided.
+    """
+    return type(version) is str and version.partition(".")[0] not in ("0", "1")
 
 
 def of_torch(told: list[Any]) -> Array | None:

@@ -264,6 +264,8 @@ class Looker:
 
     def _content(self, array: Array) -> tuple[int, dict[str, float]]:
         """A digest of what an array holds, 0 where that is not known, and facts of it."""
+        if array.value:
+            return array.value, {}
         content = operand_arrays.read(self._library, array)
         if content is None:
             return 0, {}
@@ -287,6 +289,8 @@ class Looker:
                 parts.append(0 if is_item else digest)
             else:
                 parts.append(_constant(path, answer))
+        if not any(array.kind != operand_arrays.NUMBER for _, array, _, _ in seen):
+            seen = []  # numbers count where they meet an array
         is_whole = site.is_whole and bool(seen) and all(parts)
         site.see(seen, hash(tuple(parts)) or 1 if is_whole else 0)
 
@@ -303,6 +307,9 @@ class Looker:
             numpy = own_threads.contents("numpy")
             array, dtype = numpy["ndarray"], numpy["dtype"]
             self._made[array] = operand_arrays.of_numpy
+            if operand_arrays.widens(numpy.get("__version__")) and numpy.get("float64"):
+                self._made[numpy["float64"]] = operand_arrays.of_number
+                kinds.insert(0, (numpy["float64"], (hash,)))
             (kind_of,) = getters(array, ("dtype",), ())
             readers = (
                 (kind_of, *getters(dtype, ("str",), ())),

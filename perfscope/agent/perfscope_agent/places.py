@@ -76,12 +76,16 @@ class Places:
 
 
 def line_of(code: CodeType, last: int) -> int:
-    """The line of an instruction, 0 where it has none; a frame would look for it each time."""
+    """The line of an instruction; a frame would look for it each time.
+
+    A jump back to the head of a loop may have none, and is where Python gives way: it belongs to
+    the line before it.
+    """
     found = code.co_firstlineno
     for start, _, line in _lines(code):
         if start > last:
             break
-        found = line or 0
+        found = line or found
     return found
 
 

@@ -26,6 +26,11 @@ ACTION = (
     "unless it is told otherwise, and since NumPy 2 so is each array that is combined with a "
     "number taken from one in double precision (`rates[step]`): make it a `float` first."
 )
+OF_NUMBER = (
+    "If single precision is enough, as it is for `{0}`, make `{1}` a Python `float` where it comes "
+    "from (`float(...)`), or `np.float32`. Since NumPy 2 an array that is combined with a number "
+    "of NumPy in double precision becomes double; with a Python number it stays what it is."
+)
 
 
 def judge(run: Facts) -> Outcome:
@@ -35,7 +40,7 @@ def judge(run: Facts) -> Outcome:
     if not meetings:
         return passed("No array in single precision was seen to meet one in double precision.")
     frame, (single, double) = next(iter(meetings.items()))
-    own = [[one for one in sites if _is_double(one)] for sites in run.worked_on]
+    own = [[one for one in sites if _is_double(one) or widened(one)] for sites in run.worked_on]
     gain = _gain(run, own)
     status = thresholds.deserved(gain)
     if not status.is_fault:
@@ -64,7 +69,7 @@ def judge(run: Facts) -> Outcome:
             Evidence(f"`{single.name}`", shape_of(single)),
             *_others(chain(*own), double.name),
         ),
-        actions=(ACTION.format(single.name, double.name),),
+        actions=((OF_NUMBER if double.is_number else ACTION).format(single.name, double.name),),
         overlaps=("slow_operands", "repeated_work"),
     )
 
@@ -105,8 +110,13 @@ def widened(site: WorkedOn) -> tuple[Operand, Operand] | None:
     names = [name.removesuffix(".T").removesuffix(".mT") for name in site.met]
     both = [one for name in names for one in site.operands if one.name == name]
     single = [one for one in both if one.dtype == SINGLE and one.elements > 1]
-    double = [one for one in both if one.dtype == DOUBLE and one.elements > 1]
+    double = [one for one in both if one.dtype == DOUBLE and _decides(one)]
     return (single[0], double[0]) if single and double and site.is_innermost else None
+
+
+def _decides(one: Operand) -> bool:
+    """Whether it makes what it meets as wide: arrays do, and numbers since NumPy 2."""
+    return one.elements > 1 or one.is_number
 
 
 def _is_double(site: WorkedOn) -> bool:

@@ -76,7 +76,20 @@ def test_arrays_of_one_precision_or_that_do_not_meet(innocent: dict[str, Any]) -
     assert faults(innocent) == {}
 
 
-def test_a_single_number_widens_no_array() -> None:
+def test_a_number_of_numpy_widens_an_array() -> None:
+    """The agent tells of it where NumPy lets such a number decide."""
+    wide = {"dtype": "float64", "shape": [], "elements": [1, 1]}
+    number = operand(name="rate", kind="number", contents=10, **wide)
+    array = operand(name="x", dtype="float32", contents=10)
+    (finding,) = faults(site(array, number, contents=10, met=["x", "rate"])).values()
+    assert finding.id == "widened_operands"
+    assert "as `rate` meets `x`" in finding.title
+    assert finding.gain_s == pytest.approx(0.5 * 0.1 * STEPS, rel=0.05)
+    assert "make `rate` a Python `float`" in finding.actions[0]
+    assert faults(site(array, number, contents=10, met=["x", "other"])) == {}
+
+
+def test_an_array_of_one_number_is_not_known_to_widen() -> None:
     number = operand(name="rate", dtype="float64", shape=[], elements=[1, 1], contents=10)
     array = operand(name="x", dtype="float32", contents=10)
     assert faults(site(array, number, contents=10, met=["x", "rate"])) == {}
