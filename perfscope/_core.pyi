@@ -26,22 +26,30 @@ class FormatError(ValueError):
 class RecordedCalls:
     """The calls and completions in the records of a process, without what cannot be true."""
 
-    def __init__(self, records: Bytes, rules: dict[str, Any]) -> None: ...
-    def close(self, end_ns: int) -> None:
-        """Ends open calls, orders all, leaves out those that reach into the next on a thread."""
+    def __init__(self, rules: dict[str, Any]) -> None: ...
+    def expect(self, calls: int, completed: int) -> None:
+        """Makes room for so many."""
+    def take(self, records: Bytes) -> int:
+        """Takes some records; gives the number of slots up to the last used one."""
+    def close(self, end_ns: int, world_size: int, communicators: dict[int, int]) -> None:
+        """Translates ids, ends open calls, orders all, leaves out what reaches into the next."""
     def faults(self) -> dict[str, int]:
         """How many records were left out or not understood, by what is wrong with them."""
     def last_ns(self) -> int:
         """The latest moment of a record that can be true, 0 without one."""
+    def last_told_ns(self) -> int:
+        """The latest moment in the life of the process that any record tells, 0 without one."""
     def operations(self) -> Bytes:
-        """Rows of OPERATION_DTYPE; can be taken once."""
+        """Rows of OPERATION_DTYPE."""
     def operation_count(self) -> int: ...
     def operation_columns(self) -> dict[str, npt.NDArray[Any]]:
         """The same rows, each field of OPERATION_DTYPE as an array; can be taken once."""
     def completions(self) -> Bytes:
         """Rows of COMPLETION_DTYPE; can be taken once."""
-    def others(self) -> npt.NDArray[np.int64]:
-        """Places of all other records that can be true; can be taken once."""
+    def others(self) -> Bytes:
+        """All other records; can be taken once."""
+    def possible(self) -> npt.NDArray[np.int64]:
+        """Places of those of them that can be true; can be taken once."""
 
 def innermost_layer(starts: Ints, ends: Ints, values: Ints) -> tuple[Ints, Ints]:
     """Starts and values: at each moment the covering interval that started last."""

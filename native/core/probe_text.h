@@ -41,15 +41,20 @@ public:
         std::vector<RecordedRow> records(bytes_.size() / sizeof(RecordedRow));
         if (!records.empty())
             std::memcpy(records.data(), bytes_.data(), records.size() * sizeof(RecordedRow));
-        RecordRules rules{1, uint64_t{1} << 62, uint64_t{1} << 60, 8, 2, {}, {{0, 0}}};
+        RecordRules rules{1, uint64_t{1} << 62, uint64_t{1} << 60, 8, {}};
         for (int code = 0; code < 256; code++)
             rules.operations.push_back(static_cast<uint8_t>(code % 16));
-        RecordedCalls calls(records.data(), records.size(), std::move(rules));
-        calls.close(static_cast<int64_t>(calls.last_ns));
-        operation_totals(calls.operations.data(), calls.operations.size(), 256);
+        RecordedCalls calls(std::move(rules));
+        calls.expect(records.size() / 2, 0);
+        for (size_t at = 0; at < records.size(); at += BLOCK_RECORDS)
+            calls.take(records.data() + at, std::min(BLOCK_RECORDS, records.size() - at));
+        calls.close(static_cast<int64_t>(calls.last_ns), {2, {{0, 0}}});
+        const std::vector<OperationRow> rows = rows_of(calls.operations);
+        operation_totals(rows.data(), rows.size(), 256);
     }
 
 private:
+    static constexpr size_t BLOCK_RECORDS = 300; // more than the engine looks at in one go
     std::string bytes_;
 };
 

@@ -23,11 +23,11 @@ from perfscope.trace.operations import IS_COLLECTIVE, KNOWN
 class PlainCalls:
     """The calls of a process as numpy finds them: what the engine must find too."""
 
-    def __init__(self, process: ProcessFile, numbering: Numbering) -> None:
+    def __init__(self, process: ProcessFile, records: Table, numbering: Numbering) -> None:
         self._process, self._numbering = process, numbering
         self._left_out: dict[str, int] = {}
         self._incomplete: dict[str, int] = {}
-        self._raw = self._plausible(process.records)
+        self._raw = self._plausible(records[records["kind"] != RecordKind.THINNED])
         kinds = self._raw["kind"]
         is_call = (kinds == RecordKind.OPERATION) | (kinds == RecordKind.COMPLETION)
         self.others: Table = self._raw[~is_call]

@@ -20,12 +20,18 @@ static RecordRules rules_of(const nb::dict &told)
     rules.bound_ns = nb::cast<uint64_t>(told["bound_ns"]);
     rules.amounts_below = nb::cast<uint64_t>(told["amounts_below"]);
     rules.last_kind = nb::cast<uint16_t>(told["last_kind"]);
-    rules.world_size = nb::cast<int64_t>(told["world_size"]);
     const auto operations = nb::cast<nb::bytes>(told["operations"]);
     rules.operations.assign(operations.c_str(), operations.c_str() + operations.size());
-    for (const auto &[id, index] : nb::cast<nb::dict>(told["communicators"]))
-        rules.communicators[nb::cast<uint32_t>(id)] = nb::cast<int32_t>(index);
     return rules;
+}
+
+static void close(RecordedCalls &calls, int64_t end_ns, int64_t world_size, const nb::dict &communicators)
+{
+    RecordNumbering numbering{world_size, {}};
+    for (const auto &[id, index] : communicators)
+        numbering.communicators[nb::cast<uint32_t>(id)] = nb::cast<int32_t>(index);
+    const nb::gil_scoped_release unlocked;
+    calls.close(end_ns, numbering);
 }
 
 template <class Row> static std::pair<const Row *, size_t> rows_in(const Bytes &bytes)
@@ -53,12 +59,7 @@ static nb::dict faults(const RecordedCalls &calls)
 
 static nb::dict operation_columns(RecordedCalls &calls)
 {
-    OperationColumns columns;
-    {
-        const nb::gil_scoped_release unlocked;
-        const std::vector<OperationRow> rows = std::move(calls.operations);
-        columns = columns_of(rows);
-    }
+    OperationColumns columns = std::move(calls.operations);
     nb::dict found;
     found["t0"] = to_numpy(std::move(columns.t0));
     found["t1"] = to_numpy(std::move(columns.t1));
@@ -99,21 +100,27 @@ void bind_recording(nb::module_ &module)
     nb::class_<RecordedCalls>(module, "RecordedCalls", "The calls and completions in the records of a process.")
         .def(
             "__init__",
-            [](RecordedCalls *self, const Bytes &bytes, const nb::dict &told) {
+            [](RecordedCalls *self, const nb::dict &told) { new (self) RecordedCalls(rules_of(told)); },
+            nb::arg("rules"))
+        .def("expect", &RecordedCalls::expect, nb::arg("calls"), nb::arg("completed"))
+        .def(
+            "take",
+            [](RecordedCalls &calls, const Bytes &bytes) {
                 const auto [records, count] = rows_in<RecordedRow>(bytes);
-                RecordRules rules = rules_of(told);
                 const nb::gil_scoped_release unlocked;
-                new (self) RecordedCalls(records, count, std::move(rules));
+                return calls.take(records, count);
             },
-            nb::arg("records"), nb::arg("rules"))
-        .def("close", &RecordedCalls::close, nb::arg("end_ns"), nb::call_guard<nb::gil_scoped_release>())
+            nb::arg("records"))
+        .def("close", &close, nb::arg("end_ns"), nb::arg("world_size"), nb::arg("communicators"))
         .def("faults", &faults)
         .def("last_ns", [](const RecordedCalls &calls) { return calls.last_ns; })
-        .def("operations", [](RecordedCalls &c) { return rows_to_numpy(std::move(c.operations)); })
+        .def("last_told_ns", [](const RecordedCalls &calls) { return calls.last_told_ns; })
         .def("operation_count", [](const RecordedCalls &calls) { return calls.operations.size(); })
+        .def("operations", [](const RecordedCalls &calls) { return rows_to_numpy(rows_of(calls.operations)); })
         .def("operation_columns", &operation_columns)
-        .def("completions", [](RecordedCalls &c) { return rows_to_numpy(std::move(c.completions)); })
-        .def("others", [](RecordedCalls &c) { return to_numpy(std::move(c.others)); });
+        .def("completions", [](RecordedCalls &calls) { return rows_to_numpy(std::move(calls.completions)); })
+        .def("others", [](RecordedCalls &calls) { return rows_to_numpy(std::move(calls.others)); })
+        .def("possible", [](RecordedCalls &calls) { return to_numpy(std::move(calls.possible)); });
     module.def("operation_totals", &totals, nb::arg("rows"), nb::arg("codes"));
     module.def("operation_totals_of_columns", &totals_of_columns, nb::arg("t0"), nb::arg("t1"), nb::arg("sent"),
                nb::arg("received"), nb::arg("op"), nb::arg("flags"), nb::arg("codes"));

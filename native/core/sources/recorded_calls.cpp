@@ -3,35 +3,68 @@
 #include "../sinks/mpi_calls.h"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
-#include <utility>
+#include <type_traits>
 
 namespace perfscope {
 
-constexpr uint16_t KIND_NONE = 0, KIND_OPERATION = 1, KIND_COMPLETION = 2, KIND_METRIC = 7;
+constexpr uint16_t KIND_NONE = 0, KIND_OPERATION = 1, KIND_COMPLETION = 2, KIND_METRIC = 7, KIND_THINNED = 10;
 constexpr uint32_t NO_ID = UINT32_MAX;
+constexpr size_t PART_ROWS = 256; // whose columns are filled while the records are in the nearest cache
 
-RecordedCalls::RecordedCalls(const RecordedRow *records, size_t count, RecordRules rules) : rules_(std::move(rules))
+template <class Each> static void for_each_column(OperationColumns &columns, const Each &each)
 {
-    size_t calls = 0, completed = 0;
-    for (size_t i = 0; i < count; i++) {
-        calls += records[i].kind == KIND_OPERATION;
-        completed += records[i].kind == KIND_COMPLETION;
-    }
-    operations.reserve(calls);
+    for (auto *column : {&columns.t0, &columns.t1, &columns.seq, &columns.sent, &columns.received, &columns.request})
+        each(*column);
+    for (auto *column : {&columns.op, &columns.flags})
+        each(*column);
+    each(columns.tid);
+    for (auto *column : {&columns.comm, &columns.peer, &columns.tag})
+        each(*column);
+}
+
+void RecordedCalls::expect(size_t calls, size_t completed)
+{
+    for_each_column(operations, [&](auto &column) { column.reserve(calls); });
     completions.reserve(completed);
+}
+
+size_t RecordedCalls::take(const RecordedRow *records, size_t count)
+{
+    for (size_t first = 0; first < count; first += PART_ROWS)
+        take_part(records + first, std::min(PART_ROWS, count - first));
+    while (count && records[count - 1].kind == KIND_NONE)
+        count--;
+    return count;
+}
+
+void RecordedCalls::take_part(const RecordedRow *records, size_t count)
+{
+    chosen_.clear();
     for (size_t i = 0; i < count; i++) {
         const RecordedRow &record = records[i];
-        if (!plausible(record))
+        if (record.kind == KIND_THINNED)
             continue;
-        last_ns = std::max({last_ns, record.t0_ns, record.t1_ns});
-        if (record.kind == KIND_OPERATION)
-            add_call(record);
-        else if (record.kind == KIND_COMPLETION)
+        note_moments(record);
+        const bool can_be = plausible(record);
+        if (can_be)
+            last_ns = std::max({last_ns, record.t0_ns, record.t1_ns});
+        if (record.kind != KIND_OPERATION && record.kind != KIND_COMPLETION)
+            add_other(record, can_be);
+        else if (can_be && record.kind == KIND_COMPLETION)
             add_completion(record);
-        else
-            others.push_back(static_cast<int64_t>(i));
+        else if (can_be && is_call(record))
+            chosen_.push_back(static_cast<uint32_t>(i));
     }
+    add_calls(records, chosen_);
+}
+
+void RecordedCalls::note_moments(const RecordedRow &record)
+{
+    for (const uint64_t moment : {record.t0_ns, record.t1_ns})
+        if (moment >= rules_.first_ns && moment <= rules_.bound_ns)
+            last_told_ns = std::max(last_told_ns, moment);
 }
 
 bool RecordedCalls::plausible(const RecordedRow &record)
@@ -58,172 +91,229 @@ bool RecordedCalls::plausible(const RecordedRow &record)
     return false;
 }
 
-uint8_t RecordedCalls::operation_of(const RecordedRow &record) const
+uint8_t RecordedCalls::operation_of(uint16_t code) const
 {
-    return record.op < rules_.operations.size() ? rules_.operations[record.op] : 0;
+    return code < rules_.operations.size() ? rules_.operations[code] : 0;
 }
 
-void RecordedCalls::add_call(const RecordedRow &record)
+bool RecordedCalls::is_call(const RecordedRow &record)
 {
-    const uint8_t operation = operation_of(record);
-    if (!(operation & OPERATION_KNOWN)) {
-        count(RecordFault::UNKNOWN_OPERATION);
-        return;
-    }
-    OperationRow row = row_of(record, operation);
-    if (!record.t1_ns)
-        row.flags |= ROW_OPEN;
-    if (operation & OPERATION_POLLS && record.request > 1)
-        row.flags |= ROW_COALESCED;
-    operations.push_back(row);
+    if (operation_of(record.op) & OPERATION_KNOWN)
+        return true;
+    count(RecordFault::UNKNOWN_OPERATION);
+    return false;
+}
+
+uint16_t RecordedCalls::flags_of(const RecordedRow &record) const
+{
+    const bool is_coalesced = operation_of(record.op) & OPERATION_POLLS && record.request > 1;
+    return static_cast<uint16_t>((record.t1_ns ? 0 : ROW_OPEN) | (is_coalesced ? ROW_COALESCED : 0));
+}
+
+// Ids are translated when the process is closed: what they mean is told in files that are read later.
+void RecordedCalls::add_calls(const RecordedRow *records, const std::vector<uint32_t> &chosen)
+{
+    const auto fill = [&](auto &column, auto value_of) {
+        const size_t end = column.size();
+        column.resize(end + chosen.size());
+        auto *value = column.data() + end;
+        for (const uint32_t place : chosen)
+            *value++ = static_cast<typename std::decay_t<decltype(column)>::value_type>(value_of(records[place]));
+    };
+    fill(operations.t0, [](const RecordedRow &record) { return record.t0_ns; });
+    fill(operations.t1, [](const RecordedRow &record) { return record.t1_ns; });
+    fill(operations.op, [](const RecordedRow &record) { return record.op; });
+    fill(operations.flags, [this](const RecordedRow &record) { return flags_of(record); });
+    fill(operations.tid, [](const RecordedRow &record) { return record.tid; });
+    fill(operations.comm, [](const RecordedRow &record) { return record.comm; });
+    fill(operations.seq, [](const RecordedRow &record) { return record.seq; });
+    fill(operations.peer, [](const RecordedRow &record) { return record.peer; });
+    fill(operations.tag, [](const RecordedRow &record) { return record.tag; });
+    fill(operations.sent, [](const RecordedRow &record) { return record.sent; });
+    fill(operations.received, [](const RecordedRow &record) { return record.received; });
+    fill(operations.request, [](const RecordedRow &record) { return record.request; });
 }
 
 void RecordedCalls::add_completion(const RecordedRow &record)
 {
-    const uint8_t operation = operation_of(record);
-    if (!(operation & OPERATION_KNOWN) || !record.request) {
+    if (!(operation_of(record.op) & OPERATION_KNOWN) || !record.request) {
         count(RecordFault::COMPLETES_NOTHING);
         return;
     }
-    OperationRow row = row_of(record, operation);
-    row.t1 = row.t0;
-    completions.push_back(row);
-}
-
-OperationRow RecordedCalls::row_of(const RecordedRow &record, uint8_t operation)
-{
     OperationRow row{};
-    row.t0 = static_cast<int64_t>(record.t0_ns);
-    row.t1 = static_cast<int64_t>(record.t1_ns);
+    row.t0 = row.t1 = static_cast<int64_t>(record.t0_ns);
     row.op = record.op;
     row.tid = record.tid;
-    const int32_t comm = communicator(record.comm);
-    row.comm = comm;
-    row.seq = sequence(record, comm, operation);
-    const bool outside = record.peer < PEER_PROC_NULL || record.peer >= rules_.world_size;
-    if (outside)
-        count(RecordFault::UNKNOWN_PEER);
-    row.peer = outside ? PEER_UNKNOWN : record.peer;
+    row.comm = static_cast<int32_t>(record.comm);
+    row.seq = static_cast<int64_t>(record.seq);
+    row.peer = record.peer;
     row.tag = record.tag;
     row.sent = static_cast<int64_t>(record.sent);
     row.received = static_cast<int64_t>(record.received);
     row.request = static_cast<int64_t>(record.request);
-    return row;
+    completions.push_back(row);
 }
 
-int32_t RecordedCalls::communicator(uint32_t id)
+void RecordedCalls::add_other(const RecordedRow &record, bool is_possible)
 {
-    if (!has_last_ || id != last_id_) { // nearly all calls use the one of the call before
-        const auto found = rules_.communicators.find(id);
-        last_known_ = found != rules_.communicators.end();
-        last_index_ = last_known_ ? found->second : -1;
-        last_id_ = id;
-        has_last_ = true;
+    if (record.kind == KIND_NONE)
+        return;
+    if (is_possible)
+        possible.push_back(static_cast<int64_t>(others.size()));
+    others.push_back(record);
+}
+
+namespace {
+
+// Ids of one process in its calls, which become those of the trace.
+class Translation {
+public:
+    Translation(const RecordNumbering &numbering, const std::vector<uint8_t> &operations)
+        : numbering_(numbering), operations_(operations)
+    {
     }
-    if (!last_known_ && id != NO_ID)
-        count(RecordFault::UNKNOWN_COMMUNICATOR);
-    return last_index_;
-}
 
-// The ordinal of a collective, or the world rank that a combined call received from.
-int64_t RecordedCalls::sequence(const RecordedRow &record, int32_t comm, uint8_t operation) const
-{
-    if (operation & OPERATION_EXCHANGES) {
-        const auto source = static_cast<int32_t>(record.seq);
-        if (source >= 0 && source < rules_.world_size)
-            return source;
-        return source == PEER_PROC_NULL ? PEER_PROC_NULL : PEER_UNKNOWN;
+    int32_t communicator(uint32_t id)
+    {
+        if (!has_last_ || id != last_id_) { // nearly all calls use the one of the call before
+            const auto found = numbering_.communicators.find(id);
+            last_known_ = found != numbering_.communicators.end();
+            last_index_ = last_known_ ? found->second : -1;
+            last_id_ = id;
+            has_last_ = true;
+        }
+        unknown_communicators += !last_known_ && id != NO_ID;
+        return last_index_;
     }
-    const bool numbered = comm >= 0 && record.seq != NO_ID && operation & OPERATION_COLLECTIVE;
-    return numbered ? static_cast<int64_t>(record.seq) : -1;
+
+    // The ordinal of a collective, or the world rank that a combined call received from.
+    int64_t sequence(uint32_t told, int32_t comm, uint16_t code) const
+    {
+        const uint8_t operation = operations_[code];
+        if (operation & OPERATION_EXCHANGES) {
+            const auto source = static_cast<int32_t>(told);
+            if (source >= 0 && source < numbering_.world_size)
+                return source;
+            return source == PEER_PROC_NULL ? PEER_PROC_NULL : PEER_UNKNOWN;
+        }
+        const bool numbered = comm >= 0 && told != NO_ID && operation & OPERATION_COLLECTIVE;
+        return numbered ? static_cast<int64_t>(told) : -1;
+    }
+
+    int32_t peer(int32_t told)
+    {
+        const bool outside = told < PEER_PROC_NULL || told >= numbering_.world_size;
+        unknown_peers += outside;
+        return outside ? PEER_UNKNOWN : told;
+    }
+
+    uint64_t unknown_communicators = 0, unknown_peers = 0;
+
+private:
+    const RecordNumbering &numbering_;
+    const std::vector<uint8_t> &operations_; // of all codes that there are
+    uint32_t last_id_ = 0;
+    int32_t last_index_ = -1;
+    bool has_last_ = false, last_known_ = false;
+};
+
+template <class Column> void rearrange(Column &column, const std::vector<size_t> &places)
+{
+    Column moved;
+    moved.reserve(places.size());
+    for (const size_t place : places)
+        moved.push_back(column[place]);
+    column = std::move(moved);
 }
 
-static bool is_before(const OperationRow &a, const OperationRow &b)
+} // namespace
+
+void RecordedCalls::close(int64_t end_ns, const RecordNumbering &numbering)
 {
-    const int64_t begin_a = a.t0, begin_b = b.t0, end_a = a.t1, end_b = b.t1;
-    return std::tie(begin_a, end_a) < std::tie(begin_b, end_b);
+    Translation translation(numbering, rules_.operations);
+    OperationColumns &calls = operations;
+    for (size_t i = 0; i < calls.size(); i++) {
+        calls.comm[i] = translation.communicator(static_cast<uint32_t>(calls.comm[i]));
+        calls.seq[i] = translation.sequence(static_cast<uint32_t>(calls.seq[i]), calls.comm[i], calls.op[i]);
+        calls.peer[i] = translation.peer(calls.peer[i]);
+        if (calls.flags[i] & ROW_OPEN)
+            calls.t1[i] = end_ns;
+    }
+    for (OperationRow &row : completions) {
+        row.comm = translation.communicator(static_cast<uint32_t>(row.comm));
+        row.seq = translation.sequence(static_cast<uint32_t>(row.seq), row.comm, row.op);
+        row.peer = translation.peer(row.peer);
+    }
+    faults[static_cast<size_t>(RecordFault::UNKNOWN_COMMUNICATOR)] += translation.unknown_communicators;
+    faults[static_cast<size_t>(RecordFault::UNKNOWN_PEER)] += translation.unknown_peers;
+    order();
+    leave_out_overlapping();
 }
 
-void RecordedCalls::close(int64_t end_ns)
+void RecordedCalls::order()
 {
+    OperationColumns &calls = operations;
+    const auto is_before = [&](size_t a, size_t b) {
+        return std::tie(calls.t0[a], calls.t1[a]) < std::tie(calls.t0[b], calls.t1[b]);
+    };
     bool is_sorted = true;
-    for (size_t i = 0; i < operations.size(); i++) {
-        if (operations[i].flags & ROW_OPEN)
-            operations[i].t1 = end_ns;
-        is_sorted = is_sorted && (i == 0 || !is_before(operations[i], operations[i - 1]));
+    for (size_t i = 1; i < calls.size() && is_sorted; i++)
+        is_sorted = !is_before(i, i - 1);
+    if (!is_sorted) {
+        std::vector<size_t> places(calls.size());
+        std::iota(places.begin(), places.end(), size_t{0});
+        std::stable_sort(places.begin(), places.end(), is_before);
+        for_each_column(calls, [&](auto &column) { rearrange(column, places); });
     }
-    if (!is_sorted)
-        std::stable_sort(operations.begin(), operations.end(), is_before);
     const auto begins_before = [](const OperationRow &a, const OperationRow &b) { return a.t0 < b.t0; };
     if (!std::is_sorted(completions.begin(), completions.end(), begins_before))
         std::stable_sort(completions.begin(), completions.end(), begins_before);
-    leave_out_overlapping();
 }
 
 void RecordedCalls::leave_out_overlapping()
 {
+    OperationColumns &calls = operations;
     std::unordered_map<uint32_t, size_t> latest; // place of the last call of each thread
     std::vector<size_t> bad;
     size_t *place = nullptr;
     uint32_t thread = 0;
-    for (size_t i = 0; i < operations.size(); i++) {
-        const OperationRow &row = operations[i];
-        if (row.flags & ROW_COALESCED)
+    for (size_t i = 0; i < calls.size(); i++) {
+        if (calls.flags[i] & ROW_COALESCED)
             continue;
-        if (!place || row.tid != thread) {
-            thread = row.tid;
+        if (!place || calls.tid[i] != thread) {
+            thread = calls.tid[i];
             const auto [found, is_first] = latest.try_emplace(thread, i);
             place = &found->second;
             if (is_first)
                 continue;
         }
-        if (*place != i && operations[*place].t1 > row.t0)
+        if (*place != i && calls.t1[*place] > calls.t0[i])
             bad.push_back(*place);
         *place = i;
     }
     if (bad.empty())
         return;
     std::sort(bad.begin(), bad.end());
-    size_t kept = 0, next = 0;
-    for (size_t i = 0; i < operations.size(); i++) {
-        if (next < bad.size() && bad[next] == i)
-            next++;
-        else
-            operations[kept++] = operations[i];
-    }
-    operations.resize(kept);
+    for_each_column(calls, [&](auto &column) {
+        size_t kept = bad.front(), next = 0;
+        for (size_t i = kept; i < column.size(); i++) {
+            if (next < bad.size() && bad[next] == i)
+                next++;
+            else
+                column[kept++] = column[i];
+        }
+        column.resize(kept);
+    });
     faults[static_cast<size_t>(RecordFault::OVERLAPS)] += bad.size();
 }
 
-// Block by block, so that the rows are walked once: a long table may lie on the disk.
-OperationColumns columns_of(const std::vector<OperationRow> &rows)
+std::vector<OperationRow> rows_of(const OperationColumns &columns)
 {
-    constexpr size_t BLOCK_ROWS = 4096;
-    OperationColumns columns;
-    size_t first = 0, end = 0;
-    const auto fill = [&](auto &column, auto value_of) {
-        column.reserve(rows.size());
-        column.resize(end);
-        auto *const values = column.data();
-        for (size_t i = first; i < end; i++)
-            values[i] = value_of(rows[i]);
-    };
-    for (; first < rows.size(); first = end) {
-        end = std::min(first + BLOCK_ROWS, rows.size());
-        fill(columns.t0, [](const OperationRow &row) { return row.t0; });
-        fill(columns.t1, [](const OperationRow &row) { return row.t1; });
-        fill(columns.op, [](const OperationRow &row) { return row.op; });
-        fill(columns.flags, [](const OperationRow &row) { return row.flags; });
-        fill(columns.tid, [](const OperationRow &row) { return row.tid; });
-        fill(columns.comm, [](const OperationRow &row) { return row.comm; });
-        fill(columns.seq, [](const OperationRow &row) { return row.seq; });
-        fill(columns.peer, [](const OperationRow &row) { return row.peer; });
-        fill(columns.tag, [](const OperationRow &row) { return row.tag; });
-        fill(columns.sent, [](const OperationRow &row) { return row.sent; });
-        fill(columns.received, [](const OperationRow &row) { return row.received; });
-        fill(columns.request, [](const OperationRow &row) { return row.request; });
-    }
-    return columns;
+    std::vector<OperationRow> rows(columns.size());
+    for (size_t i = 0; i < rows.size(); i++)
+        rows[i] = {columns.t0[i],   columns.t1[i],  columns.op[i],  columns.flags[i], columns.tid[i],      columns.comm[i],
+                   columns.seq[i],  columns.peer[i], columns.tag[i], columns.sent[i],  columns.received[i], columns.request[i]};
+    return rows;
 }
 
 namespace {

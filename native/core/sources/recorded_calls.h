@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace perfscope {
@@ -38,43 +39,18 @@ enum class RecordFault : size_t {
 // What each operation code is: bits of OPERATION_*.
 constexpr uint8_t OPERATION_KNOWN = 1, OPERATION_COLLECTIVE = 2, OPERATION_POLLS = 4, OPERATION_EXCHANGES = 8;
 
-// How the ids of a process are to be read, and when it lived.
+// When a process lived, and what its records may hold.
 struct RecordRules {
     uint64_t first_ns, bound_ns;
     uint64_t amounts_below;
     uint16_t last_kind;
-    int64_t world_size;
     std::vector<uint8_t> operations; // by code
-    std::unordered_map<uint32_t, int32_t> communicators;
 };
 
-class RecordedCalls {
-public:
-    RecordedCalls(const RecordedRow *records, size_t count, RecordRules rules);
-    // Ends the calls that are open, orders all, and leaves out those that reach into the next of their thread.
-    void close(int64_t end_ns);
-
-    std::vector<OperationRow> operations, completions;
-    std::vector<int64_t> others; // places of all other records that can be true
-    uint64_t last_ns = 0;        // the latest moment of a record that can be true
-    std::array<uint64_t, static_cast<size_t>(RecordFault::COUNT)> faults{};
-
-private:
-    bool plausible(const RecordedRow &record);
-    void add_call(const RecordedRow &record);
-    void add_completion(const RecordedRow &record);
-    OperationRow row_of(const RecordedRow &record, uint8_t operation);
-    int32_t communicator(uint32_t id);
-    int64_t sequence(const RecordedRow &record, int32_t comm, uint8_t operation) const;
-    uint8_t operation_of(const RecordedRow &record) const;
-    void count(RecordFault fault) { faults[static_cast<size_t>(fault)]++; }
-    void leave_out_overlapping();
-
-    RecordRules rules_;
-    uint32_t last_id_ = 0;
-    int32_t last_index_ = -1;
-    bool has_last_ = false;
-    bool last_known_ = false;
+// How the ids of a process are to be read.
+struct RecordNumbering {
+    int64_t world_size;
+    std::unordered_map<uint32_t, int32_t> communicators;
 };
 
 // The rows of a table, column by column.
@@ -83,8 +59,48 @@ struct OperationColumns {
     std::vector<uint16_t> op, flags;
     std::vector<uint32_t> tid;
     std::vector<int32_t> comm, peer, tag;
+
+    size_t size() const { return t0.size(); }
 };
-OperationColumns columns_of(const std::vector<OperationRow> &rows);
+std::vector<OperationRow> rows_of(const OperationColumns &columns);
+
+// Takes records block by block as they are read, so that a long run is never held twice.
+class RecordedCalls {
+public:
+    explicit RecordedCalls(RecordRules rules) : rules_(std::move(rules)) {}
+    // How many there will be, as far as is known.
+    void expect(size_t calls, size_t completed);
+    // Gives the number of slots up to the last one in which something was written.
+    size_t take(const RecordedRow *records, size_t count);
+    // Translates ids, ends the calls that are open, orders all, and leaves out those that reach into the next of their
+    // thread. Nothing can be taken behind it.
+    void close(int64_t end_ns, const RecordNumbering &numbering);
+
+    OperationColumns operations;
+    std::vector<OperationRow> completions;
+    std::vector<RecordedRow> others; // all other records
+    std::vector<int64_t> possible;   // places of those that can be true
+    uint64_t last_ns = 0;            // the latest moment of a record that can be true
+    uint64_t last_told_ns = 0;       // the latest moment in the life of the process that any record tells
+    std::array<uint64_t, static_cast<size_t>(RecordFault::COUNT)> faults{};
+
+private:
+    void take_part(const RecordedRow *records, size_t count);
+    bool plausible(const RecordedRow &record);
+    bool is_call(const RecordedRow &record);
+    void add_calls(const RecordedRow *records, const std::vector<uint32_t> &chosen);
+    void add_completion(const RecordedRow &record);
+    void add_other(const RecordedRow &record, bool is_possible);
+    void note_moments(const RecordedRow &record);
+    uint16_t flags_of(const RecordedRow &record) const;
+    uint8_t operation_of(uint16_t code) const;
+    void count(RecordFault fault) { faults[static_cast<size_t>(fault)]++; }
+    void order();
+    void leave_out_overlapping();
+
+    RecordRules rules_;
+    std::vector<uint32_t> chosen_; // places of calls in a part
+};
 
 // Calls, nanoseconds, bytes sent and received, closed calls and their nanoseconds, by operation code.
 using OperationTotals = std::vector<std::array<int64_t, 6>>;

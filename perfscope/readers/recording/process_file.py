@@ -10,8 +10,9 @@ import numpy as np
 
 from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.definitions import Definitions, read_definitions
-from perfscope.readers.recording.layout import HeaderFlag, RecordKind
-from perfscope.readers.recording.record_file import MAX_LIFE_NS, read_record_file
+from perfscope.readers.recording.layout import HeaderFlag
+from perfscope.readers.recording.record_file import read_record_file
+from perfscope.readers.recording.recorded_calls import RecordedCalls
 from perfscope.structures import dataclass
 from perfscope.trace.model import Table
 
@@ -47,7 +48,7 @@ class ProcessFile:
     first_drop_ns: int | None
     dropped: int
     header: np.void
-    records: Table
+    calls: RecordedCalls
     definitions: Definitions
     metadata: Mapping[str, Any]
     notes: list[str] = field(default_factory=list)
@@ -76,27 +77,16 @@ class ProcessFile:
         """The wall-clock time of a moment of this process."""
         return mono_ns - self.mono0_ns + self.real0_ns
 
-    def forget_calls(self) -> None:
-        """Keeps no record of calls and what they completed, which a long run has most of."""
-        kind = self.records["kind"].copy()  # side by side
-        self.records = self.records[
-            (kind != RecordKind.OPERATION) & (kind != RecordKind.COMPLETION)
-        ]
+    @property
+    def records(self) -> Table:
+        """Those of its records that are neither calls nor what they completed."""
+        return self.calls.others
 
     @property
     def last_sign_ns(self) -> int:
         """The latest moment that the header tells the process to have lived."""
         signs = (self.init_exit_ns, self.finalize_enter_ns, self.alive_ns, self.exit_ns)
         return max((sign for sign in signs if sign is not None), default=self.start_ns)
-
-
-def _bound(header: np.void, start_ns: int, latest_unix_ns: int | None) -> int:
-    """A moment on the process's clock after which it cannot have lived."""
-    bound_ns = start_ns + MAX_LIFE_NS
-    if latest_unix_ns is None:
-        return bound_ns
-    latest_ns = latest_unix_ns - int(header["real0_ns"]) + int(header["mono0_ns"])
-    return min(bound_ns, latest_ns) if latest_ns > start_ns else bound_ns
 
 
 def _metadata(path: Path, flags: HeaderFlag) -> tuple[dict[str, Any], str | None]:
@@ -116,12 +106,11 @@ def read_process(
     Raises:
         UnreadableInputError: the file is damaged beyond its header.
     """
-    file = read_record_file(path, recent_s=recent_s)
-    header, records = file.header, file.records
+    calls = RecordedCalls(latest_unix_ns)
+    file = read_record_file(path, recent_s=recent_s, into=calls)
+    header, start_ns, bound_ns = file.header, calls.start_ns, calls.bound_ns
     notes = [f"{path.name}: {note}" for note in file.notes]
     match = _BASE_NAME.match(path.stem)
-    start_ns = int(header["process_start_ns"])
-    bound_ns = _bound(header, start_ns, latest_unix_ns)
     flags = HeaderFlag(int(header["flags"]) & sum(HeaderFlag))
     metadata, problem = _metadata(path.with_suffix(".json"), flags)
     notes += [problem] if problem else []
@@ -144,7 +133,7 @@ def read_process(
         bound_ns=bound_ns,
         dropped=min(int(header["dropped"]), 1 << 62),
         header=header,
-        records=records,
+        calls=calls,
         definitions=definitions,
         metadata=metadata,
         notes=notes,
@@ -167,9 +156,7 @@ def _moments(header: np.void, start_ns: int, bound_ns: int) -> tuple[dict[str, A
 
 def _end_of_detail(process: ProcessFile) -> int:
     """The last moment of which the remaining records tell; at least the start of the process."""
-    times = [process.records[name] for name in ("t0_ns", "t1_ns")]
-    inside = [t[(t >= process.start_ns) & (t <= process.bound_ns)] for t in times]
-    last = max((int(t.max()) for t in inside if len(t)), default=process.start_ns)
+    last = max(process.start_ns, process.calls.last_told_ns)
     return last if process.first_drop_ns is None else min(last, process.first_drop_ns)
 
 

@@ -50,7 +50,7 @@ def assemble_ranks(
 ) -> Iterator[Rank]:
     """The ranks that processes were, in their order; notes go to the processes and the interning.
 
-    Of the processes' records those of calls are let go of.
+    The processes' calls are given away.
     """
     group: list[tuple[CallsRead, RankContext]] = []
     records = 0
@@ -71,9 +71,7 @@ def _calls_read(process: ProcessFile, context: RankContext, interning: Interning
         definitions = replace(definitions, communicators={})
     numbering = interning.number(definitions, rank=context.number)
     seen = observed_end(process, context.ends)
-    read = CallsRead(process, numbering, end_of=lambda last_ns: end_time_ns(process, last_ns, seen))
-    process.forget_calls()
-    return read
+    return CallsRead(process, numbering, end_of=lambda last_ns: end_time_ns(process, last_ns, seen))
 
 
 def _rank(read: CallsRead, context: RankContext, tables: Tables) -> Rank:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 import numpy as np
 
@@ -29,7 +29,9 @@ MAX_LIFE_NS = 400 * 86400 * 10**9
 MAX_RANKS = 1 << 20
 """A larger world is damage."""
 
-BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 1 << 18
+"""Read at once: what a processor's own cache holds, so that records are taken apart there."""
+
 _BLOCK_SLOTS = BLOCK_BYTES // RECORD_BYTES
 _RECENT_SLOTS = 4096
 _MOST_RECENT_SLOTS = 1 << 22
@@ -42,19 +44,34 @@ class RecordFile:
     """What a file of records holds."""
 
     header: np.void
-    records: Table  # its slots, without blocks of empty ones
+    records: Table  # its slots, without blocks of empty ones; none where others took them
     missing: int = 0  # records that the process had claimed and that the file does not hold
     notes: list[str] = field(default_factory=list)  # what is unusual about it
 
 
-def read_record_file(path: Path, *, recent_s: float | None = None) -> RecordFile:
+class Taker(Protocol):
+    """Takes the records of a file as they are read."""
+
+    def begin(self, header: np.void, slots: int) -> None:
+        """The header is known, and that so many slots follow at most."""
+
+    def take(self, records: Table) -> int:
+        """Takes some of them, and tells the number of slots up to the last used one.
+
+        The memory in which they are is used again.
+        """
+
+
+def read_record_file(
+    path: Path, *, recent_s: float | None = None, into: Taker | None = None
+) -> RecordFile:
     """The header and the records in a file.
 
     The records are read, not mapped: a file that another process cuts short meanwhile would end
     this one. Memory is needed for what was written, not for what a sparse file claims.
 
     `recent_s` is for the records of the last seconds alone, with what the main thread did last;
-    None for all of them.
+    None for all of them. Without anything to put them into they are kept.
 
     Raises:
         UnreadableInputError: the file is damaged beyond its header.
@@ -68,15 +85,19 @@ def read_record_file(path: Path, *, recent_s: float | None = None) -> RecordFile
             header = np.frombuffer(file.read(HEADER_DTYPE.itemsize), HEADER_DTYPE, count=1)[0]
             _check(path, header)
             slots = (size - HEADER_BYTES) // RECORD_BYTES
+            kept = _Kept()
+            taker: Taker = kept if into is None else into
             if recent_s is not None:
-                return RecordFile(header, _recent(file, header, slots, round(recent_s * 1e9)))
-            records, used = _written(file, slots)
+                taker.begin(header, 0)
+                taker.take(_recent(file, header, slots, round(recent_s * 1e9)))
+                return RecordFile(header, kept.records)
+            used = _take_written(file, header, slots, taker)
     except OSError as error:
         raise unreadable(path, f"{error.strerror or type(error).__name__}.") from error
     except ValueError as error:  # it is shorter by now than when it was opened
         raise unreadable(path, "It became shorter while it was read.") from error
     claimed = min(int(header["claimed"]), int(header["capacity"]))
-    found = RecordFile(header, records, missing=max(claimed - slots, 0))
+    found = RecordFile(header, kept.records, missing=max(claimed - slots, 0))
     if found.missing > 1:
         found.notes.append(
             f"the file is cut off: {found.missing} records that were claimed are not there."
@@ -86,29 +107,51 @@ def read_record_file(path: Path, *, recent_s: float | None = None) -> RecordFile
     return found
 
 
-def _written(file: BinaryIO, slots: int) -> tuple[Table, int]:
-    """The slots without blocks that are empty, and the number behind the last used one."""
+class _Kept:
+    """Keeps the records, without blocks of empty slots."""
+
+    def __init__(self) -> None:
+        self._room, self._count = np.empty(0, RECORD_DTYPE), 0
+
+    @property
+    def records(self) -> Table:
+        """Those that were kept."""
+        found: Table = self._room[: self._count]
+        return found
+
+    def begin(self, _: np.void, slots: int) -> None:
+        """Makes room."""
+        self._room = np.empty(slots, RECORD_DTYPE)
+
+    def take(self, records: Table) -> int:
+        """Copies them."""
+        is_used = records["kind"] != RecordKind.NONE
+        used = len(records) - int(is_used[::-1].argmax()) if np.any(is_used) else 0
+        if used or np.any(records["t0_ns"]):
+            kept = records[records["kind"] != RecordKind.THINNED]
+            end = self._count + len(kept)
+            if end > len(self._room):
+                self._room = np.concatenate([self.records, np.empty(len(kept), RECORD_DTYPE)])
+            self._room[self._count : end] = kept
+            self._count = end
+        return used
+
+
+def _take_written(file: BinaryIO, header: np.void, slots: int, taker: Taker) -> int:
+    """Hands over what is stored, block by block; gives the number behind the last used slot."""
     extents = list(_extents(file.fileno(), slots))
-    records = np.empty(sum(end - first for first, end in extents), RECORD_DTYPE)
-    count = used = 0
+    stored = sum(end - first for first, end in extents)
+    taker.begin(header, stored)
+    room = np.empty(min(stored, _BLOCK_SLOTS), RECORD_DTYPE)
+    used = 0
     for first, end in extents:
         file.seek(HEADER_BYTES + first * RECORD_BYTES)
         for start in range(first, end, _BLOCK_SLOTS):
-            target = records[count : count + min(_BLOCK_SLOTS, end - start)]
-            got = file.readinto(target.view(np.uint8)) // RECORD_BYTES  # type: ignore[attr-defined]
-            block = target[:got]
-            kinds = block["kind"].copy()  # side by side
-            is_used = kinds != RecordKind.NONE
-            if np.any(is_used):
-                used = start + got - int(is_used[::-1].argmax())
-            if np.any(is_free := kinds == RecordKind.THINNED):
-                kept = block[~is_free]
-                got = len(kept)
-                block[:got] = kept
-            if np.any(is_used) or np.any(block["t0_ns"]):
-                count += got
-    found: Table = records[:count]
-    return found, used
+            block = room[: end - start]
+            got = file.readinto(block.view(np.uint8)) // RECORD_BYTES  # type: ignore[attr-defined]
+            if behind := taker.take(block[:got]):
+                used = start + behind
+    return used
 
 
 def _recent(file: BinaryIO, header: np.void, slots: int, recent_ns: int) -> Table:

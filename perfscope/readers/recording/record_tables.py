@@ -12,7 +12,7 @@ from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.layout import RecordKind
 from perfscope.readers.recording.numbering import Ids, Numbering
 from perfscope.readers.recording.process_file import ProcessFile
-from perfscope.readers.recording.recorded_calls import RecordedCalls, add_counts
+from perfscope.readers.recording.recorded_calls import add_counts
 from perfscope.readers.recording.samples import (
     SAMPLES,
     SampleTable,
@@ -59,11 +59,10 @@ class CallsRead:
         `end_of` says when the process ended, given the last sign of life in its records and header.
         """
         self.process, self.numbering = process, numbering
-        calls = RecordedCalls(process, numbering)
-        last = max(calls.last_ns, process.last_sign_ns)
+        last = max(process.calls.last_ns, process.last_sign_ns)
         end = max(last, end_of(last))
-        closed = calls.closed(end)
-        self.others = calls.others
+        closed = process.calls.closed(end, numbering)
+        self.others = process.calls.possible_others
         operations, background = _without_horovod(process, closed.operations)
         by_name = {
             "operations": operations,

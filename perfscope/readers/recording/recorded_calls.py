@@ -1,15 +1,16 @@
 """The calls and completions in the records of a process, without those that cannot be true."""
 
 from enum import Enum
+from functools import cached_property
 from typing import cast
 
 import numpy as np
 
 from perfscope.engine import engine
 from perfscope.readers.common.amounts import MAX_AMOUNT
-from perfscope.readers.recording.layout import RecordKind
+from perfscope.readers.recording.layout import RECORD_DTYPE, RecordKind
 from perfscope.readers.recording.numbering import Numbering
-from perfscope.readers.recording.process_file import ProcessFile
+from perfscope.readers.recording.record_file import MAX_LIFE_NS
 from perfscope.structures import dataclass
 from perfscope.trace import model
 from perfscope.trace.columns import Columns
@@ -62,33 +63,76 @@ LONG_ROWS = 1 << 14
 """From so many calls on their columns are kept apart; of many short ranks that costs more."""
 
 
-class RecordedCalls:
-    """The records of a process, looked at once by the engine.
+def _bound(header: np.void, start_ns: int, latest_unix_ns: int | None) -> int:
+    """A moment on the process's clock after which it cannot have lived."""
+    bound_ns = start_ns + MAX_LIFE_NS
+    if latest_unix_ns is None:
+        return bound_ns
+    latest_ns = latest_unix_ns - int(header["real0_ns"]) + int(header["mono0_ns"])
+    return min(bound_ns, latest_ns) if latest_ns > start_ns else bound_ns
 
-    Attributes:
-        last_ns: the latest moment of a record that can be true, 0 without one.
-        others: the records that can be true and are neither calls nor completions.
+
+class RecordedCalls:
+    """The records of a process, which the engine sorts as they are read.
+
+    Calls and completions become columns and rows at once, so that a long run is never held as
+    records; what their ids stand for is asked when all files are known.
     """
 
-    def __init__(self, process: ProcessFile, numbering: Numbering) -> None:
-        codes = sum(bit * mask.astype(np.uint8) for bit, mask in _BITS)
-        rules = {
-            "first_ns": process.start_ns,
-            "bound_ns": process.bound_ns,
-            "amounts_below": MAX_AMOUNT,
-            "last_kind": int(max(RecordKind)),
-            "world_size": numbering.world_size,
-            "operations": np.asarray(codes, np.uint8).tobytes(),
-            "communicators": dict(numbering.communicators),
-        }
-        records = np.ascontiguousarray(process.records)
-        self._found = engine.RecordedCalls(records.view(np.uint8), rules)
-        self.last_ns = self._found.last_ns()
-        self.others: Table = records[self._found.others()]
+    def __init__(self, latest_unix_ns: int | None) -> None:
+        """Those of a process that was surely over by that time."""
+        self._latest_unix_ns = latest_unix_ns
+        self.start_ns = self.bound_ns = 0  # nothing of the process is earlier or later
 
-    def closed(self, end_ns: int) -> Closed:
-        """The tables, when the process ended at that moment."""
-        self._found.close(end_ns)
+    def begin(self, header: np.void, slots: int) -> None:
+        """The header is known, and that so many slots follow at most."""
+        self.start_ns = int(header["process_start_ns"])
+        self.bound_ns = _bound(header, self.start_ns, self._latest_unix_ns)
+        codes = sum(bit * mask.astype(np.uint8) for bit, mask in _BITS)
+        self._found = engine.RecordedCalls(
+            {
+                "first_ns": self.start_ns,
+                "bound_ns": self.bound_ns,
+                "amounts_below": MAX_AMOUNT,
+                "last_kind": int(max(RecordKind)),
+                "operations": np.asarray(codes, np.uint8).tobytes(),
+            }
+        )
+        told = int(np.minimum(header["totals"]["count"], np.uint64(slots)).sum())
+        calls = min(told, slots)
+        self._found.expect(calls, slots - calls)
+
+    def take(self, records: Table) -> int:
+        """Takes some records, and tells the number of slots up to the last used one."""
+        return self._found.take(np.ascontiguousarray(records).view(np.uint8))
+
+    @property
+    def last_ns(self) -> int:
+        """The latest moment of a record that can be true, 0 without one."""
+        return self._found.last_ns()
+
+    @property
+    def last_told_ns(self) -> int:
+        """The latest moment in the life of the process that any record tells, 0 without one."""
+        return self._found.last_told_ns()
+
+    @cached_property
+    def others(self) -> Table:
+        """The records that are neither calls nor completions."""
+        return cast("Table", self._found.others().view(RECORD_DTYPE))
+
+    @cached_property
+    def possible_others(self) -> Table:
+        """Those of them that can be true."""
+        places = self._found.possible()
+        return self.others if len(places) == len(self.others) else self.others[places]
+
+    def closed(self, end_ns: int, numbering: Numbering) -> Closed:
+        """The tables, when the process ended at that moment and its ids stand for these.
+
+        The calls are given away: there are none in those of another time.
+        """
+        self._found.close(end_ns, numbering.world_size, dict(numbering.communicators))
         left_out: dict[str, int] = {}
         incomplete: dict[str, int] = {}
         for name, number in self._found.faults().items():
