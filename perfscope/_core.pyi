@@ -63,6 +63,9 @@ def union(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
 def distinct(moments: Ints) -> Ints:
     """The moments in order, each once."""
 
+def of_codes(wanted: npt.NDArray[np.uint8], codes: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint8]:
+    """What is said of the code of each row; `wanted` says it of all codes."""
+
 def like_rows(ranks: Small, units: Small, ops: Small, unit_count: int) -> tuple[Small, int]:
     """A number for each row, the same where its rank does the same at the same place of a unit.
 

@@ -3,13 +3,11 @@
 from pathlib import PurePosixPath
 from signal import Signals
 
-import numpy as np
-
 from perfscope.findings.core import wording
 from perfscope.metrics.host.resource_use import kills_with, memory_ran_out
 from perfscope.schema import run as schema
 from perfscope.schema.enums import EndKind
-from perfscope.trace.model import Ending, Format, Rank, RowFlag, Trace
+from perfscope.trace.model import Ending, Format, Rank, Trace, open_rows
 from perfscope.trace.operations import name_of
 from perfscope.units import NS, format_seconds
 
@@ -173,8 +171,8 @@ def speaks_mpi(rank: Rank) -> bool:
 def last_operation(rank: Rank) -> str | None:
     """The operation that the rank's main thread was in when it ended, None outside any."""
     rows = rank.operations
-    is_open = (rows["flags"] & RowFlag.OPEN) != 0
-    mine = np.flatnonzero(is_open & (rows["tid"] == rank.main_tid))
+    opened = open_rows(rows)
+    mine = opened[rows["tid"][opened] == rank.main_tid]
     return name_of(int(rows["op"][mine[-1]])) if len(mine) else None
 
 

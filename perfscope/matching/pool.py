@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.arrays import MOST_FEW, Bools, Int32s, Ints
+from perfscope.engine import engine
 from perfscope.matching.intervals import Times
 from perfscope.structures import dataclass
 from perfscope.trace.columns import Columns
@@ -71,7 +72,9 @@ class Pool:
 
     def is_of(self, *classes: OperationClass, rows: Rows | slice | None = None) -> Bools:
         """Which rows, all or these, are of one of the classes."""
-        return codes_mask(classes)[self.op if rows is None else self.op[rows]]
+        codes = codes_mask(classes).view(np.uint8)
+        op = self.op if rows is None else self.op[rows]
+        return engine.of_codes(codes, np.ascontiguousarray(op)).view(np.bool_)
 
     def by_rank(self, rows: Rows) -> list[Rows]:
         """Ascending rows in parts, one for each position in `Trace.ranks`."""

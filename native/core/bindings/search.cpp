@@ -54,6 +54,19 @@ static auto until_moments(const Moments &boundaries, const Marks &chosen, const 
     return to_numpy(std::move(until));
 }
 
+static auto of_codes(const Marks &wanted, const Column<uint16_t> &codes)
+{
+    if (!are_below(codes, wanted.size()))
+        throw nb::value_error("there are codes that nothing is said of");
+    std::vector<uint8_t> found(codes.size());
+    {
+        const nb::gil_scoped_release unlocked;
+        std::transform(codes.data(), codes.data() + codes.size(), found.begin(),
+                       [of = wanted.data()](uint16_t code) { return of[code]; });
+    }
+    return to_numpy(std::move(found));
+}
+
 using Small = Column<int32_t>;
 using Values = Column<double>;
 
@@ -84,6 +97,7 @@ static nb::tuple medians_by(const Values &values, const Small &numbers, size_t c
 
 void bind_search(nb::module_ &module)
 {
+    module.def("of_codes", &of_codes, nb::arg("wanted"), nb::arg("codes"));
     module.def("like_rows", &rows_alike, nb::arg("ranks"), nb::arg("units"), nb::arg("ops"), nb::arg("unit_count"));
     module.def("medians", &medians_by, nb::arg("values"), nb::arg("numbers"), nb::arg("count"));
     module.def("time_before", &before_boundaries, nb::arg("boundaries"), nb::arg("chosen"));

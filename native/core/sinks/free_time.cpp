@@ -82,7 +82,13 @@ int size_class(int64_t length)
 
 class Pieces {
 public:
-    explicit Pieces(LayerView phases) : phases_(phases), phase_(phases) {}
+    Pieces(LayerView phases, size_t likely) : phases_(phases), phase_(phases)
+    {
+        for (auto *column : {&found_.starts, &found_.ends})
+            column->reserve(likely);
+        found_.kinds.reserve(likely);
+        found_.in_phase.reserve(likely);
+    }
 
     void add(int64_t start, int64_t end, int64_t before, int64_t after)
     {
@@ -140,8 +146,9 @@ private:
 
 FreeTime free_time(const CallsOfRank &calls, uint32_t main_tid, int64_t start, int64_t end, LayerView phases)
 {
-    Pieces pieces(phases);
+    Pieces pieces(phases, calls.count + 1);
     int64_t free_from = start, before = NO_NEIGHBOR;
+    int64_t token = NO_NEIGHBOR; // of the last call, where it is known
     constexpr size_t NONE = std::numeric_limits<size_t>::max();
     size_t last = NONE;
     for (size_t call = 0; call < calls.count; call++) {
@@ -149,17 +156,17 @@ FreeTime free_time(const CallsOfRank &calls, uint32_t main_tid, int64_t start, i
         if (calls.tid[call] != main_tid || leave <= enter)
             continue;
         if (last == NONE || enter > free_from) {
-            if (last != NONE)
-                before = pieces.token(calls, last);
-            pieces.add(free_from, enter, before, pieces.token(calls, call));
+            before = token == NO_NEIGHBOR && last != NONE ? pieces.token(calls, last) : token;
+            token = pieces.token(calls, call);
+            pieces.add(free_from, enter, before, token);
             free_from = leave;
         } else {
             free_from = std::max(free_from, leave);
+            token = NO_NEIGHBOR;
         }
         last = call;
     }
-    if (last != NONE)
-        before = pieces.token(calls, last);
+    before = token == NO_NEIGHBOR && last != NONE ? pieces.token(calls, last) : token;
     pieces.add(free_from, end, before, NO_NEIGHBOR);
     return pieces.take();
 }

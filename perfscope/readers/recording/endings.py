@@ -13,7 +13,7 @@ from perfscope.readers.recording.layout import HeaderFlag
 from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.schema.enums import EndKind
 from perfscope.structures import dataclass
-from perfscope.trace.model import Ending, Raised, Rank, RowFlag
+from perfscope.trace.model import Ending, Raised, Rank, open_rows
 from perfscope.trace.operations import OperationClass, codes_mask
 
 TRUSTED_DELAY_NS = 10**9
@@ -196,8 +196,8 @@ def after_work(rank: Rank) -> Ending:
     is_told = ending.kind not in (EndKind.ABORTED, EndKind.UNKNOWN) and not ending.raised
     if not is_told or rank.finalize_enter_ns is None:
         return ending
-    is_inside = _FINALIZE[rows["op"]] & ((rows["flags"] & RowFlag.OPEN) != 0)
-    return ending if np.any(is_inside) else replace(ending, is_after_work=True)
+    is_inside = np.any(_FINALIZE[rows["op"][open_rows(rows)]])
+    return ending if is_inside else replace(ending, is_after_work=True)
 
 
 def end_time_ns(process: ProcessFile, last_sign_ns: int, seen: ObservedEnd | None) -> int:
