@@ -17,14 +17,20 @@ def train(kind):
     dist.init_process_group("gloo", init_method=store, rank=0, world_size=1)
     is_sparse, is_frozen, has_second = (letter == "1" for letter in kind[:3])
     cap = 0.0001 if kind.endswith("-") else None
+    units_are_off = kind.endswith("o")
     table, head = torch.nn.Embedding(10_000, 4, sparse=is_sparse), torch.nn.Linear(4, 10)
+    batch = torch.arange(20)
+    if units_are_off:
+        batch, table, head = torch.rand(3, 20), torch.nn.Linear(20, 2_000), torch.nn.ReLU()
+        torch.nn.init.constant_(table.bias, -100.0)
+        table.bias.data[:20] = 100.0
     model = DistributedDataParallel(torch.nn.Sequential(table, head), bucket_cap_mb=cap)
     other = DistributedDataParallel(torch.nn.Linear(4, 10)) if has_second else None
     held = head.parameters() if is_frozen else model.parameters()
     optimizer = torch.optim.SGD(held, lr=0.1)
     late = torch.optim.SGD(table.parameters(), lr=0.1)
     for step in range(8):
-        model(torch.arange(20)).sum().backward()
+        model(batch).sum().backward()
         if other is not None:
             other(torch.ones(1, 4)).sum().backward()
         optimizer.step()
@@ -38,7 +44,7 @@ for kind in sys.argv[1:]:
         sys.exit()
     assert os.wait()[1] == 0, kind
 """
-KINDS = ("000", "101", "010", "010+", "000-")
+KINDS = ("000", "101", "010", "010+", "000-", "000o")
 """Letters say whether the table is sparse, frozen, and what else."""
 
 ROWS_BYTES, HEAD_BYTES = 10_000 * 4 * 4, (4 * 10 + 10) * 4
@@ -74,6 +80,15 @@ def test_sparse_gradients_are_none_of_zeros(noted: dict[str, dict[str, Any]]) ->
     found = noted["101"]
     assert found["gradients"]["empty_bytes"] == 0
     assert found["exchanges_apart"] is True
+
+
+def test_units_that_are_off_are_no_rows_that_a_batch_left_out(
+    noted: dict[str, dict[str, Any]],
+) -> None:
+    """All but 20 of 2,000 rows of the layer's gradient are zero."""
+    gradients = noted["000o"]["gradients"]
+    assert gradients["bytes"] == (20 * 2_000 + 2_000) * 4
+    assert gradients["empty_bytes"] == 0
 
 
 def test_parameters_of_no_optimizer_and_of_one_that_steps_late(

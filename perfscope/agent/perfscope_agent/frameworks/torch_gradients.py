@@ -55,7 +55,7 @@ def described(models: list[Any]) -> dict[str, Any]:
     for module, name, parameter in _parameters(models):
         size = parameter.numel() * parameter.element_size()
         whole += size
-        empty = int(size * _empty_share(parameter.grad))
+        empty = int(size * _empty_share(parameter.grad)) if _may_look_up(module) else 0
         unheld = size if held and id(parameter) not in held else 0
         for part, found in (("empty", empty), ("unheld", unheld)):
             parts[part] += found
@@ -78,6 +78,15 @@ def _parameters(models: list[Any]) -> Iterator[tuple[Any, str, Any]]:
                     continue
                 seen.add(id(parameter))
                 yield module, path + "." + name if path else name, parameter
+
+
+def _may_look_up(module: Any) -> bool:
+    """Whether a batch may use some rows of a module's parameters alone.
+
+    Of PyTorch's own modules those that do can be told to have sparse gradients. In all others each
+    row is a unit that takes part in every product: its gradient is zero where the unit was off.
+    """
+    return not type(module).__module__.startswith("torch.nn.") or hasattr(module, "sparse")
 
 
 def _empty_share(gradient: Any) -> float:
