@@ -1,14 +1,15 @@
-"""Binary search of times in a sorted array."""
+"""Looking up many numbers at once: times in a sorted array, and codes in a table."""
 
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from perfscope.arrays import Ints
+from perfscope.arrays import Bools, Ints
 from perfscope.engine import engine
 
 FEW = 1000
-"""Below this number of times, NumPy is as fast."""
+"""Below this number of times or codes, NumPy is as fast."""
 
 
 def places(ordered: Ints, moments: Ints, side: Literal["left", "right"] = "left") -> Ints:
@@ -20,6 +21,14 @@ def places(ordered: Ints, moments: Ints, side: Literal["left", "right"] = "left"
         return np.searchsorted(ordered, moments, side=side).astype(np.int64, copy=False)
     packed = np.ascontiguousarray(ordered), np.ascontiguousarray(moments)
     return engine.places(*packed, side == "right")
+
+
+def of_codes(wanted: Bools, codes: npt.NDArray[np.uint16]) -> Bools:
+    """What a mask of all codes says of each: `wanted[codes]`, in a fraction of its time."""
+    if len(codes) < FEW:
+        return wanted[codes]
+    found = engine.of_codes(wanted.view(np.uint8), np.ascontiguousarray(codes))
+    return found.view(np.bool_)
 
 
 def _are_integers(*columns: Ints) -> bool:

@@ -26,6 +26,7 @@ from perfscope.matching.codes import N_TO_N_CODES
 from perfscope.matching.intervals import Times
 from perfscope.matching.pool import dense
 from perfscope.matching.waits import Waits
+from perfscope.search import of_codes
 from perfscope.structures import dataclass
 from perfscope.trace.model import Function, Rank, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, codes_mask
@@ -97,7 +98,7 @@ def _has_loops_of_messages(trace: Trace, focus: Focus, found: Periods) -> bool:
     """Whether messages are so many that what was found may only be made now and then of steps."""
     rows = trace.ranks[0].operations
     inside = (rows["t0"] >= focus.start_ns) & (rows["t1"] <= focus.end_ns)
-    count = np.count_nonzero(_MESSAGES[rows["op"]] & inside)
+    count = np.count_nonzero(of_codes(_MESSAGES, rows["op"]) & inside)
     return not outer_is_step(len(found.ends), count / len(found.ends))
 
 

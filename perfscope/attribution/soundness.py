@@ -17,6 +17,7 @@ from perfscope.judging import NEGLIGIBLE
 from perfscope.matching.clock_check import impossible
 from perfscope.matching.codes import IGNORED_CODES
 from perfscope.matching.waits import Waits
+from perfscope.search import of_codes
 from perfscope.structures import dataclass
 from perfscope.trace.damage import MIXED_RUNS, SPOILS_COMPARISON, SPOILS_WHOLE, Damage, Need
 from perfscope.trace.model import Format, Rank, Trace
@@ -189,7 +190,7 @@ def _disagreeing(run: _Run) -> Damage | None:
     if not whole or trace.missing_ranks or run.waits.clocks.reason:
         return None
     inside = (pool.enter < run.focus.end_ns) & (pool.exit > run.focus.start_ns)
-    inside &= IS_COLLECTIVE[pool.op] & ~IGNORED_CODES[pool.op] & (pool.comm >= 0) & (pool.seq >= 0)
+    inside &= of_codes(IS_COLLECTIVE & ~IGNORED_CODES, pool.op) & (pool.comm >= 0) & (pool.seq >= 0)
     alone = inside.copy()
     alone[run.waits.instances.members] = False
     calls, lost = int(np.count_nonzero(inside)), int(np.count_nonzero(alone))

@@ -11,6 +11,7 @@ from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import TRAINING_KINDS, Timeline
 from perfscope.judging import MAIN
 from perfscope.schema.enums import Account
+from perfscope.search import of_codes
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Function, Rank
 from perfscope.trace.operations import OperationClass, codes_mask
@@ -57,7 +58,7 @@ def start_up(prepared: Prepared) -> StartUp:
     calls = [_init(rank) for rank in trace.ranks]
     inits = [call for call in calls if call is not None]
     if not calls or len(inits) < len(calls):
-        has_called = all(np.any(_INIT[rank.operations["op"]]) for rank in trace.ranks)
+        has_called = all(np.any(of_codes(_INIT, rank.operations["op"])) for rank in trace.ranks)
         return StartUp(reason=NO_START if calls and has_called else NO_INIT)
     if focus.kind not in WHOLE_LIFE or trace.judged_from_ns is not None:
         return StartUp(reason=NOT_THE_BEGINNING)
@@ -110,7 +111,7 @@ def _init(rank: Rank) -> tuple[int, int] | None:
         return None
     # Horovod calls MPI_Init in a thread of its own
     for table in (rank.operations, rank.background):
-        rows = table[_INIT[table["op"]]]
+        rows = table[of_codes(_INIT, table["op"])]
         if len(rows):
             return int(rows["t0"][0]), int(rows["t1"][0])
     return None if rank.init_enter_ns is None else (rank.init_enter_ns, rank.init_exit_ns)

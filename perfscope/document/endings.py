@@ -171,7 +171,7 @@ def speaks_mpi(rank: Rank) -> bool:
 def last_operation(rank: Rank) -> str | None:
     """The operation that the rank's main thread was in when it ended, None outside any."""
     rows = rank.operations
-    opened = open_rows(rows)
+    opened = open_rows(rows["flags"])
     mine = opened[rows["tid"][opened] == rank.main_tid]
     return name_of(int(rows["op"][mine[-1]])) if len(mine) else None
 

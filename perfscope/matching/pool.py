@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.arrays import MOST_FEW, Bools, Int32s, Ints
-from perfscope.engine import engine
 from perfscope.matching.intervals import Times
+from perfscope.search import of_codes
 from perfscope.structures import dataclass
 from perfscope.trace.columns import Columns
 from perfscope.trace.model import OPERATION_DTYPE, Rank, Table, empty
@@ -72,9 +72,7 @@ class Pool:
 
     def is_of(self, *classes: OperationClass, rows: Rows | slice | None = None) -> Bools:
         """Which rows, all or these, are of one of the classes."""
-        codes = codes_mask(classes).view(np.uint8)
-        op = self.op if rows is None else self.op[rows]
-        return engine.of_codes(codes, np.ascontiguousarray(op)).view(np.bool_)
+        return of_codes(codes_mask(classes), self.op if rows is None else self.op[rows])
 
     def by_rank(self, rows: Rows) -> list[Rows]:
         """Ascending rows in parts, one for each position in `Trace.ranks`."""

@@ -19,9 +19,10 @@ from perfscope.replay.meetings import Kind, Meetings
 from perfscope.replay.messages import MESSAGE_CLASSES, Exchanges, message_needs
 from perfscope.replay.program import Program
 from perfscope.schema.enums import PhaseKind
+from perfscope.search import of_codes
 from perfscope.structures import dataclass
 from perfscope.trace.damage import Need
-from perfscope.trace.model import Rank, RowFlag, Trace
+from perfscope.trace.model import Rank, Trace, open_rows
 from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, codes_mask, codes_of, name_of
 from perfscope.units import counted, format_seconds, were
 
@@ -144,10 +145,14 @@ def _select(focus: Focus, waits: Waits) -> _Selection:
     chosen = _chosen_instances(inside, instances)
     replayed = np.zeros(len(pool), dtype=bool)
     replayed[instances.members[chosen[instances.instance_of_member]]] = True
-    at_end = inside & ((pool.exit > focus.end_ns) | ((pool.flags & RowFlag.OPEN) > 0))
-    pending: Bools = at_end & ((IS_COLLECTIVE[pool.op] & ~replayed) | HOLDING[pool.op])
+    at_end = pool.exit > focus.end_ns
+    at_end[open_rows(pool.flags)] = True
+    last = np.flatnonzero(at_end & inside)  # few
+    op = pool.op[last]
+    pending = np.zeros(len(pool), dtype=bool)
+    pending[last] = (IS_COLLECTIVE[op] & ~replayed[last]) | HOLDING[op]
     exchanges = Exchanges.of(waits)
-    replayed |= inside & MESSAGES[pool.op] & exchanges.explained & ~pending
+    replayed |= inside & of_codes(MESSAGES, pool.op) & exchanges.explained & ~pending
     return _Selection(pool, instances, chosen, exchanges, replayed, pending)
 
 
@@ -164,14 +169,16 @@ def _refuse_others(trace: Trace, focus: Focus, selection: _Selection) -> None:
     pool = selection.pool
     inside, explained = _inside(pool, focus), selection.replayed | selection.pending
     main_tids = np.array([rank.main_tid for rank in trace.ranks])
-    elsewhere = inside & (pool.tid != main_tids[pool.rank]) & ~ALONE[pool.op]
+    others = inside & ~of_codes(ALONE, pool.op)
+    elsewhere = others & (pool.tid != main_tids[pool.rank])
     if np.any(elsewhere):
         raise NotReplayableError(
             f"outside the main threads {were(int(np.count_nonzero(elsewhere)), 'MPI call')} made"
         )
-    others = inside & ~explained & ~ALONE[pool.op] & ~selection.exchanges.polls
+    others &= ~explained & ~selection.exchanges.polls
     for codes, what in ((COLLECTIVES, "collective call"), (MESSAGES, "message call")):
-        rows = np.flatnonzero(others & codes[pool.op])
+        rows = np.flatnonzero(others)
+        rows = rows[codes[pool.op[rows]]]
         if len(rows):
             row = int(rows[0])
             begun = np.any(np.isin(pool.op[inside], EXCHANGES_BEGUN)) and codes is MESSAGES

@@ -189,7 +189,7 @@ class SegmentReplay:
             gain_s=gain_s,
             interval_s=None if interval is None else (NS * interval[0], NS * interval[1]),
             gain_share=gain_s / (NS * self._focus_ns),
-            reach=float(lengths[gains > 0].sum() / max(1.0, lengths.sum())),
+            reach=float(lengths[np.flatnonzero(gains > 0)].sum() / max(1.0, lengths.sum())),
             assumptions=assumptions,
             once_s=NS * float(gains[self._comes_once[shared]].sum()),
         )

@@ -160,9 +160,9 @@ def empty(dtype: np.dtype[Any]) -> Table:
     return np.empty(0, dtype=dtype)
 
 
-def open_rows(table: Table) -> npt.NDArray[np.intp]:
+def open_rows(flags: npt.NDArray[np.uint16]) -> npt.NDArray[np.intp]:
     """Places of the rows inside of which the process ended: few, in tables that may be long."""
-    return np.flatnonzero(table["flags"] & np.uint16(RowFlag.OPEN))
+    return np.flatnonzero(flags & np.uint16(RowFlag.OPEN))
 
 
 @dataclass(frozen=True)

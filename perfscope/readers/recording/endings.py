@@ -196,7 +196,7 @@ def after_work(rank: Rank) -> Ending:
     is_told = ending.kind not in (EndKind.ABORTED, EndKind.UNKNOWN) and not ending.raised
     if not is_told or rank.finalize_enter_ns is None:
         return ending
-    is_inside = np.any(_FINALIZE[rows["op"][open_rows(rows)]])
+    is_inside = np.any(_FINALIZE[rows["op"][open_rows(rows["flags"])]])
     return ending if is_inside else replace(ending, is_after_work=True)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from perfscope.readers.recording import agent_metadata
 from perfscope.schema.enums import EndKind, PhaseKind
+from perfscope.search import of_codes
 from perfscope.structures import dataclass
 from perfscope.trace.model import (
     OPERATION_DTYPE,
@@ -97,7 +98,7 @@ def unseen_communication(ranks: Sequence[Rank]) -> str:
     A framework that exchanges out of the recorder's sight says so; ranks of which no call is
     recorded beside would else seem never to wait for each other.
     """
-    if len(ranks) < 2 or any(_SPEAKS[rank.operations["op"]].any() for rank in ranks):
+    if len(ranks) < 2 or any(of_codes(_SPEAKS, rank.operations["op"]).any() for rank in ranks):
         return ""
     told = (facts.get("exposed_reason") for rank in ranks for facts in rank.frameworks.values())
     return next((reason for reason in told if isinstance(reason, str) and reason), "")
