@@ -54,16 +54,28 @@ static auto until_moments(const Moments &boundaries, const Marks &chosen, const 
     return to_numpy(std::move(until));
 }
 
+// What a table says of each code, in one walk: codes that the table does not have are told by a mark of their own.
 static auto of_codes(const Marks &wanted, const Column<uint16_t> &codes)
 {
-    if (!are_below(codes, wanted.size()))
-        throw nb::value_error("there are codes that nothing is said of");
-    std::vector<uint8_t> found(codes.size());
+    constexpr uint8_t UNKNOWN = 2;
+    std::vector<uint8_t> of(size_t{UINT16_MAX} + 1, UNKNOWN), found(codes.size());
+    for (size_t code = 0; code < std::min(wanted.size(), of.size()); code++)
+        of[code] = wanted.data()[code] != 0;
+    uint8_t every = 0;
     {
         const nb::gil_scoped_release unlocked;
-        std::transform(codes.data(), codes.data() + codes.size(), found.begin(),
-                       [of = wanted.data()](uint16_t code) { return of[code]; });
+        const uint16_t *const code = codes.data();
+        const uint8_t *const table = of.data();
+        uint8_t *const marks = found.data();
+        const size_t count = codes.size();
+        for (size_t row = 0; row < count; row++) {
+            const uint8_t mark = table[code[row]];
+            marks[row] = mark;
+            every |= mark;
+        }
     }
+    if (every & UNKNOWN)
+        throw nb::value_error("there are codes that nothing is said of");
     return to_numpy(std::move(found));
 }
 
