@@ -77,7 +77,7 @@ PLAIN = str.maketrans(
 HOLD = "\ue000"
 """Stands for a space at which no line ends; what a text holds of it was spelled out before."""
 
-LONGEST_TEXT = 400
+LONGEST_TEXT = 600
 LONGEST_VERDICT = 1000  # as on the page: a verdict is told in full
 LABEL_WIDTH = 27
 MOST_BAR_WIDTH = 28
