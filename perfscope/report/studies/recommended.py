@@ -29,12 +29,15 @@ def recommended(study: Study) -> tuple[str, ...]:
 
 
 def _size(found: ScalingResult) -> tuple[str, ...]:
-    """The knee: where speed-up times efficiency is largest (Eager, Zahorjan, Lazowska 1989)."""
+    """The knee: where speed-up times efficiency is largest (Eager, Zahorjan, Lazowska 1989).
+
+    Efficient is what costs little: what is kept of cores, where these are known, and else of ranks.
+    """
     points = [one for one in found.points if one.speedup and one.efficiency and one.time_s]
     if len(points) < 2:
         return ()
-    knee = max(points, key=lambda one: (one.speedup or 0.0) * (one.efficiency or 0.0))
     first, last = points[0], points[-1]
+    knee = max(points, key=lambda one: (one.speedup or 0.0) / _spent(found, one, first))
     told = f"Recommended: {found.size_label(knee.size)}, "
     if knee is first:
         told += f"at {_cost(found, first, first)}"
