@@ -8,7 +8,8 @@ import numpy as np
 from perfscope.arrays import Bools, Ints
 from perfscope.dataframes.source import Source
 from perfscope.export._rows import RowKind, Rows, rank_rows
-from perfscope.trace.model import Communicator, RowFlag, Table
+from perfscope.readers.common.partners import EXCHANGES
+from perfscope.trace.model import PEER_PROC_NULL, Communicator, RowFlag, Table
 from perfscope.trace.operations import OperationClass, in_classes
 
 Described: TypeAlias = Sequence[tuple[int, int]] | None
@@ -18,7 +19,7 @@ COMPLETION_KIND = len(RowKind)
 COMPLETION = -1
 """Stands for the region of a row that is the completion of a request."""
 
-STEP, EPOCH, SAMPLES, GLOBAL_BATCH, CALLS, OPEN = range(6)
+STEP, EPOCH, SAMPLES, GLOBAL_BATCH, CALLS, OPEN, NOBODY = range(7)
 ATTRIBUTES = (
     ("step", "number of the step"),
     ("epoch", "number of the epoch"),
@@ -26,6 +27,7 @@ ATTRIBUTES = (
     ("global_batch", "samples of all ranks in the step"),
     ("calls", "calls that stand between this Enter and its Leave"),
     ("open", "1: the process ended inside; the Leave is the end of the process"),
+    ("nobody", "who is MPI_PROC_NULL: 1 the partner, 2 the source of a combined call, 3 both"),
 )
 
 
@@ -138,12 +140,14 @@ class RankTables:
     def _operations(self, rows: Table) -> Iterator[_Row]:
         regions = self._regions.operations[rows["op"]].tolist()
         flags = rows["flags"].tolist()
-        for region, flag, call in zip(regions, flags, _calls(rows), strict=True):
-            if not flag:
+        nobody = _nobody(rows).tolist()
+        for region, flag, none, call in zip(regions, flags, nobody, _calls(rows), strict=True):
+            if not flag and not none:
                 yield region, None, call
                 continue
             told = [(CALLS, call.request)] if flag & RowFlag.COALESCED else []
             told += [(OPEN, 1)] if flag & RowFlag.OPEN else []
+            told += [(NOBODY, none)] if none else []
             yield region, told, call
 
     def _completions(self, rows: Table) -> Iterator[_Row]:
@@ -164,6 +168,13 @@ class RankTables:
                 received=done.received if done.received > 0 else call.received,
             )
             yield COMPLETION, None, told
+
+
+def _nobody(rows: Table) -> Ints:
+    """Which partners of each call are `MPI_PROC_NULL`, as the attribute has it."""
+    source = EXCHANGES[rows["op"]] & (rows["seq"] == PEER_PROC_NULL)
+    found: Ints = (rows["peer"] == PEER_PROC_NULL) + 2 * source.astype(np.int64)
+    return found
 
 
 def _inside_earlier(rows: Rows, times: Ints) -> Bools:

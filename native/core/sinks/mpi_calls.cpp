@@ -62,11 +62,16 @@ void MpiCalls::end(int64_t time_ns, uint16_t flags)
     is_open_ = false;
 }
 
-void MpiCalls::told(uint16_t flags, int64_t calls)
+void MpiCalls::told(uint16_t flags, int64_t calls, int64_t nobody)
 {
-    rows.back().flags |= flags;
+    OperationRow &row = rows.back();
+    row.flags |= flags;
     if (flags & ROW_COALESCED)
-        rows.back().request = calls;
+        row.request = calls;
+    if (nobody & PEER_IS_NOBODY)
+        row.peer = PEER_PROC_NULL;
+    if (nobody & SOURCE_IS_NOBODY)
+        row.seq = PEER_PROC_NULL;
 }
 
 void MpiCalls::send(const Transfer &transfer)

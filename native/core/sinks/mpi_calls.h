@@ -39,6 +39,9 @@ enum class CallKind : uint8_t {
 constexpr uint16_t OP_ISEND = 17, OP_IRECV = 21, OP_START = 42, OP_START_SEND = 44, OP_START_RECV = 45;
 constexpr uint16_t OP_OTHER = 253;
 
+// Which partners of a call are MPI_PROC_NULL, of which no record of a message tells.
+enum NobodyBit : int64_t { PEER_IS_NOBODY = 1, SOURCE_IS_NOBODY = 2 }; // the source is that of a combined call
+
 class MpiCalls {
 public:
     // `silent_peer` is the peer of a point-to-point call that no record tells of.
@@ -46,8 +49,8 @@ public:
 
     void begin(int64_t time_ns, uint16_t op, CallKind kind);
     void end(int64_t time_ns, uint16_t flags);
-    // What an export says of the open call: RowFlag, and of how many calls it stands for, 0 for itself.
-    void told(uint16_t flags, int64_t calls);
+    // What an export says of the open call: RowFlag, of how many calls it stands for, 0 for itself, and NobodyBit.
+    void told(uint16_t flags, int64_t calls, int64_t nobody);
     void send(const Transfer &transfer);
     void receive(const Transfer &transfer);
     void collective(const CommMembers *comm, uint32_t root, uint64_t sent, uint64_t received);

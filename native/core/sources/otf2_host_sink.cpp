@@ -49,6 +49,7 @@ void Shared::find_facts()
     static const std::pair<const char *, int64_t Facts::*> NAMED[] = {
         {"step", &Facts::step},   {"epoch", &Facts::epoch}, {"samples", &Facts::samples},
         {"calls", &Facts::calls}, {"open", &Facts::open},   {"global_batch", &Facts::global_batch},
+        {"nobody", &Facts::nobody},
     };
     for (const Attribute &attribute : archive.definitions.attributes)
         for (const auto &[name, fact] : NAMED)
@@ -163,7 +164,7 @@ void HostSink::begin_role(uint64_t time, uint32_t region, const RegionTotals &to
         if (keeps_rows_) {
             calls_.begin(clock_.ns(time), role.op, static_cast<CallKind>(role.call));
             if (is_told_)
-                calls_.told(facts_.flags(), facts_.calls);
+                calls_.told(facts_.flags(), facts_.calls, facts_.nobody);
         }
     }
     if (totals.role & PHASE)

@@ -16,6 +16,7 @@ struct Facts {
     int64_t step = -1, epoch = -1, samples = 0, global_batch = 0;
     int64_t calls = 0; // that the one stands for, 0: only for itself
     int64_t open = 0;
+    int64_t nobody = 0; // which partners are MPI_PROC_NULL: NobodyBit
 
     uint16_t flags() const
     {

@@ -11,13 +11,25 @@ namespace perfscope {
 
 namespace {
 
+constexpr size_t MOST_DIGITS = 9; // of the number that ends a text
+
 struct Shown {
     std::string category, name; // as they stand between quotes
 };
 
-bool is_whole(std::string_view value)
+// The whole number that a value is, or that ends a text: "Agent-4" is number 4. Empty where there is none.
+std::string_view number_in(std::string_view value)
 {
-    return !value.empty() && value.find_first_not_of("-0123456789") == std::string_view::npos;
+    static constexpr std::string_view DIGITS = "0123456789";
+    const bool is_text = value.size() > 1 && value.front() == '"';
+    if (is_text)
+        value = value.substr(1, value.size() - 2);
+    const size_t before = value.find_last_not_of(DIGITS);
+    const std::string_view digits = before == std::string_view::npos ? value : value.substr(before + 1);
+    if (is_text)
+        return digits.size() <= MOST_DIGITS ? digits : std::string_view();
+    return before == std::string_view::npos || (before == 0 && value[0] == '-' && !digits.empty()) ? value
+                                                                                                 : std::string_view();
 }
 
 // The arguments of an event, with those that its meaning adds, in a buffer that a scan does not leave.
@@ -38,8 +50,8 @@ std::string_view told(std::string_view facts, const PerfettoMeaning &meaning, st
             if (key == of)
                 found = value;
         });
-        if (is_whole(found))
-            add(name, found);
+        if (const std::string_view number = number_in(found); !number.empty())
+            add(name, number);
     }
     padded.assign(facts.substr(0, facts.size() - 1));
     padded.append(padded.size() > 1 || more.empty() ? more : more.substr(1)).append(1, '}');

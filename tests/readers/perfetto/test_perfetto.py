@@ -91,10 +91,16 @@ def test_slices_nest_and_end_in_their_order(tmp_path: Path) -> None:
     assert compute(trace).efficiency.parallel_efficiency.value is None
 
 
-def test_kernels_and_copies_of_rocprofv3_are_work_of_devices(tmp_path: Path) -> None:
-    """Tracks of agents stand beside the process that launched their work, below no process."""
+@pytest.mark.parametrize("agent", [4, "Agent-4"])
+def test_kernels_and_copies_of_rocprofv3_are_work_of_devices(
+    tmp_path: Path, agent: int | str
+) -> None:
+    """Tracks of agents stand beside the process that launched their work, below no process.
 
-    def slices(track: int, kind: str, name: str, begin: int, end: int, **facts: int) -> bytes:
+    The tool names agents by number or, from ROCm 6.4 on, in words.
+    """
+
+    def slices(track: int, kind: str, name: str, begin: int, end: int, **facts: int | str) -> bytes:
         told = proto.text(22, kind) + proto.text(23, name)
         told += b"".join(proto.annotation(*fact) for fact in facts.items())
         return proto.event(proto.BEGIN, track, begin, told) + proto.event(proto.END, track, end)
@@ -104,8 +110,11 @@ def test_kernels_and_copies_of_rocprofv3_are_work_of_devices(tmp_path: Path) -> 
     parts = [
         slices(1, "marker_api", "evaluate", NOW, NOW + 900),
         slices(1, "hip_api", "hipLaunchKernel", NOW + 100, NOW + 110, corr_id=8),
-        slices(2, "kernel_dispatch", "gemm", NOW + 300, NOW + 800, corr_id=8, agent=4, queue=1),
-        slices(3, "memory_copy", "MEMORY_COPY_DEVICE_TO_HOST", NOW + 810, NOW + 850, src_agent=4),
+        slices(2, "kernel_dispatch", "gemm", NOW + 300, NOW + 800, corr_id=8, agent=agent, queue=1),
+        slices(
+            *(3, "memory_copy", "MEMORY_COPY_DEVICE_TO_HOST", NOW + 810, NOW + 850),
+            src_agent=agent,
+        ),
     ]
     path.write_bytes(made(*agents, *parts))
     trace = open_trace(path)
