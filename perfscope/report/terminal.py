@@ -174,7 +174,8 @@ def _print_run(result: Analysis, console: Console) -> None:
     if (rate := run.throughput.samples_per_s.value) is not None:
         parts.append(f"{rate:,.0f} samples/s{_of_which_steps(run)}")
     if (step := run.throughput.step_s_median.value) is not None:
-        parts.append(f"step {format_seconds(step)} (median)")
+        inferred = "" if run.throughput.step_source in TOLD else ", inferred from what repeats"
+        parts.append(f"step {format_seconds(step)} (median{inferred})")
     line(console, ", ".join(parts))
 
 
