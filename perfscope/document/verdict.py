@@ -9,7 +9,7 @@ from perfscope.document.blocks import leaders
 from perfscope.document.damage import spoils_comparison
 from perfscope.document.headline import Headline, apart, headline, outside, unwatched
 from perfscope.document.hottest import hottest
-from perfscope.document.others import beside_others, used_by_others
+from perfscope.document.others import beside_others, lost_to_others_s, used_by_others
 from perfscope.document.without_efficiency import known_without_efficiency
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.catalog import how_to_be_whole
@@ -67,7 +67,8 @@ def verdict(
         results,
         top,
     )
-    beside = beside_others(of_job, top, others, of, used=used_by_others(results))
+    lost_s = lost_to_others_s(results, losses)
+    beside = beside_others(of_job, top, others, of, lost_s=lost_s, used=used_by_others(results))
     whole = "" if top and top[0].damage in told else how_to_be_whole(results)
     sentence = _preface(damage, whole if top else "") + _kept(results) + beside
     last = unwatched(results)
@@ -210,11 +211,11 @@ def _sentence(
 def combined_text(top: Sequence[Finding], gain_s: float | None, of: Wholes) -> str | None:
     """What the first actions save when taken together, as a clause that says which count.
 
-    None where fewer than two were replayed at once.
+    None where fewer than two were replayed at once, or one that was not saves more than these.
     """
     counted = _savings(top)
     replayed = [saving for saving in counted if saving.edits]
-    if gain_s is None or len(replayed) < 2:
+    if gain_s is None or len(replayed) < 2 or gain_s < max(one.seconds for one in counted):
         return None
     which = "both" if len(top) == 2 else "all of them"
     if len(replayed) < len(counted):

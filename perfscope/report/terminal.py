@@ -114,17 +114,17 @@ def print_summary(result: Analysis, console: Console) -> None:
 
 
 def _print_unmade(result: Analysis, console: Console) -> None:
-    """How many diagnoses could not be made, and what stands in the way of most of them.
+    """What stands in the way of most diagnoses that could not be made.
 
     Nothing where findings stand: the report has the others.
     """
     why = Counter(row.summary for row in result.findings if row.status.is_unmade)
     if result.verdict.top or not why:
         return
-    (reason, count), unmade = why.most_common(1)[0], why.total()
-    told = f"{unmade} diagnos{'i' if unmade == 1 else 'e'}s could not be made"
-    most = f", {count} of them because of this" if count < unmade else ""
-    line(console, f"{told}{most}: {clean(reason)}")
+    [(reason, count)] = why.most_common(1)
+    told = "A diagnosis" if why.total() == 1 else "Several diagnoses"
+    most = "" if count == why.total() else ", most often because of this"
+    line(console, f"{told} could not be made{most}: {clean(reason)}")
 
 
 def clean(text: object) -> str:

@@ -203,7 +203,10 @@ def leading(document: Json, **changes: Any) -> Json:
             {"gain_interval_s": [0.0, 8.47], "confidence": "low"},
             "Low confidence in the finding: its saving may be nothing.",
         ),
-        ({"gain_interval_s": None, "confidence": "medium"}, "too few repeats tell how it varies"),
+        (
+            {"gain_interval_s": None, "confidence": "medium"},
+            "too few repeats for an interval",
+        ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None},
             "its saving is an upper bound.",

@@ -42,7 +42,7 @@ def judge(run: Facts) -> Outcome:
             "work."
         ),
         gain=gain,
-        confidence=Confidence.LOW,
+        confidence=Confidence.MEDIUM,
         ranks=tuple(rank.number for rank in results.trace.ranks),
         where=(found.frame,) if found.frame else (),
         evidence=_evidence(found),

@@ -115,7 +115,7 @@ def _of_zeros(run: Facts, facts: NetworkFacts, sparse: SparseMessage) -> Finding
     results, name = run.results, f"`{sparse.operand.name}`"
     gain = saved_without_zeros(run, sparse, facts.whole.seconds)
     zeros = format_share(sparse.operand.share("zero"))
-    what = "rows that are not zero" if sparse.is_in_rows else "values that are not zero"
+    what = "non-zero rows" if sparse.is_in_rows else "non-zero values"
     work = (
         f", and work on {name} and arrays of its size in {wording.called(sparse.frame)} takes up "
         f"to {format_seconds(sparse.work_s)}"
@@ -126,7 +126,7 @@ def _of_zeros(run: Facts, facts: NetworkFacts, sparse: SparseMessage) -> Finding
         status=facts.status(),
         title=f"{_title(results)}: {zeros} of {name} is zeros",
         summary=(
-            f"Sent as {what}, with their numbers, at most {format_share(sparse.left)} of the bytes "
+            f"Sent as {what} and their indices, at most {format_share(sparse.left)} of the bytes "
             f"would be left{work}. Without either the run would take up to "
             f"{wording.saving(results, gain.seconds, is_bound=False)} less."
         ),
@@ -140,8 +140,8 @@ def _of_zeros(run: Facts, facts: NetworkFacts, sparse: SparseMessage) -> Finding
             *_evidence(results, facts, is_fault=True),
         ),
         actions=(
-            f"Send only the {what} of {name}, with their numbers (Allgatherv of both), and add up "
-            f"what arrives instead of a whole {name}. {_largest(results)}".strip(),
+            f"Send only the {what} of {name} and their indices (Allgatherv of both), and add up "
+            f"what arrives, instead of sending all of {name}. {_largest(results)}".strip(),
             *_actions(run, facts, is_told=False),
         ),
     )
@@ -240,7 +240,7 @@ def _largest(results: Results) -> str:
     return (
         f"Most time goes to {most.name} of about {format_bytes(most.size_bytes)}: "
         f"{counted(most.calls, 'call')}, {format_seconds(most.seconds)} each (median, "
-        "from the last rank's entry to the last exit). Check that all of them are needed."
+        "from the last rank's entry to the last exit). Check that all of these calls are needed."
     )
 
 

@@ -49,8 +49,8 @@ def judge(run: Facts) -> Outcome:
         evidence=_evidence(operand),
         actions=(
             (
-                "Fill up each batch to its own longest sequence and not to one fixed length (a "
-                "collate function, `padding='longest'`), and put sequences of like lengths into "
+                "Pad each batch to its own longest sequence and not to one fixed length (a "
+                "collate function, `padding='longest'`), and put sequences of similar lengths into "
                 "one batch."
             ),
         ),

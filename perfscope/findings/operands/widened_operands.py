@@ -27,9 +27,9 @@ ACTION = (
     "number taken from one in double precision (`rates[step]`): make it a `float` first."
 )
 OF_NUMBER = (
-    "If single precision is enough, as it is for `{0}`, make `{1}` a Python `float` where it comes "
-    "from (`float(...)`), or `np.float32`. Since NumPy 2 an array that is combined with a number "
-    "of NumPy in double precision becomes double; with a Python number it stays what it is."
+    "If single precision, which `{0}` has, is enough, convert `{1}` where it is made: `float(...)` "
+    "makes a Python number of it, `np.float32(...)` one in single precision. Since NumPy 2 a NumPy "
+    "float64 scalar promotes a float32 array to float64; a Python number does not."
 )
 
 
@@ -48,7 +48,10 @@ def judge(run: Facts) -> Outcome:
     where = wording.place(frame)
     return Finding(
         status=status,
-        title=f"{where} computes in double precision, as `{double.name}` meets `{single.name}`",
+        title=(
+            f"{where} computes in double precision, because {DOUBLE} `{double.name}` promotes "
+            f"{SINGLE} `{single.name}`"
+        ),
         summary=(
             f"`{double.name}` is {shape_of(double)}, and `{single.name}` {shape_of(single)}: each "
             f"call converts all of `{single.name}` and computes in double precision, and what is "

@@ -161,7 +161,7 @@ def _how_sure_saving(row: Outcome) -> str:
     if interval is None:
         interval, whole_s = row.gain_interval_s, row.gain_s or 0.0
     if interval is None or whole_s <= 0:
-        return "simulating the fix predicts this saving; too few repeats tell how it varies"
+        return "simulating the fix predicts this saving; there are too few repeats for an interval"
     if row.confidence is Confidence.LOW and not _is_inferred(row):
         return "its saving may be nothing. A longer recording would tell"
     low_s, high_s = interval

@@ -98,7 +98,7 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
     )
     facts = Facts(found.results, found.replay)
     told = verdict(facts, tuple(found.findings.values()), ())
-    used = "rocesses outside the job used 1.0 of the 2 CPUs: on CPUs of its own, the run would be "
+    used = "rocesses outside the job used 1.0 of the 2 CPUs: with no other load on the host, the "
     assert told.sentence.startswith(f"P{used}")
     assert " shorter. In the job itself: " in told.sentence
     losses = loss_account(found.results, found.replay)
@@ -113,16 +113,24 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
         own = Finding(id="own", status=Status.FAIL, title="Its own", summary="", gain=gain)
         told = verdict(facts, (*found.findings.values(), own), ())
         assert told.sentence.startswith("Its own. ")
-        assert f" Apart from that, p{used}" in told.sentence
+        assert f" In addition, p{used}" in told.sentence
         assert "In the job itself" not in told.sentence
 
 
 def test_what_others_cost_is_told_where_nobody_knows_how_many_cpus_they_used() -> None:
     told = beside_others("Nothing.", (), Gain(6.0, 0.3), Wholes(20.0, 20.0))
     assert told == (
-        "Processes outside the job use its CPUs: on CPUs of its own, the run would be up to 6.00 s "
-        "(30.0 % of the 20.0 s run) shorter. In the job itself: Nothing."
+        "Processes outside the job use its CPUs: with no other load on the host, the run would be "
+        "up to 6.00 s (30.0 % of the 20.0 s run) shorter. In the job itself: Nothing."
     )
+
+
+def test_what_of_it_the_breakdown_shows_is_told() -> None:
+    """Ranks that wait for a CPU while data move lose that to the transfer."""
+    of, gain = Wholes(20.0, 20.0), Gain(6.0, 0.3)
+    told = beside_others("Nothing.", (), gain, of, lost_s=4.0)
+    assert "run) shorter, 4.00 s of that inside computation. In" in told
+    assert "inside" not in beside_others("Nothing.", (), gain, of, lost_s=5.9)
 
 
 def test_cpus_that_a_limit_withholds_are_told() -> None:

@@ -60,7 +60,7 @@ def test_rows_that_are_zero_need_not_be_sent() -> None:
     found = judged(operand("dense", 0.99, 0.99), operand("total", 0.98, 0.98))
     assert told_of_zeros(found)
     assert "99.0 % of `dense` is zeros" in found.title
-    assert "rows that are not zero" in found.actions[0]
+    assert "non-zero rows" in found.actions[0]
     assert found.gain_s == pytest.approx(0.98 * STEPS * EACH_S, rel=0.02)
     assert found.gain is not None
     assert found.gain.is_bound
@@ -69,7 +69,7 @@ def test_rows_that_are_zero_need_not_be_sent() -> None:
 def test_values_that_are_zero_here_and_there_are_sent_with_the_places_of_the_others() -> None:
     """Each value has its place beside it, three times the bytes: 6 % of them for two ranks."""
     found = judged(operand("dense", 0.99, 0.5))
-    assert "values that are not zero" in found.actions[0]
+    assert "non-zero values" in found.actions[0]
     assert found.gain_s == pytest.approx(0.94 * STEPS * EACH_S, rel=0.02)
 
 

@@ -47,7 +47,7 @@ def test_single_precision_that_meets_double(types: tuple[str, str]) -> None:
     """Half of each step is spent in the line: at most half of that is saved."""
     (finding,) = faults(pair(*types)).values()
     assert finding.id == "widened_operands"
-    assert finding.title.startswith("whiten() (train.py:20) computes in double precision, as ")
+    assert finding.title.startswith("whiten() (train.py:20) computes in double precision, because ")
     assert finding.gain_s == pytest.approx(0.5 * 0.1 * STEPS, rel=0.05)
     single = "x" if types[0] == "float32" else "weights"
     assert f"as it is for `{single}`" in finding.actions[0]
@@ -83,9 +83,9 @@ def test_a_number_of_numpy_widens_an_array() -> None:
     array = operand(name="x", dtype="float32", contents=10)
     (finding,) = faults(site(array, number, contents=10, met=["x", "rate"])).values()
     assert finding.id == "widened_operands"
-    assert "as `rate` meets `x`" in finding.title
+    assert "float64 `rate` promotes float32 `x`" in finding.title
     assert finding.gain_s == pytest.approx(0.5 * 0.1 * STEPS, rel=0.05)
-    assert "make `rate` a Python `float`" in finding.actions[0]
+    assert "convert `rate` where it is made" in finding.actions[0]
     assert faults(site(array, number, contents=10, met=["x", "other"])) == {}
 
 
