@@ -251,11 +251,7 @@ class Activity(Named):
         "input is decoded, parsed, sorted and put together for the work that follows",
     )
     TEXT = "text", "Processing text", "strings, dates and records are searched, parsed and joined"
-    COMPRESSION = (
-        "compression",
-        "Compressing, decompressing and hashing",
-        "data are packed, unpacked or hashed",
-    )
+    COMPRESSION = "compression", "Compressing, unpacking and hashing", "data are packed or hashed"
     FILES = (
         "files",
         "Reading and writing files",
