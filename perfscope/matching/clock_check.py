@@ -11,7 +11,7 @@ from perfscope.matching.messages import Messages
 from perfscope.matching.pool import Pool, Rows
 from perfscope.structures import dataclass
 from perfscope.trace.framework_codes import BLOCKING_FORM
-from perfscope.trace.model import Format, Trace
+from perfscope.trace.model import Format, RowFlag, Trace
 from perfscope.trace.operations import MAX_OPERATIONS, OperationClass, code_of
 from perfscope.units import format_count, format_seconds, format_share
 
@@ -153,6 +153,7 @@ def impossible(
     rows = np.flatnonzero(received)
     sends = messages.send_of[rows]
     together = home[pool.rank[rows]] == home[pool.rank[sends]]
+    together &= _has_ended(pool, rows)
     rows, sends = rows[together], sends[together]
     early = pool.exit[rows] < pool.enter[sends]
     wrong = np.count_nonzero(late_ns > 0) + np.count_nonzero(early)
@@ -245,8 +246,15 @@ def _meetings(pool: Pool, instances: Instances, crossing: Bools) -> tuple[Rows, 
         has_got &= _ROOTED_CODES[op][group]
         need = np.where(has_got, np.maximum(need, rooted), need)
     chosen = (crossing[instances.comm] & ~NONBLOCKING_CODES[op])[group]
+    chosen &= _has_ended(pool, members)
     rows = members[chosen]
     return rows, need[chosen] - pool.exit[rows]
+
+
+def _has_ended(pool: Pool, rows: Rows) -> Bools:
+    """Which calls returned; of the others the end is the last sign of life of their process."""
+    ended: Bools = (pool.flags[rows] & RowFlag.OPEN) == 0
+    return ended
 
 
 def _is_strict(pool: Pool, instances: Instances) -> Bools:
@@ -299,7 +307,7 @@ def _exchanges(
     rows = np.concatenate([received, finished[arrived], messages.send_of[into]])
     others = np.concatenate([messages.send_of[np.concatenate([received, started[arrived]])], into])
     wanted = (home[pool.rank[rows]] == home[pool.rank[others]]) == is_within
-    wanted &= pool.rank[rows] != pool.rank[others]
+    wanted &= (pool.rank[rows] != pool.rank[others]) & _has_ended(pool, rows)
     rows, others = rows[wanted], others[wanted]
     return rows, pool.rank[others].astype(np.int64), pool.enter[others] - pool.exit[rows]
 

@@ -33,7 +33,7 @@ class Pending:
     communicator: str  # what it is on
     ordinal: int  # the how many-th collective on that communicator it is, from 0
     inside: tuple[int, ...]  # ranks that wait in it
-    missing: tuple[int, ...]  # members that are not in it
+    missing: tuple[int, ...]  # members that have not come to it
     since_s: float  # how long the first of them has waited
     is_mismatch: bool = False  # its members called different operations there, which can never end
 

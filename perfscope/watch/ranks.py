@@ -90,7 +90,7 @@ def progress_ns(rank: Rank) -> int:
 
 
 def pending_collectives(trace: Trace, now_ns: int) -> list[Pending]:
-    """The collectives that ranks are in, and who of their members is not, longest first."""
+    """The collectives that ranks are in, and which members have yet to come, longest first."""
     inside: dict[tuple[int, int], list[tuple[int, np.void]]] = {}
     for rank in trace.ranks:
         call = None if rank.ending.kind is not EndKind.UNKNOWN else _waited_for(rank)
@@ -98,6 +98,7 @@ def pending_collectives(trace: Trace, now_ns: int) -> list[Pending]:
             key = int(call["comm"]), int(call["seq"])
             inside.setdefault(key, []).append((rank.number, call))
     found = []
+    by_number = {rank.number: rank for rank in trace.ranks}
     for (comm, seq), callers in inside.items():
         names = sorted({name_of(int(call["op"])) for _, call in callers})
         present = {number for number, _ in callers}
@@ -107,12 +108,27 @@ def pending_collectives(trace: Trace, now_ns: int) -> list[Pending]:
             communicator=communicator_name(trace.communicators, comm),
             ordinal=seq,
             inside=tuple(sorted(present)),
-            missing=tuple(m for m in trace.communicators[comm].members if m not in present),
+            missing=tuple(
+                member
+                for member in trace.communicators[comm].members
+                if member not in present and not _has_called(by_number.get(member), comm, seq)
+            ),
             since_s=max(0.0, (now_ns - since_ns) / 1e9),
             is_mismatch=len(names) > 1,
         )
         found.append(one)
     return sorted(found, key=lambda one: -one.since_s)
+
+
+def _has_called(rank: Rank | None, comm: int, seq: int) -> bool:
+    """Whether a rank has come to a collective, or to a later one of that communicator.
+
+    Who only gives to a root is through with it while others still wait.
+    """
+    if rank is None:
+        return False
+    tables = (rank.operations, rank.background)
+    return any(bool(np.any((rows["comm"] == comm) & (rows["seq"] >= seq))) for rows in tables)
 
 
 def _waited_for(rank: Rank) -> np.void | None:

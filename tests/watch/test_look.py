@@ -162,3 +162,32 @@ def test_processes_that_ended_in_their_start_did_not_say_that_they_are_alone(
 ) -> None:
     starting(tmp_path, exit_code=1)
     assert "separate_worlds" not in {one.id for one in compute(open_recording(tmp_path)).damage}
+
+
+def test_who_is_through_with_a_collective_is_not_waited_for(tmp_path: Path) -> None:
+    """Rank 1 has given to the root and gone on; the root waits for rank 2 alone."""
+    for rank in (0, 1, 2):
+        process = ProcessWriter(rank=rank, size=3, pid=100 + rank, flags=HeaderFlag.MPI)
+        process.communicator(0, 77, [0, 1, 2])
+        if rank < 2:
+            process.op("MPI_Reduce", 2.0, None if rank == 0 else 2.1, sent=8)
+        process.header |= {"init_exit_ns": process.mono(1.0), "alive_ns": process.mono(9.0)}
+        process.write(tmp_path)
+    write_run(tmp_path, end_mono_ns=None, exit_code=None)
+    picture = look(tmp_path)
+    [pending] = picture.pending
+    assert (pending.inside, pending.missing) == ((0,), (2,))
+    assert "rank 0 waits for rank 2; rank 2 is in" in blocks(picture, stall_s=1.0)[1].lines[1]
+
+
+def test_calls_that_have_not_returned_do_not_tell_of_another_run(tmp_path: Path) -> None:
+    """Rank 0 was last seen, waiting in a barrier, before rank 1 came to it."""
+    for rank, enter_s, alive_s in ((0, 2.0, 4.0), (1, 5.0, 5.1)):
+        process = ProcessWriter(rank=rank, size=2, pid=100 + rank, flags=HeaderFlag.MPI)
+        process.communicator(0, 77, [0, 1])
+        process.op("MPI_Barrier", enter_s, None)
+        process.header |= {"init_exit_ns": process.mono(1.0), "alive_ns": process.mono(alive_s)}
+        process.write(tmp_path)
+    write_run(tmp_path, end_mono_ns=None, exit_code=None)
+    damage = compute(open_recording(tmp_path)).damage
+    assert not any("cannot be of one run" in one.text for one in damage)
