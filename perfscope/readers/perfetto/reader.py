@@ -241,7 +241,7 @@ READER = Reader(
         devices="slices of the categories that PyTorch's profiler or rocprofv3 has",
         counters="yes",
         clock="where it has a snapshot of the wall clock",
-        known_from="files of Chrome and of perfscope; those of rocprofv3 by the description",
+        known_from="files of Chrome and of perfscope; of rocprofv3, seven published ones by hand",
     ),
     joins=True,
 )
