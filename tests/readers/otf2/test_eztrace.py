@@ -22,7 +22,8 @@ ARCHIVES = Path(__file__).with_name("eztrace.tar.gz")
 def opened(tmp_path: Path, request: pytest.FixtureRequest) -> Trace:
     """The archive of the program that the test names."""
     with tarfile.open(ARCHIVES) as packed:
-        packed.extractall(tmp_path, filter="data")
+        packed.extraction_filter = getattr(tarfile, "data_filter", None)  # not in Python 3.11.2
+        packed.extractall(tmp_path)
     trace = open_trace(tmp_path / request.param)
     check_trace(trace)
     assert trace.format is Format.OTF2
