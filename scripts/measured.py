@@ -39,7 +39,8 @@ def bring_back(kept: Path, place: Path) -> bool:
     if not (kept / FILE).is_file():
         return False
     with tarfile.open(kept / FILE, "r:xz") as archive:
-        archive.extractall(place, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # not in Python 3.11.2
+        archive.extractall(place)
     return True
 
 
