@@ -22,7 +22,7 @@ from perfscope.structures import dataclass
 from perfscope.trace.damage import MIXED_RUNS, SPOILS_COMPARISON, SPOILS_WHOLE, Damage, Need
 from perfscope.trace.model import Format, Rank, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, name_of
-from perfscope.trace.worlds import apart, separate_worlds
+from perfscope.trace.worlds import apart, separate_worlds, starting
 from perfscope.units import NS, counted, format_count, format_seconds, format_share, rows_of
 
 MOST_NAMED = 8
@@ -69,6 +69,17 @@ def _separate(run: _Run) -> Damage | None:
     text = (
         f"The {launched} processes never met: each says that it is rank 0 of 1, and only one of "
         "them is judged here."
+    )
+    return Damage("separate_worlds", text, SPOILS_COMPARISON)
+
+
+def _starting(run: _Run) -> Damage | None:
+    processes = starting(run.trace)
+    if processes < 2:
+        return None
+    text = (
+        f"The {format_count(processes)} processes were last seen in MPI_Init, which had told none "
+        "of them its rank: only one of them is judged here."
     )
     return Damage("separate_worlds", text, SPOILS_COMPARISON)
 
@@ -246,6 +257,7 @@ def _times(run: _Run) -> Damage | None:
 _LOOKS = (
     _times,
     _separate,
+    _starting,
     _missing,
     _apart,
     _impossible,

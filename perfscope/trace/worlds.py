@@ -4,10 +4,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from perfscope.trace.model import Rank, Trace
+from perfscope.trace.model import Rank, RowFlag, Trace
+from perfscope.trace.operations import OperationClass, codes_mask
 
 SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE")
 """What a launcher of processes tells each of them; an outer batch system's own comes after."""
+
+_STARTS = codes_mask([OperationClass.INIT])
+_MAY_BE_RANKS = ("", "rank")
+"""Roles of processes: without Python nothing tells one."""
 
 STEP_IDS = 0xFFFFFF00
 """Slurm's ids from here on are of batch scripts and interactive shells, which are one process."""
@@ -28,6 +33,22 @@ def separate_worlds(trace: Trace) -> int:
     if trace.world_size != 1 or (trace.launcher == "direct" and not others):
         return 0
     return launched if launched > 1 else 0
+
+
+def starting(trace: Trace) -> int:
+    """Processes of a job that was last seen in MPI_Init, where nothing else tells their ranks.
+
+    0 where ranks are known, or the one process there is has no other beside it.
+    """
+    first = trace.ranks[0] if trace.ranks else None
+    if first is None or trace.world_size > 1 or first.init_exit_ns is not None:
+        return 0
+    rows = first.operations
+    is_inside = _STARTS[rows["op"]] & ((rows["flags"] & RowFlag.OPEN) != 0)
+    if not is_inside.any():
+        return 0
+    unknown = [one for one in trace.other_processes if one.get("world_rank") is None]
+    return 1 + sum(one.get("role") in _MAY_BE_RANKS for one in unknown)
 
 
 def apart(trace: Trace) -> int:

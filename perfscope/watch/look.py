@@ -12,13 +12,12 @@ from perfscope.metrics.host.memory_growth import memory_growth
 from perfscope.readers.recording.reader import open_recording
 from perfscope.readers.secrets import without_secrets
 from perfscope.trace.model import Rank, Trace
-from perfscope.trace.operations import OperationClass, codes_mask
+from perfscope.trace.worlds import starting
 from perfscope.watch.picture import GpuNow, HostMemory, Late, Picture, Steps
-from perfscope.watch.ranks import open_call, pending_collectives, place_of, progress_ns, ranks_now
+from perfscope.watch.ranks import pending_collectives, place_of, progress_ns, ranks_now
 
 WINDOW_S = 60.0
 MOST_LATE = 5
-_STARTS = codes_mask([OperationClass.INIT])
 
 
 def look(path: Path, *, window_s: float = WINDOW_S) -> Picture:
@@ -59,17 +58,8 @@ def look(path: Path, *, window_s: float = WINDOW_S) -> Picture:
         pending=tuple(pending_collectives(trace, now_ns)),
         stalled_s=(now_ns - max(map(progress_ns, alive), default=now_ns)) / 1e9,
         notes=tuple(trace.notes),
-        starting=_starting(trace),
+        starting=starting(trace),
     )
-
-
-def _starting(trace: Trace) -> int:
-    """Processes of a job that is still in MPI_Init, where nothing but MPI tells their ranks."""
-    call = open_call(trace.ranks[0])
-    is_rank = trace.world_size > 1 or trace.ranks[0].init_exit_ns is not None
-    if is_rank or call is None or not _STARTS[int(call["op"])]:
-        return 0
-    return 1 + sum(process["world_rank"] is None for process in trace.other_processes)
 
 
 def _gpu(use: GpuUse) -> GpuNow:
