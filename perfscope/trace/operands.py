@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -107,7 +108,7 @@ def _times(told: Any) -> Mapping[str, float]:
     """How long subnormal values take, by their type, of those that were timed."""
     found = told.items() if isinstance(told, Mapping) else ()
     numbers = {name: one for name, one in found if isinstance(one, int | float)}
-    return {name: float(one) for name, one in numbers.items() if math.isfinite(one) and one > 0}
+    return {name: float(one) for name, one in numbers.items() if 0 < one < sys.maxsize}
 
 
 def _sites(sites: Sequence[Any], times: Mapping[str, float]) -> Iterator[WorkedOn]:

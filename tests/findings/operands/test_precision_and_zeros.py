@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from perfscope.trace.operands import worked_on
+from perfscope.trace.operands import SUBNORMAL_TIMES, worked_on
 from tests.findings.operands.operand_runs import STEPS, faults, operand, site
 
 
@@ -99,3 +99,10 @@ def test_an_array_of_one_number_is_not_known_to_widen() -> None:
 def test_odd_names_of_what_meets_are_none(met: Any) -> None:
     (told,) = worked_on({"operands": {"sites": [site(operand(), met=met)]}})
     assert all(isinstance(name, str) for name in told.met)
+
+
+@pytest.mark.parametrize("times", [10**400, float("nan"), float("inf"), -1, "3", None])
+def test_odd_times_of_subnormal_values_are_unknown(times: Any) -> None:
+    told = {"sites": [site(operand())], "subnormal_times": {"float64": times}}
+    (found,) = worked_on({"operands": told})
+    assert found.operands[0].subnormal_times == SUBNORMAL_TIMES
