@@ -16,7 +16,7 @@ def known_without_efficiency(results: Results) -> str:
     parts = []
     if steps.count and steps.step_s_median.value is not None:
         median = format_seconds(steps.step_s_median.value)
-        parts.append(f"{format_count(steps.count)} steps of {median} (median)")
+        parts.append(f"of {format_count(steps.count)} steps of {median} (median)")
     whole_s = results.window_s * len(results.trace.ranks)
     shares = {
         phase.label: sum(phase.seconds_by_rank) / whole_s for phase in results.phases if whole_s
@@ -25,9 +25,4 @@ def known_without_efficiency(results: Results) -> str:
     named = [f"“{label}” {format_share(s)}" for label, s in longest if s >= LEAST_SHARE]
     if named:
         parts.append(f"of what the ranks' time goes to ({', '.join(named)})")
-    return f" The file does tell {_listed(parts)}." if parts else ""
-
-
-def _listed(parts: list[str]) -> str:
-    first = parts[0] if parts[0].startswith("of ") else f"of {parts[0]}"
-    return " and ".join([first, *parts[1:]])
+    return f" The file does tell {' and '.join(parts)}." if parts else ""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from perfscope.trace.model import Rank, RowFlag, Trace
+from perfscope.trace.model import Rank, Trace, open_rows
 from perfscope.trace.operations import OperationClass, codes_mask
 
 SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE")
@@ -44,8 +44,7 @@ def starting(trace: Trace) -> int:
     if first is None or trace.world_size > 1 or first.init_exit_ns is not None:
         return 0
     rows = first.operations
-    is_inside = _STARTS[rows["op"]] & ((rows["flags"] & RowFlag.OPEN) != 0)
-    if not is_inside.any():
+    if not _STARTS[rows["op"][open_rows(rows["flags"])]].any():
         return 0
     unknown = [one for one in trace.other_processes if one.get("world_rank") is None]
     return 1 + sum(one.get("role") in _MAY_BE_RANKS for one in unknown)

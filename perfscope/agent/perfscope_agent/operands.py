@@ -289,7 +289,7 @@ class Looker:
                 parts.append(0 if is_item else digest)
             else:
                 parts.append(_constant(path, answer))
-        if not any(array.kind != operand_arrays.NUMBER for _, array, _, _ in seen):
+        if all(array.kind == operand_arrays.NUMBER for _, array, _, _ in seen):
             seen = []  # numbers count where they meet an array
         is_whole = site.is_whole and bool(seen) and all(parts)
         site.see(seen, hash(tuple(parts)) or 1 if is_whole else 0)

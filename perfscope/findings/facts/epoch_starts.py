@@ -1,7 +1,5 @@
 """What the first steps of epochs take beyond other steps."""
 
-from collections import Counter
-
 import numpy as np
 
 from perfscope.arrays import Floats, Ints
@@ -80,12 +78,10 @@ def _main_frame(results: Results, timeline: Timeline, rows: Table) -> tuple[Fram
         return None, 0.0
     starts: Ints = timeline.boundaries[:-1]
     step = np.searchsorted(rows["t0"], starts, "right") - 1
-    inside = (step >= 0) & (starts < rows["t1"][np.maximum(step, 0)]) & (timeline.stacks >= 0)
-    places = labels.user_frame[timeline.stacks[inside]]
-    spent: Counter[int] = Counter()
-    for place, length in zip(places.tolist(), timeline.lengths[inside].tolist(), strict=True):
-        spent[place] += length
-    place, most = max(spent.items(), key=lambda one: one[1], default=(-1, 0))
-    if place < 0 or not most:
+    inside = (step >= 0) & (starts < rows["t1"][np.maximum(step, 0)])
+    by_stack = timeline.by_stack(inside, len(labels.user_frame))
+    spent = np.bincount(labels.user_frame + 1, by_stack, minlength=1)  # at 0 what is no user's
+    place = int(spent.argmax()) - 1
+    if place < 0:
         return None, 0.0
-    return results.trace.frames[place], most / spent.total()
+    return results.trace.frames[place], float(spent[place + 1] / spent.sum())
