@@ -123,8 +123,14 @@ def _print_unmade(result: Analysis, console: Console) -> None:
         return
     [(reason, count)] = why.most_common(1)
     told = "A diagnosis" if why.total() == 1 else "Several diagnoses"
-    most = "" if count == why.total() else ", most often because of this"
-    line(console, f"{told} could not be made{most}: {clean(reason)}")
+    line(console, f"{told} could not be made{_because(count, why.total())}: {clean(reason)}")
+
+
+def _because(count: int, total: int) -> str:
+    """How many of the diagnoses that could not be made the reason that follows stands for."""
+    if count == total:
+        return ""
+    return ", most often because of this" if count > 1 else ", one of them because of this"
 
 
 def clean(text: object) -> str:

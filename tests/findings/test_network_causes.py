@@ -28,25 +28,6 @@ def judged(trace: Trace) -> dict[str, Finding]:
     return analyze_trace(trace).findings
 
 
-def test_twice_the_batch_halves_what_is_moved() -> None:
-    """64 MiB in 40 ms (1.7 GB/s) after 100 ms of work: half of 50 x 40 ms is given back."""
-    findings = judged(exchanges(size=64 * MIB, count=1, each_s=0.04, samples=32))
-    assert fired(findings) == ["communication_per_step"]
-    finding = findings["communication_per_step"]
-    assert finding.status is Status.FAIL
-    assert finding.gain_s == pytest.approx(50 * 0.02, rel=1e-6)
-    assert finding.gain_basis is Basis.REPLAY
-    assert finding.title == "Each step moves data for 40.0 ms and computes 100 ms"
-    assert "64 instead of 32" in finding.actions[0]
-
-
-def test_the_function_that_exchanges_is_told_of_a_small_batch() -> None:
-    stacks = [[("exchange", "/job/train.py", 88)]] * 3
-    trace = exchanges(size=64 * MIB, count=1, each_s=0.04, samples=32, stacks=stacks)
-    finding = judged(trace)["communication_per_step"]
-    assert finding.where == (Frame("exchange", "/job/train.py", 88),)
-
-
 @pytest.mark.parametrize("for_nobody", [0, 20])
 def test_many_small_messages_are_to_be_one_and_not_half_as_large(for_nobody: int) -> None:
     """Two ranks exchange 20 strips of 32 KiB a step, as mpi4py does with objects.
@@ -80,22 +61,6 @@ def test_many_small_messages_are_to_be_one_and_not_half_as_large(for_nobody: int
     )
     assert "send them as one buffer" in finding.actions[0]
     assert "capital letter" in finding.actions[0]
-
-
-@pytest.mark.parametrize(
-    ("samples", "each_s", "found", "status"),
-    [
-        (0, 0.04, "network_bound", Status.NOT_MEASURED),  # nobody tells the samples
-        (32, 0.4, "network_bound", Status.PASS),  # 160 MiB/s: it is the network that is slow
-        (32, 0.004, None, Status.PASS),
-    ],
-)
-def test_what_is_no_matter_of_the_batch(
-    samples: int, each_s: float, found: str | None, status: Status
-) -> None:
-    findings = judged(exchanges(size=64 * MIB, count=1, each_s=each_s, samples=samples))
-    assert fired(findings) == ([found] if found else [])
-    assert findings["communication_per_step"].status is status
 
 
 def test_horovod_that_agrees_longer_than_it_reduces() -> None:

@@ -182,3 +182,27 @@ def test_endless_text_is_cut() -> None:
     document = sample_document.two_ranks_evaluation()
     document["run"]["command"] = ["python", "x" * 1_000_000]
     assert len(shown(document)) < 6000
+
+
+@pytest.mark.parametrize(
+    ("reasons", "told"),
+    [
+        (["no counters"], "A diagnosis could not be made: no counters"),
+        (["no counters"] * 2, "Several diagnoses could not be made: no counters"),
+        (
+            ["no counters", "no steps", "no counters"],
+            "Several diagnoses could not be made, most often because of this: no counters",
+        ),
+        (
+            ["no counters", "no steps"],
+            "Several diagnoses could not be made, one of them because of this: no counters",
+        ),
+    ],
+)
+def test_why_diagnoses_could_not_be_made(reasons: list[str], told: str) -> None:
+    document = sample_document.four_ranks_healthy()
+    like = document["findings"][0]
+    rows = [row for row in document["findings"] if row["status"] == "pass"]
+    unmade = [like | {"status": "not_measured", "summary": reason} for reason in reasons]
+    text = shown(document | {"findings": rows + unmade}, width=200)
+    assert told in text.splitlines()

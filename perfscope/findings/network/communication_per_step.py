@@ -65,18 +65,23 @@ def judge(run: Facts) -> Outcome:
 
 def _passed(results: Results, facts: NetworkFacts) -> Outcome:
     if facts.cause is Cause.BANDWIDTH and facts.status() is not Status.PASS:
-        missing = (
-            "steps" if not told_steps(results) else "" if samples_are_known(results) else "samples"
-        )
+        missing = _missing(results)
         if missing:
-            return not_measured(
-                f"No framework or mark tells the {missing} of the run: mark them with "
-                "`with perfscope.step(samples=...):`."
-            )
+            return not_measured(f"{missing} with `with perfscope.step(samples=...):`.")
     text = f"Moving data takes {of_window(facts.whole.share)}."
     if facts.status() is not Status.PASS:
         text += " Its cause is another one."
     return passed(text, confidence(facts))
+
+
+def _missing(results: Results) -> str:
+    """What is not known of the steps, and how to begin to mend it; nothing where all is known."""
+    if told_steps(results):
+        known = samples_are_known(results)
+        return "" if known else "Nothing tells the samples of a step: mark steps"
+    if results.steps.count:
+        return "The steps are inferred, and nothing tells their samples: mark steps"
+    return "No framework or mark tells the steps of the run: mark them"
 
 
 def _batch(results: Results) -> float:
