@@ -1,4 +1,4 @@
-"""A batch that is too small for what each step exchanges, and what stands in the way of telling it."""
+"""A batch that is too small for what a step exchanges, and what stands in the way of saying so."""
 
 from dataclasses import replace
 
