@@ -28,6 +28,7 @@ redact_path = lru_cache(KEPT)(redact.redact_path)
 redact_tokens = lru_cache(KEPT)(redact.redact_tokens)
 redact_value = lru_cache(KEPT)(redact.redact_value)
 redact_variable = lru_cache(KEPT)(redact.redact_variable)
+redact_command = redact.redact_command
 
 
 @lru_cache(KEPT)

@@ -26,13 +26,18 @@ def separate_worlds(trace: Trace) -> int:
     """
     if all(rank.init_exit_ns is None for rank in trace.ranks):
         return 0
-    sizes = [_count(trace.environment.get("ranks_requested"))]
+    sizes = [asked_for(trace) or 0]
     sizes += [_launched(rank) for rank in trace.ranks]
     launched = max(sizes)
     others = any(process.get("world_rank") == 0 for process in trace.other_processes)
     if trace.world_size != 1 or (trace.launcher == "direct" and not others):
         return 0
     return launched if launched > 1 else 0
+
+
+def asked_for(trace: Trace) -> int | None:
+    """How many ranks the command asks its launcher for, None where it does not say."""
+    return _count(trace.environment.get("ranks_requested")) or None
 
 
 def starting(trace: Trace) -> int:

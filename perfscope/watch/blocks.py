@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from perfscope.schema.common import Metric
-from perfscope.structures import dataclass
 from perfscope.units import (
     MISSING,
     counted,
@@ -12,25 +11,12 @@ from perfscope.units import (
     format_seconds,
     format_share,
 )
-from perfscope.watch.picture import ASLEEP, COMPUTING, HostMemory, Pending, Picture, RankNow
+from perfscope.watch.block import SILENT_S, Block, named
+from perfscope.watch.picture import HostMemory, Picture, ProcessNow, RankNow
+from perfscope.watch.stalls import stalled
 
 MOST_RANKS = 32
 MOST_PENDING = 8
-MOST_NAMED = 12
-SILENT_S = 5.0
-"""So long without a sign of life is worth a word: signs come several times a second."""
-Row = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Block:
-    """A part of the picture."""
-
-    title: str  # what it is about, "" for the head
-    lines: Sequence[str] = ()  # sentences
-    heads: Row = ()  # of the columns of its table
-    rows: Sequence[Row] = ()  # of its table
-    is_loud: bool = False  # whether it tells of trouble
 
 
 def blocks(picture: Picture, *, stall_s: float, all_ranks: bool = False) -> list[Block]:
@@ -38,11 +24,12 @@ def blocks(picture: Picture, *, stall_s: float, all_ranks: bool = False) -> list
 
     The job is called stalled after `stall_s` without progress of any rank.
     """
-    if picture.starting:
-        return [_head(picture)]
-    found = [_head(picture), _stall(picture, stall_s), _progress(picture), _late(picture)]
-    found += [_pending(picture), _ranks(picture, None if all_ranks else MOST_RANKS)]
-    found += [_memory(picture), _gpus(picture)]
+    found = [_head(picture), stalled(picture, stall_s)]
+    if not picture.starting:
+        found += [_progress(picture), _late(picture), _pending(picture)]
+        found += [_ranks(picture, None if all_ranks else MOST_RANKS)]
+        found += [_memory(picture), _gpus(picture)]
+    found.append(processes(picture.processes))
     return [block for block in found if block.lines or block.rows]
 
 
@@ -57,8 +44,10 @@ def _head(picture: Picture) -> Block:
     hosts = len({rank.host for rank in picture.ranks})
     head = f"{picture.source}: {picture.command}"
     if picture.starting:
-        processes = counted(picture.starting, "process", "processes")
-        where = f"{processes} on {counted(hosts, 'host')}"
+        seen = counted(picture.starting, "process", "processes")
+        asked = picture.asked_for or 0
+        of_all = f" of {asked}" if asked > picture.starting else ""
+        where = f"{seen}{of_all} on {counted(hosts, 'host')}"
         line = f"{where}, in MPI_Init: none has been told its rank yet"
         return Block("", [head, line])
     there = len(picture.ranks)
@@ -66,42 +55,6 @@ def _head(picture: Picture) -> Block:
     ranks = f"{there}{of_all} rank{'' if picture.world_size == 1 else 's'}"
     line = f"{ranks} on {counted(hosts, 'host')}, {state}, {format_seconds(picture.running_s)}"
     return Block("", [head, line])
-
-
-def _stall(picture: Picture, stall_s: float) -> Block:
-    if picture.is_over or picture.stalled_s < stall_s:
-        return Block("")
-    last = "" if picture.steps is None else f" The last step of all was {picture.steps.last}."
-    lines = [f"No rank has made progress for {format_seconds(picture.stalled_s)}.{last}"]
-    lines += [_why(one, picture) for one in picture.pending if one.missing or one.is_mismatch]
-    return Block("Stalled", lines, is_loud=True)
-
-
-def _why(pending: Pending, picture: Picture) -> str:
-    """Who holds up a collective, and what they do instead."""
-    what = f"{pending.operation} #{pending.ordinal} on {pending.communicator}"
-    if pending.is_mismatch:
-        return f"{what}: its members called different operations, which can never end."
-    absent = [rank for rank in picture.ranks if rank.number in pending.missing]
-    told = [f"rank {rank.number} is in {_doing(rank)}" for rank in absent[:3]]
-    unknown = sorted(set(pending.missing) - {rank.number for rank in absent})
-    if unknown:
-        told.append(f"{_named(unknown)} left no recording")
-    more = len(absent) - len(told[:3])
-    if more > 0:
-        told.append(f"{more} more")
-    wait = "waits" if len(pending.inside) == 1 else "wait"
-    who = f"{_named(pending.inside)} {wait} for {_named(pending.missing)}"
-    return f"{what}: {who}; {', '.join(told)}."
-
-
-def _doing(rank: RankNow) -> str:
-    if rank.has_ended:
-        return f"its end: {rank.doing}"
-    where = rank.place or "code without Python"
-    if rank.doing == ASLEEP:
-        return f"{where}, {ASLEEP}"
-    return where if rank.doing == COMPUTING else f"{rank.doing}, called in {where}"
 
 
 def _progress(picture: Picture) -> Block:
@@ -134,11 +87,11 @@ def _late(picture: Picture) -> Block:
 def _pending(picture: Picture) -> Block:
     rows = [
         (
-            f"{one.operation} #{one.ordinal}",
+            one.name,
             one.communicator,
             format_seconds(one.since_s),
-            _named(one.inside),
-            _named(one.missing) if one.missing else "nobody",
+            named(one.inside),
+            named(one.missing) if one.missing else "nobody",
         )
         for one in picture.pending[:MOST_PENDING]
     ]
@@ -197,6 +150,16 @@ def _pace(host: HostMemory) -> str:
     return f"{format_bytes(pace)}/s" if pace > 0 else "none"
 
 
+def processes(found: Sequence[ProcessNow]) -> Block:
+    """What the kernel shows of the job's processes."""
+    rows = [
+        (str(one.pid), one.state, format_seconds(one.cpu_s), one.command or MISSING)
+        for one in found
+    ]
+    title = "Processes of the job on this host"
+    return Block(title, heads=("process", "state", "CPU time", "command"), rows=rows)
+
+
 def _gpus(picture: Picture) -> Block:
     rows = [
         (
@@ -204,24 +167,11 @@ def _gpus(picture: Picture) -> Block:
             one.name or MISSING,
             format_share(one.idle),
             format_bytes(one.memory_bytes),
-            _named(one.ranks) if one.ranks else MISSING,
+            named(one.ranks) if one.ranks else MISSING,
         )
         for one in picture.gpus
     ]
     return Block("GPUs", heads=("host", "GPU", "idle", "memory", "used by"), rows=rows)
-
-
-def _named(numbers: Sequence[int]) -> str:
-    """Ranks by number, in runs: `ranks 0-3, 7`."""
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    shown = [str(a) if a == b else f"{a}-{b}" for a, b in runs[:MOST_NAMED]]
-    more = ", ..." if len(runs) > MOST_NAMED else ""
-    return f"rank{'' if len(numbers) == 1 else 's'} {', '.join(shown)}{more}"
 
 
 def _ratio(metric: Metric) -> str:

@@ -9,6 +9,8 @@ import os
 import select
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from perfscope.errors import UnreadableInputError
@@ -16,9 +18,11 @@ from perfscope.files import replace_file
 from perfscope.output import tell
 from perfscope.units import format_seconds
 from perfscope.watch import page, text
-from perfscope.watch.blocks import blocks
+from perfscope.watch.block import Block
+from perfscope.watch.blocks import blocks, processes
 from perfscope.watch.look import look
-from perfscope.watch.picture import Picture
+from perfscope.watch.picture import Picture, ProcessNow
+from perfscope.watch.processes import descendants
 
 NAME = "hang"
 MOST_PICTURES = 9
@@ -28,25 +32,48 @@ SHORTEST_S = 0.5
 LEAST_WINDOW_S = 60.0
 
 
-def watch(directory: Path, after_s: float) -> None:
+def watch(directory: Path, after_s: float, job: int | None = None) -> None:
     """Writes `hang-1.txt` and `hang-1.html` when no rank has made progress for some time.
 
-    A job that goes on and hangs again gets the next number.
+    A job that goes on and hangs again gets the next number. The processes that `job`, the process
+    of `perfscope run`, has started are shown as well, None for none.
     """
+    began_s = time.monotonic()
     kept, is_hanging = 0, False
     while not _is_over(max(SHORTEST_S, after_s / LOOKS)) and kept < MOST_PICTURES:
-        try:
-            picture = look(directory, window_s=max(LEAST_WINDOW_S, 2 * after_s))
-        except UnreadableInputError:
-            continue  # nothing is recorded yet
-        hangs = not picture.is_over and picture.stalled_s >= after_s
+        picture = _look(directory, max(LEAST_WINDOW_S, 2 * after_s))
+        if picture is None:
+            how_long_s = time.monotonic() - began_s
+        else:
+            how_long_s = 0.0 if picture.is_over else picture.stalled_s
+        hangs = how_long_s >= after_s
         if hangs and not is_hanging:
             kept += 1
-            path = keep(picture, directory / f"{NAME}-{kept}", stall_s=after_s)
-            how_long = format_seconds(picture.stalled_s)
-            tell(f"perfscope: no rank has made progress for {how_long}; the stacks and pending")
-            tell(f"perfscope: collectives of all ranks are in {path}")
+            there = () if job is None else descendants(job, without=os.getpid())
+            base = directory / f"{NAME}-{kept}"
+            if picture is None:
+                path = keep_unrecorded(there, base, how_long_s)
+            else:
+                path = keep(replace(picture, processes=there), base, stall_s=after_s)
+            _tell(path, picture, format_seconds(how_long_s))
         is_hanging = hangs
+
+
+def _look(directory: Path, window_s: float) -> Picture | None:
+    """A picture of now, None where nothing is recorded yet."""
+    try:
+        return look(directory, window_s=window_s)
+    except UnreadableInputError:
+        return None
+
+
+def _tell(path: Path, picture: Picture | None, how_long: str) -> None:
+    if picture is None:
+        tell(f"perfscope: no process has called MPI or run Python for {how_long}; the job's")
+        tell(f"perfscope: processes on this host are in {path}")
+    else:
+        tell(f"perfscope: no rank has made progress for {how_long}; the stacks and pending")
+        tell(f"perfscope: collectives of all ranks are in {path}")
 
 
 def keep(picture: Picture, base: Path, *, stall_s: float) -> Path:
@@ -56,12 +83,30 @@ def keep(picture: Picture, base: Path, *, stall_s: float) -> Path:
         OSError: it cannot be written.
     """
     shown = blocks(picture, stall_s=stall_s, all_ranks=True)
-    moment = time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(picture.at_unix_s))
-    lines = [moment, *(line.plain for line in text.lines(shown)), "", "Python stacks"]
-    content = "\n".join([*lines, *text.stacks(picture), ""])
+    stacks = [] if picture.starting else ["", "Python stacks", *text.stacks(picture)]
+    return _write(shown, stacks, base, picture.source)
+
+
+def keep_unrecorded(there: Sequence[ProcessNow], base: Path, after_s: float) -> Path:
+    """The same of a job of which nothing is recorded: its processes on this host.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    line = (
+        f"After {format_seconds(after_s)} nothing is recorded: no process of the job has called MPI"
+        " or run Python."
+    )
+    shown = [Block("Stalled", [line], is_loud=True), processes(there)]
+    return _write(shown, [], base, str(base.parent))
+
+
+def _write(shown: Sequence[Block], further: Sequence[str], base: Path, source: str) -> Path:
+    lines = [time.strftime("%Y-%m-%d %H:%M:%S %z"), *(line.plain for line in text.lines(shown))]
+    content = "\n".join([*lines, *further, ""])
     path = base.with_suffix(".txt")
     replace_file(path, content.encode("utf-8", "backslashreplace"))
-    page.write(shown, base.with_suffix(".html"), source=picture.source, refresh_s=None)
+    page.write(shown, base.with_suffix(".html"), source=source, refresh_s=None)
     return path
 
 
@@ -73,9 +118,9 @@ def _is_over(wait_s: float) -> bool:
 
 def main() -> None:
     """Watches a directory at low priority; what goes wrong is said in one line."""
-    directory, after_s = Path(sys.argv[1]), float(sys.argv[2])
+    directory, after_s, job = Path(sys.argv[1]), float(sys.argv[2]), os.getppid()
     os.nice(5)
     try:
-        watch(directory, after_s)
+        watch(directory, after_s, job)
     except Exception as error:  # noqa: BLE001 - the job goes on, and its user is told
         tell(f"perfscope: --on-hang looks no more: {type(error).__name__}: {error}")

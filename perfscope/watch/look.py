@@ -11,10 +11,12 @@ from perfscope.metrics.efficiency.pop import efficiency
 from perfscope.metrics.host.memory_growth import memory_growth
 from perfscope.readers.recording.reader import open_recording
 from perfscope.readers.secrets import without_secrets
+from perfscope.schema.enums import EndKind
 from perfscope.trace.model import Rank, Trace
-from perfscope.trace.worlds import starting
+from perfscope.trace.worlds import asked_for, starting
+from perfscope.watch.pending import pending_collectives
 from perfscope.watch.picture import GpuNow, HostMemory, Late, Picture, Steps
-from perfscope.watch.ranks import pending_collectives, place_of, progress_ns, ranks_now
+from perfscope.watch.ranks import place_of, progress_ns, ranks_now
 
 WINDOW_S = 60.0
 MOST_LATE = 5
@@ -30,19 +32,19 @@ def look(path: Path, *, window_s: float = WINDOW_S) -> Picture:
     """
     trace = open_recording(path, recent_s=window_s)
     without_secrets(trace)
-    now_ns = max(rank.end_ns for rank in trace.ranks)
-    focus = _window(trace, now_ns, window_s)
+    seen_ns = max(rank.end_ns for rank in trace.ranks)
+    now_ns = _now_ns(trace, seen_ns)
+    focus = _window(trace, seen_ns, window_s)
     prepared = prepare(trace, focus=focus)
-    trace = prepared.trace
     now_ranks = ranks_now(trace, now_ns, prepared.labels.user_frame)
+    trace = prepared.trace
     alive = [rank for rank, now in zip(trace.ranks, now_ranks, strict=True) if not now.has_ended]
     tree = efficiency(prepared)
-    at_unix_s = (trace.origin_unix_ns + now_ns) / 1e9
     return Picture(
         source=str(path),
         command=" ".join(trace.command),
-        at_unix_s=at_unix_s,
-        age_s=max(0.0, time.time() - at_unix_s),
+        at_unix_s=(trace.origin_unix_ns + seen_ns) / 1e9,
+        age_s=(now_ns - seen_ns) / 1e9,
         running_s=now_ns / 1e9,
         window_s=focus.length_ns / 1e9,
         exit_code=trace.exit_code,
@@ -59,7 +61,23 @@ def look(path: Path, *, window_s: float = WINDOW_S) -> Picture:
         stalled_s=(now_ns - max(map(progress_ns, alive), default=now_ns)) / 1e9,
         notes=tuple(trace.notes),
         starting=starting(trace),
+        asked_for=asked_for(trace),
     )
+
+
+def _now_ns(trace: Trace, seen_ns: int) -> int:
+    """Now, in the time of the trace; of a job that is over, or ahead of this clock, its last sign.
+
+    What all ranks do not return from may give no sign: perfscope's own thread runs in a program
+    without Python only from the end of MPI_Init on, and not in one that is stopped.
+    """
+    if trace.exit_code is not None or all(map(_has_ended, trace.ranks)):
+        return seen_ns
+    return max(seen_ns, time.time_ns() - trace.origin_unix_ns)
+
+
+def _has_ended(rank: Rank) -> bool:
+    return rank.ending.kind is not EndKind.UNKNOWN
 
 
 def _gpu(use: GpuUse) -> GpuNow:

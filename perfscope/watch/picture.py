@@ -23,19 +23,27 @@ class RankNow:
     silent_s: float  # since its last sign of life
     has_ended: bool = False  # whether it is over
     lacks_detail: bool = False  # single calls are no longer recorded, so that it may be in one
+    awaits: tuple[int, ...] = ()  # the ranks whose messages, or receipt of its own, it waits for
 
 
 @dataclass(frozen=True)
 class Pending:
-    """A collective that some ranks are in and others are not."""
+    """What ends only when all its members have called it, and some ranks are in."""
 
     operation: str  # its name
     communicator: str  # what it is on
-    ordinal: int  # the how many-th collective on that communicator it is, from 0
+    # the how many-th collective on that communicator it is, from 0; None of MPI's start and end
+    ordinal: int | None
     inside: tuple[int, ...]  # ranks that wait in it
     missing: tuple[int, ...]  # members that have not come to it
     since_s: float  # how long the first of them has waited
-    is_mismatch: bool = False  # its members called different operations there, which can never end
+    # operations with the ranks that called them, where these are different ones: that never ends
+    mismatch: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The operation with its ordinal."""
+        return self.operation if self.ordinal is None else f"{self.operation} #{self.ordinal}"
 
 
 @dataclass(frozen=True)
@@ -83,13 +91,23 @@ class GpuNow:
 
 
 @dataclass(frozen=True)
+class ProcessNow:
+    """A process of the job as its kernel shows it, recorded or not."""
+
+    pid: int  # its number
+    state: str  # what it does: runs, sleeps, is stopped
+    cpu_s: float  # the CPU time that it has had
+    command: str  # its program and arguments, without secrets
+
+
+@dataclass(frozen=True)
 class Picture:
     """A running job at one moment, and over the window before it."""
 
     source: str  # the run directory
     command: str  # what runs
-    at_unix_s: float  # the moment: the last sign of life of any rank
-    age_s: float  # how long before now that was, by the wall clock
+    at_unix_s: float  # the last sign of life of any rank
+    age_s: float  # how long ago that was, by the wall clock; 0 once the job is over
     running_s: float  # since the start of the job
     window_s: float  # length of the window that rates and efficiencies are taken over
     exit_code: int | None  # of the command, None while it runs
@@ -103,10 +121,15 @@ class Picture:
     memory: tuple[HostMemory, ...]  # by host
     gpus: tuple[GpuNow, ...]  # those that are sampled
     pending: tuple[Pending, ...]  # collectives in which ranks wait, longest first
-    stalled_s: float  # how long no rank has finished a call, a step or a phase
+    # how long no rank has finished a call, a step or a phase: until now, whether any gives signs of
+    # life or not
+    stalled_s: float
     notes: tuple[str, ...] = ()  # what could not be read
     # processes that are there before MPI has told any which rank it is; 0 where ranks are known
     starting: int = 0
+    asked_for: int | None = None  # ranks that the command asks its launcher for, None unknown
+    # those of this host that descend from `perfscope run`, where that looks itself
+    processes: tuple[ProcessNow, ...] = ()
 
     @property
     def is_over(self) -> bool:

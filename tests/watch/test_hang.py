@@ -113,6 +113,59 @@ def test_a_hang_is_explained_from_another_shell_and_kept(tmp_path: Path, mpich: 
     assert "hang-1.txt" in (tmp_path / "trace" / "run.json").read_text(encoding="utf-8")
 
 
+START = r"""
+#include <mpi.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+    while (atoi(getenv("PMI_RANK")) == 1 && access("go on", F_OK))
+        usleep(20000);
+    MPI_Init(&argc, &argv);
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+
+def test_a_job_without_python_that_does_not_start_is_noticed(tmp_path: Path, mpich: Mpi) -> None:
+    (tmp_path / "start.c").write_text(START, encoding="ascii")
+    compiler = mpich.environment.prefix / "bin" / "mpicc"
+    subprocess.run([compiler, "-o", "start", "start.c"], cwd=tmp_path, check=True)
+    command = perfscope_command("run", "--on-hang", "1", "--", *mpich.command(2, "./start"))
+    with started(command, cwd=tmp_path) as job:
+        # on a slow machine an earlier picture may be of a job of which nothing is recorded yet
+        kept = wait_for("a picture", lambda: start_that_is_seen(tmp_path / "trace"))
+        seen = watch(tmp_path / "trace", "--stalled-after", "1")
+        (tmp_path / "go on").touch()
+        _, told = job.communicate(timeout=60)
+        assert job.returncode == 0, told
+    for text in (kept, seen.stdout):
+        assert "1 process of the 2 that the command asks for can be seen in it" in text
+    assert seen.returncode == 1
+    processes = kept.partition("Processes of the job on this host")[2]
+    assert len(re.findall(r"\./start$", processes, re.MULTILINE)) >= 2  # the absent one, too
+
+
+def start_that_is_seen(directory: Path) -> str | None:
+    texts = (path.read_text(encoding="utf-8") for path in directory.glob("hang-*.txt"))
+    return next((text for text in texts if "No process has come out of MPI_Init" in text), None)
+
+
+def test_a_job_of_which_nothing_is_recorded_is_told_by_its_processes(tmp_path: Path) -> None:
+    script = "while [ ! -e 'go on' ]; do sleep 0.05; done; : --password=hunter2"
+    command = perfscope_command("run", "--on-hang", "1", "--", "sh", "-c", script)
+    with started(command, cwd=tmp_path) as job:
+        kept = wait_for_text(tmp_path / "trace" / "hang-1.txt")
+        (tmp_path / "go on").touch()
+        _, told = job.communicate(timeout=60)
+        assert job.returncode == 0, told
+    assert "nothing is recorded: no process of the job has called MPI" in kept
+    assert "sh -c while" in kept
+    assert "hunter2" not in kept
+
+
 @pytest.mark.parametrize("how", ["at once", "wait"])
 def test_a_collective_of_torch_that_has_not_returned_is_told(
     how: str, tmp_path: Path, mpich: Mpi, environment: Callable[[str], Environment]

@@ -1,5 +1,6 @@
 """What a picture tells of recordings whose answer is known."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -86,10 +87,13 @@ def test_operations_that_do_not_belong_together_are_named(tmp_path: Path) -> Non
     picture = look(tmp_path)
     [pending] = picture.pending
     assert pending.operation == "MPI_Allgather and MPI_Allreduce"
-    assert (pending.ordinal, pending.is_mismatch, pending.missing) == (198, True, ())
+    assert (pending.ordinal, pending.missing) == (198, ())
+    assert pending.mismatch == (("MPI_Allgather", (1,)), ("MPI_Allreduce", (0,)))
     stalled = blocks(picture, stall_s=0.5)[1]
     assert stalled.is_loud
+    told = "rank 1 MPI_Allgather, called in train() (train.py:7), rank 0 MPI_Allreduce"
     assert "its members called different operations" in stalled.lines[1]
+    assert told in stalled.lines[1]
 
 
 def test_only_what_is_recent_is_read(tmp_path: Path) -> None:
@@ -141,20 +145,73 @@ def test_a_rank_that_neither_runs_nor_waits_for_a_cpu_is_asleep(busy: float, doi
     assert (seen.doing, seen.since_s) == (doing, 9.0)
 
 
-def starting(directory: Path, *, exit_code: int | None) -> None:
+def starting(directory: Path, *, exit_code: int | None, asked_for: int = 3) -> None:
     """Three processes of a job without Python that are in MPI_Init."""
     for pid in (100, 101, 102):
         process = ProcessWriter(rank=-1, size=-1, pid=pid, flags=HeaderFlag.MPI)
         process.op("MPI_Init", 1.0, None)
         process.header |= {"init_exit_ns": 0, "alive_ns": process.mono(2.0)}
         process.write(directory)
-    write_run(directory, end_mono_ns=None, exit_code=exit_code, ranks_requested=3)
+    write_run(directory, end_mono_ns=None, exit_code=exit_code, ranks_requested=asked_for)
 
 
 def test_a_job_in_its_start_has_no_ranks_yet_and_is_no_set_of_worlds(tmp_path: Path) -> None:
     starting(tmp_path, exit_code=None)
-    [head] = blocks(look(tmp_path), stall_s=0.1)
+    [head, stalled] = blocks(look(tmp_path), stall_s=0.1)
     assert "3 processes on 1 host, in MPI_Init: none has been told its rank yet" in head.lines
+    assert "It ends when all processes of the job have called it" in stalled.lines[1]
+
+
+def test_a_start_that_does_not_end_is_a_stall_though_nothing_gives_signs_of_life(
+    tmp_path: Path,
+) -> None:
+    starting(tmp_path, exit_code=None, asked_for=5)
+    [head, stalled] = blocks(look(tmp_path), stall_s=30)
+    assert "3 processes of 5 on 1 host" in head.lines[1]
+    assert (stalled.is_loud, stalled.title) == (True, "Stalled")
+    assert "3 processes of the 5 that the command asks for" in stalled.lines[1]
+    [_] = blocks(look(tmp_path), stall_s=1e12)
+
+
+def waiting(directory: Path, *open_calls: str, world: int, peers: Sequence[int] = ()) -> None:
+    """Ranks of which each is in a call, "" for none."""
+    for rank, name in enumerate(open_calls):
+        process = ProcessWriter(rank=rank, size=world, pid=100 + rank, flags=HeaderFlag.MPI)
+        process.communicator(0, 77, list(range(world)))
+        if name:
+            process.op(name, 3.0, None, **({"peer": peers[rank], "tag": 7} if peers else {}))
+        process.stack(4.0, [("train", "/w/train.py", 7)])
+        is_in_start = name == "MPI_Init"
+        process.header |= {
+            "init_exit_ns": 0 if is_in_start else process.mono(1.0),
+            "alive_ns": process.mono(9.0),
+        }
+        process.write(directory)
+    write_run(directory, end_mono_ns=None, exit_code=None)
+
+
+def reason(directory: Path) -> str:
+    return blocks(look(directory), stall_s=1.0)[1].lines[1]
+
+
+def test_the_end_of_mpi_waits_for_all(tmp_path: Path) -> None:
+    waiting(tmp_path, "MPI_Finalize", "", world=3)
+    assert reason(tmp_path).startswith(
+        "MPI_Finalize on MPI_COMM_WORLD: rank 0 waits for ranks 1-2; rank 1 is in train()"
+    )
+
+
+def test_ranks_that_send_to_each_other_wait_in_a_circle(tmp_path: Path) -> None:
+    waiting(tmp_path, "MPI_Send", "MPI_Send", "MPI_Recv", world=3, peers=(1, 0, 1))
+    assert reason(tmp_path).startswith(
+        "Ranks 0-1 wait for each other in a circle: "
+        "rank 0 is in MPI_Send (rank 1, tag 7), called in train() (train.py:7), without"
+    )
+
+
+def test_who_does_not_send_is_named_with_what_it_does(tmp_path: Path) -> None:
+    waiting(tmp_path, "MPI_Recv", "MPI_Recv", "", world=3, peers=(2, 2, 0))
+    assert "ranks 0-1 wait for rank 2; rank 2 is in train() (train.py:7)" in reason(tmp_path)
 
 
 def test_processes_that_ended_in_their_start_did_not_say_that_they_are_alone(
