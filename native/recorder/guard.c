@@ -301,3 +301,11 @@ void ps_guard_end(void)
     atomic_store(&guard.is_lost, false);
     atomic_flag_clear(&guard.replacing);
 }
+
+void ps_set_header_flag(uint32_t flag)
+{
+    PS_STORES;
+    ps_header *header = ps_recorder.header;
+    if (header)
+        __atomic_fetch_or(&header->flags, flag, __ATOMIC_RELAXED);
+}

@@ -25,6 +25,7 @@ static inline void ps_guard_restore(const bool *is_lifted)
 #define PS_STORES                                                                                                 \
     __attribute__((cleanup(ps_guard_restore))) bool is_lifted =                                                   \
         PS_UNLIKELY(ps_self.bus_mask != PS_BUS_OPEN) && ps_guard_lift()
+void ps_set_header_flag(uint32_t flag);
 /* In a forked child, whose mapping is gone. */
 void ps_guard_end(void);
 

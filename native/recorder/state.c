@@ -1,4 +1,4 @@
-#include "guard.h"
+#include "state.h"
 
 #include <sched.h>
 #include <sys/syscall.h>
@@ -21,12 +21,4 @@ void ps_acquire(ps_lock *lock)
 void ps_release(ps_lock *lock)
 {
     atomic_flag_clear_explicit(lock, memory_order_release);
-}
-
-void ps_set_header_flag(uint32_t flag)
-{
-    PS_STORES;
-    ps_header *header = ps_recorder.header;
-    if (header)
-        __atomic_fetch_or(&header->flags, flag, __ATOMIC_RELAXED);
 }

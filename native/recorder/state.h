@@ -75,6 +75,4 @@ typedef atomic_flag ps_lock;
 void ps_acquire(ps_lock *lock);
 void ps_release(ps_lock *lock);
 
-void ps_set_header_flag(uint32_t flag);
-
 #endif

@@ -1,5 +1,9 @@
-"""Modules that import each other cannot be read one after the other: there are none."""
+"""Modules that import each other cannot be read one after the other: there are none.
 
+Nor are there sources of the recorder that call each other, which its headers would not show.
+"""
+
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -46,6 +50,37 @@ def test_no_modules_import_each_other() -> None:
 def test_a_circle_is_seen() -> None:
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
     assert circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
+RECORDER = REPOSITORY / "native" / "recorder"
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+DEFINED = re.compile(
+    r"^(?!static|typedef|extern|#|\s)[\w *]+?\b(ps_\w+)(?:\([^;{}]*\)\n\{|[^\n(]*;$)", re.MULTILINE
+)
+USED = re.compile(r"\bps_\w+")
+
+
+def recorder_graph() -> dict[str, set[str]]:
+    """Which source of the recorder uses functions and variables of which, its own header's too."""
+    texts = {
+        str(path.relative_to(RECORDER)): COMMENT.sub("", path.read_text(encoding="utf-8"))
+        for path in RECORDER.rglob("*.c")
+    }
+    owner = {name: path for path, text in texts.items() for name in DEFINED.findall(text)}
+    graph = {}
+    for path, text in texts.items():
+        header = (RECORDER / path).with_suffix(".h")
+        inline = COMMENT.sub("", header.read_text(encoding="utf-8")) if header.exists() else ""
+        used = {owner[name] for name in USED.findall(text + inline) if name in owner}
+        graph[path] = used - {path}
+    return graph
+
+
+def test_no_sources_of_the_recorder_call_each_other() -> None:
+    graph = recorder_graph()
+    assert "records/claim.c" in graph["records/event.c"]
+    assert "records/run_windows.c" in graph["mpi/communicator.c"]
+    assert circle(graph) == []
 
 
 def test_no_finding_imports_another_one() -> None:

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "mpi/call.h"
+#include "records/claim.h"
 
 #define MAX_WORDS 256u /* of 64 tensors each; what lies beyond is not looked at */
 #define JOINED_NS 100000000u /* one record stands for so much time at most, so that a window can be cut out */

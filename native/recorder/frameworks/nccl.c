@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "python/events.h"
-#include "records/intern.h"
 #include "frameworks/nccl_profiler.h"
 #include "perfscope_recorder.h"
+#include "records/event.h"
+#include "records/intern.h"
 #include "state.h"
 
 #define COMMUNICATORS 256u /* at a time; nothing is told of more */

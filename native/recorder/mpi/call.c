@@ -1,6 +1,7 @@
 #include "mpi/call.h"
 
 #include "records/cells.h"
+#include "records/claim.h"
 
 /* Between two unsuccessful tests that count as one stretch of polling. A program that works longer than this between
  * its tests is not waiting, and its work must not be swallowed. */

@@ -2,16 +2,11 @@
 #ifndef PERFSCOPE_CALL_H
 #define PERFSCOPE_CALL_H
 
-#include "records/buffer.h"
 #include "mpi/communicator.h"
 #include "mpi/datatype.h"
 #include "mpi/handle_map.h"
-
-enum ps_operation {
-#define OPERATION(code, name, class) PS_OP_##name = code,
-#include "operations.def"
-#undef OPERATION
-};
+#include "operations.h"
+#include "records/buffer.h"
 
 typedef struct {
     ps_record *record; /* NULL when there was no room: the totals still count it */

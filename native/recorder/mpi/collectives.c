@@ -1,6 +1,6 @@
 /* Blocking collectives whose counts are scalars. */
-#include "mpi/collective_forms.h"
 #include "frameworks/horovod.h"
+#include "mpi/collective_forms.h"
 
 #define COLLECTIVE(...) PS_COLLECTIVE(__VA_ARGS__, (void)0)
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "records/definitions.h"
 #include "mpi/question.h"
+#include "records/definitions.h"
 
 #define TABLE_BUCKETS 1024u
 #define ORIGIN_WORLD 0x776f726c64u /* distinct beginnings of the hashes below */

@@ -5,7 +5,7 @@
 #define PERFSCOPE_COMMUNICATOR_H
 
 #include "mpi/mpi_abi.h"
-#include "records/thinning.h"
+#include "records/run_windows.h"
 
 typedef struct {
     uint64_t identity;
@@ -48,7 +48,7 @@ static inline uint32_t ps_next_collective(ps_comm *comm)
         return PS_NO_INDEX;
     uint32_t ordinal = atomic_fetch_add_explicit(&comm->collectives, 1, memory_order_relaxed);
     if (PS_UNLIKELY(ordinal % PS_WINDOW_COLLECTIVES == 0) && comm->is_world)
-        ps_window_end(PS_WINDOW_COLLECTIVE, ordinal / PS_WINDOW_COLLECTIVES, ps_monotonic());
+        ps_run_window_end(PS_WINDOW_COLLECTIVE, ordinal / PS_WINDOW_COLLECTIVES, ps_monotonic());
     return ordinal;
 }
 

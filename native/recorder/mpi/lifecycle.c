@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "mpi/call.h"
-#include "records/definitions.h"
-#include "process/process.h"
 #include "mpi/question.h"
+#include "process/process.h"
+#include "records/definitions.h"
 #include "sampling/sampler.h"
 #include "secrets.h"
 #include "text.h"

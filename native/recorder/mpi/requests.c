@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "records/cells.h"
+#include "records/claim.h"
 
 static _Atomic uint64_t ids;
 static atomic_bool may_create; /* some request of this process makes a communicator */

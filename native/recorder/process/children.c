@@ -11,8 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "process/run_directory.h"
 #include "records/disk.h"
-#include "process/process.h"
+#include "state.h"
 
 #define MAX_LINES 4096 /* a shell whose tests fail all the time must not fill the disk */
 

@@ -3,10 +3,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sampling/affinity.h"
 #include "process/cgroup.h"
-#include "records/definitions.h"
 #include "process/process.h"
+#include "records/definitions.h"
+#include "sampling/affinity.h"
 #include "text.h"
 
 uint64_t ps_start_ticks(void)

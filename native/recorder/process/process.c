@@ -9,18 +9,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sampling/affinity.h"
-#include "records/buffer.h"
-#include "records/cells.h"
 #include "process/children.h"
+#include "process/run_directory.h"
+#include "records/buffer.h"
 #include "records/definitions.h"
 #include "records/drain.h"
-#include "records/intern.h"
-#include "records/reuse.h"
-#include "sampling/sampler.h"
 #include "text.h"
-#include "records/thinning.h"
-#include "sampling/threads.h"
 
 #define DEFAULT_MAX_BYTES 268435456u
 #define DEFINITIONS_SHARE 8 /* the .def file may take this part of the size limit, the .rec file the rest */
@@ -28,38 +22,6 @@
 
 static ps_lock opening = ATOMIC_FLAG_INIT;
 static atomic_bool is_tried;
-/* Taken when the library is loaded: a job may clear its environment or change its directory later. */
-static char run_directory[PS_PATH_BYTES];
-
-static void keep_run_directory(void)
-{
-    const char *given = getenv("PERFSCOPE_DIR");
-    size_t used = 0;
-    if (!given || !*given)
-        return;
-    if (*given != '/') {
-        if (!getcwd(run_directory, sizeof run_directory - 1))
-            return;
-        used = strlen(run_directory);
-        run_directory[used++] = '/';
-    }
-    if (!ps_copy_text(run_directory + used, sizeof run_directory - used, given))
-        run_directory[0] = '\0';
-}
-
-bool ps_host_directory(char *path, size_t bytes)
-{
-    char host[64] = "";
-    if (!run_directory[0] || gethostname(host, sizeof host - 1) != 0)
-        return false;
-    for (char *at = host; *at; at++)
-        if (*at == '/')
-            *at = '_';
-    int needed = snprintf(path, bytes, "%s/%s", run_directory, host);
-    if (needed < 0 || (size_t)needed >= bytes)
-        return false;
-    return mkdir(path, 0755) == 0 || errno == EEXIST;
-}
 
 static bool make_path(char *path, size_t bytes, const char *ending)
 {
@@ -194,7 +156,7 @@ bool ps_process_open(void)
 {
     if (atomic_load_explicit(&is_tried, memory_order_acquire))
         return ps_recorder.header != NULL;
-    if (!run_directory[0] || ps_recorder.is_forked_child)
+    if (!ps_run_directory_is_known() || ps_recorder.is_forked_child)
         return false;
     int saved_errno = errno;
     ps_acquire(&opening);
@@ -208,27 +170,13 @@ bool ps_process_open(void)
     return ps_recorder.header != NULL;
 }
 
-/* Locks may have been held by threads that the child does not have. */
-bool ps_process_open_forked(void)
+void ps_process_forget(void)
 {
-    if (!ps_recorder.is_forked_child || ps_recorder.is_mpi_inherited)
-        return false;
     ps_recorder.is_forked_child = false;
     ps_recorder.recordings++;
     atomic_store(&ps_recorder.is_closed, false);
-    ps_buffer_forget();
-    ps_reuse_forget();
-    ps_thinning_forget();
-    ps_totals_forget();
-    ps_definitions_forget();
-    ps_drain_forget();
-    ps_intern_forget();
-    ps_threads_forget();
-    ps_affinity_forget();
-    ps_sampler_forget();
     atomic_flag_clear(&opening);
     atomic_store(&is_tried, false);
-    return ps_process_open();
 }
 
 /* A forked child must not write into its parent's files. Most run for a moment or work for their parent: one begins
@@ -249,9 +197,9 @@ static void in_forked_child(void)
 __attribute__((constructor)) static void on_load(void)
 {
     ps_recorder.loaded_ns = ps_monotonic();
-    keep_run_directory();
-    ps_children_prepare(run_directory[0] != '\0');
-    if (run_directory[0])
+    ps_run_directory_keep();
+    ps_children_prepare(ps_run_directory_is_known());
+    if (ps_run_directory_is_known())
         pthread_atfork(NULL, NULL, in_forked_child);
 }
 

@@ -6,10 +6,8 @@
 
 /* Opens the files once; true when recording. */
 bool ps_process_open(void);
-/* In a forked child: opens files of its own. */
-bool ps_process_open_forked(void);
-/* <PERFSCOPE_DIR>/<host>, created when missing. False when no directory is set or it cannot be made. */
-bool ps_host_directory(char *path, size_t bytes);
+/* In a forked child that begins files of its own: what was opened is the parent's. */
+void ps_process_forget(void);
 /* Facts for the header: clocks, boot, host, namespace. */
 void ps_fill_identity(ps_header *header);
 uint64_t ps_start_ticks(void);

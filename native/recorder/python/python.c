@@ -2,9 +2,9 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "records/buffer.h"
-#include "python/events.h"
 #include "perfscope_recorder.h"
+#include "records/buffer.h"
+#include "records/event.h"
 
 #define LONG_NS 1000000ull      /* a collection that is told as one */
 #define APART_NS 5000000ull     /* of these records on an average, so that hours of them can be kept */

@@ -18,11 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "python/events.h"
-#include "sampling/numbers.h"
 #include "perfscope_recorder.h"
 #include "python/python_functions.h"
 #include "python/python_stack.h"
+#include "records/event.h"
+#include "sampling/numbers.h"
 #include "text.h"
 
 #define MOST_FRAMES 1000 /* of one stack */

@@ -7,22 +7,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "process/address_space.h"
 #include "records/definitions.h"
 #include "records/disk.h"
-#include "guard.h"
-#include "sampling/memory.h"
-#include "records/reuse.h"
 #include "text.h"
-#include "records/thinning.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; older kernels refuse it, and pages are then made ready one by one */
 #endif
 #define CHUNK_SLOTS 4096u
-#define CONTEXT_RESERVE_SLOTS 1024u /* kept for phases and samples when the disk is full */
 #define AHEAD_SLOTS (2 * CHUNK_SLOTS)     /* at least so many are made ready by the sampler */
 #define MOST_AHEAD_SLOTS (256 * CHUNK_SLOTS)
-#define PREFETCHED_SLOTS 4u
 #define RELEASE_SLOTS (4 * CHUNK_SLOTS) /* written records are let go in pieces of this size */
 #define SMALLEST_MAPPING (1u << 19)
 #define ZERO_BYTES 65536u
@@ -34,16 +29,14 @@ static struct {
     uint64_t capacity;
     uint64_t detail_capacity; /* slots that MPI detail may use */
     _Atomic uint64_t allocated; /* slots with disk space */
-    _Atomic uint64_t detail_limit;
-    _Atomic uint64_t context_limit;
     uint64_t seen_by_sampler; /* slots claimed at its last visit */
     uint64_t released;        /* slots whose pages this process no longer holds */
-    atomic_bool is_detail_stopped;
-    atomic_bool is_detail_paused; /* the user wants other steps than this one */
     atomic_bool is_disk_full;
     bool is_populated; /* pages are in memory before they are written */
     ps_lock growing;
 } buffer = {.growing = ATOMIC_FLAG_INIT};
+
+_Atomic uint64_t ps_buffer_limits[PS_PRIORITIES];
 
 /* The header as the sampler saw it last, in case the file loses it. */
 static ps_header kept_header;
@@ -78,16 +71,22 @@ static void warm_range(int file, uint64_t offset, uint64_t bytes)
 static void set_limits(uint64_t allocated)
 {
     uint64_t capacity = buffer.capacity;
-    uint64_t detail = allocated >= capacity ? capacity : allocated - CONTEXT_RESERVE_SLOTS;
+    uint64_t detail = allocated >= capacity ? capacity : allocated - PS_CONTEXT_RESERVE;
     atomic_store(&buffer.allocated, allocated);
-    atomic_store(&buffer.context_limit, allocated);
-    atomic_store(&buffer.detail_limit, detail < buffer.detail_capacity ? detail : buffer.detail_capacity);
+    atomic_store(&ps_buffer_limits[PS_CONTEXT], allocated);
+    atomic_store(&ps_buffer_limits[PS_DETAIL], detail < buffer.detail_capacity ? detail : buffer.detail_capacity);
+}
+
+static void end_claims(void)
+{
+    atomic_store(&ps_buffer_limits[PS_DETAIL], 0);
+    atomic_store(&ps_buffer_limits[PS_CONTEXT], 0);
 }
 
 static void *map_shared(int file, uint64_t *bytes)
 {
     void *mapping = MAP_FAILED;
-    uint64_t most = ps_memory_address_space_left() / ADDRESS_SPACE_SHARE;
+    uint64_t most = ps_address_space_free() / ADDRESS_SPACE_SHARE;
     most = most < SMALLEST_MAPPING ? SMALLEST_MAPPING : most - most % PS_HEADER_BYTES;
     if (*bytes > most)
         *bytes = most;
@@ -104,8 +103,7 @@ static void *map_shared(int file, uint64_t *bytes)
 static void stop_records(void)
 {
     atomic_store(&buffer.is_disk_full, true);
-    atomic_store(&buffer.detail_limit, 0);
-    atomic_store(&buffer.context_limit, 0);
+    end_claims();
 }
 
 ps_header *ps_buffer_create(const char *path, uint64_t max_bytes)
@@ -208,72 +206,32 @@ static void grow_to(uint64_t slots)
         note_disk_full(error);
 }
 
-static PS_RARE void count_drop(enum ps_priority priority)
-{
-    ps_header *header = ps_recorder.header;
-    ps_thinning_lost(ps_monotonic());
-    if (__atomic_fetch_add(&header->dropped, 1, __ATOMIC_RELAXED) == 0)
-        header->first_drop_ns = ps_monotonic();
-    if (priority == PS_DETAIL && !atomic_exchange(&buffer.is_detail_stopped, true) &&
-        !atomic_load(&buffer.is_disk_full))
-        ps_set_header_flag(PS_FLAG_SIZE_LIMIT);
-}
-
 void ps_buffer_end_claims(uint64_t *handed_out, uint64_t *end)
 {
     ps_acquire(&buffer.growing);
     grow_to(buffer.capacity);
     *end = atomic_load(&buffer.allocated);
-    atomic_store(&buffer.detail_limit, 0);
-    atomic_store(&buffer.context_limit, 0);
+    end_claims();
     *handed_out = __atomic_exchange_n(&ps_recorder.header->claimed, *end, __ATOMIC_SEQ_CST);
     ps_release(&buffer.growing);
 }
 
-static PS_RARE ps_record *claim_again(enum ps_priority priority)
+void ps_buffer_grow(uint64_t slots)
 {
-    ps_record *record = ps_reuse_claim();
-    if (!record && !atomic_load(&ps_recorder.is_closed))
-        count_drop(priority);
-    return record;
-}
-
-static PS_RARE ps_record *claim_beyond_limit(uint64_t index, enum ps_priority priority)
-{
-    _Atomic uint64_t *limit = priority == PS_DETAIL ? &buffer.detail_limit : &buffer.context_limit;
-    if (atomic_load(&ps_recorder.is_closed)) {
-        /* No record: a reader must not miss one. */
-        __atomic_fetch_sub(&ps_recorder.header->claimed, 1, __ATOMIC_SEQ_CST);
-        return NULL;
-    }
     ps_acquire(&buffer.growing);
-    grow_to(index + 1 + (priority == PS_DETAIL ? CONTEXT_RESERVE_SLOTS : 0));
+    grow_to(slots);
     ps_release(&buffer.growing);
-    if (index < atomic_load(limit))
-        return &ps_recorder.slots[index];
-    return claim_again(priority);
 }
 
-ps_record *ps_claim(enum ps_priority priority)
+bool ps_buffer_is_disk_full(void)
 {
-    if (priority == PS_DETAIL && PS_UNLIKELY(atomic_load_explicit(&buffer.is_detail_paused, memory_order_relaxed))) {
-        ps_self.poll = NULL;
-        return NULL;
-    }
-    if (priority == PS_DETAIL && PS_UNLIKELY(atomic_load_explicit(&buffer.is_detail_stopped, memory_order_relaxed))) {
-        count_drop(priority);
-        return NULL;
-    }
-    ps_self.poll = NULL;
-    if (PS_UNLIKELY(atomic_load_explicit(&ps_recorder.is_reusing, memory_order_relaxed)))
-        return claim_again(priority);
-    _Atomic uint64_t *limit = priority == PS_DETAIL ? &buffer.detail_limit : &buffer.context_limit;
-    uint64_t index = __atomic_fetch_add(&ps_recorder.header->claimed, 1, __ATOMIC_SEQ_CST);
-    if (PS_UNLIKELY(index >= atomic_load(limit)))
-        return claim_beyond_limit(index, priority);
-    /* A record that nobody has touched is not in the cache: the next claim would wait until this one's stores are. */
-    __builtin_prefetch(&ps_recorder.slots[index + PREFETCHED_SLOTS], 1);
-    return &ps_recorder.slots[index];
+    return atomic_load(&buffer.is_disk_full);
+}
+
+bool ps_buffer_is_scarce(void)
+{
+    uint64_t claimed = __atomic_load_n(&ps_recorder.header->claimed, __ATOMIC_RELAXED);
+    return claimed > buffer.detail_capacity - buffer.detail_capacity / 8;
 }
 
 /* Full pages of old records are the page cache's: kept mapped, they would look like growing memory of the job. A
@@ -289,38 +247,36 @@ static void release_written(uint64_t used)
     buffer.released = end;
 }
 
-void ps_buffer_maintain(void)
+void ps_buffer_release(uint64_t filled)
+{
+    if (filled < buffer.released)
+        buffer.released = 0; /* begun anew with the first slot */
+    release_written(filled);
+}
+
+bool ps_buffer_keep(void)
+{
+    if (ps_guard_is_lost()) {
+        note_lost();
+        ps_buffer_save_totals();
+        return false;
+    }
+    keep_header();
+    return true;
+}
+
+void ps_buffer_grow_ahead(void)
 {
     uint64_t claimed = __atomic_load_n(&ps_recorder.header->claimed, __ATOMIC_RELAXED);
     uint64_t ahead = 2 * (claimed - buffer.seen_by_sampler);
     buffer.seen_by_sampler = claimed;
-    if (ps_guard_is_lost()) {
-        note_lost();
-        ps_buffer_save_totals();
-        return;
-    }
-    keep_header();
-    if (atomic_load(&buffer.is_detail_stopped))
-        return;
-    if (atomic_load(&ps_recorder.is_reusing)) {
-        uint64_t filled = ps_reuse_maintain();
-        if (filled < buffer.released)
-            buffer.released = 0; /* begun anew with the first slot */
-        release_written(filled);
-        return;
-    }
-    if (claimed > buffer.detail_capacity - buffer.detail_capacity / 8 || ps_thinning_is_due())
-        ps_reuse_begin();
     ahead = ahead < AHEAD_SLOTS ? AHEAD_SLOTS : ahead > MOST_AHEAD_SLOTS ? MOST_AHEAD_SLOTS : ahead;
     while (atomic_load(&buffer.allocated) < claimed + ahead) {
         uint64_t allocated = atomic_load(&buffer.allocated);
-        ps_acquire(&buffer.growing);
-        grow_to(allocated + 1); /* a chunk at a time: a call that needs one itself waits for no more */
-        ps_release(&buffer.growing);
+        ps_buffer_grow(allocated + 1); /* a chunk at a time: a call that needs one itself waits for no more */
         if (atomic_load(&buffer.allocated) == allocated)
             break;
     }
-    release_written(ps_buffer_used());
 }
 
 void ps_buffer_close(void)
@@ -329,8 +285,7 @@ void ps_buffer_close(void)
         return;
     /* A claim adds first and reads the limit second: after this store no slot at or above `used` is handed out. */
     ps_acquire(&buffer.growing);
-    atomic_store(&buffer.detail_limit, 0);
-    atomic_store(&buffer.context_limit, 0);
+    end_claims();
     uint64_t used = __atomic_load_n(&ps_recorder.header->claimed, __ATOMIC_SEQ_CST);
     uint64_t allocated = atomic_load(&buffer.allocated);
     ps_release(&buffer.growing);
@@ -346,8 +301,7 @@ void ps_buffer_close(void)
 uint64_t ps_buffer_resident(void)
 {
     uint64_t end = buffer.is_populated ? atomic_load(&buffer.allocated) : ps_buffer_used();
-    uint64_t own = PS_HEADER_BYTES + ps_thinning_resident();
-    return ps_recorder.header ? own + (end - buffer.released) * PS_RECORD_BYTES : 0;
+    return ps_recorder.header ? PS_HEADER_BYTES + (end - buffer.released) * PS_RECORD_BYTES : 0;
 }
 
 uint64_t ps_buffer_used(void)
@@ -355,11 +309,6 @@ uint64_t ps_buffer_used(void)
     uint64_t claimed = __atomic_load_n(&ps_recorder.header->claimed, __ATOMIC_SEQ_CST);
     uint64_t allocated = atomic_load(&buffer.allocated);
     return claimed < allocated ? claimed : allocated;
-}
-
-void ps_buffer_pause_detail(bool is_paused)
-{
-    atomic_store_explicit(&buffer.is_detail_paused, is_paused, memory_order_relaxed);
 }
 
 void ps_buffer_drop(void)
@@ -375,5 +324,6 @@ void ps_buffer_drop(void)
 void ps_buffer_forget(void)
 {
     memset(&buffer, 0, sizeof buffer);
+    end_claims();
     memset(&kept_header, 0, sizeof kept_header);
 }

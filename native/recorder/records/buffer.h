@@ -1,8 +1,7 @@
-/* The record buffer: a shared mapping of the .rec file whose slots are claimed one by one.
+/* The record buffer: a shared mapping of the .rec file whose slots are claimed one by one (claim.h).
  *
  * The whole range is mapped at once, but a slot is handed out only after its disk space was obtained: a write to a
- * mapped page without a disk block would end the job by SIGBUS. When all slots are taken, records are thinned away
- * (thinning.h), and their slots are handed out again. */
+ * mapped page without a disk block would end the job by SIGBUS. */
 #ifndef PERFSCOPE_BUFFER_H
 #define PERFSCOPE_BUFFER_H
 
@@ -11,21 +10,33 @@
 enum ps_priority {
     PS_DETAIL,  /* MPI calls: stop first, their totals go on */
     PS_CONTEXT, /* phases, steps, samples: may use the reserve */
+    PS_PRIORITIES,
 };
+
+#define PS_CONTEXT_RESERVE 1024u /* slots kept for phases and samples when the disk is full */
+
+/* Slots below these may be filled. */
+extern _Atomic uint64_t ps_buffer_limits[PS_PRIORITIES];
 
 /* Maps a new file of at most max_bytes. Returns the header, or NULL with errno set. */
 ps_header *ps_buffer_create(const char *path, uint64_t max_bytes);
-/* A slot with kind 0, or NULL when there is no room (counted as dropped). */
-ps_record *ps_claim(enum ps_priority priority);
+/* Obtains disk space until so many slots have it, if it can be had; the limits follow. */
+void ps_buffer_grow(uint64_t slots);
+/* For the sampler thread: obtains space before it is needed. */
+void ps_buffer_grow_ahead(void);
+/* For the sampler thread: notes what the header says, in case the file loses it. False where that has happened. */
+bool ps_buffer_keep(void);
+/* For the sampler thread: lets go of pages whose slots, up to this one, are filled. */
+void ps_buffer_release(uint64_t filled);
+/* No more disk space could be obtained. */
+bool ps_buffer_is_disk_full(void);
+/* Most slots that there may be are taken. */
+bool ps_buffer_is_scarce(void);
 /* Slots that are or will be filled: those claimed that have disk space. */
 uint64_t ps_buffer_used(void);
-/* Leaves the records of MPI calls out, or takes them again; their totals go on. */
-void ps_buffer_pause_detail(bool is_paused);
 /* No slot is handed out any more, except by reuse.h. Tells how many were, and the slots that there are; all of these
  * then count as claimed. */
 void ps_buffer_end_claims(uint64_t *handed_out, uint64_t *end);
-/* For the sampler thread: obtains space before it is needed, lets go of pages that are full. */
-void ps_buffer_maintain(void);
 /* Bytes of the mapping that this process holds in memory, as far as it made them so. */
 uint64_t ps_buffer_resident(void);
 /* Ends recording of details and shortens the file to what was used. The header stays writable. */

@@ -11,11 +11,11 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "guard.h"
+#include "process/process.h"
 #include "records/buffer.h"
 #include "records/definitions.h"
 #include "records/disk.h"
-#include "guard.h"
-#include "process/process.h"
 #include "text.h"
 
 #define DEFAULT_INTERVAL_S 5u

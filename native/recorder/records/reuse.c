@@ -1,8 +1,8 @@
 #include "records/reuse.h"
 
+#include "guard.h"
 #include "records/buffer.h"
 #include "records/drain.h"
-#include "guard.h"
 #include "records/thinning.h"
 
 #define EARLY_PART 8u /* of all slots: when so few are left, the sampler makes room before a call has to */

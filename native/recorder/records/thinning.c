@@ -1,9 +1,7 @@
 #include "records/thinning.h"
 
-#include "records/buffer.h"
-#include "mpi/call.h"
+#include "operations.h"
 #include "records/drain.h"
-#include "python/events.h"
 
 #define MAX_WINDOWS (1u << 20) /* 24 bytes each, and none before it is needed */
 #define SPARE_WINDOWS 1024u /* for those that end while others are taken out */
@@ -31,7 +29,6 @@ static struct {
     uint32_t count;
     uint64_t last_end_ns;
     uint64_t last_loss_ns;
-    uint64_t next_tick_ns;
     ps_lock lock;
 } thinning = {.lock = ATOMIC_FLAG_INIT};
 
@@ -54,7 +51,7 @@ bool ps_is_selected(uint32_t number, uint32_t level)
     return true;
 }
 
-static void add(uint32_t number, uint64_t t1_ns, uint32_t source, ps_record *record)
+void ps_thinning_add(uint32_t number, uint64_t t1_ns, enum ps_window source, ps_record *record)
 {
     ps_thinning *state = &ps_recorder.header->thinning;
     ps_acquire(&thinning.lock);
@@ -73,32 +70,6 @@ static void add(uint32_t number, uint64_t t1_ns, uint32_t source, ps_record *rec
         }
     }
     ps_release(&thinning.lock);
-}
-
-void ps_window_end_step(uint32_t number, uint64_t t1_ns, ps_record *record)
-{
-    add(number, t1_ns, PS_WINDOW_STEP, record);
-}
-
-void ps_window_end(enum ps_window source, uint32_t number, uint64_t t1_ns)
-{
-    if (!ps_recorder.header || source < ps_recorder.header->thinning.source)
-        return;
-    ps_record content = {.t0_ns = t1_ns, .t1_ns = t1_ns, .op = (uint16_t)source, .comm = PS_NO_INDEX, .seq = number,
-                         .tag = -1};
-    add(number, t1_ns, source, ps_write_event(PS_KIND_WINDOW, &content));
-}
-
-void ps_window_tick(uint64_t now_ns)
-{
-    ps_header *header = ps_recorder.header;
-    if (header->thinning.source > PS_WINDOW_TIME || now_ns < thinning.next_tick_ns)
-        return;
-    uint64_t real_ns = header->real0_ns + (now_ns - header->mono0_ns);
-    uint64_t over_ns = real_ns % SECOND_NS;
-    if (thinning.next_tick_ns)
-        ps_window_end(PS_WINDOW_TIME, (uint32_t)(real_ns / SECOND_NS), now_ns - over_ns);
-    thinning.next_tick_ns = now_ns - over_ns + SECOND_NS;
 }
 
 static uint32_t known_windows(void)
@@ -326,6 +297,6 @@ uint64_t ps_thin(uint64_t slots)
 void ps_thinning_forget(void)
 {
     thinning.count = 0;
-    thinning.last_end_ns = thinning.last_loss_ns = thinning.next_tick_ns = 0;
+    thinning.last_end_ns = thinning.last_loss_ns = 0;
     atomic_flag_clear(&thinning.lock);
 }

@@ -9,12 +9,8 @@
 
 #include "state.h"
 
-/* Ends a window, with a record of its own: at a collective on the world, or at a second of the wall clock. */
-void ps_window_end(enum ps_window source, uint32_t number, uint64_t t1_ns);
-/* Ends a window with a step that has been written; `record` is NULL where there was no room for it. */
-void ps_window_end_step(uint32_t number, uint64_t t1_ns, ps_record *record);
-/* For the sampler thread: ends a window where nothing else ever does. */
-void ps_window_tick(uint64_t now_ns);
+/* A window has ended, of which `record` tells; NULL where there was no room for it. */
+void ps_thinning_add(uint32_t number, uint64_t t1_ns, enum ps_window source, ps_record *record);
 /* Whether enough windows are known to take some out. */
 bool ps_thinning_is_possible(void);
 /* Whether so many are known that some must be taken out whatever the space. */

@@ -9,12 +9,12 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "records/buffer.h"
+#include "process/process.h"
+#include "records/claim.h"
 #include "records/definitions.h"
 #include "sampling/gpu_claim.h"
+#include "sampling/hidden_threads.h"
 #include "sampling/nvml.h"
-#include "process/process.h"
-#include "sampling/sampler.h"
 #include "text.h"
 
 #define LIBRARY "libnvidia-ml.so.1"
@@ -276,7 +276,7 @@ static void *run(void *period)
     uint64_t rounds_per_second = NS_PER_SECOND / period_ns ? NS_PER_SECOND / period_ns : 1;
     bool is_asked = false;
     prctl(PR_SET_NAME, "perfscope-gpu", 0, 0, 0);
-    ps_sampler_ignore(ps_tid());
+    ps_hide_thread(ps_tid());
     if (!wait_for_runtime())
         return NULL;
     for (uint64_t round = 0; is_open(); round++) {

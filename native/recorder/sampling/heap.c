@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "records/buffer.h"
+#include "records/claim.h"
 #include "text.h"
 
 /* struct mallinfo2 of glibc 2.33 and later; earlier ones count in int, which overflows. */
@@ -28,7 +28,7 @@ ps_heap ps_read_heap(void)
     malloc_info (*mallinfo)(void) = find_mallinfo();
     if (ps_read_file("/proc/self/status", status, sizeof status) == 0)
         return heap;
-    uint64_t file_kib = ps_find_u64(status, "RssFile:", 0), recording_kib = ps_buffer_resident() / 1024;
+    uint64_t file_kib = ps_find_u64(status, "RssFile:", 0), recording_kib = ps_claims_resident() / 1024;
     heap.anonymous_bytes = ps_find_u64(status, "RssAnon:", 0) * 1024;
     heap.file_kib = (uint32_t)(file_kib > recording_kib ? file_kib - recording_kib : 0);
     heap.shared_kib = (uint32_t)ps_find_u64(status, "RssShmem:", 0);

@@ -1,10 +1,9 @@
 #include "sampling/memory.h"
 
 #include <stdio.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include "records/buffer.h"
+#include "records/claim.h"
 #include "sampling/cpus.h"
 #include "sampling/directory.h"
 #include "sampling/numbers.h"
@@ -23,18 +22,9 @@ static uint64_t statm_bytes(unsigned field)
     return ps_parse_u64(ps_field(text, field), NULL) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-uint64_t ps_memory_address_space_left(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-        return UINT64_MAX;
-    uint64_t used = statm_bytes(0);
-    return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
-}
-
 uint64_t ps_memory_resident(void)
 {
-    uint64_t all = statm_bytes(1), recording = ps_buffer_resident();
+    uint64_t all = statm_bytes(1), recording = ps_claims_resident();
     return all > recording ? all - recording : all;
 }
 
@@ -93,7 +83,7 @@ ps_tree_memory ps_memory_tree(void)
     uint32_t pids[MAX_PROCESSES];
     uint32_t own = ps_listed_process();
     ps_tree_memory memory = {.own_bytes = proportional_bytes(own)};
-    uint64_t recording = ps_buffer_resident();
+    uint64_t recording = ps_claims_resident();
     if (memory.own_bytes > recording)
         memory.own_bytes -= recording;
     uint32_t count = add_children(own, pids, 0);

@@ -11,8 +11,6 @@ typedef struct {
     uint32_t descendants;
 } ps_tree_memory;
 
-/* Bytes that the process may still map, UINT64_MAX without a limit. */
-uint64_t ps_memory_address_space_left(void);
 /* Resident bytes of this process, without what is kept of its recording. */
 uint64_t ps_memory_resident(void);
 /* Resident bytes that are no file's and not shared. */

@@ -8,23 +8,24 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "sampling/affinity.h"
-#include "records/buffer.h"
+#include "process/address_space.h"
 #include "process/cgroup.h"
-#include "sampling/cpus.h"
+#include "records/claim.h"
 #include "records/drain.h"
+#include "records/run_windows.h"
+#include "sampling/affinity.h"
+#include "sampling/cpus.h"
 #include "sampling/gpu.h"
 #include "sampling/heap.h"
+#include "sampling/hidden_threads.h"
 #include "sampling/main_thread.h"
 #include "sampling/memory.h"
-#include "text.h"
-#include "records/thinning.h"
 #include "sampling/threads.h"
+#include "text.h"
 
 #define DEFAULT_HZ 10u
 #define HIGHEST_HZ 1000u
 #define NS_PER_SECOND 1000000000u
-#define MAX_IGNORED 16u
 /* A scan of all threads may take this part of the time until the next one. */
 #define SCAN_BUDGET_DIVISOR 2000u
 #define SYSTEM_HZ 2u /* counters that only grow: nothing is lost by reading them less often */
@@ -48,23 +49,6 @@ typedef struct {
 } sampler_state;
 
 static atomic_flag is_launched = ATOMIC_FLAG_INIT;
-static _Atomic uint32_t ignored[MAX_IGNORED];
-static _Atomic uint32_t ignored_count;
-
-void ps_sampler_ignore(uint32_t tid)
-{
-    uint32_t index = atomic_fetch_add(&ignored_count, 1);
-    if (index < MAX_IGNORED)
-        atomic_store(&ignored[index], tid);
-}
-
-bool ps_sampler_ignores(uint32_t tid)
-{
-    for (uint32_t i = 0; i < MAX_IGNORED; i++)
-        if (atomic_load_explicit(&ignored[i], memory_order_relaxed) == tid)
-            return true;
-    return false;
-}
 
 static ps_record *claim_sample(uint16_t sample, uint64_t now_ns)
 {
@@ -256,8 +240,8 @@ static void take_samples(sampler_state *state)
     }
     sample_tree(state, now_ns);
     sample_heap(state, now_ns);
-    ps_window_tick(now_ns);
-    ps_buffer_maintain();
+    ps_run_window_tick(now_ns);
+    ps_claims_maintain();
     ps_drain_maintain(now_ns);
     if (state->tick == ticks_between(state, GPU_DELAY_HZ))
         ps_gpu_launch();
@@ -275,7 +259,7 @@ static void *run(void *period)
 {
     sampler_state state = {.period_ns = (uint64_t)(uintptr_t)period, .throttled_ms = UINT32_MAX};
     prctl(PR_SET_NAME, "perfscope", 0, 0, 0);
-    ps_sampler_ignore(ps_tid());
+    ps_hide_thread(ps_tid());
     uint64_t next_ns = ps_monotonic();
     while (!atomic_load(&ps_recorder.is_closed)) {
         take_samples(&state);
@@ -301,7 +285,7 @@ void ps_sampler_launch(void)
     pthread_attr_t detached;
     pthread_attr_init(&detached);
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    if (pthread_attr_setstacksize && ps_memory_address_space_left() != UINT64_MAX)
+    if (pthread_attr_setstacksize && ps_address_space_free() != UINT64_MAX)
         pthread_attr_setstacksize(&detached, STACK_BYTES);
     /* The thread inherits a mask that blocks everything: no signal of the job is ever handled on it. What it writes
      * itself may be refused, though, and a blocked SIGBUS would end the process. */
@@ -317,7 +301,4 @@ void ps_sampler_launch(void)
 void ps_sampler_forget(void)
 {
     atomic_flag_clear(&is_launched);
-    for (uint32_t i = 0; i < MAX_IGNORED; i++)
-        atomic_store(&ignored[i], 0);
-    atomic_store(&ignored_count, 0);
 }

@@ -6,9 +6,6 @@
 
 /* Starts the thread once, unless $PERFSCOPE_SAMPLE_HZ is 0. */
 void ps_sampler_launch(void);
-/* Leaves a thread out of the thread counts. */
-void ps_sampler_ignore(uint32_t tid);
-bool ps_sampler_ignores(uint32_t tid);
 /* In a forked child: the thread is the parent's. */
 void ps_sampler_forget(void);
 

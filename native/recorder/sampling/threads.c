@@ -6,8 +6,8 @@
 
 #include "sampling/affinity.h"
 #include "sampling/directory.h"
+#include "sampling/hidden_threads.h"
 #include "sampling/numbers.h"
-#include "sampling/sampler.h"
 #include "secrets.h"
 #include "text.h"
 
@@ -167,7 +167,7 @@ static void scan_one(const char *name, ps_thread_counts *counts)
     thread_reading reading;
     uint32_t listed = (uint32_t)ps_parse_u64(name, NULL);
     uint32_t tid = listed ? ps_own_thread(listed) : 0;
-    if (tid == 0 || ps_sampler_ignores(tid) || !read_thread(listed, &reading))
+    if (tid == 0 || ps_is_hidden_thread(tid) || !read_thread(listed, &reading))
         return;
     counts->threads++;
     counts->runnable += reading.is_runnable;

@@ -3,22 +3,20 @@
 
 #include <string.h>
 
-#include "records/buffer.h"
-#include "records/cells.h"
-#include "python/events.h"
-#include "records/intern.h"
-#include "sampling/memory.h"
+#include "process/address_space.h"
+#include "process/forked.h"
 #include "process/process.h"
-#include "sampling/sampler.h"
+#include "records/cells.h"
+#include "records/claim.h"
+#include "records/event.h"
+#include "records/intern.h"
 #include "records/thinning.h"
+#include "sampling/hidden_threads.h"
+#include "sampling/memory.h"
+#include "sampling/sampler.h"
 
 #define TOKEN_SLOT_BITS 48u /* above them: which recording the phase is of */
 #define NO_SLOT UINT64_MAX
-
-static bool is_recording(void)
-{
-    return ps_recorder.header && !atomic_load_explicit(&ps_recorder.is_closed, memory_order_relaxed);
-}
 
 PS_EXPORT int ps_open(void)
 {
@@ -27,12 +25,12 @@ PS_EXPORT int ps_open(void)
 
 PS_EXPORT int ps_open_forked(void)
 {
-    return ps_process_open_forked() ? 0 : 1;
+    return ps_open_forked_child() ? 0 : 1;
 }
 
 PS_EXPORT int ps_is_recording(void)
 {
-    return is_recording();
+    return ps_is_open();
 }
 
 PS_EXPORT const char *ps_base_path(void)
@@ -47,25 +45,12 @@ PS_EXPORT uint64_t ps_now(void)
 
 PS_EXPORT uint32_t ps_name(const char *text, uint32_t bytes)
 {
-    return is_recording() ? ps_intern(PS_DEF_NAME, text, bytes) : 0;
+    return ps_is_open() ? ps_intern(PS_DEF_NAME, text, bytes) : 0;
 }
 
 PS_EXPORT uint32_t ps_stack(const uint32_t *frames, uint32_t count)
 {
-    return is_recording() ? ps_intern(PS_DEF_STACK, frames, count * (uint32_t)sizeof *frames) : 0;
-}
-
-ps_record *ps_write_event(uint16_t kind, const ps_record *content)
-{
-    PS_STORES;
-    ps_record *record = is_recording() ? ps_claim(PS_CONTEXT) : NULL;
-    if (!record)
-        return NULL;
-    *record = *content;
-    record->tid = content->tid ? content->tid : ps_tid();
-    record->peer = kind == PS_KIND_SAMPLE ? content->peer : PS_PEER_NONE;
-    ps_publish(record, kind);
-    return record;
+    return ps_is_open() ? ps_intern(PS_DEF_STACK, frames, count * (uint32_t)sizeof *frames) : 0;
 }
 
 /* A phase that was open when the process was forked is its parent's. */
@@ -94,7 +79,7 @@ PS_EXPORT void ps_phase_end(uint64_t token)
 {
     PS_STORES;
     uint64_t slot = slot_of(token);
-    if (slot == NO_SLOT || !is_recording())
+    if (slot == NO_SLOT || !ps_is_open())
         return;
     ps_self.poll = NULL;
     ps_phase_leave(token);
@@ -114,7 +99,7 @@ PS_EXPORT void ps_phase(uint32_t phase, uint32_t name, uint32_t step, int32_t ep
 {
     ps_record content = {.t0_ns = t0_ns, .t1_ns = t1_ns, .op = (uint16_t)phase, .comm = name, .seq = step,
                          .tag = epoch};
-    if (is_recording())
+    if (ps_is_open())
         count_phase(&content);
     ps_write_event(PS_KIND_PHASE, &content);
 }
@@ -125,10 +110,10 @@ PS_EXPORT void ps_step(uint32_t step, int32_t epoch, uint64_t samples, uint64_t 
     ps_record content = {.t0_ns = t0_ns, .t1_ns = t1_ns, .comm = PS_NO_INDEX, .seq = step, .tag = epoch,
                          .sent = samples, .received = global_batch};
     PS_STORES;
-    if (!is_recording())
+    if (!ps_is_open())
         return;
     ps_totals_step(&content);
-    ps_window_end_step(step, t1_ns, ps_write_event(PS_KIND_STEP, &content));
+    ps_thinning_add(step, t1_ns, PS_WINDOW_STEP, ps_write_event(PS_KIND_STEP, &content));
 }
 
 PS_EXPORT void ps_metric(uint32_t name, uint32_t step, int32_t epoch, double value)
@@ -170,7 +155,7 @@ PS_EXPORT uint64_t ps_private_bytes(void)
 
 PS_EXPORT uint64_t ps_address_space_left(void)
 {
-    return ps_memory_address_space_left();
+    return ps_address_space_free();
 }
 
 PS_EXPORT void ps_set_rank(int32_t rank, int32_t size)
@@ -200,16 +185,16 @@ PS_EXPORT void ps_set_flag(uint32_t flag)
 
 PS_EXPORT void ps_set_detail(uint32_t is_wanted)
 {
-    ps_buffer_pause_detail(is_wanted == 0);
+    ps_claims_pause_detail(is_wanted == 0);
 }
 
 PS_EXPORT void ps_sampler_start(void)
 {
-    if (is_recording())
+    if (ps_is_open())
         ps_sampler_launch();
 }
 
 PS_EXPORT void ps_ignore_thread(uint32_t tid)
 {
-    ps_sampler_ignore(tid);
+    ps_hide_thread(tid);
 }

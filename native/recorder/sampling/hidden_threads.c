@@ -1,0 +1,28 @@
+#include "sampling/hidden_threads.h"
+
+#define MAX_HIDDEN 16u
+
+static _Atomic uint32_t hidden[MAX_HIDDEN];
+static _Atomic uint32_t hidden_count;
+
+void ps_hide_thread(uint32_t tid)
+{
+    uint32_t index = atomic_fetch_add(&hidden_count, 1);
+    if (index < MAX_HIDDEN)
+        atomic_store(&hidden[index], tid);
+}
+
+bool ps_is_hidden_thread(uint32_t tid)
+{
+    for (uint32_t i = 0; i < MAX_HIDDEN; i++)
+        if (atomic_load_explicit(&hidden[i], memory_order_relaxed) == tid)
+            return true;
+    return false;
+}
+
+void ps_hidden_threads_forget(void)
+{
+    for (uint32_t i = 0; i < MAX_HIDDEN; i++)
+        atomic_store(&hidden[i], 0);
+    atomic_store(&hidden_count, 0);
+}
