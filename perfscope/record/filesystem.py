@@ -6,7 +6,7 @@ from pathlib import Path
 from perfscope.structures import dataclass
 
 _MOUNTS = Path("/proc/self/mountinfo")
-# native/recorder/records/drain.c decides by the numbers that statfs gives for the same file systems.
+# native/recorder/records/drain.c decides by the numbers that statfs gives for these.
 _NETWORK = re.compile(
     r"nfs|cifs|smb|lustre|gpfs|mmfs|beegfs|ceph|k?afs|pvfs|orangefs|panfs|gfs2|ocfs2|9p|fuse"
     r"|wekafs|glusterfs"

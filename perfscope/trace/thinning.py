@@ -75,7 +75,7 @@ class RankThinning:
 
 
 def is_selected(numbers: Ints, level: int) -> Bools:
-    """Which numbers are kept at a level, as the recorder decides it (native/recorder/records/thinning.c).
+    """Which numbers are kept at a level, as native/recorder/records/thinning.c decides it.
 
     One window in 2^level is kept. Of each pair of neighbors at a level, one is kept
     pseudo-randomly, so that periodic events are kept as often as all others.
