@@ -23,6 +23,7 @@ class RankNow:
     silent_s: float  # since its last sign of life
     has_ended: bool = False  # whether it is over
     lacks_detail: bool = False  # single calls are no longer recorded, so that it may be in one
+    phase: str = ""  # the innermost phase that it is in, "" without a name
     awaits: tuple[int, ...] = ()  # the ranks whose messages, or receipt of its own, it waits for
 
 

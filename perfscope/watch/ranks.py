@@ -9,7 +9,8 @@ from perfscope.trace.operations import OperationClass, codes_mask
 from perfscope.watch.calls import open_call, peers_of, told
 from perfscope.watch.picture import ASLEEP, COMPUTING, RankNow
 
-_POLLS = codes_mask([OperationClass.TEST])
+_POLLS = codes_mask([OperationClass.TEST, OperationClass.CONTROL])
+"""Calls that ask whether there is anything to do, again and again where there is not."""
 
 
 def ranks_now(trace: Trace, now_ns: int, user_frames: Ints) -> list[RankNow]:
@@ -50,7 +51,16 @@ def _rank_now(trace: Trace, rank: Rank, now_ns: int, user_frames: Ints) -> RankN
         has_ended=has_ended,
         lacks_detail=rank.detail_end_ns is not None and call is None,
         awaits=() if call is None else peers_of(rank, call),
+        phase="" if has_ended else _open_phase(trace, rank),
     )
+
+
+def _open_phase(trace: Trace, rank: Rank) -> str:
+    """The innermost phase that the main thread is in by its name, "" none."""
+    rows = rank.phases
+    found = rows[((rows["flags"] & RowFlag.OPEN) != 0) & (rows["tid"] == rank.main_tid)]
+    names = [trace.names[int(row["name"])] for row in found if row["name"] >= 0]
+    return names[-1] if names else ""
 
 
 def _is_asleep(rank: Rank, since_ns: int) -> bool:
@@ -64,7 +74,10 @@ def _is_asleep(rank: Rank, since_ns: int) -> bool:
 
 
 def progress_ns(rank: Rank) -> int:
-    """When the rank last finished or began anything but a look whether something has come."""
+    """When the rank last finished or began anything but a look whether something has come.
+
+    What Horovod's thread exchanges all the time to learn what is ready is such a look.
+    """
     calls = rank.operations[~_POLLS[rank.operations["op"]]]
     background = rank.background[~_POLLS[rank.background["op"]]]
     moments = [rank.start_ns]

@@ -18,8 +18,9 @@ def stalled(picture: Picture, stall_s: float) -> Block:
         return Block("Stalled", list(_start(picture, how_long)), is_loud=True)
     last = "" if picture.steps is None else f" The last step of all was {picture.steps.last}."
     lines = [f"No rank has made progress for {how_long}.{last}"]
-    lines += [_why(one, picture) for one in picture.pending if one.missing or one.mismatch]
-    lines += _messages(picture)
+    reasons = [_why(one, picture) for one in picture.pending if one.missing or one.mismatch]
+    reasons += _messages(picture)
+    lines += reasons or _apart(picture)
     if picture.age_s > SILENT_S:
         lines.append(
             f"None has given a sign of life for {format_seconds(picture.age_s)}: their processes "
@@ -85,6 +86,23 @@ def _messages(picture: Picture) -> Iterator[str]:
         yield (f"A message: {named(ranks)} {wait} for rank {peer}; rank {peer} is in {doing}.")
 
 
+def _apart(picture: Picture) -> Iterator[str]:
+    """Where ranks are, if at several places, that no call tells the reason of."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for rank in picture.ranks:
+        found.setdefault((rank.phase, rank.place), []).append(rank.number)
+    if len(found) < 2:
+        return
+    by_number = {rank.number: rank for rank in picture.ranks}
+    order = sorted(found.values(), key=len)
+    told = [
+        f"{named(ranks)} {'is' if len(ranks) == 1 else 'are'} in {_doing(by_number[ranks[0]])}"
+        for ranks in order[:MOST_TOLD]
+    ]
+    more = len(order) - len(told)
+    yield f"Ranks are apart: {', '.join(told)}{f', others in {more} more places' if more else ''}."
+
+
 def _circles(ranks: dict[int, RankNow]) -> list[list[RankNow]]:
     """The circles of ranks of which each waits for the next one alone."""
     found: list[list[RankNow]] = []
@@ -109,6 +127,8 @@ def _doing(rank: RankNow) -> str:
     if rank.has_ended:
         return f"its end: {rank.doing}"
     where = rank.place or "code without Python"
+    if rank.phase:
+        where += f" (phase {rank.phase})"
     silent = ""
     if rank.silent_s > SILENT_S:
         silent = f", without a sign of life for {format_seconds(rank.silent_s)}"

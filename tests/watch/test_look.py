@@ -11,7 +11,7 @@ from perfscope.metrics.results import Options
 from perfscope.readers.recording.layout import HEADER_DTYPE, HeaderFlag, SampleKind
 from perfscope.readers.recording.reader import open_recording
 from perfscope.readers.recording.record_file import read_record_file
-from perfscope.schema.enums import EndKind
+from perfscope.schema.enums import EndKind, PhaseKind
 from perfscope.trace.model import Ending
 from perfscope.trace.samples import MAIN_SAMPLE_DTYPE
 from perfscope.watch import page
@@ -207,6 +207,28 @@ def test_ranks_that_send_to_each_other_wait_in_a_circle(tmp_path: Path) -> None:
         "Ranks 0-1 wait for each other in a circle: "
         "rank 0 is in MPI_Send (rank 1, tag 7), called in train() (train.py:7), without"
     )
+
+
+def test_looks_for_work_of_a_library_are_no_progress_and_phases_tell_ranks_apart(
+    tmp_path: Path,
+) -> None:
+    """Horovod's thread asks all the time which tensors are ready; each rank waits for another."""
+    for rank, name in enumerate(("hvd.allreduce", "hvd.broadcast")):
+        process = ProcessWriter(rank=rank, size=2, pid=100 + rank, flags=HeaderFlag.MPI)
+        process.phase(PhaseKind.USER, 2.0, None, name=name)
+        process.stack(2.5, [("train", "/w/train.py", 7)])
+        for tenth in range(30, 600):
+            process.op("Horovod_control", tenth / 10, tenth / 10 + 0.05, tid=9)
+        process.header |= {"init_exit_ns": process.mono(1.0), "alive_ns": process.mono(60.0)}
+        process.write(tmp_path)
+    write_run(tmp_path, end_mono_ns=None, exit_code=None)
+    [seen] = {round(one.since_s - one.silent_s) for one in look(tmp_path).ranks}
+    assert seen == 58
+    told = reason(tmp_path)
+    assert told.startswith(
+        "Ranks are apart: rank 0 is in train() (train.py:7) (phase hvd.allreduce)"
+    )
+    assert "rank 1 is in train() (train.py:7) (phase hvd.broadcast)" in told
 
 
 def test_who_does_not_send_is_named_with_what_it_does(tmp_path: Path) -> None:
