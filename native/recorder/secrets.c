@@ -1,4 +1,4 @@
-/* A part of the agent's rules (perfscope_agent/secret_tokens.py, secret_names.py), for texts of a few characters. */
+/* A part of the agent's rules (perfscope_agent/secrets/tokens.py, names.py), for texts of a few characters. */
 #include "secrets.h"
 
 #include <stdbool.h>

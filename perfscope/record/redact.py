@@ -1,7 +1,8 @@
 """Keeps secrets out of what perfscope writes: the agent's rules, where jobs are launched."""
 
 from perfscope.agent.perfscope_agent.environment import performance_environment
-from perfscope.agent.perfscope_agent.redact import (
+from perfscope.agent.perfscope_agent.secrets.programs import redact_command
+from perfscope.agent.perfscope_agent.secrets.redact import (
     REDACTED,
     is_sensitive_name,
     redact_arguments,
@@ -10,7 +11,6 @@ from perfscope.agent.perfscope_agent.redact import (
     redact_value,
     redact_variable,
 )
-from perfscope.agent.perfscope_agent.secret_programs import redact_command
 
 __all__ = [
     "REDACTED",

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from perfscope.agent.perfscope_agent import redact, secret_lists, secret_prose, secret_tokens
-from perfscope.agent.perfscope_agent.secret_tokens import BEGINNINGS, looks_random
+from perfscope.agent.perfscope_agent.secrets import lists, prose, redact, tokens
+from perfscope.agent.perfscope_agent.secrets.tokens import BEGINNINGS, looks_random
 from perfscope.record.redact import (
     redact_arguments,
     redact_path,
@@ -239,7 +239,7 @@ def test_no_quick_look_keeps_a_pattern_from_what_it_finds(monkeypatch: pytest.Mo
     for text in [*texts]:  # letters that `re` takes for others in whatever case
         texts += [text.upper(), text.replace("s", "ſ"), text.replace("i", "ı")]
     shown = [(redact_value(text), redact_path(text)) for text in texts]
-    for module in (redact, secret_lists, secret_prose, secret_tokens):
+    for module in (redact, lists, prose, tokens):
         for name in ("may_hold", "has_key", "_may_hold_tokens"):
             monkeypatch.setattr(module, name, lambda *_: True, raising=False)
     assert [(redact_value(text), redact_path(text)) for text in texts] == shown

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from perfscope.agent.perfscope_agent.redact import (
+from perfscope.agent.perfscope_agent.secrets.programs import redact_command
+from perfscope.agent.perfscope_agent.secrets.redact import (
     redact_arguments,
     redact_value,
     redact_variable,
 )
-from perfscope.agent.perfscope_agent.secret_programs import redact_command
 
 TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 REPOSITORY = Path(__file__).parents[2]

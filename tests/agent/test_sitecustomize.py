@@ -253,7 +253,7 @@ def test_a_program_starts_without_what_it_does_not_need(job: Callable[..., Job])
 def test_names_of_functions_compile_no_patterns(job: Callable[..., Job]) -> None:
     """`decode` in it, and signs that settings have: worth a look, and no more."""
     name = "decode_user.<locals>.with_key"
-    asked = "import sys; from perfscope_agent import redact; print(redact.redact_path(%r), %s)"
+    asked = "import sys; from perfscope_agent.secrets.redact import *; print(redact_path(%r), %s)"
     done = job(asked % (name, "'re' in sys.modules"), variables=RANK_ZERO)
     assert done.stdout.decode().split() == [name, "False"]
 
@@ -272,6 +272,6 @@ def test_directories_of_random_names_compile_no_patterns(
     job: Callable[..., Job], path: str
 ) -> None:
     """`mktemp` names them so; all that is below one is a long path, and no part of it a key."""
-    asked = "import sys; from perfscope_agent import redact; print(redact.redact_value(%r), %s)"
+    asked = "import sys; from perfscope_agent.secrets.redact import *; print(redact_value(%r), %s)"
     done = job(asked % (path, "'re' in sys.modules"), variables=RANK_ZERO)
     assert done.stdout.decode().split() == [path, "False"]

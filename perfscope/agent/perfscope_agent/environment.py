@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 
-from .redact import redact_variable
 from .roles import RANK_VARIABLES
+from .secrets.redact import redact_variable
 
 _PREFIXES = (
     "OMP_",

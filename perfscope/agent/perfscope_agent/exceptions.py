@@ -7,7 +7,7 @@ import sys
 
 from . import files, notes
 from .kinds import Any, TracebackType
-from .redact import redact_value
+from .secrets.redact import redact_value
 
 _LONGEST_MESSAGE = 500
 _is_hook_installed = False

@@ -8,8 +8,8 @@ import sys
 
 from . import environment, notes, own_threads, recorder, roles
 from .kinds import Any, Sequence
-from .redact import redact_path, redact_value
-from .secret_programs import redact_command
+from .secrets.programs import redact_command
+from .secrets.redact import redact_path, redact_value
 
 SCHEMA = 1
 _LONGEST_ARGUMENT = 1000

@@ -17,7 +17,7 @@ from .kinds import Any, CodeType, Iterator
 from .operand_arrays import Array, getters, tensor_place
 from .pace import Budget
 from .places import Places, line_of, line_ranges
-from .redact import redact_value
+from .secrets.redact import redact_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import time
 from . import blocked, notes
 from .kinds import Any, Iterator
 from .pace import Budget
-from .redact import redact_value
+from .secrets.redact import redact_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

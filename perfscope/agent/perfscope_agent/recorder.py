@@ -7,7 +7,7 @@ import sys
 
 from . import notes
 from .library import Library, types
-from .redact import redact_path, redact_value
+from .secrets.redact import redact_path, redact_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

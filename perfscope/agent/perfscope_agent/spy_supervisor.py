@@ -171,7 +171,7 @@ def _safe_text(found: re.Match[bytes]) -> bytes:
     written = found.group(1)
     known = _known.get(written)
     if known is None:
-        rules = importlib.import_module("perfscope_agent.redact")
+        rules = importlib.import_module("perfscope_agent.secrets.redact")
         text = json.loads(written.decode("utf-8", "replace"), strict=False)
         safe = rules.redact_path(text)
         known = written if safe == text else json.dumps(safe).encode("ascii")

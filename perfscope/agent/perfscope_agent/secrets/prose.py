@@ -7,8 +7,8 @@ another word that ends the clause, or stands beside `password`, is taken for the
 
 from __future__ import annotations
 
-from . import secret_names
-from .secret_patterns import Patterns, may_hold
+from . import names as secret_names
+from .patterns import Patterns, may_hold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ that is about nothing else.
 
 from __future__ import annotations
 
-from . import secret_names
-from .kinds import Sequence
+from ..kinds import Sequence
+from . import names as secret_names
 
 DATABASES = ("mysql", "mariadb")
 """Clients that take a password with `-p` alone."""

@@ -6,8 +6,8 @@ such texts those stay that cannot be secrets: common words, numbers, places, sen
 
 from __future__ import annotations
 
-from . import secret_names
-from .secret_patterns import Patterns
+from . import names as secret_names
+from .patterns import Patterns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ Python's own message on a command that failed is such a list.
 
 from __future__ import annotations
 
-from . import secret_names
-from .secret_patterns import Patterns, may_hold
+from . import names as secret_names
+from .patterns import Patterns, may_hold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ documentation say; only these facts are used.
 
 from __future__ import annotations
 
-from . import secret_names
-from .secret_patterns import Patterns, has_key, has_run, has_token, keys, may_hold, parts
+from . import names as secret_names
+from .patterns import Patterns, has_key, has_run, has_token, keys, may_hold, parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ So a pattern is asked for only behind a look for something that each of its matc
 
 from __future__ import annotations
 
-from . import own_threads
+from .. import own_threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 
-from .secret_patterns import parts
+from ..files import AGENT
+from .patterns import parts
 
 _MOST_PARTS = 3
 _LEAST_LETTERS = 3
@@ -41,7 +42,7 @@ def _read() -> set[str]:
     """The words of the agent's sources; none, so that nothing is common, where there are none."""
     _words.add("")
     try:
-        for directory, _, files in os.walk(os.path.dirname(os.path.abspath(__file__))):
+        for directory, _, files in os.walk(AGENT):
             for name in files:
                 if name.endswith(".py"):
                     with open(os.path.join(directory, name), "rb") as stream:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from .kinds import Sequence
+from ..kinds import Sequence
 from .redact import REDACTED, is_sensitive_name, redact_arguments
 
 _ENDING = ".py"

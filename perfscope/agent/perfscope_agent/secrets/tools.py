@@ -10,8 +10,11 @@ and of these none that mixes letters with digits or signs as passwords do.
 
 from __future__ import annotations
 
-from . import secret_code, secret_names, secret_prose, secret_words
-from .secret_patterns import Patterns
+from . import code as secret_code
+from . import names as secret_names
+from . import prose as secret_prose
+from . import words as secret_words
+from .patterns import Patterns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ name of a secret is, in front of brackets, mostly one of labels: `keys=['loss', 
 
 from __future__ import annotations
 
-from . import secret_logins, secret_names
-from .secret_patterns import Patterns
+from . import logins as secret_logins
+from . import names as secret_names
+from .patterns import Patterns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ must not be written.
 
 from __future__ import annotations
 
-from . import secret_words
-from .secret_patterns import parts
+from . import words as secret_words
+from .patterns import parts
 
 # What is secret whatever it looks like.
 _SECRETS = frozenset(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from . import (
-    secret_brackets,
-    secret_lists,
-    secret_logins,
-    secret_names,
-    secret_prose,
-    secret_tokens,
-    secret_tools,
-)
-from .secret_patterns import Patterns, UnreadableError, has_key, parts
+from . import brackets as secret_brackets
+from . import lists as secret_lists
+from . import logins as secret_logins
+from . import names as secret_names
+from . import prose as secret_prose
+from . import tokens as secret_tokens
+from . import tools as secret_tools
+from .patterns import Patterns, UnreadableError, has_key, parts
 
 REDACTED = "[redacted]"
 LONGEST = 8_192

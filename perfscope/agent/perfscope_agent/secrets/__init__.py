@@ -1,0 +1,1 @@
+"""What is a secret: by its name, its form and the words around it."""
