@@ -1,6 +1,7 @@
 """What is let go of on the way changes no result."""
 
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -15,8 +16,11 @@ from perfscope.metrics.results import Options
 from perfscope.readers.recording.reader import open_recording
 from perfscope.readers.recording.recorded_calls import LONG_ROWS
 from perfscope.replay.segments import SegmentReplay
+from perfscope.schema.enums import Status
 from perfscope.schema.write import document_text
-from perfscope.trace.model import Trace
+from perfscope.trace.columns import Columns
+from perfscope.trace.model import OPERATION_DTYPE, Table, Trace
+from tests.findings.network.test_network_bound import messages
 from tests.support.trace_builder import TraceBuilder
 
 
@@ -27,6 +31,24 @@ def test_the_document_is_that_of_a_run_that_is_kept(tmp_path: Path) -> None:
     assert kept.replay.available
     used_up = analysis(open_recording(tmp_path / "run"), Options())
     assert document_text(used_up) == document_text(build(kept, run_all(kept)))
+
+
+def by_column(trace: Trace) -> Trace:
+    """The same run with the calls of its ranks as those of a long recording are kept."""
+    for rank in trace.ranks:
+        columns = {name: rank.operations[name].copy() for name in OPERATION_DTYPE.names or ()}
+        rank.operations = cast("Table", Columns(OPERATION_DTYPE, columns))
+    return trace
+
+
+def test_messages_of_a_long_run_are_judged_when_their_partners_are_forgotten() -> None:
+    """Most of the transfer is messages, so that findings ask whom these went to."""
+    long, short = (messages(message_s=0.04, small=4) for _ in range(2))
+    told = analysis(by_column(long), Options())
+    assert "peer" not in (long.ranks[0].operations[:1].dtype.names or ())
+    assert document_text(told) == document_text(analysis(short, Options()))
+    judged = {finding["id"]: finding["status"] for finding in told["findings"]}
+    assert judged["network_bound"] == Status.FAIL.value
 
 
 def test_completions_of_a_long_run_go_when_its_calls_are_matched(tmp_path: Path) -> None:

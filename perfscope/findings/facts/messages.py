@@ -7,10 +7,11 @@ from perfscope.attribution.stack_rules import BUILT_IN
 from perfscope.findings.core.gain import moved_s
 from perfscope.findings.facts.sampled_places import main_place
 from perfscope.judging import FEWEST_SAMPLES, MAIN
+from perfscope.metrics.communication.to_nobody import Reached
 from perfscope.metrics.results import Results
 from perfscope.structures import dataclass
 from perfscope.trace.metadata import noted_frameworks
-from perfscope.trace.model import PEER_PROC_NULL, Frame, Trace
+from perfscope.trace.model import Frame
 from perfscope.trace.operations import BY_NAME, OperationClass
 
 SENDING = (OperationClass.SEND, OperationClass.SENDRECV, OperationClass.ISEND)
@@ -63,26 +64,12 @@ def main_messages(results: Results) -> Messages | None:
     sent = [row for row in rows if of_class.get(row.name) in SENDING and row.bytes_sent]
     if not sent or spent_s <= MAIN * moved_s(results):
         return None
-    reached = [_that_reach(results.trace, BY_NAME[row.name].code) for row in sent]
-    calls = round(sum(row.calls * part[0] for row, part in zip(sent, reached, strict=True)))
+    shares = results.communication.reached
+    reached = [shares.get(row.name, Reached()) for row in sent]
+    calls = round(sum(row.calls * part.calls for row, part in zip(sent, reached, strict=True)))
     told = zip(sent, reached, strict=True)
-    sent_bytes = sum((row.bytes_sent or 0) * part[1] for row, part in told)
+    sent_bytes = sum((row.bytes_sent or 0) * part.sent for row, part in told)
     is_pickled = not PICKLED.isdisjoint(of_class) and any(
         "mpi4py" in noted_frameworks(rank.metadata) for rank in results.trace.ranks
     )
     return Messages(calls, sent_bytes / calls, is_pickled) if calls else None
-
-
-def _that_reach(trace: Trace, code: int) -> tuple[float, float]:
-    """The shares of an operation's calls, and of its bytes, that are not for `MPI_PROC_NULL`.
-
-    Of the calls that were recorded one by one; all where none was. Ranks at the border of a grid
-    send to nobody what others send to their neighbors.
-    """
-    calls = sent = kept = reached = 0
-    for rank in trace.ranks:
-        rows = rank.operations[rank.operations["op"] == code]
-        is_told = rows["peer"] != PEER_PROC_NULL
-        calls, kept = calls + len(rows), kept + int(is_told.sum())
-        sent, reached = sent + int(rows["sent"].sum()), reached + int(rows["sent"][is_told].sum())
-    return kept / calls if calls else 1.0, reached / sent if sent else 1.0

@@ -1,5 +1,6 @@
 """Communication: what each operation cost, who arrived last, and what the late rank was doing."""
 
+from collections.abc import Mapping
 from dataclasses import field
 
 import numpy as np
@@ -16,6 +17,7 @@ from perfscope.matching.codes import CODES, SCAN_CODES
 from perfscope.matching.pool import Rows
 from perfscope.matching.waits import Waits
 from perfscope.metrics.communication.late_arrivals import LateArrival, late_arrivals
+from perfscope.metrics.communication.to_nobody import Reached, reached
 from perfscope.schema.communication import Operation, WaitedFor, WaitState
 from perfscope.schema.enums import COMMUNICATION_ACCOUNTS, Account, WaitKind
 from perfscope.structures import dataclass
@@ -106,6 +108,7 @@ class Communication:
     unmatched: dict[str, int]  # operation name -> calls without their partners
     matched_calls: int
     clocks: ClockCheck = field(default_factory=ClockCheck)
+    reached: Mapping[str, Reached] = field(default_factory=dict)  # by operation; the others wholly
 
 
 def communication(prepared: Prepared) -> Communication:
@@ -122,6 +125,7 @@ def communication(prepared: Prepared) -> Communication:
         unmatched=prepared.waits.unmatched | unmatched_calls(prepared.trace),
         matched_calls=prepared.waits.matched_calls,
         clocks=prepared.waits.clocks,
+        reached=reached(prepared.waits.pool),
     )
 
 
