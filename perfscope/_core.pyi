@@ -971,8 +971,11 @@ def kernel_totals(
 ) -> list[tuple[int, int, int, int, int, int, int, int, int]]:
     """By name: name, kind, count, ns in all, least, most, bytes, launches known, launch delay."""
 
-def operation_totals(rows: Bytes, codes: int) -> list[list[int]]:
-    """Calls, ns, bytes sent and received, closed calls and their ns, by operation code."""
+def operation_totals(rows: Bytes, codes: int) -> Bytes:
+    """Calls, ns, bytes sent and received, closed calls and their ns, by operation code.
+
+    Six numbers of 64 bits for each code.
+    """
 
 def operation_totals_of_columns(
     t0: Ints,
@@ -982,7 +985,7 @@ def operation_totals_of_columns(
     op: npt.NDArray[np.uint16],
     flags: npt.NDArray[np.uint16],
     codes: int,
-) -> list[list[int]]:
+) -> Bytes:
     """The same of a table whose columns lie apart."""
 
 def time_before(boundaries: Ints, chosen: Bytes) -> Ints:

@@ -9,7 +9,6 @@ from perfscope.schema.replay import CriticalPath, DelayCosts, ReplayResult, Wait
 MOST_RANKS = 64
 MOST_LINES = 20
 MOST_DELAYS = 50
-MOST_PAIRS = 100
 
 
 def replayed(replay: Replay) -> ReplayResult:
@@ -46,9 +45,9 @@ def _delay_costs(found: model.Causes) -> DelayCosts:
 
 def _waits(found: model.Causes) -> Waits:
     return Waits(
-        pairs=tuple(found.pairs[:MOST_PAIRS]),
-        pairs_left_out=max(0, len(found.pairs) - MOST_PAIRS),
-        left_out_s=sum(pair.seconds for pair in found.pairs[MOST_PAIRS:]),
+        pairs=found.pairs,
+        pairs_left_out=found.pairs_left_out,
+        left_out_s=found.left_out_s,
         ranks_per_block=found.ranks_per_block,
         blocks_s=tuple(tuple(row) for row in found.block),
     )

@@ -132,6 +132,7 @@ def _steps_of_segments(results: Results, program: Program) -> tuple[Ints, Ints]:
     return np.maximum(step, 0), step_numbers(table)
 
 
+MOST_PAIRS = 100
 MOST_BLOCKS = 16
 MOST_LINES = 50
 LEAST_NS = 0.5  # less is what sums of floating-point numbers leave
@@ -144,7 +145,7 @@ def causes(results: Results, program: Program, waits: MeasuredWaits) -> Causes:
     found = program.engine.delay_cost(gap, program.transfer_ns, waits=waits.inside, **tags.pieces)
     charged_ns = float(found["direct"].sum() + found["indirect"].sum())
     path = _Path.of(program, gap)
-    order = np.argsort(-found["ns"], kind="stable")
+    order, left_out = np.split(np.argsort(-found["ns"], kind="stable"), [MOST_PAIRS])
     numbers = program.ranks
     blocks, size = _blocks(found, len(numbers))
     delays = tags.delays(found, NS * waits.total_ns)
@@ -167,6 +168,8 @@ def causes(results: Results, program: Program, waits: MeasuredWaits) -> Causes:
         block=blocks,
         ranks_per_block=size,
         steps=steps,
+        pairs_left_out=len(left_out),
+        left_out_s=sum((NS * found["ns"][left_out]).tolist()),
     )
 
 

@@ -108,7 +108,9 @@ class Causes:
     waiting_s: float  # of all ranks; delays and what is unattributed add up to it
     unattributed_s: float
     delays: tuple[DelayCause, ...]  # most first
-    pairs: tuple[WaitPair, ...]  # most first
+    pairs: tuple[WaitPair, ...]  # most first, without those that are left out
     block: tuple[tuple[float, ...], ...]  # waiting by blocks of ranks: waiters down, causes across
     ranks_per_block: int
     steps: tuple[ReplayedSteps, ...] = ()  # in order; empty where no steps are told apart
+    pairs_left_out: int = 0  # of which each waited less
+    left_out_s: float = 0.0  # what those waited

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Ints
+from perfscope.arrays import Ints, is_one_of
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.soundness import why_spoiled
+from perfscope.attribution.timeline import Timeline
 from perfscope.joined import Joined
 from perfscope.matching.intervals import union
 from perfscope.schema.common import Metric
@@ -102,49 +103,66 @@ def rate_of(prepared: Prepared, tables: Sequence[Table], samples: Samples | None
         return Metric(None, "samples/s", spoiled)
     if samples is None or not samples.total:
         return Metric(None, "samples/s", UNKNOWN_SAMPLES)
-    rate = 0.0
+    rate, apart = 0.0, _seen_apart(prepared)
     for place, (table, told) in enumerate(zip(tables, samples.by_rank, strict=True)):
         if not len(told):
             continue
         if not len(table):  # a pattern's steps begin and end with the focus
             return Metric(samples.total / (focus.length_ns / 1e9), "samples/s", foa=focus.kind)
         first = 1 if len(table) > 1 else 0
-        spent_ns = _training_ns(prepared, place, table, first)
+        spent_ns = _training_ns(prepared, place, table, first, apart)
         rate += int(told[first:].sum()) / (spent_ns / 1e9) if spent_ns else 0.0
     if not rate:
         return Metric(None, "samples/s", ONLY_FIRST)
     return Metric(rate, "samples/s", foa=focus.kind)
 
 
-def _training_ns(prepared: Prepared, place: int, table: Table, first: int) -> int:
-    """From the end of the first step, or its start if it is the only one, to that of the last."""
+def _training_ns(
+    prepared: Prepared, place: int, table: Table, first: int, apart: Sequence[int]
+) -> int:
+    """From the end of the first step, or its start if it is the only one, to that of the last.
+
+    `apart` are the phases that samples alone tell and that are no training.
+    """
     rank = prepared.trace.ranks[place]
     start = int(table["t1"][0] if first else table["t0"][0])
     end = int(table["t1"].max())
 
     def clipped(starts: Ints, ends: Ints) -> Spans:
-        return np.clip(starts, start, end), np.clip(ends, start, end)
+        return _between(starts, start, end), _between(ends, start, end)
 
-    phases = rank.phases[np.isin(rank.phases["kind"], _APART)]
+    phases = rank.phases[is_one_of(rank.phases["kind"], _APART)]
     told = clipped(phases["t0"], phases["t1"])
     steps = clipped(table["t0"], table["t1"])
     outside_ns = _beyond(told, steps)
-    return end - start - outside_ns - _beyond(clipped(*_seldom(prepared, place, table)), told)
+    return (
+        end
+        - start
+        - outside_ns
+        - _beyond(clipped(*_seldom(prepared.timelines[place], table, apart)), told)
+    )
 
 
-def _seldom(prepared: Prepared, place: int, table: Table) -> Spans:
-    """When samples alone tell what is no training, unless it is done in most steps.
+def _between(moments: Ints, start: int, end: int) -> Ints:
+    return np.minimum(np.maximum(moments, start), end)  # of few moments sooner than np.clip
 
-    A framework tells its steps without a gap: between two there may be an evaluation by hand.
-    """
-    timeline, catalog = prepared.timelines[place], prepared.catalog
-    sampled = set(prepared.labels.ids)
-    apart = [
+
+def _seen_apart(prepared: Prepared) -> list[int]:
+    """The phases, by place in the catalog, that samples alone tell and that are no training."""
+    catalog, sampled = prepared.catalog, set(prepared.labels.ids)
+    return [
         index
         for index, name in enumerate(catalog.ids)
         if name in sampled and (catalog.kind(index) in _APART or name == _PROGRESS)
     ]
-    rows = np.isin(timeline.phases, apart)
+
+
+def _seldom(timeline: Timeline, table: Table, apart: Sequence[int]) -> Spans:
+    """When samples alone tell what is no training, unless it is done in most steps.
+
+    A framework tells its steps without a gap: between two there may be an evaluation by hand.
+    """
+    rows = is_one_of(timeline.phases, apart)
     starts, ends = timeline.boundaries[:-1][rows], timeline.boundaries[1:][rows]
     among = np.unique(np.searchsorted(table["t0"], starts, side="right"))
     is_usual = 2 * len(among) > len(table)

@@ -103,8 +103,10 @@ def _agrees(process: ProcessFile, code: int, total: Total, seen: _Recorded) -> b
 
 
 def _recorded(tables: Sequence[Table | Columns]) -> dict[int, _Recorded]:
-    sums = np.zeros((6, MAX_OPERATIONS), np.int64)
+    sums = np.zeros((MAX_OPERATIONS, 6), np.int64)
     for rows in tables:
+        if not len(rows):
+            continue
         if isinstance(rows, Columns):
             names = ("t0", "t1", "sent", "received", "op", "flags")
             columns = {name: rows[name] for name in names}
@@ -112,9 +114,9 @@ def _recorded(tables: Sequence[Table | Columns]) -> dict[int, _Recorded]:
         else:
             packed = np.ascontiguousarray(rows).view(np.uint8)
             found = engine.operation_totals(packed, MAX_OPERATIONS)
-        sums += np.array(found, np.int64).T
+        sums += found.view(np.int64).reshape(MAX_OPERATIONS, 6)
     told = {}
-    for code in np.flatnonzero(sums[0]).tolist():
-        count, ns, sent, received, closed, closed_ns = sums[:, code].tolist()
+    for code in np.flatnonzero(sums[:, 0]).tolist():
+        count, ns, sent, received, closed, closed_ns = sums[code].tolist()
         told[code] = _Recorded((count, ns, sent, received), closed, closed_ns)
     return told
