@@ -878,11 +878,13 @@ class Replay:
         waits_at_end: npt.NDArray[np.uint8],
         waits: npt.NDArray[np.float64] | None = None,
         units: Small | None = None,
+        tells_pairs: bool = True,
     ) -> dict[str, Any]:
         """Delay costs, and who waited for whom.
 
         `waits` are the waits to be charged, by row; None: as long as the replay has them. `units`
         are the units of time that rows belong to, as steps are; None: what is charged is not told.
+        Without `tells_pairs` it is not told who waited for whom.
 
         `direct` and `indirect` by (rank, tag), flattened; `unattributed`; `waiting`, their sum;
         and one element a pair of ranks: `waiter`, `cause`, `ns`; and one element a segment, unit,
@@ -903,6 +905,7 @@ class Replay:
         waits: npt.NDArray[np.float64] | None,
         edges: npt.NDArray[np.int64],
         take: Callable[[dict[str, Any]], None],
+        tells_pairs: bool = True,
     ) -> None:
         """As `delay_cost`, of parts of the run, one after the other.
 

@@ -83,7 +83,12 @@ def by_step(
 
     edges = np.searchsorted(group, np.arange(groups + 1))
     program.engine.delay_costs(
-        gap_ns, program.transfer_ns, waits=waits.inside, edges=edges, take=take, **tags.pieces
+        *(gap_ns, program.transfer_ns),
+        waits=waits.inside,
+        edges=edges,
+        take=take,
+        tells_pairs=False,
+        **tags.pieces,
     )
     work, transfer = (
         NS * engine.sums_by_key(part.ns, part.rows, program.row_segment, groups, group)

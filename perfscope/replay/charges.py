@@ -51,6 +51,7 @@ def charges(results: Results, program: Program, waits: MeasuredWaits) -> Charges
         program.transfer_ns,
         waits=waits.inside,
         units=steps.of_row,
+        tells_pairs=False,
         **tags.pieces,
     )
     return Charges(

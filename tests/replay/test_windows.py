@@ -37,6 +37,10 @@ def test_any_number_of_threads_gives_the_same_to_the_last_bit() -> None:
     assert cost["waiting"] == again_cost["waiting"] > 0
     for name in ("direct", "indirect", "ns", "waiter", "cause"):
         assert cost[name].tolist() == again_cost[name].tolist()
+    without_pairs = three.delay_cost(*columns, **pieces, tells_pairs=False)
+    assert without_pairs["direct"].tolist() == cost["direct"].tolist()
+    assert len(cost["ns"])
+    assert not len(without_pairs["ns"])
     explained = cost["direct"].sum() + cost["indirect"].sum() + cost["unattributed"]
     assert explained == pytest.approx(cost["waiting"], rel=1e-9)
     parts: list[dict[str, Any]] = []

@@ -110,10 +110,10 @@ public:
 
     nb::dict delays(const Floats &gap, const Floats &transfer, const Ints &piece_starts, const Small &tag,
                     const Floats &ns, size_t tags, const Column<uint8_t> &waits_at_end,
-                    const std::optional<Floats> &waits, const std::optional<Small> &units) const
+                    const std::optional<Floats> &waits, const std::optional<Small> &units, bool tells_pairs) const
     {
         const Pieces pieces = checked_pieces(piece_starts, tag, ns, tags);
-        const Waiting waiting = checked_waiting(waits_at_end, waits, units);
+        const Waiting waiting = checked_waiting(waits_at_end, waits, units, tells_pairs);
         return to_python(computed(gap, transfer, [&](const Costs &costs) {
             return delay_cost(program_, costs, pieces, waiting, threads_);
         }));
@@ -121,10 +121,11 @@ public:
 
     void delays_of_parts(const Floats &gap, const Floats &transfer, const Ints &piece_starts, const Small &tag,
                          const Floats &ns, size_t tags, const Column<uint8_t> &waits_at_end,
-                         const std::optional<Floats> &waits, const Ints &edges, const nb::callable &take) const
+                         const std::optional<Floats> &waits, const Ints &edges, const nb::callable &take,
+                         bool tells_pairs) const
     {
         const Pieces pieces = checked_pieces(piece_starts, tag, ns, tags);
-        const Waiting waiting = checked_waiting(waits_at_end, waits, std::nullopt);
+        const Waiting waiting = checked_waiting(waits_at_end, waits, std::nullopt, tells_pairs);
         const std::vector<size_t> parts(edges.data(), edges.data() + edges.size());
         computed(gap, transfer, [&](const Costs &costs) {
             delay_costs(program_, costs, pieces, waiting, parts, threads_, [&](DelayCost &&cost) {
@@ -172,7 +173,7 @@ private:
     }
 
     Waiting checked_waiting(const Column<uint8_t> &at_end, const std::optional<Floats> &waits,
-                            const std::optional<Small> &units) const
+                            const std::optional<Small> &units, bool tells_pairs) const
     {
         if (waits && waits->size() != program_.rows())
             throw ReplayError("the waits do not fit the rows");
@@ -181,7 +182,8 @@ private:
             throw ReplayError("the units of time do not fit the rows");
         return {{at_end.data(), at_end.data() + at_end.size()},
                 waits ? waits->data() : nullptr,
-                units ? units->data() : nullptr};
+                units ? units->data() : nullptr,
+                tells_pairs};
     }
 
     static nb::dict to_python(DelayCost &&cost)
@@ -235,10 +237,10 @@ void bind_replay(nb::module_ &module)
         .def("critical_path", &Replay::path, nb::arg("gap"), nb::arg("transfer"))
         .def("delay_cost", &Replay::delays, nb::arg("gap"), nb::arg("transfer"), nb::kw_only(),
              nb::arg("piece_starts"), nb::arg("tag"), nb::arg("ns"), nb::arg("tags"), nb::arg("waits_at_end"),
-             nb::arg("waits") = nb::none(), nb::arg("units") = nb::none())
+             nb::arg("waits") = nb::none(), nb::arg("units") = nb::none(), nb::arg("tells_pairs") = true)
         .def("delay_costs", &Replay::delays_of_parts, nb::arg("gap"), nb::arg("transfer"), nb::kw_only(),
              nb::arg("piece_starts"), nb::arg("tag"), nb::arg("ns"), nb::arg("tags"), nb::arg("waits_at_end"),
-             nb::arg("waits").none(), nb::arg("edges"), nb::arg("take"));
+             nb::arg("waits").none(), nb::arg("edges"), nb::arg("take"), nb::arg("tells_pairs") = true);
 }
 
 } // namespace perfscope

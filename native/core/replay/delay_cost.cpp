@@ -40,7 +40,8 @@ public:
         sum.direct.assign(program_.ranks() * pieces_.tags, 0.0);
         sum.indirect.assign(program_.ranks() * pieces_.tags, 0.0);
         many_pairs_.clear();
-        few_pairs_.assign(program_.ranks() <= FEW_RANKS ? program_.ranks() * program_.ranks() : 0, 0.0);
+        const bool is_few = waiting_.tells_pairs && program_.ranks() <= FEW_RANKS;
+        few_pairs_.assign(is_few ? program_.ranks() * program_.ranks() : 0, 0.0);
     }
 
     void segment(size_t segment)
@@ -130,9 +131,11 @@ private:
         const Wait &wait = waits_[links_.number(row)];
         if (wait.cause < 0)
             return;
-        const uint32_t waiter_rank = program_.rank_of(row), cause_rank = program_.rank_of(wait.cause);
-        const uint64_t pair = static_cast<uint64_t>(waiter_rank) * program_.ranks() + cause_rank;
-        (few_pairs_.empty() ? many_pairs_[pair] : few_pairs_[pair]) += wait.ns;
+        const uint32_t cause_rank = program_.rank_of(wait.cause);
+        if (waiting_.tells_pairs) {
+            const uint64_t pair = static_cast<uint64_t>(program_.rank_of(row)) * program_.ranks() + cause_rank;
+            (few_pairs_.empty() ? many_pairs_[pair] : few_pairs_[pair]) += wait.ns;
+        }
         sum.waiting += wait.ns;
         const Meeting met = last_meeting(row, wait.cause);
         const auto waited_for = [this](int64_t at) { return waits_[links_.number(at)].cause; };

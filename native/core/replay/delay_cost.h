@@ -29,7 +29,7 @@ struct DelayCost {
     std::vector<double> indirect; // (rank, tag): makes others wait through a third ("long-term")
     double unattributed = 0.0;
     double waiting = 0.0; // direct + indirect + unattributed
-    // who waited for whom: one entry a pair
+    // who waited for whom: one entry a pair, none where it is not told
     std::vector<int64_t> waiter, cause;
     std::vector<double> ns;
     Charges charges;
@@ -39,6 +39,7 @@ struct Waiting {
     std::vector<uint8_t> at_end; // ranks that wait at the end of the program for the last one
     const double *measured;      // how long each row waited, null: as the replay has it; who waits for nobody is not charged
     const int32_t *units;        // the unit of time of each row, as a step is one, not below 0; null: charges are not told
+    bool tells_pairs = true;     // who waited for whom: of many ranks that takes as long as all else
 };
 
 // Waits are explained by what happened since the ranks met last, and all meet at cuts: so the segments are taken one by
