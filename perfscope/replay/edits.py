@@ -12,7 +12,7 @@ from perfscope.engine import engine
 from perfscope.matching.pool import dense
 from perfscope.replay.kept_workers import with_kept_workers
 from perfscope.replay.leveling import leveled
-from perfscope.replay.model import Edit
+from perfscope.replay.model import Edit, Level
 from perfscope.replay.occurrences import factors
 from perfscope.replay.program import Codes, Program, Work
 from perfscope.schema.enums import Account
@@ -33,11 +33,41 @@ class _Choice(TypedDict):
     phase: int
 
 
-def apply_edits(program: Program, edits: Sequence[Edit], *, to: Work | None = None) -> Work:
-    """The work of the program, or what it has become, after edits, one after the other."""
+class Levelable:
+    """What leveling chooses of some work, and what that adds up to by segment and rank.
+
+    Several questions in a row level the same work in different ways.
+    """
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self._found: dict[Edit, tuple[Bools, Floats]] = {}
+
+    def of(self, program: Program, edit: Edit) -> tuple[Bools, Floats]:
+        """Of an edit, whichever ranks it is about and however it levels."""
+        what = replace(edit, ranks=None, level=Level.SHARED)
+        if what not in self._found:
+            self._found.clear()  # a long run has room for one
+            chosen = _chosen(program, self.work, what)
+            self._found[what] = chosen, _totals(program, self.work, chosen)
+        return self._found[what]
+
+
+def apply_edits(
+    program: Program,
+    edits: Sequence[Edit],
+    *,
+    to: Work | None = None,
+    levelable: Levelable | None = None,
+) -> Work:
+    """The work of the program, or what it has become, after edits, one after the other.
+
+    `levelable` may be kept from question to question, and counts for the work that it is of.
+    """
     work = program.work if to is None else to
     for edit in edits:
-        work = _apply(program, work, edit)
+        known = levelable if levelable is not None and levelable.work is work else Levelable(work)
+        work = _apply(program, work, edit, known)
     return work
 
 
@@ -46,11 +76,10 @@ def by_segment(program: Program, work: Work) -> Floats:
     return _totals(program, work, _IS_WORK[work.account])
 
 
-def _apply(program: Program, work: Work, edit: Edit) -> Work:
+def _apply(program: Program, work: Work, edit: Edit, levelable: Levelable) -> Work:
     if edit.level is None:
         return _scaled(program, work, edit)
-    of_all = _chosen(program, work, replace(edit, ranks=None))
-    totals = _totals(program, work, of_all)
+    of_all, totals = levelable.of(program, edit)
     target = leveled(
         totals, level=edit.level, columns=_columns(program, edit), kinds=program.segment_kind
     )
@@ -211,7 +240,7 @@ def background_end_ns(program: Program, edits: Sequence[Edit], lengths: Floats) 
                 begins = np.maximum(ends[here], starts[segment])
                 ends[here] = begins + moved[segment, here]
             last = max(last, float(ends.max(initial=0.0)))
-        work = _apply(program, work, edit)
+        work = apply_edits(program, [edit], to=work)
     return last
 
 

@@ -31,7 +31,13 @@ from perfscope.replay.call_costs import CallCosts
 from perfscope.replay.causes import causes
 from perfscope.replay.charges import Charges, charges
 from perfscope.replay.coupled import EditedQueue, coupled_lengths, is_small_enough
-from perfscope.replay.edits import apply_edits, are_times_unknown, background_end_ns, by_segment
+from perfscope.replay.edits import (
+    Levelable,
+    apply_edits,
+    are_times_unknown,
+    background_end_ns,
+    by_segment,
+)
 from perfscope.replay.extract import NotReplayableError, extract
 from perfscope.replay.measured import MeasuredWaits, measured_waits
 from perfscope.replay.model import Causes, Edit, Persistence, Prediction, RefusedEditError
@@ -165,7 +171,7 @@ class SegmentReplay:
         done = self._after(after)
         if done.run is None:
             done.run = self._edited(after, done.work)
-        before, edited = done.run, self._edited(everything, done.work, edits)
+        before, edited = done.run, self._edited(everything, done.work, edits, done.levelable)
         shared = _shared(before.first, edited.first)
         lengths = edited.by(shared)
         gains = before.by(shared) - lengths
@@ -238,13 +244,21 @@ class SegmentReplay:
         assert self._program is not None
         if self._done is None or self._done.edits != edits:
             self._done = None  # before there is another one: it may be large
-            self._done = _Done(edits, apply_edits(self._program, edits))
+            work = apply_edits(self._program, edits)
+            self._done = _Done(edits, work, Levelable(work))
         return self._done
 
-    def _edited(self, edits: tuple[Edit, ...], done: Work, left: tuple[Edit, ...] = ()) -> _Edited:
+    def _edited(
+        self,
+        edits: tuple[Edit, ...],
+        done: Work,
+        left: tuple[Edit, ...] = (),
+        levelable: Levelable | None = None,
+    ) -> _Edited:
         """The run after the edits; fused calls come first, whatever the order.
 
-        `done` is the unfused work after all edits but those that are `left`, the last ones.
+        `done` is the unfused work after all edits but those that are `left`, the last ones, and
+        `levelable` what was found of it.
         """
         assert self._program is not None
         program, first = self._program, np.arange(self._program.segment_count)
@@ -259,7 +273,7 @@ class SegmentReplay:
             costs = together.costs if is_scaled else None
             del together
         if program is self._program:
-            work = apply_edits(program, left, to=done)
+            work = apply_edits(program, left, to=done, levelable=levelable)
         else:
             work = apply_edits(program, edits)
         transfer = network_after(self._results, program, edits, work, costs)
@@ -315,6 +329,7 @@ class _Done:
 
     edits: tuple[Edit, ...]
     work: Work
+    levelable: Levelable
     run: _Edited | None = None  # once somebody asked for it
 
 
