@@ -10,6 +10,11 @@ int ps_open(void);
 /* The same in a forked child, in which nothing is recorded otherwise: forgets what the parent had recorded. 1 also where
  * the parent had initialized MPI. The child must not have further threads that record yet. */
 int ps_open_forked(void);
+/* The same in a process, forked or not, that works for another one: of the node, the GPUs and the memory of its tree that
+ * one tells, and its own records may take a small part of the space. */
+int ps_open_worker(void);
+/* What was opened so is that of a rank from now on. */
+void ps_is_no_worker(void);
 int ps_is_recording(void);
 /* Path of this process's files without their ending, "" when nothing is recorded. */
 const char *ps_base_path(void);

@@ -26,6 +26,7 @@ typedef struct {
     atomic_bool is_shared;       /* several threads may call MPI at once */
     bool is_forked_child;        /* of a process that was recording */
     bool is_mpi_inherited;       /* the parent had initialized MPI when it forked */
+    atomic_bool is_worker;       /* works for another process, which tells of the node, the GPUs and the memory */
     uint16_t recordings;         /* that this process and those it was forked from began anew */
     int pid;                     /* of the process that opened the files */
     uint64_t loaded_ns;

@@ -2,8 +2,10 @@
 
 from dataclasses import fields, replace
 
+from perfscope.findings.core.finding import place_of
 from perfscope.findings.facts.thread_pools import pools
 from perfscope.metrics.host.resources import NodeThreads, RankMemory
+from perfscope.metrics.host.worker_use import WorkerUse
 from perfscope.metrics.results import Results
 from perfscope.schema.resources import (
     InputOutput,
@@ -13,6 +15,8 @@ from perfscope.schema.resources import (
     Threads,
     ThreadsOfNode,
     ThreadsOfRank,
+    WorkersActivity,
+    WorkersOfRank,
 )
 from perfscope.trace.model import Rank
 
@@ -43,6 +47,24 @@ def threads(results: Results) -> Threads:
             _rank_threads(found, by_number[found.rank]) for found in results.resources.threads
         ),
         nodes=tuple(_node_threads(node) for node in results.resources.node_threads),
+        workers=tuple(_workers(use) for use in results.worker_use),
+    )
+
+
+def _workers(use: WorkerUse) -> WorkersOfRank:
+    return WorkersOfRank(
+        rank=use.rank,
+        processes=use.processes,
+        working_samples=use.working,
+        waiting_samples=use.waiting,
+        cpu_share=use.cpu_share,
+        queue_share=use.queue_share,
+        activities=tuple(
+            WorkersActivity(activity, count / use.working)
+            for activity, count in use.activities.items()
+        ),
+        where=place_of(use.place) if use.place else None,
+        where_share=use.at_place / use.working if use.working else 0.0,
     )
 
 

@@ -31,6 +31,7 @@ from perfscope.metrics.host.memory_growth import memory_growth
 from perfscope.metrics.host.page_faults import fault_times
 from perfscope.metrics.host.pieces import resources_of_run
 from perfscope.metrics.host.stack_profile import stack_profile
+from perfscope.metrics.host.worker_use import worker_use
 from perfscope.metrics.results import Options, Results
 from perfscope.progress import stage
 from perfscope.trace.model import Trace
@@ -78,6 +79,7 @@ def compute_prepared(prepared: Prepared, options: Options) -> Results:
         host_pairs=host_pairs(prepared),
         activities=activities(prepared),
         input_parts=input_parts(prepared),
+        worker_use=worker_use(prepared),
         call_sites=call_sites(prepared),
         start_up=start_up(prepared),
         memory_growth=memory_growth(prepared.of_samples),

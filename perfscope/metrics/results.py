@@ -30,6 +30,7 @@ from perfscope.metrics.host.memory_growth import MemoryGrowth
 from perfscope.metrics.host.page_faults import FaultTime
 from perfscope.metrics.host.resources import Resources
 from perfscope.metrics.host.stack_profile import NO_STACKS
+from perfscope.metrics.host.worker_use import WorkerUse
 from perfscope.schema.communication import GradientExchange
 from perfscope.schema.horovod import Tensors
 from perfscope.schema.resources import MemoryLinesOfRank, NoStacks, Stacks
@@ -93,6 +94,8 @@ class Results:
     """What the ranks were doing outside communication, by stack samples."""
     input_parts: tuple[InputParts, ...] = ()
     """What getting batches ready consists of, of the ranks that were seen at it."""
+    worker_use: tuple[WorkerUse, ...] = ()
+    """What the processes that work for ranks were seen doing."""
     call_sites: CallSites = field(default_factory=CallSites)
     """Where the user's program communicates and accesses files, as far as samples tell."""
     start_up: StartUp = field(default_factory=StartUp)

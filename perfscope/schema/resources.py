@@ -3,6 +3,7 @@
 from typing import Any
 
 from perfscope.schema.common import Place, Series
+from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
 
 
@@ -217,12 +218,39 @@ class ThreadsOfNode:
 
 
 @dataclass(frozen=True)
+class WorkersActivity:
+    """Part of what worker processes did, by stack samples."""
+
+    activity: Activity
+    share: float  # of the samples in which they worked
+
+
+@dataclass(frozen=True)
+class WorkersOfRank:
+    """Processes that work for a rank (loader workers, pools, other programs), in the focus.
+
+    Stack samples of their main threads tell what they do, in those that recorded any.
+    """
+
+    rank: int  # number of the rank
+    processes: int  # with samples
+    working_samples: int  # in which they worked
+    waiting_samples: int  # in which they waited for work, or for room in a queue
+    cpu_share: float | None  # of the time that they lived, in which they used a CPU; null unknown
+    queue_share: float | None  # of that time, in which they waited for a CPU; null unknown
+    activities: tuple[WorkersActivity, ...]  # of their work, largest share first
+    where: Place | None  # the user's function in which they worked most, or null
+    where_share: float  # of the samples in which they worked, those in that function
+
+
+@dataclass(frozen=True)
 class Threads:
     """Threads of ranks and hosts, or why they are not known."""
 
     reason: str | None  # why the format of a trace does not hold them, else null
     ranks: tuple[ThreadsOfRank, ...]
     nodes: tuple[ThreadsOfNode, ...]
+    workers: tuple[WorkersOfRank, ...] = ()  # of ranks whose worker processes were sampled
 
 
 @dataclass(frozen=True)

@@ -285,6 +285,9 @@ class Rank:
     call_samples: Table = field(default_factory=lambda: empty(samples.CALL_SAMPLE_DTYPE))
     """What calls of a framework's functions kept; the counts of a name never fall."""
     python_samples: Table = field(default_factory=lambda: empty(samples.PYTHON_SAMPLE_DTYPE))
+    worker_samples: Table = field(default_factory=lambda: empty(samples.WORKER_SAMPLE_DTYPE))
+    worker_stacks: Table = field(default_factory=lambda: empty(samples.WORKER_STACK_DTYPE))
+    """What processes that work for the rank were seen in."""
     garbage_collections: Table = field(
         default_factory=lambda: empty(samples.GARBAGE_COLLECTION_DTYPE)
     )

@@ -43,6 +43,17 @@ MAIN_SAMPLE_DTYPE = np.dtype(
         ("throttled_ns", "i8"),  # in which the limit of its cgroup withheld CPUs; -1 unknown
     ]
 )
+WORKER_SAMPLE_DTYPE = np.dtype(
+    [
+        ("t", "i8"),
+        ("pid", "u4"),  # of a process that works for the rank
+        ("cpu_ns", "i8"),
+        ("queue_delay_ns", "i8"),
+    ]
+)
+WORKER_STACK_DTYPE = np.dtype(
+    [("t", "i8"), ("pid", "u4"), ("tid", "u4"), ("stack", "i4")]
+)  # stack: index in Trace.stacks; the main thread of a process has its number
 CPU_SAMPLE_DTYPE = np.dtype(
     [
         ("t", "i8"),

@@ -32,11 +32,12 @@ from perfscope_agent import metadata, recorder, stacks
 end = time.monotonic() + 0.5
 while time.monotonic() < end:
     sum(range(1000))
-path = metadata._path
+path, sampler = metadata._path, stacks.sampler
 for _ in range(70):
     child = os.fork()
     if child == 0:
-        assert recorder.current is None and not recorder.can_record() and stacks.sampler is None
+        assert recorder.current is None and not recorder.can_record()
+        assert stacks.sampler is not sampler  # it has one of its own, if any
         metadata.framework("of the child")
         metadata.write()
         assert os.fork() or not os._exit(0)  # waits for no sampler, which is its grandparent's

@@ -77,7 +77,7 @@ def descend(n):
 last = after(100)
 while looks["samples"] < last:
     descend(30)
-looking = {("stacks.py", "_walk"), ("stacks.py", "_walks")}
+looking = {("stacks.py", "walk"), ("stacks.py", "_walks")}
 print(sys.version_info[:2] != (3, 11) or not looking & during, gc.isenabled(), len(during) > 1)
 """
 )

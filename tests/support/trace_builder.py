@@ -177,6 +177,16 @@ class RankBuilder:
         self._add("stacks", (to_ns(at_s), tid or self.main_tid, self.owner.stack(frames)))
         return self
 
+    def worker_stack(self, pid: int, at_s: float, frames: Sequence[FrameLike]) -> RankBuilder:
+        """A stack sample of the main thread of a process that works for the rank."""
+        self._add("worker_stacks", (to_ns(at_s), pid, pid, self.owner.stack(frames)))
+        return self
+
+    def worker_sample(self, pid: int, at_s: float, cpu_s: float, queue_s: float) -> RankBuilder:
+        """CPU time of such a process, and the time in which it waited for a CPU, so far."""
+        self._add("worker_samples", (to_ns(at_s), pid, to_ns(cpu_s), to_ns(queue_s)))
+        return self
+
     def metric(
         self, name: str, at_s: float, value: float, *, step: int = -1, epoch: int = -1
     ) -> RankBuilder:

@@ -125,10 +125,15 @@ static bool is_full(int error)
     return error == ENOSPC || error == EDQUOT || error == EFBIG;
 }
 
+uint64_t ps_max_bytes(void)
+{
+    return ps_env_u64("PERFSCOPE_MAX_BYTES", DEFAULT_MAX_BYTES);
+}
+
 static bool open_files(void)
 {
     char directory[PS_PATH_BYTES - 96];
-    uint64_t max_bytes = ps_env_u64("PERFSCOPE_MAX_BYTES", DEFAULT_MAX_BYTES);
+    uint64_t max_bytes = ps_max_bytes();
     ps_recorder.pid = getpid();
     if (!ps_host_directory(directory, sizeof directory) ||
         !create_definitions(directory, max_bytes / DEFINITIONS_SHARE))
@@ -189,6 +194,7 @@ static void in_forked_child(void)
         return;
     ps_recorder.is_mpi_inherited = atomic_load(&ps_recorder.is_mpi_recorded);
     atomic_store(&ps_recorder.is_mpi_recorded, false);
+    atomic_store(&ps_recorder.is_worker, false);
     ps_recorder.is_forked_child = true;
     ps_recorder.base_path[0] = '\0';
     ps_buffer_drop();

@@ -6,6 +6,8 @@
 
 /* Opens the files once; true when recording. */
 bool ps_process_open(void);
+/* That the files of a process may take. */
+uint64_t ps_max_bytes(void);
 /* In a forked child that begins files of its own: what was opened is the parent's. */
 void ps_process_forget(void);
 /* Facts for the header: clocks, boot, host, namespace. */

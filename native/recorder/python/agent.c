@@ -28,6 +28,16 @@ PS_EXPORT int ps_open_forked(void)
     return ps_open_forked_child() ? 0 : 1;
 }
 
+PS_EXPORT int ps_open_worker(void)
+{
+    return ps_open_for_another() ? 0 : 1;
+}
+
+PS_EXPORT void ps_is_no_worker(void)
+{
+    ps_work_for_oneself();
+}
+
 PS_EXPORT int ps_is_recording(void)
 {
     return ps_is_open();

@@ -83,6 +83,12 @@ static void end_claims(void)
     atomic_store(&ps_buffer_limits[PS_CONTEXT], 0);
 }
 
+static void set_capacity(ps_header *header, uint64_t bytes)
+{
+    buffer.capacity = header->capacity = (bytes - PS_HEADER_BYTES) / PS_RECORD_BYTES;
+    buffer.detail_capacity = buffer.capacity - buffer.capacity / 8;
+}
+
 static void *map_shared(int file, uint64_t *bytes)
 {
     void *mapping = MAP_FAILED;
@@ -130,8 +136,7 @@ ps_header *ps_buffer_create(const char *path, uint64_t max_bytes)
     ps_header *header = mapping;
     ps_guard_begin(mapping, bytes, buffer.path, &kept_header, stop_records);
     buffer.mapped_bytes = bytes;
-    buffer.capacity = header->capacity = (bytes - PS_HEADER_BYTES) / PS_RECORD_BYTES;
-    buffer.detail_capacity = buffer.capacity - buffer.capacity / 8;
+    set_capacity(header, bytes);
     ps_recorder.header = header;
     ps_recorder.slots = (ps_record *)((char *)mapping + PS_HEADER_BYTES);
     set_limits(CHUNK_SLOTS);
@@ -166,6 +171,29 @@ static void note_lost(void)
     ps_set_header_flag(PS_FLAG_DISK_FULL);
     if (!atomic_flag_test_and_set(&is_told))
         ps_define_note(text, sizeof text - 1);
+}
+
+/* Both before the slots come to an end: what has been thinned stays so. */
+static void change_capacity(uint64_t bytes)
+{
+    ps_acquire(&buffer.growing);
+    uint64_t allocated = atomic_load(&buffer.allocated);
+    if (!atomic_load(&ps_recorder.is_reusing) && (bytes - PS_HEADER_BYTES) / PS_RECORD_BYTES > allocated) {
+        set_capacity(ps_recorder.header, bytes);
+        set_limits(allocated);
+    }
+    ps_release(&buffer.growing);
+}
+
+void ps_buffer_limit(uint64_t max_bytes)
+{
+    uint64_t bytes = max_bytes < SMALLEST_MAPPING ? SMALLEST_MAPPING : max_bytes;
+    change_capacity(bytes < buffer.mapped_bytes ? bytes : buffer.mapped_bytes);
+}
+
+void ps_buffer_lift(void)
+{
+    change_capacity(buffer.mapped_bytes);
 }
 
 void ps_buffer_save_totals(void)
@@ -270,7 +298,8 @@ void ps_buffer_grow_ahead(void)
     uint64_t claimed = __atomic_load_n(&ps_recorder.header->claimed, __ATOMIC_RELAXED);
     uint64_t ahead = 2 * (claimed - buffer.seen_by_sampler);
     buffer.seen_by_sampler = claimed;
-    ahead = ahead < AHEAD_SLOTS ? AHEAD_SLOTS : ahead > MOST_AHEAD_SLOTS ? MOST_AHEAD_SLOTS : ahead;
+    uint64_t least = atomic_load(&ps_recorder.is_worker) ? CHUNK_SLOTS / 4 : AHEAD_SLOTS; /* there may be many */
+    ahead = ahead < least ? least : ahead > MOST_AHEAD_SLOTS ? MOST_AHEAD_SLOTS : ahead;
     while (atomic_load(&buffer.allocated) < claimed + ahead) {
         uint64_t allocated = atomic_load(&buffer.allocated);
         ps_buffer_grow(allocated + 1); /* a chunk at a time: a call that needs one itself waits for no more */

@@ -32,6 +32,9 @@ void ps_buffer_release(uint64_t filled);
 bool ps_buffer_is_disk_full(void);
 /* Most slots that there may be are taken. */
 bool ps_buffer_is_scarce(void);
+/* Has the file grow to so many bytes at most, and then as far as it was made for again. */
+void ps_buffer_limit(uint64_t max_bytes);
+void ps_buffer_lift(void);
 /* Slots that are or will be filled: those claimed that have disk space. */
 uint64_t ps_buffer_used(void);
 /* No slot is handed out any more, except by reuse.h. Tells how many were, and the slots that there are; all of these

@@ -42,6 +42,7 @@ typedef struct {
     uint64_t next_node_tick;
     uint64_t next_tree_tick;
     uint64_t next_heap_tick;
+    bool is_gpu_launched;
     uint32_t throttled_ms;
     uint64_t oom_kills;
     uint64_t program_cpu_ns;  /* of all threads but the recorder's own */
@@ -225,7 +226,8 @@ static void take_samples(sampler_state *state)
     scan(state);
     uint64_t now_ns = ps_monotonic();
     ps_recorder.header->alive_ns = now_ns;
-    if (state->tick >= state->next_node_tick) {
+    bool is_worker = atomic_load(&ps_recorder.is_worker);
+    if (!is_worker && state->tick >= state->next_node_tick) {
         state->oom_kills = ps_oom_kills();
         sample_node(now_ns);
         ps_note_affinity_of_threads();
@@ -238,13 +240,17 @@ static void take_samples(sampler_state *state)
         sample_system(state, now_ns);
         state->next_system_tick = state->tick + ticks_between(state, SYSTEM_HZ);
     }
-    sample_tree(state, now_ns);
-    sample_heap(state, now_ns);
+    if (!is_worker) {
+        sample_tree(state, now_ns);
+        sample_heap(state, now_ns);
+    }
     ps_run_window_tick(now_ns);
     ps_claims_maintain();
     ps_drain_maintain(now_ns);
-    if (state->tick == ticks_between(state, GPU_DELAY_HZ))
+    if (!is_worker && !state->is_gpu_launched && state->tick >= ticks_between(state, GPU_DELAY_HZ)) {
+        state->is_gpu_launched = true;
         ps_gpu_launch();
+    }
     state->tick++;
 }
 

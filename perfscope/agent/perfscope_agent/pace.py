@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 
-from . import blocked
+from . import blocked, notes
 
+_MAX_HZ = 50.0
 _SHARE = 0.0025
 """Of one core, that looking may take on an average; what it interrupts costs about as much."""
 _AT_ONCE_S = 0.01  # the first looks meet every name for the first time
@@ -18,6 +20,15 @@ _LONG_RUN_HZ = 10.0
 _MOST_MADE_UP = 50
 _LEAST_WAIT, _MOST_WAIT = 0.5, 2.0  # of a period
 _MEAN_WAIT = (_LEAST_WAIT + _MOST_WAIT) / 2
+
+
+def requested_hz() -> float:
+    """Samples a second that the user asked for, 0 off, never above the most that are taken."""
+    try:
+        return max(0.0, min(_MAX_HZ, float(os.environ.get("PERFSCOPE_STACK_HZ", "") or _MAX_HZ)))
+    except ValueError:
+        notes.add("PERFSCOPE_STACK_HZ is not a number")
+        return _MAX_HZ
 
 
 class Waits:
@@ -48,6 +59,11 @@ class Waits:
 
     def leave(self) -> None:
         """The next look is the first one at another thread."""
+        self._seen = None
+
+    def forget(self) -> None:
+        """Drops what belongs to the parent, in a forked child."""
+        self.ns = self._all_ns = 0
         self._seen = None
 
 

@@ -42,6 +42,8 @@ class Phase:
 _FUNCTIONS = {
     "open": "int",
     "open_forked": "int",
+    "open_worker": "int",
+    "is_no_worker": "-",
     "is_recording": "int",
     "base_path": "text",
     "now": "u64",
@@ -102,6 +104,10 @@ class Recorder:
             found.argtypes = None
         setattr(self, name, found)
         return found
+
+    def anew(self) -> Recorder:
+        """The same library, in a forked child that has none of its parent's records."""
+        return Recorder(self._library)
 
     def look_at_all(self, function: Callable[[], Any]) -> Any:
         """What a function of Python returns that looks into all interpreters of the process.

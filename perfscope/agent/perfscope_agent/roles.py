@@ -122,6 +122,16 @@ def is_multiprocessing_helper(arguments: list[str]) -> bool:
     )
 
 
+def only_serves(arguments: list[str]) -> bool:
+    """Whether the process starts others or looks after what they share, and does no work."""
+    kind, text = program(arguments)
+    served = ("forkserver", "resource_tracker", "semaphore_tracker")
+    starts = tuple("from multiprocessing." + name for name in served)
+    return kind == "code" and (
+        text.startswith(starts) or "joblib.externals.loky.backend.resource_tracker" in text
+    )
+
+
 def signature() -> str:
     """The rank environment as one text, equal in all processes of a rank; "" without ranks."""
     environ = os.environ

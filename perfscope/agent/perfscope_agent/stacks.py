@@ -12,15 +12,12 @@ from . import (
     busy_threads,
     callees,
     files,
-    garbage,
     noted,
-    operands,
     own_threads,
-    python_objects,
     recorder,
 )
 from . import notes as agent_notes
-from .pace import Pace, waits
+from .pace import Pace, requested_hz, waits
 from .places import OWN, Places
 
 TYPE_CHECKING = False
@@ -37,7 +34,6 @@ if TYPE_CHECKING:
     """
     _Dues = Tuple[int, int]  # when the last look was due, and the next one
 
-_MAX_HZ = 50.0
 _FIRST_S = 0.1  # what runs for less is left alone
 _OTHERS_S = 0.1  # between looks at what is not stacks
 _MAX_DEPTH = 62  # of Python frames; two more may say what the innermost one calls
@@ -73,13 +69,15 @@ class Sampler:
         rec: recorder.Recorder,
         first: Callable[[], None],
         later: Callable[[Any], None] | None = None,
+        inherited: int = 0,
     ) -> None:
+        """Samples at that rate, without the outermost frames, those that a fork has left behind."""
         import _thread
 
         self._library = rec
         self._pace = Pace(hz)
         self._first: Callable[[], None] | None = first
-        self._later = later
+        self._later, self._inherited = later, inherited
         self._later_s = time.monotonic() + _LATER_S
         self._begin_s = 0.0
         self._before_ns = self._noted_ns = 0  # spent by the last look; by the main thread
@@ -90,6 +88,17 @@ class Sampler:
         self._places = Places()
         self._stacks: dict[tuple[int, ...], int] = {}
         self._looked_ns: dict[int, int] = {}  # when threads were looked at last
+
+    def recording(self) -> recorder.Recorder | None:
+        """Where stacks are written, once there is something."""
+        return recorder.current
+
+    def look_at_others(self, rec: recorder.Recorder) -> None:
+        """Looks at what is no stack."""
+        waits.look(watched.get(recorder.main_thread, 0))
+        busy_threads.look(rec.now(), watched)
+        for look in with_each_sample:
+            look()
 
     def start(self) -> None:
         """Starts the thread; `threading` does not know it, so the program counts only its own."""
@@ -129,14 +138,14 @@ class Sampler:
             if seen:
                 self._do_once(now_ns / 1e9)
             with self.busy:
-                rec = recorder.current
+                rec = self.recording()
                 if rec is not None and (seen or notes):
                     self._tell(rec)
                     looks = self._sample(rec, notes, (due_ns, dues_ns[seen]))
                     self._count(looks, notes, now_ns / 1e9)
                     if seen and now_ns / 1e9 - others_s >= _OTHERS_S:
                         others_s = now_ns / 1e9
-                        _look_at_others(rec)
+                        self.look_at_others(rec)
                         self._is_paid()
             if not seen:
                 return
@@ -205,7 +214,8 @@ class Sampler:
             since_ns = self._looked_ns.get(thread_id) or before_ns.get(thread_id, 0)
             self._looked_ns[thread_id] = at_ns
             waits_in = blocked.system_call(thread_id) if call is None else blocked.told(call)
-            stack = self._stack(rec, places, _leaves(callee, waits_in))
+            most = max(1, len(places) - self._inherited) if thread_id == os.getpid() else _MAX_WALK
+            stack = self._stack(rec, places[:most], _leaves(callee, waits_in))
             if stack:
                 due_ns = max(was_due_ns, since_ns)
                 for moment_ns in self._pace.moments(due_ns, max(stood_ns, since_ns), at_ns):
@@ -235,16 +245,6 @@ class Sampler:
                 self._stacks.clear()
             self._stacks[key] = known
         return known
-
-
-def _look_at_others(rec: recorder.Recorder) -> None:
-    waits.look(watched.get(recorder.main_thread, 0))
-    python_objects.sample(rec)
-    garbage.tick()
-    busy_threads.look(rec.now(), watched)
-    for look in with_each_sample:
-        look()
-    operands.look()
 
 
 def _leaves(callee: str, call: str) -> tuple[tuple[str, str], ...]:
@@ -285,7 +285,7 @@ def _seen(rec: recorder.Recorder, notes: list[noted.Note], dues_ns: _Dues) -> li
                 # whoever is asked for the lock gives it away after so long, and then stands still
                 stood_ns = min(at_ns, was_due_ns + int(sys.getswitchinterval() * 1e9))
                 moments = (at_ns, was_due_ns, stood_ns if identity == main else at_ns)
-                seen.append((thread_id, _walk(frame), _callee(frame), None, moments))
+                seen.append((thread_id, walk(frame), _callee(frame), None, moments))
     finally:
         # This frame is among them: a cycle that would keep the program's objects alive.
         frames.clear()
@@ -315,7 +315,7 @@ def _is_own(code: CodeType) -> bool:
     return code.co_filename.startswith(files.AGENT)
 
 
-def _walk(frame: FrameType | None) -> list[tuple[CodeType, int]]:
+def walk(frame: FrameType | None) -> list[tuple[CodeType, int]]:
     """Where a frame and those that called it are: code and instruction, innermost first."""
     places: list[tuple[CodeType, int]] = []
     while frame is not None and len(places) < _MAX_WALK:
@@ -329,15 +329,6 @@ def _shortened(named: list[_Named]) -> list[_Named]:
     inner, outer = named[:_INNERMOST], named[_INNERMOST:]
     own = [one for one in outer if files.is_program(one[1][0].co_filename)]
     return inner + (own or outer)[-(_MAX_DEPTH - _INNERMOST) :]
-
-
-def requested_hz() -> float:
-    """Samples a second that the user asked for, 0 off, never above the most that are taken."""
-    try:
-        return max(0.0, min(_MAX_HZ, float(os.environ.get("PERFSCOPE_STACK_HZ", "") or _MAX_HZ)))
-    except ValueError:
-        agent_notes.add("PERFSCOPE_STACK_HZ is not a number")
-        return _MAX_HZ
 
 
 def watch_current_thread(most: int = 0) -> None:
@@ -356,6 +347,15 @@ def move(rec: recorder.Recorder) -> None:
     watch_current_thread()
 
 
+def possible_hz() -> float:
+    """Samples a second that the user asked for and a thread can take, 0 none."""
+    hz = requested_hz()
+    if hz > 0 and not recorder.has_address_space(_THREAD_BYTES):
+        agent_notes.add("no stack samples: the address space of the process is limited (ulimit -v)")
+        return 0.0
+    return hz
+
+
 sampler: Sampler | None = None
 
 
@@ -366,11 +366,7 @@ def start(first: Callable[[], None], later: Callable[[Any], None] | None = None)
     keeps forks away, to be held only for what a fork must not catch half done.
     """
     global sampler
-    hz = requested_hz()
-    if hz > 0 and not recorder.has_address_space(_THREAD_BYTES):
-        agent_notes.add("no stack samples: the address space of the process is limited (ulimit -v)")
-        hz = 0.0
-    statistics["hz"] = hz
+    hz = statistics["hz"] = possible_hz()
     if hz <= 0:
         first()
         return

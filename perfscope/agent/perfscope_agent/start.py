@@ -60,10 +60,13 @@ def _start(arguments: list[str], begin_ns: int) -> None:
         return
     _register_fork()
     if _role == roles.Role.WORKER:
+        workers = _load_for_workers()
         spent_ns = time.thread_time_ns() - begin_ns
         metadata.begin(_role, owner_pid, arguments, start_cpu_ns=spent_ns)
         _let_spy(starts=False)
         _await_mpi()
+        if workers is not None and not roles.only_serves(arguments):
+            workers.start()
         return
     _start_recording(is_lazy=_role == roles.Role.UNRANKED and descends_from_python)
 
@@ -73,16 +76,28 @@ def _start_recording(is_lazy: bool) -> None:
     global _stacks
     import atexit
 
-    from . import loops, placement, read_files, stacks, topology  # noqa: F401 - what threads use is loaded before them
+    from . import (  # noqa: F401 - what threads use is loaded before them
+        garbage,
+        loops,
+        operands,
+        placement,
+        python_objects,
+        read_files,
+        stacks,
+        topology,
+        workers,
+    )
     from .frameworks import install
 
-    _stacks = stacks
+    _stacks, _in_child["collections"] = stacks, garbage.forget
     if "PERFSCOPE_STEPS" in os.environ or "PERFSCOPE_STOP_AFTER" in os.environ:
         from . import window
 
         recorder.on_open = window.begin
-    if recorder.load(*roles.rank_and_size()) and not is_lazy:
-        recorder.activate()
+    if recorder.load(*roles.rank_and_size()):
+        _prepare_workers(workers)
+        if not is_lazy:
+            recorder.activate()
     metadata.begin(_role, None, _arguments)
     atexit.register(_finish)
     if recorder.can_record():
@@ -93,6 +108,27 @@ def _start_recording(is_lazy: bool) -> None:
             lambda: _try("after the start", _after_start),
             lambda busy: _try("placement", lambda: _later(busy)),
         )
+
+
+def _load_for_workers() -> Any:
+    """What samples this process and those that it forks, loaded if anything is to be sampled."""
+    global _stacks
+    from .pace import requested_hz
+
+    if requested_hz() <= 0 or not recorder.load(-1, -1):
+        return None
+    from . import stacks, workers
+
+    _stacks = stacks
+    _prepare_workers(workers)
+    recorder.deactivate()
+    return workers
+
+
+def _prepare_workers(workers: Any) -> None:
+    """Has what is forked from here sampled, if it lives for a moment."""
+    workers.prepare(recorder.functions(), _finish)
+    _in_child["samples"] = lambda: workers.start_in_child(_fork_count < _MAX_RECORDED_FORKS)
 
 
 def _start_details(is_lazy: bool) -> None:
@@ -116,14 +152,19 @@ def _let_spy(*, starts: bool) -> None:
 
 def _after_start() -> None:
     """What can wait until the program runs: a short-lived process never pays for it."""
-    from . import garbage, operands, read_files, stacks, topology
+    from . import garbage, operands, python_objects, read_files, stacks, topology
 
     rec = recorder.activate()
     if rec is not None:
         garbage.start(rec)
         operands.start(rec)
         read_files.start()
-        stacks.with_each_sample.append(read_files.look)
+        stacks.with_each_sample += [
+            lambda: python_objects.sample(rec),
+            garbage.tick,
+            read_files.look,
+            operands.look,
+        ]
     found = topology.topology()
     metadata.facts["topology"] = found
     metadata.collect_versions()
@@ -191,6 +232,9 @@ def _promote_to(rank: int, size: int) -> None:
 
 
 def _become_rank(rank: int, size: int) -> None:
+    from . import workers
+
+    workers.leave()
     if not recorder.load(rank, size):
         return
     if _is_forked:
@@ -210,13 +254,16 @@ def _forget_parent() -> None:
             module.forget()
 
 
-def _promote(_module: object) -> None:
+def _promote(module: Any) -> None:
     """Records a worker that initialized MPI as a rank: a wrapper started the real program."""
     if _role != roles.Role.WORKER or not recorder.load(-1, -1):
         return
-    if not recorder.is_open():
+    from . import workers
+
+    if not recorder.is_open() or (workers.is_recorded() and not module.Is_initialized()):
         recorder.deactivate()
         return
+    workers.leave()
     _record_as_rank("another Python of the same rank started it: it initialized MPI")
 
 
@@ -275,13 +322,17 @@ def _leave_recording() -> None:
     _of_parent[:] = (recorder.functions(), _stacks.sampler)
     _stacks.sampler = None
     recorder.deactivate()
-    _stacks.garbage.forget()
 
 
 def _finish() -> None:
     """At exit, after the program's own handlers: closes what is open, writes the last metadata."""
     global _is_finished
-    if _is_finished or os.getpid() != _pid or _role == roles.Role.WORKER:
+    if _is_finished or os.getpid() != _pid:
+        return
+    if _role == roles.Role.WORKER:
+        from . import workers
+
+        _try("samples of a worker", workers.finish)
         return
     _is_finished = True
     from . import stacks

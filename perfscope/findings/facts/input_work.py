@@ -38,15 +38,28 @@ def work_evidence(results: Results, rank: int) -> list[Evidence]:
         return []
     rows = (
         ("Seen in the training thread while it gets a batch", parts.getting),
-        ("Seen in the threads that make batches", parts.producing),
+        (f"Seen in the {makers(parts)} that make batches", parts.producing),
     )
     return [Evidence(label, _in_words(seen)) for label, seen in rows if _is_enough(seen)]
 
 
-def producers_place(results: Results, rank: int) -> Frame | None:
-    """Where the threads that make the batches of a rank are most; None where there are none."""
+def makers(parts: InputParts) -> str:
+    """What makes the batches of a rank beside its training thread."""
+    return "worker processes" if parts.by_processes else "threads"
+
+
+def who_makes(results: Results, rank: int) -> str:
+    """The same of a rank."""
     parts = _of(results, rank)
-    return parts.place if parts else None
+    return makers(parts) if parts else ""
+
+
+def producers_place(results: Results, rank: int) -> Frame | None:
+    """Where those that make the batches of a rank are most; None where nobody was seen to."""
+    parts = _of(results, rank)
+    if parts is None or (parts.by_processes and _mostly_wait(parts.producing)):
+        return None
+    return parts.place
 
 
 def work_action(results: Results, rank: int) -> str:
@@ -104,6 +117,10 @@ def made_once(results: Results, replay: Replay, found: Gain, *, unpacks: bool) -
 
 def _of(results: Results, rank: int) -> InputParts | None:
     return next((parts for parts in results.input_parts if parts.rank == rank), None)
+
+
+def _mostly_wait(seen: Mapping[InputPart, int]) -> bool:
+    return seen.get(InputPart.WAIT, 0) > MAIN * sum(seen.values())
 
 
 def _work(seen: Mapping[InputPart, int]) -> dict[InputPart, int]:

@@ -9,7 +9,7 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import AwaitedThing
 from perfscope.schema.findings import Holder
 from perfscope.trace.model import Frame
-from perfscope.units import format_share
+from perfscope.units import counted, format_share
 
 
 def holder_for(results: Results, ranks: Collection[int]) -> LockHolder | None:
@@ -41,6 +41,9 @@ def who(found: LockHolder) -> str:
     """Which thread or rank it is."""
     if found.rank != found.waiting_rank:
         return f"rank {found.rank}"
+    if found.processes:
+        them = counted(found.processes, "worker process", "worker processes")
+        return f"{them} of rank {found.rank}"
     if found.waiters is not None:
         return f"one of {found.waiters.count} threads that make batches on rank {found.rank}"
     return f"{found.thread or 'another thread'} on rank {found.rank}"
@@ -76,17 +79,19 @@ def action(found: LockHolder, waits_in: Frame | None = None) -> str:
             f"works while the others wait{f' in {at}' if at else ''}, in "
             f"{format_share(found.waiters.share)} of their samples. Adding threads will not help."
         )
-    one = who(found)
+    one, are = who(found), "are" if found.processes > 1 else "is"
     if is_inferred(found):
         waiter = place(waits_in)
         waits = f"{waiter} waits" if waiter else "others wait"
-        if found.rank == found.waiting_rank:  # each rank has its own: the finding names the ranks
+        if (
+            found.rank == found.waiting_rank and not found.processes
+        ):  # each rank has its own: the finding names the ranks
             one = f"{found.thread or 'another thread'} of the same process"
         return (
-            f"While {waits} for the lock, {one} is{inside or ' at work'}. If it holds that "
+            f"While {waits} for the lock, {one} {are}{inside or ' at work'}. If it holds that "
             "lock, move this work out of it, and hold the lock only while touching shared data."
         )
     return (
-        f"While {found.kind.label} is waited for, {one} is{inside or ' at work'}. Make that work "
-        "faster, share it among more threads or processes, or begin it earlier."
+        f"While {found.kind.label} is waited for, {one} {are}{inside or ' at work'}. Make that "
+        "work faster, share it among more threads or processes, or begin it earlier."
     )

@@ -16,6 +16,7 @@ from perfscope.findings.facts.input_work import (
     main_part,
     producers_place,
     unpacking_action,
+    who_makes,
     work_action,
     work_evidence,
 )
@@ -36,6 +37,7 @@ from perfscope.findings.facts.worker_turns import (
     training_loaders,
     worker_turns,
 )
+from perfscope.findings.facts.worker_words import use_action, use_evidence, use_of
 from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.host.input_parts import InputPart
 from perfscope.metrics.host.lock_holders import LockHolder
@@ -157,7 +159,8 @@ def _title(
     place = wording.place(phases[0].where[0]) if phases and phases[0].where else ""
     inside = f" in {place}" if place else ""
     if made_in:
-        return f"{who} {verb}{inside} for batches that threads produce in {wording.place(made_in)}"
+        by = who_makes(results, ranks[0])
+        return f"{who} {verb}{inside} for batches that {by} produce in {wording.place(made_in)}"
     mostly = ", mostly because each epoch starts new workers" if anew else ""
     return f"{who} {verb} for input{inside}{mostly}"
 
@@ -190,6 +193,7 @@ def _evidence(results: Results, waits_s: list[float], worst: int) -> tuple[Evide
         rows.append(Evidence("Longest, per step", waits_s[worst] / results.steps.count, "s"))
     rows += queue_evidence(results.trace.ranks[worst])
     rows += work_evidence(results, results.trace.ranks[worst].number)
+    rows += use_evidence(use_of(results, results.trace.ranks[worst].number))
     rows += ready_evidence(results.trace.ranks[worst])
     rows += same_evidence(results.trace.ranks[worst])
     rows += repeated_reads.evidence(_read_again(results, results.trace.ranks[worst]))
@@ -232,7 +236,7 @@ def _all_actions(
     once = _once(results, rank)
     cheaper = "" if once else work_action(results, rank.number)
     told = [action(held)] if held else list(_actions(results, replay, phases, worst))
-    told.insert(1 if held else 0, once)
+    told.insert(1 if held else 0, once or use_action(use_of(results, rank.number)))
     if anew:
         told.insert(0, anew.action)
     elif not held and ending_workers(rank):
@@ -332,10 +336,11 @@ DIAGNOSIS = Diagnosis(
     evidence=(
         "seconds, settings of the loader, what the queue holds and how long its producers "
         "and the training need for a batch, reading, decoding and copying apart where stack "
-        "samples show them (in the training thread, and in threads that fill its queue), how "
-        "many batches of a DataLoader's workers were there when they were asked for, and how "
-        "long it was waited for the others, whether a data set of PyTorch prepares the same "
-        "samples anew in each epoch, idle CPUs"
+        "samples show them (in the training thread, and in threads that fill its queue or "
+        "processes that make batches), where these processes are, and whether they compute, want "
+        "a CPU or wait, how many batches of a DataLoader's workers were there when they were "
+        "asked for, and how long it was waited for the others, whether a data set of PyTorch "
+        "prepares the same samples anew in each epoch, idle CPUs"
     ),
     gain_from=(
         "replay with every batch there in time; of the first action, where a DataLoader starts "

@@ -7,6 +7,7 @@ from enum import Enum
 
 import numpy as np
 
+from perfscope.attribution.focus import Focus
 from perfscope.attribution.own_places import usual_place
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.stack_rules import is_user_file, words_of
@@ -30,11 +31,12 @@ class InputPart(Enum):
 class InputParts:
     """Stack samples by part: of the training thread while it gets a batch, and of its producers.
 
-    Producers are threads that fill the input queue from which the training thread takes batches.
-    `place` is the user's function in which they were seen most beside waiting for room in it, at
-    the line seen most; None where there are none. `unpacks` is the library's function that
-    decompresses an item each time that the user's code looks it up, where that is most of the work,
-    and `unpacked` the number of samples of it.
+    Producers are threads that fill the input queue from which the training thread takes batches;
+    where there are none, the processes that work for the rank (`by_processes`). `place` is the
+    user's function in which they were seen most beside waiting for room in it, at the line seen
+    most; None where there are none. `unpacks` is the library's function that decompresses an item
+    each time that the user's code looks it up, where that is most of the work, and `unpacked` the
+    number of samples of it.
     """
 
     rank: int
@@ -43,6 +45,7 @@ class InputParts:
     place: Frame | None = None
     unpacks: Frame | None = None
     unpacked: int = 0
+    by_processes: bool = False
 
 
 _FILES = (
@@ -123,7 +126,7 @@ def _unpacks(trace: Trace, parts: Sequence[InputPart], rows: Table) -> tuple[Fra
 def input_parts(prepared: Prepared) -> tuple[InputParts, ...]:
     """What each rank was seen doing for its batches in the focus; nothing of ranks without any."""
     trace = prepared.trace
-    if not trace.has_stacks:
+    if not trace.stacks:
         return ()
     frames = [part_of_frame(frame) for frame in trace.frames]
     is_own = [is_user_file(frame.file) for frame in trace.frames]
@@ -135,12 +138,22 @@ def input_parts(prepared: Prepared) -> tuple[InputParts, ...]:
         mine = timeline.samples_in(own, Account.INPUT_WAIT)
         getting = _counted(parts, mine)
         made = of_producers(rank, rows)
+        is_apart = not len(made)
+        made = of_processes(rank, prepared.focus) if is_apart else made
         producing = _counted(parts, made)
         if getting or producing:
             place = _place(trace, parts, made)
             unpacks = _unpacks(trace, parts, made if producing else mine)
-            found.append(InputParts(rank.number, getting, producing, place, *unpacks))
+            by_processes = is_apart and bool(producing)
+            found.append(InputParts(rank.number, getting, producing, place, *unpacks, by_processes))
     return tuple(found)
+
+
+def of_processes(rank: Rank, focus: Focus) -> Table:
+    """Samples of the main threads of the processes that work for a rank."""
+    rows = focus.within(rank.worker_stacks)
+    main: Table = rows[rows["tid"] == rows["pid"]]
+    return main
 
 
 def of_producers(rank: Rank, rows: Table) -> Table:

@@ -15,6 +15,7 @@ from perfscope.attribution.waited_for import main_wait
 from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.metrics.host.input_parts import of_producers
 from perfscope.metrics.host.interpreter_lock import thread_name
+from perfscope.metrics.host.worker_use import is_waiting
 from perfscope.schema.enums import Activity, AwaitedThing
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank, Table, Trace
@@ -39,6 +40,7 @@ class LockHolder:
     frame: Frame | None
     share: float  # of the samples of the wait, those in which it was seen at work
     waiters: Waiters | None = None
+    processes: int = 0  # worker processes of the waiting rank that were at work; 0: no such ones
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def lock_holders(prepared: Prepared) -> tuple[LockHolder, ...]:
     trace, focus = prepared.trace, prepared.focus
     if not trace.has_stacks:
         return ()
-    activity = stack_activities(trace)
+    activity = stack_activities(trace).astype(np.int64)
     idle = np.isin(activity, [ACTIVITIES.index(one) for one in IDLE])
     locked = activity == ACTIVITIES.index(Activity.LOCK)
     found = []
@@ -71,7 +73,11 @@ def lock_holders(prepared: Prepared) -> tuple[LockHolder, ...]:
         waits = rows[is_main & locked[rows["stack"]]]
         if len(waits) < FEWEST_SAMPLES:
             continue
-        seen = [_thread(trace, rank, waits, ~idle), _rank(trace, rank, waits, ~idle)]
+        seen = [
+            _thread(trace, rank, waits, ~idle),
+            _rank(trace, rank, waits, ~idle),
+            _processes(trace, rank, waits, ~is_waiting(trace, activity)),
+        ]
         likely = [one for one in seen if one is not None and one.share >= MAIN]
         if likely:
             found.append(max(likely, key=lambda one: one.share))
@@ -144,6 +150,28 @@ def _rank(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHolder | 
             LockHolder(rank.number, AwaitedThing.FILE_LOCK, other.number, "", frame, share)
         )
     return max(found, key=lambda one: one.share, default=None)
+
+
+def _processes(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHolder | None:
+    """The processes that work for a rank, where most of its wait was for what they do.
+
+    They hold no lock of its memory: they fill a queue, or finish what it has them do.
+    """
+    kind = _kind(trace, waits)
+    if kind is AwaitedThing.FILE_LOCK or not len(rank.worker_stacks):
+        return None
+    main = rank.worker_stacks[rank.worker_stacks["tid"] == rank.worker_stacks["pid"]]
+    at_work = np.zeros(len(waits), bool)
+    seen, processes = [], 0
+    for pid in np.unique(main["pid"]).tolist():
+        rows = main[main["pid"] == pid]
+        near = _nearest(rows["t"].astype(np.int64), waits["t"].astype(np.int64))
+        busy = (near >= 0) & works[rows["stack"][near]]
+        at_work |= busy
+        seen.append(rows[near[busy]])
+        processes += bool(busy.any())
+    frame, share = _place(trace, np.concatenate(seen)), float(at_work.mean())
+    return LockHolder(rank.number, kind, rank.number, "", frame, share, None, processes)
 
 
 def _seen(trace: Trace, rows: Table, waits: Table, works: Bools) -> tuple[Frame | None, float]:

@@ -34,6 +34,7 @@ from perfscope.readers.recording.run_directory import (
 from perfscope.readers.recording.stack_sampling import STATE_ENDING, read_stack_sampling
 from perfscope.readers.recording.starts import read_starts
 from perfscope.readers.recording.wall_clocks import Clock, align, domain_of
+from perfscope.readers.recording.worker_samples import adopt_workers
 from perfscope.readers.recording.worlds import Arrangement, arrange, arrange_attempts
 from perfscope.trace.model import Format, Rank, Trace
 from perfscope.trace.stack_spans import MemoryRecording, StackSampling
@@ -92,7 +93,9 @@ class _Assembly:
         self._reference = self._choose_reference()
         # differences of times from here on are small enough to be exact as floating point
         self._provisional_ns = self._reference.start_ns
-        self._starts = read_starts({process.path.parent for process in self._processes})
+        recorded = [one.path for found in arrangement.workers.values() for one in found]
+        folders = {process.path.parent for process in self._processes}
+        self._starts = read_starts(folders, {path.stem for path in recorded})
         self._sampling: StackSampling | None = None
         self._memory: list[MemoryRecording] = []
 
@@ -177,6 +180,8 @@ class _Assembly:
         assembled = assemble_ranks(every, interning)
         for process, context in counted("putting ranks together", every):
             rank = next(assembled)
+            workers = self._workers(context.number)
+            adopt_workers(rank, process, workers, interning, context.clock.offset_ns)
             if (memory := read_memory_detail(rank, process, context.clock.offset_ns)) is not None:
                 self._memory.append(memory)
             if was_stopped:

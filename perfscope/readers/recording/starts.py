@@ -1,7 +1,7 @@
-"""What the agent took at the start of processes that recorded nothing: they left a note alone."""
+"""What the agent took at the start of processes that ranks started: each left a note of it."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from perfscope.readers.recording import agent_metadata
@@ -35,13 +35,16 @@ class Starts:
         return {"processes": forked + round(loaded), "cpu_ns": round(cpu_ns)}
 
 
-def read_starts(folders: Iterable[Path]) -> dict[Owner, Starts]:
-    """By owner, of hosts, whose files are in these folders."""
-    return {owner: one for folder in folders for owner, one in _of_host(folder)}
+def read_starts(folders: Iterable[Path], workers: Collection[str] = ()) -> dict[Owner, Starts]:
+    """By owner, of hosts, whose files are in these folders.
+
+    Of processes with records, `workers` are those of which there is such a note, by their names.
+    """
+    return {owner: one for folder in folders for owner, one in _of_host(folder, workers)}
 
 
-def _of_host(folder: Path) -> Iterator[tuple[Owner, Starts]]:
-    recorded = {file.stem for file in folder.glob("*.rec")}
+def _of_host(folder: Path, workers: Collection[str]) -> Iterator[tuple[Owner, Starts]]:
+    recorded = {file.stem for file in folder.glob("*.rec")}.difference(workers)
     notes = sorted(file for file in folder.glob("*.json") if file.stem not in recorded)
     every = -(-len(notes) // MOST_READ) or 1
     read = [agent_metadata.read_json(file)[0] for file in notes[::every]]

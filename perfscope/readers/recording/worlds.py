@@ -135,7 +135,7 @@ def arrange(processes: Sequence[ProcessFile], *, ranks_requested: int | None) ->
         ]
         notes += _other_world_notes(world, [w for w in worlds if w is not world])
     else:
-        chosen = max(rest, key=lambda p: (_trained(p), _life_ns(p)))
+        chosen = max(rest, key=lambda p: (_trained(p), p.role != "worker", _life_ns(p)))
         rest = [process for process in rest if process is not chosen]
         world, others = World("", 1), []
         world.add(0, chosen)
