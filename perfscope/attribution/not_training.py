@@ -10,6 +10,7 @@ from perfscope.attribution.activity_rules import is_of_arrays
 from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.stack_rules import NATIVE_FILES, is_user_file
 from perfscope.attribution.timeline import Timeline
+from perfscope.attribution.waited_for import LOCKS, waited_for
 from perfscope.judging import ALONE, MAIN
 from perfscope.schema.enums import Account, Activity
 from perfscope.trace.model import Rank, Trace
@@ -62,17 +63,38 @@ def not_training(trace: Trace, timelines: Sequence[Timeline]) -> Ints:
     if waited > MAIN * spent.sum() and _has_workers(trace):
         training.add(Activity.LOCK)
     is_training = np.isin(activity, [ACTIVITIES.index(one) for one in training])
+    is_training &= ~_excluded(trace, activity)
     return np.where(is_training | _in_numeric_functions(trace, activity), -1, activity)
 
 
-def _has_workers(trace: Trace) -> bool:
-    """Whether ranks have processes that work for them, or threads that keep more than a CPU busy.
+def _excluded(trace: Trace, activity: Ints) -> Bools:
+    """Which stacks wait for a lock that another one holds: nobody does their work meanwhile."""
+    locked = activity == ACTIVITIES.index(Activity.LOCK)
+    found = np.zeros(len(activity), bool)
+    for place in np.flatnonzero(locked).tolist():
+        found[place] = waited_for(trace.frames, trace.stacks[place]) in LOCKS
+    return found
 
-    A single thread that others wait for sets the pace: that is no training in parallel.
+
+def _has_workers(trace: Trace) -> bool:
+    """Whether processes that work for ranks, or threads of theirs, keep more than a CPU busy.
+
+    A single one that others wait for sets the pace: that is no training in parallel. What
+    processes do is not known where they were not sampled: they are believed to work.
     """
     life_ns = sum(rank.end_ns - rank.start_ns for rank in trace.ranks)
-    wanted = sum(_wanted_by_others(rank) for rank in trace.ranks)
-    return wanted > life_ns or any(rank.workers for rank in trace.ranks)
+    wanted = sum(_wanted_by_others(rank) + _wanted_by_workers(rank) for rank in trace.ranks)
+    unknown = (rank for rank in trace.ranks if not len(rank.worker_samples))
+    return wanted > life_ns or any(rank.workers for rank in unknown)
+
+
+def _wanted_by_workers(rank: Rank) -> int:
+    """Nanoseconds in which processes that work for a rank ran or waited for a CPU."""
+    last = {
+        int(row["pid"]): int(row["cpu_ns"]) + int(row["queue_delay_ns"])
+        for row in rank.worker_samples
+    }
+    return sum(last.values())
 
 
 def _wanted_by_others(rank: Rank) -> int:

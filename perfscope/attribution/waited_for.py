@@ -9,6 +9,9 @@ from perfscope.judging import MAIN
 from perfscope.schema.enums import AwaitedThing
 from perfscope.trace.model import Frame, Trace
 
+LOCKS = (AwaitedThing.LOCK, AwaitedThing.FILE_LOCK)
+"""What one holds while others wait for it."""
+
 _RULES: dict[AwaitedThing, str] = {
     AwaitedThing.QUEUE: """
         queue _queue multiprocessing.queues asyncio.queues sched torch.multiprocessing.queue

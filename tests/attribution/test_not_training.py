@@ -14,6 +14,8 @@ TOKENIZE = ("tokenize", "/home/me/train.py", 40)
 TENSOR = ("numpy.ndarray.dot", "<built-in>", 0)
 SLEEP = ("time.sleep", "<built-in>", 0)
 WAIT = ("_thread.lock.acquire", "<built-in>", 0)
+CONDITION = ("Condition.wait", "/usr/lib/python3.12/threading.py", 355)
+SEMAPHORE = ("SemLock.__enter__", "/usr/lib/python3.12/multiprocessing/synchronize.py", 95)
 COLLECT = ("gc.collect", "<built-in>", 0)
 
 
@@ -33,17 +35,27 @@ def test_where_no_leaf_is_recorded_python_may_all_be_numeric() -> None:
     assert shown([DIFFUSE], [TOKENIZE]) == [None, None]
 
 
-def waits_for(share: float, *, workers: int = 0, threads: int = 0) -> bool:
-    """Whether waiting for a lock is a loss to a rank that does so for a share of its 10 s.
+def waits_for(
+    share: float,
+    *,
+    workers: int = 0,
+    threads: int = 0,
+    busy: float | None = None,
+    called: FrameLike = CONDITION,
+) -> bool:
+    """Whether waiting is a loss to a rank that does so, in what it calls, for a share of its 10 s.
 
-    It may have worker processes, or threads each of which keeps a CPU busy.
+    It may have worker processes, which are `busy` for so much of the time where they were sampled,
+    or threads each of which keeps a CPU busy.
     """
     builder = TraceBuilder(1, end_s=10.0)
     rank = builder.rank(0).set(workers=[{"pid": 7 + one} for one in range(workers)])
     for one in range(threads):
         rank.thread("worker", tid=100 + one, cpu_s=10.0)
+    for one in range(workers if busy is not None else 0):
+        rank.worker_sample(7 + one, 10.0, 10.0 * (busy or 0.0), 0.0)
     for tick in range(100):
-        rank.stack(0.1 * tick + 0.05, [DIFFUSE, WAIT if tick < 100 * share else TENSOR])
+        rank.stack(0.1 * tick + 0.05, [DIFFUSE, called, WAIT] if tick < 100 * share else [TENSOR])
     results = compute(builder.build())
     assert results.not_training is not None
     return bool(results.not_training[0] >= 0)
@@ -55,6 +67,13 @@ def test_who_waits_for_own_workers_most_of_the_time_has_its_work_done_by_them() 
     assert waits_for(0.3, workers=2), "the rank works itself"
     assert not waits_for(0.8, workers=2)
     assert not waits_for(0.8, threads=2)
+    assert not waits_for(0.8, workers=2, busy=0.9)
+    assert waits_for(0.8, workers=2, busy=0.2), "they do not work either"
+
+
+def test_nobody_works_for_who_waits_for_a_lock() -> None:
+    assert waits_for(0.8, workers=2, called=SEMAPHORE)
+    assert waits_for(0.8, threads=2, called=("flock", "<system-call>", 0))
 
 
 def is_told(*asleep: float) -> bool:

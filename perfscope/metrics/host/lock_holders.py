@@ -11,7 +11,7 @@ from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.own_places import usual_place
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.sampled import period_ns
-from perfscope.attribution.waited_for import main_wait
+from perfscope.attribution.waited_for import LOCKS, main_wait
 from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.metrics.host.input_parts import of_producers
 from perfscope.metrics.host.interpreter_lock import thread_name
@@ -22,10 +22,6 @@ from perfscope.trace.model import Frame, Rank, Table, Trace
 
 IDLE = (Activity.LOCK, Activity.SLEEP, Activity.COMMUNICATION, Activity.DEVICE_WAIT)
 """What a thread does that keeps nobody waiting; a file may well be written under a lock."""
-
-
-LOCKS = (AwaitedThing.LOCK, AwaitedThing.FILE_LOCK)
-"""What one holds while others wait for it."""
 
 
 @dataclass(frozen=True)
