@@ -8,8 +8,6 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity
 from perfscope.units import counted, format_share
 
-BUSY = 0.8  # of their time, in which they use or want a CPU
-
 
 def use_of(results: Results, rank: int) -> WorkerUse | None:
     """What the processes that work for a rank were seen doing; None where too little was seen."""
@@ -65,8 +63,12 @@ def use_action(use: WorkerUse | None) -> str:
     part = f"{format_share(use.at_place / use.working)} of the work of the {they}"
     if use.cpu_share is None or use.queue_share is None:
         return f"Make {where} cheaper: {part} is there ({at})."
-    if use.cpu_share + use.queue_share >= BUSY:
-        return f"Make {where} cheaper: {part} is there ({at}), and they are busy all the time."
+    wanted = use.cpu_share + use.queue_share
+    if wanted > MAIN * use.working / (use.working + use.waiting):
+        return (
+            f"Make {where} cheaper: {part} is there ({at}), and they use or want a CPU "
+            f"{format_share(min(1.0, wanted))} of the time."
+        )
     return (
         f"Look at what {where} waits for: {part} is there ({at}), but they use a CPU only "
         f"{format_share(use.cpu_share)} of the time. Until then more workers help, also where CPUs "
