@@ -157,6 +157,9 @@ def _tell_end(teller: _Teller, run: RunFile, shown: str) -> None:
         stack_sampling.wait_for_end(run.directory, teller.tell)
     leftovers.remove_scratch(run.directory)
     found = summary.summarize(run.directory)
+    if found.processes == 0 and (reason := summary.unreadable(run.directory)):
+        teller.insist(*_no_answer(shown, reason))
+        return
     if found.processes == 0:
         teller.insist(f"nothing was recorded in {shown}/", *_why_nothing(run.directory))
         return
@@ -200,6 +203,14 @@ def _why_nothing(directory: Path) -> list[str]:
     )
     look = "see whether LD_PRELOAD reaches the ranks: put `env` in the place of the program"
     return summary.told_by_agents(directory) or [unreached, look]
+
+
+def _no_answer(shown: str, reason: str) -> list[str]:
+    """What is known of records on a file system that failed while the job ran."""
+    return [
+        f"the records in {shown}/ cannot be read: {reason}",
+        "what their file system has kept of them can be analyzed as soon as it answers again",
+    ]
 
 
 def _left_on_the_node(left: Sequence[tuple[Path, Path]], shown: str) -> list[str]:

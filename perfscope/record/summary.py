@@ -71,6 +71,20 @@ def summarize(directory: Path) -> Summary:
     )
 
 
+def unreadable(directory: Path) -> str | None:
+    """Why record files that are there cannot be read, as on a file system that failed; else None.
+
+    One of them tells for all.
+    """
+    path = next(directory.glob("*/*.rec"), None)
+    try:
+        if path is not None:
+            head_of(path, 1)
+    except OSError as error:
+        return error.strerror or type(error).__name__
+    return None
+
+
 def _had_no_room(definitions: Path) -> bool:
     """Whether a process left no records because there was no room for their file.
 

@@ -1,5 +1,7 @@
 """The last line of `perfscope run` reads header fields: their places are those of format.h."""
 
+import errno
+import os
 import subprocess
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import pytest
 
 from perfscope.record import summary
 from tests.support.environments import REPOSITORY
+from tests.support.recording import job_variables, perfscope_command
 from tests.support.requirements import require_tool
 from tests.support.write_recording import ProcessWriter
 
@@ -34,6 +37,22 @@ def test_places_in_the_header_are_those_of_the_recorder(tmp_path: Path) -> None:
     assert magic.encode() == summary.MAGIC
     assert [int(flag) for flag in flags] == [summary.MPI_FLAG, summary.DISK_FULL_FLAG]
     assert (int(rank), int(dropped)) == (summary.RANK_OFFSET, summary.DROPPED_OFFSET)
+
+
+def test_records_that_cannot_be_read_are_not_said_to_be_missing(tmp_path: Path) -> None:
+    """As those of a file system that failed under the job: here a link to itself stands for one."""
+    place = tmp_path / "trace" / "host"
+    script = f"mkdir {place} && ln -s own.rec {place}/own.rec"
+    done = subprocess.run(
+        perfscope_command("run", "--", "sh", "-c", script),
+        cwd=tmp_path,
+        env=job_variables(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"the records in trace/ cannot be read: {os.strerror(errno.ELOOP)}" in done.stderr
+    assert "nothing was recorded" not in done.stderr
 
 
 def test_files_that_are_no_recordings_count_for_nothing(tmp_path: Path) -> None:
