@@ -91,6 +91,8 @@ def _of_stack(
     is_user: Sequence[bool],
     stack: Sequence[int],
 ) -> Told:
+    if _tries_again(frames, told, stack):
+        return Told(Activity.LOCK)
     found = _innermost(frames, told, is_user, stack)
     beyond = False
     for place in reversed(stack):
@@ -105,6 +107,17 @@ def _of_stack(
         elif outer.prepares and found.activity is Activity.NUMERIC:
             found = found._replace(prepares=True)
     return found
+
+
+def _tries_again(
+    frames: Sequence[Frame], told: Sequence[Told | None], stack: Sequence[int]
+) -> bool:
+    """Whether C code that reads or writes files sleeps: until it gets a lock, as SQLite does."""
+    if len(stack) < 2 or _undecided(frames, stack) is not Activity.SLEEP:
+        return False
+    caller = told[stack[-2]]
+    is_native = frames[stack[-2]].file == BUILT_IN
+    return is_native and caller is not None and caller.activity is Activity.FILES
 
 
 def _innermost(

@@ -19,7 +19,7 @@ _RULES: dict[AwaitedThing, str] = {
     AwaitedThing.TASK: "concurrent multiprocessing.pool joblib dask distributed ray celery",
     AwaitedThing.THREAD: "threading.Thread.join threading._shutdown _thread._ThreadHandle.join",
     AwaitedThing.EVENT: "threading.Event threading.Condition threading.Barrier signal asyncio",
-    AwaitedThing.FILE_LOCK: "fcntl flock os.lockf filelock portalocker",
+    AwaitedThing.FILE_LOCK: "fcntl flock os.lockf filelock portalocker sqlite3",
     AwaitedThing.PIPE: """
         select selectors zmq poll ppoll pselect6 epoll_wait epoll_pwait read(pipe) readv(pipe)
         write(pipe) writev(pipe)

@@ -11,6 +11,7 @@ from . import (
     blocked,
     busy_threads,
     callees,
+    file_locks,
     files,
     noted,
     own_threads,
@@ -97,6 +98,7 @@ class Sampler:
         """Looks at what is no stack."""
         waits.look(watched.get(recorder.main_thread, 0))
         busy_threads.look(rec.now(), watched)
+        file_locks.look(watched.get(recorder.main_thread, 0))
         for look in with_each_sample:
             look()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import busy_threads, files, metadata, notes, own_threads, recorder, stacks
+from . import busy_threads, file_locks, files, metadata, notes, own_threads, recorder, stacks
 from .pace import waits
 
 TYPE_CHECKING = False
@@ -68,6 +68,7 @@ def _start(rec: recorder.Recorder, inherited: int = 0) -> None:
     _opened = None
     stacks.forget()
     busy_threads.forget()
+    file_locks.forget()
     own_threads.forget()
     waits.forget()
     hz = stacks.statistics["hz"] = stacks.possible_hz()

@@ -59,7 +59,8 @@ def evidence(found: LockHolder) -> Evidence:
 
 def is_inferred(found: LockHolder) -> bool:
     """Whether it was only seen at work meanwhile: that it holds the lock is not measured."""
-    return found.kind in (AwaitedThing.LOCK, AwaitedThing.FILE_LOCK) and found.waiters is None
+    is_lock = found.kind in (AwaitedThing.LOCK, AwaitedThing.FILE_LOCK)
+    return is_lock and found.waiters is None and not found.is_told
 
 
 def action(found: LockHolder, waits_in: Frame | None = None) -> str:
@@ -80,6 +81,14 @@ def action(found: LockHolder, waits_in: Frame | None = None) -> str:
             f"{format_share(found.waiters.share)} of their samples. Adding threads will not help."
         )
     one, are = who(found), "are" if found.processes > 1 else "is"
+    if found.is_told:
+        waiter, within = place(waits_in), place(found.within)
+        begun = f", called in {within}" if within and within != where else ""
+        return (
+            f"While {waiter or 'rank ' + str(found.waiting_rank)} waits for the lock on the file, "
+            f"{one} holds it{inside}{begun}. Move this work out of the lock, and hold it only for "
+            "the actual read or write."
+        )
     if is_inferred(found):
         waiter = place(waits_in)
         waits = f"{waiter} waits" if waiter else "others wait"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from itertools import islice
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.own_places import usual_place
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.sampled import period_ns
+from perfscope.attribution.stack_rules import is_user_file
 from perfscope.attribution.waited_for import LOCKS, main_wait
 from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.metrics.host.input_parts import of_producers
@@ -18,6 +21,7 @@ from perfscope.metrics.host.interpreter_lock import thread_name
 from perfscope.metrics.host.worker_use import is_waiting
 from perfscope.schema.enums import Activity, AwaitedThing
 from perfscope.structures import dataclass
+from perfscope.trace.counts import count_under
 from perfscope.trace.model import Frame, Rank, Table, Trace
 
 IDLE = (Activity.LOCK, Activity.SLEEP, Activity.COMMUNICATION, Activity.DEVICE_WAIT)
@@ -37,6 +41,9 @@ class LockHolder:
     share: float  # of the samples of the wait, those in which it was seen at work
     waiters: Waiters | None = None
     processes: int = 0  # worker processes of the waiting rank that were at work; 0: no such ones
+    is_told: bool = False  # the kernel told that it holds the lock; else it was only seen at work
+    # the function that both ranks are in, at the line where the holder goes on
+    within: Frame | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,7 @@ def lock_holders(prepared: Prepared) -> tuple[LockHolder, ...]:
             continue
         seen = [
             _thread(trace, rank, waits, ~idle),
-            _rank(trace, rank, waits, ~idle),
+            _told(trace, rank, waits, ~idle) or _rank(trace, rank, waits, ~idle),
             _processes(trace, rank, waits, ~is_waiting(trace, activity)),
         ]
         likely = [one for one in seen if one is not None and one.share >= MAIN]
@@ -146,6 +153,61 @@ def _rank(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHolder | 
             LockHolder(rank.number, AwaitedThing.FILE_LOCK, other.number, "", frame, share)
         )
     return max(found, key=lambda one: one.share, default=None)
+
+
+def _told(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHolder | None:
+    """The rank of the host that the kernel told to hold the file's lock, in most looks at it.
+
+    The others that it told are seen at work as well: of many ranks each holds it for a while.
+    """
+    looks, times = _times_held(rank)
+    others = [one for one in trace.ranks if one is not rank and one.host == rank.host]
+    held = {other.number: times.get(other.pid, 0) for other in others}
+    if not any(held.values()) or sum(held.values()) <= MAIN * looks:
+        return None
+    at_work, seen = np.zeros(len(waits), bool), []
+    for other in others:
+        rows = other.main_stacks
+        if not held[other.number] or not len(rows):
+            continue
+        near = _nearest(rows["t"].astype(np.int64), waits["t"].astype(np.int64))
+        busy = (near >= 0) & works[rows["stack"][near]]
+        at_work |= busy
+        seen.append(rows[near[busy]])
+    if not seen:
+        return None
+    rows = np.concatenate(seen)
+    most = max(held, key=lambda number: held[number])
+    kind, share = AwaitedThing.FILE_LOCK, float(at_work.mean())
+    place, within = _place(trace, rows), _shared_place(trace, rows, waits)
+    return LockHolder(rank.number, kind, most, "", place, share, is_told=True, within=within)
+
+
+def _times_held(rank: Rank) -> tuple[int, Mapping[int, int]]:
+    """Looks at the lock on a file that a rank waited for, and in how many which process held it."""
+    told = rank.metadata.get("file_locks")
+    rows = told.get("held_by") if isinstance(told, Mapping) else None
+    if not isinstance(told, Mapping) or not isinstance(rows, list):
+        return 0, {}
+    pairs = [row for row in rows if isinstance(row, list) and len(row) == len(("pid", "looks"))]
+    plain = [row for row in pairs if all(type(one) is int and one > 0 for one in row)]
+    return count_under(told, "looks"), dict(plain)
+
+
+def _shared_place(trace: Trace, rows: Table, waits: Table) -> Frame | None:
+    """The innermost of the user's functions that both are in, at the holder's usual line."""
+    frames = trace.frames
+    of_waiter = {
+        frames[place].key
+        for stack in np.unique(waits["stack"]).tolist()
+        for place in trace.stacks[stack]
+        if is_user_file(frames[place].file)
+    }
+    found: Counter[int] = Counter()
+    for stack in rows["stack"].tolist():
+        shared = (one for one in reversed(trace.stacks[stack]) if frames[one].key in of_waiter)
+        found.update(list(islice(shared, 1)))
+    return frames[found.most_common(1)[0][0]] if found else None
 
 
 def _processes(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHolder | None:

@@ -80,3 +80,39 @@ def test_of_a_file_it_is_the_rank_that_is_in_the_same_function() -> None:
 def test_no_other_rank_holds_what_is_in_the_memory_of_a_process_or_works_elsewhere() -> None:
     assert by_turns(LOCK) == ()
     assert by_turns(FILE_LOCK, working=("train", "/job/train.py", 50)) == ()
+
+
+def held(looks: int, by: int, lock: tuple[FrameLike, ...]) -> tuple[LockHolder, ...]:
+    """Rank 0 waits for half of its samples in `rows`; rank 1 works in `train` meanwhile.
+
+    In `looks` the kernel told who holds the lock, in `by` of them that it is rank 1.
+    """
+    builder = TraceBuilder(2, end_s=10.0)
+    pids = [builder.rank(number).build().pid for number in range(2)]
+    told = {"looks": looks, "held_by": [[pids[1], by], [1, looks - by]]}
+    builder.rank(0).set(metadata={"file_locks": told})
+    held_at = ("main", "/job/train.py", 47)
+    for tick in range(100):
+        at = 0.1 * tick + 0.05
+        builder.rank(0).stack(at, (MAIN, WAITS, *lock) if tick % 2 else (MAIN, SORTS))
+        working = (held_at, ("train", "/job/train.py", 50), SORTS)
+        builder.rank(1).stack(at, working if tick % 2 else (MAIN, ENCODES))
+    return compute(builder.build()).lock_holders
+
+
+SQLITE = (("sqlite3.Connection.execute", "<built-in>", 0), ("clock_nanosleep", "<system-call>", 0))
+
+
+@pytest.mark.parametrize("lock", [(FILE_LOCK,), SQLITE], ids=["fcntl", "SQLite tries again"])
+def test_the_rank_that_the_kernel_tells_to_hold_the_lock(lock: tuple[FrameLike, ...]) -> None:
+    """Where it works, and at which line of the function that both are in it went on to that."""
+    (found,) = held(10, 9, lock)
+    assert (found.waiting_rank, found.rank, found.is_told) == (0, 1, True)
+    assert found.kind is AwaitedThing.FILE_LOCK
+    assert found.frame == Frame("train", "/job/train.py", 50)
+    assert found.within == Frame("main", "/job/train.py", 47)
+
+
+@pytest.mark.parametrize(("looks", "by"), [(10, 4), (0, 0)])
+def test_another_process_holds_it_mostly(looks: int, by: int) -> None:
+    assert held(looks, by, (FILE_LOCK,)) == ()
