@@ -90,30 +90,64 @@ def outermost_own(
     idle = np.zeros(len(total)) if waiting is None else waiting
     if allowed.sum() >= ALONE * (total + idle).sum():
         return None  # nearly everything is of this kind: every function would be its own
+    seen = np.stack((wanted, allowed, total, idle))
     functions: dict[Function, int] = {}
     of_frame = [
         functions.setdefault(frame.key, len(functions)) if _names(frame) else -1
         for frame in trace.frames
     ]
-    sums = np.zeros((4, len(functions)))
-    depth = np.full(len(functions), np.inf)
-    for stack in np.flatnonzero(total + wanted + idle).tolist():
-        seen: set[int] = set()
+    sums, depth = _summed(trace, seen, of_frame)
+    enough = _is_own(sums) & (sums[0] >= MAIN * wanted.sum())
+    if np.any(enough):
+        candidates = np.flatnonzero(enough)
+        chosen = int(min(candidates, key=lambda place: (-sums[0][place], depth[place])))
+        return _with_line(trace, wanted, of_frame, chosen)
+    return _outermost_lines(trace, seen)
+
+
+def _outermost_lines(trace: Trace, seen: Floats) -> Frame | None:
+    """The outermost function with lines that only the wanted runs, at the one seen most.
+
+    A function that trains and then evaluates calls the model in two places, of which one evaluates.
+    """
+    of_frame = [
+        place if is_user_file(frame.file) and not frame.file.startswith("<") else -1
+        for place, frame in enumerate(trace.frames)
+    ]
+    sums, depth = _summed(trace, seen, of_frame)
+    functions: dict[Function, list[int]] = {}
+    for place in np.flatnonzero(_is_own(sums)).tolist():
+        functions.setdefault(trace.frames[place].key, []).append(place)
+    spent = {key: float(sums[0][lines].sum()) for key, lines in functions.items()}
+    enough = [key for key in functions if spent[key] >= MAIN * seen[0].sum()]
+    if not enough:
+        return None
+    chosen = min(enough, key=lambda key: (-spent[key], depth[functions[key]].min()))
+    return trace.frames[max(functions[chosen], key=lambda place: sums[0][place])]
+
+
+def _summed(trace: Trace, seen: Floats, of_frame: list[int]) -> tuple[Floats, Floats]:
+    """How much was seen below each group of frames, and how deep in the stack it begins."""
+    groups = max(of_frame, default=-1) + 1
+    sums, depth = np.zeros((len(seen), groups)), np.full(groups, np.inf)
+    for stack in np.flatnonzero(seen.sum(axis=0)).tolist():
+        passed: set[int] = set()
         for level, frame in enumerate(trace.stacks[stack]):
-            function = of_frame[frame]
-            if function >= 0 and function not in seen:
-                seen.add(function)
-                sums[:, function] += wanted[stack], allowed[stack], total[stack], idle[stack]
-                if wanted[stack]:
-                    depth[function] = min(depth[function], level)
+            group = of_frame[frame]
+            if group >= 0 and group not in passed:
+                passed.add(group)
+                sums[:, group] += seen[:, stack]
+                if seen[0, stack]:
+                    depth[group] = min(depth[group], level)
+    return sums, depth
+
+
+def _is_own(sums: Floats) -> Bools:
+    """Which groups nearly only the wanted runs."""
     does_more = sums[2] - sums[1] >= FEWEST_SAMPLES
     compared = sums[2] + np.where(does_more, sums[3], 0.0)
-    own = (sums[1] >= ALONE * compared) & (sums[0] > 0) & (sums[0] >= MAIN * wanted.sum())
-    if not np.any(own):
-        return None
-    candidates = np.flatnonzero(own)
-    chosen = int(min(candidates, key=lambda place: (-sums[0][place], depth[place])))
-    return _with_line(trace, wanted, of_frame, chosen)
+    own: Bools = (sums[1] >= ALONE * compared) & (sums[0] > 0)
+    return own
 
 
 def called_below(trace: Trace, wanted: Weights, own: Frame) -> tuple[Frame, ...]:

@@ -46,3 +46,33 @@ def test_the_outermost_function_is_named(
 def test_what_only_one_rank_runs() -> None:
     wanted, mine, total = np.array([[0, 9, 0, 0], [0, 20, 0, 10], [50, 20, 0, 10]], float)
     assert outermost_own(TRACE, wanted, mine=mine, total=total) == LOSS
+
+
+TRAIN, EVALUATED, DIGITS = (
+    Frame("train", FILE, 20),
+    Frame("train", FILE, 31),
+    Frame("accuracy", FILE, 70),
+)
+SCRIPT, SCRIPT_TESTS = Frame("<module>", FILE, 95), Frame("<module>", FILE, 99)
+
+
+@pytest.mark.parametrize(
+    ("trained", "tested"), [((MODULE, TRAIN), (MODULE, EVALUATED)), ((SCRIPT,), (SCRIPT_TESTS,))]
+)
+def test_a_line_is_named_where_the_function_does_both(
+    trained: tuple[Frame, ...], tested: tuple[Frame, ...]
+) -> None:
+    """As where an epoch of a graph network is one function: a step, and the model once more."""
+    frames = tuple({*trained, *tested, FORWARD, LAYER, DIGITS})
+    chains = [
+        (*trained, FORWARD, LAYER),
+        (*tested, FORWARD, LAYER),
+        (*trained, DIGITS),
+        (*tested, DIGITS),
+    ]
+    stacks = [tuple(map(frames.index, chain)) for chain in chains]
+    trace = cast(Trace, SimpleNamespace(frames=frames, stacks=stacks))
+    wanted, total = np.array([[1, 30, 0, 9], [60, 30, 8, 9]], float)
+    assert outermost_own(trace, wanted, total=total) == tested[-1]
+    everywhere = np.array([30, 30, 9, 9], float)
+    assert outermost_own(trace, wanted, total=everywhere + wanted) is None

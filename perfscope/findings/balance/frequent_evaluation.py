@@ -329,7 +329,7 @@ def _actions(habit: _Habit, every: int, *, is_full: bool) -> tuple[str, ...]:
     doing = "Compute and print it" if habit.is_output else "Evaluate"
     if habit.phase.id == EVALUATION_LIKE:
         doing = "If training does not need it, do it"
-    actions = [f"{doing} {_rarely(habit, every)}: call {place} more rarely."]
+    actions = [f"{doing} {_rarely(habit, every)}: run {place} more rarely."]
     if habit.is_output:
         actions.append(
             "Keep the figure as a running sum on each rank, without copying data again, and add it "
