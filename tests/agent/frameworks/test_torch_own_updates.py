@@ -71,6 +71,25 @@ for batch in range(6):
     torch.stack([model(torch.ones(4)) for _ in range(5)]).sum().backward()
 """
 
+PLAYED = """
+import torch
+value, target, scale = torch.nn.Linear(4, 2), torch.nn.Linear(4, 2), torch.nn.LayerNorm(1)
+optimizer = torch.optim.SGD(value.parameters())
+before = torch.nn.Module.__call__
+for move in range(60):
+    value(torch.ones(1, 4)).argmax(dim=1)
+    if move % 10 == 9:
+        with torch.no_grad():
+            wanted = target(torch.ones(16, 4)).max(dim=1)[0]
+        loss = (value(torch.ones(16, 4)).max(dim=1)[0] - wanted).square()
+        scale(loss.reshape(-1, 1).expand(-1, 1)[:7]).sum()
+        optimizer.zero_grad()
+        loss.mean().backward()
+        optimizer.step()
+assert torch.nn.Module.__call__ is before
+"""
+"""An agent asks its model for moves, one at a time, and learns from what it remembers of them."""
+
 WORDS = """
 import torch
 model = torch.nn.Embedding(10, 4)
@@ -110,6 +129,12 @@ def test_a_batch_is_looked_at_where_no_loader_tells_it_and_now_and_then_again(
 ) -> None:
     known = [(number, 5 if number < 64 else 3) for number in range(1, 70)]
     assert steps_of(OPTIMIZED, job, environment) == [(0, 0), *known]
+
+
+def test_samples_are_of_the_call_that_gradients_are_of(
+    job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> None:
+    assert steps_of(PLAYED, job, environment) == [(0, 0), *((number, 16) for number in range(1, 6))]
 
 
 def test_what_the_program_puts_around_modules_stays(
