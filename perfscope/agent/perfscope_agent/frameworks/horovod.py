@@ -42,6 +42,9 @@ _CALLS = (
 )
 
 
+_OWN_CONNECTIONS = "Horovod over gloo exchanges over connections of its own"
+
+
 def install_basics(module: ModuleType) -> None:
     """Notes rank, size and settings when Horovod has been initialized."""
 
@@ -68,9 +71,12 @@ def _note(basics: Any) -> None:
         rank=int(basics.rank()),
         size=int(basics.size()),
         local_rank=int(basics.local_rank()),
-        mpi_threads_supported=bool(basics.mpi_threads_supported()),
         settings=settings,
     )
+    if basics.mpi_enabled():  # without MPI, the question is an error
+        metadata.framework(_SOURCE, mpi_threads_supported=bool(basics.mpi_threads_supported()))
+    if basics.gloo_enabled() and basics.size() > 1:
+        metadata.framework(_SOURCE, exposed_reason=_OWN_CONNECTIONS)
     metadata.collect_versions()
     metadata.write()
 
