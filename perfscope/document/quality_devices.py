@@ -47,10 +47,11 @@ def _others(results: Results, found: DevicesResult) -> list[QualityRow]:
     communicating = sum(bool(device.use.communication_ns) for device in found.devices)
     if is_told or not is_given or not communicating:
         return []
+    devices = counted(len(found.devices), "device")
     detail = (
-        "The devices communicate, and no file says how many ranks the job had: efficiencies are "
-        f"those of the {counted(len(found.devices), 'device')} in the files. If there were more, "
-        "give the files of all ranks."
+        "Each collective tells its members, and all of them are in the files, but no file says how "
+        f"many ranks the job had: efficiencies are those of the {devices} in the files. Others, "
+        "with which these did not communicate, are not counted."
     )
     title = "How many ranks the job had is not known"
     return [QualityRow("device_ranks", Status.WARN, title, detail)]

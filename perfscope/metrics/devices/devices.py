@@ -141,21 +141,30 @@ def _partial(uses: Sequence[Occupancy]) -> str | None:
 def _alone(
     trace: Trace, activities: Sequence[DeviceActivity], uses: Sequence[Occupancy]
 ) -> str | None:
-    """Why devices that communicated with others are missing; None where nothing says so.
+    """Why devices that communicated with others may be missing; None where they cannot.
 
-    Where the number of ranks is known, missing ones are told by `Damage`.
+    Where the number of ranks is known, missing ones are told by `Damage`. Where it is not, devices
+    are all that there are only as far as each collective tells its members.
     """
-    if trace.world_size > 1 or not any(use.communication_ns for use in uses):
+    is_told = trace.environment.get("is_size_told", True)
+    if (is_told and trace.world_size > 1) or not any(use.communication_ns for use in uses):
         return None
-    largest = max(ask(_largest_group, activities))
-    if 0 < largest <= len(uses) or (not largest and len(uses) > 1):
+    groups = ask(_groups, activities)
+    largest = max(members for members, _ in groups)
+    if largest > len(uses) or (not largest and len(uses) == 1):
+        return "the devices in the files communicated with others, which are not in them"
+    if is_told or all(is_each for _, is_each in groups):
         return None
-    return "the devices in the files communicated with others, which are not in them"
+    return "the devices communicated, and no file tells how many ranks the job had"
 
 
-def _largest_group(rows: Table) -> int:
-    """How many ranks the largest collective is told to have had, 0 where that is not told."""
-    return int(rows["members"].max(initial=0))
+def _groups(rows: Table) -> tuple[int, bool]:
+    """How many members the largest collective is told to have had, 0 unknown; whether each tells.
+
+    A device that ran none tells as much.
+    """
+    members = rows["members"][rows["kind"] == DeviceKind.COMMUNICATION]
+    return int(members.max(initial=0)), bool(np.all(members > 0))
 
 
 def _shifted(activities: Sequence[DeviceActivity], focus: Focus) -> str | None:

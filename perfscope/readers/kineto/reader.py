@@ -152,7 +152,7 @@ def joined(
     origin = min(contents.start_ns for contents in ranked.values())
     names: dict[str, int] = {"": 0}
     ranks, said = _ranks(ranked, groups, names, options)
-    unknown = of_unknown_size(ranks, next(iter(ranked.values())))
+    unknown = of_unknown_size(ranks, ranked)
     kept, clock_notes = _on_one_clock(ranks, list(names), origin)
     notes += said + rank_notes + clock_notes + look_like_communication(ranks, list(names))
     judged, reason = judged_from(ranks, list(names))

@@ -15,6 +15,9 @@ NO_SIZE = (
 OTHERS_UNKNOWN = (
     "The profile is of one rank that communicates, and does not tell how many ranks there are."
 )
+MORE_UNKNOWN = (
+    "The profiles are of {ranks} ranks that communicate, and none tells how many the job had."
+)
 
 
 def world_size(ranked: Mapping[int, KinetoContents]) -> int:
@@ -41,12 +44,15 @@ def is_of_unknown_size(contents: KinetoContents) -> bool:
     return bool(told.get("backend")) and not isinstance(told.get("world_size"), int)
 
 
-def of_unknown_size(ranks: Sequence[Rank], contents: KinetoContents) -> list[Damage]:
-    """That one rank communicates with others of which the file does not say how many there are.
+def of_unknown_size(ranks: Sequence[Rank], ranked: Mapping[int, KinetoContents]) -> list[Damage]:
+    """That ranks communicate, and that no file says how many there are.
 
-    It would seem to be alone, and its communication to be nothing but transfer.
+    One rank would seem to be alone, and its communication to be nothing but transfer.
     """
-    if len(ranks) != 1 or tells_size(contents) or not len(ranks[0].operations):
+    if any(map(tells_size, ranked.values())) or not any(len(rank.operations) for rank in ranks):
         return []
+    if len(ranks) > 1:
+        text = MORE_UNKNOWN.format(ranks=f"{len(ranks):,}")
+        return [Damage(UNKNOWN_SIZE, text, SPOILS_COMPARISON)]
     ranks[0].operations["comm"] = -1
     return [Damage(UNKNOWN_SIZE, OTHERS_UNKNOWN, SPOILS_COMPARISON)]

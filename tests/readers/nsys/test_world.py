@@ -1,6 +1,7 @@
 """Reports of a part of a job: how many ranks it had is known from MPI, and from NCCL's payloads."""
 
 import importlib
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -119,12 +120,22 @@ def test_ranks_of_different_communicators_are_no_ranks_of_the_job(tmp_path: Path
     assert trace.world_size == 4
 
 
-def test_where_nothing_tells_how_many_there_are_it_is_said(tmp_path: Path) -> None:
-    document = analysis(opened(tmp_path, nccl(5), nccl(6)), Options())
-    assert document["devices"]["efficiency"]["bsc"]["load_balance"]["value"] == 1
-    (row,) = [row for row in document["quality"] if row["id"] == "device_ranks"]
-    assert row["status"] == "warn"
-    assert "2 devices in the files" in row["detail"]
+UNKNOWN = "no file tells how many ranks the job had"
+
+
+def test_where_nothing_tells_how_many_there_are_no_balance_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not in the document, not on the terminal, not among the numbers that studies look at."""
+    paths = [write_export(tmp_path / f"{pid}.sqlite", nccl(pid)) for pid in (5, 6)]
+    main(["analyze", *map(str, paths), "-o", str(tmp_path / "out")])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"Device efficiency is not available: the devices communicated, and {UNKNOWN}" in printed
+    document = json.loads((tmp_path / "out" / "analysis.json").read_text())
+    for tree in document["devices"]["efficiency"].values():
+        assert {found["value"] for found in tree.values()} == {None}
+        assert all(UNKNOWN in found["reason"] for found in tree.values())
+    assert document["verdict"]["efficiency"]["value"] is None
 
 
 def test_why_devices_have_no_efficiency_stands_on_the_first_screen(
@@ -144,8 +155,9 @@ def test_an_export_does_not_know_more(target: str, tmp_path: Path) -> None:
     module = importlib.import_module(f"perfscope.export.{target}")
     module.write(Source(trace), tmp_path / "out" / target)
     document = analysis(open_traces([tmp_path / "out" / target]), Options())
-    assert document["devices"]["efficiency"]["bsc"]["load_balance"]["value"] == 1
-    assert "device_ranks" in {row["id"] for row in document["quality"]}
+    balance = document["devices"]["efficiency"]["bsc"]["load_balance"]
+    assert balance["value"] is None
+    assert UNKNOWN in balance["reason"]
 
 
 @pytest.mark.parametrize(
