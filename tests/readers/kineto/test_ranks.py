@@ -150,3 +150,23 @@ def test_one_rank_whose_job_may_have_others_has_no_efficiency(
     if size is None:
         assert found.reason is not None
         assert "how many ranks" in found.reason
+
+
+@pytest.mark.parametrize("size", [None, 2])
+def test_several_ranks_of_a_job_of_unknown_size_have_no_efficiency(
+    size: int | None, tmp_path: Path
+) -> None:
+    """Others, of which no file was given, may have worked longer than all of these."""
+    for rank in (0, 1):
+        source = require_reference(f"torch_gloo4/rank{rank}.pt.trace.json")
+        document = json.loads(source.read_text())
+        told = {"backend": "gloo", "rank": rank, "world_size": size}
+        document["distributedInfo"] = {name: one for name, one in told.items() if one is not None}
+        for event in document["traceEvents"]:
+            event.get("args", {}).pop("Process Group Ranks", None)
+        (tmp_path / f"rank{rank}.json").write_text(json.dumps(document))
+    results = compute(open_trace(tmp_path))
+    found = results.efficiency.parallel_efficiency
+    assert (found.value is None) == (size is None)
+    assert "unknown_size" in {one.id for one in results.damage} or size is not None
+    assert size is not None or "2 ranks that communicate" in (found.reason or "")
