@@ -146,6 +146,11 @@ KINDS = (
         "Profile with Nsight Systems, and export: nsys export --type sqlite REPORT.nsys-rep",
     ),
     _kind("a profile of Scalene", rb'\s*\{.{0,200}?"alloc_samples"'),
+    _kind(
+        "the database of the old rocprof (results.db)",
+        rb"SQLite format 3\0.{0,60000}?CREATE TABLE \w+ \(\"BeginNs\" INTEGER",
+        "Give the results.json that rocprof writes beside it, which perfscope reads.",
+    ),
     _kind("an SQLite database", rb"SQLite format 3\0"),
     _kind("a zip archive", rb"PK\x03\x04", "Unpack it, and give what it holds."),
     _kind("data compressed with zstd", rb"\x28\xb5\x2f\xfd", "Decompress it: zstd -d FILE"),

@@ -113,6 +113,10 @@ def test_what_tools_here_write_is_named(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE StringTable (_id_ INTEGER, value TEXT)")
     connection.close()
     assert "database of nvprof" in why(tmp_path / "nvprof")
+    with sqlite3.connect(tmp_path / "results.db") as connection:
+        connection.execute('CREATE TABLE HIP ("BeginNs" INTEGER, "EndNs" INTEGER, "pid" INTEGER)')
+    connection.close()
+    assert "old rocprof" in why(tmp_path / "results.db")
 
 
 @pytest.mark.parametrize("name", ["a.nsys-rep", "a.QDREP", "a.ncu-rep", "a.stf"])
