@@ -68,6 +68,9 @@ def _little(share: float) -> str:
 
 def _run_length(results: Results) -> QualityRow:
     length_s, steps = results.window_s, results.steps_of_run
+    if not length_s and not results.trace.wall_ns:
+        detail = "No file tells how long the run was."
+        return QualityRow("run_length", Status.NOT_MEASURED, "Length of the run unknown", detail)
     made = f", {counted(steps, 'step')}" if steps else ""
     detail = f"The analyzed window is {format_seconds(length_s)} long{made}."
     if length_s >= LEAST_FOCUS_S and (steps == 0 or steps >= LEAST_STEPS):

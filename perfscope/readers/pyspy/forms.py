@@ -25,10 +25,16 @@ _PLACED = re.compile(r"(.*) \(([^()]*?)(?::(\d+))?\)")
 _PROCESS = re.compile(r"[Pp]rocess (\d{1,9})")
 _THREAD_OR_PROCESS = re.compile(r"(?:process \d+|thread \()")
 _NS = {"nanoseconds": 1, "microseconds": 1000, "milliseconds": 10**6, "seconds": 10**9}
+COUNTS = ("", "none", "samples")
+"""Units of profiles that count."""
+LONGEST_UNIT = 30
+SLACK = 0.01
+"""Weights may add up to as much more than the time of their profile, by rounding."""
 WHAT, ACTION = "sampled stacks", "Copy the file again, or record again: py-spy record -o FILE"
 BOOTSTRAP = "_bootstrap"
 """The outermost function of each thread of Python that is not the main one."""
 
+Profile = Mapping[str, Any]
 Thread = tuple[int, int]
 """Process id, 0 unknown, and number."""
 Row = tuple[int, int, int]
@@ -162,8 +168,7 @@ def speedscope(path: Path) -> Sampled:
         raise UnreadableInputError(f"{path} holds no stacks.", why=why, action=ACTION)
     exporter = texts.text(document, "exporter")[:60].replace("@", " ")
     found = Sampled(exporter or "speedscope")
-    units = {texts.text(profile, "unit") for profile in profiles}
-    found.unit = "s" if units <= _NS.keys() else "samples"
+    profiles = _of_one_unit(found, profiles)
     found.is_wall = all(texts.text(profile, "type") == "evented" for profile in profiles)
     rows: dict[Thread, list[Row]] = {}
     for number, profile in enumerate(profiles):
@@ -173,9 +178,49 @@ def speedscope(path: Path) -> Sampled:
         told = reader.samples(profile) if is_sampled else reader.events(profile)
         rows[int(process[1]) if process else 0, number] = list(told)
     _take(found, rows)
-    if found.unit != "s":
+    if found.unit != "s" or _overlap(found, profiles):
         found.spans.clear()
     return found
+
+
+def _of_one_unit(found: Sampled, profiles: Sequence[Profile]) -> list[Profile]:
+    """The profiles that can be added up: those of time, else of counts, else of the first unit.
+
+    Bytes and seconds are of different things: the others are named.
+    """
+    by_unit: dict[str, list[Profile]] = defaultdict(list)
+    for profile in profiles:
+        told = texts.text(profile, "unit")
+        unit = "s" if told in _NS else "samples" if told in COUNTS else told[:LONGEST_UNIT]
+        by_unit[unit] += [profile] if profile.get("samples") or profile.get("events") else []
+    held = {unit: some for unit, some in by_unit.items() if some}
+    found.unit = next((unit for unit in ("s", "samples", *held) if unit in held), "samples")
+    if others := sorted(held.keys() - {found.unit}):
+        found.notes.append(f"Profiles in {', '.join(others)} were left out: they are of others.")
+    return held.get(found.unit, [])
+
+
+def _overlap(found: Sampled, profiles: Sequence[Profile]) -> bool:
+    """Whether a profile holds more time than lies between its begin and end: of threads at once."""
+    for profile in profiles:
+        told, name = profile.get("weights"), texts.text(profile, "name")[:60]
+        weights = [one for one in told if _is_number(one)] if isinstance(told, list) else []
+        start, end = (texts.amount(profile, one) for one in ("startValue", "endValue"))
+        if start is None or end is None or not weights:
+            continue
+        if sum(weights) - max(weights) > (end - start) * (1 + SLACK) > 0:
+            found.notes.append(
+                f"Profile {name!r} holds {sum(weights) / (end - start):.3g} times as much as lies "
+                "between its begin and end, as of several threads: nothing is placed in time."
+            )
+            return True
+    return False
+
+
+def _is_number(value: object) -> bool:
+    return (
+        isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < LONGEST_NS
+    )
 
 
 def _frame(row: Mapping[str, Any]) -> Frame:

@@ -212,3 +212,25 @@ def test_a_cut_speedscope_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInputError) as raised:
         open_trace(path)
     assert all(raised.value.lines())
+
+
+def test_bytes_are_no_samples_and_are_never_added_to_them(tmp_path: Path) -> None:
+    """As tools write that count calls in one profile and what they allocate in another."""
+    held = profile("sampled", unit="bytes", samples=[[0]], weights=[144])
+    none = profile("sampled", unit="samples", samples=[], weights=[])
+    (found,) = open_trace(speedscope(tmp_path, none, held)).tool_reports
+    assert "144 bytes" in found.says[0]
+    seen = profile("sampled", unit="none", samples=[[0]], weights=[3])
+    trace = open_trace(speedscope(tmp_path, held, seen))
+    assert "3 samples" in trace.tool_reports[0].says[0]
+    assert any("Profiles in bytes were left out" in note for note in trace.notes)
+
+
+def test_more_time_than_a_profile_lasts_is_not_laid_end_to_end(tmp_path: Path) -> None:
+    """A profile of a processor or a process that lists what several threads did at once."""
+    told = profile("sampled", samples=[[0]] * 4, weights=[1, 1, 1, 1])
+    assert open_trace(speedscope(tmp_path, told | {"endValue": 4})).wall_ns == 4 * 10**9
+    trace = open_trace(speedscope(tmp_path, told | {"endValue": 2}))
+    assert not len(trace.ranks[0].spans)
+    assert not trace.wall_ns
+    assert any("2 times as much as lies between" in note for note in trace.notes)
