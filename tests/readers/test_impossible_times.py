@@ -4,7 +4,7 @@ Whatever the reader does with it, the others are read as if it were not there, o
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from perfscope.export import _perfetto_packets as proto
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
 from perfscope.trace.model import Trace
+from tests.readers.xplane.profiles import MS_PS, PlaneWriter, space
 from tests.support.trace_invariants import check_trace
 
 BASE_S = 1_795_000_000
@@ -88,7 +89,17 @@ def perfetto(times: Sequence[object]) -> bytes:
     return b"".join(parts)
 
 
+def xplane(times: Sequence[object]) -> bytes:
+    """Times are whole numbers of 64 bits: what is no number is one that overflows."""
+    most = ((1 << 63) - 1) / MS_PS
+    rows: list[tuple[str, float, float, Mapping[str, int]]] = [
+        ("train_step", min(at, most) if isinstance(at, int) else most, 5.0, {}) for at in times
+    ]
+    return space(PlaneWriter("/host:CPU").line("python", rows, BASE_S * 10**9))
+
+
 FORMATS: Sequence[Write] = (
+    xplane,
     mprof,
     mprof_calls,
     speedscope_events,
