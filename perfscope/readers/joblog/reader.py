@@ -63,6 +63,6 @@ READER = Reader(
     tells=Tells(
         waits="ranks that never made a communicator",
         resources="time by primitive and by collective, as the libraries measured it",
-        known_from="lines of the tools; NCCL's by its host code without a device, four of its logs by hand",
+        known_from="lines of the tools; NCCL's host code without a device; four logs of it by hand",
     ),
 )
