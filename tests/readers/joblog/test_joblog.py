@@ -131,27 +131,6 @@ def test_the_rank_that_made_no_communicator_is_named(tmp_path: Path) -> None:
     assert tables["Calls, of the ranks that are in the log"] == (("AllReduce", 2, 1024 * 6),)
 
 
-def test_a_log_that_nccl_itself_wrote_has_every_call_and_byte(tmp_path: Path) -> None:
-    """NCCL 2.21.5's own host code ran, with a stand-in for CUDA: four ranks, one communicator of
-    all and two halves of it, and on each rank the calls below, of which no kernel ever moved data.
-    """
-    (found,) = told(tmp_path, (WRITTEN / "nccl.log").read_text())
-    assert found.tool == "NCCL 2.21.5+cuda12.8"
-    assert found.says[0] == "The network is Socket."
-    assert not any("never made" in said for said in found.says)
-    tables = {table.title: table.rows for table in found.tables}
-    sizes = sorted(tuple(row[1:]) for row in tables["Communicators"])
-    assert sizes == [(2, 2), (2, 2), (4, 4)]
-    ranks, single, double, half = 4, 4, 8, 2
-    reduced = sum(1024 * more * single for more in (1, 2, 3, 4, 5)) + 7 * 100 * double
-    assert tables["Calls, of the ranks that are in the log"] == (
-        ("AllReduce", ranks * (5 + 7), ranks * reduced),
-        ("Broadcast", ranks * 3, ranks * 3 * 2048 * half),
-        ("AllGather", ranks, ranks * 512 * double),
-        ("ReduceScatter", ranks, ranks * 256 * double),
-    )
-
-
 def test_a_job_has_the_ranks_of_its_largest_communicator(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
