@@ -19,6 +19,7 @@ from perfscope.attribution.periodic_metrics import rare_figures, step_ends
 from perfscope.attribution.phase_catalog import PhaseCatalog
 from perfscope.attribution.rhythms import rhythms, with_rhythms
 from perfscope.attribution.sampled import RankSamples, sample_rank
+from perfscope.attribution.sole_work import with_sole_work
 from perfscope.attribution.soundness import damages
 from perfscope.attribution.stack_rules import BUILT_IN, NATIVE_FILES, StackLabels, label_stacks
 from perfscope.attribution.timeline import (
@@ -175,6 +176,7 @@ def _digest(
     ends = step_ends(trace, waits) if trace.stacks else []
     labels = label_stacks(trace, rules, rare_figures(trace, ends))
     labels = with_rhythms(trace, labels, rhythms(trace, ends))
+    labels = with_sole_work(trace, labels, rules)
     catalog = PhaseCatalog.of(trace, labels.ids)
     parts, timelines = [], []
     for position in range(len(trace.ranks)):

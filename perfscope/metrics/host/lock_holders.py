@@ -190,7 +190,8 @@ def _times_held(rank: Rank) -> tuple[int, Mapping[int, int]]:
     if not isinstance(told, Mapping) or not isinstance(rows, list):
         return 0, {}
     pairs = [row for row in rows if isinstance(row, list) and len(row) == len(("pid", "looks"))]
-    plain = [row for row in pairs if all(type(one) is int and one > 0 for one in row)]
+    whole = (row for row in pairs if all(type(one) is int and one > 0 for one in row))
+    plain: list[tuple[int, int]] = [(row[0], row[1]) for row in whole]
     return count_under(told, "looks"), dict(plain)
 
 
