@@ -6,6 +6,12 @@ from dataclasses import replace
 from perfscope.structures import dataclass
 from perfscope.units import format_seconds, format_share
 
+PRINTED = 0.01
+"""Of seconds, which are told with three digits: two that differ by less look alike."""
+
+LEAST_OWN = 0.005
+"""Of a saving: less is not told as a part of it."""
+
 SAME_FROM = 0.9
 """Of the run: of a longer window, two shares that hardly differ would stand beside each other."""
 
@@ -42,15 +48,41 @@ class Wholes:
         is_bound: bool = False,
         interval: Sequence[float] | None = None,
         is_by_assumption: bool = False,
+        own_s: float | None = None,
+        counts: str = "",
     ) -> str:
         """`2.57 s (27.5 % of the 9.36 s run), 95 % confidence interval 2.50 s to 2.63 s`.
 
-        That of a bound is not told: its upper end lies above what was just called the most.
+        That of a bound is not told: its upper end lies above what was just called the most. Where
+        they are more than `own_s`, what ranks spend on it by themselves, both parts are told;
+        `counts` says what else they hold.
         """
         shares = self.shares(seconds)
         text = f"{'up to ' if is_bound else ''}{format_seconds(seconds)}"
         between = "" if is_bound else interval_text(interval, is_by_assumption=is_by_assumption)
-        return f"{text}{f' ({shares})' if shares else ''}{between}"
+        rest = f"{split_text(seconds, own_s)}{f'; {counts}' if counts else ''}"
+        return f"{text}{f' ({shares})' if shares else ''}{between}{rest}"
+
+
+def split_text(seconds: float, own_s: float | None) -> str:
+    """`; of that, 6.75 s per rank is spent on it, 5.65 s in waits and transfers that end with it`.
+
+    That a run is shorter is the same for each rank: what ranks, on average, do not spend on it any
+    more is a part of that, and the rest is gone from the communication in which they meet. "" where
+    nobody asks, or there is no rest.
+    """
+    if own_s is None or not is_more(seconds, own_s):
+        return ""
+    if own_s < LEAST_OWN * seconds:
+        return "; all of that is in waits and transfers that end with it"
+    own, follows = format_seconds(own_s), format_seconds(seconds - own_s)
+    rest = f"{follows} in waits and transfers that end with it"
+    return f"; of that, {own} per rank is spent on it, {rest}"
+
+
+def is_more(seconds: float, own_s: float) -> bool:
+    """Whether a saving is told with more seconds than what it comes from."""
+    return seconds > own_s * (1.0 + PRINTED)
 
 
 def interval_text(interval: Sequence[float] | None, *, is_by_assumption: bool = False) -> str:

@@ -114,7 +114,7 @@ def _inside(
     work_s = sum(means[one] for one in WORKING)
     found: dict[Account, dict[str | None, _Loss]] = {one: {} for one in WORKING}
     for entry in [one for one in lost.entries if one.own_ns]:
-        own_s = _in_run_s(entry, entry.own_ns) / ranks
+        own_s = in_run_s(entry, entry.own_ns) / ranks
         is_held_up = entry.kind in SLOWED
         for account in [one for one in WORKING if is_held_up or one is entry.account]:
             part_s = own_s * means[account] / work_s if is_held_up and work_s else own_s
@@ -202,7 +202,7 @@ def _lost_s(lost: Losses, first: str | None, parts: Sequence[TimePart], *, run_r
     if not mine:
         return sum(one.seconds for one in parts if one.id == LOST and one.cause == first)
     return sum(
-        _in_run_s(one, one.own_ns) / (len(one.ranks) + one.ranks_left_out or run_ranks)
+        in_run_s(one, one.own_ns) / (len(one.ranks) + one.ranks_left_out or run_ranks)
         for one in mine
     )
 
@@ -224,10 +224,10 @@ def _causes(
         if not _has_row(one, named):
             together[one.kind, "" if one.kind is LossKind.TRANSFER else one.label].append(one)
     for (kind, label), members in [*together.items()][:MOST_CAUSES]:
-        seconds = sum(_in_run_s(one, one.ns) for one in members) / ranks
+        seconds = sum(in_run_s(one, one.ns) for one in members) / ranks
         if seconds < SMALL * run_s:
             continue
-        waiting_s = sum(_in_run_s(one, one.waiting_ns) for one in members) / ranks
+        waiting_s = sum(in_run_s(one, one.waiting_ns) for one in members) / ranks
         name = label or (members[0].label if len(members) == 1 else kind.label)
         share, meaning = seconds / run_s, _meaning(members[0])
         yield TimePart(OF_VERDICT, name, meaning, seconds, share, waiting_s)
@@ -238,7 +238,7 @@ def _has_row(entry: LossEntry, named: set[str]) -> bool:
     return entry.waiting_ns == 0 and not named.isdisjoint((entry.label, _cause(entry)))
 
 
-def _in_run_s(entry: LossEntry, ns: int) -> float:
+def in_run_s(entry: LossEntry, ns: int) -> float:
     """A part of what is lost, in all of the run: steps that were left out lose as kept ones do."""
     if entry.run_s is None or not entry.ns:
         return ns * NS

@@ -22,6 +22,7 @@ from perfscope.document.losses import losses
 from perfscope.document.planned import planned_run
 from perfscope.document.quality import quality
 from perfscope.document.replayed import replayed
+from perfscope.document.splits import split
 from perfscope.document.timeline import timeline
 from perfscope.document.verdict import much_is_lost, verdict
 from perfscope.document.whole_run import whole_run
@@ -45,7 +46,8 @@ SCHEMA_VERSION: Final = "1"
 def build(facts: Facts, findings: Sequence[Finding]) -> Json:
     """The result document of a run."""
     results, replay = facts.results, facts.replay
-    ordered = sort_findings(findings)
+    sorted_ones = sort_findings(findings)
+    ordered = tuple(split(one, losses(facts, sorted_ones), results) for one in sorted_ones)
     damage = run_damage(results, replay)
     answer = verdict(facts, ordered, damage, facts.losses)
     led = leaders([one for name in answer.top for one in ordered if one.id == name])
@@ -131,6 +133,9 @@ def _first_action(saving: Gain) -> FirstAction:
         gain_share=saving.share,
         gain_run_share=saving.run_share,
         gain_basis=saving.basis,
+        own_s=saving.own_s,
+        follows_s=None if saving.own_s is None else saving.seconds - saving.own_s,
+        counts=saving.counts,
     )
 
 

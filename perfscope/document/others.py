@@ -6,7 +6,7 @@ from perfscope.document.quality_host import of_host
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.losses.entry import LossAccount
 from perfscope.metrics.results import Results
-from perfscope.savings import SAME_FROM, Wholes
+from perfscope.savings import LEAST_OWN, Wholes, is_more
 from perfscope.schema.enums import LossKind
 from perfscope.units import NS, capitalized, format_seconds
 
@@ -46,9 +46,31 @@ def beside_others(
     saved = of.of_run.saving(gain.seconds, is_bound=gain.is_bound)
     told = f"processes outside the job {f'used {used}' if used else 'use its CPUs'}"
     others = f"{told}: with no other load on the host, the run would be {saved} shorter"
-    if 0.0 < lost_s < SAME_FROM * gain.seconds:
-        others += f", {format_seconds(lost_s)} of that inside computation"
+    others += _where_it_is(gain, lost_s)
     if not top:
         return f"{capitalized(others)}. In the job itself: {of_job}"
     overlap = "; the two savings may overlap" if top[0].recommended is not None else ""
     return f"{of_job} In addition, {others}{overlap}."
+
+
+def _where_it_is(gain: Gain, lost_s: float) -> str:
+    """Which part of it is in work and which in communication, where the page has a row for less.
+
+    Work that has a cause of its own holds what others took from it: the row is of all other work.
+    """
+    if not is_more(gain.seconds, lost_s):
+        return ""
+    in_work_s = gain.own_s
+    if in_work_s is None or gain.is_bound:
+        return f"; a row of its own shows {format_seconds(lost_s)} of that" if lost_s else ""
+    told, follows_s = [], gain.seconds - in_work_s
+    if in_work_s > 0:
+        row = ""
+        if lost_s and is_more(in_work_s, lost_s):
+            row = (
+                f" ({format_seconds(lost_s)} in a row of its own, the rest in rows of other losses)"
+            )
+        told.append(f"{format_seconds(min(in_work_s, gain.seconds))} of that inside work{row}")
+    if follows_s > LEAST_OWN * gain.seconds:
+        told.append(f"{format_seconds(follows_s)} in communication, which takes longer for it")
+    return f"; per rank, {' and '.join(told)}" if told else ""

@@ -237,6 +237,8 @@ def _about(finding: Finding, of: Wholes) -> str:
         is_bound=is_bound,
         interval=saving.interval_s,
         is_by_assumption=saving.is_by_assumption,
+        own_s=saving.own_s,
+        counts=saving.counts,
     )
     return f"{finding.title}. Estimated saving: {told}."
 

@@ -21,6 +21,7 @@ from perfscope.report.sections.findings import (
     planned_text,
     saving_text,
     together,
+    verdict_word,
     view_text,
     weight,
     where_text,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from perfscope.report.labels import StatusWord
     from perfscope.savings import Wholes
     from perfscope.schema.analysis import Analysis
     from perfscope.schema.findings import FindingRow
@@ -91,7 +93,7 @@ def print_summary(result: Analysis, console: Console) -> None:
     """Prints what ran, the verdict and what to do, whether to trust it, and where the time went."""
     _print_run(result, console)
     console.print()
-    style = STATUS_STYLES.get(result.verdict.status.value, "")
+    style = _style(verdict_word(result))
     line(console, f"Verdict: {result.verdict.sentence}", style=style, longest=LONGEST_VERDICT)
     _print_top(result, console)
     # where nothing else is known of the run, this is what there is to know
@@ -111,6 +113,11 @@ def print_summary(result: Analysis, console: Console) -> None:
     _print_causes(result, console)
     _print_other_tools(() if is_all else result.other_tools, console)
     _print_breakdown(result, console)
+
+
+def _style(word: StatusWord) -> str:
+    """The color of a status, whatever its size."""
+    return STATUS_STYLES.get(word.style.split()[0], "")
 
 
 def _print_unmade(result: Analysis, console: Console) -> None:
@@ -346,7 +353,7 @@ def _print_finding(
     finding: FindingRow, number: int, of: Wholes, console: Console, *, is_told: bool
 ) -> None:
     """What to do and where; of one that the verdict does not tell of, also what is wrong."""
-    told, style = saving_text(finding, of.of_run), STATUS_STYLES.get(finding.status.value, "")
+    told, style = saving_text(finding, of.of_run), _style(weight(finding))
     why = f" ({doubt(finding)})" if doubt(finding) else ""
     severity = f"{weight(finding).word}{why}"
     if is_told:

@@ -40,6 +40,13 @@ class FirstAction:
     gain_basis: Basis | None
     # the interval lies between the gains under several assumptions, and is no 95 % interval
     is_by_assumption: bool = False
+    # of the gain, where that is more: what ranks spend by themselves on what goes away, mean of all
+    # ranks, as `breakdown` and `losses` tell it; else null
+    own_s: float | None = None
+    # the rest of it: the waits and transfers that end with it; null without `own_s`
+    follows_s: float | None = None
+    # what the gain counts that the title does not, as a clause; "" for nothing
+    counts: str = ""
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,11 @@ class Gain:
     once_s: float | None = None
     # it is of the whole run already where that was thinned, and not of its kept steps
     is_of_run: bool = False
+    # of the seconds, those that ranks spend on what goes away, mean of all ranks; the rest others
+    # wait because of it. None: the losses tell it
+    own_s: float | None = None
+    # what the seconds count that the title does not, as a clause; "" for nothing
+    counts: str = ""
 
     def of(self, seconds: float) -> "Gain":
         """So many of the seconds, with the shares that they have."""

@@ -1,6 +1,7 @@
 """What it costs that the main threads of ranks wait for a CPU."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from perfscope.findings.core.finding import Gain
 from perfscope.findings.core.gain import predicted_gain
@@ -31,9 +32,10 @@ def without_cpu_waits(results: Results, replay: Replay, *, is_of_others: bool) -
     if not edits and not faster:
         return None
     try:
-        return predicted_gain(results, replay, [*edits, *faster], bound_s=bound_s)
+        gain = predicted_gain(results, replay, [*edits, *faster], bound_s=bound_s)
     except RefusedEditError:  # nothing was moved that a network could move faster
-        return predicted_gain(results, replay, edits, bound_s=bound_s)
+        gain = predicted_gain(results, replay, edits, bound_s=bound_s)
+    return replace(gain, own_s=sum(one.in_work_s for one in waits) / len(waits))
 
 
 def share_on_free_cpus(results: Results, replay: Replay, edit: Edit) -> float:

@@ -1,6 +1,7 @@
 """Collectives whose buffers are mostly zeros: what is left where only other values are sent."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 from perfscope.trace.operands import Operand, WorkedOn
 from perfscope.trace.operations import BY_NAME, OperationClass
-from perfscope.units import NS
+from perfscope.units import NS, format_seconds
 
 CONTRIBUTING = (OperationClass.N_TO_N, OperationClass.N_TO_ONE)
 """Collectives to which each rank gives what its buffer holds; in others it may be old."""
@@ -114,4 +115,11 @@ def saved_without_zeros(run: Facts, found: SparseMessage, whole_s: float) -> Gai
     bound_s = (1.0 - found.left) * whole_s
     moved = predicted_gain(run.results, run.replay, [edit], bound_s=bound_s)
     work_s = (1.0 - found.left) * found.work_s
-    return saved(run.results, moved.seconds + work_s, edits=(edit,), is_planned=True)
+    gain = saved(run.results, moved.seconds + work_s, edits=(edit,), is_planned=True)
+    if not work_s:
+        return gain
+    name, ranks = f"`{found.operand.name}`", run.results.communication.transfer_s_by_rank
+    own_s = work_s + sum(ranks) / max(len(ranks), 1)
+    return replace(
+        gain, own_s=own_s, counts=f"that counts up to {format_seconds(work_s)} of work on {name}"
+    )

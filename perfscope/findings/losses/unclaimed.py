@@ -201,7 +201,11 @@ def _without_calls(run: Facts, group: Group, callee: Callee | None) -> Gain | No
     if not isinstance(found, Saving) or found.seconds < MAIN * whole.seconds:
         return None
     most = max(found, whole, key=lambda one: one.seconds)
-    return as_bare_bound(saved(run.results, most.seconds, edits=most.edits))
+    gain = as_bare_bound(saved(run.results, most.seconds, edits=most.edits))
+    spent_s = sum(callee.seconds.values()) / len(run.results.trace.ranks)
+    if most is found:
+        return replace(gain, own_s=spent_s)
+    return replace(gain, counts="that counts Python code of all places")
 
 
 def _told(run: Facts, group: Group, meeting: Sequence[Frame]) -> tuple[Evidence, ...]:

@@ -110,7 +110,16 @@ def _price(results: Results, replay: Replay, loops: list[Loop], worst: Loop) -> 
     if edits and worst.cure is not None:
         found = predicted_gain(results, replay, edits, bound_s=bound, is_planned=True)
         return replace(found, edits=()) if found.is_bound else found
-    return saved(results, min(bound, results.window_s), is_of_run=True)
+    gain = saved(results, min(bound, results.window_s), is_of_run=True)
+    return replace(gain, counts=_counted(worst))
+
+
+def _counted(loop: Loop) -> str:
+    """That whole calls count, where setting up is most of them; "" where that alone counts."""
+    calls = loop.calls
+    if loop.needless_s < calls.seconds:
+        return ""
+    return f"that counts all {format_seconds(calls.seconds)} of each call, as most of it is set-up"
 
 
 def _title(results: Results, loop: Loop) -> str:

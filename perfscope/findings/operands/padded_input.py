@@ -1,5 +1,7 @@
 """Sequences that are filled up further than the longest one needs."""
 
+from dataclasses import replace
+
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
@@ -10,7 +12,7 @@ from perfscope.judging import MAIN, MAJOR
 from perfscope.metrics.host.hot_lines import HotLine
 from perfscope.schema.enums import Confidence, PhaseKind
 from perfscope.trace.operands import ROWS_READ, Operand
-from perfscope.units import format_share
+from perfscope.units import format_seconds, format_share
 
 
 def judge(run: Facts) -> Outcome:
@@ -24,8 +26,8 @@ def judge(run: Facts) -> Outcome:
     line, operand = max(padded, key=lambda one: _spent_s(run, one[0]))
     share = operand.share("padding_of_longest")
     # What each position is compared with, as attention does, is padded as well.
-    seconds = _spent_s(run, line) * (1.0 - (1.0 - share) ** 2)
-    gain = saved(results, seconds)
+    spent_s, part = _spent_s(run, line), 1.0 - (1.0 - share) ** 2
+    gain = replace(saved(results, spent_s * part), counts=_counted(spent_s, part))
     status = thresholds.deserved(gain)
     if not status.is_fault:
         return passed("Lines that compute with padded sequences take little of the run.")
@@ -54,6 +56,14 @@ def judge(run: Facts) -> Outcome:
                 "one batch."
             ),
         ),
+    )
+
+
+def _counted(spent_s: float, part: float) -> str:
+    """Of which time how much counts."""
+    return (
+        f"that is {format_share(part)} of the {format_seconds(spent_s)} in this line, all that it "
+        "calls and the backward pass, where padding counts twice, as positions may be compared"
     )
 
 

@@ -59,13 +59,17 @@
     return button;
   }
 
-  // What is to be typed is copied as it stands; a mere name is not typed alone.
+  // What is to be typed is copied as it stands; a mere name is not typed alone, and what leaves
+  // something open not as it stands. Sentences are not interrupted: buttons stand behind them.
   function offerCode(code) {
-    if (/^[\w.]+$/.test(code.textContent)) return;
+    if (/^[\w.]+$|\.\.\.|…/.test(code.textContent)) return;
     const button = copier("Copy", () => code.textContent);
     button.className = "copy-code";
     button.setAttribute("aria-label", `Copy ${code.textContent}`);
-    code.after(button);
+    button.title = code.textContent;
+    const told = code.closest("p, li, dd, td");
+    if (told) told.append(button);
+    else code.after(button);
   }
 
   function offerCopies(table) {

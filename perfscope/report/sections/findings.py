@@ -73,6 +73,8 @@ def _saving(found: Outcome | FirstAction, of: Wholes) -> str:
         is_bound=_is_bound(found),
         interval=found.gain_interval_s,
         is_by_assumption=_is_by_assumption(found),
+        own_s=found.own_s if isinstance(found, FirstAction) else None,
+        counts=found.counts if isinstance(found, FirstAction) else "",
     )
 
 
@@ -91,7 +93,16 @@ def weight(row: Outcome) -> StatusWord:
     """Its status in words, a problem's by the share of the run that the first action saves."""
     first = _first(row)
     share = first.gain_run_share if isinstance(first, (FindingRow, FirstAction)) else None
-    return weighed(row.status.value, share, is_doubted=bool(doubt(row)))
+    status = Status.WARN if _is_unsure(row) else row.status
+    return weighed(status.value, share, is_doubted=bool(doubt(row)))
+
+
+def _is_unsure(row: Outcome) -> bool:
+    """Whether a problem that costs enough to act on is one of which nobody can be sure.
+
+    Its status says what it would cost, and gates look at that; to people it is a possible one.
+    """
+    return row.status is Status.FAIL and row.confidence is Confidence.LOW
 
 
 def doubt(row: Outcome) -> str:
@@ -99,6 +110,8 @@ def doubt(row: Outcome) -> str:
 
     That its saving is a bound is said before the seconds, of certain problems as well.
     """
+    if _is_unsure(row):
+        return "its cause is inferred" if _is_inferred(row) else "something else may explain it"
     if row.status is not Status.WARN:
         return ""
     first = _first(row)

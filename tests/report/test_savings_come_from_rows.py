@@ -1,0 +1,145 @@
+"""No saving is more than what the page shows as lost to it, unless it says where the rest is."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfscope.document.others import beside_others
+from perfscope.findings.core.finding import Gain
+from perfscope.savings import Wholes, split_text
+from perfscope.schema.enums import Basis
+from perfscope.units import format_seconds
+from tests.report.test_consistency import NAMES, REFERENCES, SAMPLES, Shown, shown
+from tests.support.environments import REPOSITORY
+from tests.support.requirements import require_reference
+
+Json = dict[str, Any]
+PRINTED = 1.01
+"""Three digits are printed: what differs by less looks alike."""
+
+LOST_TO_OTHERS = ("waiting", "outside")
+SHARE_IN_TITLE = re.compile(r"([\d.]+)\s%")
+REPORTS = sorted((REPOSITORY / "reports").glob("*/analysis.json"))
+IN_COMMUNICATION = ("communication_wait", "communication_transfer", "communication_other")
+
+
+@pytest.fixture(params=[*SAMPLES, *REFERENCES], ids=[*NAMES, *REFERENCES])
+def trace(request: pytest.FixtureRequest) -> Shown:
+    """A recording or a trace of another tool."""
+    chosen = request.param
+    return shown(require_reference(chosen) if isinstance(chosen, str) else Path(chosen))
+
+
+def lost_s(document: Json, row: Json) -> float | None:
+    """What the loss account shows as lost to a finding, mean of the ranks; None for nothing."""
+    found = [one for one in document["losses"]["entries"] if row["id"] in one["findings"]]
+    named = [one for one in found if f"lost_to_{one['activity']}" == row["id"]] or found
+    if not named or any(one["kind"] in LOST_TO_OTHERS for one in named):
+        return None
+    whole = sum(
+        one["own_ns"] * 1e-9 * (one["run_s"] * 1e9 / one["ns"] if one.get("run_s") else 1.0)
+        for one in named
+        if one["ns"]
+    )
+    return whole / max(document["run"]["recorded_ranks"], 1)
+
+
+def untold(document: Json) -> list[str]:
+    """The findings of the first screen whose saving is more than what it comes from, and no why."""
+    found = {row["id"]: row for row in document["findings"]}
+    if document["devices"].get("value") is not None or document["run"]["recorded_ranks"] < 2:
+        return []
+    out = []
+    for name in document["verdict"]["top"]:
+        row, first = found[name], found[name]["first_action"]
+        if first is None or first.get("own_s") is not None or first.get("counts"):
+            continue
+        lost = lost_s(document, row)
+        shares = [float(one) / 100 for one in SHARE_IN_TITLE.findall(row["title"])]
+        is_more = lost is not None and first["gain_s"] > lost * PRINTED
+        is_share_more = "of each call" in row["title"] or "is padding" in row["title"]
+        if is_more or (is_share_more and first["gain_share"] > max(shares, default=1.0)):
+            out.append(name)
+    return out
+
+
+def test_no_saving_is_more_than_the_rows_that_it_comes_from_without_a_reason(trace: Shown) -> None:
+    assert untold(trace.document) == []
+
+
+@pytest.mark.parametrize("path", REPORTS, ids=[path.parent.name for path in REPORTS])
+def test_committed_reports_say_where_their_savings_come_from(path: Path) -> None:
+    assert untold(json.loads(path.read_text(encoding="utf-8"))) == []
+
+
+def test_both_parts_are_told_and_communication_holds_what_follows(trace: Shown) -> None:
+    """What ranks do not spend themselves is gone from the communication in which they meet."""
+    document, text = trace.document, " ".join(trace.everything.split())
+    means = {
+        row["id"]: row["seconds"] / max(document["run"]["recorded_ranks"], 1)
+        for row in document["ledger"]
+    }
+    known_s = sum(means.get(one, 0.0) for one in IN_COMMUNICATION)
+    for row in document["findings"]:
+        first = row["first_action"] or {}
+        if row["id"] not in document["verdict"]["top"] or first.get("own_s") is None:
+            continue
+        assert first["own_s"] + first["follows_s"] == pytest.approx(first["gain_s"])
+        assert document.get("whole_run") or first["follows_s"] <= known_s * PRINTED
+        assert format_seconds(first["follows_s"]) in text
+
+
+def test_a_saving_that_is_more_than_its_row_is_found() -> None:
+    document = json.loads(REPORTS[0].read_text(encoding="utf-8"))
+    row = next(one for one in document["findings"] if one["first_action"])
+    document["verdict"]["top"] = [row["id"]]
+    entry = document["losses"]["entries"][0]
+    entry |= {"kind": "transfer", "activity": None, "findings": [row["id"]]}
+    entry |= {"own_ns": 1_000_000, "ns": 1_000_000}
+    document["losses"]["entries"] = [entry]
+    row["first_action"] |= {"gain_s": 1.0, "own_s": None, "follows_s": None, "counts": ""}
+    assert untold(document) == [row["id"]]
+    row["first_action"] |= {"own_s": 0.0005, "follows_s": 0.9995}
+    assert untold(document) == []
+
+
+@pytest.mark.parametrize(
+    ("own_s", "told"),
+    [
+        (None, ""),
+        (2.0, ""),
+        (1.99, ""),
+        (
+            1.5,
+            (
+                "; of that, 1.50 s per rank is spent on it, 500 ms in waits and transfers that end "
+                "with it"
+            ),
+        ),
+        (0.0, "; all of that is in waits and transfers that end with it"),
+    ],
+)
+def test_a_saving_is_told_in_parts_where_it_is_more_than_what_ranks_spend(
+    own_s: float | None, told: str
+) -> None:
+    assert split_text(2.0, own_s) == told
+
+
+@pytest.mark.parametrize(
+    ("own_s", "lost", "told"),
+    [
+        (2.0, 2.0, ""),
+        (1.0, 1.0, "; per rank, 1.00 s of that inside work and 1.00 s in communication, which"),
+        (1.0, 0.2, "; per rank, 1.00 s of that inside work (200 ms in a row of its own, the rest"),
+        (None, 0.2, "; a row of its own shows 200 ms of that"),
+    ],
+)
+def test_what_others_cost_is_told_by_where_it_was_lost(
+    own_s: float | None, lost: float, told: str
+) -> None:
+    gain = Gain(seconds=2.0, share=0.2, basis=Basis.REPLAY, own_s=own_s)
+    said = beside_others("All is well.", [], gain, Wholes(10.0, 10.0), lost_s=lost, used="1 CPU")
+    assert f"2.00 s (20.0 % of the 10.0 s run) shorter{told}" in said
