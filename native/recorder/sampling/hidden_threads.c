@@ -1,5 +1,8 @@
 #include "sampling/hidden_threads.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #define MAX_HIDDEN 16u
 
 static _Atomic uint32_t hidden[MAX_HIDDEN];
@@ -18,6 +21,16 @@ bool ps_is_hidden_thread(uint32_t tid)
         if (atomic_load_explicit(&hidden[i], memory_order_relaxed) == tid)
             return true;
     return false;
+}
+
+uint32_t ps_hidden_threads_alive(void)
+{
+    uint32_t alive = 0;
+    for (uint32_t i = 0; i < MAX_HIDDEN; i++) {
+        uint32_t tid = atomic_load_explicit(&hidden[i], memory_order_relaxed);
+        alive += tid && syscall(SYS_tgkill, getpid(), tid, 0) == 0;
+    }
+    return alive;
 }
 
 void ps_hidden_threads_forget(void)

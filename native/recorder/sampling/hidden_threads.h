@@ -7,6 +7,8 @@
 /* Leaves a thread out of the thread counts. */
 void ps_hide_thread(uint32_t tid);
 bool ps_is_hidden_thread(uint32_t tid);
+/* How many of them run. */
+uint32_t ps_hidden_threads_alive(void);
 /* In a forked child: they are the parent's. */
 void ps_hidden_threads_forget(void);
 
