@@ -39,12 +39,13 @@ def lost_s(document: Json, row: Json) -> float | None:
     named = [one for one in found if f"lost_to_{one['activity']}" == row["id"]] or found
     if not named or any(one["kind"] in LOST_TO_OTHERS for one in named):
         return None
-    whole = sum(
+    whole: float = sum(
         one["own_ns"] * 1e-9 * (one["run_s"] * 1e9 / one["ns"] if one.get("run_s") else 1.0)
         for one in named
         if one["ns"]
     )
-    return whole / max(document["run"]["recorded_ranks"], 1)
+    ranks: int = document["run"]["recorded_ranks"]
+    return whole / max(ranks, 1)
 
 
 def untold(document: Json) -> list[str]:

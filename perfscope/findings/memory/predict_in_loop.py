@@ -116,10 +116,9 @@ def _price(results: Results, replay: Replay, loops: list[Loop], worst: Loop) -> 
 
 def _counted(loop: Loop) -> str:
     """That whole calls count, where setting up is most of them; "" where that alone counts."""
-    calls = loop.calls
-    if loop.needless_s < calls.seconds:
+    if loop.needless_s < loop.each_s:
         return ""
-    return f"that counts all {format_seconds(calls.seconds)} of each call, as most of it is set-up"
+    return f"that counts all {format_seconds(loop.each_s)} of each call, as most of it is set-up"
 
 
 def _title(results: Results, loop: Loop) -> str:
