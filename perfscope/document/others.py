@@ -54,23 +54,11 @@ def beside_others(
 
 
 def _where_it_is(gain: Gain, lost_s: float) -> str:
-    """Which part of it is in work and which in communication, where the page has a row for less.
+    """Where the page has those seconds, if its row for them has fewer.
 
-    Work that has a cause of its own holds what others took from it: the row is of all other work.
+    Work that has a cause of its own holds what others took from it: the row is of all other work,
+    and communication takes longer for it.
     """
-    if not is_more(gain.seconds, lost_s):
+    if lost_s < LEAST_OWN * gain.seconds or not is_more(gain.seconds, lost_s):
         return ""
-    in_work_s = gain.own_s
-    if in_work_s is None or gain.is_bound:
-        return f"; a row of its own shows {format_seconds(lost_s)} of that" if lost_s else ""
-    told, follows_s = [], gain.seconds - in_work_s
-    if in_work_s > 0:
-        row = ""
-        if lost_s and is_more(in_work_s, lost_s):
-            row = (
-                f" ({format_seconds(lost_s)} in a row of its own, the rest in rows of other losses)"
-            )
-        told.append(f"{format_seconds(min(in_work_s, gain.seconds))} of that inside work{row}")
-    if follows_s > LEAST_OWN * gain.seconds:
-        told.append(f"{format_seconds(follows_s)} in communication, which takes longer for it")
-    return f"; per rank, {' and '.join(told)}" if told else ""
+    return f"; {format_seconds(lost_s)} of that has a row of its own, other rows hold the rest"
