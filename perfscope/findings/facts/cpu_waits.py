@@ -57,6 +57,21 @@ def share_on_free_cpus(results: Results, replay: Replay, edit: Edit) -> float:
     return found.gain_s / left_s if left_s > 0 else 0.0
 
 
+def moving_share(results: Results) -> float:
+    """Of the run without its waiting for CPUs, the transfer for which both ends had one.
+
+    Data moves while both ends have a CPU. Whatever share of the transfer a rank waits for one, its
+    peer waits for as large a share, and neither knows of the other. 1.0 where that is unknown.
+    """
+    waits = results.resources.cpu_waits
+    if len(waits) < len(results.trace.ranks):
+        return 1.0
+    spent_s = sum(one.transfer_s for one in waits)
+    waited = sum(one.in_transfer_s for one in waits) / spent_s if spent_s > 0 else 0.0
+    own_s = len(waits) * results.focus.length_ns * NS - sum(one.lost_s for one in waits)
+    return spent_s * (1.0 - waited) ** 2 / own_s if own_s > 0 else 1.0
+
+
 def on_equal_cpus(
     results: Results, replay: Replay, edits: Sequence[Edit], *, after: Sequence[Edit]
 ) -> Prediction | None:

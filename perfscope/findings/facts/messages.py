@@ -7,14 +7,14 @@ from perfscope.attribution.stack_rules import BUILT_IN
 from perfscope.findings.core.gain import moved_s
 from perfscope.findings.facts.sampled_places import main_place
 from perfscope.judging import FEWEST_SAMPLES, MAIN
-from perfscope.metrics.communication.to_nobody import Reached
+from perfscope.metrics.communication.alike_messages import SENDING
+from perfscope.metrics.communication.call_sites import Places
 from perfscope.metrics.results import Results
 from perfscope.structures import dataclass
 from perfscope.trace.metadata import noted_frameworks
 from perfscope.trace.model import Frame
 from perfscope.trace.operations import BY_NAME, OperationClass
 
-SENDING = (OperationClass.SEND, OperationClass.SENDRECV, OperationClass.ISEND)
 MOVING = (
     *SENDING,
     *(OperationClass.RECV, OperationClass.IRECV, OperationClass.PROBE),
@@ -29,11 +29,12 @@ _CALLS = "mpi4py.MPI."
 
 @dataclass(frozen=True)
 class Messages:
-    """Those of all ranks over their lives."""
+    """Those alike that cost most: sent by one operation, with sizes within a factor of two."""
 
-    calls: int
+    calls: int  # of all ranks over their lives
     size_bytes: float  # mean
     is_pickled: bool  # objects of Python that become bytes and the reverse
+    places: Places  # where they were seen moving
 
 
 def pickles(results: Results) -> bool:
@@ -57,19 +58,18 @@ def pickles(results: Results) -> bool:
 
 
 def main_messages(results: Results) -> Messages | None:
-    """The messages of a run; None where collectives, or nothing, make most of its transfer."""
+    """The messages that cost most; None where collectives, or nothing, make most of the transfer.
+
+    Those of other sizes, or sent otherwise, are not among them: no message has their mean size.
+    """
     rows = results.communication.operations
     of_class = {row.name: BY_NAME[row.name].cls for row in rows if row.name in BY_NAME}
     spent_s = sum(row.transfer_s or 0.0 for row in rows if of_class.get(row.name) in MOVING)
-    sent = [row for row in rows if of_class.get(row.name) in SENDING and row.bytes_sent]
-    if not sent or spent_s <= MAIN * moved_s(results):
+    found = results.communication.messages
+    if found is None or spent_s <= MAIN * moved_s(results):
         return None
-    shares = results.communication.reached
-    reached = [shares.get(row.name, Reached()) for row in sent]
-    calls = round(sum(row.calls * part.calls for row, part in zip(sent, reached, strict=True)))
-    told = zip(sent, reached, strict=True)
-    sent_bytes = sum((row.bytes_sent or 0) * part.sent for row, part in told)
+    calls = round(found.share * sum(row.calls for row in rows if row.name == found.name))
     is_pickled = not PICKLED.isdisjoint(of_class) and any(
         "mpi4py" in noted_frameworks(rank.metadata) for rank in results.trace.ranks
     )
-    return Messages(calls, sent_bytes / calls, is_pickled) if calls else None
+    return Messages(calls, found.size_bytes, is_pickled, found.places) if calls else None

@@ -19,7 +19,7 @@ from perfscope.findings.core.gain import (
 )
 from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts.cpu_contention import is_disturbed, waited_as_long
-from perfscope.findings.facts.cpu_waits import share_on_free_cpus
+from perfscope.findings.facts.cpu_waits import moving_share, share_on_free_cpus
 from perfscope.findings.facts.transport_settings import Setting, fabric_bytes_per_s, slow_settings
 from perfscope.judging import MAIN
 from perfscope.metrics.communication.unhindered import unhindered_transfer_s
@@ -107,7 +107,7 @@ class NetworkFacts:
     slow_fabric: float | None  # share of the fabric's rate that large collectives reach, if little
     is_contended: bool
     is_disturbed: bool  # ranks wait for CPUs, be it only for the system's sake
-    is_explained: bool  # ranks wait for CPUs for as long
+    is_explained: bool  # ranks wait for CPUs for as long, or both ends of it hardly have any
     usual_share: float  # of the focus, if each exchange took the median time of its kind
     certain_share: float  # of the focus without waiting for CPUs, if as fast as the fastest ones
     cause: Cause
@@ -192,6 +192,8 @@ def network_facts(results: Results, replay: Replay, *, is_contended: bool) -> Ne
     gains = {edit: gain_of(replay, edit) for edit in ASKED} if is_large else {}
     length_s = results.focus.length_ns * NS
     small, settings, slow = _small(results), slow_settings(results), _slow_fabric(results)
+    is_starved = is_contended and moving_share(results) < TRANSFER_FAIL_SHARE
+    is_told = is_large and not is_starved
     found = NetworkFacts(
         whole=whole,
         gains=gains,
@@ -201,12 +203,12 @@ def network_facts(results: Results, replay: Replay, *, is_contended: bool) -> Ne
         slow_fabric=slow,
         is_contended=is_contended,
         is_disturbed=is_disturbed(results),
-        is_explained=is_contended and waited_as_long(results, whole.seconds),
+        is_explained=is_starved or (is_contended and waited_as_long(results, whole.seconds)),
         usual_share=_usual_s(results) / max(length_s, NS),
         certain_share=_certain_share(results, length_s) if is_contended and is_large else 0.0,
         cause=Cause.BANDWIDTH,
         length_s=length_s,
-        free_share=share_on_free_cpus(results, replay, IDEAL) if is_large else 0.0,
+        free_share=share_on_free_cpus(results, replay, IDEAL) if is_told else 0.0,
     )
     return NetworkFacts(**{**vars(found), "cause": _cause(results, found)})
 
@@ -292,8 +294,7 @@ def _cause(results: Results, facts: NetworkFacts) -> Cause:
 
 def _certain_share(results: Results, length_s: float) -> float:
     """Of the run without waiting for CPUs, what its transfer takes at least."""
-    queued = [rank.lost_s for rank in results.resources.cpu_waits]
-    own_s = length_s - mean(queued)
+    own_s = length_s - mean([rank.lost_s for rank in results.resources.cpu_waits])
     return unhindered_transfer_s(results.waits, results.focus) / own_s if own_s > 0 else 0.0
 
 

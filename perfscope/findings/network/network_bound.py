@@ -12,7 +12,7 @@ from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.device_facts import is_of_torch
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import shape_of
-from perfscope.findings.facts.messages import main_messages, pickles
+from perfscope.findings.facts.messages import Messages, main_messages, pickles
 from perfscope.findings.facts.network_facts import (
     CONTENDED,
     FUSED,
@@ -178,6 +178,7 @@ def _title(results: Results) -> str:
     if empty := _without_data(results):
         return f"Calls that move no data are slowing the run, mainly {empty[0]}{place}"
     if (found := main_messages(results)) and _as_one(results):
+        place = _where_sent(results, found)
         many = f"{counted(found.calls, 'message')} of about {format_bytes(found.size_bytes)}"
         return f"{many} are slowing the run{place and f', mainly{place}'}"
     mainly = f"{most_moving(results)}{place}".strip()
@@ -232,7 +233,7 @@ def _largest(results: Results) -> str:
     if found := main_messages(results):
         return (
             f"Most time goes to messages of about {format_bytes(found.size_bytes)}: "
-            f"{counted(found.calls, 'message')}{sampled_places.calls(results, ' in')}."
+            f"{counted(found.calls, 'message')}{_where_sent(results, found)}."
         )
     most = _main_class(results)
     if most is None:
@@ -242,6 +243,12 @@ def _largest(results: Results) -> str:
         f"{counted(most.calls, 'call')}, {format_seconds(most.seconds)} each (median, "
         "from the last rank's entry to the last exit). Check that all of these calls are needed."
     )
+
+
+def _where_sent(results: Results, found: Messages) -> str:
+    """The place of most of such messages: ` in swap() (train.py:9)`; "" where that is not known."""
+    is_known = not sampled_places.exchanges_itself(results)
+    return sampled_places.mostly(found.places, " in") if is_known else ""
 
 
 def _main_class(results: Results) -> CollectiveClass | None:
@@ -347,7 +354,8 @@ DIAGNOSIS = Diagnosis(
     counts_from=(
         f"{100 * FAIL_SHARE_UPPER_BOUND:g} % warns, {100 * TRANSFER_FAIL_SHARE:g} % fails; where "
         f"ranks wait for CPUs it warns from {100 * TRANSFER_FAIL_SHARE:g} % on of what even "
-        "the fastest calls of a kind take, against the run without that waiting"
+        "the fastest calls of a kind take, against the run without that waiting, and is told as "
+        "info where both ends of the transfer had a CPU for less than that"
     ),
     rank=180,
     references=(

@@ -9,13 +9,13 @@ import numpy as np
 from perfscope.arrays import Bools
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.sampled import period_ns, search_within
-from perfscope.attribution.stack_rules import is_user_file, most_seen_line
+from perfscope.attribution.stack_rules import StackLabels, is_user_file, most_seen_line
 from perfscope.attribution.timeline import Timeline
 from perfscope.matching.intervals import Times
 from perfscope.metrics.host.file_waits import stalled_moments
 from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
-from perfscope.trace.model import Frame, Function, Rank, Table
+from perfscope.trace.model import Frame, Function, Rank, Table, Trace
 
 MOST_PLACES = 3
 """That are named of what was lost, or waited for, in many."""
@@ -65,21 +65,20 @@ def call_sites(prepared: Prepared) -> CallSites:
     transfer: Counter[int] = Counter()
     waiting: Counter[int] = Counter()
     files: Counter[int] = Counter()
-    stalls = {}
-    for position, (rank, timeline) in enumerate(
-        zip(prepared.trace.ranks, prepared.timelines, strict=True)
-    ):
+    stalls, trace = {}, prepared.trace
+    for position, (rank, timeline) in enumerate(zip(trace.ranks, prepared.timelines, strict=True)):
         rows = _rows(prepared, rank)
         if not len(rows):
             continue
         transfer.update(_inside(rows, timeline, *TRANSFER))
         waiting.update(_inside(rows, timeline, Account.COMMUNICATION_WAIT))
         files.update(_inside(rows, timeline, Account.IO))
-        stalls[rank.number] = _places(prepared, Counter(_stalled(prepared, position, rows)))
+        stalled = Counter(_stalled(prepared, position, rows))
+        stalls[rank.number] = places(trace, prepared.labels, stalled)
     return CallSites(
-        transfer=_places(prepared, transfer),
-        waiting=_places(prepared, waiting),
-        files=_places(prepared, files),
+        transfer=places(trace, prepared.labels, transfer),
+        waiting=places(trace, prepared.labels, waiting),
+        files=places(trace, prepared.labels, files),
         stalls=stalls,
     )
 
@@ -146,12 +145,12 @@ def _gap_of(start: Times, end: Times, times: Times) -> tuple[Times, Bools]:
     return gap[inside], inside
 
 
-def _places(prepared: Prepared, stacks: Counter[int]) -> Places:
-    """The user's innermost functions of some stacks."""
-    frames = prepared.trace.frames
+def places(trace: Trace, labels: StackLabels, stacks: Counter[int]) -> Places:
+    """The user's innermost functions of some stacks, which are counted by their numbers."""
+    frames = trace.frames
     lines: dict[Function, list[int]] = defaultdict(list)
     for stack, count in stacks.items():
-        frame = frames[int(prepared.labels.user_frame[stack])]
+        frame = frames[int(labels.user_frame[stack])]
         if is_user_file(frame.file):
             lines[frame.key] += [frame.line] * count
     found = [

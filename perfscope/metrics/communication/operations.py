@@ -1,6 +1,5 @@
 """Communication: what each operation cost, who arrived last, and what the late rank was doing."""
 
-from collections.abc import Mapping
 from dataclasses import field
 
 import numpy as np
@@ -16,8 +15,8 @@ from perfscope.matching.clock_check import ClockCheck
 from perfscope.matching.codes import CODES, SCAN_CODES
 from perfscope.matching.pool import Rows
 from perfscope.matching.waits import Waits
+from perfscope.metrics.communication.alike_messages import AlikeMessages, costliest_messages
 from perfscope.metrics.communication.late_arrivals import LateArrival, late_arrivals
-from perfscope.metrics.communication.to_nobody import Reached, reached
 from perfscope.schema.communication import Operation, WaitedFor, WaitState
 from perfscope.schema.enums import COMMUNICATION_ACCOUNTS, Account, WaitKind
 from perfscope.structures import dataclass
@@ -108,7 +107,7 @@ class Communication:
     unmatched: dict[str, int]  # operation name -> calls without their partners
     matched_calls: int
     clocks: ClockCheck = field(default_factory=ClockCheck)
-    reached: Mapping[str, Reached] = field(default_factory=dict)  # by operation; the others wholly
+    messages: AlikeMessages | None = None  # that take most transfer
 
 
 def communication(prepared: Prepared) -> Communication:
@@ -125,7 +124,7 @@ def communication(prepared: Prepared) -> Communication:
         unmatched=prepared.waits.unmatched | unmatched_calls(prepared.trace),
         matched_calls=prepared.waits.matched_calls,
         clocks=prepared.waits.clocks,
-        reached=reached(prepared.waits.pool),
+        messages=costliest_messages(prepared),
     )
 
 
