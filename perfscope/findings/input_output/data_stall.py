@@ -7,7 +7,13 @@ from perfscope.attribution.ledger import INDEX
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
-from perfscope.findings.core.gain import as_bare_bound, bound_s, gain_of, predicted_gain, saved
+from perfscope.findings.core.gain import (
+    as_bare_bound,
+    bound_s,
+    gain_of,
+    predicted_gain,
+    replayed,
+)
 from perfscope.findings.facts import repeated_reads
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.fast_input import OtherCause, other_cause, ready_evidence
@@ -287,13 +293,19 @@ def _kept(results: Results, rank: Rank) -> str:
 def _unlocked(results: Results, replay: Replay, held: LockHolder) -> Gain | None:
     """What is saved at most where threads that wait for each other's lock work in that time.
 
-    As many more of them at the pace of today make as many batches. None where no queue tells.
+    They make more batches in the share of time that they wait for it now; a rank waits for those
+    that are not made while it works. None where the run cannot be replayed.
     """
     assert held.waiters is not None
-    producers = round(held.waiters.count / (1 - held.waiters.share))
-    edit = Edit(factor=1.0, producers=producers, ranks=tuple(results.ledger.ranks))
-    seconds = gain_of(replay, edit)
-    return saved(results, seconds, edits=(edit,)) if seconds else None
+    length_s, edits = results.focus.length_ns * NS, []
+    waits_s = (results.ledger.ns[INDEX[Account.INPUT_WAIT]] * NS).tolist()
+    for rank, waited_s in zip(results.ledger.ranks, waits_s, strict=True):
+        left_s = length_s * (1.0 - held.waiters.share) - (length_s - waited_s)
+        if waited_s > 0:
+            factor = max(0.0, left_s / waited_s)
+            edits.append(Edit(Account.INPUT_WAIT, ranks=(rank,), factor=factor))
+    told = replay.predict(edits)
+    return as_bare_bound(replayed(results, told, edits)) if told else None
 
 
 def _actions(

@@ -105,21 +105,26 @@ def _thread(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHolder 
 def _among_producers(
     trace: Trace, rank: Rank, rows: Table, locked: Bools, works: Bools
 ) -> LockHolder | None:
-    """The threads that fill the input queue of a rank, where one works while others wait for it."""
+    """The threads that fill the input queue of a rank, where one works while others wait for it.
+
+    One that sleeps or waits for something else in the function in which others wait holds it, too.
+    """
     tid_of: Ints = rows["tid"]
+    stack_of: Ints = rows["stack"]
     tids = np.unique(tid_of).tolist()
     is_waiting = locked[rows["stack"]]
     waits, held = [], []
+    holds = works | (_inside(trace, _place(trace, rows[is_waiting])) & ~locked)
     for tid in tids:
         mine = rows[(tid_of == tid) & is_waiting]
-        others = np.sort(rows[tid_of != tid], order="t")
-        stacks: Ints = others["stack"]
-        if not len(mine) or not len(others) or _kind(trace, mine) not in LOCKS:
+        others = np.sort(rows[(tid_of != tid) & holds[stack_of]], order="t")
+        if not len(mine) or _kind(trace, mine) not in LOCKS:
             continue
-        near = _nearest(others["t"].astype(np.int64), mine["t"].astype(np.int64))
         waits.append(mine)
-        held.append(others[near[(near >= 0) & works[stacks[near]]]])
-    if sum(map(len, waits)) < FEWEST_SAMPLES:
+        if len(others):
+            near = _nearest(others["t"].astype(np.int64), mine["t"].astype(np.int64))
+            held.append(others[near[near >= 0]])
+    if sum(map(len, waits)) < FEWEST_SAMPLES or not held:
         return None
     mine, seen = np.concatenate(waits), np.concatenate(held)
     waiters = Waiters(_place(trace, mine), len(mine) / len(rows), len(tids))
@@ -138,9 +143,7 @@ def _rank(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHolder | 
     where = _place(trace, waits)
     if where is None or _kind(trace, waits) is not AwaitedThing.FILE_LOCK:
         return None
-    same = where.key
-    named = [one.key == same for one in trace.frames]
-    inside = np.array([any(named[frame] for frame in stack) for stack in trace.stacks])
+    inside = _inside(trace, where)
     found = []
     for other in trace.ranks:
         if other is rank or other.host != rank.host:
@@ -153,6 +156,12 @@ def _rank(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHolder | 
             LockHolder(rank.number, AwaitedThing.FILE_LOCK, other.number, "", frame, share)
         )
     return max(found, key=lambda one: one.share, default=None)
+
+
+def _inside(trace: Trace, where: Frame | None) -> Bools:
+    """Of each stack whether it is inside a function; none is where the function is not known."""
+    named = [where is not None and one.key == where.key for one in trace.frames]
+    return np.array([any(named[frame] for frame in stack) for stack in trace.stacks], np.bool_)
 
 
 def _told(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHolder | None:

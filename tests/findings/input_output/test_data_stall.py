@@ -8,6 +8,7 @@ import pytest
 
 from perfscope.attribution.stack_rules import BUILT_IN, SYSTEM_CALL
 from perfscope.findings.core.finding import Finding
+from perfscope.findings.core.wording import place
 from perfscope.schema.enums import AwaitedThing, Basis, Status
 from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run
@@ -336,34 +337,49 @@ def test_samples_that_are_prepared_alike_each_time(
     assert rows.get(label) == ("40 of 40 that were compared" if same == 40 else None)
 
 
-def test_threads_that_wait_for_each_other_are_not_asked_to_be_more() -> None:
-    """Two threads make batches in turn: while one unpacks, the other one waits for its lock."""
+@pytest.mark.parametrize(
+    ("makers", "inside", "at", "share"),
+    [
+        (2, ("unpack", "/job/train.py", 21), "unpack() (train.py:21)", "50.0 %"),
+        (4, ("time.sleep", BUILT_IN, 0), "run() (train.py:28)", "75.0 %"),
+    ],
+)
+def test_threads_that_wait_for_each_other_are_not_asked_to_be_more(
+    makers: int, inside: tuple[str, str, int], at: str, share: str
+) -> None:
+    """One unpacks, or waits for a server, while the others wait for its lock."""
     where = ("run", "/job/train.py", 28)
     waits = [*STARTED, where, (".__enter__", BUILT_IN, 0), ("futex", SYSTEM_CALL, 0)]
-    works = [*STARTED, where, ("unpack", "/job/train.py", 21)]
+    works = [*STARTED, where, inside]
 
     def watch(builder: TraceBuilder) -> None:
         for number in range(2):
             rank = builder.rank(number)
-            for maker in (1, 2):
+            for maker in range(1, makers + 1):
                 for tick in range(60):
-                    stack = works if (tick + maker) % 2 else waits
+                    stack = works if (tick + maker) % makers == 1 else waits
                     rank.stack(2.0 + tick * 0.1, stack, tid=rank.main_tid + maker)
                 tid = rank.main_tid + maker
                 rank.queue(1.5, 1.6, depth=4, is_get=False, tid=tid)
             rank.queue(1.5, 1.7, depth=4, is_get=True)
 
-    plan = Plan(ranks=2, steps=100, input_s=0.1)
-    finding = analyze_trace(training_run(plan, change=watch)).findings["data_stall"]
+    plan = Plan(ranks=2, steps=30, input_s=1.0)
+    analyzed = analyze_trace(training_run(plan, change=watch))
+    finding = analyzed.findings["data_stall"]
     assert finding.actions[0].startswith(
-        "Move unpack() (train.py:21) out of the lock; hold the lock only while touching shared "
-        "data. The 2 batch threads on rank 0 take turns: one works while the others wait in run() "
-        "(train.py:28), in 50.0 % of their samples."
+        f"Move {at} out of the lock; hold the lock only while touching shared data. The {makers} "
+        "batch threads on rank 0 take turns: one works while the others wait in run() "
+        f"(train.py:28), in {share} of their samples."
     )
     assert not any("more threads" in action for action in finding.actions)
-    assert finding.where[0].function == "unpack"
+    assert place(finding.where[0]) == at
     assert finding.holder is not None
     assert finding.holder.kind is AwaitedThing.LOCK
+    assert finding.first is not None
+    assert finding.first.is_bound
+    length_s = analyzed.results.focus.length_ns * 1e-9
+    # without that part of their time they are still slower than the training, and set its pace
+    assert finding.first.seconds == pytest.approx(length_s * float(share[:2]) / 100, rel=0.01)
 
 
 def test_more_producers_have_no_price_where_no_queue_was_seen() -> None:
