@@ -65,7 +65,7 @@ class Wholes:
 
 
 def split_text(seconds: float, own_s: float | None) -> str:
-    """`; of that, 6.75 s per rank is spent on it, 5.65 s in waits and transfers that end with it`.
+    """`; of that, 6.75 s per rank is spent on it, 5.65 s in waits and transfers that it causes`.
 
     That a run is shorter is the same for each rank: what ranks, on average, do not spend on it any
     more is a part of that, and the rest is gone from the communication in which they meet. "" where
@@ -74,9 +74,9 @@ def split_text(seconds: float, own_s: float | None) -> str:
     if own_s is None or not is_more(seconds, own_s):
         return ""
     if own_s < LEAST_OWN * seconds:
-        return "; all of that is in waits and transfers that end with it"
+        return "; all of that is in waits and transfers that it causes"
     own, follows = format_seconds(own_s), format_seconds(seconds - own_s)
-    rest = f"{follows} in waits and transfers that end with it"
+    rest = f"{follows} in waits and transfers that it causes"
     return f"; of that, {own} per rank is spent on it, {rest}"
 
 

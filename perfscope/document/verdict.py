@@ -9,7 +9,7 @@ from perfscope.document.blocks import leaders
 from perfscope.document.damage import spoils_comparison
 from perfscope.document.headline import Headline, apart, headline, outside, unwatched
 from perfscope.document.hottest import hottest
-from perfscope.document.others import beside_others, lost_to_others_s, used_by_others
+from perfscope.document.others import beside_others, used_by_others
 from perfscope.document.without_efficiency import known_without_efficiency
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.catalog import how_to_be_whole
@@ -67,8 +67,7 @@ def verdict(
         results,
         top,
     )
-    lost_s = lost_to_others_s(results, losses)
-    beside = beside_others(of_job, top, others, of, lost_s=lost_s, used=used_by_others(results))
+    beside = beside_others(of_job, top, others, of, used=used_by_others(results))
     whole = "" if top and top[0].damage in told else how_to_be_whole(results)
     sentence = _preface(damage, whole if top else "") + _kept(results) + beside
     last = unwatched(results)
@@ -203,7 +202,7 @@ def _sentence(
     if not top:
         return _healthy(results, findings, losses, is_disturbed=is_disturbed)
     blocks = len(top) - len(leaders(top))
-    others = {1: "", 2: " There is 1 more finding."}.get(blocks, " There are 2 more findings.")
+    others = {1: "", 2: " There is 1 more problem."}.get(blocks, " There are 2 more problems.")
     first = "" if top[0].damage in told else _about(top[0], wholes_of_run(results))
     return (first + others).strip()
 
@@ -280,7 +279,7 @@ def _healthy(
         lost = _lost(losses, ranks, is_disturbed=is_disturbed)
         return _inefficient(leading, subject, lost) + rest
     if lost := _lost(losses, ranks, is_disturbed=is_disturbed, there="it"):
-        no_change = f"perfscope found no change that surely saves {of_window(WARN_SHARE)}"
+        no_change = f"perfscope found no change that would save {of_window(WARN_SHARE)} or more"
         return f"{alone}{no_change}, though {lost}.{rest}"
     return (
         f"{alone}{_found_nothing(results)}: {subject}{_little(losses)}, and no finding is worth "

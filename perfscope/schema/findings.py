@@ -43,7 +43,7 @@ class FirstAction:
     # of the gain, where that is more: what ranks spend by themselves on what goes away, mean of all
     # ranks, as `breakdown` and `losses` tell it; else null
     own_s: float | None = None
-    # the rest of it: the waits and transfers that end with it; null without `own_s`
+    # the rest of it: the waits and transfers that it causes; null without `own_s`
     follows_s: float | None = None
     # what the gain counts that the title does not, as a clause; "" for nothing
     counts: str = ""

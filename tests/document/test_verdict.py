@@ -258,7 +258,7 @@ def test_two_findings_say_what_both_fixes_give() -> None:
     found = verdict(analyze(Plan(evaluate_s=4.0, slow_rank=1, slow_forward_s=0.05)))
     assert found["top"] == ["rank_zero_evaluation", "load_imbalance"]
     gain = format_seconds(found["combined_gain_s"])
-    assert found["sentence"].endswith(" There is 1 more finding.")
+    assert found["sentence"].endswith(" There is 1 more problem.")
     assert found["combined_text"].startswith(f"fixing both would save {gain} (")
 
 
@@ -293,7 +293,7 @@ def test_a_bound_that_was_not_replayed_is_no_part_of_a_sum() -> None:
     )
     assert found["top"] == ["rank_zero_evaluation", "bound"]
     assert found["combined_gain_s"] is None
-    assert "There is 1 more finding." in found["sentence"]
+    assert "There is 1 more problem." in found["sentence"]
 
 
 def test_what_is_fixed_together_is_told_in_one_way() -> None:
@@ -307,7 +307,7 @@ def test_what_is_fixed_together_is_told_in_one_way() -> None:
     gain = format_seconds(found["combined_gain_s"])
     told = f"fixing both findings that can be replayed would save up to {gain}"
     assert found["combined_text"].startswith(f"{told} (")
-    assert " There are 2 more findings." in found["sentence"]
+    assert " There are 2 more problems." in found["sentence"]
 
 
 def test_one_finding_is_nothing_together() -> None:
@@ -353,8 +353,8 @@ def polling(busy_s: float) -> TraceBuilder:
             0.1,
             "info",
             (
-                "perfscope found no change that surely saves 1.0 % of the analyzed window, though "
-                "9.3 % of the ranks' time in it is lost. The largest single cause takes 2.60 s "
+                "perfscope found no change that would save 1.0 % of the analyzed window or more, "
+                "though 9.3 % of the ranks' time in it is lost. The largest single cause takes "
             ),
         ),
         (0.01, "pass", "Nothing to fix was found: 2 ranks"),

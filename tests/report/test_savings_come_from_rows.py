@@ -7,10 +7,7 @@ from typing import Any
 
 import pytest
 
-from perfscope.document.others import beside_others
-from perfscope.findings.core.finding import Gain
-from perfscope.savings import Wholes, split_text
-from perfscope.schema.enums import Basis
+from perfscope.savings import split_text
 from perfscope.units import format_seconds
 from tests.report.test_consistency import NAMES, REFERENCES, SAMPLES, Shown, shown
 from tests.support.environments import REPOSITORY
@@ -116,28 +113,14 @@ def test_a_saving_that_is_more_than_its_row_is_found() -> None:
         (
             1.5,
             (
-                "; of that, 1.50 s per rank is spent on it, 500 ms in waits and transfers that end "
-                "with it"
+                "; of that, 1.50 s per rank is spent on it, 500 ms in waits and transfers that it "
+                "causes"
             ),
         ),
-        (0.0, "; all of that is in waits and transfers that end with it"),
+        (0.0, "; all of that is in waits and transfers that it causes"),
     ],
 )
 def test_a_saving_is_told_in_parts_where_it_is_more_than_what_ranks_spend(
     own_s: float | None, told: str
 ) -> None:
     assert split_text(2.0, own_s) == told
-
-
-@pytest.mark.parametrize(
-    ("lost", "told"),
-    [
-        (2.0, ". In the job"),
-        (0.2, "; 200 ms of that has a row of its own, other rows hold the rest. In the job"),
-        (0.0, ". In the job"),
-    ],
-)
-def test_what_others_cost_is_told_by_where_it_was_lost(lost: float, told: str) -> None:
-    gain = Gain(seconds=2.0, share=0.2, basis=Basis.REPLAY)
-    said = beside_others("All is well.", [], gain, Wholes(10.0, 10.0), lost_s=lost, used="1 CPU")
-    assert f"2.00 s (20.0 % of the 10.0 s run) shorter{told}" in said

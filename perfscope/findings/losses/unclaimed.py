@@ -175,7 +175,7 @@ def _finding(run: Facts, group: Group) -> Finding:
         # who holds a lock is inferred from what runs while others wait for it
         confidence=Confidence.MEDIUM if _is_waiting(group) or is_guess else Confidence.HIGH,
         ranks=group.ranks,
-        where=tuple(dict.fromkeys((*lock_holder.frames(holder), *meeting, *worked))),
+        where=_places(group, lock_holder.frames(holder), meeting, worked),
         evidence=(*_told(run, group, meeting), *evidence_of(again), *held),
         actions=(
             lock_holder.action(holder, group.entries[0].frame)
@@ -206,6 +206,16 @@ def _without_calls(run: Facts, group: Group, callee: Callee | None) -> Gain | No
     if most is found:
         return replace(gain, own_s=spent_s)
     return replace(gain, counts="that counts Python code of all places")
+
+
+def _places(group: Group, *found: Sequence[Frame]) -> tuple[Frame, ...]:
+    """Where to look: at who holds what is waited for, at the wait, at the work.
+
+    Where all wait for one rank it is its work, and not the wait, that is to change.
+    """
+    held, meeting, worked = found
+    ordered = (held, worked, meeting) if words.is_of_one(group) else (held, meeting, worked)
+    return tuple(dict.fromkeys(frame for frames in ordered for frame in frames))
 
 
 def _told(run: Facts, group: Group, meeting: Sequence[Frame]) -> tuple[Evidence, ...]:

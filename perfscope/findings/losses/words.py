@@ -41,7 +41,8 @@ CHANGES: dict[Activity, str] = {
         "Fetch what is needed before the first step, and send results in the background."
     ),
     Activity.SLEEP: (
-        "Wait on the event itself instead of sleeping for a fixed time, or poll more often."
+        "Leave the sleep out; where it waits for something, wait for that event itself instead of "
+        "a fixed time."
     ),
     Activity.SUBPROCESS: (
         "Where processes are started again and again, start them once and reuse them, or call a "
@@ -217,6 +218,8 @@ def title(
         return f"{first.cause.kind.label} is slowing the run{inside}"
     if first.pattern is not LossPattern.SERIAL:
         return named(group, world, seen)
+    if is_of_one(group):
+        return named(group, world, f" in {place(workers[0].frame)}" if workers else seen)
     if met := place(meeting):
         seen = f", mainly in {met}"
     elif workers:
@@ -239,8 +242,19 @@ def named(group: Group, world: Sequence[int], at: str = "") -> str:
         return label(first)
     if first.cause.kind is LossKind.COMMUNICATION:
         return OF_CALLS[_class_of(first)][0]
-    assert first.pattern is not None
-    return _of_ranks(OF_PATTERN[first.pattern][0], group.ranks, world, at)
+    return _of_ranks(OF_PATTERN[_told_pattern(group)][0], group.ranks, world, at)
+
+
+def is_of_one(group: Group) -> bool:
+    """Whether waiting inside the steps is for one rank alone: nobody takes turns with it."""
+    first = group.entries[0]
+    return first.pattern is LossPattern.SERIAL and len(group.ranks) == 1
+
+
+def _told_pattern(group: Group) -> LossPattern:
+    pattern = LossPattern.CHAINED if is_of_one(group) else group.entries[0].pattern
+    assert pattern is not None
+    return pattern
 
 
 def _class_of(entry: Entry) -> OperationClass:
@@ -279,7 +293,8 @@ def action(
     if first.cause.activity is Activity.LOCK:
         return lock_words.unseen(first)
     if workers:
-        return f"{turns(workers, world)}.{hides_transfer(workers, gain, world)} {_change(first)}"
+        told = f"{turns(workers, world)}.{hides_transfer(workers, gain, world)}"
+        return f"{told} {OF_PATTERN[_told_pattern(group)][1]}"
     change = change or _change(first)
     if first.cause.activity is Activity.INTERPRETER:
         if callee is not None and gain.is_bound:

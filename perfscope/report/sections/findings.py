@@ -155,7 +155,7 @@ def sureness(row: Outcome, what: str = "the finding") -> str:
         return f"{told}."
     if _is_inferred(row):
         return f"{told}: its cause is inferred, not measured. If it is the cause, {saving}."
-    return f"{told}: {saving}."
+    return f"{told}{';' if _is_bound(_first(row)) else ':'} {saving}."
 
 
 def _is_inferred(row: Outcome) -> bool:

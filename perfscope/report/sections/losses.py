@@ -18,6 +18,7 @@ MOST_SHOWN, MOST_ROWS = 4, 40
 MOST_RANKS = 4
 MOST_TOLD = 3
 PART = "part of that"
+OF_HOST = "the verdict has it, with what communication takes longer for it"
 LEAST_ELSEWHERE = 0.01  # of the window: less is no contradiction between two figures
 
 
@@ -52,6 +53,9 @@ def as_found(result: Analysis) -> list[LossEntry]:
     rows = {row.id: row for row in result.findings if row.status.is_fault}
     found, told = [], set[str]()
     for entry in result.losses.entries:
+        if entry.kind is LossKind.OTHER_PROCESSES:
+            found.append(replace(entry, saving=LossSaving(None, None, None, OF_HOST)))
+            continue
         row = next((rows[name] for name in entry.findings if name in rows), None)
         first = row.first_action if row else None
         if row is None or first is None or first.gain_s is None:

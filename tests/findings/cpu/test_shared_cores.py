@@ -125,14 +125,6 @@ def test_what_others_cost_is_told_where_nobody_knows_how_many_cpus_they_used() -
     )
 
 
-def test_what_of_it_the_breakdown_shows_is_told() -> None:
-    """Ranks that wait for a CPU while data move lose that to the transfer."""
-    of, gain = Wholes(20.0, 20.0), Gain(6.0, 0.3)
-    told = beside_others("Nothing.", (), gain, of, lost_s=4.0)
-    assert "run) shorter; 4.00 s of that has a row of its own, other rows hold the rest" in told
-    assert "row" not in beside_others("Nothing.", (), gain, of, lost_s=5.99)
-
-
 def test_cpus_that_a_limit_withholds_are_told() -> None:
     found = judged(("0", "1"), delay=0.5, throttled=0.4)["threads_over_cores"]
     assert found.title.startswith(

@@ -55,7 +55,7 @@ def test_an_action_begins_with_what_was_seen() -> None:
     frame = Frame("poll", "/job/train.py", 151)
     entry = Entry(cause, 1_200_000_000, 0, (1,), frame=frame, pattern=LossPattern.STATIC)
     told = action(entry, saved_s=1.2)
-    assert told.startswith("Rank 1 spends 1.20 s in poll() (train.py:151). Wait on the event ")
+    assert told.startswith("Rank 1 spends 1.20 s in poll() (train.py:151). Leave the sleep ")
 
 
 def test_a_loop_is_told_only_where_samples_may_show_one() -> None:
@@ -125,9 +125,11 @@ def test_who_waits_by_turns_for_whom(ranks: tuple[int, ...], world: int, begins:
     told_s = 3.0 if len(ranks) == world else 6.0
     for seconds, is_more in ((told_s, False), (1.2 * told_s, True)):
         told = words.action(group, Gain(seconds, 0.1), world, turns.workers([entry]))
-        assert (
-            "more than this waiting, because data can be sent meanwhile. Let" in told
-        ) is is_more
+        assert ("more than this waiting, because data can be sent meanwhile. " in told) is is_more
+    assert ("Deal this work out over all ranks" in told) is (len(ranks) == 1)
+    seen = words.title(group, range(world), meeting=None, workers=turns.workers([entry]))
+    alone = "In each step rank 1 works in serve() (train.py:9) while rank 0 waits for the result"
+    assert (seen == alone) is (len(ranks) == 1)
 
 
 def asleep(*ranks: int, own_s: float) -> Entry:
@@ -143,7 +145,7 @@ def late(*ranks: int, waiting_s: float) -> Entry:
 
 def test_what_several_ranks_spend_is_told_of_each_and_in_their_order() -> None:
     told = action(asleep(1, 0, own_s=8.0), saved_s=4.0)
-    assert told.startswith("Ranks 0 and 1 spend 4.00 s each (mean) in poll() (train.py:151). Wait")
+    assert told.startswith("Ranks 0 and 1 spend 4.00 s each (mean) in poll() (train.py:151). Leave")
 
 
 @pytest.mark.parametrize(
