@@ -90,11 +90,9 @@ def _has_workers(trace: Trace) -> bool:
 
 def _wanted_by_workers(rank: Rank) -> int:
     """Nanoseconds in which processes that work for a rank ran or waited for a CPU."""
-    last = {
-        int(row["pid"]): int(row["cpu_ns"]) + int(row["queue_delay_ns"])
-        for row in rank.worker_samples
-    }
-    return sum(last.values())
+    newest = rank.worker_samples[::-1]
+    last = newest[np.unique(newest["pid"], return_index=True)[1]]
+    return int(last["cpu_ns"].sum()) + int(last["queue_delay_ns"].sum())
 
 
 def _wanted_by_others(rank: Rank) -> int:

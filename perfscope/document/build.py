@@ -47,7 +47,8 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
     """The result document of a run."""
     results, replay = facts.results, facts.replay
     sorted_ones = sort_findings(findings)
-    ordered = tuple(split(one, losses(facts, sorted_ones), results) for one in sorted_ones)
+    of_all = losses(facts, sorted_ones)
+    ordered = tuple(split(one, of_all, results) for one in sorted_ones)
     damage = run_damage(results, replay)
     answer = verdict(facts, ordered, damage, facts.losses)
     led = leaders([one for name in answer.top for one in ordered if one.id == name])

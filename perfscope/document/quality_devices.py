@@ -49,9 +49,9 @@ def _others(results: Results, found: DevicesResult) -> list[QualityRow]:
         return []
     devices = counted(len(found.devices), "device")
     detail = (
-        "Each collective tells its members, and all of them are in the files, but no file says how "
-        f"many ranks the job had: efficiencies are those of the {devices} in the files. Others, "
-        "with which these did not communicate, are not counted."
+        "No collective has more members than there are devices in the files, but no file says how "
+        f"many ranks the job had: efficiencies are those of the {devices} in the files. Others "
+        "are not counted."
     )
     title = "How many ranks the job had is not known"
     return [QualityRow("device_ranks", Status.WARN, title, detail)]

@@ -22,8 +22,10 @@ def split(finding: Finding, lost: Losses, results: Results) -> Finding:
     Waits are lost to those who wait: a finding of these has its seconds in rows already.
     """
     saving = finding.recommended
-    if saving is None:
+    if saving is None or len(results.trace.ranks) < 2 or results.devices is not None:
         return finding
+    if finding.first and saving.own_s is None:
+        return finding  # a part of what is lost: which part of the ranks' own time is not known
     found = replace(saving, own_s=_own_s(finding, saving, lost, results))
     return replace(finding, first=found) if finding.first else replace(finding, gain=found)
 
@@ -33,7 +35,7 @@ def _own_s(finding: Finding, saving: Gain, lost: Losses, results: Results) -> fl
     own_s = saving.own_s
     if own_s is None:
         mine = [one for one in lost.entries if finding.id in one.findings]
-        if not mine or results.devices is not None or len(results.trace.ranks) < 2:
+        if not mine:
             return None
         mine = [one for one in mine if _is_cause(one, finding.id)] or mine
         if any(one.kind in BY_OTHERS for one in mine):

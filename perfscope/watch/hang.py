@@ -39,9 +39,12 @@ def watch(directory: Path, after_s: float, job: int | None = None) -> None:
     of `perfscope run`, has started are shown as well, None for none.
     """
     began_s = time.monotonic()
-    kept, is_hanging = 0, False
+    kept, is_hanging, is_recorded = 0, False, False
     while not _is_over(max(SHORTEST_S, after_s / LOOKS)) and kept < MOST_PICTURES:
         picture = _look(directory, max(LEAST_WINDOW_S, 2 * after_s))
+        if picture is None and is_recorded:
+            continue  # what was there cannot be read now
+        is_recorded = picture is not None
         if picture is None:
             how_long_s = time.monotonic() - began_s
         else:
@@ -49,7 +52,7 @@ def watch(directory: Path, after_s: float, job: int | None = None) -> None:
         hangs = how_long_s >= after_s
         if hangs and not is_hanging:
             kept += 1
-            there = () if job is None else descendants(job, without=os.getpid())
+            there = _there(job)
             base = directory / f"{NAME}-{kept}"
             if picture is None:
                 path = keep_unrecorded(there, base, how_long_s)
@@ -57,6 +60,13 @@ def watch(directory: Path, after_s: float, job: int | None = None) -> None:
                 path = keep(replace(picture, processes=there), base, stall_s=after_s)
             _tell(path, picture, format_seconds(how_long_s))
         is_hanging = hangs
+
+
+def _there(job: int | None) -> tuple[ProcessNow, ...]:
+    try:
+        return () if job is None else descendants(job, without=os.getpid())
+    except OSError:
+        return ()  # no /proc here
 
 
 def _look(directory: Path, window_s: float) -> Picture | None:

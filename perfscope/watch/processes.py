@@ -10,6 +10,8 @@ from perfscope.watch.picture import ProcessNow
 PROC = Path("/proc")
 MOST = 256
 """A job has a launcher and some processes for each rank."""
+MOST_BYTES = 8192
+"""Of a command line, cut behind a whole word."""
 _STATES = {
     "R": "runs",
     "S": "sleeps",
@@ -65,9 +67,12 @@ def _process(pid: int, fields: list[str]) -> ProcessNow:
 
 def _command(pid: int) -> str:
     try:
-        content = (PROC / str(pid) / "cmdline").read_bytes()
+        with (PROC / str(pid) / "cmdline").open("rb") as stream:
+            content = stream.read(MOST_BYTES)
     except OSError:
         return ""
+    if len(content) == MOST_BYTES:
+        content = content.rpartition(b"\0")[0]
     words = content.rstrip(b"\0").decode("utf-8", "backslashreplace").split("\0")
     program, *arguments = redact_command(words)
     return " ".join([Path(program).name, *arguments])

@@ -49,12 +49,12 @@ def _why(pending: Pending, picture: Picture) -> str:
     if pending.mismatch:
         by_number = {rank.number: rank for rank in picture.ranks}
         told = ", ".join(
-            f"{named(numbers)} {name}{_called_in(by_number.get(numbers[0]))}"
+            f"{named(numbers)} called {name}{_in_place(by_number.get(numbers[0]))}"
             for name, numbers in pending.mismatch
         )
         return f"{what}: its members called different operations, which can never end: {told}."
     absent = [rank for rank in picture.ranks if rank.number in pending.missing]
-    told_ranks = [f"rank {rank.number} is in {_doing(rank)}" for rank in absent[:MOST_TOLD]]
+    told_ranks = [f"rank {rank.number} {_doing(rank)}" for rank in absent[:MOST_TOLD]]
     unknown = sorted(set(pending.missing) - {rank.number for rank in absent})
     if unknown:
         told_ranks.append(f"{named(unknown)} left no recording")
@@ -71,7 +71,7 @@ def _messages(picture: Picture) -> Iterator[str]:
     by_number = {rank.number: rank for rank in picture.ranks}
     circles = _circles(by_number)
     for circle in circles[:MOST_TOLD]:
-        told = ", ".join(f"rank {rank.number} is in {_doing(rank)}" for rank in circle[:MOST_TOLD])
+        told = ", ".join(f"rank {rank.number} {_doing(rank)}" for rank in circle[:MOST_TOLD])
         more = f", {len(circle) - MOST_TOLD} more" if len(circle) > MOST_TOLD else ""
         who = named([rank.number for rank in circle]).capitalize()
         yield f"{who} wait for each other in a circle: {told}{more}."
@@ -83,21 +83,22 @@ def _messages(picture: Picture) -> Iterator[str]:
     for peer, ranks in sorted(waiting.items(), key=lambda item: -len(item[1]))[:MOST_TOLD]:
         wait = "waits" if len(ranks) == 1 else "wait"
         doing = _doing(by_number[peer])
-        yield (f"A message: {named(ranks)} {wait} for rank {peer}; rank {peer} is in {doing}.")
+        who = named(ranks).capitalize()
+        yield f"{who} {wait} for a message from or to rank {peer}; rank {peer} {doing}."
 
 
 def _apart(picture: Picture) -> Iterator[str]:
     """Where ranks are, if at several places, that no call tells the reason of."""
-    found: dict[tuple[str, str], list[int]] = {}
+    found: dict[tuple[str, str, str, bool], list[int]] = {}
     for rank in picture.ranks:
-        found.setdefault((rank.phase, rank.place), []).append(rank.number)
+        what = rank.phase, rank.place, rank.doing, rank.has_ended
+        found.setdefault(what, []).append(rank.number)
     if len(found) < 2:
         return
     by_number = {rank.number: rank for rank in picture.ranks}
     order = sorted(found.values(), key=len)
     told = [
-        f"{named(ranks)} {'is' if len(ranks) == 1 else 'are'} in {_doing(by_number[ranks[0]])}"
-        for ranks in order[:MOST_TOLD]
+        f"{named(ranks)} {_doing(by_number[ranks[0]], len(ranks))}" for ranks in order[:MOST_TOLD]
     ]
     more = len(order) - len(told)
     yield f"Ranks are apart: {', '.join(told)}{f', others in {more} more places' if more else ''}."
@@ -119,13 +120,22 @@ def _circles(ranks: dict[int, RankNow]) -> list[list[RankNow]]:
     return found
 
 
+def _in_place(rank: RankNow | None) -> str:
+    return f" in {rank.place}" if rank is not None and rank.place else ""
+
+
 def _called_in(rank: RankNow | None) -> str:
     return f", called in {rank.place}" if rank is not None and rank.place else ""
 
 
-def _doing(rank: RankNow) -> str:
+def _doing(rank: RankNow, count: int = 1) -> str:
+    """What a rank does, with its verb; of several ranks that do the same, in the plural."""
     if rank.has_ended:
-        return f"its end: {rank.doing}"
+        return f"{'has' if count == 1 else 'have'} ended: {rank.doing}"
+    return f"{'is' if count == 1 else 'are'} in {_inside(rank)}"
+
+
+def _inside(rank: RankNow) -> str:
     where = rank.place or "code without Python"
     if rank.phase:
         where += f" (phase {rank.phase})"

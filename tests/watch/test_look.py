@@ -91,7 +91,7 @@ def test_operations_that_do_not_belong_together_are_named(tmp_path: Path) -> Non
     assert pending.mismatch == (("MPI_Allgather", (1,)), ("MPI_Allreduce", (0,)))
     stalled = blocks(picture, stall_s=0.5)[1]
     assert stalled.is_loud
-    told = "rank 1 MPI_Allgather, called in train() (train.py:7), rank 0 MPI_Allreduce"
+    told = "rank 1 called MPI_Allgather in train() (train.py:7), rank 0 called MPI_Allreduce"
     assert "its members called different operations" in stalled.lines[1]
     assert told in stalled.lines[1]
 
@@ -233,7 +233,10 @@ def test_looks_for_work_of_a_library_are_no_progress_and_phases_tell_ranks_apart
 
 def test_who_does_not_send_is_named_with_what_it_does(tmp_path: Path) -> None:
     waiting(tmp_path, "MPI_Recv", "MPI_Recv", "", world=3, peers=(2, 2, 0))
-    assert "ranks 0-1 wait for rank 2; rank 2 is in train() (train.py:7)" in reason(tmp_path)
+    assert (
+        "Ranks 0-1 wait for a message from or to rank 2; rank 2 is in train() (train.py:7)"
+        in reason(tmp_path)
+    )
 
 
 def test_processes_that_ended_in_their_start_did_not_say_that_they_are_alone(

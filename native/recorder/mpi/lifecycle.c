@@ -4,6 +4,7 @@
 
 #include "mpi/call.h"
 #include "mpi/question.h"
+#include "process/forked.h"
 #include "process/process.h"
 #include "records/definitions.h"
 #include "sampling/sampler.h"
@@ -56,6 +57,7 @@ static void after_init(const ps_call *call)
     header->rank = rank;
     header->size = size;
     ps_set_header_flag(PS_FLAG_MPI);
+    ps_work_for_oneself();
     note_thread_level();
     ps_note_limits();
     ps_sampler_launch();

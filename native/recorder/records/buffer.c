@@ -178,7 +178,8 @@ static void change_capacity(uint64_t bytes)
 {
     ps_acquire(&buffer.growing);
     uint64_t allocated = atomic_load(&buffer.allocated);
-    if (!atomic_load(&ps_recorder.is_reusing) && (bytes - PS_HEADER_BYTES) / PS_RECORD_BYTES > allocated) {
+    bool is_open = !atomic_load(&ps_recorder.is_closed) && !atomic_load(&buffer.is_disk_full);
+    if (is_open && !atomic_load(&ps_recorder.is_reusing) && (bytes - PS_HEADER_BYTES) / PS_RECORD_BYTES > allocated) {
         set_capacity(ps_recorder.header, bytes);
         set_limits(allocated);
     }

@@ -23,19 +23,26 @@ bool ps_is_hidden_thread(uint32_t tid)
     return false;
 }
 
+static bool is_alive(uint32_t tid)
+{
+    return tid && syscall(SYS_tgkill, getpid(), tid, 0) == 0;
+}
+
 uint32_t ps_hidden_threads_alive(void)
 {
     uint32_t alive = 0;
-    for (uint32_t i = 0; i < MAX_HIDDEN; i++) {
-        uint32_t tid = atomic_load_explicit(&hidden[i], memory_order_relaxed);
-        alive += tid && syscall(SYS_tgkill, getpid(), tid, 0) == 0;
-    }
+    for (uint32_t i = 0; i < MAX_HIDDEN; i++)
+        alive += is_alive(atomic_load_explicit(&hidden[i], memory_order_relaxed));
     return alive;
 }
 
 void ps_hidden_threads_forget(void)
 {
-    for (uint32_t i = 0; i < MAX_HIDDEN; i++)
-        atomic_store(&hidden[i], 0);
-    atomic_store(&hidden_count, 0);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < MAX_HIDDEN; i++) {
+        uint32_t tid = atomic_exchange(&hidden[i], 0);
+        if (is_alive(tid)) /* of this process: it has been hidden before there were files */
+            atomic_store(&hidden[kept++], tid);
+    }
+    atomic_store(&hidden_count, kept);
 }

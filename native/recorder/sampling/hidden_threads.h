@@ -9,7 +9,7 @@ void ps_hide_thread(uint32_t tid);
 bool ps_is_hidden_thread(uint32_t tid);
 /* How many of them run. */
 uint32_t ps_hidden_threads_alive(void);
-/* In a forked child: they are the parent's. */
+/* In a forked child: those of the parent are no longer. */
 void ps_hidden_threads_forget(void);
 
 #endif

@@ -32,6 +32,16 @@ static open_function find_real(void)
     return found;
 }
 
+/* Whether a place is in Python's own code: what others read there they may read again and again. */
+static bool is_of_python(const void *place)
+{
+    Dl_info found;
+    if (!dladdr || dladdr(place, &found) == 0 || !found.dli_fname)
+        return false;
+    const char *name = strrchr(found.dli_fname, '/');
+    return strstr(name ? name : found.dli_fname, "python") != NULL;
+}
+
 /* A file with this text and no name, NULL where there can be none. */
 static FILE *file_of(const char *text, size_t bytes)
 {
@@ -65,7 +75,7 @@ static bool take_out(const char *text, char *shown, size_t bytes)
 PS_EXPORT FILE *fopen64(const char *path, const char *mode)
 {
     FILE *stream = find_real()(path, mode);
-    if (!stream || !ps_recorder.header || strcmp(path, "/proc/self/stat") != 0)
+    if (!stream || strcmp(path, "/proc/self/stat") != 0 || !is_of_python(__builtin_return_address(0)))
         return stream;
     char text[STAT_BYTES], shown[STAT_BYTES + NUMBER_BYTES];
     text[fread(text, 1, sizeof text - 1, stream)] = '\0';

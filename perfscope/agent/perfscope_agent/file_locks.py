@@ -62,7 +62,7 @@ def _holders(waits: bool) -> Iterator[int]:
         found = [row for row in rows if row[0] in numbers and row[1] != "->"]
     else:
         files = _open_files()
-        found = [row for row in rows if row[1] != "->" and row[5] in files]
+        found = [row for row in rows if row[1] != "->" and row[3] == "WRITE" and row[5] in files]
     for row in found:
         if int(row[4]) > 0 and row[4] != own:
             yield int(row[4])
@@ -71,7 +71,11 @@ def _holders(waits: bool) -> Iterator[int]:
 def _text() -> str:
     handle = os.open(_LOCKS, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return os.read(handle, _LONGEST).decode("ascii", "replace")
+        text = part = os.read(handle, _LONGEST)
+        while part and len(text) < _LONGEST:  # the kernel gives a page of it at most
+            part = os.read(handle, _LONGEST)
+            text += part
+        return text.decode("ascii", "replace")
     finally:
         os.close(handle)
 

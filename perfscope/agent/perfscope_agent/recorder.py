@@ -271,9 +271,9 @@ def native_thread_id() -> int:
     return int(ctypes.CDLL(None).syscall(number)) if number else 0
 
 
-def has_address_space(needed_bytes: int) -> bool:
+def has_address_space(needed_bytes: int, asked: Recorder | None = None) -> bool:
     """Whether so much is a small part of what the process may still map."""
-    recorder = current or _loaded
+    recorder = asked or current or _loaded
     return recorder is None or int(recorder.address_space_left()) >= 16 * needed_bytes
 
 

@@ -82,8 +82,8 @@ class Sampler:
         self._later_s = time.monotonic() + _LATER_S
         self._begin_s = 0.0
         self._before_ns = self._noted_ns = 0  # spent by the last look; by the main thread
-        self._is_told = False
         self._done = _thread.allocate_lock()
+        self._hidden = _thread.allocate_lock()
         # Held by whoever must not be interrupted by a fork: a child would inherit half-made state.
         self.busy = _thread.allocate_lock()
         self._places = Places()
@@ -108,7 +108,9 @@ class Sampler:
 
         self._done.acquire()
         noted.start(self._library)
+        self._hidden.acquire()
         _thread.start_new_thread(self._run, ())
+        self._hidden.acquire(True, 1.0)  # a fork at once would meet a thread of the program
 
     def stop(self) -> None:
         """Ends the thread and waits for it, one second at most."""
@@ -119,6 +121,7 @@ class Sampler:
         try:
             own_threads.enter()
             own_threads.block_signals()
+            self._hide()
             self._loop()
         except Exception as error:
             agent_notes.failure("stack sampler stopped", error)
@@ -142,7 +145,6 @@ class Sampler:
             with self.busy:
                 rec = self.recording()
                 if rec is not None and (seen or notes):
-                    self._tell(rec)
                     looks = self._sample(rec, notes, (due_ns, dues_ns[seen]))
                     self._count(looks, notes, now_ns / 1e9)
                     if seen and now_ns / 1e9 - others_s >= _OTHERS_S:
@@ -192,13 +194,12 @@ class Sampler:
         statistics["samples"] += looks
         statistics["cpu_ns"] = spent_ns
 
-    def _tell(self, rec: recorder.Recorder) -> None:
+    def _hide(self) -> None:
         """Has this thread left out of what is counted of the program."""
-        if not self._is_told:
-            self._is_told = True
-            thread_id = recorder.native_thread_id()
-            if thread_id:
-                rec.ignore_thread(thread_id)
+        thread_id = recorder.native_thread_id()
+        if thread_id:
+            self._library.ignore_thread(thread_id)
+        self._hidden.release()
 
     def _sample(self, rec: recorder.Recorder, notes: list[noted.Note], dues_ns: _Dues) -> int:
         """Writes what was noted and what is seen now; how many looks that was."""
@@ -349,10 +350,10 @@ def move(rec: recorder.Recorder) -> None:
     watch_current_thread()
 
 
-def possible_hz() -> float:
+def possible_hz(rec: recorder.Recorder | None = None) -> float:
     """Samples a second that the user asked for and a thread can take, 0 none."""
     hz = requested_hz()
-    if hz > 0 and not recorder.has_address_space(_THREAD_BYTES):
+    if hz > 0 and not recorder.has_address_space(_THREAD_BYTES, rec):
         agent_notes.add("no stack samples: the address space of the process is limited (ulimit -v)")
         return 0.0
     return hz

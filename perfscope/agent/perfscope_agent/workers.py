@@ -50,9 +50,21 @@ def start() -> None:
 
 
 def start_in_child(is_noted: bool) -> None:
-    """The same in a forked child, if its parent has not too many yet; most are over at once."""
-    if is_noted and _functions is not None:
+    """The same in a forked child that is to work, if its parent has not too many yet.
+
+    Whoever forks by hand may do what the kernel grants to a process with one thread alone.
+    """
+    if is_noted and _functions is not None and _is_to_work():
         _start(_functions.anew(), _depth() - 1)
+
+
+def _is_to_work() -> bool:
+    """Whether multiprocessing has forked this process."""
+    module = sys.modules.get("multiprocessing.process")
+    file = getattr(module, "__file__", None)
+    folder = os.path.dirname(file) + os.sep if isinstance(file, str) else ""
+    places = stacks.walk(sys._getframe())
+    return bool(folder) and any(place[0].co_filename.startswith(folder) for place in places)
 
 
 def _depth() -> int:
@@ -71,7 +83,7 @@ def _start(rec: recorder.Recorder, inherited: int = 0) -> None:
     file_locks.forget()
     own_threads.forget()
     waits.forget()
-    hz = stacks.statistics["hz"] = stacks.possible_hz()
+    hz = stacks.statistics["hz"] = stacks.possible_hz(rec)
     if hz > 0:
         recorder.main_thread = _thread.get_ident()
         stacks.watched[recorder.main_thread] = os.getpid()

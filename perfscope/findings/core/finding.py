@@ -56,7 +56,9 @@ class Gain:
         """So many of the seconds, with the shares that they have."""
         part = seconds / self.seconds if self.seconds else 0.0
         run_share = None if self.run_share is None else self.run_share * part
-        return replace(self, seconds=seconds, share=self.share * part, run_share=run_share)
+        own_s = None if self.own_s is None else self.own_s * part
+        share = self.share * part
+        return replace(self, seconds=seconds, share=share, run_share=run_share, own_s=own_s)
 
     @property
     def is_bound(self) -> bool:

@@ -59,6 +59,7 @@ def gain_of_run(gain: Gain, results: Results) -> Gain:
         share=gain.share * more * whole.analyzed_s / whole.run_s if whole.run_s > 0 else 0.0,
         run_share=seconds / results.run_s if results.run_s else None,
         interval_s=interval and (in_run(interval[0]), in_run(interval[1])),
+        own_s=None if gain.own_s is None else gain.own_s * more,
         is_of_run=True,
     )
 

@@ -15,7 +15,7 @@ from perfscope.units import counted, format_share
 def holder_for(results: Results, ranks: Collection[int]) -> LockHolder | None:
     """Of what these ranks wait for, the one that was seen in most of the wait; None unknown."""
     found = [o for o in results.lock_holders if o.waiting_rank in ranks and o.waiters is None]
-    return max(found, key=lambda one: one.share, default=None)
+    return max(found, key=lambda one: (one.is_told, one.share), default=None)
 
 
 def among_producers(results: Results, rank: int) -> LockHolder | None:
@@ -81,6 +81,7 @@ def action(found: LockHolder, waits_in: Frame | None = None) -> str:
             f"{format_share(found.waiters.share)} of their samples. Adding threads will not help."
         )
     one, are = who(found), "are" if found.processes > 1 else "is"
+    it = "they hold" if found.processes > 1 else "it holds"
     if found.is_told:
         waiter, within = place(waits_in), place(found.within)
         begun = f", called in {within}" if within and within != where else ""
@@ -97,7 +98,7 @@ def action(found: LockHolder, waits_in: Frame | None = None) -> str:
         ):  # each rank has its own: the finding names the ranks
             one = f"{found.thread or 'another thread'} of the same process"
         return (
-            f"While {waits} for the lock, {one} {are}{inside or ' at work'}. If it holds that "
+            f"While {waits} for the lock, {one} {are}{inside or ' at work'}. If {it} that "
             "lock, move this work out of it, and hold the lock only while touching shared data."
         )
     return (

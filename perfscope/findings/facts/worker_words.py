@@ -6,7 +6,7 @@ from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.metrics.host.worker_use import WorkerUse
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity
-from perfscope.units import counted, format_share
+from perfscope.units import counted, format_share, inside
 
 
 def use_of(results: Results, rank: int) -> WorkerUse | None:
@@ -26,7 +26,7 @@ def use_evidence(use: WorkerUse | None) -> list[Evidence]:
         return []
     whole = use.waiting + use.working
     activities = ", ".join(
-        f"{format_share(count / whole)} {activity.label.lower()}"
+        f"{format_share(count / whole)} {inside(activity.label)}"
         for activity, count in list(use.activities.items())[:3]
     )
     waits = f"{format_share(use.waiting / whole)} waiting for work or for room in a queue"
@@ -36,8 +36,8 @@ def use_evidence(use: WorkerUse | None) -> list[Evidence]:
     ]
     if use.cpu_share is not None and use.queue_share is not None:
         cpus = f"{format_share(use.cpu_share)} of the time"
-        queue = f"{format_share(use.queue_share)} waiting for one"
-        rows.append(Evidence("A worker uses a CPU", f"{cpus}, and is {queue}"))
+        queue = f"{format_share(use.queue_share)} of it"
+        rows.append(Evidence("A worker uses a CPU", f"{cpus}, and waits for one {queue}"))
     if use.place is not None:
         share = format_share(use.at_place / use.working)
         rows.append(Evidence(f"Of their work in {place(use.place)}", share))
@@ -52,25 +52,26 @@ def use_action(use: WorkerUse | None) -> str:
     they = counted(use.processes, "worker process", "worker processes")
     if is_idle(use):
         return (
-            f"The {they} wait for work or for room in a queue {format_share(share)} of the time: "
-            "more of them bring nothing. Have batches asked for earlier (prefetch_factor), and "
-            "make them cheaper to hand over: few large arrays, no Python objects."
+            f"{they} {'waits' if use.processes == 1 else 'wait'} for work or for room in a queue "
+            f"{format_share(share)} of the time: more of them would not help. Request batches "
+            "earlier (raise prefetch_factor), and make them cheaper to hand over: few large "
+            "arrays, no Python objects."
         )
     if use.place is None or use.at_place <= MAIN * use.working:
         return ""
     main = next(iter(use.activities), Activity.UNKNOWN)
-    where, at = place(use.place), main.label.lower()
-    part = f"{format_share(use.at_place / use.working)} of the work of the {they}"
+    where, at = place(use.place), inside(main.label)
+    part = f"{format_share(use.at_place / use.working)} of the work of {they}"
+    it, s = ("it", "s") if use.processes == 1 else ("they", "")
     if use.cpu_share is None or use.queue_share is None:
         return f"Make {where} cheaper: {part} is there ({at})."
     wanted = use.cpu_share + use.queue_share
     if wanted > MAIN * use.working / (use.working + use.waiting):
         return (
-            f"Make {where} cheaper: {part} is there ({at}), and they use or want a CPU "
+            f"Make {where} cheaper: {part} is there ({at}), and {it} use{s} or want{s} a CPU "
             f"{format_share(min(1.0, wanted))} of the time."
         )
     return (
-        f"Look at what {where} waits for: {part} is there ({at}), but they use a CPU only "
-        f"{format_share(use.cpu_share)} of the time. Until then more workers help, also where CPUs "
-        "are busy."
+        f"Look at what {where} waits for: {part} is there ({at}), but {it} use{s} a CPU only "
+        f"{format_share(use.cpu_share)} of the time."
     )

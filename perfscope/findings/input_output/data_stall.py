@@ -43,7 +43,7 @@ from perfscope.findings.facts.worker_turns import (
     training_loaders,
     worker_turns,
 )
-from perfscope.findings.facts.worker_words import use_action, use_evidence, use_of
+from perfscope.findings.facts.worker_words import is_idle, use_action, use_evidence, use_of
 from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.host.input_parts import InputPart
 from perfscope.metrics.host.lock_holders import LockHolder
@@ -165,7 +165,7 @@ def _title(
     place = wording.place(phases[0].where[0]) if phases and phases[0].where else ""
     inside = f" in {place}" if place else ""
     if made_in:
-        by = who_makes(results, ranks[0])
+        by = who_makes(results, results.ledger.ranks[waits_s.index(max(waits_s))])
         return f"{who} {verb}{inside} for batches that {by} produce in {wording.place(made_in)}"
     mostly = ", mostly because each epoch starts new workers" if anew else ""
     return f"{who} {verb} for input{inside}{mostly}"
@@ -241,8 +241,11 @@ def _all_actions(
     rank = results.trace.ranks[worst]
     once = _once(results, rank)
     cheaper = "" if once else work_action(results, rank.number)
-    told = [action(held)] if held else list(_actions(results, replay, phases, worst))
-    told.insert(1 if held else 0, once or use_action(use_of(results, rank.number)))
+    use = use_of(results, rank.number)
+    told = [action(held)] if held else []
+    if not held and not (use and is_idle(use)):  # idle workers need not be more
+        told += _actions(results, replay, phases, worst)
+    told.insert(1 if held else 0, once or use_action(use))
     if anew:
         told.insert(0, anew.action)
     elif not held and ending_workers(rank):

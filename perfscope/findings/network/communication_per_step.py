@@ -80,7 +80,8 @@ def _missing(results: Results) -> str:
         known = samples_are_known(results)
         return "" if known else "Nothing tells the samples of a step: mark steps"
     if results.steps.count:
-        return "The steps are inferred, and nothing tells their samples: mark steps"
+        untold = "" if samples_are_known(results) else ", and nothing tells their samples"
+        return f"The steps are inferred{untold}: mark steps"
     return "No framework or mark tells the steps of the run: mark them"
 
 

@@ -67,6 +67,8 @@ def lock_holders(prepared: Prepared) -> tuple[LockHolder, ...]:
     activity = stack_activities(trace).astype(np.int64)
     idle = np.isin(activity, [ACTIVITIES.index(one) for one in IDLE])
     locked = activity == ACTIVITIES.index(Activity.LOCK)
+    has_workers = any(len(rank.worker_stacks) for rank in trace.ranks)
+    serving = is_waiting(trace, activity) if has_workers else idle
     found = []
     for rank in trace.ranks:
         rows = focus.within(rank.stacks)
@@ -79,11 +81,11 @@ def lock_holders(prepared: Prepared) -> tuple[LockHolder, ...]:
         seen = [
             _thread(trace, rank, waits, ~idle),
             _told(trace, rank, waits, ~idle) or _rank(trace, rank, waits, ~idle),
-            _processes(trace, rank, waits, ~is_waiting(trace, activity)),
+            _processes(trace, rank, waits, ~serving),
         ]
         likely = [one for one in seen if one is not None and one.share >= MAIN]
         if likely:
-            found.append(max(likely, key=lambda one: one.share))
+            found.append(max(likely, key=lambda one: (one.is_told, one.share)))
     return tuple(found)
 
 
@@ -113,7 +115,10 @@ def _among_producers(
     stack_of: Ints = rows["stack"]
     tids = np.unique(tid_of).tolist()
     is_waiting = locked[rows["stack"]]
+    if not is_waiting.any():
+        return None
     waits, held = [], []
+    apart = period_ns(np.sort(rows["t"][tid_of == tids[0]].astype(np.int64)))
     holds = works | (_inside(trace, _place(trace, rows[is_waiting])) & ~locked)
     for tid in tids:
         mine = rows[(tid_of == tid) & is_waiting]
@@ -122,7 +127,8 @@ def _among_producers(
             continue
         waits.append(mine)
         if len(others):
-            near = _nearest(others["t"].astype(np.int64), mine["t"].astype(np.int64))
+            moments: Ints = mine["t"].astype(np.int64)
+            near = _nearest(others["t"].astype(np.int64), moments, apart)
             held.append(others[near[near >= 0]])
     if sum(map(len, waits)) < FEWEST_SAMPLES or not held:
         return None
@@ -170,6 +176,8 @@ def _told(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHolder | 
     The others that it told are seen at work as well: of many ranks each holds it for a while.
     """
     looks, times = _times_held(rank)
+    if not looks or _kind(trace, waits) is not AwaitedThing.FILE_LOCK:
+        return None
     others = [one for one in trace.ranks if one is not rank and one.host == rank.host]
     held = {other.number: times.get(other.pid, 0) for other in others}
     if not any(held.values()) or sum(held.values()) <= MAIN * looks:
@@ -229,6 +237,8 @@ def _processes(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHold
     if kind is AwaitedThing.FILE_LOCK or not len(rank.worker_stacks):
         return None
     main = rank.worker_stacks[rank.worker_stacks["tid"] == rank.worker_stacks["pid"]]
+    if not len(main):
+        return None
     at_work = np.zeros(len(waits), bool)
     seen, processes = [], 0
     for pid in np.unique(main["pid"]).tolist():
@@ -249,13 +259,17 @@ def _seen(trace: Trace, rows: Table, waits: Table, works: Bools) -> tuple[Frame 
     return _place(trace, rows[seen]), len(seen) / len(waits)
 
 
-def _nearest(times: Ints, moments: Ints) -> Ints:
-    """The sample next to each moment; -1 where none is as near as samples are apart."""
+def _nearest(times: Ints, moments: Ints, apart_ns: int | None = None) -> Ints:
+    """The sample next to each moment; -1 where none is as near as samples are apart.
+
+    That is `apart_ns` where `times` are only some of a thread's samples.
+    """
+    reach_ns = period_ns(times) if apart_ns is None else apart_ns
     after = np.minimum(np.searchsorted(times, moments), len(times) - 1)
     before = np.maximum(after - 1, 0)
     is_before = np.abs(times[before] - moments) <= np.abs(times[after] - moments)
     near = np.where(is_before, before, after)
-    return np.where(np.abs(times[near] - moments) <= period_ns(times), near, -1)
+    return np.where(np.abs(times[near] - moments) <= reach_ns, near, -1)
 
 
 def _place(trace: Trace, rows: Table) -> Frame | None:

@@ -196,7 +196,9 @@ def _of_one_unit(found: Sampled, profiles: Sequence[Profile]) -> list[Profile]:
     held = {unit: some for unit, some in by_unit.items() if some}
     found.unit = next((unit for unit in ("s", "samples", *held) if unit in held), "samples")
     if others := sorted(held.keys() - {found.unit}):
-        found.notes.append(f"Profiles in {', '.join(others)} were left out: they are of others.")
+        found.notes.append(
+            f"Profiles in {', '.join(others)} were left out: they measure something else."
+        )
     return held.get(found.unit, [])
 
 

@@ -20,7 +20,8 @@ def adopt_workers(
 
     The workers' records are given away.
     """
-    here = [worker for worker in workers if domain_of(worker) == domain_of(own)]
+    most = np.iinfo(WORKER_STACK_DTYPE["pid"]).max  # a file may be named as no process is
+    here = [one for one in workers if domain_of(one) == domain_of(own) and one.pid <= most]
     if not here:
         return
     read = []

@@ -18,7 +18,7 @@ MOST_SHOWN, MOST_ROWS = 4, 40
 MOST_RANKS = 4
 MOST_TOLD = 3
 PART = "part of that"
-OF_HOST = "the verdict has it, with what communication takes longer for it"
+OF_HOST = "other work on the host slows communication as well: the run loses more than this"
 LEAST_ELSEWHERE = 0.01  # of the window: less is no contradiction between two figures
 
 
