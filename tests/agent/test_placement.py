@@ -170,6 +170,9 @@ class NoNotes:
     def stack_is_noted(self) -> bool:
         return False
 
+    def ignore_thread(self, thread_id: int) -> None:
+        """There is nobody who counts threads."""
+
 
 def test_it_is_noted_once_before_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that is killed later leaves what was known after half a minute."""

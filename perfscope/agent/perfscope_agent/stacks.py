@@ -196,10 +196,12 @@ class Sampler:
 
     def _hide(self) -> None:
         """Has this thread left out of what is counted of the program."""
-        thread_id = recorder.native_thread_id()
-        if thread_id:
-            self._library.ignore_thread(thread_id)
-        self._hidden.release()
+        try:
+            thread_id = recorder.native_thread_id()
+            if thread_id:
+                self._library.ignore_thread(thread_id)
+        finally:
+            self._hidden.release()
 
     def _sample(self, rec: recorder.Recorder, notes: list[noted.Note], dues_ns: _Dues) -> int:
         """Writes what was noted and what is seen now; how many looks that was."""

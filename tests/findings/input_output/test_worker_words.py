@@ -74,7 +74,7 @@ def test_of_idle_workers_more_bring_nothing() -> None:
     assert "produce in" not in finding.title
     first, *_ = finding.actions
     assert "wait for work or for room in a queue 80.0 % of the time" in first
-    assert "more of them bring nothing" in first
+    assert "more of them would not help" in first
 
 
 def test_nothing_is_told_of_workers_that_were_not_seen() -> None:
