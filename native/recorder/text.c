@@ -86,6 +86,12 @@ const char *ps_field(const char *text, unsigned index)
     return text;
 }
 
+const char *ps_stat_field(const char *text, unsigned index)
+{
+    const char *behind_name = strrchr(text, ')');
+    return behind_name ? ps_field(behind_name + 1, index) : "";
+}
+
 uint64_t ps_env_u64(const char *name, uint64_t fallback)
 {
     const char *text = getenv(name);

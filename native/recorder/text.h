@@ -16,6 +16,8 @@ uint64_t ps_parse_u64(const char *text, const char **end);
 uint64_t ps_find_u64(const char *text, const char *key, uint64_t fallback);
 /* The n-th blank-separated field, counted from 0; "" when there are fewer. */
 const char *ps_field(const char *text, unsigned index);
+/* The same of "pid (name) state ...", as /proc has it, behind the name: that may hold blanks and brackets. */
+const char *ps_stat_field(const char *text, unsigned index);
 uint64_t ps_env_u64(const char *name, uint64_t fallback);
 /* Copies with termination; false when it did not fit. */
 bool ps_copy_text(char *target, size_t bytes, const char *source);

@@ -161,6 +161,12 @@ def called_below(trace: Trace, wanted: Weights, own: Frame) -> tuple[Frame, ...]
     return max(functions, key=lambda chain: functions[chain], default=())
 
 
+def stacks_inside(trace: Trace, where: Frame | None) -> Bools:
+    """Of each stack whether it is inside a function; none is where that is not known."""
+    named = [where is not None and one.key == where.key for one in trace.frames]
+    return np.array([any(named[frame] for frame in stack) for stack in trace.stacks], np.bool_)
+
+
 def _names(frame: Frame) -> bool:
     """Whether people know a frame's name: no module, comprehension or generated file."""
     return (

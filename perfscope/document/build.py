@@ -47,12 +47,11 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
     """The result document of a run."""
     results, replay = facts.results, facts.replay
     sorted_ones = sort_findings(findings)
-    of_all = losses(facts, sorted_ones)
-    ordered = tuple(split(one, of_all, results) for one in sorted_ones)
+    lost = losses(facts, sorted_ones)
+    ordered = tuple(split(one, lost, results) for one in sorted_ones)
     damage = run_damage(results, replay)
     answer = verdict(facts, ordered, damage, facts.losses)
     led = leaders([one for name in answer.top for one in ordered if one.id == name])
-    lost = losses(facts, ordered)
     document = Analysis(
         schema_version=SCHEMA_VERSION,
         tool=Tool("perfscope", perfscope.__version__),

@@ -6,7 +6,7 @@ import numpy as np
 
 from perfscope.arrays import Bools
 from perfscope.matching.codes import NONBLOCKING_CODES
-from perfscope.trace.model import Communicator, Rank, RowFlag, Table, Trace
+from perfscope.trace.model import Communicator, Rank, Table, Trace, open_rows
 from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, codes_mask, name_of
 
 _WAITS = codes_mask([OperationClass.WAIT])
@@ -19,7 +19,8 @@ _MOST_MEMBERS = 8
 def open_call(rank: Rank) -> np.void | None:
     """The call that the main thread is in, None outside any."""
     rows = rank.operations
-    found = rows[((rows["flags"] & RowFlag.OPEN) != 0) & (rows["tid"] == rank.main_tid)]
+    found = rows[open_rows(rows["flags"])]
+    found = found[found["tid"] == rank.main_tid]
     return found[-1] if len(found) else None
 
 

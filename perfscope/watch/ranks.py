@@ -4,7 +4,7 @@ from perfscope import places
 from perfscope.arrays import Ints
 from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.schema.enums import EndKind
-from perfscope.trace.model import Ending, Frame, Rank, RowFlag, Table, Trace
+from perfscope.trace.model import Ending, Frame, Rank, RowFlag, Table, Trace, open_rows
 from perfscope.trace.operations import OperationClass, codes_mask
 from perfscope.watch.calls import open_call, peers_of, told
 from perfscope.watch.picture import ASLEEP, COMPUTING, RankNow
@@ -58,7 +58,8 @@ def _rank_now(trace: Trace, rank: Rank, now_ns: int, user_frames: Ints) -> RankN
 def _open_phase(trace: Trace, rank: Rank) -> str:
     """The innermost phase that the main thread is in by its name, "" none."""
     rows = rank.phases
-    found = rows[((rows["flags"] & RowFlag.OPEN) != 0) & (rows["tid"] == rank.main_tid)]
+    found = rows[open_rows(rows["flags"])]
+    found = found[found["tid"] == rank.main_tid]
     names = [trace.names[int(row["name"])] for row in found if row["name"] >= 0]
     return names[-1] if names else ""
 

@@ -125,7 +125,8 @@ def _in_place(rank: RankNow | None) -> str:
 
 
 def _called_in(rank: RankNow | None) -> str:
-    return f", called in {rank.place}" if rank is not None and rank.place else ""
+    place = _in_place(rank)
+    return f", called{place}" if place else ""
 
 
 def _doing(rank: RankNow, count: int = 1) -> str:

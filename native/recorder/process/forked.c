@@ -1,7 +1,6 @@
 #include "process/forked.h"
 
 #include "process/process.h"
-#include "records/buffer.h"
 #include "records/cells.h"
 #include "records/claim.h"
 #include "records/definitions.h"

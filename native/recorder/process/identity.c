@@ -13,9 +13,7 @@ uint64_t ps_start_ticks(void)
 {
     char text[1024];
     ps_read_file("/proc/self/stat", text, sizeof text);
-    /* The command in field 2 may hold blanks and brackets: count from the last one. */
-    const char *behind_command = strrchr(text, ')');
-    return behind_command ? ps_parse_u64(ps_field(behind_command + 1, 19), NULL) : 0;
+    return ps_parse_u64(ps_stat_field(text, 19), NULL);
 }
 
 static uint64_t read_time_namespace(void)

@@ -65,10 +65,7 @@ uint64_t ps_cpu_of_process_ns(uint32_t pid)
     snprintf(path, sizeof path, "/proc/%u/stat", pid);
     if (ps_read_file(path, text, sizeof text) == 0)
         return 0;
-    const char *behind_name = strrchr(text, ')'); /* a name may hold blanks and brackets */
-    if (!behind_name)
-        return 0;
-    const char *next = ps_field(behind_name + 1, 11); /* utime, stime, cutime, cstime */
+    const char *next = ps_stat_field(text, 11); /* utime, stime, cutime, cstime */
     uint64_t ticks = 0;
     for (int field = 0; field < 4; field++)
         ticks += ps_parse_u64(next, &next);

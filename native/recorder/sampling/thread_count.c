@@ -62,8 +62,7 @@ static FILE *file_of(const char *text, size_t bytes)
 /* The text of /proc/self/stat without threads that are hidden; false where there are none. */
 static bool take_out(const char *text, char *shown, size_t bytes)
 {
-    const char *behind_command = strrchr(text, ')');
-    const char *field = behind_command ? ps_field(behind_command + 1, THREADS_FIELD) : "";
+    const char *field = ps_stat_field(text, THREADS_FIELD);
     const char *rest;
     uint64_t threads = ps_parse_u64(field, &rest), ours = ps_hidden_threads_alive();
     if (ours == 0 || ours >= threads)

@@ -54,23 +54,20 @@ def start_in_child(is_noted: bool) -> None:
 
     Whoever forks by hand may do what the kernel grants to a process with one thread alone.
     """
-    if is_noted and _functions is not None and _is_to_work():
-        _start(_functions.anew(), _depth() - 1)
+    if not is_noted or _functions is None:
+        return
+    files_of = [place[0].co_filename for place in stacks.walk(sys._getframe())]
+    if _is_to_work(files_of):
+        depth = sum(not file.startswith(files.AGENT) for file in files_of)
+        _start(_functions.anew(), depth - 1)
 
 
-def _is_to_work() -> bool:
-    """Whether multiprocessing has forked this process."""
+def _is_to_work(files_of: list[str]) -> bool:
+    """Whether multiprocessing has forked this process, by the files of its stack."""
     module = sys.modules.get("multiprocessing.process")
     file = getattr(module, "__file__", None)
     folder = os.path.dirname(file) + os.sep if isinstance(file, str) else ""
-    places = stacks.walk(sys._getframe())
-    return bool(folder) and any(place[0].co_filename.startswith(folder) for place in places)
-
-
-def _depth() -> int:
-    """Frames of the program that the calling thread is in."""
-    places = stacks.walk(sys._getframe())
-    return sum(not place[0].co_filename.startswith(files.AGENT) for place in places)
+    return bool(folder) and any(one.startswith(folder) for one in files_of)
 
 
 def _start(rec: recorder.Recorder, inherited: int = 0) -> None:

@@ -93,9 +93,8 @@ def action(found: LockHolder, waits_in: Frame | None = None) -> str:
     if is_inferred(found):
         waiter = place(waits_in)
         waits = f"{waiter} waits" if waiter else "others wait"
-        if (
-            found.rank == found.waiting_rank and not found.processes
-        ):  # each rank has its own: the finding names the ranks
+        is_thread = found.rank == found.waiting_rank and not found.processes
+        if is_thread:  # each rank has its own: the finding names the ranks
             one = f"{found.thread or 'another thread'} of the same process"
         return (
             f"While {waits} for the lock, {one} {are}{inside or ' at work'}. If {it} that "

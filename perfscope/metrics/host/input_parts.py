@@ -151,7 +151,11 @@ def input_parts(prepared: Prepared) -> tuple[InputParts, ...]:
 
 def of_processes(rank: Rank, focus: Focus) -> Table:
     """Samples of the main threads of the processes that work for a rank."""
-    rows = focus.within(rank.worker_stacks)
+    return in_main_threads(focus.within(rank.worker_stacks))
+
+
+def in_main_threads(rows: Table) -> Table:
+    """Of samples of worker processes those of their main threads."""
     main: Table = rows[rows["tid"] == rows["pid"]]
     return main
 

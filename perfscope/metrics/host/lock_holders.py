@@ -10,13 +10,13 @@ import numpy as np
 
 from perfscope.arrays import Bools, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
-from perfscope.attribution.own_places import usual_place
+from perfscope.attribution.own_places import stacks_inside, usual_place
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.sampled import period_ns
 from perfscope.attribution.stack_rules import is_user_file
 from perfscope.attribution.waited_for import LOCKS, main_wait
 from perfscope.judging import FEWEST_SAMPLES, MAIN
-from perfscope.metrics.host.input_parts import of_producers
+from perfscope.metrics.host.input_parts import in_main_threads, of_producers
 from perfscope.metrics.host.interpreter_lock import thread_name
 from perfscope.metrics.host.worker_use import is_waiting
 from perfscope.schema.enums import Activity, AwaitedThing
@@ -114,12 +114,12 @@ def _among_producers(
     tid_of: Ints = rows["tid"]
     stack_of: Ints = rows["stack"]
     tids = np.unique(tid_of).tolist()
-    is_waiting = locked[rows["stack"]]
+    is_waiting = locked[stack_of]
     if not is_waiting.any():
         return None
     waits, held = [], []
     apart = period_ns(np.sort(rows["t"][tid_of == tids[0]].astype(np.int64)))
-    holds = works | (_inside(trace, _place(trace, rows[is_waiting])) & ~locked)
+    holds = works | (stacks_inside(trace, _place(trace, rows[is_waiting])) & ~locked)
     for tid in tids:
         mine = rows[(tid_of == tid) & is_waiting]
         others = np.sort(rows[(tid_of != tid) & holds[stack_of]], order="t")
@@ -149,7 +149,7 @@ def _rank(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHolder | 
     where = _place(trace, waits)
     if where is None or _kind(trace, waits) is not AwaitedThing.FILE_LOCK:
         return None
-    inside = _inside(trace, where)
+    inside = stacks_inside(trace, where)
     found = []
     for other in trace.ranks:
         if other is rank or other.host != rank.host:
@@ -162,12 +162,6 @@ def _rank(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHolder | 
             LockHolder(rank.number, AwaitedThing.FILE_LOCK, other.number, "", frame, share)
         )
     return max(found, key=lambda one: one.share, default=None)
-
-
-def _inside(trace: Trace, where: Frame | None) -> Bools:
-    """Of each stack whether it is inside a function; none is where the function is not known."""
-    named = [where is not None and one.key == where.key for one in trace.frames]
-    return np.array([any(named[frame] for frame in stack) for stack in trace.stacks], np.bool_)
 
 
 def _told(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHolder | None:
@@ -187,10 +181,9 @@ def _told(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHolder | 
         rows = other.main_stacks
         if not held[other.number] or not len(rows):
             continue
-        near = _nearest(rows["t"].astype(np.int64), waits["t"].astype(np.int64))
-        busy = (near >= 0) & works[rows["stack"][near]]
+        busy, meanwhile = _at_work(rows, waits, works)
         at_work |= busy
-        seen.append(rows[near[busy]])
+        seen.append(meanwhile)
     if not seen:
         return None
     rows = np.concatenate(seen)
@@ -236,17 +229,16 @@ def _processes(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHold
     kind = _kind(trace, waits)
     if kind is AwaitedThing.FILE_LOCK or not len(rank.worker_stacks):
         return None
-    main = rank.worker_stacks[rank.worker_stacks["tid"] == rank.worker_stacks["pid"]]
+    main = in_main_threads(rank.worker_stacks)
     if not len(main):
         return None
     at_work = np.zeros(len(waits), bool)
     seen, processes = [], 0
     for pid in np.unique(main["pid"]).tolist():
         rows = main[main["pid"] == pid]
-        near = _nearest(rows["t"].astype(np.int64), waits["t"].astype(np.int64))
-        busy = (near >= 0) & works[rows["stack"][near]]
+        busy, meanwhile = _at_work(rows, waits, works)
         at_work |= busy
-        seen.append(rows[near[busy]])
+        seen.append(meanwhile)
         processes += bool(busy.any())
     frame, share = _place(trace, np.concatenate(seen)), float(at_work.mean())
     return LockHolder(rank.number, kind, rank.number, "", frame, share, None, processes)
@@ -254,9 +246,16 @@ def _processes(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHold
 
 def _seen(trace: Trace, rows: Table, waits: Table, works: Bools) -> tuple[Frame | None, float]:
     """Where a thread was at work meanwhile, and in which share of the samples of the wait."""
+    _, meanwhile = _at_work(rows, waits, works)
+    return _place(trace, meanwhile), len(meanwhile) / len(waits)
+
+
+def _at_work(rows: Table, waits: Table, works: Bools) -> tuple[Bools, Table]:
+    """In which samples of the wait a thread was at work, and its own samples of then."""
     near = _nearest(rows["t"].astype(np.int64), waits["t"].astype(np.int64))
-    seen = near[(near >= 0) & works[rows["stack"][near]]]
-    return _place(trace, rows[seen]), len(seen) / len(waits)
+    busy: Bools = (near >= 0) & works[rows["stack"][near]]
+    meanwhile: Table = rows[near[busy]]
+    return busy, meanwhile
 
 
 def _nearest(times: Ints, moments: Ints, apart_ns: int | None = None) -> Ints:

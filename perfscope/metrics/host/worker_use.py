@@ -7,10 +7,15 @@ import numpy as np
 
 from perfscope.arrays import Bools, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
-from perfscope.attribution.own_places import usual_place
+from perfscope.attribution.own_places import stacks_inside, usual_place
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.stack_rules import is_user_file
-from perfscope.metrics.host.input_parts import InputPart, part_of_frame, part_of_stack
+from perfscope.metrics.host.input_parts import (
+    InputPart,
+    in_main_threads,
+    part_of_frame,
+    part_of_stack,
+)
 from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank, Table, Trace
@@ -69,7 +74,7 @@ def is_waiting(trace: Trace, activity: Ints) -> Bools:
 def _of_rank(
     trace: Trace, rank: Rank, rows: Table, samples: Table, activity: Ints, idle: Bools
 ) -> WorkerUse:
-    main = rows[rows["tid"] == rows["pid"]]
+    main = in_main_threads(rows)
     stacks: Ints = main["stack"].astype(np.int64)
     busy = stacks[~idle[stacks]]
     place, at_place = _place(trace, busy.tolist())
@@ -92,9 +97,7 @@ def _place(trace: Trace, busy: Sequence[int]) -> tuple[Frame | None, int]:
     place = usual_place((trace.stacks[one] for one in busy), trace.frames)
     if place is None:
         return None, 0
-    keys = [frame.key for frame in trace.frames]
-    inside = [any(keys[one] == place.key for one in stack) for stack in trace.stacks]
-    return place, sum(inside[one] for one in busy)
+    return place, int(stacks_inside(trace, place)[busy].sum())
 
 
 def _shares(samples: Table) -> tuple[float | None, float | None]:

@@ -29,35 +29,24 @@ def adopt_workers(
         definitions = replace(worker.definitions, communicators={})
         numbering = interning.number(definitions, rank=rank.number)
         read.append(CallsRead(worker, numbering, end_of=lambda last_ns: last_ns))
-    tables = read_tables(read)
-    rank.worker_stacks = _by_time(
-        [_stacks(one, found) for one, found in zip(here, tables, strict=True)], offset
-    )
-    rank.worker_samples = _by_time(
-        [_samples(one, found) for one, found in zip(here, tables, strict=True)], offset
-    )
+    found = list(zip(here, read_tables(read), strict=True))
+    rank.worker_stacks = _joined("stacks", WORKER_STACK_DTYPE, found, offset)
+    rank.worker_samples = _joined("process_samples", WORKER_SAMPLE_DTYPE, found, offset)
 
 
-def _stacks(worker: ProcessFile, tables: Tables) -> Table:
-    seen = tables.by_name["stacks"]
-    rows = np.zeros(len(seen), WORKER_STACK_DTYPE)
-    for name in ("t", "tid", "stack"):
-        rows[name] = seen[name]
-    rows["pid"] = worker.pid
-    return rows
-
-
-def _samples(worker: ProcessFile, tables: Tables) -> Table:
-    seen = tables.by_name["process_samples"]
-    rows = np.zeros(len(seen), WORKER_SAMPLE_DTYPE)
-    for name in ("t", "cpu_ns", "queue_delay_ns"):
-        rows[name] = seen[name]
-    rows["pid"] = worker.pid
-    return rows
-
-
-def _by_time(tables: Sequence[Table], offset: int) -> Table:
-    rows = np.concatenate(tables)
-    rows["t"] += offset
-    found: Table = rows[np.argsort(rows["t"], kind="stable")]
+def _joined(
+    name: str, dtype: np.dtype[np.void], read: Sequence[tuple[ProcessFile, Tables]], offset: int
+) -> Table:
+    """The rows that all workers have in one of their tables, with their numbers, in order."""
+    parts = []
+    for worker, tables in read:
+        seen = tables.by_name[name]
+        rows = np.zeros(len(seen), dtype)
+        for column in set(dtype.names or ()) - {"pid"}:
+            rows[column] = seen[column]
+        rows["pid"] = worker.pid
+        parts.append(rows)
+    joined = np.concatenate(parts)
+    joined["t"] += offset
+    found: Table = joined[np.argsort(joined["t"], kind="stable")]
     return found
