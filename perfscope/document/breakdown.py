@@ -109,15 +109,17 @@ def _inside(
 ) -> dict[Account, list[_Loss]]:
     """What was lost in each account of work, most first; small losses together, as the last.
 
-    What held work up is known of all work, and so each account has its part of it.
+    What held work up is known of all work. Each account has as much of it as it has of the time
+    that no other loss takes, so that no account loses more than it has.
     """
-    work_s = sum(means[one] for one in WORKING)
+    left_s = _left_s(lost, means, ranks)
+    all_left_s = sum(left_s.values())
     found: dict[Account, dict[str | None, _Loss]] = {one: {} for one in WORKING}
     for entry in [one for one in lost.entries if one.own_ns]:
         own_s = in_run_s(entry, entry.own_ns) / ranks
         is_held_up = entry.kind in SLOWED
         for account in [one for one in WORKING if is_held_up or one is entry.account]:
-            part_s = own_s * means[account] / work_s if is_held_up and work_s else own_s
+            part_s = own_s * left_s[account] / all_left_s if is_held_up and all_left_s else own_s
             rows = found[account]
             has_room = part_s >= SMALL * run_s and len(rows.keys() - {None}) < MOST_CAUSES
             is_small = not has_room and entry.label not in rows
@@ -135,6 +137,15 @@ def _inside(
         for account, told in found.items()
         if not all(one.is_small for one in told.values())
     }
+
+
+def _left_s(lost: Losses, means: Mapping[Account, float], ranks: int) -> dict[Account, float]:
+    """Seconds of each account of work that no other work takes, mean of the ranks."""
+    left_s = {one: means[one] for one in WORKING}
+    for entry in lost.entries:
+        if entry.kind not in SLOWED and entry.account in left_s:
+            left_s[entry.account] -= in_run_s(entry, entry.own_ns) / ranks
+    return {one: max(seconds, 0.0) for one, seconds in left_s.items()}
 
 
 def _account(

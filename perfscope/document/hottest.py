@@ -61,9 +61,10 @@ def hottest(run: Facts, named: Collection[Frame], room: int, *, is_alone: bool) 
         return ""
     shares = [format_share(spent[one] / whole_ns) for one in first]
     shares[0] += " of the ranks' time in the analyzed window, computing or waiting for a CPU"
-    parts = [
-        f"{_where(own[one], lines)} takes {share}" for share, one in zip(shares, first, strict=True)
-    ]
+    parts = []
+    for share, one in zip(shares, first, strict=True):
+        where, on_what = _where(own[one], lines, whole_ns)
+        parts.append(f"{where} takes {share}{on_what}")
     leads = f" {NOT_JUDGED}{_doubles(first, lines)}" if is_alone else ""
     told = [f" {'; '.join(parts[:count])}.{leads}" for count in range(len(parts), 0, -1)]
     return next((one for one in told if len(one) <= room), "")
@@ -72,7 +73,7 @@ def hottest(run: Facts, named: Collection[Frame], room: int, *, is_alone: bool) 
 def _operands(frame: Frame, lines: Sequence[HotLine]) -> str:
     """What a line works on where it spends most, as far as that was looked at."""
     found = next((one for one in lines if one.site.frame == frame and one.seconds > 0), None)
-    told = [f"`{one.name}` ({shape_of(one)})" for one in found.site.operands[:2]] if found else []
+    told = [f"`{one.name}` of {shape_of(one)}" for one in found.site.operands[:2]] if found else []
     return f"works on {listed(told)}" if told else ""
 
 
@@ -86,8 +87,10 @@ def _doubles(functions: Collection[tuple[str, str]], lines: Sequence[HotLine]) -
     return ""
 
 
-def _where(rows: Collection[ActivityRow], looked_at: Sequence[HotLine]) -> str:
-    """A function at the line in which it spends most, what it calls there and works on."""
+def _where(
+    rows: Collection[ActivityRow], looked_at: Sequence[HotLine], whole_ns: int
+) -> tuple[str, str]:
+    """A function at the line in which it spends most, and how much it spends there in what."""
     lines: Counter[Frame] = Counter()
     calls: Counter[tuple[Frame, str]] = Counter()
     for row in rows:
@@ -95,11 +98,13 @@ def _where(rows: Collection[ActivityRow], looked_at: Sequence[HotLine]) -> str:
         lines[row.where] += row.ns
         calls[row.where, row.calls] += row.ns
     line = max(lines, key=lambda one: (lines[one], -one.line))
-    called = max((one for one in calls if one[0] == line), key=lambda one: (calls[one], one[1]))[1]
+    most = max((one for one in calls if one[0] == line), key=lambda one: (calls[one], one[1]))
+    called, on = most[1], _operands(line, looked_at)
     if called in UNDECIDED_CALLS:  # of a thread whose library computes in others meanwhile
-        return f"{place(line)}, which waits for threads of its library,"
+        return place(line), " (it waits for threads of its library)"
     called = called.strip("?.")  # names without a type begin with a dot, untold ones are none
     of_type = called.removesuffix(OPERATOR)
-    does = f"uses operators of {of_type}" if of_type != called else f"calls {called}"
-    said = [one for one in (does if called else "", _operands(line, looked_at)) if one]
-    return f"{place(line)}, which {' and '.join(said)}," if said else place(line)
+    does = f"in operators of {of_type}" if of_type != called else f"in {called}"
+    share = f"{format_share(calls[most] / whole_ns)} {does}" if called else ""
+    said = [one for one in (share, on) if one]
+    return place(line), f" ({'; it '.join(said)})" if said else ""

@@ -28,6 +28,7 @@ from perfscope.replay.model import Edit, Prediction
 from perfscope.replay.replay import Replay
 from perfscope.savings import Wholes
 from perfscope.schema.enums import LossKind, Status
+from perfscope.schema.losses import NOT_USEFUL
 from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Damage, Need
 from perfscope.trace.model import Format
@@ -218,7 +219,7 @@ def combined_text(top: Sequence[Finding], gain_s: float | None, of: Wholes) -> s
         return None
     which = "both" if len(top) == 2 else "all of them"
     if len(replayed) < len(counted):
-        which = "both findings that can be replayed"
+        which = "both findings that can be simulated"
     elif len(replayed) < len(top):
         which = "both findings that have an estimate"
     is_bound = any(saving.is_bound for saving in replayed)
@@ -278,9 +279,11 @@ def _healthy(
     if _is_inefficient(results) and not is_disturbed:
         lost = _lost(losses, ranks, is_disturbed=is_disturbed)
         return _inefficient(leading, subject, lost) + rest
-    if lost := _lost(losses, ranks, is_disturbed=is_disturbed, there="it"):
+    if losses is not None and much_is_lost(losses):
         no_change = f"perfscope found no change that would save {of_window(WARN_SHARE)} or more"
-        return f"{alone}{no_change}, though {lost}.{rest}"
+        share = f"{format_share(losses.lost_share)} of the ranks' time in it"
+        used = f"{share} went to {NOT_USEFUL}{_largest(losses, ranks, is_disturbed)}"
+        return f"{alone}{no_change}. {used}.{rest}"
     return (
         f"{alone}{_found_nothing(results)}: {subject}{_little(losses)}, and no finding is worth "
         f"{of_window(WARN_SHARE)}.{rest}"
@@ -309,30 +312,31 @@ def _lost(
     ranks: int,
     *,
     is_disturbed: bool,
-    there: str = "the analyzed window",
 ) -> str:
-    """What most time was lost to, where too much is lost to say that nothing is to be fixed.
-
-    `there` is what the window is called. Where it was just told what other work on the host costs,
-    that is no loss of the job's own.
-    """
+    """What most time was lost to, where too much is lost to say that nothing is to be fixed."""
     if losses is None or not much_is_lost(losses):
         return ""
+    lost = f"{format_share(losses.lost_share)} of the ranks' time in the analyzed window"
+    share = f"{lost} went to {NOT_USEFUL}"
+    included = ", including what other processes take" if is_disturbed else ""
+    return f"{share}{included}{_largest(losses, ranks, is_disturbed)}"
+
+
+def _largest(losses: LossAccount, ranks: int, is_disturbed: bool) -> str:
+    """The largest cause of lost time, as the rest of a sentence.
+
+    Where it was just told what other work on the host costs, that is no loss of the job's own.
+    """
     not_own = NO_LOSS | {LossKind.OTHER_PROCESSES} if is_disturbed else NO_LOSS
     first = next((one for one in losses.entries if one.cause.kind not in not_own), None)
-    share = f"{format_share(losses.lost_share)} of the ranks' time in {there} is lost"
     if first is None:
-        return f"{share}, all of it to other processes"
+        return ", all of it to other processes"
     is_told = first.pattern is not None and first.is_certain is not False
     pattern = f", {first.pattern.label}" if is_told and first.pattern else ""
     where = f" in {place(first.frame)}" if first.frame else ""
     each = f"{format_seconds(first.ns * NS / ranks)}{' per rank' if ranks > 1 else ''}"
-    included = ", including what other processes take" if is_disturbed else ""
     own = " within the job" if is_disturbed else ""
-    return (
-        f"{share}{included}. The largest single cause{own} takes {each}: "
-        f"“{label(first)}”{where}{pattern}"
-    )
+    return f". The largest cause{own} is “{label(first)}”{where}: {each}{pattern}"
 
 
 def _inefficient(leading: Headline, subject: str, lost: str) -> str:

@@ -150,6 +150,8 @@ class _Making:
         found = pattern_of(table, self._turns)
         if found is not None and queued is not None and queued[0] >= MAIN:
             return LossPattern.SYSTEM
+        if kind is LossKind.WAITING and found is LossPattern.EVEN:
+            return LossPattern.VARYING  # ranks wait for the one that is last
         is_passing = kind is LossKind.WAITING and found in PASSING
         return LossPattern.SHIFTING if is_passing and is_shifting(table, self._by_step) else found
 

@@ -115,7 +115,7 @@ BY_THE_SAME = 0.75
 
 OF_MANY_STEPS = frozenset(
     {
-        *(LossPattern.STATIC, LossPattern.SERIAL, LossPattern.VARYING),
+        *(LossPattern.STATIC, LossPattern.EVEN, LossPattern.SERIAL, LossPattern.VARYING),
         *(LossPattern.BURSTS, LossPattern.WINDOW),
     }
 )
@@ -151,7 +151,9 @@ def pattern_of(charged: Floats, turns: Floats) -> LossPattern | None:
         return LossPattern.BURSTS
     if float(by_step @ turns) >= BY_TURNS * whole:
         return LossPattern.SERIAL
-    return LossPattern.STATIC if _share_of_same(charged) >= BY_THE_SAME else LossPattern.VARYING
+    if _share_of_same(charged) >= BY_THE_SAME:
+        return LossPattern.STATIC
+    return LossPattern.EVEN if _evenness(charged) >= BY_THE_SAME else LossPattern.VARYING
 
 
 def is_certain(charged: Floats, turns: Floats, pattern: LossPattern) -> bool | None:
@@ -195,3 +197,9 @@ def _share_of_same(charged: Floats) -> float:
     """The share that the ranks cause that cause most of it, no more than half of all."""
     by_rank = np.sort(charged.sum(axis=0))[::-1]
     return float(by_rank[: max(1, len(by_rank) // 2)].sum() / by_rank.sum())
+
+
+def _evenness(charged: Floats) -> float:
+    """The share of a loss that would stay where it is if ranks caused equal parts of each step."""
+    equal = charged.mean(axis=1, keepdims=True)
+    return float(np.minimum(charged, equal).sum() / charged.sum())

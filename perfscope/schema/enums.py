@@ -351,16 +351,17 @@ class LossKind(Named):
 class LossPattern(Named):
     """How a loss is spread over the steps, and over the ranks that cause it."""
 
-    STATIC = "static", "in each step, by the same ranks"
-    SERIAL = "serial", "by turns inside each step"
-    VARYING = "varying", "by another rank each step"
-    ALTERNATING = "alternating", "in turn, by each rank in steps of its own"
-    CHAINED = "chained", "in each step, by ranks whose result the others need"
-    BURSTS = "bursts", "in few steps, much at a time"
+    STATIC = "static", "every step, the same ranks"
+    EVEN = "even", "every step, all ranks alike"
+    SERIAL = "serial", "within each step, one rank after another"
+    VARYING = "varying", "every step, a different rank"
+    ALTERNATING = "alternating", "each rank in steps of its own, in turn"
+    CHAINED = "chained", "every step, ranks whose result the others need"
+    BURSTS = "bursts", "rarely, long each time"
     WINDOW = "window", "in one part of the run"
-    SHIFTING = "shifting", "by ranks that do what others did before"
+    SHIFTING = "shifting", "moves between ranks during the run"
     ONCE = "once", "once"
-    SYSTEM = "system", "while those who are late have no CPU"
+    SYSTEM = "system", "while the late ranks have no CPU"
 
 
 class AwaitedThing(Named):

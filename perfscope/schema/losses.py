@@ -4,6 +4,9 @@ from perfscope.schema.common import Place
 from perfscope.schema.enums import Account, Activity, Basis, LossKind, LossPattern
 from perfscope.structures import dataclass
 
+NOT_USEFUL = "something other than useful computation"
+"""What lost time is called in sentences: evaluations and first imports are among it, too."""
+
 
 @dataclass(frozen=True)
 class LossSaving:
@@ -43,7 +46,8 @@ class LossEntry:
     ranks: tuple[int, ...]  # who did it, those that cost most first
     ranks_left_out: int  # how many more there are
     where: Place | None  # the function in which it was most, null unknown
-    # `serial` is by turns inside each step, `varying` another rank each step, `alternating` each
+    # `even` is all ranks alike in every step, `serial` one rank after another inside each step,
+    # `varying` a different rank each step, `alternating` each
     # rank in steps of its own that come back, `chained` work whose result others need, `window` one
     # part of the run, `shifting` work that others did before, `system` while those who are late
     # have no CPU; null where there are too few steps to tell

@@ -123,8 +123,8 @@ def test_where_most_is_computed_is_told_though_nothing_proves_it_wrong() -> None
     assert "flux()" not in shorter
     assert hottest(facts, [relax], 10, is_alone=False) == ""
     assert found["sentence"].endswith(
-        "relax() (plate.py:25), which calls numpy.multiply, takes 66.0 % of the ranks' time in the "
-        "analyzed window, computing or waiting for a CPU; flux() (plate.py:40) takes 33.0 %."
+        "relax() (plate.py:25) takes 66.0 % of the ranks' time in the analyzed window, computing "
+        "or waiting for a CPU (62.7 % in numpy.multiply); flux() (plate.py:40) takes 33.0 %."
         f" {NOT_JUDGED}"
     )
 
@@ -161,8 +161,8 @@ def test_says_what_the_functions_that_compute_most_work_on() -> None:
             frames = (relax,) if tick % 5 < 2 else (caller, inner)
             rank.stack(0.5 + tick / 10, (*frames, ("multiply", "<built-in>", 0)))
     found = verdict(analyze_trace(builder.build()))
-    assert "inner() (plate.py:50), which calls multiply, takes 60.6 %" in found["sentence"]
-    works = "relax() (plate.py:25), which calls multiply and works on `plate` (900 × 900 float64), "
+    assert "inner() (plate.py:50) takes 60.6 %" in found["sentence"]
+    works = "% in multiply; it works on `plate` of 900 × 900 float64)"
     assert works in found["sentence"]
     assert found["sentence"].endswith(f" is in double precision: {SINGLE}")
 
@@ -250,7 +250,9 @@ def test_crowded_cpus_come_before_the_jitter_they_cause() -> None:
     )
     imbalance = analyzed.findings["transient_imbalance"]
     assert (imbalance.status, imbalance.gain_s) == (Status.INFO, None)
-    assert imbalance.title == ("In each step another rank is late, because the ranks wait for CPUs")
+    assert imbalance.title == (
+        "A different rank is late in each step, because the ranks wait for CPUs"
+    )
     assert "CPUs of their own" in imbalance.actions[0]
 
 
@@ -305,7 +307,7 @@ def test_what_is_fixed_together_is_told_in_one_way() -> None:
     faults = [alone, bound, fault("unknown", Status.FAIL, 2.0)]
     found = build_verdict(analyzed.results, analyzed.replay, faults)
     gain = format_seconds(found["combined_gain_s"])
-    told = f"fixing both findings that can be replayed would save up to {gain}"
+    told = f"fixing both findings that can be simulated would save up to {gain}"
     assert found["combined_text"].startswith(f"{told} (")
     assert " There are 2 more problems." in found["sentence"]
 
@@ -344,17 +346,18 @@ def polling(busy_s: float) -> TraceBuilder:
             0.85,
             "warn",
             (
-                "Efficiency is low: 78.9 % of the ranks' time in the analyzed window is lost. The "
-                "largest single cause takes 22.1 s per rank: “Unexplained waiting”. Parallel "
-                "efficiency, 0.211, counts only "
+                "Efficiency is low: 78.9 % of the ranks' time in the analyzed window went to "
+                "something other than useful computation. The largest cause is “Unexplained "
+                "waiting”: 22.1 s per rank. Parallel efficiency, 0.211, counts only "
             ),
         ),
         (
             0.1,
             "info",
             (
-                "perfscope found no change that would save 1.0 % of the analyzed window or more, "
-                "though 9.3 % of the ranks' time in it is lost. The largest single cause takes "
+                "perfscope found no change that would save 1.0 % of the analyzed window "
+                "or more. 9.3 % of the ranks' time in it went to something other than useful "
+                "computation. The largest cause is "
             ),
         ),
         (0.01, "pass", "Nothing to fix was found: 2 ranks"),

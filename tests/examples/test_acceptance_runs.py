@@ -77,7 +77,7 @@ def test_another_rank_each_step(tmp_path: Path) -> None:
         assert analysis["metrics"]["load_balance"]["value"] > 0.95
         assert analysis["metrics"]["serialization_efficiency"]["value"] < 0.9
         assert verdict["status"] in {"fail", "warn"}
-        assert "another rank" in verdict["title"]
+        assert "different rank" in verdict["title"]
         assert verdict["ranks"] == []
     check_gain(verdicts, given_back_s)
 

@@ -86,7 +86,7 @@ def test_another_rank_slow_in_each_step(tmp_path: Path) -> None:
     verdict = finding(analysis, "transient_imbalance")
     is_contended = "because the ranks wait for CPUs" in verdict["title"]
     assert verdict["status"] in ({"warn", "info"} if is_contended else {"fail", "warn"})
-    assert "another rank is late" in verdict["title"]
+    assert "different rank is late" in verdict["title"]
 
 
 def test_healthy_run(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_another_rank_each_step() -> None:
     assert serialization == pytest.approx(0.795, abs=0.02)
     assert finding.status is Status.FAIL
     assert finding.gain_basis is Basis.REPLAY
-    assert "another rank" in finding.title
+    assert "different rank" in finding.title
     assert "alternates between ranks" in finding.title
     assert finding.ranks == ()
     assert finding.gain_s == pytest.approx(19.3, rel=0.05)

@@ -24,7 +24,9 @@ def test_chance_alone_is_told_and_claims_nothing(ranks: int) -> None:
     finding = analyze(Plan(ranks=ranks, jitter=0.0, noise=0.2)).findings["transient_imbalance"]
     assert finding.status is Status.INFO
     assert (finding.gain_s, finding.gain_share, finding.edits) == (None, None, ())
-    assert finding.title == "In each step another rank is late: the work varies from step to step"
+    assert (
+        finding.title == "A different rank is late in each step: the work varies from step to step"
+    )
     assert "up to" in finding.summary
 
 

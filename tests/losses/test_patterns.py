@@ -153,3 +153,13 @@ def test_what_lies_between_two_patterns_is_uncertain() -> None:
 
 def test_what_comes_once_is_not_asked() -> None:
     assert is_certain(once(), NO_TURNS, LossPattern.ONCE) is None
+
+
+def test_what_all_ranks_do_alike_is_even_until_one_of_two_does_three_quarters() -> None:
+    for least, pattern in ((1.0, LossPattern.EVEN), (0.55, LossPattern.EVEN)):
+        alike = np.tile([1.0, least], (STEPS, 1))
+        assert pattern_of(alike, np.zeros(STEPS)) is pattern
+    by_turns = np.where(np.arange(STEPS)[:, None] % 2 == np.arange(2), 1.0, 0.2)
+    assert pattern_of(by_turns, np.zeros(STEPS)) is LossPattern.VARYING
+    one_sided = np.tile([1.0, 0.3], (STEPS, 1))
+    assert pattern_of(one_sided, np.zeros(STEPS)) is LossPattern.STATIC

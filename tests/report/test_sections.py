@@ -170,7 +170,7 @@ def test_the_first_screen_tells_the_combined_gain_as_the_verdict_does() -> None:
     assert "Fixing both findings that have an estimate would save up to 3.00 s" in overview
     assert "about 3.00 s" not in overview
     document["verdict"] |= {"combined_text": None, "combined_gain_s": None}
-    assert "because they could not be replayed together" in shown(document, "overview")
+    assert "because they could not be simulated together" in shown(document, "overview")
 
 
 def test_passed_findings_are_folded_and_failed_ones_are_not() -> None:

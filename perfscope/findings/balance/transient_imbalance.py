@@ -21,7 +21,7 @@ from perfscope.savings import SAME_FROM
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_share
 
-TITLE = "In each step another rank is late"
+TITLE = "A different rank is late in each step"
 
 ACTIONS = (
     (
@@ -110,7 +110,7 @@ def _passed(found: Judgment) -> str:
 def _title(found: Judgment) -> str:
     if found.facts.lasts:
         why = ", because they wait for CPUs" if found.is_explained else ""
-        return f"The ranks take turns straggling, each for several steps in a row{why}"
+        return f"A different rank is late every few steps{why}"
     if found.is_explained:
         return f"{TITLE}, because the ranks wait for CPUs"
     how = "varies from step to step" if found.facts.is_bound else "alternates between ranks"

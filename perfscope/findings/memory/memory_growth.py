@@ -197,14 +197,14 @@ def _first_full(results: Results, pace: Mapping[int, float]) -> tuple[float | No
 
 
 def _title(growing: Sequence[_Grown], worst: _Grown) -> str:
-    ranks = capitalized(wording.ranks([one.rank for one in growing]))
-    verb = "grows" if len(growing) == 1 else "grow"
+    memory = f"Memory of {wording.ranks([one.rank for one in growing])}"
     calls = worst.cause.calls
     if calls is not None and calls.growth_bytes is not None:
-        text = f"{ranks} {verb} by {format_bytes(calls.growth_bytes)} with each {calls.name}()"
+        text = (
+            f"{memory} grows by {format_bytes(calls.growth_bytes)} with each call of {calls.name}()"
+        )
     else:
-        verb = "keeps" if len(growing) == 1 else "keep"
-        text = f"{ranks} {verb} growing, by up to {format_bytes(worst.pace_bytes_per_s)}/s"
+        text = f"{memory} keeps growing, by up to {format_bytes(worst.pace_bytes_per_s)}/s"
     return f"{text}: {worst.cause.what}" if worst.cause.what else text
 
 

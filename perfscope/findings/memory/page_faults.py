@@ -85,10 +85,8 @@ def _title(worst: FaultTime, touched: tuple[int, ...]) -> str:
     why = "for memory that is repeatedly freed and allocated again"
     if worst.follows_forks:
         why = "to copy memory that is shared with forked processes"
-    return (
-        f"Page faults take {most}{format_share(_share(worst))} of the work of {ranks(touched)}, "
-        f"{why}{_mostly(worst)}"
-    )
+    spent = format_seconds(_share(worst) * worst.work_s)
+    return f"Page faults take {most}{spent} on {ranks(touched)}, {why}{_mostly(worst)}"
 
 
 def _share(one: FaultTime) -> float:

@@ -75,13 +75,12 @@ CAUSES = (
     ),
     Cause(
         slow_operands.of_zeros,
-        "computes with the zeros of",
+        "multiplies the zeros of",
         "Nearly all of its values are zero, and each of them is read and multiplied all the same",
         "Keep only what is not zero: a sparse matrix (`scipy.sparse.csr_matrix({0})`), or indices "
-        "and values. Where each row holds a single one, take rows by their numbers instead of "
-        "multiplying.",
+        "and values. Where each row holds a single one, index the rows instead of multiplying.",
         "Keep only what is not zero: `{0}.to_sparse_csr()` once, or indices and values. Where each "
-        "row holds a single one, take rows by their numbers (an embedding) instead of multiplying.",
+        "row holds a single one, index the rows (an embedding) instead of multiplying.",
     ),
     Cause(
         slow_operands.across,

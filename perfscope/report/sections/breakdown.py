@@ -56,15 +56,16 @@ def fills(shown: Sequence[Row]) -> list[Fill]:
 
 
 def of_verdict(result: Analysis) -> str:
-    """What the cause that the verdict is about takes, apart from the parts that hold it; "" none.
+    """What the cause that the verdict is about takes, where no row has its name; "" otherwise.
 
     Waiting for a rank is time of those who wait, so that it may be more than each part of the run.
     """
     each = " per rank" if result.run.recorded_ranks > 1 else ""
     whole = f" of the {seconds(result.run.wall_s)} run"
     told: list[str] = []
+    rows = {one.label.split(": ", 1)[-1] for one in result.breakdown if one.id == LOST}
     for one in result.breakdown:
-        if one.id == OF_VERDICT:
+        if one.id == OF_VERDICT and inside(one.label) not in rows:
             spent = f"{seconds(one.seconds)}{each} ({percent(one.share)}{'' if told else whole})"
             told.append(f"{inside(one.label)}, {spent}{_waited(one)}")
     work = work_of_verdict(result)

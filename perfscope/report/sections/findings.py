@@ -228,7 +228,7 @@ def together(verdict: Verdict, rows: Sequence[FindingRow]) -> list[str]:
         return []
     if not verdict.combined_text or verdict.combined_gain_s is None:
         return [
-            "Their combined saving is unknown, because they could not be replayed together",
+            "Their combined saving is unknown, because they could not be simulated together",
             MAY_OVERLAP,
         ]
     told = [capitalized(verdict.combined_text)]

@@ -11,7 +11,7 @@ from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Place, place_of
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Account, Basis, LossKind, LossPattern
-from perfscope.schema.losses import LossEntry, Losses, LossSaving
+from perfscope.schema.losses import NOT_USEFUL, LossEntry, Losses, LossSaving
 from perfscope.units import NS, counted, format_seconds, inside
 
 MOST_SHOWN, MOST_ROWS = 4, 40
@@ -184,8 +184,9 @@ def _sentence(found: Losses) -> str:
     causes = f": {', '.join(told)}" if told else ""
     more = len(known) - len(told)
     others = f" and {counted(more, 'more cause')}" if more > 0 else ""
+    share = f"{percent(found.lost_share)} of the ranks' time in the analyzed window"
     lost = (
-        f"{percent(found.lost_share)} of the ranks' time in the analyzed window was lost"
+        f"{share} went to {NOT_USEFUL}"
         if found.lost_share
         else "None of the ranks' time in the analyzed window is known to be lost"
     )

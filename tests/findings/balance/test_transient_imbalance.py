@@ -77,7 +77,7 @@ def test_ranks_that_are_late_for_several_steps_on_end_are_told_of() -> None:
     assert by_turns(1).status is Status.FAIL
     slow = by_turns(10)
     assert (slow.status, slow.gain_s) == (Status.INFO, None)
-    assert slow.title == "The ranks take turns straggling, each for several steps in a row"
+    assert slow.title == "A different rank is late every few steps"
     assert "different rank" not in slow.summary
     assert "shuffle" in slow.actions[1]
 

@@ -28,7 +28,7 @@ def test_tables_of_zeros(changes: dict[str, Any], part: float) -> None:
     assert ("slow_operands" in found) == (part > 0.0)
     if part:
         finding = found["slow_operands"]
-        assert finding.title == "whiten() (train.py:20) computes with the zeros of `links`"
+        assert finding.title == "whiten() (train.py:20) multiplies the zeros of `links`"
         assert finding.gain_s == pytest.approx(part * 0.1 * STEPS, rel=0.05)
         assert "csr_matrix(links)" in finding.actions[0]
 
