@@ -41,8 +41,12 @@ RULES: dict[Activity, str] = {
         pydantic*+ jsonschema*+
     """,
     Activity.COMPRESSION: """
-        zlib* gzip* bz2* _bz2* lzma* zstandard* lz4* blosc* blosc2* snappy* brotli* hashlib* sha2*
-        md5*
+        zlib* gzip* bz2* lzma* zstandard* zstd* compression* _compression* lz4* blosc* blosc2*
+        snappy* brotli* zipfile._ZipWriteFile*
+    """,
+    Activity.UNPACKING: "zipfile.ZipExtFile*",
+    Activity.HASHING: """
+        hashlib* sha1* sha2* sha3* md5* blake2* xxhash* zlib.crc32 zlib.adler32 binascii.crc32
     """,
     Activity.WORKERS: "multiprocessing.pool",
     Activity.FILES: """
@@ -206,7 +210,8 @@ METHODS: dict[Activity, str] = {
         isalnum+ isdigit+ title+ zfill+ find+ rfind+ findall+ finditer+ match+ search+ fullmatch+
         sub+ subn+ tokenize+ strptime+
     """,
-    Activity.COMPRESSION: "compress decompress",
+    Activity.COMPRESSION: "compress",
+    Activity.UNPACKING: "decompress",
     Activity.LOGGING: "info debug warning set_description set_postfix add_scalar",
     Activity.INTERPRETER: """
         append extend pop popleft appendleft items keys values setdefault insert remove add

@@ -49,8 +49,10 @@ _NEVER_CLAIMED = {
     Activity.MEMORY_MANAGEMENT: _WAITS,
     Activity.NUMERIC: _WAITS,
     Activity.TEXT: _WAITS,
-    Activity.COMPRESSION: _WAITS,
-    Activity.FILES: frozenset({Activity.COMPRESSION}),
+    Activity.COMPRESSION: _WAITS | {Activity.UNPACKING},
+    Activity.UNPACKING: _WAITS,
+    Activity.HASHING: _WAITS,
+    Activity.FILES: frozenset({Activity.COMPRESSION, Activity.UNPACKING}),
     Activity.INTERPRETER: _WAITS | {Activity.NUMERIC, Activity.SERIALIZATION},
 }
 
@@ -120,7 +122,14 @@ def told_by_name(name: str) -> Told | None:
     found = (
         _OF_NAMES.get(known) for start in (name, name.lstrip("_")) for known in prefixes(start)
     )
-    return next((told for told in found if told is not None), None)
+    told = next((told for told in found if told is not None), None)
+    if told is not None and told.activity is Activity.COMPRESSION and _UNPACKS.search(name):
+        return told._replace(activity=Activity.UNPACKING)
+    return told
+
+
+_UNPACKS = re.compile(r"(?i)(de|un)compress|unpack|inflate|[._]read")
+"""What functions of a library that compresses are called that do the reverse."""
 
 
 def prefixes(name: str) -> Iterator[str]:

@@ -346,7 +346,7 @@ def _print_top(result: Analysis, console: Console) -> None:
 def _print_view(finding: FindingRow, of: Wholes, console: Console) -> None:
     """A finding that is another view of the one just printed, in its block."""
     step = f". {clean(told)}" if (told := next_step(finding)) else ""
-    line(console, f"Comes with it: {clean(finding.title)}{view_text(finding, of)}{step}", indent=3)
+    line(console, f"Also: {clean(finding.title)}{view_text(finding, of)}{step}", indent=3)
 
 
 def _print_finding(

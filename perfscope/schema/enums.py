@@ -251,12 +251,10 @@ class Activity(Named):
         "input is decoded, parsed, sorted and put together for the work that follows",
     )
     TEXT = "text", "Processing text", "strings, dates and records are searched, parsed and joined"
-    COMPRESSION = "compression", "Compressing, unpacking and hashing", "data are packed or hashed"
-    FILES = (
-        "files",
-        "Reading and writing files",
-        "opening, reading, writing and listing files",
-    )
+    UNPACKING = "unpacking", "Unpacking data", "compressed data are unpacked"
+    COMPRESSION = "compression", "Compressing data", "data are compressed"
+    HASHING = "hashing", "Computing checksums", "checksums and hashes of bytes"
+    FILES = "files", "Reading and writing files", "files are opened, read, written and listed"
     NETWORK = (
         "network",
         "Talking to remote services",

@@ -67,6 +67,12 @@ def activities(*stacks: Sequence[FrameLike]) -> list[Activity]:
         ("builtins.str.split", Activity.TEXT),
         ("re.Pattern.match", Activity.TEXT),
         ("zlib.compress", Activity.COMPRESSION),
+        ("zlib.Decompress.decompress", Activity.UNPACKING),
+        ("_bz2.BZ2Decompressor.decompress", Activity.UNPACKING),
+        ("snappy.uncompress", Activity.UNPACKING),
+        ("_hashlib.HASH.update", Activity.HASHING),
+        ("zlib.crc32", Activity.HASHING),
+        (".decompress", Activity.UNPACKING),
         ("builtins.list.append", Activity.INTERPRETER),
         ("builtins.print", Activity.LOGGING),
         ("builtins.compile", Activity.COMPILING),
@@ -266,6 +272,19 @@ def test_compressing_what_is_saved_is_no_file_time() -> None:
     packs = library("zipfile.py", "_ZipWriteFile.write")
     assert activity(LOOP, OWN, save, packs, native(".compress")) is Activity.COMPRESSION
     assert activity(LOOP, OWN, save, packs, native(".write")) is Activity.FILES
+
+
+def test_unpacking_what_is_read_is_no_file_time_and_its_checksum_is_part_of_it() -> None:
+    load = package("numpy/lib/_npyio_impl.py", "NpzFile.__getitem__")
+    reads = library("zipfile.py", "ZipExtFile._update_crc")
+    assert activity(LOOP, OWN, load, reads, native("zlib.crc32")) is Activity.UNPACKING
+    unpacks = library("zipfile.py", "ZipExtFile._read1")
+    inner = native("zlib.Decompress.decompress")
+    assert activity(LOOP, OWN, load, unpacks, inner) is Activity.UNPACKING
+    compressed = library("gzip.py", "GzipFile.read")
+    assert activity(LOOP, OWN, compressed, inner) is Activity.UNPACKING
+    assert activity(LOOP, OWN, compressed) is Activity.UNPACKING
+    assert activity(LOOP, OWN, library("gzip.py", "GzipFile.write")) is Activity.COMPRESSION
 
 
 def test_a_table_is_walked_through_by_python_and_computed_by_c() -> None:

@@ -274,12 +274,12 @@ def test_one_problem_is_one_block() -> None:
     second["seen_with"] = first["id"]
     page = words(document)
     assert "What to fix next" not in page
-    told = page.split("Comes with it ")[1]
+    told = page.split("Also ")[1]
     assert told.startswith("Ranks work longer in turn : estimated saving 2.00 s (28.3 % of")
     assert ". Look there. Together " in told.split("Evidence")[0]
     assert page.count("Next step ") == 1
     second["status"] = "warn"
-    told = words(document).split("Comes with it ")[1].split("Evidence")[0]
+    told = words(document).split("Also ")[1].split("Evidence")[0]
     assert "(this may explain it)" in told
     assert "Look there." not in told
 

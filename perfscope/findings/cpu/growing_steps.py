@@ -29,7 +29,7 @@ from perfscope.trace.model import Frame
 from perfscope.trace.operands import Operand
 from perfscope.units import format_seconds, format_share, inside
 
-WRITES = (Activity.SERIALIZATION, Activity.FILES, Activity.COMPRESSION)
+WRITES = (Activity.SERIALIZATION, Activity.FILES, Activity.COMPRESSION, Activity.HASHING)
 """Work on what is kept of which only the new part need be done, where the rest was written."""
 
 

@@ -28,10 +28,15 @@ CHANGES: dict[Activity, str] = {
         "Do less for each piece of text{}: simpler patterns, compiled once, and results that are "
         "kept instead of parsed again."
     ),
+    Activity.UNPACKING: (
+        "Unpack each piece once, and keep it in memory or in a file without compression; or have "
+        "a thread unpack the next piece{} while the run goes on."
+    ),
     Activity.COMPRESSION: (
-        "Unpack what is read once, and keep it in memory or in a file without compression; write "
-        "without compression, or at a cheaper level; compute checksums only where something "
-        "compares them. A thread can do that{} while the run goes on."
+        "Write without compression, at a cheaper level, or from a thread{} while the run goes on."
+    ),
+    Activity.HASHING: (
+        "Compute checksums only where something compares them, once for what stays the same."
     ),
     Activity.FILES: (
         "Keep files open, and read what is needed in large blocks before the first step or in a "
@@ -52,9 +57,7 @@ CHANGES: dict[Activity, str] = {
         "Leave garbage collection to Python, or collect once per epoch; gc.freeze() after set-up "
         "exempts what lives on."
     ),
-    Activity.MEMORY_MANAGEMENT: (
-        "Reuse buffers from step to step, and write results into them (out=)."
-    ),
+    Activity.MEMORY_MANAGEMENT: "Reuse buffers in all steps, and write results into them (out=).",
     Activity.SERIALIZATION: (
         "Send arrays as buffers: mpi4py's calls with a capital letter (Allreduce, Send) copy no "
         "objects; save in a binary format."

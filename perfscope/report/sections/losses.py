@@ -71,8 +71,7 @@ def as_found(result: Analysis) -> list[LossEntry]:
 
 def when(entry: LossEntry) -> str:
     """How a loss is spread over the run, in words; "" where that is not known."""
-    doubt = " (uncertain)" if entry.is_certain is False else ""
-    parts = [f"{entry.pattern.label}{doubt}"] if entry.pattern else []
+    parts = [entry.pattern.label] if entry.pattern and entry.is_certain is not False else []
     if entry.steps and entry.pattern in (LossPattern.WINDOW, LossPattern.ONCE):
         first, last = entry.steps
         parts.append(f"step {first}" if first == last else f"steps {first} to {last}")

@@ -54,8 +54,8 @@ def faults(findings: dict[str, Finding]) -> set[str]:
 
 def test_what_others_that_do_the_same_need_none_of_is_not_to_be_dealt_out() -> None:
     findings = analyze_trace(run(unpacks=4)).findings
-    assert faults(findings) == {"lost_to_compression"}
-    cause = findings["lost_to_compression"]
+    assert faults(findings) == {"lost_to_unpacking"}
+    cause = findings["lost_to_unpacking"]
     assert cause.ranks == (1,)
     assert cause.gain is not None
     assert cause.gain.is_bound
@@ -68,7 +68,7 @@ def test_what_others_that_do_the_same_need_none_of_is_not_to_be_dealt_out() -> N
 def test_what_others_need_a_part_of_is_to_be_dealt_out() -> None:
     findings = analyze_trace(run(unpacks=STEPS // 4)).findings
     assert faults(findings) & {"load_imbalance", "straggler"}
-    assert "lost_to_compression" not in faults(findings)
+    assert "lost_to_unpacking" not in faults(findings)
 
 
 def fault(name: str, gain_s: float, ranks: tuple[int, ...], line: str) -> Finding:

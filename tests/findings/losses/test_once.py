@@ -125,6 +125,8 @@ NEEDED = {
     "data_preparation": "PIL._imaging.decode",
     "text": "str.split",
     "compression": "zlib.compress",
+    "unpacking": "zlib.decompress",
+    "hashing": "zlib.crc32",
 }
 
 
