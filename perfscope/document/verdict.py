@@ -281,7 +281,7 @@ def _healthy(
         return _inefficient(leading, subject, lost) + rest
     if losses is not None and much_is_lost(losses):
         no_change = f"perfscope found no change that would save {of_window(WARN_SHARE)} or more"
-        share = f"{format_share(losses.lost_share)} of the ranks' time in it"
+        share = f"{format_share(losses.lost_share)} of the ranks' time there"
         used = f"{share} went to {NOT_USEFUL}{_largest(losses, ranks, is_disturbed)}"
         return f"{alone}{no_change}. {used}.{rest}"
     return (

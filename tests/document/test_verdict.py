@@ -356,7 +356,7 @@ def polling(busy_s: float) -> TraceBuilder:
             "info",
             (
                 "perfscope found no change that would save 1.0 % of the analyzed window "
-                "or more. 9.3 % of the ranks' time in it went to something other than useful "
+                "or more. 9.3 % of the ranks' time there went to something other than useful "
                 "computation. The largest cause is "
             ),
         ),
