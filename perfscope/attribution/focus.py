@@ -48,7 +48,11 @@ class Focus:
 
 
 def focus_of_analysis(
-    trace: Trace, request: str | None = None, *, phases: PhaseWindows | None = None
+    trace: Trace,
+    request: str | None = None,
+    *,
+    phases: PhaseWindows | None = None,
+    deadlock_ns: int | None = None,
 ) -> Focus:
     """The focus of a run, or the part of it that the user asked for.
 
@@ -57,6 +61,8 @@ def focus_of_analysis(
         request: the text of `--foa`: `10:20` (seconds since the start of the run),
             `phase:evaluate`, `epoch:3`, `step:100-200`; None for the whole focus.
         phases: by phase id, the first start and the last end of the phase in ns.
+        deadlock_ns: from when on all ranks waited for each other until they were ended; None where
+            they did not. What comes then is not part of the whole focus.
 
     Raises:
         UsageError: the text cannot be understood, or names what is not in the run.
@@ -64,7 +70,7 @@ def focus_of_analysis(
     if request is None and trace.judged is not None:
         told = trace.judged
         return Focus(told.start_ns, told.end_ns, told.kind, told.reason)
-    whole = _trimmed(trace, _whole_focus(trace))
+    whole = _before(deadlock_ns, _trimmed(trace, _whole_focus(trace)))
     if request is None:
         return _detailed_steps(trace, whole) or whole
     start, end = _requested(trace, request.strip(), phases or {})
@@ -84,6 +90,14 @@ def _trimmed(trace: Trace, whole: Focus) -> Focus:
     if start is None or not whole.start_ns < start < whole.end_ns:
         return whole
     return replace(whole, start_ns=start, reason=f"{whole.reason}; {trace.judged_reason}")
+
+
+def _before(deadlock_ns: int | None, whole: Focus) -> Focus:
+    """Without the time in which all ranks waited for each other."""
+    if deadlock_ns is None or not whole.start_ns < deadlock_ns < whole.end_ns:
+        return whole
+    reason = f"{whole.reason}; closed where all ranks began to wait for each other"
+    return replace(whole, end_ns=deadlock_ns, reason=reason)
 
 
 def _whole_focus(trace: Trace) -> Focus:

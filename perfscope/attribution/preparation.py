@@ -32,6 +32,7 @@ from perfscope.attribution.timeline import (
 from perfscope.matching.intervals import EMPTY_LAYER, Layer
 from perfscope.matching.waits import Waits, split_operations
 from perfscope.schema.enums import Activity
+from perfscope.standstill.found import Standstill, standstill
 from perfscope.structures import dataclass
 from perfscope.trace.damage import Damage
 from perfscope.trace.model import Frame, Rank, Trace
@@ -120,6 +121,8 @@ class Prepared:
     parts: tuple[RankParts, ...]
     timelines: tuple[Timeline, ...]
     damage: tuple[Damage, ...]  # what is wrong with the recording as a whole
+    standstill: Standstill | None = None
+    """The end of the run in which nobody got on; None where it ended otherwise."""
     whole: "Prepared | None" = None
     """The whole run with its own times, where the trace was put together from pieces of it."""
 
@@ -171,8 +174,9 @@ def _digest(
     waits = split_operations(trace)
     if when_matched is not None:
         when_matched(trace)
+    held_up = standstill(trace)
     if focus is None and request is None:
-        focus = focus_of_analysis(trace)
+        focus = focus_of_analysis(trace, deadlock_ns=_deadlock_ns(trace, held_up))
     ends = step_ends(trace, waits) if trace.stacks else []
     labels = label_stacks(trace, rules, rare_figures(trace, ends))
     labels = with_rhythms(trace, labels, rhythms(trace, ends))
@@ -190,7 +194,15 @@ def _digest(
         focus = focus_of_analysis(trace, request, phases=windows)
         timelines = [build_timeline(trace, part, catalog, waits, focus) for part in parts]
     found = damages(trace, focus, waits)
-    return Prepared(trace, focus, waits, labels, catalog, tuple(parts), tuple(timelines), found)
+    together = tuple(parts), tuple(timelines)
+    return Prepared(trace, focus, waits, labels, catalog, *together, found, held_up)
+
+
+def _deadlock_ns(trace: Trace, found: Standstill | None) -> int | None:
+    """From when on all ranks waited for each other; of kept steps alone that is not in them."""
+    if found is None or not found.is_deadlock or trace.whole is not None:
+        return None
+    return found.since_ns
 
 
 def _without_layers(part: RankParts) -> RankParts:

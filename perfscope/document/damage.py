@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from perfscope.document import standstill
 from perfscope.document.endings import account_of_ends
 from perfscope.metrics.results import Results
 from perfscope.replay.replay import Replay
@@ -24,10 +25,11 @@ def run_damage(results: Results, replay: Replay) -> tuple[Damage, ...]:
 
 
 def _in_full(damage: Damage, results: Results) -> Damage:
-    """With how the ranks ended, which is told where endings are put into words."""
+    """With how the ranks ended, and that nobody got on before; both are put into words here."""
     if damage.id != "endings":
         return damage
-    return replace(damage, text=account_of_ends(results.trace) or damage.text)
+    text = account_of_ends(results.trace) or damage.text
+    return replace(damage, text=f"{text} {standstill.told(results)}".rstrip())
 
 
 def damage_rows(damages: Sequence[Damage]) -> tuple[schema.Damage, ...]:

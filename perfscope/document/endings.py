@@ -287,7 +287,7 @@ def _account(trace: Trace, early: list[Rank]) -> str:
             f"The run was cut short {at} after the start: rank {first.number} {verb}{text}"
             f"{rest if others else ''}."
         )
-    end = format_seconds(max(rank.end_ns for rank in early) * NS)
+    end = format_seconds(max(rank.end_ns + rank.silent_ns for rank in early) * NS)
     if (signal := stopping_signal(trace)) is not None:
         stop = f"{signal} (Ctrl-C)" if signal == "SIGINT" else signal
         return f"The run was stopped by {stop}, {end} after the start."

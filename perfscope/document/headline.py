@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Literal
 
 from perfscope.attribution.ledger import INDEX
+from perfscope.document.standstill import deadlock_s
 from perfscope.findings.core import wording
 from perfscope.findings.facts.device_facts import has_accelerators
 from perfscope.findings.facts.idle_causes import EDGES
@@ -94,17 +95,24 @@ def spent(results: Results, account: Account) -> tuple[float, float]:
 
 
 def mean_spent_s(results: Results) -> dict[Account, float]:
-    """Seconds in each account, mean of the ranks."""
-    return {one: spent(results, one)[0] / len(results.trace.ranks) for one in Account}
+    """Seconds in each account, mean of the ranks; without a deadlock at the end of the run."""
+    means = {one: spent(results, one)[0] / len(results.trace.ranks) for one in Account}
+    means[Account.SHUTDOWN] = max(0.0, means[Account.SHUTDOWN] - deadlock_s(results))
+    return means
 
 
 def outside_s(results: Results) -> list[tuple[Absence, float]]:
-    """Seconds of the run in which a rank does not live, by what is there instead."""
-    whole_s = max(0.0, results.run_s - sum(mean_spent_s(results).values()))
+    """Seconds of the run that are in no account, by what is there instead."""
+    stuck_s = deadlock_s(results)
+    whole_s = max(0.0, results.run_s - sum(mean_spent_s(results).values()) - stuck_s)
     elsewhere_s = min(whole_s, results.trace.elsewhere_ns * NS)
     is_own = results.trace.format is Format.PERFSCOPE
     rest = Absence.OUTSIDE if is_own else Absence.NOT_IN_TRACE
-    return [(Absence.ELSEWHERE, elsewhere_s), (rest, whole_s - elsewhere_s)]
+    return [
+        (Absence.DEADLOCK, stuck_s),
+        (Absence.ELSEWHERE, elsewhere_s),
+        (rest, whole_s - elsewhere_s),
+    ]
 
 
 def outside(results: Results, worth_s: float) -> str:

@@ -69,6 +69,7 @@ def compute_prepared(prepared: Prepared, options: Options) -> Results:
         options=options,
         focus=prepared.focus,
         damage=prepared.damage,
+        standstill=prepared.standstill,
         efficiency=efficiency(prepared),
         ledger=ledger(prepared),
         phases=phases(prepared),

@@ -35,6 +35,7 @@ from perfscope.schema.communication import GradientExchange
 from perfscope.schema.horovod import Tensors
 from perfscope.schema.resources import MemoryLinesOfRank, NoStacks, Stacks
 from perfscope.schema.whole_run import WholeRun
+from perfscope.standstill.found import Standstill
 from perfscope.structures import dataclass
 from perfscope.trace.damage import Damage
 from perfscope.trace.model import Trace
@@ -69,6 +70,8 @@ class Results:
     gpus: GpusResult  # what the driver said of the GPUs of the nodes
     damage: tuple[Damage, ...] = ()
     """What is wrong with the recording as a whole; figures that it spoils are None."""
+    standstill: Standstill | None = None
+    """The end of the run in which nobody got on; None where it ended otherwise."""
     devices: DevicesResult | None = None
     """None where no accelerator was measured."""
     horovod: HorovodResult | None = None

@@ -176,8 +176,9 @@ COMMUNICATION_ACCOUNTS = (
 
 
 class Absence(Named):
-    """What is there while a rank is not."""
+    """What is there while a rank is not, or gets on no more."""
 
+    DEADLOCK = "deadlock", "Deadlock", "All ranks waited for others until the job was ended."
     ELSEWHERE = (
         "elsewhere",
         "Other groups of ranks",

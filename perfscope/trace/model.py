@@ -245,6 +245,7 @@ class Rank:
     end_ns: int  # process end, or last sign of life
     main_tid: int
     ending: Ending
+    silent_ns: int = 0  # from its last sign of life until its parent saw it end, if that was long
     init_enter_ns: int | None = None  # when it began to, where no operation tells it
     init_exit_ns: int | None = None  # when communication was initialized
     finalize_enter_ns: int | None = None

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 from perfscope.schema.common import Metric
+from perfscope.standstill.now import RankNow
+from perfscope.standstill.reasons import SILENT_S, named
 from perfscope.units import (
     MISSING,
     counted,
@@ -11,8 +13,8 @@ from perfscope.units import (
     format_seconds,
     format_share,
 )
-from perfscope.watch.block import SILENT_S, Block, named
-from perfscope.watch.picture import HostMemory, Picture, ProcessNow, RankNow
+from perfscope.watch.block import Block
+from perfscope.watch.picture import HostMemory, Picture, ProcessNow
 from perfscope.watch.stalls import stalled
 
 MOST_RANKS = 32

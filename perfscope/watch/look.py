@@ -12,11 +12,11 @@ from perfscope.metrics.host.memory_growth import memory_growth
 from perfscope.readers.recording.reader import open_recording
 from perfscope.readers.secrets import without_secrets
 from perfscope.schema.enums import EndKind
+from perfscope.standstill.pending import pending_collectives
+from perfscope.standstill.ranks import place_of, progress_ns, ranks_now
 from perfscope.trace.model import Rank, Trace
 from perfscope.trace.worlds import asked_for, starting
-from perfscope.watch.pending import pending_collectives
 from perfscope.watch.picture import GpuNow, HostMemory, Late, Picture, Steps
-from perfscope.watch.ranks import place_of, progress_ns, ranks_now
 
 WINDOW_S = 60.0
 MOST_LATE = 5

@@ -41,14 +41,15 @@ ARROWS = {
     "trace": {"schema"},
     "readers": {"record", "schema", "trace"},
     "matching": {"trace"},
-    "attribution": {"matching", "schema", "trace"},
-    "metrics": {"attribution", "matching", "schema", "trace"},
+    "standstill": {"matching", "schema", "trace"},
+    "attribution": {"matching", "schema", "standstill", "trace"},
+    "metrics": {"attribution", "matching", "schema", "standstill", "trace"},
     "replay": {"attribution", "matching", "metrics", "schema", "trace"},
     "losses": {"attribution", "matching", "metrics", "replay", "schema", "trace"},
     "findings": {"attribution", "losses", "matching", "metrics", "replay", "schema", "trace"},
     "document": {
         *{"attribution", "findings", "losses", "matching", "metrics", "replay", "schema"},
-        "trace",
+        *{"standstill", "trace"},
     },
     "studies": {"document", "findings", "metrics", "readers", "replay", "schema", "trace"},
     "studies.findings": {"findings", "metrics", "schema", "studies", "sweep.study", "trace"},
@@ -64,7 +65,7 @@ ARROWS = {
     "cluster": {"readers"},
     "integrations": {"schema"},
     "redaction": {"attribution", "readers"},
-    "watch": {"attribution", "matching", "metrics", "readers", "report", "schema", "trace"},
+    "watch": {"attribution", "metrics", "readers", "report", "schema", "standstill", "trace"},
 }
 # The command line stands above all of them.
 ABOVE_ALL = ("cli",)

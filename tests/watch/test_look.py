@@ -12,13 +12,13 @@ from perfscope.readers.recording.layout import HEADER_DTYPE, HeaderFlag, SampleK
 from perfscope.readers.recording.reader import open_recording
 from perfscope.readers.recording.record_file import read_record_file
 from perfscope.schema.enums import EndKind, PhaseKind
+from perfscope.standstill.now import ASLEEP, COMPUTING
+from perfscope.standstill.ranks import ranks_now
 from perfscope.trace.model import Ending
 from perfscope.trace.samples import MAIN_SAMPLE_DTYPE
 from perfscope.watch import page
 from perfscope.watch.blocks import blocks
 from perfscope.watch.look import look
-from perfscope.watch.picture import ASLEEP, COMPUTING
-from perfscope.watch.ranks import ranks_now
 from tests.support.trace_builder import TraceBuilder
 from tests.support.write_recording import ProcessWriter, write_run
 
@@ -159,7 +159,7 @@ def test_a_job_in_its_start_has_no_ranks_yet_and_is_no_set_of_worlds(tmp_path: P
     starting(tmp_path, exit_code=None)
     [head, stalled] = blocks(look(tmp_path), stall_s=0.1)
     assert "3 processes on 1 host, in MPI_Init: none has been told its rank yet" in head.lines
-    assert "It ends when all processes of the job have called it" in stalled.lines[1]
+    assert "MPI_Init ends when all processes of the job have called it" in stalled.lines[1]
 
 
 def test_a_start_that_does_not_end_is_a_stall_though_nothing_gives_signs_of_life(

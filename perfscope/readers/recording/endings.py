@@ -204,7 +204,18 @@ def end_time_ns(process: ProcessFile, last_sign_ns: int, seen: ObservedEnd | Non
     """When the process ended: by its own word, else its parent's, else its last sign of life."""
     if process.exit_ns is not None or seen is None or seen.mono_ns > process.bound_ns:
         return last_sign_ns
-    sampler_on = int(process.header["sampler_hz"]) > 0
-    if sampler_on and seen.mono_ns - last_sign_ns > TRUSTED_DELAY_NS:
+    if silent_ns(process, last_sign_ns, seen):
         return last_sign_ns
     return max(last_sign_ns, seen.mono_ns)
+
+
+def silent_ns(process: ProcessFile, last_sign_ns: int, seen: ObservedEnd | None) -> int:
+    """For how long a process that gives signs gave none before its parent saw it end.
+
+    0 of one that told its end, or whose parent saw it as it happened.
+    """
+    if process.exit_ns is not None or seen is None or seen.mono_ns > process.bound_ns:
+        return 0
+    sampler_on = int(process.header["sampler_hz"]) > 0
+    delay_ns = seen.mono_ns - last_sign_ns
+    return delay_ns if sampler_on and delay_ns > TRUSTED_DELAY_NS else 0

@@ -8,7 +8,13 @@ import numpy as np
 
 from perfscope.readers.common.amounts import MAX_AMOUNT
 from perfscope.readers.recording import agent_metadata
-from perfscope.readers.recording.endings import ObservedEnds, end_time_ns, ending_of, observed_end
+from perfscope.readers.recording.endings import (
+    ObservedEnds,
+    end_time_ns,
+    ending_of,
+    observed_end,
+    silent_ns,
+)
 from perfscope.readers.recording.interning import Interning
 from perfscope.readers.recording.layout import HeaderFlag
 from perfscope.readers.recording.process_file import ProcessFile
@@ -86,6 +92,7 @@ def _rank(read: CallsRead, context: RankContext, tables: Tables) -> Rank:
         end_ns=tables.end_ns + offset,
         main_tid=_main_tid(process, tables),
         ending=ending_of(process, seen, command_exit=context.command_exit),
+        silent_ns=silent_ns(process, tables.end_ns, seen),
         init_exit_ns=_shifted(process.init_exit_ns, offset) if is_of_mpi else None,
         finalize_enter_ns=_shifted(_finalize_ns(process, tables), offset) if is_of_mpi else None,
         program_end_ns=_shifted(_program_end_ns(process, tables), offset),

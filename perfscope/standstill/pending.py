@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from perfscope.schema.enums import EndKind
+from perfscope.standstill.calls import communicator_name, open_call, waited_for
+from perfscope.standstill.now import Pending
 from perfscope.trace.model import Rank, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, codes_mask, name_of
-from perfscope.watch.calls import communicator_name, open_call, waited_for
-from perfscope.watch.picture import Pending
 
 _STARTS = codes_mask([OperationClass.INIT])
 _ENDS = codes_mask([OperationClass.FINALIZE])

@@ -1,13 +1,17 @@
 """Where each rank is, and when it last got on."""
 
+from collections.abc import Iterator
+
+import numpy as np
+
 from perfscope import places
 from perfscope.arrays import Ints
 from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.schema.enums import EndKind
+from perfscope.standstill.calls import open_call, peers_of, told
+from perfscope.standstill.now import ASLEEP, COMPUTING, RankNow
 from perfscope.trace.model import Ending, Frame, Rank, RowFlag, Table, Trace, open_rows
 from perfscope.trace.operations import OperationClass, codes_mask
-from perfscope.watch.calls import open_call, peers_of, told
-from perfscope.watch.picture import ASLEEP, COMPUTING, RankNow
 
 _POLLS = codes_mask([OperationClass.TEST, OperationClass.CONTROL])
 """Calls that ask whether there is anything to do, again and again where there is not."""
@@ -28,7 +32,7 @@ def _rank_now(trace: Trace, rank: Rank, now_ns: int, user_frames: Ints) -> RankN
     seen = rank.main_stacks
     last = int(seen["stack"][-1]) if len(seen) else -1
     since_ns = progress_ns(rank)
-    doing = ASLEEP if _is_asleep(rank, since_ns) else COMPUTING
+    doing = ASLEEP if is_asleep(rank, since_ns) else COMPUTING
     if has_ended:
         doing, since_ns = _ended(rank.ending), rank.end_ns
     elif call is not None:
@@ -51,11 +55,11 @@ def _rank_now(trace: Trace, rank: Rank, now_ns: int, user_frames: Ints) -> RankN
         has_ended=has_ended,
         lacks_detail=rank.detail_end_ns is not None and call is None,
         awaits=() if call is None else peers_of(rank, call),
-        phase="" if has_ended else _open_phase(trace, rank),
+        phase="" if has_ended else open_phase(trace, rank),
     )
 
 
-def _open_phase(trace: Trace, rank: Rank) -> str:
+def open_phase(trace: Trace, rank: Rank) -> str:
     """The innermost phase that the main thread is in by its name, "" none."""
     rows = rank.phases
     found = rows[open_rows(rows["flags"])]
@@ -64,7 +68,7 @@ def _open_phase(trace: Trace, rank: Rank) -> str:
     return names[-1] if names else ""
 
 
-def _is_asleep(rank: Rank, since_ns: int) -> bool:
+def is_asleep(rank: Rank, since_ns: int) -> bool:
     """Whether the main thread neither had a CPU nor waited for one, most of the time since then."""
     rows = rank.main_samples[rank.main_samples["t"] >= since_ns]
     if len(rows) < FEWEST_SAMPLES:
@@ -79,17 +83,21 @@ def progress_ns(rank: Rank) -> int:
 
     What Horovod's thread exchanges all the time to learn what is ready is such a look.
     """
+    return max(_last(times) for times in moments_of(rank))
+
+
+def moments_of(rank: Rank) -> Iterator[Ints]:
+    """When the rank finished or began anything that counts as progress, in no order."""
     calls = rank.operations[~_POLLS[rank.operations["op"]]]
     background = rank.background[~_POLLS[rank.background["op"]]]
-    moments = [rank.start_ns]
+    yield np.array([rank.start_ns])
     for table in (calls, background, rank.phases, rank.steps, rank.completions):
-        moments.append(_last(table["t0"]))
+        yield table["t0"]
         if "flags" in (table.dtype.names or ()):
-            moments.append(_last(table["t1"][(table["flags"] & RowFlag.OPEN) == 0]))
+            yield table["t1"][(table["flags"] & RowFlag.OPEN) == 0]
         else:
-            moments.append(_last(table["t1"]))
-    moments.append(_last(rank.metrics["t"]))
-    return max(moments)
+            yield table["t1"]
+    yield rank.metrics["t"]
 
 
 def place_of(frame: Frame) -> str:
