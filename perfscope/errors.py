@@ -55,6 +55,10 @@ class UnreadableInputError(PerfscopeError):
     """A file or directory is not what it should be: damaged, empty, or of another version."""
 
 
+class NothingYetError(UnreadableInputError):
+    """Nothing is recorded of a job that has not told its end: it may just not have come so far."""
+
+
 class UsageError(PerfscopeError):
     """The command line asks for something that does not exist or does not fit together."""
 

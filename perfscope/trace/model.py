@@ -343,6 +343,8 @@ class Trace:
     wall_ns: int  # from the start of the launcher (or the first rank) to its end
     command: tuple[str, ...] = ()
     origin_unix_ns: int = 0  # wall-clock time of t = 0
+    origin_mono_ns: int | None = None  # the same by the clock of domain 0, where that is known
+    clock: tuple[str, int] = ("", 0)  # that clock: the boot and the time namespace that it is of
     launcher: str = ""  # "mpirun (MPICH)", "python", ...; "" unknown
     exit_code: int | None = None  # of the command; None unknown (perfscope was killed)
     names: list[str] = field(default_factory=list)

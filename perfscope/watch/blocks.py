@@ -27,7 +27,7 @@ def blocks(picture: Picture, *, stall_s: float, all_ranks: bool = False) -> list
     The job is called stalled after `stall_s` without progress of any rank.
     """
     found = [_head(picture), stalled(picture, stall_s)]
-    if not picture.starting:
+    if picture.ranks and not picture.starting:
         found += [_progress(picture), _late(picture), _pending(picture)]
         found += [_ranks(picture, None if all_ranks else MOST_RANKS)]
         found += [_memory(picture), _gpus(picture)]
@@ -45,6 +45,9 @@ def _head(picture: Picture) -> Block:
         state = f"no sign of life for {format_seconds(picture.age_s)}"
     hosts = len({rank.host for rank in picture.ranks})
     head = f"{picture.source}: {picture.command}"
+    if not picture.ranks:
+        how_long = format_seconds(picture.running_s)
+        return Block("", [head, f"nothing is recorded yet, running, {how_long}"])
     if picture.starting:
         seen = counted(picture.starting, "process", "processes")
         asked = picture.asked_for or 0

@@ -9,7 +9,6 @@ import os
 import select
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,8 +17,7 @@ from perfscope.files import replace_file
 from perfscope.output import tell
 from perfscope.units import format_seconds
 from perfscope.watch import page, text
-from perfscope.watch.block import Block
-from perfscope.watch.blocks import blocks, processes
+from perfscope.watch.blocks import blocks
 from perfscope.watch.look import look
 from perfscope.watch.picture import Picture, ProcessNow
 from perfscope.watch.processes import descendants
@@ -38,27 +36,18 @@ def watch(directory: Path, after_s: float, job: int | None = None) -> None:
     A job that goes on and hangs again gets the next number. The processes that `job`, the process
     of `perfscope run`, has started are shown as well, None for none.
     """
-    began_s = time.monotonic()
     kept, is_hanging, is_recorded = 0, False, False
     while not _is_over(max(SHORTEST_S, after_s / LOOKS)) and kept < MOST_PICTURES:
         picture = _look(directory, max(LEAST_WINDOW_S, 2 * after_s))
-        if picture is None and is_recorded:
+        if picture is None or (is_recorded and not picture.ranks):
             continue  # what was there cannot be read now
-        is_recorded = picture is not None
-        if picture is None:
-            how_long_s = time.monotonic() - began_s
-        else:
-            how_long_s = 0.0 if picture.is_over else picture.stalled_s
-        hangs = how_long_s >= after_s
+        is_recorded = bool(picture.ranks)
+        hangs = not picture.is_over and picture.stalled_s >= after_s
         if hangs and not is_hanging:
             kept += 1
-            there = _there(job)
             base = directory / f"{NAME}-{kept}"
-            if picture is None:
-                path = keep_unrecorded(there, base, how_long_s)
-            else:
-                path = keep(replace(picture, processes=there), base, stall_s=after_s)
-            _tell(path, picture, format_seconds(how_long_s))
+            path = keep(replace(picture, processes=_there(job)), base, stall_s=after_s)
+            _tell(path, picture)
         is_hanging = hangs
 
 
@@ -70,15 +59,16 @@ def _there(job: int | None) -> tuple[ProcessNow, ...]:
 
 
 def _look(directory: Path, window_s: float) -> Picture | None:
-    """A picture of now, None where nothing is recorded yet."""
+    """A picture of now, None where nothing can be read."""
     try:
         return look(directory, window_s=window_s)
     except UnreadableInputError:
         return None
 
 
-def _tell(path: Path, picture: Picture | None, how_long: str) -> None:
-    if picture is None:
+def _tell(path: Path, picture: Picture) -> None:
+    how_long = format_seconds(picture.stalled_s)
+    if not picture.ranks:
         tell(f"perfscope: no process has called MPI or run Python for {how_long}; the job's")
         tell(f"perfscope: processes on this host are in {path}")
     else:
@@ -93,30 +83,12 @@ def keep(picture: Picture, base: Path, *, stall_s: float) -> Path:
         OSError: it cannot be written.
     """
     shown = blocks(picture, stall_s=stall_s, all_ranks=True)
-    stacks = [] if picture.starting else ["", "Python stacks", *text.stacks(picture)]
-    return _write(shown, stacks, base, picture.source)
-
-
-def keep_unrecorded(there: Sequence[ProcessNow], base: Path, after_s: float) -> Path:
-    """The same of a job of which nothing is recorded: its processes on this host.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    line = (
-        f"After {format_seconds(after_s)} nothing is recorded: no process of the job has called MPI"
-        " or run Python."
-    )
-    shown = [Block("Stalled", [line], is_loud=True), processes(there)]
-    return _write(shown, [], base, str(base.parent))
-
-
-def _write(shown: Sequence[Block], further: Sequence[str], base: Path, source: str) -> Path:
     lines = [time.strftime("%Y-%m-%d %H:%M:%S %z"), *(line.plain for line in text.lines(shown))]
-    content = "\n".join([*lines, *further, ""])
+    if picture.ranks and not picture.starting:
+        lines += ["", "Python stacks", *text.stacks(picture)]
     path = base.with_suffix(".txt")
-    replace_file(path, content.encode("utf-8", "backslashreplace"))
-    page.write(shown, base.with_suffix(".html"), source=source, refresh_s=None)
+    replace_file(path, "\n".join([*lines, ""]).encode("utf-8", "backslashreplace"))
+    page.write(shown, base.with_suffix(".html"), source=picture.source, refresh_s=None)
     return path
 
 

@@ -1,21 +1,25 @@
 """Looks at a recording that is being written: the last minute of it, and what is open now."""
 
-import time
 from pathlib import Path
 
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.preparation import Prepared, prepare
+from perfscope.errors import NothingYetError
 from perfscope.metrics.communication.late_arrivals import late_arrivals
 from perfscope.metrics.devices.gpus import GpuUse, gpus
 from perfscope.metrics.efficiency.pop import efficiency
 from perfscope.metrics.host.memory_growth import memory_growth
+from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.reader import open_recording
+from perfscope.readers.recording.run_directory import read_run
 from perfscope.readers.secrets import without_secrets
+from perfscope.schema.common import Metric
 from perfscope.schema.enums import EndKind
 from perfscope.standstill.pending import pending_collectives
 from perfscope.standstill.ranks import place_of, progress_ns, ranks_now
 from perfscope.trace.model import Rank, Trace
 from perfscope.trace.worlds import asked_for, starting
+from perfscope.watch.clock import own_clock, since_ns
 from perfscope.watch.picture import GpuNow, HostMemory, Late, Picture, Steps
 
 WINDOW_S = 60.0
@@ -28,9 +32,12 @@ def look(path: Path, *, window_s: float = WINDOW_S) -> Picture:
     Rates and efficiencies are taken over `window_s` before now.
 
     Raises:
-        UnreadableInputError: nothing is recorded there.
+        UnreadableInputError: nothing is recorded there, and no job runs that could.
     """
-    trace = open_recording(path, recent_s=window_s)
+    try:
+        trace = open_recording(path, recent_s=window_s)
+    except NothingYetError:
+        return _nothing_yet(path)
     without_secrets(trace)
     seen_ns = max(rank.end_ns for rank in trace.ranks)
     now_ns = _now_ns(trace, seen_ns)
@@ -65,6 +72,38 @@ def look(path: Path, *, window_s: float = WINDOW_S) -> Picture:
     )
 
 
+def _nothing_yet(path: Path) -> Picture:
+    """The picture of a job of which no process is recorded."""
+    values = read_run(path).values
+    clock = agent_metadata.text(values, "boot_id"), own_clock()[1]
+    start_mono_ns, start_unix_ns = (
+        agent_metadata.integer(values, name) or 0 for name in ("start_mono_ns", "start_unix_ns")
+    )
+    running_s = max(0.0, since_ns(clock, start_mono_ns, start_unix_ns) / 1e9)
+    none = Metric(None, "nothing is recorded yet")
+    return Picture(
+        source=str(path),
+        command=" ".join(agent_metadata.texts(values, "command")),
+        at_unix_s=start_unix_ns / 1e9,
+        age_s=0.0,
+        running_s=running_s,
+        window_s=running_s,
+        exit_code=None,
+        world_size=0,
+        ranks=(),
+        steps=None,
+        parallel_efficiency=none,
+        load_balance=none,
+        communication_efficiency=none,
+        late=(),
+        memory=(),
+        gpus=(),
+        pending=(),
+        stalled_s=running_s,
+        asked_for=agent_metadata.integer(values, "ranks_requested"),
+    )
+
+
 def _now_ns(trace: Trace, seen_ns: int) -> int:
     """Now, in the time of the trace; of a job that is over, or ahead of this clock, its last sign.
 
@@ -73,7 +112,7 @@ def _now_ns(trace: Trace, seen_ns: int) -> int:
     """
     if trace.exit_code is not None or all(map(_has_ended, trace.ranks)):
         return seen_ns
-    return max(seen_ns, time.time_ns() - trace.origin_unix_ns)
+    return max(seen_ns, since_ns(trace.clock, trace.origin_mono_ns, trace.origin_unix_ns))
 
 
 def _has_ended(rank: Rank) -> bool:

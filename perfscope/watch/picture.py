@@ -71,7 +71,7 @@ class Picture:
     window_s: float  # length of the window that rates and efficiencies are taken over
     exit_code: int | None  # of the command, None while it runs
     world_size: int  # ranks that the job has
-    ranks: tuple[RankNow, ...]  # those that are recorded
+    ranks: tuple[RankNow, ...]  # those that are recorded, none before the first one is
     steps: Steps | None  # how the training gets on, None where there are no steps
     parallel_efficiency: Metric  # over the window, as `perfscope analyze` defines it
     load_balance: Metric  # over the window
@@ -93,4 +93,6 @@ class Picture:
     @property
     def is_over(self) -> bool:
         """Whether the command has ended, or every rank has."""
-        return self.exit_code is not None or all(rank.has_ended for rank in self.ranks)
+        if self.exit_code is not None:
+            return True
+        return bool(self.ranks) and all(rank.has_ended for rank in self.ranks)

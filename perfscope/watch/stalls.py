@@ -11,6 +11,12 @@ def stalled(picture: Picture, stall_s: float) -> Block:
     if picture.is_over or picture.stalled_s < stall_s:
         return Block("")
     how_long = format_seconds(picture.stalled_s)
+    if not picture.ranks:
+        line = (
+            f"After {how_long} nothing is recorded: no process of the job has called MPI or run "
+            "Python."
+        )
+        return Block("Stalled", [line], is_loud=True)
     if picture.starting:
         lines = [
             f"No process has come out of MPI_Init for {how_long}.",

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from perfscope.errors import NothingYetError, UnreadableInputError
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.readers.recording.layout import HEADER_DTYPE, HeaderFlag, SampleKind
@@ -16,11 +17,17 @@ from perfscope.standstill.now import ASLEEP, COMPUTING
 from perfscope.standstill.ranks import ranks_now
 from perfscope.trace.model import Ending
 from perfscope.trace.samples import MAIN_SAMPLE_DTYPE
-from perfscope.watch import page
+from perfscope.watch import clock, page
 from perfscope.watch.blocks import blocks
 from perfscope.watch.look import look
 from tests.support.trace_builder import TraceBuilder
-from tests.support.write_recording import ProcessWriter, write_run
+from tests.support.write_recording import (
+    BOOT_ID,
+    MONO_START_NS,
+    REAL_START_NS,
+    ProcessWriter,
+    write_run,
+)
 
 GIB = 1 << 30
 
@@ -275,3 +282,37 @@ def test_calls_that_have_not_returned_do_not_tell_of_another_run(tmp_path: Path)
     write_run(tmp_path, end_mono_ns=None, exit_code=None)
     damage = compute(open_recording(tmp_path)).damage
     assert not any("cannot be of one run" in one.text for one in damage)
+
+
+def test_a_job_of_which_nothing_is_recorded_yet_runs_all_the_same(tmp_path: Path) -> None:
+    write_run(tmp_path, end_mono_ns=None, exit_code=None)
+    picture = look(tmp_path)
+    assert not picture.is_over
+    head, stalled = blocks(picture, stall_s=1.0)
+    assert head.lines[1].startswith("nothing is recorded yet, running, ")
+    assert "no process of the job has called MPI or run Python" in stalled.lines[0]
+    with pytest.raises(NothingYetError) as caught:
+        open_recording(tmp_path)
+    assert "has not told its end" in caught.value.why
+
+
+def test_a_job_that_ended_without_a_recording_does_not_run(tmp_path: Path) -> None:
+    write_run(tmp_path, exit_code=3)
+    with pytest.raises(UnreadableInputError, match="Nothing was recorded") as caught:
+        look(tmp_path)
+    assert "ended with exit code 3 before" in caught.value.why
+
+
+@pytest.mark.parametrize(("boot_id", "stalled_s"), [(BOOT_ID, 50.0), ("another", 3650.0)])
+def test_time_is_told_by_the_clock_of_the_records_where_it_can_be_read(
+    boot_id: str, stalled_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The wall clock was set an hour ahead meanwhile."""
+    waiting(tmp_path, "MPI_Recv", "MPI_Recv", world=2, peers=(1, 0))
+    own = ProcessWriter()
+    after_s = 53.0
+    monkeypatch.setattr(clock, "own_clock", lambda: (boot_id, 4026531834))
+    monkeypatch.setattr("perfscope.watch.clock.time.monotonic_ns", lambda: own.mono(after_s))
+    unix_ns = REAL_START_NS + own.mono(after_s + 3600.0) - MONO_START_NS
+    monkeypatch.setattr("perfscope.watch.clock.time.time_ns", lambda: unix_ns)
+    assert look(tmp_path).stalled_s == pytest.approx(stalled_s)

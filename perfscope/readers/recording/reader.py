@@ -1,6 +1,6 @@
 """Reads a run directory that `perfscope run` wrote into the trace model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -118,13 +118,12 @@ class _Assembly:
         reports = unseen_collectives.take(ranks, interning.names, self._path)
         origin, wall = self._span(ranks)
         unseen = unseen_communication(ranks)
-        for rank in ranks:
-            shift(rank, self._provisional_ns - origin)
-            adopt_queues(rank, interning.names)
-            notes += share_waits(rank, interning.names)
+        notes += self._on_one_clock(ranks, origin, interning)
         return Trace(
             command=agent_metadata.texts(self._run.values, "command"),
             origin_unix_ns=self._reference.unix_ns(origin),
+            origin_mono_ns=origin,
+            clock=domain_of(self._reference),
             wall_ns=wall,
             launcher=self._run.launcher,
             exit_code=agent_metadata.integer(self._run.values, "exit_code"),
@@ -145,6 +144,15 @@ class _Assembly:
             other_processes=[_brief(*other) for other in self._arrangement.others],
             elsewhere_ns=self._arrangement.elsewhere_ns,
         )
+
+    def _on_one_clock(
+        self, ranks: Sequence[Rank], origin: int, interning: Interning
+    ) -> Iterator[str]:
+        """Brings all times to the beginning of the trace; tells what was assumed then."""
+        for rank in ranks:
+            shift(rank, self._provisional_ns - origin)
+            adopt_queues(rank, interning.names)
+            yield from share_waits(rank, interning.names)
 
     def _span(self, ranks: Sequence[Rank]) -> tuple[int, int]:
         """When the trace begins on the reference's clock, and how long the run was."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from perfscope.errors import UnreadableInputError
+from perfscope.errors import NothingYetError, UnreadableInputError
 from perfscope.progress import counted
 from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.endings import ObservedEnds, read_ends
@@ -58,6 +58,12 @@ class RunValues:
         if start is None or end is None or unix is None or end < start:
             return None
         return unix + end - start
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the command is over; of one whose start is not told nobody knows that it runs."""
+        is_running = self.moment("start_mono_ns") and self.moment("end_mono_ns") is None
+        return not is_running or agent_metadata.integer(self.values, "exit_code") is not None
 
     @property
     def launcher(self) -> str:
@@ -162,6 +168,13 @@ def _nothing_recorded(
             f"None of the {len(failures)} recordings in {path} can be read.",
             why=f"{first.what} {first.why}",
             action=first.action,
+        )
+    if not run.has_ended:
+        return NothingYetError(
+            f"Nothing is recorded in {path} yet.",
+            why="The command has not told its end, and no process of it has called MPI or run "
+            "Python.",
+            action=f"See how it gets on with: perfscope watch {path}",
         )
     code = agent_metadata.integer(run.values, "exit_code")
     ended = (
