@@ -38,7 +38,7 @@ Profile = Mapping[str, Any]
 Thread = tuple[int, int]
 """Process id, 0 unknown, and number."""
 Row = tuple[int, int, int]
-"""Begin and end in ns, and the node in between."""
+"""Begin and end, in ns where the file tells time, and the node in between."""
 MOST_PID = 0x7FFFFFFF
 Span = tuple[int, int, int, int, bool]
 """Begin and end in ns, node, process id, whether it is the main thread's: as SPAN_DTYPE."""
@@ -130,7 +130,11 @@ def chrome(path: Path) -> Sampled:
 
 
 def _take(found: Sampled, threads: Mapping[Thread, Sequence[Row]]) -> None:
-    """Adds what the threads did; the first of them that threading did not start is the main one."""
+    """Adds what the threads did; the first of them that threading did not start is the main one.
+
+    What a file counts instead of time has no place in it.
+    """
+    per_unit = 1e9 if found.unit == "s" else 1
 
     def worth(thread: Thread) -> tuple[bool, int]:
         begun, _, node = threads[thread][0]
@@ -139,8 +143,9 @@ def _take(found: Sampled, threads: Mapping[Thread, Sequence[Row]]) -> None:
     main = min((thread for thread in threads if threads[thread]), key=worth, default=None)
     for thread, rows in threads.items():
         for begin, end, node in rows:
-            found.spans.append((begin, end, node, thread[0], thread == main))
-            found.weights[node] += (end - begin) / 1e9
+            if found.unit == "s":
+                found.spans.append((begin, end, node, thread[0], thread == main))
+            found.weights[node] += (end - begin) / per_unit
 
 
 def _outermost(forest: Forest, node: int) -> str:
@@ -173,12 +178,12 @@ def speedscope(path: Path) -> Sampled:
     rows: dict[Thread, list[Row]] = {}
     for number, profile in enumerate(profiles):
         process = _PROCESS.search(texts.text(profile, "name"))
-        reader = _Profile(found, frames, _NS.get(texts.text(profile, "unit"), 10**9))
+        reader = _Profile(found, frames, _NS.get(texts.text(profile, "unit"), 0))
         is_sampled = texts.text(profile, "type") == "sampled"
         told = reader.samples(profile) if is_sampled else reader.events(profile)
         rows[int(process[1]) if process else 0, number] = list(told)
     _take(found, rows)
-    if found.unit != "s" or _overlap(found, profiles):
+    if found.spans and _overlap(found, profiles):
         found.spans.clear()
     return found
 
@@ -233,11 +238,11 @@ def _frame(row: Mapping[str, Any]) -> Frame:
 
 @dataclass
 class _Profile:
-    """One thread of a speedscope file, in nanoseconds; `scale` is the length of its unit."""
+    """One thread of a speedscope file: its times in nanoseconds, anything else as it is."""
 
     found: Sampled
     frames: Sequence[Frame]
-    scale: int
+    unit_ns: int  # the length of its unit, 0 where that is none of time
 
     def samples(self, profile: Mapping[str, Any]) -> Iterator[Row]:
         """Stacks end to end, each as long as its weight: what lies between is not told."""
@@ -248,7 +253,7 @@ class _Profile:
         end = 0
         self.found.left_out += abs(len(stacks) - len(weights))
         for stack, weight in zip(stacks, weights, strict=False):
-            length, node = self._ns(weight), self._node(stack)
+            length, node = self._amount(weight), self._node(stack)
             if not length or not node:
                 self.found.left_out += 1
                 continue
@@ -261,7 +266,7 @@ class _Profile:
         """Frames that open and close."""
         node, since = 0, 0
         for event in texts.rows(profile.get("events")):
-            moment, kind = self._ns(event.get("at")), event.get("type")
+            moment, kind = self._amount(event.get("at")), event.get("type")
             frame = texts.whole(event, "frame")
             is_known = frame is not None and frame < len(self.frames) and kind in ("O", "C")
             if moment is None or moment < since or not is_known or frame is None:
@@ -281,11 +286,13 @@ class _Profile:
         self.found.left_out += node != inner or not node
         return forest.parent(node) if node else inner
 
-    def _ns(self, value: object) -> int | None:
+    def _amount(self, value: object) -> int | None:
+        """What a number stands for, None where that cannot be; of no time a whole number."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return None
-        length = round(value * self.scale) if 0 <= value < LONGEST_NS else LONGEST_NS
-        return length if length < LONGEST_NS else None
+        most = LONGEST_NS if self.unit_ns else MAX_AMOUNT
+        amount = round(value * (self.unit_ns or 1)) if 0 <= value < most else most
+        return amount if amount < most else None
 
     def _node(self, stack: object) -> int:
         if not isinstance(stack, list) or not all(isinstance(one, int) for one in stack):

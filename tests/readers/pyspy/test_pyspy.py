@@ -226,6 +226,30 @@ def test_bytes_are_no_samples_and_are_never_added_to_them(tmp_path: Path) -> Non
     assert any("Profiles in bytes were left out" in note for note in trace.notes)
 
 
+def test_amounts_are_counted_however_large_they_are(tmp_path: Path) -> None:
+    """They are no times: a stack of 40 MB is no job of 462 days."""
+    for unit, weights in (
+        ("bytes", [40_000_000, 144]),
+        ("kilobytes", [3 << 40, 1]),
+        ("none", [1e12, 1]),
+    ):
+        told = profile("sampled", unit=unit, samples=[[0], [0, 1]], weights=weights)
+        trace = open_trace(speedscope(tmp_path, told))
+        (found,) = trace.tool_reports
+        own = {row[0]: row[2] for row in found.tables[0].rows}
+        assert sorted(own.values()) == sorted(weights)
+        assert not trace.wall_ns
+        assert not any("left out" in note for note in trace.notes)
+
+
+@pytest.mark.parametrize("weight", [-1, 1 << 60, 1e300, "9", None, True, float("nan")])
+def test_amounts_that_cannot_be_are_left_out_and_counted(tmp_path: Path, weight: object) -> None:
+    told = profile("sampled", unit="bytes", samples=[[0], [1]], weights=[weight, 144])
+    trace = open_trace(speedscope(tmp_path, told))
+    assert "144 bytes" in trace.tool_reports[0].says[0]
+    assert any("left out 1 entry" in note for note in trace.notes)
+
+
 def test_more_time_than_a_profile_lasts_is_not_laid_end_to_end(tmp_path: Path) -> None:
     """A profile of a processor or a process that lists what several threads did at once."""
     told = profile("sampled", samples=[[0]] * 4, weights=[1, 1, 1, 1])
