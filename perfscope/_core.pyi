@@ -955,6 +955,9 @@ class XPlaneFile:
     def planes(self) -> list[tuple[str, list[str], list[str], int]]:
         """Of each plane its name, those of its lines and events, and how many devices it shows."""
 
+    def program_devices(self) -> int:
+        """Devices of the largest of its programs; 0 where there is none, or one tells none."""
+
     def told(self, plane: int, name: str) -> int | None:
         """A whole number among the statistics of a plane."""
 

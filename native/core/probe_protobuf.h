@@ -39,6 +39,7 @@ public:
             names.emplace_back("unknown");
             uint64_t value;
             file_.told(plane, "profile_start_time", value);
+            file_.program_devices();
             for (size_t line = 0; line < file_.planes[plane].lines.size(); line++) {
                 std::vector<MadeRow> rows;
                 for (const XEventRow &event : file_.events(plane, line))

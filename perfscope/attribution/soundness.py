@@ -13,13 +13,21 @@ import numpy as np
 
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.implausible import implausible_times
+from perfscope.attribution.unseen_devices import unseen_devices
 from perfscope.judging import NEGLIGIBLE
 from perfscope.matching.clock_check import impossible
 from perfscope.matching.codes import IGNORED_CODES
 from perfscope.matching.waits import Waits
 from perfscope.search import of_codes
 from perfscope.structures import dataclass
-from perfscope.trace.damage import MIXED_RUNS, SPOILS_COMPARISON, SPOILS_WHOLE, Damage, Need
+from perfscope.trace.damage import (
+    MIXED_RUNS,
+    SPOILS_COMPARISON,
+    SPOILS_WHOLE,
+    UNKNOWN_SIZE,
+    Damage,
+    Need,
+)
 from perfscope.trace.model import Format, Rank, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, name_of
 from perfscope.trace.worlds import apart, separate_worlds, starting
@@ -56,10 +64,16 @@ def damages(trace: Trace, focus: Focus, waits: Waits) -> tuple[Damage, ...]:
 
 def why_spoiled(found: Sequence[Damage], need: Need) -> str | None:
     """Why figures with this need are withheld, as a reason; None where nothing stands against."""
-    for damage in found:
-        if need in damage.spoils:
-            return damage.text[:1].lower() + damage.text[1:].rstrip(".")
-    return None
+    return next((_reason(damage) for damage in found if need in damage.spoils), None)
+
+
+def why_of_unknown_size(found: Sequence[Damage]) -> str | None:
+    """Why nobody knows that the ranks of the files are all; None where that is known."""
+    return next((_reason(damage) for damage in found if damage.id == UNKNOWN_SIZE), None)
+
+
+def _reason(damage: Damage) -> str:
+    return damage.text[:1].lower() + damage.text[1:].rstrip(".")
 
 
 def _separate(run: _Run) -> Damage | None:
@@ -254,11 +268,16 @@ def _times(run: _Run) -> Damage | None:
     return implausible_times(run.trace)
 
 
+def _unseen_devices(run: _Run) -> Damage | None:
+    return unseen_devices(run.trace, run.focus)
+
+
 _LOOKS = (
     _times,
     _separate,
     _starting,
     _missing,
+    _unseen_devices,
     _apart,
     _impossible,
     _unequal_programs,

@@ -39,7 +39,8 @@ class Damage:
 
     # `missing_ranks`, `endings`, `dropped_records`, `separate_worlds`, `mixed_runs`,
     # `unequal_programs`, `unequal_calls`, `clocks`, `units_of_time`, `stray_events`,
-    # `doubled_rank`, `world_size`, `replay_error`, `thinned_away`, or what a reader found
+    # `doubled_rank`, `world_size`, `unknown_size`, `replay_error`, `thinned_away`, or what a reader
+    # found
     id: str
     text: str  # the first words of the verdict
     # `every_rank`: figures that compare or add up ranks are withheld; `to_the_end`: shares of the

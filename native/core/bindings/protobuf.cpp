@@ -122,6 +122,7 @@ void bind_protobuf(nb::module_ &module)
         .def_prop_ro("without_time", [](const XPlaneFile &file) { return file.without_time; })
         .def("hosts", [](const XPlaneFile &file) { return texts(file.hosts); })
         .def("planes", &planes)
+        .def("program_devices", &XPlaneFile::program_devices, nb::call_guard<nb::gil_scoped_release>())
         .def("told", &told, nb::arg("plane"), nb::arg("name"))
         .def(
             "events",

@@ -18,6 +18,12 @@ enum PlaneField : uint64_t { PLANE_NAME = 2, LINES = 3, EVENT_NAMES = 4, STAT_NA
 enum LineField : uint64_t { LINE_NAME = 2, TIMESTAMP = 3, EVENTS = 4, SHOWN_NAME = 11 };
 enum EventField : uint64_t { METADATA = 1, OFFSET = 2, DURATION = 3, EVENT_STATS = 4 };
 
+enum MetadataField : uint64_t { VALUE = 2, METADATA_STATS = 5 };
+enum StatField : uint64_t { STAT_NAME = 1, STAT_BYTES = 6 };
+// xla/service/hlo.proto and xla/xla_data.proto
+enum HloField : uint64_t { HLO_MODULE = 1, DEVICE_ASSIGNMENT = 15, REPLICAS = 1, COMPUTATIONS = 2 };
+
+constexpr std::string_view OF_PROGRAMS = "/host:metadata";
 constexpr int64_t PS_PER_NS = 1000;
 
 constexpr uint64_t MOST_DEVICES = UINT64_C(1) << 20;
@@ -87,6 +93,34 @@ std::pair<uint64_t, std::string> named(std::string_view entry, uint64_t *most = 
         }
     }
     return {key, std::string(name)};
+}
+
+// The last part of a number in a message; empty where it has none.
+std::string_view part_of(std::string_view message, uint64_t number)
+{
+    std::string_view found;
+    Field field;
+    for (Fields fields(message); fields.next(field);)
+        if (field.is_part(number))
+            found = field.held;
+    return found;
+}
+
+// How many devices a program is compiled for, by its HloProto: replicas times partitions. 0 where it does not say so.
+uint64_t devices_of(std::string_view hlo)
+{
+    const std::string_view assignment = part_of(part_of(hlo, HLO_MODULE), DEVICE_ASSIGNMENT);
+    uint64_t replicas = 0, computations = 0;
+    Field field;
+    for (Fields fields(assignment); fields.next(field);) {
+        if (field.is_number(REPLICAS))
+            replicas = field.value;
+        else if (field.is_number(COMPUTATIONS))
+            computations = field.value;
+    }
+    const bool can_be = replicas <= MOST_DEVICES && computations <= MOST_DEVICES;
+    const uint64_t found = can_be ? replicas * computations : 0;
+    return found <= MOST_DEVICES ? found : 0;
 }
 
 struct Statistic {
@@ -174,6 +208,8 @@ void XPlaneFile::take_plane(std::string_view message)
             auto [key, name] = named(field.held, &plane.devices);
             plane.name_places[key] = static_cast<uint32_t>(plane.names.size());
             plane.names.push_back(std::move(name));
+            if (plane.name == OF_PROGRAMS)
+                plane.programs.push_back(part_of(field.held, VALUE));
         } else if (field.number == STAT_NAMES) {
             auto [key, name] = named(field.held);
             plane.stats[key] = std::move(name);
@@ -255,6 +291,39 @@ std::vector<XEventRow> XPlaneFile::events(size_t plane_place, size_t line_place)
         fail(problem);
     }
     return rows;
+}
+
+uint64_t XPlaneFile::program_devices() const
+{
+    uint64_t most = 0;
+    try {
+        for (const XPlane &plane : planes)
+            for (const std::string_view program : plane.programs) {
+                uint64_t found = 0;
+                Field field, inner;
+                for (Fields fields(program); fields.next(field);) {
+                    if (!field.is_part(METADATA_STATS))
+                        continue;
+                    const std::string *name = nullptr;
+                    std::string_view bytes;
+                    for (Fields inside(field.held); inside.next(inner);) {
+                        const auto known = inner.is_number(STAT_NAME) ? plane.stats.find(inner.value) : plane.stats.end();
+                        if (known != plane.stats.end())
+                            name = &known->second;
+                        else if (inner.is_part(STAT_BYTES))
+                            bytes = inner.held;
+                    }
+                    if (name && (*name == "Hlo Proto" || *name == "hlo_proto"))
+                        found = devices_of(bytes);
+                }
+                if (found == 0)
+                    return 0;
+                most = std::max(most, found);
+            }
+    } catch (const Malformed &) { // another version's, or damaged: it tells nothing
+        return 0;
+    }
+    return most;
 }
 
 bool XPlaneFile::told(size_t plane_place, std::string_view name, uint64_t &value) const

@@ -39,6 +39,7 @@ struct XPlane {
     std::unordered_map<uint64_t, uint32_t> name_places; // by the number that events have
     std::unordered_map<uint64_t, std::string> stats;    // names of statistics
     std::vector<std::string_view> told;                 // statistics of the plane
+    std::vector<std::string_view> programs; // metadata of events that are programs, where the plane holds such
     uint64_t devices = 0; // as many as the collectives among its events are made by, at least; 0 where none says so
 };
 
@@ -63,6 +64,8 @@ public:
 
     // The events of a line that last any time. Throws FormatError.
     std::vector<XEventRow> events(size_t plane, size_t line);
+    // How many devices the largest of the file's programs runs on; 0 where there is none, or one does not say so.
+    uint64_t program_devices() const;
     // A whole number among the statistics of a plane; false where there is none.
     bool told(size_t plane, std::string_view name, uint64_t &value) const;
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from perfscope.arrays import Bools, Ints
 from perfscope.attribution.preparation import Prepared
+from perfscope.attribution.soundness import why_of_unknown_size
 from perfscope.matching.pool import dense
 from perfscope.structures import dataclass
 from perfscope.trace.elsewhere import communication_of
@@ -54,7 +55,12 @@ def device_communication(prepared: Prepared) -> DeviceCommunication:
     rows = np.concatenate(tables)
     seconds = _seconds(owner, rows["t1"] - rows["t0"], len(ranks))
     whole = _matched(rows, owner, prepared.trace.communicators, prepared.trace.names)
+    unknown = why_of_unknown_size(prepared.damage)
+    if unknown is not None:  # ranks of the files are all of a collective only where it says so
+        whole &= rows["members"] > 0
     spread, reason = _ends(rows[whole], any_kernel=len(rows) > 0)
+    if unknown is not None and len(rows) and not whole.any():
+        reason = unknown
     if reason is not None:
         nothing = (0.0,) * len(ranks)
         return DeviceCommunication(

@@ -31,7 +31,7 @@ from perfscope.structures import dataclass
 from perfscope.trace.damage import Need
 from perfscope.trace.devices import DeviceActivity, DeviceInfo, DeviceKind
 from perfscope.trace.elsewhere import ask, ask_ranks, shared
-from perfscope.trace.model import Rank, Table, Trace
+from perfscope.trace.model import Rank, Table
 from perfscope.units import NS_PER_S
 
 KINDS: tuple[KernelKind, ...] = ("compute", "communication", "memcpy", "memset")
@@ -111,7 +111,7 @@ def devices(prepared: Prepared) -> DevicesResult | None:
         offload = replace(offload, value=None, reason=spoiled)
     partial = _partial(uses)
     shifted = _shifted(activities, focus)
-    if spoiled := spoiled or shifted or partial or _alone(prepared.trace, activities, uses):
+    if spoiled := spoiled or shifted or partial:
         factors = {name: _withheld(tree, spoiled) for name, tree in factors.items()}
     return DevicesResult(
         devices=used,
@@ -136,35 +136,6 @@ def _partial(uses: Sequence[Occupancy]) -> str | None:
     if any(use.compute_ns for use in uses) or not any(use.communication_ns for use in uses):
         return None
     return "the files hold kernels of communication alone, and not what devices computed"
-
-
-def _alone(
-    trace: Trace, activities: Sequence[DeviceActivity], uses: Sequence[Occupancy]
-) -> str | None:
-    """Why devices that communicated with others may be missing; None where they cannot.
-
-    Where the number of ranks is known, missing ones are told by `Damage`. Where it is not, devices
-    are all that there are only as far as each collective tells its members.
-    """
-    is_told = trace.environment.get("is_size_told", True)
-    if (is_told and trace.world_size > 1) or not any(use.communication_ns for use in uses):
-        return None
-    groups = ask(_groups, activities)
-    largest = max(members for members, _ in groups)
-    if largest > len(uses) or (not largest and len(uses) == 1):
-        return "the devices in the files communicated with others, which are not in them"
-    if is_told or all(is_each for _, is_each in groups):
-        return None
-    return "the devices communicated, and no file tells how many ranks the job had"
-
-
-def _groups(rows: Table) -> tuple[int, bool]:
-    """How many members the largest collective is told to have had, 0 unknown; whether each tells.
-
-    A device that ran none tells as much.
-    """
-    members = rows["members"][rows["kind"] == DeviceKind.COMMUNICATION]
-    return int(members.max(initial=0)), bool(np.all(members > 0))
 
 
 def _shifted(activities: Sequence[DeviceActivity], focus: Focus) -> str | None:

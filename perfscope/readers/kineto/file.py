@@ -123,6 +123,7 @@ class Part:
     pid: str = ""
     lived_ns: tuple[int, int] | None = None  # from when to when, as the file says it
     shown_ranks: int = 0  # as many the job has at least, by what the file tells beside its events
+    is_alone: bool = False  # whether the file tells that it communicates with no other process
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,9 @@ from perfscope.readers.kineto.runs import refuse_several_runs
 from perfscope.readers.kineto.size import (
     NO_SIZE,
     is_of_unknown_size,
+    is_size_told,
+    of_unknown_members,
     of_unknown_size,
-    tells_size,
     world_size,
 )
 from perfscope.readers.kineto.unusable import (
@@ -154,6 +155,7 @@ def joined(
     ranks, said = _ranks(ranked, groups, names, options)
     unknown = of_unknown_size(ranks, ranked)
     kept, clock_notes = _on_one_clock(ranks, list(names), origin)
+    of_unknown_members(ranks if unknown else [])
     notes += said + rank_notes + clock_notes + look_like_communication(ranks, list(names))
     judged, reason = judged_from(ranks, list(names))
     trace = Trace(
@@ -166,7 +168,7 @@ def joined(
         environment={
             "hosts": sorted({rank.host for rank in ranks}),
             "is_export": all(map(is_export, ranked.values())),
-            "is_size_told": any(map(tells_size, ranked.values())),
+            "is_size_told": is_size_told(ranked),
         },
         notes=notes,
         choices=[note for contents in ranked.values() for note in notes_on(contents)][:1],

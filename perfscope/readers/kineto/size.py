@@ -38,6 +38,15 @@ def tells_size(contents: KinetoContents) -> bool:
     return isinstance(contents.distributed.get("world_size"), int) or ranks_named(contents) > 1
 
 
+def is_size_told(ranked: Mapping[int, KinetoContents]) -> bool:
+    """Whether any file tells how many ranks the job has.
+
+    A lone process does so, too, of which the file tells that it communicates with no other.
+    """
+    is_alone = len(ranked) == 1 and all(contents.part.is_alone for contents in ranked.values())
+    return is_alone or any(map(tells_size, ranked.values()))
+
+
 def is_of_unknown_size(contents: KinetoContents) -> bool:
     """Whether the file names the backend of a job's communication, and no number of ranks."""
     told = contents.distributed
@@ -49,10 +58,18 @@ def of_unknown_size(ranks: Sequence[Rank], ranked: Mapping[int, KinetoContents])
 
     One rank would seem to be alone, and its communication to be nothing but transfer.
     """
-    if any(map(tells_size, ranked.values())) or not any(len(rank.operations) for rank in ranks):
+    if is_size_told(ranked) or not any(len(rank.operations) for rank in ranks):
         return []
     if len(ranks) > 1:
         text = MORE_UNKNOWN.format(ranks=f"{len(ranks):,}")
         return [Damage(UNKNOWN_SIZE, text, SPOILS_COMPARISON)]
-    ranks[0].operations["comm"] = -1
     return [Damage(UNKNOWN_SIZE, OTHERS_UNKNOWN, SPOILS_COMPARISON)]
+
+
+def of_unknown_members(ranks: Sequence[Rank]) -> None:
+    """Lets nobody take the ranks of the files for all that wait in a collective.
+
+    Their clocks were compared before: those that are there are in it together.
+    """
+    for rank in ranks:
+        rank.operations["comm"] = -1

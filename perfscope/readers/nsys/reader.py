@@ -97,10 +97,18 @@ def _read(path: Path) -> FileRead:
         members = world.memberships(database)
         shown = world.shown_by_mpi(database)
         sizes = {pid: max(shown, one.processes) for pid, one in members.items()}
-        found = [
-            _contents(path, export, pid, sizes.get(pid, shown), is_alone=len(chosen) == 1)
+        parts = {
+            pid: Part(
+                "" if len(chosen) == 1 else str(pid),
+                export.ranks.get(pid),
+                export.host,
+                str(pid),
+                shown_ranks=sizes.get(pid, shown),
+                is_alone=pid in members and members[pid].is_whole,
+            )
             for pid in chosen
-        ]
+        }
+        found = [_contents(path, export, pid, part) for pid, part in parts.items()]
         notes = []
         if len(chosen) > 1:
             count = counted(len(chosen), "process", "processes")
@@ -120,12 +128,8 @@ def _export(database: ExportDatabase) -> Export:
     )
 
 
-def _contents(
-    path: Path, export: Export, pid: int, shown_ranks: int, *, is_alone: bool
-) -> KinetoContents:
+def _contents(path: Path, export: Export, pid: int, part: Part) -> KinetoContents:
     members = {"deviceProperties": _devices(export.database, pid)}
-    name, rank = "" if is_alone else str(pid), export.ranks.get(pid)
-    part = Part(name, rank, export.host, str(pid), shown_ranks=shown_ranks)
     lost = sum(
         export.database.lost_of(pid, table, events.TIMES, "globalPid")
         for table in events.DEVICE_TABLES

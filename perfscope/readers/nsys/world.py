@@ -38,6 +38,11 @@ class Membership:
         """How many processes the communicator has, if all of them drive as many devices."""
         return -(-self.size // max(len(self.ranks), 1))
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the process drives all of several devices: it communicates with no other."""
+        return 1 < self.size == len(self.ranks)
+
 
 def shown_by_mpi(database: ExportDatabase) -> int:
     """As many ranks as calls of MPI and its communicators in an export show, 0 without them."""

@@ -75,6 +75,8 @@ class Space:
             for name, lines, names, devices in self._file.planes()
         ]
         self.hosts = self._file.hosts()
+        self.program_devices = self._file.program_devices()
+        """On so many devices the largest of its programs runs; 0 where one does not say so."""
 
     @property
     def without_time(self) -> int:

@@ -105,7 +105,7 @@ def _contents(path: Path, rules: Rules) -> KinetoContents:
             rows["t1"][early] += origin
             engine.take_rows(file, rows.view(np.uint8), names, CATEGORIES, PROCESS)
     host = space.hosts[0] if space.hosts else ""
-    part = Part(host=host, shown_ranks=_shown_hosts(space.planes, len(named)))
+    part = _part(host, space, len(named))
     contents = ended(path, file, part, without_time=space.without_time)
     if used and named - used:
         contents.notes.append(
@@ -115,14 +115,18 @@ def _contents(path: Path, rules: Rules) -> KinetoContents:
     return contents
 
 
-def _shown_hosts(planes: Sequence[Plane], devices: int) -> int:
-    """As many hosts as collectives show, if each has as many devices; 0 where none says so.
+def _part(host: str, space: Space, devices: int) -> Part:
+    """The process of a host that names so many devices, and as many hosts as the file shows.
 
-    On TPUs an event is called as its instruction, `%all-reduce = ... replica_groups={{0,1,2,3}}`,
-    and shown under a shorter name.
+    Collectives and the programs that hold them tell among how many devices they are; each host has
+    as many. On TPUs an event is called as its instruction, `%all-reduce = ...
+    replica_groups={{0,1,2,3}}`, and shown under a shorter name. Where the programs tell that they
+    are among several devices, and all of these are here, there are no others.
     """
-    most = max((plane.devices for plane in planes if plane.name.startswith(DEVICE)), default=0)
-    return -(-most // max(devices, 1))
+    on_devices = (plane.devices for plane in space.planes if plane.name.startswith(DEVICE))
+    most = max([*on_devices, space.program_devices]) if devices else 0
+    is_whole = space.program_devices > 1 and most <= devices
+    return Part(host=host, shown_ranks=-(-most // max(devices, 1)), is_alone=is_whole)
 
 
 def _origin_ns(space: Space) -> int:

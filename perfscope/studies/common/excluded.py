@@ -12,3 +12,12 @@ def left_out(run: StudyRun) -> str:
     if run.ending:
         return f"it did not end by itself: {run.ending}"
     return ""
+
+
+def left_out_of_sizes(run: StudyRun) -> str:
+    """Why a run does not count where runs are told apart by their size; "" when it does."""
+    if why := left_out(run):
+        return why
+    if run.unknown_size:
+        return f"how large it was is not known ({run.unknown_size})"
+    return ""

@@ -12,6 +12,7 @@ from perfscope.schema.run import Throughput
 from perfscope.schema.study import StudyRunRow
 from perfscope.schema.time import Phase
 from perfscope.structures import dataclass
+from perfscope.trace.damage import UNKNOWN_SIZE
 from perfscope.units import counted
 
 Json = dict[str, Any]
@@ -55,8 +56,14 @@ class StudyRun:
 
     @cached_property
     def ranks(self) -> int:
-        """Ranks of the job."""
+        """Ranks of the job; where nobody knows their number, those of the files."""
         return self.result.run.ranks or self.result.run.recorded_ranks
+
+    @cached_property
+    def unknown_size(self) -> str:
+        """Why nobody knows how many ranks and devices the job had; "" where that is known."""
+        found = (one.text for one in self.result.run.damage if one.id == UNKNOWN_SIZE)
+        return next(found, "").rstrip(".")
 
     @cached_property
     def hosts(self) -> tuple[str, ...]:

@@ -38,10 +38,10 @@ def unlike(sides: Sequence[Side], measure: Measure) -> list[str]:
     """Sentences on why the sides cannot be compared like with like; empty when they can."""
     found = [sentence] if (sentence := different_programs(sides)) else []
     for what, read in (
-        ("ranks", lambda run: run.ranks),
+        ("ranks", lambda run: _of_job(run, run.ranks)),
         ("hosts", lambda run: len(run.hosts) or None),
         ("batch size", lambda run: run.result.run.batch_size),
-        ("devices", lambda run: run.devices),
+        ("devices", lambda run: _of_job(run, run.devices)),
     ):
         values = [_known(read, side) for side in sides]
         if len({tuple(v) for v in values if v}) > 1:
@@ -81,6 +81,15 @@ def _joined(values: Sequence[str]) -> str:
     return " and ".join(values)
 
 
+def _of_job(run: StudyRun, number: int | None) -> int | None:
+    """A number of ranks or devices, None where those of the files need not be all."""
+    return None if run.unknown_size else number
+
+
+def _in_words(run: StudyRun, number: int | None) -> str:
+    return f"at least {number}" if number and run.unknown_size else str(number or "")
+
+
 def _command(run: StudyRun) -> str:
     return shlex.join(run.result.run.command)
 
@@ -93,13 +102,13 @@ def _commit(run: StudyRun) -> str:
 _FACTS: tuple[tuple[str, str, Callable[[StudyRun], str]], ...] = (
     ("program", "commit", _commit),
     ("program", "command", _command),
-    ("job", "ranks", lambda run: str(run.ranks)),
+    ("job", "ranks", lambda run: _in_words(run, run.ranks)),
     ("job", "batch size", lambda run: str(run.result.run.batch_size or "")),
     ("job", "steps", lambda run: str(run.throughput.steps or "")),
     ("job", "launcher", lambda run: run.result.run.launcher),
     ("machine", "hosts", lambda run: ", ".join(run.hosts)),
     ("machine", "CPUs", lambda run: str(run.cores or "")),
-    ("machine", "accelerators", lambda run: str(run.devices or "")),
+    ("machine", "accelerators", lambda run: _in_words(run, run.devices)),
 )
 
 

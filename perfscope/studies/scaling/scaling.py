@@ -9,7 +9,7 @@ from perfscope.schema.enums import COMMUNICATION_ACCOUNTS
 from perfscope.schema.scaling import Amdahl, Composition, ExtraP, ScaledLoss, Spread, Superlinear
 from perfscope.schema.time import Phase
 from perfscope.structures import dataclass
-from perfscope.studies.common.excluded import left_out
+from perfscope.studies.common.excluded import left_out_of_sizes
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.common.spent import ONCE
 from perfscope.studies.scaling import models
@@ -87,7 +87,7 @@ class Scaling:
     @property
     def counted(self) -> tuple[StudyRun, ...]:
         """The runs that count."""
-        return tuple(run for run in self.runs if not left_out(run))
+        return tuple(run for run in self.runs if not left_out_of_sizes(run))
 
     @property
     def fitting(self) -> tuple[int, ...]:
@@ -113,8 +113,8 @@ def scaling(
 ) -> Scaling:
     """The study of some runs of one program at different sizes.
 
-    Runs that failed or were killed do not count. The axis is chosen where it is None, and `weak`
-    told from the runs.
+    Runs that failed or were killed, or whose size nobody knows, do not count. The axis is chosen
+    where it is None, and `weak` told from the runs.
 
     Raises:
         UsageError: no run counts, the axis is not known of a run, or runs of one size are no
@@ -156,15 +156,18 @@ def scaling(
 
 
 def _divided(runs: Sequence[StudyRun]) -> tuple[list[StudyRun], list[tuple[StudyRun, str]]]:
-    """The runs that count, and the others with the reason: who dies early only seems fast."""
-    dropped = [(run, reason) for run in runs if (reason := left_out(run))]
-    counted = [run for run in runs if not left_out(run)]
+    """The runs that count, and the others with the reason.
+
+    Who dies early only seems fast, and of an unknown size there is no speed-up.
+    """
+    dropped = [(run, reason) for run in runs if (reason := left_out_of_sizes(run))]
+    counted = [run for run in runs if not left_out_of_sizes(run)]
     if not counted:
         run, reason = dropped[0]
         raise UsageError(
             "None of the runs counts.",
             why=f"{run.label}: {reason}.",
-            action="Record runs that come to their end, or analyze one: perfscope analyze.",
+            action="Give runs that came to their end, each with the files of all its ranks.",
         )
     return counted, dropped
 

@@ -266,6 +266,7 @@ def test_ranks_that_make_other_calls_are_not_in_one_world(tmp_path: Path) -> Non
     tables = steps_of(5)
     for name, rows in steps_of(6, steps=3).items():
         tables[name] += rows
+    tables["MPI_COMMUNICATORS"] = [(0, 99, 2)]
     trace = open_trace(write_export(tmp_path / "a.sqlite", tables))
     assert {number for rank in trace.ranks for number in rank.operations["comm"].tolist()} == {-1}
     assert any("other collectives" in note for note in trace.notes)

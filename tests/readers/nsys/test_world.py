@@ -11,6 +11,7 @@ import pytest
 from perfscope.cli.main import main
 from perfscope.dataframes.source import Source
 from perfscope.document.analysis import analysis
+from perfscope.document.invariants import broken
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_traces
 from perfscope.trace.model import Trace
@@ -107,8 +108,11 @@ def test_all_ranks_of_a_communicator_have_their_efficiency(tmp_path: Path) -> No
 
 
 def test_one_process_that_drives_all_devices_misses_nobody(tmp_path: Path) -> None:
-    trace = opened(tmp_path, in_nccl(5, 0, 1, 2, 3))
+    tables = in_nccl(5, 0, 1, 2, 3)
+    tables[KERNELS] = [(*row[:2], gpu, *row[3:]) for row in tables[KERNELS] for gpu in range(4)]
+    trace = opened(tmp_path, tables)
     assert (trace.world_size, trace.missing_ranks) == (1, [])
+    assert load_balance(trace)["value"] == 1
 
 
 def test_ranks_of_different_communicators_are_no_ranks_of_the_job(tmp_path: Path) -> None:
@@ -127,25 +131,61 @@ def test_where_nothing_tells_how_many_there_are_no_balance_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Not in the document, not on the terminal, not among the numbers that studies look at."""
-    paths = [write_export(tmp_path / f"{pid}.sqlite", nccl(pid)) for pid in (5, 6)]
-    main(["analyze", *map(str, paths), "-o", str(tmp_path / "out")])
-    printed = " ".join(capsys.readouterr().out.split())
-    assert f"Device efficiency is not available: the devices communicated, and {UNKNOWN}" in printed
-    document = json.loads((tmp_path / "out" / "analysis.json").read_text())
+    document, printed = analyzed(tmp_path / "two", 5, 6, capsys=capsys)
+    assert f"Verdict: The devices communicated, and {UNKNOWN}." in printed
     for tree in document["devices"]["efficiency"].values():
         assert {found["value"] for found in tree.values()} == {None}
         assert all(UNKNOWN in found["reason"] for found in tree.values())
     assert document["verdict"]["efficiency"]["value"] is None
 
 
+def test_where_nothing_tells_how_many_there_are_nothing_is_priced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither a saving, nor how long kernels waited for the last of nobody knows how many."""
+    document, printed = analyzed(tmp_path / "two", 5, 6, capsys=capsys)
+    named = {found["id"]: found for found in document["findings"] if found["status"] == "fail"}
+    assert {"idle_devices", "exposed_device_communication"} <= named.keys()
+    assert all(found["gain_s"] is None for found in document["findings"])
+    assert "waiting for the last rank" not in printed
+    assert "aving: up to" not in printed
+    told = document["devices"]["communication"]
+    assert UNKNOWN in told["reason"]
+    assert not broken(document)
+
+
+def test_a_job_of_unknown_size_is_no_point_of_a_scaling_study(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files of one rank and of two may be of jobs of eight."""
+    places = [tmp_path / name for name in ("one", "two")]
+    analyzed(places[0], 5, capsys=capsys)
+    analyzed(places[1], 5, 6, capsys=capsys)
+    assert main(["scaling", *map(str, places), "-o", str(tmp_path / "study")]) != 0
+    assert "how large it was is not known" in capsys.readouterr().err
+    main(["compare", *map(str, places), "-o", str(tmp_path / "compared")])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "one: at least 1 two: at least 2" in printed
+    assert "differ in their ranks" not in printed
+
+
+def analyzed(
+    place: Path, *processes: int, capsys: pytest.CaptureFixture[str]
+) -> tuple[dict[str, Any], str]:
+    """The document of these processes, and what is printed of it."""
+    place.mkdir()
+    paths = [write_export(place / f"{pid}.sqlite", nccl(pid)) for pid in processes]
+    main(["analyze", *map(str, paths), "-o", str(place), "--no-strict"])
+    document = json.loads((place / "analysis.json").read_text())
+    return document, " ".join(capsys.readouterr().out.split())
+
+
 def test_why_devices_have_no_efficiency_stands_on_the_first_screen(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = write_export(tmp_path / "0.sqlite", nccl(5))
-    main(["analyze", str(path), "-o", str(tmp_path)])
-    printed = " ".join(capsys.readouterr().out.split())
-    why = "the devices in the files communicated with others, which are not in them"
-    assert f"Device efficiency is not available: {why}" in printed
+    _, printed = analyzed(tmp_path / "one", 5, capsys=capsys)
+    why = "The devices in the files communicated with others, which are not in them"
+    assert f"Verdict: {why}. Give perfscope analyze the files of all ranks together." in printed
 
 
 @pytest.mark.parametrize("target", ["chrome", "perfetto", "otf2", "csv", "parquet"])

@@ -73,6 +73,38 @@ class PlaneWriter:
         return out + told
 
 
+@dataclass
+class ProgramsWriter(PlaneWriter):
+    """The programs of XLA that ran, each by the devices that it is compiled for.
+
+    A program that tells no devices has None, one of damaged bytes has these.
+    """
+
+    programs: Sequence[tuple[int, int] | bytes | None] = ()  # replicas and partitions
+
+    def content(self) -> bytes:
+        """The plane as a message."""
+        out = part(2, self.name)
+        for number, told in enumerate(self.programs, start=1):
+            hlo = (
+                told if isinstance(told, bytes) else part(1, part(1, "jit_step") + _assigned(told))
+            )
+            statistic = part(5, whole(1, 1) + part(6, hlo))
+            named = whole(1, number) + part(2, f"jit_step({number})") + statistic
+            out += part(4, whole(1, number) + part(2, named))
+        return out + part(5, whole(1, 1) + part(2, whole(1, 1) + part(2, "Hlo Proto")))
+
+
+def _assigned(told: tuple[int, int] | None) -> bytes:
+    """The device assignment of a program, as HloModuleProto has it."""
+    return b"" if told is None else part(15, whole(1, told[0]) + whole(2, told[1]))
+
+
+def programs(*told: tuple[int, int] | bytes | None) -> PlaneWriter:
+    """The plane of the programs that ran."""
+    return ProgramsWriter("/host:metadata", programs=told)
+
+
 def space(*planes: PlaneWriter, host: str = "node0") -> bytes:
     """A profile of some planes, whose session began at EPOCH_NS."""
     environment = PlaneWriter("Task Environment", told={"profile_start_time": EPOCH_NS})
@@ -103,3 +135,16 @@ def gpu(count: int = 3) -> PlaneWriter:
     plane = PlaneWriter("/device:GPU:1")
     plane.line("Stream #14(Compute)", rows).line("Stream #15(MemcpyH2D)", [copy])
     return plane.line("Framework Ops", [("MatMul", 6.0, 23.0, {})])
+
+
+def tpus(count: int, groups: str) -> list[PlaneWriter]:
+    """TPUs of one host, which make the same collective; its name is that of the instruction."""
+    name = f"%all-reduce.1 = f32[8] all-reduce(%p), channel_id=1, {groups}, to_apply=%add"
+    rows: list[tuple[str, float, float, Mapping[str, int]]] = [
+        ("fusion.3", 1.0, 2.0, {}),
+        (name, 3.0, 1.0, {}),
+    ]
+    planes = [PlaneWriter(f"/device:TPU:{number}").line("XLA Ops", rows) for number in range(count)]
+    for plane in planes:
+        plane.shown[name] = "all-reduce.1"
+    return planes

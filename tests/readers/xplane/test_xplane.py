@@ -28,6 +28,7 @@ from tests.readers.xplane.profiles import (
     part,
     space,
     steps,
+    tpus,
     varint,
     whole,
 )
@@ -135,19 +136,6 @@ def test_collectives_of_a_tpu_communicate(tmp_path: Path) -> None:
     devices = trace.ranks[0].devices
     assert devices is not None
     assert devices.rows["kind"].tolist() == [DeviceKind.COMPUTE, DeviceKind.COMMUNICATION]
-
-
-def tpus(count: int, groups: str) -> list[PlaneWriter]:
-    """TPUs of one host, which make the same collective; its name is that of the instruction."""
-    name = f"%all-reduce.1 = f32[8] all-reduce(%p), channel_id=1, {groups}, to_apply=%add"
-    rows: list[tuple[str, float, float, Mapping[str, int]]] = [
-        ("fusion.3", 1.0, 2.0, {}),
-        (name, 3.0, 1.0, {}),
-    ]
-    planes = [PlaneWriter(f"/device:TPU:{number}").line("XLA Ops", rows) for number in range(count)]
-    for plane in planes:
-        plane.shown[name] = "all-reduce.1"
-    return planes
 
 
 GROUPS = {
