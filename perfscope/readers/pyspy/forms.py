@@ -26,7 +26,7 @@ _PROCESS = re.compile(r"[Pp]rocess (\d{1,9})")
 _THREAD_OR_PROCESS = re.compile(r"(?:process \d+|thread \()")
 _NS = {"nanoseconds": 1, "microseconds": 1000, "milliseconds": 10**6, "seconds": 10**9}
 COUNTS = ("", "none", "samples")
-"""Units of profiles that count."""
+"""Units of profiles that count: samples, or nobody says what."""
 LONGEST_UNIT = 30
 SLACK = 0.01
 """Weights may add up to as much more than the time of their profile, by rounding."""
@@ -79,7 +79,9 @@ def collapsed(path: Path) -> Sampled:
     Raises:
         UnreadableInputError: no line is one.
     """
-    found = Sampled("Collapsed stacks", unit="samples")
+    found = Sampled(
+        "Collapsed stacks", unit="counts"
+    )  # of samples, of events, of what else it may be
     for line in texts.lines(path, found.notes.append):
         stack, _, number = line.rpartition(" ")
         if not stack or not number.isdecimal() or not 0 < int(number[:20]) < MAX_AMOUNT:
@@ -87,7 +89,7 @@ def collapsed(path: Path) -> Sampled:
             continue
         frames = [_placed(text) for text in stack.split(";")]
         if any(file and line for _, file, line in frames):
-            found.tool = "py-spy"
+            found.tool, found.unit = "py-spy", "samples"
         node = _node(found.forest, iter(frames))
         found.weights[node] += int(number[:20])
     return found
@@ -196,15 +198,18 @@ def _of_one_unit(found: Sampled, profiles: Sequence[Profile]) -> list[Profile]:
     by_unit: dict[str, list[Profile]] = defaultdict(list)
     for profile in profiles:
         told = texts.text(profile, "unit")
-        unit = "s" if told in _NS else "samples" if told in COUNTS else told[:LONGEST_UNIT]
+        unit = "s" if told in _NS else "counts" if told in COUNTS else told[:LONGEST_UNIT]
         by_unit[unit] += [profile] if profile.get("samples") or profile.get("events") else []
     held = {unit: some for unit, some in by_unit.items() if some}
-    found.unit = next((unit for unit in ("s", "samples", *held) if unit in held), "samples")
-    if others := sorted(held.keys() - {found.unit}):
+    chosen = next((unit for unit in ("s", "counts", *held) if unit in held), "counts")
+    if others := sorted(held.keys() - {chosen}):
         found.notes.append(
             f"Profiles in {', '.join(others)} were left out: they measure something else."
         )
-    return held.get(found.unit, [])
+    profiles = held.get(chosen, [])
+    is_of_samples = any(texts.text(one, "unit") == "samples" for one in profiles)
+    found.unit = "samples" if is_of_samples else chosen
+    return profiles
 
 
 def _overlap(found: Sampled, profiles: Sequence[Profile]) -> bool:
