@@ -202,6 +202,12 @@ def _contents(path: Path) -> KinetoContents:
             action="Record a shorter part of the run.",
         )
     members = _members(trace.facts())
+    if not members and not trace.used():
+        raise UnreadableInputError(
+            f"{path} holds no track event of Perfetto.",
+            why="What else such a trace may hold (scheduling, memory, frames, logs) is not read.",
+            action="Record track events, as Perfetto's SDK and rocprofv3 write them.",
+        )
     described = {track.uuid: track for track in starmap(Track, trace.tracks())}
     tracks = Tracks(described, 1 if members else 0)  # an export numbers ranks from 1 on
     places = [tracks.place(uuid) for uuid in trace.used()]

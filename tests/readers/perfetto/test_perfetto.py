@@ -186,7 +186,7 @@ def test_a_cut_file_is_an_error_that_names_the_byte(
 def test_a_trace_without_track_events_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "a.pftrace"
     path.write_bytes(made())
-    with pytest.raises(UnreadableInputError, match="nothing that takes time"):
+    with pytest.raises(UnreadableInputError, match="no track event"):
         open_trace(path)
 
 
