@@ -16,6 +16,7 @@ from perfscope.metrics.results import Options
 from perfscope.readers.flight.plain_pickle import NotPlainError, plain_value
 from perfscope.readers.registry import open_traces
 from perfscope.schema.other_tools import ToolReport
+from tests.readers.flight import published
 from tests.support.environments import environment
 from tests.support.trace_invariants import check_trace
 
@@ -177,6 +178,17 @@ def test_dumps_of_some_ranks_are_a_sound_trace(tmp_path: Path) -> None:
     trace = open_traces(paths[1:])
     check_trace(trace)
     assert ([rank.number for rank in trace.ranks], trace.world_size) == ([1, 2], 3)
+
+
+def test_a_published_hang_of_nccl_names_the_ranks_that_were_made_to_fail(tmp_path: Path) -> None:
+    """Their facts, written anew: one never came, the device of the other stands still."""
+    found = told(published.write(tmp_path))
+    never, queued, held = found.says
+    assert "rank 12 came to collective 20536, and rank 13 to 20538" in never
+    assert never.endswith("number 20537, nccl:all_to_all, was never reached by rank 12.")
+    assert "collective 42806, nccl:_all_gather_base, ended on rank 15 and not on rank 14" in queued
+    assert "the last 289 operations of 16 ranks" in held
+    assert published.FAULTY == (12, 14)
 
 
 def nested(depth: int) -> tuple[Any, ...]:
