@@ -135,7 +135,6 @@ def _no_companions(_: Path) -> Sequence[Path]:
 
 
 THE_TOOL = "files that the tool itself wrote"
-DESCRIPTION = "its description; published files of the tool were tried by hand"
 
 
 @dataclass(frozen=True)

@@ -341,7 +341,8 @@ READER = Reader(
     tells=Tells(
         waits="who never came to which collective",
         clock="yes",
-        known_from="dumps that PyTorch wrote of Gloo; of NCCL, 64 published ones by hand",
+        known_from="dumps that PyTorch wrote of Gloo; of NCCL, the facts of 16 published ones, and "
+        "64 by hand",
     ),
     joins=True,
 )

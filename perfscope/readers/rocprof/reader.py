@@ -16,7 +16,7 @@ import numpy as np
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common.database import MAGIC
-from perfscope.readers.detect import DESCRIPTION, Place, Reader, ReadOptions, Tells
+from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.kineto.elsewhere import FileRead, read_files
 from perfscope.readers.kineto.file import KinetoContents, Part
 from perfscope.readers.kineto.made import Event, begun, contents_from, ended
@@ -211,7 +211,7 @@ READER = Reader(
     tells=Tells(
         devices="yes",
         phases="markers (roctx), by their names",
-        known_from=DESCRIPTION,
+        known_from="the facts of published tables and a published database; others by hand",
     ),
     joins=True,
 )

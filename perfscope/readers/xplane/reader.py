@@ -220,7 +220,8 @@ READER = Reader(
         phases="steps by their numbers, phases by their names",
         devices="yes",
         clock="yes",
-        known_from="files that TensorFlow and JAX wrote; GPUs by hand, TPUs by the description",
+        known_from="files that TensorFlow and JAX wrote; of GPUs, the facts of a published one, "
+        "and three by hand; TPUs by the description",
     ),
     joins=True,
     companions=_companions,

@@ -105,9 +105,9 @@ def programs(*told: tuple[int, int] | bytes | None) -> PlaneWriter:
     return ProgramsWriter("/host:metadata", programs=told)
 
 
-def space(*planes: PlaneWriter, host: str = "node0") -> bytes:
-    """A profile of some planes, whose session began at EPOCH_NS."""
-    environment = PlaneWriter("Task Environment", told={"profile_start_time": EPOCH_NS})
+def space(*planes: PlaneWriter, host: str = "node0", started_ns: int = EPOCH_NS) -> bytes:
+    """A profile of some planes, whose session began then."""
+    environment = PlaneWriter("Task Environment", told={"profile_start_time": started_ns})
     every = (*planes, environment)
     return b"".join(part(1, plane.content()) for plane in every) + part(4, host)
 
