@@ -9,6 +9,7 @@ from perfscope.schema import run as schema
 from perfscope.schema.enums import EndKind
 from perfscope.trace.model import Ending, Format, Rank, Trace, open_rows
 from perfscope.trace.operations import name_of
+from perfscope.trace.worlds import has_changing_ranks
 from perfscope.units import NS, format_seconds
 
 STOPPING = {"SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"}
@@ -267,12 +268,15 @@ def account_of_ends(trace: Trace) -> str:
     early = [rank for rank in trace.ranks if not rank.ending.is_natural]
     if not early:
         return ""
-    went_on = trace.exit_code == 0 and trace.elsewhere_ns > 0
-    rest = (
-        " The job itself went on with other ranks and ended well: perfscope restarts tells of all "
-        "its attempts."
-    )
-    return _account(trace, early) + (rest if went_on else "")
+    rest = ""
+    if trace.exit_code == 0 and trace.elsewhere_ns > 0:
+        rest = (
+            " The job itself went on with other ranks and ended well: perfscope restarts tells of "
+            "all its attempts."
+        )
+    elif trace.exit_code == 0 and has_changing_ranks(trace):
+        rest = " The job itself went on with the ranks that it had then, and ended well."
+    return _account(trace, early) + rest
 
 
 def _account(trace: Trace, early: list[Rank]) -> str:

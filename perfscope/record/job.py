@@ -20,12 +20,21 @@ from perfscope.record import (
 )
 from perfscope.record.launch import OPENMPI_LIST, Injection, RecordingOptions
 from perfscope.record.launcher import recognize
-from perfscope.record.places import LIBRARY_NAME, agent_directory, load_problem, recorder_library
+from perfscope.record.places import (
+    LIBRARY_NAME,
+    agent_directory,
+    is_outdated,
+    load_problem,
+    recorder_library,
+)
 from perfscope.record.process import Ending
 from perfscope.record.run_file import RunFile
 from perfscope.record.stop import StopRequest
 
 _INSTALL_AGAIN = "build and install perfscope on this machine again, with pip, from its sources"
+_OUTDATED = (
+    "the recorder was compiled before its sources changed; pip install -e on them compiles it again"
+)
 _FULL_DISK = (
     "the disk or its quota was full: not all records found room",
     "a smaller --max-size keeps steps of the whole run; on Btrfs, let all fill half of the quota",
@@ -62,6 +71,8 @@ def record(command: Sequence[str], *, output: Path, options: RecordingOptions, q
     except OSError as error:
         why = f"the run directory {output} cannot be written: {error.strerror}"
         return _run_unrecorded(teller, command, why=why, action=_NAME_A_PLACE)
+    if is_outdated(library):
+        teller.tell(_OUTDATED)
     run = RunFile(directory, command, recognize(command, os.environ), options)
     return _record_into(run, injection=injection, teller=teller)
 
@@ -191,7 +202,7 @@ def _lost(found: summary.Summary) -> str:
 
 def _why_nothing(directory: Path) -> list[str]:
     """Why no process was recorded, and what to do."""
-    if any(directory.glob("*/*.def")):
+    if summary.files_of(directory, "*/*.def"):
         return [
             "the recorder was loaded, and could not make its record files there or on the node",
             "see that there is room; PERFSCOPE_LOCAL_DIR names a directory of the node to write to",

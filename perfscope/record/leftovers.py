@@ -6,6 +6,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from perfscope.record.summary import files_of
+
 _ENDINGS = (".def", ".rec")
 _SCRATCH = ("*/*.memory-*.tmp", "*/*.stacks-*.json")
 
@@ -21,7 +23,7 @@ def bring_in(directory: Path) -> list[tuple[Path, Path]]:
         what it holds.
     """
     left_there = []
-    for record in sorted(directory.glob("*/*.rec")):
+    for record in files_of(directory, "*/*.rec"):
         for left in _left_by(record.stem):
             if _is_completed(record, left):
                 shutil.rmtree(left, ignore_errors=True)
@@ -49,7 +51,7 @@ def _complete(target: Path, source: Path) -> None:
 def remove_scratch(directory: Path) -> None:
     """Removes what other tools left unfinished in killed ranks: it may hold command lines."""
     for pattern in _SCRATCH:
-        for path in directory.glob(pattern):
+        for path in files_of(directory, pattern):
             with contextlib.suppress(OSError):
                 path.unlink()
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 LIBRARY_NAME = "libperfscope_recorder.so"
 _HERE = Path(__file__).resolve().parent
+SOURCES = _HERE.parent.parent / "native" / "recorder"
+"""In a checkout; an installed package has none."""
 
 
 def recorder_library() -> Path | None:
@@ -17,6 +19,15 @@ def recorder_library() -> Path | None:
         Its absolute path, or None when this installation lacks it (sources that were never built).
     """
     return next((path for path in _candidates() if path.is_file()), None)
+
+
+def is_outdated(library: Path) -> bool:
+    """Whether the sources of the recorder beside this file changed after it was compiled."""
+    try:
+        made = library.stat().st_mtime
+        return any(path.stat().st_mtime > made for path in SOURCES.rglob("*.*"))
+    except OSError:
+        return False
 
 
 def load_problem(library: Path) -> str | None:

@@ -42,7 +42,7 @@ def summarize(directory: Path) -> Summary:
     ranks = processes = dropped = 0
     worlds: dict[int, set[int]] = {}
     is_open_mpi = is_disk_full = False
-    for path in directory.glob("*/*.rec"):
+    for path in files_of(directory, "*/*.rec"):
         head = _head(path)
         if head is None:
             continue
@@ -56,8 +56,8 @@ def summarize(directory: Path) -> Summary:
         if flags & MPI_FLAG and rank >= 0:
             worlds.setdefault(world, set()).add(rank)
             is_open_mpi = is_open_mpi or abi == OPEN_MPI_ABI
-    is_disk_full = is_disk_full or any(map(_had_no_room, directory.glob("*/*.def")))
-    size = sum(_stored_bytes(path) for path in directory.rglob("*"))
+    is_disk_full = is_disk_full or any(map(_had_no_room, files_of(directory, "*/*.def")))
+    size = sum(map(_stored_bytes, files_of(directory, "**/*")))
     largest = max(worlds, default=0)
     return Summary(
         ranks=ranks,
@@ -76,13 +76,23 @@ def unreadable(directory: Path) -> str | None:
 
     One of them tells for all.
     """
-    path = next(directory.glob("*/*.rec"), None)
     try:
-        if path is not None:
-            head_of(path, 1)
+        for place in directory.iterdir():
+            for path in place.iterdir() if place.is_dir() else ():
+                if path.suffix == ".rec":
+                    head_of(path, 1)
+                    return None
     except OSError as error:
         return error.strerror or type(error).__name__
     return None
+
+
+def files_of(directory: Path, pattern: str) -> list[Path]:
+    """The files of processes; none where their file system does not answer."""
+    try:
+        return sorted(directory.glob(pattern))
+    except OSError:
+        return []
 
 
 def _had_no_room(definitions: Path) -> bool:
@@ -101,7 +111,7 @@ def _had_no_room(definitions: Path) -> bool:
 
 def told_by_agents(directory: Path) -> list[str]:
     """What kept Python processes from being recorded, as the agent noted it in them."""
-    paths = sorted(directory.glob("*/*.json"))[:_MOST_ASKED]
+    paths = files_of(directory, "*/*.json")[:_MOST_ASKED]
     told = dict.fromkeys(note for path in paths for note in _noted(path))
     return list(told)[:_MOST_TOLD]
 

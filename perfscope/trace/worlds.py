@@ -40,6 +40,11 @@ def asked_for(trace: Trace) -> int | None:
     return _count(trace.environment.get("ranks_requested")) or None
 
 
+def has_changing_ranks(trace: Trace) -> bool:
+    """Whether ranks came and went while the job ran, as its launcher lets them."""
+    return bool(trace.environment.get("elastic_sizes"))
+
+
 def starting(trace: Trace) -> int:
     """Processes of a job that was last seen in MPI_Init, where nothing else tells their ranks.
 

@@ -137,8 +137,9 @@ def _window(trace: Trace, now_ns: int, window_s: float) -> Focus:
 
 
 def _steps(trace: Trace, focus: Focus) -> Steps | None:
-    """Rate and number of the steps; ranks without any are left out."""
-    stepping = [rank for rank in trace.ranks if len(rank.steps)]
+    """Rate and number of the steps; ranks without any, or that are over, are left out."""
+    there = [rank for rank in trace.ranks if not _has_ended(rank)] or trace.ranks
+    stepping = [rank for rank in there if len(rank.steps)]
     length_s = focus.length_ns / 1e9
     if not stepping or length_s <= 0:
         return None

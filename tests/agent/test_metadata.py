@@ -55,6 +55,23 @@ def test_handled_exceptions_and_exits_are_none(job: Callable[..., Job], text: st
     assert job(text).process.metadata["exception"] is None
 
 
+def test_a_program_that_another_one_becomes_keeps_its_own(
+    job: Callable[..., Job], tmp_path: Path
+) -> None:
+    """Both images of the process have records, and beside each what the agent noted in it."""
+    (tmp_path / "next.py").write_text("import time; time.sleep(0.3)", encoding="utf-8")
+    script = """
+import os, sys, time
+time.sleep(0.3)
+os.execv(sys.executable, [sys.executable, "next.py"])
+"""
+    job(script, variables=RANK_ZERO)
+    names = {path.stem for path in tmp_path.rglob("*.json") if path.with_suffix(".rec").exists()}
+    assert len(names) == 2
+    told = [json.loads(path.read_text("ascii"))["argv"][-1] for path in tmp_path.rglob("*.json")]
+    assert sorted(Path(one).name for one in told) == ["next.py", "program.py"]
+
+
 def test_leaves_no_temporary_file(job: Callable[..., Job]) -> None:
     done = job("import time; time.sleep(0.2)")
     endings = {path.suffix for path in done.directory.rglob("*") if path.is_file()}

@@ -3,11 +3,14 @@
 import errno
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from perfscope.record import summary
+from perfscope.record import leftovers, summary
+from perfscope.record.job import record
+from perfscope.record.launch import RecordingOptions
 from tests.support.environments import REPOSITORY
 from tests.support.recording import job_variables, perfscope_command
 from tests.support.requirements import require_tool
@@ -53,6 +56,39 @@ def test_records_that_cannot_be_read_are_not_said_to_be_missing(tmp_path: Path) 
     )
     assert f"the records in trace/ cannot be read: {os.strerror(errno.ELOOP)}" in done.stderr
     assert "nothing was recorded" not in done.stderr
+
+
+def test_a_directory_that_cannot_be_listed_is_a_reason_and_no_crash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> object:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    for name in ("glob", "iterdir"):
+        monkeypatch.setattr(Path, name, fails)
+    assert summary.unreadable(tmp_path) == os.strerror(errno.EIO)
+    assert summary.summarize(tmp_path).processes == 0
+    assert summary.told_by_agents(tmp_path) == []
+    assert leftovers.bring_in(tmp_path) == []
+    leftovers.remove_scratch(tmp_path)
+
+
+def test_a_recorder_that_is_older_than_its_sources_is_told_and_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("perfscope.record.places.SOURCES", tmp_path / "sources")
+    (tmp_path / "sources").mkdir()
+    source = tmp_path / "sources" / "call.c"
+    source.touch()
+    options = RecordingOptions()
+    for year_s, is_told in ((1_000_000_000, False), (4_000_000_000, True)):
+        os.utime(source, (year_s, year_s))
+        code = record([sys.executable, "-c", ""], output=Path("t"), options=options, quiet=False)
+        told = capfd.readouterr().err
+        assert code == 0
+        assert ("the recorder was compiled before its sources changed" in told) == is_told
+        assert "recorded 1 process in" in told
 
 
 def test_files_that_are_no_recordings_count_for_nothing(tmp_path: Path) -> None:

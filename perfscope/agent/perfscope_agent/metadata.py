@@ -45,6 +45,7 @@ facts: dict[str, Any] = {}
 """Everything known so far; keys and types are those of the metadata file."""
 
 _path = ""
+_MOST_IMAGES = 100
 _one_writer = _thread.RLock()
 """Reentrant, since a signal's handler may write while its own thread does."""
 
@@ -102,11 +103,8 @@ def begin(role: str, owner_pid: int | None, arguments: Sequence[str], **cost: in
     """Notes what is known at the start of the process, and what that cost, and writes it."""
     global _path
     ticks, host = start_ticks(), os.uname().nodename
-    rec = recorder.current
-    base = os.fsdecode(rec.base_path()) if rec is not None else ""
-    if not base:
-        base = os.path.join(os.environ["PERFSCOPE_DIR"], host, "%d-%d" % (os.getpid(), ticks))
-    _path = base + ".json"
+    place = os.path.join(os.environ["PERFSCOPE_DIR"], host, "%d-%d" % (os.getpid(), ticks))
+    _path = _beside_records() or _path or _free(place)
     facts.clear()
     facts.update(
         schema=SCHEMA,
@@ -136,6 +134,36 @@ def begin(role: str, owner_pid: int | None, arguments: Sequence[str], **cost: in
             exception=None,
         )
     write()
+
+
+def _beside_records() -> str:
+    """The path beside the records of this process, "" where it has none."""
+    rec = recorder.current
+    base = os.fsdecode(rec.base_path()) if rec is not None else ""
+    return base and base + ".json"
+
+
+def _free(base: str) -> str:
+    """A path that no program has taken that this process ran before, and replaced by exec.
+
+    The recorder numbers its files in the same way.
+    """
+    path, image = base + ".json", 0
+    while os.path.exists(path) and image < _MOST_IMAGES:
+        image += 1
+        path = "%s-%d.json" % (base, image)
+    return path
+
+
+def _follow_records() -> None:
+    """Goes on beside the records, where these began after the file, perhaps with a number."""
+    global _path
+    path = _beside_records()
+    if not path or path == _path:
+        return
+    older, _path = _path, path
+    if os.path.exists(older):
+        os.unlink(older)
 
 
 def working_directory() -> str:
@@ -181,6 +209,10 @@ def write() -> None:
     """
     with _one_writer:
         if _path:
+            try:
+                _follow_records()
+            except OSError as error:
+                notes.failure("metadata not moved", error)
             _replace_file()
 
 

@@ -278,6 +278,7 @@ class _Assembly:
             "signal": agent_metadata.integer(values, "signal"),
             "signals_received": list(agent_metadata.texts(values, "signals_received")),
             "ranks_requested": agent_metadata.integer(values, "ranks_requested"),
+            "elastic_sizes": list(self._arrangement.world.sizes),
             "perfscope": agent_metadata.text(values, "perfscope"),
             "commit": agent_metadata.mapping(values, "commit"),
             "oom_kills": _kills(values),

@@ -7,13 +7,14 @@ from dataclasses import field
 
 import numpy as np
 
-from perfscope.readers.recording import agent_metadata
+from perfscope.readers.recording import agent_metadata, elastic
 from perfscope.readers.recording.layout import RecordKind
 from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.readers.recording.record_file import MAX_RANKS
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
 
+MOST_SIZES = 8
 START_SPREAD_NS = 10 * 10**9
 """Ranks of one job may start this far apart: one that fails at once can be gone by then."""
 
@@ -29,6 +30,8 @@ class World:
     job: str
     size: int
     processes: dict[int, ProcessFile] = field(default_factory=dict)
+    sizes: Sequence[int] = ()
+    """How many ranks it had, one after the other; empty where they are the same all the time."""
     _lives: dict[_Clock, tuple[int, int]] = field(default_factory=dict)
     """Latest start and earliest last sign of life, of those whose clocks can be compared."""
 
@@ -111,9 +114,19 @@ def arrange_attempts(processes: Sequence[ProcessFile]) -> list[Arrangement]:
 def _all_worlds(processes: Sequence[ProcessFile]) -> tuple[list[World], list[ProcessFile]]:
     """The worlds in a recording, and the processes that are in none."""
     ordered = sorted(processes, key=lambda p: (p.unix_ns(p.start_ns), p.host, p.pid))
-    worlds, rest = _worlds(ordered)
+    changing = [_changing(members) for members in elastic.jobs(ordered)]
+    taken = {id(process) for world in changing for process in world.processes.values()}
+    worlds, rest = _worlds([process for process in ordered if id(process) not in taken])
     trainers, rest = _trainers(rest)
-    return worlds + trainers, rest
+    return changing + worlds + trainers, rest
+
+
+def _changing(members: Sequence[ProcessFile]) -> World:
+    """A world whose ranks came and went: every process is one, numbered as they began."""
+    world = World("", len(members), sizes=elastic.sizes(members))
+    for number, process in enumerate(members):
+        world.add(number, process)
+    return world
 
 
 def arrange(processes: Sequence[ProcessFile], *, ranks_requested: int | None) -> Arrangement:
@@ -134,6 +147,7 @@ def arrange(processes: Sequence[ProcessFile], *, ranks_requested: int | None) ->
             for number, process in other.processes.items()
         ]
         notes += _other_world_notes(world, [w for w in worlds if w is not world])
+        notes += _changing_note(world)
     else:
         chosen = max(rest, key=lambda p: (_trained(p), p.role != "worker", _life_ns(p)))
         rest = [process for process in rest if process is not chosen]
@@ -149,6 +163,19 @@ def arrange(processes: Sequence[ProcessFile], *, ranks_requested: int | None) ->
     workers, unowned = _owned(world, rest)
     others += [(process, None) for process in unowned]
     return Arrangement(world, workers, others, notes, elsewhere_ns)
+
+
+def _changing_note(world: World) -> list[str]:
+    if not world.sizes:
+        return []
+    numbers = [str(size) for size in world.sizes[:MOST_SIZES]]
+    more = ", ..." if len(world.sizes) > MOST_SIZES else ""
+    note = (
+        f"Ranks came and went while the job ran: it had {', then '.join(numbers)}{more} of them. "
+        "Each process is shown as one rank, numbered as they began, which Horovod may have "
+        "numbered otherwise."
+    )
+    return [note]
 
 
 def _elsewhere_ns(world: World, others: Sequence[World]) -> int:

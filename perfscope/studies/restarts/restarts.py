@@ -10,6 +10,7 @@ from perfscope.metrics.attempts import Progress, progress
 from perfscope.schema.restarts import Attempt, CheckpointInterval, Restarts
 from perfscope.structures import dataclass
 from perfscope.trace.model import Trace
+from perfscope.trace.worlds import has_changing_ranks
 from perfscope.units import counted
 
 OVERLAP_S = 5.0
@@ -111,6 +112,8 @@ def _attempt(ordered: Sequence[Start], place: int, done: Progress) -> Attempt:
 
 def _ending(start: Start) -> tuple[bool, str]:
     """Whether it came to its end by itself, and how it ended."""
+    if start.exit_code == 0 and has_changing_ranks(start.trace):
+        return True, "exit code 0, with the ranks that it had then"
     for rank in start.trace.ranks:
         if not rank.ending.is_natural or (rank.ending.code or 0) != 0:
             code = "" if rank.ending.code is None else f" ({rank.ending.code})"

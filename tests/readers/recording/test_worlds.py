@@ -200,3 +200,44 @@ def test_of_attempts_that_follow_each_other_the_one_that_trains_longest_is_chose
             writer.write(tmp_path)
     write_run(tmp_path)
     assert [rank.pid for rank in open_recording(tmp_path).ranks] == [20, 21]
+
+
+def elastic(directory: Path, pid: int, *groups: tuple[float, int, int], **more: Any) -> None:
+    """A process of a job whose ranks come and go: from when on it was which rank of how many."""
+    mono = ProcessWriter().mono
+    told = [[mono(at_s), rank, size] for at_s, rank, size in groups]
+    _, rank, size = groups[0]
+    horovod = {"elastic": {"driver": 4711, "groups": told}}
+    more |= {"rank": rank, "size": size, "frameworks": {"horovod": horovod}}
+    process(directory, pid, mpi=False, role="rank", **more)
+
+
+def test_ranks_that_come_and_go_are_of_one_job(tmp_path: Path) -> None:
+    """Two ranks, then three, of which the first one goes; who joined is no rank of another job."""
+    elastic(tmp_path, 10, (1.0, 0, 2), (20.0, 0, 3), end_s=40.0)
+    elastic(tmp_path, 11, (1.1, 1, 2), (20.1, 2, 3), (41.0, 1, 2), end_s=60.0)
+    elastic(tmp_path, 12, (20.2, 1, 3), (41.1, 0, 2), start_s=15.0, end_s=60.0)
+    write_run(tmp_path, end_mono_ns=ProcessWriter().mono(61.0))
+    trace = open_recording(tmp_path)
+    assert [(rank.number, rank.pid) for rank in trace.ranks] == [(0, 10), (1, 11), (2, 12)]
+    assert trace.world_size == 3
+    assert trace.environment["elastic_sizes"] == [2, 3, 2]
+    assert any("it had 2, then 3, then 2 of them." in note for note in trace.notes)
+
+
+def test_a_job_whose_ranks_could_have_come_and_gone_is_one_as_any(tmp_path: Path) -> None:
+    elastic(tmp_path, 10, (1.0, 1, 2))
+    elastic(tmp_path, 11, (1.1, 0, 2))
+    write_run(tmp_path)
+    trace = open_recording(tmp_path)
+    assert [(rank.number, rank.pid) for rank in trace.ranks] == [(0, 11), (1, 10)]
+    assert trace.environment["elastic_sizes"] == []
+
+
+def test_damaged_groups_are_not_believed(tmp_path: Path) -> None:
+    for pid, groups in ((10, "x"), (11, [[1, 2], None, [-1, 0, 2], [1, 3, 2], [1, 0, 1 << 40]])):
+        told = {"horovod": {"elastic": {"driver": 1, "groups": groups}}}
+        process(tmp_path, pid, rank=pid - 10, size=2, frameworks=told)
+    write_run(tmp_path)
+    trace = open_recording(tmp_path)
+    assert (len(trace.ranks), trace.environment["elastic_sizes"]) == (2, [])

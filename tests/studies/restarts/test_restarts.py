@@ -150,3 +150,28 @@ def shown(directory: Path, *recordings: str) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)["restarts"]
     return found
+
+
+def test_a_job_whose_ranks_come_and_go_reached_its_end_with_those_it_had_then(
+    tmp_path: Path,
+) -> None:
+    """One of two ranks is killed, the other one goes on alone: nothing of it is another attempt."""
+    groups = ([[1.0, 0, 2]], [[1.0, 1, 2], [7.0, 0, 1]])
+    for rank, (end_s, own) in enumerate(zip((6.0, 12.0), groups, strict=True)):
+        process = ProcessWriter(rank=rank, size=2, pid=100 + rank, flags=HeaderFlag.AGENT)
+        told = [[process.mono(at_s), number, size] for at_s, number, size in own]
+        horovod = {"elastic": {"driver": 1, "groups": told}}
+        process.metadata = {"schema": 1, "role": "rank", "frameworks": {"horovod": horovod}}
+        for number in range(int(end_s - 2)):
+            process.step(number, 2.0 + number, 3.0 + number)
+        process.header |= {"alive_ns": process.mono(end_s)}
+        if rank:
+            process.header |= {"exit_ns": process.mono(end_s)}
+            process.flags |= HeaderFlag.EXITED
+        process.write(tmp_path)
+    start_ns = MONO_START_NS
+    write_run(tmp_path, start_unix_ns=REAL_START_NS, start_mono_ns=start_ns, exit_code=0)
+    [one] = restarts(starts_of("run", open_attempts(tmp_path))).attempts
+    assert (one.ended_well, one.ranks, one.lost_s) == (True, 2, 0.0)
+    assert one.ending == "exit code 0, with the ranks that it had then"
+    assert one.kept_s > 0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from .. import metadata, recorder
 from ..kinds import Any, AnyFunction, Callable, ModuleType
@@ -77,8 +78,24 @@ def _note(basics: Any) -> None:
         metadata.framework(_SOURCE, mpi_threads_supported=bool(basics.mpi_threads_supported()))
     if basics.gloo_enabled() and basics.size() > 1:
         metadata.framework(_SOURCE, exposed_reason=_OWN_CONNECTIONS)
+    _note_group(int(basics.rank()), int(basics.size()))
     metadata.collect_versions()
     metadata.write()
+
+
+_groups: list[list[int]] = []
+"""Of a job whose ranks come and go: when this process became which rank of how many."""
+_MOST_GROUPS = 256
+
+
+def _note_group(rank: int, size: int) -> None:
+    """Notes which group a process is in now, and by its driver's port with which others."""
+    port = os.environ.get("HOROVOD_GLOO_RENDEZVOUS_PORT", "")
+    if os.environ.get("HOROVOD_ELASTIC") != "1" or not port.isdigit():
+        return
+    if len(_groups) < _MOST_GROUPS:
+        _groups.append([time.monotonic_ns(), rank, size])
+    metadata.framework(_SOURCE, elastic={"driver": int(port), "groups": list(_groups)})
 
 
 def install_calls(module: ModuleType) -> None:
