@@ -73,7 +73,8 @@ def hottest(run: Facts, named: Collection[Frame], room: int, *, is_alone: bool) 
 def _operands(frame: Frame, lines: Sequence[HotLine]) -> str:
     """What a line works on where it spends most, as far as that was looked at."""
     found = next((one for one in lines if one.site.frame == frame and one.seconds > 0), None)
-    told = [f"`{one.name}` of {shape_of(one)}" for one in found.site.operands[:2]] if found else []
+    arrays = [one for one in found.site.operands if one.elements > 1] if found else []
+    told = [f"`{one.name}` of {shape_of(one)}" for one in arrays[:2]]
     return f"works on {listed(told)}" if told else ""
 
 

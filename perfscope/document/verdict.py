@@ -44,6 +44,11 @@ GOOD_EFFICIENCY = 0.8
 UNPRICED_SHARE = 0.1  # of the focus: what a fault without seconds is ranked as
 FIRST = "singleton_worlds"  # makes the meaning of all others another
 MOST_CHARACTERS = 300  # of the reasons why nothing can be said: a terminal shows a sentence whole
+STRETCHED = {
+    *(LossKind.OTHER_PROCESSES, LossKind.CPU_WAIT),
+    *(LossKind.WAITING, LossKind.TRANSFER, LossKind.COMMUNICATION),
+}
+"""Kinds of loss that take longer where other processes use the host's CPUs."""
 UNKNOWN = {Status.NOT_MEASURED, Status.NOT_APPLICABLE, Status.ERROR}
 
 
@@ -325,12 +330,13 @@ def _lost(
 def _largest(losses: LossAccount, ranks: int, is_disturbed: bool) -> str:
     """The largest cause of lost time, as the rest of a sentence.
 
-    Where it was just told what other work on the host costs, that is no loss of the job's own.
+    Where it was just told what other work on the host costs, that is no loss of the job's own, and
+    how long messages and late ranks took is no measure of what they would without it.
     """
-    not_own = NO_LOSS | {LossKind.OTHER_PROCESSES} if is_disturbed else NO_LOSS
+    not_own = NO_LOSS | STRETCHED if is_disturbed else NO_LOSS
     first = next((one for one in losses.entries if one.cause.kind not in not_own), None)
-    if first is None:
-        return ", all of it to other processes"
+    if first is None or first.ns < WARN_SHARE * losses.window_ns:
+        return ""
     is_told = first.pattern is not None and first.is_certain is not False
     pattern = f", {first.pattern.label}" if is_told and first.pattern else ""
     where = f" in {place(first.frame)}" if first.frame else ""

@@ -63,6 +63,7 @@ class Operand:
     returns: int = 0  # how often earlier contents were back after others
     subnormal_times: float = SUBNORMAL_TIMES  # as long as others such values took this CPU
     is_number: bool = False  # of NumPy, and no array
+    is_term: bool = False  # of a sum or difference, which needs values that are zero as well
 
     @property
     def value_bytes(self) -> int:
@@ -130,7 +131,11 @@ def _sites(sites: Sequence[Any], times: Mapping[str, float]) -> Iterator[WorkedO
             result_looks=_count(site, "result_looks"),
             results=_count(site, "results"),
             operands=_with_picked(
-                [_operand(one, times) for one in operands if isinstance(one, Mapping)],
+                [
+                    _operand(one, times, is_term=site.get("adds") is True)
+                    for one in operands
+                    if isinstance(one, Mapping)
+                ],
                 str(site.get("picked", ""))[:LONGEST_NAME],
             ),
             contents_once=min(_count(site, "contents_once"), _count(site, "looks")),
@@ -166,7 +171,7 @@ def _shape(told: Any) -> tuple[int, ...]:
     return sizes if math.prod(sizes) < 1 << 63 else ()
 
 
-def _operand(told: Mapping[str, Any], times: Mapping[str, float]) -> Operand:
+def _operand(told: Mapping[str, Any], times: Mapping[str, float], *, is_term: bool) -> Operand:
     shape, elements, shares = told.get("shape"), told.get("elements"), told.get("shares")
     counts = elements if isinstance(elements, Sequence) else ()
     named = shares if isinstance(shares, Mapping) else {}
@@ -187,6 +192,7 @@ def _operand(told: Mapping[str, Any], times: Mapping[str, float]) -> Operand:
         returns=_count(told, "contents_back"),
         subnormal_times=times.get(str(told.get("dtype", "")), SUBNORMAL_TIMES),
         is_number=told.get("kind") == "number",
+        is_term=is_term,
     )
 
 

@@ -342,6 +342,21 @@ def test_what_is_written_into(text: str, expected: str) -> None:
     assert accesses.written(code, last) == expected
 
 
+ADDING = [
+    ("x + y", True),
+    ("x - y", True),
+    ("x * y", False),
+    ("x @ y", False),
+    ("f(x)", False),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), ADDING, ids=[one[0] for one in ADDING])
+def test_what_adds(text: str, *, expected: bool) -> None:
+    code, last = worked_in(text)
+    assert accesses.adds(code, last) is expected
+
+
 def array(shape: tuple[int, ...], dtype: str, item_bytes: int, strides: Any = None) -> Array:
     """An array at an address where nothing is read."""
     return Array("array", dtype, "native", 4096, shape).laid_out(item_bytes, strides)

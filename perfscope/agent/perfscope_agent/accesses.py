@@ -62,6 +62,17 @@ def met(code: CodeType, last: int) -> list[str]:
     return [bytecode.name(code, path) for path in both] if len(both) == 2 else []
 
 
+def adds(code: CodeType, last: int) -> bool:
+    """Whether an instruction is an operator that adds or subtracts: it needs values that are 0."""
+    raw = code.co_code
+    name = _names[raw[last]] if 0 <= last < len(raw) else ""
+    if name == "BINARY_OP":
+        symbols = getattr(opcode, "_nb_ops", ())
+        argument = branches.argument(raw, last)
+        name = symbols[argument][0] if argument < len(symbols) else ""
+    return name.endswith(("_ADD", "_SUBTRACT"))
+
+
 def _made(found: list[tuple[str, int, int]], level: int) -> list[tuple[str, int]]:
     """The instructions that made the value at one height of the stack, from 1 on."""
     if any(one[0].startswith(_MOVES) for one in found):

@@ -111,7 +111,7 @@ class _Site:
         # What draws random numbers takes them from where no look sees them.
         self.is_whole = is_told and not makes and not any("rand" in name for name in self.names)
         self.picked, self.written = accesses.indexed(code, last), accesses.written(code, last)
-        self.met = accesses.met(code, last)
+        self.met, self.adds = accesses.met(code, last), accesses.adds(code, last)
         stored = bytecode.stored(code, last)
         self.result: _Paths = () if stored is None else ((stored,),)
         self.code, self.last = code, last
@@ -156,6 +156,7 @@ class _Site:
             **self.results.told("results"),
             "picked": redact_value(self.picked),
             "met": [redact_value(name) for name in self.met],
+            "adds": self.adds,
             "operands": [one.told(name) for name, one in operands if one.looks],
         }
 

@@ -136,7 +136,7 @@ def _may_end(growth: MemoryGrowth, peak_bytes: int) -> bool:
     Libraries fill their caches for longer than a short run lasts.
     """
     return (
-        growth.steady_s < GROWTH_SURE_S and growth.steady_bytes < thresholds.WARN_SHARE * peak_bytes
+        growth.steady_s < GROWTH_SURE_S and growth.steady_bytes < thresholds.FAIL_SHARE * peak_bytes
     )
 
 

@@ -75,7 +75,7 @@ CAUSES = (
     ),
     Cause(
         slow_operands.of_zeros,
-        "multiplies the zeros of",
+        "computes with an array of mostly zeros,",
         "Nearly all of its values are zero, and each of them is read and multiplied all the same",
         "Keep only what is not zero: a sparse matrix (`scipy.sparse.csr_matrix({0})`), or indices "
         "and values. Where each row holds a single one, index the rows instead of multiplying.",

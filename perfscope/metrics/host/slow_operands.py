@@ -50,11 +50,12 @@ def of_zeros(operand: Operand) -> float:
     """What a table of numbers takes that are nearly all zero, beyond one that holds the others.
 
     Those take a sparse product longer, each by itself. Only a table has a sparse form that goes
-    into one: pictures that are mostly empty are convolved as they are.
+    into one: pictures that are mostly empty are convolved as they are, and sums are of all values.
     """
     is_table = len([size for size in operand.shape if size > 1]) == len(operand.shape) == 2
     is_large = operand.elements * operand.value_bytes > NEAR_CACHE_BYTES
-    if not is_table or not is_large or not operand.dtype.startswith("float"):
+    is_taken = operand.dtype.startswith("float") and not operand.is_term
+    if not is_table or not is_large or not is_taken:
         return 0.0
     return max(0.0, 1.0 - SPARSE_TIMES * (1.0 - operand.share("zero")))
 

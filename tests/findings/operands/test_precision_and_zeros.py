@@ -28,9 +28,18 @@ def test_tables_of_zeros(changes: dict[str, Any], part: float) -> None:
     assert ("slow_operands" in found) == (part > 0.0)
     if part:
         finding = found["slow_operands"]
-        assert finding.title == "whiten() (train.py:20) multiplies the zeros of `links`"
+        assert (
+            finding.title
+            == "whiten() (train.py:20) computes with an array of mostly zeros, `links`"
+        )
         assert finding.gain_s == pytest.approx(part * 0.1 * STEPS, rel=0.05)
         assert "csr_matrix(links)" in finding.actions[0]
+
+
+def test_sums_of_mostly_zeros_have_no_sparse_form_to_be_made_of() -> None:
+    table = operand(name="links", contents=10, shares={"zero": 0.998})
+    assert "slow_operands" in faults(site(table, contents=10))
+    assert "slow_operands" not in faults({**site(table, contents=10), "adds": True})
 
 
 def pair(first: str, second: str, *, met: tuple[str, ...] = ("x", "weights")) -> dict[str, Any]:
