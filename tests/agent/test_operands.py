@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from perfscope.agent.perfscope_agent import accesses, bytecode, operand_arrays
+from perfscope.agent.perfscope_agent import bytecode, operand_arrays
 from perfscope.agent.perfscope_agent.operand_arrays import Array
 from perfscope.record.places import recorder_library
 from tests.agent.jobs import RANK_ZERO, Job
@@ -303,58 +303,6 @@ def test_what_an_instruction_reads(text: str, expected: list[tuple[object, ...]]
     taken = bytecode.taken(code, last)
     assert taken is not None
     assert bytecode.paths(code, taken) == expected
-
-
-INDEXED = [
-    ("x[y]", "x"),
-    ("x.a.b[y]", "x.a.b"),
-    ("G[y + 1]", "G"),
-    ("x[y[2:z]]", "x"),
-    ("x[:, y]", ""),
-    ("x[y, 0]", ""),
-    ("(x + z)[y]", ""),
-    ("f(x)[y]", ""),
-    ("x + y", ""),
-]
-
-
-@pytest.mark.parametrize(("text", "expected"), INDEXED, ids=[one[0] for one in INDEXED])
-def test_what_is_indexed_as_a_whole(text: str, expected: str) -> None:
-    code, last = worked_in(text)
-    assert accesses.indexed(code, last) == expected
-
-
-WRITTEN = [
-    ("x[y] = z", "x"),
-    ("x.a[y + 1] = z * 2", "x.a"),
-    ("x[y] += z", ""),  # reads them, too
-    ("np.multiply(x, y, out=z)", "z"),
-    ("np.sum(x, axis=0, out=z.a, keepdims=True)", "z.a"),
-    ("np.sum(x, axis=0)", ""),
-    ("f(x)[y] = z", ""),
-    ("x + y", ""),
-]
-
-
-@pytest.mark.parametrize(("text", "expected"), WRITTEN, ids=[one[0] for one in WRITTEN])
-def test_what_is_written_into(text: str, expected: str) -> None:
-    code, last = worked_in(text)
-    assert accesses.written(code, last) == expected
-
-
-ADDING = [
-    ("x + y", True),
-    ("x - y", True),
-    ("x * y", False),
-    ("x @ y", False),
-    ("f(x)", False),
-]
-
-
-@pytest.mark.parametrize(("text", "expected"), ADDING, ids=[one[0] for one in ADDING])
-def test_what_adds(text: str, *, expected: bool) -> None:
-    code, last = worked_in(text)
-    assert accesses.adds(code, last) is expected
 
 
 def array(shape: tuple[int, ...], dtype: str, item_bytes: int, strides: Any = None) -> Array:

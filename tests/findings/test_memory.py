@@ -91,7 +91,7 @@ def test_short_growth_is_not_drawn_on_over_hours() -> None:
     """9.5 s of growth, of which the node would be full after 9 hours; a warning says so."""
     slow = growth_of(series(growth=3 * MIB, seconds=20))
     assert slow.status is Status.WARN
-    little = growth_of(series(growth=MIB // 2, seconds=20))  # 5 of 800 MiB
+    little = growth_of(series(growth=3 * MIB // 2, seconds=20))  # 15 of 800 MiB
     assert little.status is Status.INFO
     assert growth_of(series(growth=MIB // 2, seconds=90)).status is not Status.INFO
     assert growth_of(series(growth=3 * MIB, seconds=90)).status is Status.FAIL

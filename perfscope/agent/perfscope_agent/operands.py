@@ -41,10 +41,8 @@ _FORM = "shape", "strides"
 _DATA_OFFSET = 16
 """Where an array of NumPy keeps the address of its values: the first field of its own."""
 
-_ENOUGH = 20
+_ENOUGH, _SELDOM = 20, 8
 """Looks at one place; then only each so many times that the thread is there are its values read."""
-
-_SELDOM = 8
 
 _HOLDERS = ("_parameters", "_buffers", "_modules")
 _code_types = (type(lambda: None), type(len), type(sys), type, type(callees.called))
@@ -155,8 +153,8 @@ class _Site:
             "result_looks": self.result_looks,
             **self.results.told("results"),
             "picked": redact_value(self.picked),
-            "met": [redact_value(name) for name in self.met],
             "adds": self.adds,
+            "met": [redact_value(name) for name in self.met],
             "operands": [one.told(name) for name, one in operands if one.looks],
         }
 

@@ -1,0 +1,57 @@
+"""What an instruction indexes, writes into and adds, read from its bytecode."""
+
+import pytest
+
+from perfscope.agent.perfscope_agent import accesses
+from tests.agent.test_operands import worked_in
+
+INDEXED = [
+    ("x[y]", "x"),
+    ("x.a.b[y]", "x.a.b"),
+    ("G[y + 1]", "G"),
+    ("x[y[2:z]]", "x"),
+    ("x[:, y]", ""),
+    ("x[y, 0]", ""),
+    ("(x + z)[y]", ""),
+    ("f(x)[y]", ""),
+    ("x + y", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), INDEXED, ids=[one[0] for one in INDEXED])
+def test_what_is_indexed_as_a_whole(text: str, expected: str) -> None:
+    code, last = worked_in(text)
+    assert accesses.indexed(code, last) == expected
+
+
+WRITTEN = [
+    ("x[y] = z", "x"),
+    ("x.a[y + 1] = z * 2", "x.a"),
+    ("x[y] += z", ""),  # reads them, too
+    ("np.multiply(x, y, out=z)", "z"),
+    ("np.sum(x, axis=0, out=z.a, keepdims=True)", "z.a"),
+    ("np.sum(x, axis=0)", ""),
+    ("f(x)[y] = z", ""),
+    ("x + y", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), WRITTEN, ids=[one[0] for one in WRITTEN])
+def test_what_is_written_into(text: str, expected: str) -> None:
+    code, last = worked_in(text)
+    assert accesses.written(code, last) == expected
+
+
+ADDING = [
+    ("x + y", True),
+    ("x - y", True),
+    ("x * y", False),
+    ("x @ y", False),
+    ("f(x)", False),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), ADDING, ids=[one[0] for one in ADDING])
+def test_what_adds(text: str, *, expected: bool) -> None:
+    code, last = worked_in(text)
+    assert accesses.adds(code, last) is expected
