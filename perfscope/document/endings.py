@@ -20,6 +20,9 @@ INTERRUPT = "KeyboardInterrupt"
 SEEN_AT_ONCE_NS = 1_000_000
 """Ends of processes of one launcher that lie no further apart are seen in any order."""
 
+LONG_BEFORE_NS = 1_000_000_000
+"""Clocks and signs of life are exact to less."""
+
 _BY_SIGNAL = {EndKind.KILLED, EndKind.ABORTED_IN_TEARDOWN}
 
 
@@ -198,19 +201,27 @@ def first_to_fail(trace: Trace) -> Rank | None:
     """The rank whose end took the others along, None when nothing failed or all were stopped.
 
     A failure of its own (an exception, MPI_Abort, a crash, an exit code) counts before signals
-    that launchers send; of several the earliest. Ends that are seen at once may be told in any
+    that launchers send; of several the earliest. What was killed long before is no answer of a
+    launcher: others may fail because it is gone. Ends that are seen at once may be told in any
     order: who waits in a call for others was not the first then.
     """
     failed = [rank for rank in trace.ranks if not rank.ending.is_natural]
     own = [rank for rank in failed if _failed_by_itself(rank)]
     if own:
-        return min(own, key=_failed_at_ns)
+        first = min(own, key=_failed_at_ns)
+        return min((one for one in failed if _led_to(one, first)), key=_failed_at_ns, default=first)
     if stopping_signal(trace) is not None:
         return None
     known = [rank for rank in failed if rank.ending.kind is not EndKind.UNKNOWN]
     first_ns = min(map(_failed_at_ns, known), default=0)
     at_once = [rank for rank in known if _failed_at_ns(rank) <= first_ns + SEEN_AT_ONCE_NS]
     return min(at_once, key=_is_waiting, default=None)
+
+
+def _led_to(rank: Rank, failed: Rank) -> bool:
+    """Whether a rank was killed, as its parent saw at once, long before another one failed."""
+    is_seen = rank.ending.kind is EndKind.KILLED and not rank.silent_ns
+    return is_seen and _failed_at_ns(rank) + LONG_BEFORE_NS < _failed_at_ns(failed)
 
 
 def _is_waiting(rank: Rank) -> tuple[bool, int]:

@@ -188,3 +188,11 @@ def test_a_file_that_ends_early_says_nothing_of_how_the_job_ended() -> None:
     [check] = [row for row in analysis(trace, Options())["quality"] if row["id"] == "endings"]
     assert check["title"] == "How 1 of 1 ranks ended is not in the trace"
     assert "killed" not in check["detail"]
+
+
+@pytest.mark.parametrize(("killed_s", "first"), [(6.0, 0), (14.5, 1), (16.0, 1)])
+def test_who_was_killed_long_before_others_failed_is_the_first(killed_s: float, first: int) -> None:
+    """A launcher kills who is left when one has failed, and not before."""
+    ends = {0: Ending(EndKind.KILLED, 9), 1: Ending(EndKind.KILLED, 6)}
+    trace = trace_of(ends, at_s={0: killed_s, 1: 15.0})
+    assert first_to_fail(trace) is trace.ranks[first]
