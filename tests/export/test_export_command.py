@@ -1,6 +1,7 @@
 """`perfscope export`: what it writes where, and what it refuses."""
 
 import importlib
+import os
 import resource
 import signal
 import subprocess
@@ -121,7 +122,10 @@ def test_a_full_disk_is_told_and_leaves_nothing(name: str, tmp_path: Path) -> No
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))
 
-    done = subprocess.run(command, preexec_fn=limited, capture_output=True, text=True, check=False)
+    none = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # it would be cut off at the limit
+    done = subprocess.run(
+        command, preexec_fn=limited, capture_output=True, text=True, check=False, env=none
+    )
     assert done.returncode == ExitCode.UNREADABLE
     assert "could not be written" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 3
