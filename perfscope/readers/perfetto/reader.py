@@ -247,8 +247,7 @@ READER = Reader(
         devices="slices of the categories that PyTorch's profiler or rocprofv3 has",
         counters="yes",
         clock="where it has a snapshot of the wall clock",
-        known_from="files of Chrome and of perfscope; of rocprofv3, the facts of a published one, "
-        "and seven by hand",
+        known_from="files of Chrome and of perfscope; rocprofv3's by the facts of a published one",
     ),
     joins=True,
 )

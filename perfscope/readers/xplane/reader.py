@@ -220,8 +220,8 @@ READER = Reader(
         phases="steps by their numbers, phases by their names",
         devices="yes",
         clock="yes",
-        known_from="files that TensorFlow and JAX wrote; of GPUs, the facts of a published one, "
-        "and three by hand; TPUs by the description",
+        known_from="files of TensorFlow and JAX; GPUs by the facts of a published one, TPUs by "
+        "the description",
     ),
     joins=True,
     companions=_companions,
