@@ -102,6 +102,13 @@ def measure(program: Program, *, pairs: int = 1) -> Outcome:
     )
 
 
+def _variables() -> dict[str, str]:
+    """Those of the job; Python keeps what it compiles there, as it does for most users."""
+    found = {**os.environ, **AS_ROOT, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    found.pop("PYTHONDONTWRITEBYTECODE", None)
+    return found
+
+
 def _without_times(ran: Ran) -> tuple[list[bytes], int]:
     """What is the same in each run: lines of several ranks come in any order."""
     return sorted(TIMED.sub(b"", ran.stdout).splitlines()), ran.exit_code
@@ -117,7 +124,7 @@ def _run(command: list[str], folder: str) -> Ran:
         stderr=subprocess.DEVNULL,
         cwd=folder,
         timeout=LONGEST_S,
-        env={**os.environ, **AS_ROOT, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        env=_variables(),
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

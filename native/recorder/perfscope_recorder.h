@@ -49,6 +49,9 @@ void *ps_type_of_variable(const void *frame, uint32_t inner_offset, uint32_t off
  * one interpreter: another one may have a lock of its own, and change what the function looks at. The caller holds the
  * lock of the first one, without which there will be no second. */
 void *ps_call_alone(void *function, void *none);
+/* One of now, phase_begin, phase_end, phase and step as a function that Python calls without ctypes, as a new reference;
+ * `none` where that cannot be. The caller holds the interpreter's lock. */
+void *ps_builtin(const char *name, void *none);
 /* Has the stack of the calling thread, the main one of the Python that `none` belongs to, noted at the moments that a
  * wait is given. The word at that offset of Python's interpreter makes it look for pending calls (0: nothing more is
  * needed); there may be one current thread for the whole process; looking at frames may begin a garbage collection.

@@ -77,14 +77,15 @@ class Budget:
     SHARE = 0.0005
     """On an average after that."""
 
-    def __init__(self) -> None:
+    def __init__(self, at_once_ns: int = AT_ONCE_NS) -> None:
         self.spent_ns = 0
+        self._at_once_ns = at_once_ns
         self._begin_ns = time.monotonic_ns() - waits.ns
 
     def is_left(self) -> bool:
         """Whether one more look may be taken now."""
         age_ns = time.monotonic_ns() - waits.ns - self._begin_ns
-        return self.spent_ns <= self.AT_ONCE_NS + self.SHARE * age_ns
+        return self.spent_ns <= self._at_once_ns + self.SHARE * age_ns
 
 
 class Pace:

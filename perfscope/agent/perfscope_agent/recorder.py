@@ -67,6 +67,7 @@ _FUNCTIONS = {
     "set_detail": "- u32",
     "type_of_variable": "object pointer u32 u32 pointer",
     "call_alone": "object object object",
+    "builtin": "object text object",
     "_name": "u32 text u32",
     "_stack": "u32 pointer u32",
     "stack_notes_start": "- pointer u32 u32 u32",
@@ -81,6 +82,9 @@ _FUNCTIONS = {
     "read_pieces": "int pointer pointer u32 pointer",
 }
 """What each function of the library returns and takes, by its name in Python."""
+
+_IN_EACH_STEP = ("now", "phase_begin", "phase_end", "phase", "step")
+"""Those that Python calls by itself where it can, in a fraction of the time of `ctypes`."""
 
 
 class Recorder:
@@ -98,8 +102,10 @@ class Recorder:
         signature = _FUNCTIONS.get(name)
         if signature is None:
             raise AttributeError(name)
-        found = self._library.function(_symbol(name), signature)
-        if name == "phase_begin":
+        found = self.builtin(name.encode(), None) if name in _IN_EACH_STEP else None
+        if found is None:
+            found = self._library.function(_symbol(name), signature)
+        if name == "phase_begin" and hasattr(found, "argtypes"):
             # Without argument types plain ints are passed, in half the time; they all fit 32 bits.
             found.argtypes = None
         setattr(self, name, found)

@@ -119,7 +119,7 @@ def test_evaluation_ends_with_its_data_when_training_mode_is_never_set(written: 
 def test_evaluation_inside_a_call_of_keras_is_told_by_keras(
     written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wrap._Main, "value", 1)
+    monkeypatch.setattr(wrap._main, "value", 1)
     assert "evaluate" not in [name for name, *_ in written.play("N b o x e V v x t N b o x").phases]
 
 

@@ -50,6 +50,25 @@ for batch in range(70):
 assert torch.nn.Module.__call__ is before
 """
 
+OWN_CALL = """
+import torch
+before = torch.nn.Module.__call__
+class Model(torch.nn.Linear):
+    {own}
+class Plain(torch.nn.Linear):
+    pass
+models = Model(4, 1), Plain(4, 1)
+for batch in range(6):
+    for model in models:
+        model(torch.ones(1, 4))  # what comes before the batch
+    sum(model(torch.ones(3, 4)).sum() for model in models).backward()
+    for parameter in (one for model in models for one in model.parameters()):
+        parameter.data.add_(parameter.grad, alpha=-0.1)
+assert torch.nn.Module.__call__ is before
+assert ("__call__" in vars(Model)) == {has_own} and "__call__" not in vars(Plain)
+"""
+OWN = "__call__ = lambda self, *given: torch.nn.Linear.__call__(self, *given)"
+
 PATCHED = """
 import torch
 model = torch.nn.Linear(4, 1)
@@ -135,6 +154,17 @@ def test_samples_are_of_the_call_that_gradients_are_of(
     job: Callable[..., Job], environment: Callable[[str], Environment]
 ) -> None:
     assert steps_of(PLAYED, job, environment) == [(0, 0), *((number, 16) for number in range(1, 6))]
+
+
+@pytest.mark.parametrize(("own", "has_own"), [("pass", False), (OWN, True)])
+def test_classes_of_models_are_left_as_they_were(
+    own: str,
+    has_own: bool,
+    job: Callable[..., Job],
+    environment: Callable[[str], Environment],
+) -> None:
+    text = OWN_CALL.format(own=own, has_own=has_own)
+    assert steps_of(text, job, environment) == [(0, 0), *((number, 3) for number in range(1, 6))]
 
 
 def test_what_the_program_puts_around_modules_stays(

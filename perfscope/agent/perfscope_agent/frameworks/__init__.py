@@ -50,7 +50,7 @@ _HOOKS = (
     ("torch.utils.data._utils.fetch", "torch_items", "install"),
     ("torch.optim.optimizer", "torch", "install_optimizer"),
     ("torch.distributed.optim.optimizer", "torch_remote", "install_optimizer"),
-    ("torch.nn.modules.module", "torch", "install_module"),
+    ("torch.nn.modules.module", "torch_modes", "install"),
     *((module, "checkpoints", "install") for module in SAVING),
     ("torch.distributed._functional_collectives", "torch_async", "install_functional"),
     ("torch.distributed.tensor.parallel.api", "torch_models", "install_tensor_parallel"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from .. import metadata, recorder, steps
+from .. import metadata, notes, recorder, steps
 from ..kinds import Any, AnyFunction, Callable, ModuleType
 from . import (
     debug_settings,
@@ -121,6 +121,7 @@ class _Loop:
 
     def begins_backward(self, now_ns: int) -> None:
         """Gradients are wanted: an evaluation is over, and so is the forward pass."""
+        torch_workers.passes_back()
         if self.profiled is not None:
             self.profiled.begins_step()
         if self.evaluation_start_ns:
@@ -129,6 +130,7 @@ class _Loop:
         if not self.has_backward:
             # What steps before there are gradients only sets the optimizer's state up.
             self.has_backward = True
+            debug_settings.at_backward()
             self.cycle.drop()
             self.unit_start_ns = self.epoch_start_ns
         if not steps.is_told:
@@ -190,9 +192,15 @@ class _Loop:
             self.end_evaluation(self.evaluation_end_ns)
 
 
-def _tell(action: Callable[..., None], *arguments: Any) -> None:
-    """Tells what was seen of the loop, to which several threads of the program may come at once."""
-    wrap.guarded("the loop of PyTorch", action, *arguments)
+def tell(action: Callable[..., None], *arguments: Any) -> None:
+    """Tells what was seen of the loop, to which several threads of the program may come at once.
+
+    In small models this is called every 100 us: what `wrap.guarded` does, without a further call.
+    """
+    try:
+        action(*arguments)
+    except Exception as error:
+        notes.failure("the loop of PyTorch", error)
 
 
 _loop = _Loop()
@@ -220,17 +228,17 @@ def install_loader(module: ModuleType) -> None:
             is_ready = torch_workers.is_ready(self)
             is_first = wrap.asked(False, torch_workers.is_first, self)
             begin_ns = rec.now()
-            _tell(_loop.asks_for_batch, is_first, is_grad_enabled(), begin_ns)
+            tell(_loop.asks_for_batch, is_first, is_grad_enabled(), begin_ns)
             try:
                 with wrap.Inside(rec, recorder.Phase.INPUT, "DataLoader"):
                     data = original(self)
             except StopIteration:
                 end_ns = rec.now()
-                _tell(_loop.exhausts_loader, end_ns)
+                tell(_loop.exhausts_loader, end_ns)
                 torch_workers.ended(self, is_ready, is_grad_enabled(), end_ns - begin_ns)
                 raise
             end_ns = rec.now()
-            _tell(_loop.takes_batch, wrap.batch_length(data), is_grad_enabled(), end_ns)
+            tell(_loop.takes_batch, wrap.batch_length(data), is_grad_enabled(), end_ns)
             torch_workers.count(self, is_ready, is_grad_enabled(), end_ns - begin_ns, is_first)
             return data
 
@@ -274,9 +282,9 @@ def install_backward(module: ModuleType) -> None:
             if rec is None or backward_depth:
                 return original(*args, **kwargs)
             recorder.trains_here(rec)
-            _tell(_loop.begins_backward, rec.now())
-            for tell in before_backward:
-                _tell(tell)
+            tell(_loop.begins_backward, rec.now())
+            for action in before_backward:
+                tell(action)
             backward_depth = 1
             try:
                 with wrap.Inside(rec, recorder.Phase.BACKWARD, "backward"):
@@ -284,9 +292,9 @@ def install_backward(module: ModuleType) -> None:
                     end_ns = rec.now()
             finally:
                 backward_depth = 0
-            _tell(_loop.ends_backward, rec.now())
-            for tell_end in after_backward:
-                _tell(tell_end, end_ns)
+            tell(_loop.ends_backward, rec.now())
+            for ending in after_backward:
+                tell(ending, end_ns)
             return result
 
         return backward
@@ -316,8 +324,12 @@ def before_optimizer(_optimizer: Any, _args: Any, _kwargs: Any) -> None:
 
 def _after_optimizer(optimizer: Any, _args: Any, _kwargs: Any) -> None:
     if recorder.current is not None:
-        _tell(torch_gradients.note_optimizer, optimizer)
-        torch_states.look(optimizer)
+        tell(_ends_optimizer, optimizer)
+
+
+def _ends_optimizer(optimizer: Any) -> None:
+    torch_gradients.note_optimizer(optimizer)
+    torch_states.look(optimizer)
     if after_optimizer(optimizer):
         learning_rates.of_torch(_SOURCE, optimizer)
 
@@ -328,29 +340,12 @@ def after_optimizer(optimizer: Any) -> bool:
     # Horovod's optimizers call the step that they are built on: of the two, the inner one counts.
     if rec is None or not _loop.optimizer_start_ns:
         return False
-    _tell(_loop.ends_optimizer, id(optimizer), rec.now())
+    tell(_loop.ends_optimizer, id(optimizer), rec.now())
     return True
 
 
-def install_module(module: ModuleType) -> None:
+def sets_mode(root: int, mode: Any, now_ns: int) -> None:
     """Evaluation: from eval() to train() of the same module; eval() calls train(False)."""
-    torch_module = torch_compile.module()
-
-    def make(original: AnyFunction) -> AnyFunction:
-        def train(self: Any, mode: bool = True) -> Any:
-            if torch_module.compiler.is_compiling():
-                return original(self, mode)
-            rec = recorder.current
-            if rec is not None:
-                _tell(_sets_mode, id(self), mode, rec.now())
-            return original(self, mode)
-
-        return train
-
-    torch_compile.replace(module.Module, "train", make)
-
-
-def _sets_mode(root: int, mode: Any, now_ns: int) -> None:
     if mode is False:
         _loop.begin_evaluation(root, now_ns)
     elif mode is True and root == _loop.evaluation_root and _loop.evaluation_start_ns:
@@ -371,7 +366,6 @@ def end_steps() -> None:
 def loaded(module: ModuleType) -> None:
     """Notes the version and the threads once PyTorch is there."""
     torch_compile.hide_agent()
-    before_backward.extend((debug_settings.at_backward, torch_workers.passes_back))
     metadata.framework(_SOURCE, version=str(module.__version__), input_wait="DataLoader")
     metadata.collect_versions()
     metadata.write()

@@ -132,7 +132,7 @@ def install_ddp(module: ModuleType) -> None:
             result = original(self, *args, **kwargs)
             if recorder.current is not None:
                 metadata.framework(torch_groups.NAME, ddp=True)
-                torch_groups.guarded(lambda: _new_models.append(_Model(c10d, self)))
+                torch_groups.guarded(lambda: _await_backward(_Model(c10d, self)))
             return result
 
         return init
@@ -154,8 +154,14 @@ def install_ddp(module: ModuleType) -> None:
     model = module.DistributedDataParallel
     torch_compile.replace(model, "__init__", make_init)
     torch_compile.replace(model, "_distributed_broadcast_coalesced", make_broadcast)
-    torch.before_backward.append(_before_backward)
-    torch.after_backward.append(_after_backward)
+
+
+def _await_backward(model: _Model) -> None:
+    """Has a model watched from its next backward pass on."""
+    _new_models.append(model)
+    if _before_backward not in torch.before_backward:
+        torch.before_backward.append(_before_backward)
+        torch.after_backward.append(_after_backward)
 
 
 def _note_buffers(c10d: Any, model: Any, begin_ns: int, root: int) -> None:

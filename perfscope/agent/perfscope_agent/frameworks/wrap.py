@@ -56,20 +56,24 @@ def asked(otherwise: Any, action: AnyFunction, *arguments: Any) -> Any:
 
 
 class _Main:
-    value = 0
+    __slots__ = ("value",)  # setting it on a class would have Python look its attributes up anew
+
+    def __init__(self) -> None:
+        self.value = 0
 
 
 class _Others(_thread._local):
     value = 0
 
 
+_main = _Main()
 _others = _Others()
 
 
 class _Depth:
     @property
     def value(self) -> int:
-        return _Main.value or _others.value
+        return _main.value or _others.value
 
 
 Depth = _Depth()
@@ -91,7 +95,7 @@ class Inside:
 
     def __enter__(self) -> None:
         is_main = _thread.get_ident() == recorder.main_thread
-        self._depth: Any = _Main if is_main else _others
+        self._depth: Any = _main if is_main else _others
         self._depth.value += 1
         rec = self._rec
         self._token = rec.phase_begin(
