@@ -10,6 +10,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarks.jobs import AS_ROOT, prefix
 
@@ -84,8 +85,10 @@ def measure(program: Program, *, pairs: int = 1) -> Outcome:
             recorded = _run([perfscope, "run", "-o", recording, "--", *program.command()], folder)
             is_same &= _without_times(plain) == _without_times(recorded)
             overheads.append(recorded.cpu_s / plain.cpu_s - 1 if plain.cpu_s else 0.0)
-        _run([perfscope, "analyze", recording], folder)
-        document = json.loads((Path(recording) / "analysis.json").read_text(encoding="utf-8"))
+        document = _analyzed([perfscope, "analyze", recording], folder)
+        rated = document
+        if focus := _of_the_same_steps(recorded):
+            rated = _analyzed([perfscope, "analyze", recording, "--foa", focus], folder)
     return Outcome(
         program=program,
         is_same=is_same,
@@ -93,13 +96,31 @@ def measure(program: Program, *, pairs: int = 1) -> Outcome:
         ranks=int(document["run"]["ranks"]),
         steps=(int(document["steps"]["count"]), recorded.said("steps")),
         samples_per_s=(
-            document["run"]["throughput"]["samples_per_s"]["value"],
+            rated["run"]["throughput"]["samples_per_s"]["value"],
             recorded.said("samples/s"),
         ),
         unlabeled=document["unlabeled"]["share"],
         loud=tuple(one["id"] for one in document["findings"] if one["status"] == "fail"),
         verdict=document["verdict"]["sentence"],
     )
+
+
+def _analyzed(command: list[str], folder: str) -> dict[str, Any]:
+    _run(command, folder)
+    path = Path(command[2]) / "analysis.json"
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def _of_the_same_steps(recorded: Ran) -> str:
+    """The window whose rate is that of the steps that the program measures; empty for all.
+
+    The first step of a window is no part of its rate.
+    """
+    first, steps = recorded.said("rate from step"), recorded.said("steps")
+    if first is None or steps is None or first < 1:
+        return ""
+    return f"step:{first - 1:.0f}-{steps - 1:.0f}"
 
 
 def _variables() -> dict[str, str]:

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.corpus.__main__ import PROGRAMS, table
 from benchmarks.corpus.runs import PROGRAMS as FOLDER
-from benchmarks.corpus.runs import TIMED, Outcome, Program, Ran, measure
+from benchmarks.corpus.runs import TIMED, Outcome, Program, Ran, _of_the_same_steps, measure
 from tests.support.environments import Environment
 
 TRAINERS = [one for one in PROGRAMS if one.environment == "ecosystem" or one.shell]
@@ -60,6 +60,11 @@ def test_a_number_is_read_behind_its_word_and_times_do_not_count() -> None:
     assert (ran.said("steps"), ran.said("loss"), ran.said("samples/s")) == (30.0, 0.5, None)
     assert TIMED.sub(b"", ran.stdout) == b"steps 30\n\nloss 0.5\n"
     assert TIMED.sub(b"", b"[2026-11-25 23:32:18,123] [INFO] ready") == b" [INFO] ready"
+
+
+def test_rates_are_of_the_steps_that_the_program_measures() -> None:
+    assert _of_the_same_steps(Ran(b"steps 60\nrate from step 20\n", 0, 1.0)) == "step:19-59"
+    assert _of_the_same_steps(Ran(b"steps 60\nsamples/s 20\n", 0, 1.0)) == ""
 
 
 @pytest.mark.long

@@ -45,5 +45,6 @@ for epoch in range(EPOCHS):
     accelerator.print(f"epoch {epoch}: {right} of 128")
     accelerator.save_state(f"epoch_{epoch}")
 accelerator.print("steps", steps)
+accelerator.print("rate from step", steps // EPOCHS)
 accelerator.print(f"samples/s {EXAMPLES * (EPOCHS - 1) / sum(seconds[1:]):.1f}", flush=True)
 accelerator.end_training()

@@ -78,4 +78,5 @@ for epoch in range(EPOCHS):
         print(f"epoch {epoch}: loss {float(value):.3f}, accuracy {float(right):.3f}", flush=True)
 if index == 0:
     print("steps", steps)
+    print("rate from step", steps // EPOCHS)
     print(f"samples/s {count * EXAMPLES * (EPOCHS - 1) / sum(seconds[1:]):.1f}", flush=True)

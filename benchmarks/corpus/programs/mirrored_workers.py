@@ -83,4 +83,5 @@ for epoch in range(EPOCHS):
         print(f"epoch {epoch}: {len(shares)} batches held out", flush=True)
 if index == 0:
     print("steps", steps)
+    print("rate from step", steps // EPOCHS)
     print(f"samples/s {EXAMPLES * (EPOCHS - 1) / sum(seconds[1:]):.1f}", flush=True)

@@ -72,6 +72,7 @@ for epoch in range(EPOCHS):
     seconds.append(time.time() - begin)
     print(f"epoch {epoch}: {np.isfinite(last.fetch())}", flush=True)
 print("steps", steps)
+print("rate from step", STEPS)
 print(f"samples/s {BATCH * STEPS * (EPOCHS - 1) / sum(seconds[1:]):.1f}", flush=True)
 for process in servers:
     process.terminate()

@@ -39,4 +39,5 @@ for _epoch in range(EPOCHS):
     seconds.append(time.time() - begin)
 if torch.distributed.get_rank() == 0:
     print("steps", steps)
+    print("rate from step", steps // EPOCHS)
     print(f"samples/s {BATCH * ranks * steps / EPOCHS * (EPOCHS - 1) / sum(seconds[1:]):.1f}")

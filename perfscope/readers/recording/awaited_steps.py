@@ -3,11 +3,15 @@
 A wait is for all that was begun since the wait before. So it is shared among these steps, each of
 which keeps what its own calls took, as compiling does: the begin of the second of three steps moves
 by a third of the wait, that of the third one by two thirds, and the last one's end stays.
+
+Steps that were called while an evaluation went on begin behind it: devices work in the order of the
+calls.
 """
 
 import numpy as np
 
 from perfscope.arrays import Bools
+from perfscope.schema.enums import PhaseKind
 from perfscope.trace.model import Rank, Table
 from perfscope.units import counted
 
@@ -32,8 +36,11 @@ def share_waits(rank: Rank, names: list[str]) -> list[str]:
     first = np.concatenate(([0], last[:-1] + 1)) if len(last) else last
     shared = 0
     for start, stop in zip(first.tolist(), (last + 1).tolist(), strict=True):
-        if stop - start > 1 and _follow(rank.steps[start:stop]):
-            _share(rank.steps[start:stop], int(spent_ns[stop - 1]))
+        steps = rank.steps[start:stop]
+        if _follow(steps):
+            _begin_behind(rank, steps)
+        if stop - start > 1 and _follow(steps):
+            _share(steps, int(spent_ns[stop - 1]))
             shared += stop - start
     if not shared:
         return []
@@ -42,6 +49,16 @@ def share_waits(rank: Rank, names: list[str]) -> list[str]:
         "long each took is not known, and each has an equal part of the wait for all."
     )
     return [said]
+
+
+def _begin_behind(rank: Rank, steps: Table) -> None:
+    """Moves what lies in an evaluation that was under way when the first of the steps began."""
+    evaluations = rank.phases[rank.phases["kind"] == PhaseKind.EVALUATE]
+    is_under_way = (evaluations["t0"] < steps["t0"][0]) & (steps["t0"][0] < evaluations["t1"])
+    end_ns = int(evaluations["t1"][is_under_way].max(initial=0))
+    if end_ns < steps["t1"][-1]:
+        for moments in ("t0", "t1"):
+            steps[moments] = np.maximum(steps[moments], end_ns)
 
 
 def _follow(steps: Table) -> bool:

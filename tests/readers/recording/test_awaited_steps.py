@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from perfscope.readers import open_recording
 from perfscope.readers.recording.awaited_steps import NAME
 from perfscope.readers.recording.layout import HeaderFlag
@@ -18,6 +20,7 @@ def recorded(
     directory: Path,
     steps: list[tuple[int, float, float]],
     waits: list[tuple[float, float]],
+    evaluations: list[tuple[float, float]] | None = None,
 ) -> Trace:
     process = ProcessWriter(rank=0, size=1, pid=100, flags=HeaderFlag.EXITED)
     process.header |= {"exit_ns": process.mono(20.0)}
@@ -25,6 +28,8 @@ def recorded(
         process.step(number, begin_s, end_s)
     for begin_s, end_s in waits:
         process.phase(PhaseKind.TRAIN, begin_s, end_s, NAME)
+    for begin_s, end_s in evaluations or ():
+        process.phase(PhaseKind.EVALUATE, begin_s, end_s, "accuracy")
     process.write(directory)
     write_run(
         directory, command=["python", "train.py"], launcher={"kind": "direct"}, ranks_requested=1
@@ -68,3 +73,21 @@ def test_a_wait_that_no_step_comes_before_is_no_phase_either(tmp_path: Path) -> 
     assert lengths(trace) == [0.1, 0.1]
     assert trace.notes == []
     assert len(trace.ranks[0].phases) == 0
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_steps_that_were_called_in_an_evaluation_begin_behind_it(
+    count: int, tmp_path: Path
+) -> None:
+    calls = [(number, 3.0 + number / 10, 3.1 + number / 10) for number in range(count)]
+    calls[-1] = (*calls[-1][:2], 9.2)
+    trace = recorded(tmp_path, calls, [(6.2, 9.2)], [(2.0, 6.2)])
+    assert lengths(trace) == [3.0 / count] * count
+    (rank,) = trace.ranks
+    (evaluation,) = rank.phases
+    assert rank.steps["t0"][0] == evaluation["t1"]
+
+
+def test_an_evaluation_that_is_over_leaves_the_steps_behind_it_alone(tmp_path: Path) -> None:
+    trace = recorded(tmp_path, [(0, 1.0, 1.1), (1, 1.1, 3.1)], [(1.2, 3.1)], [(0.5, 0.9)])
+    assert lengths(trace) == [1.05, 1.05]

@@ -12,7 +12,7 @@ import functools
 from .. import metadata, recorder, steps
 from ..kinds import Any, AnyFunction, ModuleType
 from . import jax_waits, wrap
-from .jax_functions import Order, Uses
+from .jax_functions import Order, Uses, leaves_of
 
 _SOURCE = "jax"
 _WAIT = "perfscope.wait"
@@ -21,10 +21,42 @@ _WAIT = "perfscope.wait"
 _order = Order(steps.Cycle(sums_samples=False))
 _running: list[Uses] = []
 """The compiled function that the program called, while it runs."""
-_evaluating: list[tuple[Uses, int, int]] = []
-"""A call that evaluates and when it was, while the program may still wait for it."""
+_evaluating: list[_Evaluation] = []
+"""The last call, if it evaluates, while the program may still wait for it."""
+_behind: list[_Evaluation] = []
+"""A call that evaluates whose work went on when the program trained again without its result.
+
+In a job of several processes all of them evaluate, and often only one reads what comes out. What is
+trained on next begins behind it, and so does the wait for that.
+"""
 _outputs = jax_waits.Outputs()
 """What the last one that trains returned."""
+
+
+class _Evaluation:
+    """A call that evaluates: when it was, and what it returned."""
+
+    __slots__ = ("_called_ns", "_name", "_outputs", "_returned_ns")
+
+    def __init__(self, name: str, unit: steps.Unit, result: Any) -> None:
+        self._name = name
+        self._called_ns, self._returned_ns = unit.start_ns, unit.end_ns
+        self._outputs = jax_waits.Outputs()
+        self._outputs.become(result)
+
+    def is_running(self) -> bool:
+        """Whether its work is known to go on."""
+        return self._outputs.are_running()
+
+    def ends_before(self, awaited: Any) -> bool:
+        """Waits for its end as long as what the program waits for is not there either."""
+        return self._outputs.come_before(leaves_of(awaited))
+
+    def tell(self, rec: recorder.Recorder, end_ns: int = 0) -> None:
+        """Writes it; without a known end until its call returned."""
+        _emit(
+            rec, recorder.Phase.EVALUATE, self._name, self._called_ns, end_ns or self._returned_ns
+        )
 
 
 def install(module: ModuleType) -> None:
@@ -35,7 +67,7 @@ def install(module: ModuleType) -> None:
         wrap.replace(module, name, _making_gradient)
     for name in ("vjp", "linearize"):
         wrap.replace(module, name, _computing_gradient)
-    jax_waits.install(module, _waited)
+    jax_waits.install(module, _begins_wait, _waited)
     metadata.framework(_SOURCE, version=str(getattr(module, "__version__", "")))
     metadata.collect_versions()
     metadata.write()
@@ -74,13 +106,23 @@ def _computing_gradient(original: AnyFunction) -> AnyFunction:
     return compute
 
 
+def _begins_wait(rec: recorder.Recorder, awaited: Any) -> int:
+    """The program begins to wait for something; when the evaluation before that was over, or 0."""
+    for evaluation in _behind:
+        if evaluation.ends_before(awaited):
+            del _behind[:]
+            end_ns: int = rec.now()
+            evaluation.tell(rec, end_ns)
+            return end_ns
+    return 0
+
+
 def _waited(rec: recorder.Recorder, read: Any, start_ns: int, end_ns: int) -> None:
     """The program waited for an array, or, where none is told, for what it asked for."""
     if _running:
         return
     if _evaluating and not (read is not None and _outputs.have(read)):
-        uses, called_ns, _ = _evaluating.pop()
-        _emit(rec, recorder.Phase.EVALUATE, uses.name, called_ns, end_ns)
+        _evaluating.pop().tell(rec, end_ns)
         return
     if not _order.goes_on_until(end_ns):
         return
@@ -163,13 +205,13 @@ def _call(
 def _note(rec: recorder.Recorder, uses: Uses, unit: steps.Unit, result: Any) -> None:
     """A call is over, which may be a step."""
     uses.after(result)
-    _end_evaluation(rec)
+    _end_evaluations(rec, is_last=False)
     if uses.trains:
         _outputs.become(result)
         _emit(rec, recorder.Phase.TRAIN, uses.name, unit.start_ns, unit.end_ns)
     elif uses.is_apart:
         # What only looks at the parameters, and not once a step, evaluates.
-        _evaluating.append((uses, unit.start_ns, unit.end_ns))
+        _evaluating.append(_Evaluation(uses.name, unit, result))
     _order.add(uses, unit)
 
 
@@ -179,11 +221,15 @@ def _samples(uses: Uses, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
     return samples
 
 
-def _end_evaluation(rec: recorder.Recorder) -> None:
-    """Writes the call whose end was not known, as the program could wait for it."""
-    for uses, start_ns, end_ns in _evaluating:
-        _emit(rec, recorder.Phase.EVALUATE, uses.name, start_ns, end_ns)
-    del _evaluating[:]
+def _end_evaluations(rec: recorder.Recorder, *, is_last: bool) -> None:
+    """Writes the calls whose end was not known, as the program could wait for them."""
+    pending = _behind + _evaluating
+    del _behind[:], _evaluating[:]
+    for evaluation in pending:
+        if evaluation is pending[-1] and not is_last and evaluation.is_running():
+            _behind.append(evaluation)
+        else:
+            evaluation.tell(rec)
 
 
 def _emit(rec: recorder.Recorder, kind: int, name: str, start_ns: int, end_ns: int) -> None:
@@ -193,7 +239,7 @@ def _emit(rec: recorder.Recorder, kind: int, name: str, start_ns: int, end_ns: i
 def forget() -> None:
     """Drops what belongs to the parent, in a forked child."""
     global _order
-    del _evaluating[:]
+    del _evaluating[:], _behind[:]
     _order = Order(steps.Cycle(sums_samples=False))
     del _running[:]
 
@@ -202,5 +248,5 @@ def finish() -> None:
     """At exit: the last evaluation and the last step."""
     rec = recorder.current
     if rec is not None:
-        _end_evaluation(rec)
+        _end_evaluations(rec, is_last=True)
     _order.finish()

@@ -74,21 +74,21 @@ class Uses:
         if self.trains:
             self._trained_before += 1  # it is none of those since
         is_known = self.calls > _LOOKED_AT
-        leaves = [] if is_known else _leaves(result)
+        leaves = [] if is_known else leaves_of(result)
         self._returned = [reference for leaf in leaves for reference in weak(leaf)]
 
     def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         returned = {id(leaf) for leaf in (one() for one in self._returned) if leaf is not None}
         self._batch = None
         for place, value in [*enumerate(args), *kwargs.items()]:
-            leaves = _leaves(value)
+            leaves = leaves_of(value)
             if not returned.isdisjoint(map(id, leaves)):
                 self._is_fed_back = True
             elif _is_batch(leaves):
                 self._batch = place
 
     def _samples(self, batch: Any) -> int:
-        leaf: Any = next((one for one in _leaves(batch) if getattr(one, "shape", ())), None)
+        leaf: Any = next((one for one in leaves_of(batch) if getattr(one, "shape", ())), None)
         if leaf is None:
             return 0
         if self._devices_first:
@@ -144,7 +144,8 @@ class Order:
             self._cycle.cut()  # it is no part of the step before
 
 
-def _leaves(tree: Any) -> list[Any]:
+def leaves_of(tree: Any) -> list[Any]:
+    """The values in containers that JAX knows."""
     util = sys.modules.get("jax.tree_util")
     return util.tree_leaves(tree)[:_MOST_LEAVES] if util is not None else []
 
