@@ -15,7 +15,7 @@ JUDGED = {
     "sine_prediction": {"lost_to_interpreter": "true, the optimizer's own code"},
     "mirrored_workers": {
         "lost_to_data_preparation": "true, of the evaluation",
-        "lost_to_subprocess": "false, a pool of threads",
+        "lost_to_lock": "true, exchange of the evaluation by a pool of threads",
         "threads_over_cores": "true, on two cores that others use as well",
     },
     "mandelbrot_rows": {"lost_to_interpreter": "true"},

@@ -6,7 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.arrays import Bools, Ints
-from perfscope.attribution.activity_rules import Told, claims, told_by, told_last, waited_for
+from perfscope.attribution.activity_rules import (
+    Told,
+    claims,
+    module_of,
+    told_by,
+    told_last,
+    waited_for,
+)
 from perfscope.attribution.input_evidence import is_input
 from perfscope.attribution.own_threads import waits_computed
 from perfscope.attribution.stack_rules import (
@@ -20,6 +27,7 @@ from perfscope.attribution.waited_for import waited_for as thing_waited_for
 from perfscope.schema.enums import Activity, AwaitedThing
 from perfscope.trace.loops import innermost, loops_of, polling_loops
 from perfscope.trace.model import Frame, Trace
+from perfscope.trace.started import starts_no_process
 
 ACTIVITIES = tuple(Activity)
 _INDEX = {activity: place for place, activity in enumerate(ACTIVITIES)}
@@ -31,6 +39,9 @@ _UNTOLD = frozenset({Activity.INTERPRETER, Activity.UNKNOWN})
 """What a system call in which a thread was seen tells more than."""
 
 _NOTHING = Told(Activity.UNKNOWN)
+_POOLS = "multiprocessing.pool"
+"""The standard library's pools of processes, which is also that of its pools of threads."""
+
 _IN_LOCKS = frozenset({Activity.LOCK, Activity.SLEEP})
 """By which libraries wait for whatever they wait for."""
 
@@ -42,13 +53,17 @@ def stack_activities(trace: Trace) -> npt.NDArray[np.int8]:
     innermost function; the rest of what that function does is the interpreter's work. A library
     further out, whose purpose the inner ones serve, claims what it has them do. What may prepare
     data does so only where these are input, and who waits for nobody knows what has it computed
-    where threads of a library compute meanwhile. Who polls in Python waits as in a lock.
+    where threads of a library compute meanwhile. Who polls in Python waits as in a lock, and so
+    does who waits for a pool where no rank has started a process.
     """
     told = [told_by(frame) for frame in trace.frames]
+    awaited = [waited_for(frame) for frame in trace.frames]
+    for place in _pools_of_threads(trace):
+        told[place] = awaited[place] = None
     for place in _polling(trace):
         told[place] = Told(Activity.LOCK)
     is_user = [is_user_file(frame.file) for frame in trace.frames]
-    found = [_of_stack(trace.frames, told, is_user, stack) for stack in trace.stacks]
+    found = [_of_stack(trace.frames, told, awaited, is_user, stack) for stack in trace.stacks]
     prepared = is_input(trace, told, is_user, found)
     whole = (
         Activity.DATA_PREPARATION if prepares else one.activity
@@ -71,6 +86,13 @@ def _polling(trace: Trace) -> list[int]:
     ]
 
 
+def _pools_of_threads(trace: Trace) -> list[int]:
+    """The frames of pools in a job in which these cannot be pools of processes."""
+    if not all(starts_no_process(rank) for rank in trace.ranks):
+        return []
+    return [at for at, frame in enumerate(trace.frames) if module_of(frame.file) == _POOLS]
+
+
 def _undecided_places(trace: Trace, locked: Bools) -> Ints:
     """By stack the frame of Python that waits in a futex without a word for what, -1 none."""
     frames = trace.frames
@@ -88,6 +110,7 @@ def _undecided_places(trace: Trace, locked: Bools) -> Ints:
 def _of_stack(
     frames: Sequence[Frame],
     told: Sequence[Told | None],
+    awaited: Sequence[Activity | None],
     is_user: Sequence[bool],
     stack: Sequence[int],
 ) -> Told:
@@ -98,7 +121,7 @@ def _of_stack(
     for place in reversed(stack):
         beyond = beyond or is_user[place]
         if found.activity in _IN_LOCKS and not beyond:
-            found = Told(waited_for(frames[place]) or found.activity)
+            found = Told(awaited[place] or found.activity)
         outer = told[place]
         if outer is None or (beyond and outer.activity not in _BEYOND_USER):
             continue

@@ -31,6 +31,11 @@ def started(rank: Rank) -> Started:
     return Started(count_under(told, "processes"), count_under(told, "cpu_ns"))
 
 
+def starts_no_process(rank: Rank) -> bool:
+    """Whether a rank is known to have started no process of Python."""
+    return "forks" in rank.metadata and not forks(rank) and not started(rank).processes
+
+
 def forks_in_steps(rank: Rank) -> bool:
     """Whether a rank forks more often than it has steps, not as workers start with an epoch."""
     return forks(rank) > len(rank.steps)

@@ -1,6 +1,7 @@
 """Activities come from what the innermost frames belong to, not from the names of the user's."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -191,6 +192,27 @@ def test_who_waits_in_a_lock_tells_what_is_waited_for(
     assert activity(LOOP, waiting, lock, native("_thread.lock.acquire")) is expected
     assert activity(LOOP, waiting, OWN, lock) is Activity.LOCK
     assert activity(LOOP, waiting, native("numpy.add")) is Activity.NUMERIC
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ({"forks": 0}, Activity.LOCK),
+        ({"forks": 1}, Activity.WORKERS),
+        ({"forks": 0, "started": {"processes": 2}}, Activity.WORKERS),
+        ({}, Activity.WORKERS),
+    ],
+)
+def test_a_pool_of_a_job_that_starts_no_process_is_one_of_threads(
+    metadata: dict[str, Any], expected: Activity
+) -> None:
+    builder = TraceBuilder(1, end_s=1.0)
+    pool = library("multiprocessing/pool.py", "ApplyResult.get")
+    lock = library("threading.py", "Condition.wait")
+    builder.rank(0).stack(0.5, [LOOP, pool, lock, native("_thread.lock.acquire")])
+    trace = builder.build()
+    trace.ranks[0].metadata = metadata
+    assert [ACTIVITIES[int(place)] for place in stack_activities(trace)] == [expected]
 
 
 def test_a_library_that_waits_for_its_own_threads_still_computes() -> None:

@@ -6,7 +6,15 @@ import pytest
 
 from benchmarks.corpus.__main__ import PROGRAMS, table
 from benchmarks.corpus.runs import PROGRAMS as FOLDER
-from benchmarks.corpus.runs import TIMED, Outcome, Program, Ran, _of_the_same_steps, measure
+from benchmarks.corpus.runs import (
+    TIMED,
+    Outcome,
+    Program,
+    Ran,
+    _is_same,
+    _of_the_same_steps,
+    measure,
+)
 from tests.support.environments import Environment
 
 TRAINERS = [one for one in PROGRAMS if one.environment == "ecosystem" or one.shell]
@@ -60,6 +68,17 @@ def test_a_number_is_read_behind_its_word_and_times_do_not_count() -> None:
     assert (ran.said("steps"), ran.said("loss"), ran.said("samples/s")) == (30.0, 0.5, None)
     assert TIMED.sub(b"", ran.stdout) == b"steps 30\n\nloss 0.5\n"
     assert TIMED.sub(b"", b"[2026-11-25 23:32:18,123] [INFO] ready") == b" [INFO] ready"
+
+
+def test_lines_of_several_ranks_may_run_into_each_other() -> None:
+    one, other = (
+        Ran(b"rank 0 is ready\nrank 1 is ready\n", 0, 1.0),
+        Ran(b"rank 0 rank 1 is is ready\nready\n", 0, 1.0),
+    )
+    assert _is_same(one, other, 2)
+    assert not _is_same(one, other, 1)
+    assert not _is_same(one, Ran(b"rank 0 is ready\n", 0, 1.0), 2)
+    assert not _is_same(one, Ran(one.stdout, 1, 1.0), 2)
 
 
 def test_rates_are_of_the_steps_that_the_program_measures() -> None:
