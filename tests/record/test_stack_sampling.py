@@ -93,11 +93,17 @@ def test_real_ranks_are_sampled_and_their_phases_told(
     assert taken_s == sorted(taken_s, reverse=True)
 
 
-def test_forked_workers_count_as_workers_and_no_argument_is_kept(record: Recorder) -> None:
-    recorded = record([sys.executable, "-c", FORKING, "--token=hunter2"], options=["--stacks"])
-    assert recorded.exit_code == 5
-    assert recorded.stdout == "done ['--token=hunter2']\n"
-    found = stacks_of(recorded)
+def test_forked_workers_count_as_workers_and_no_argument_is_kept(
+    record: Recorder, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", FORKING, "--token=hunter2"]
+    for look in range(8):  # on a busy machine py-spy may come when the child is gone
+        recorded = record(command, options=["--stacks"], output=tmp_path / f"trace-{look}")
+        assert recorded.exit_code == 5
+        assert recorded.stdout == "done ['--token=hunter2']\n"
+        found = stacks_of(recorded)
+        if any(part["id"] == "others" for part in found["phases"]):
+            break
     others = next(part for part in found["phases"] if part["id"] == "others")
     assert "in_child" in {node["function"] for node in others["nodes"]}
     main = [n["function"] for p in found["phases"] if p["id"] != "others" for n in p["nodes"]]
