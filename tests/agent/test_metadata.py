@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfscope.agent.perfscope_agent import metadata, notes, topology
+from perfscope.agent.perfscope_agent import metadata, notes, recorder, topology
 from tests.agent.jobs import RANK_ZERO, Job
 
 CRASH = """
@@ -70,6 +70,22 @@ os.execv(sys.executable, [sys.executable, "next.py"])
     assert len(names) == 2
     told = [json.loads(path.read_text("ascii"))["argv"][-1] for path in tmp_path.rglob("*.json")]
     assert sorted(Path(one).name for one in told) == ["next.py", "program.py"]
+
+
+def test_records_that_take_the_name_of_an_older_programs_file_leave_it_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program without records became this one, whose records are the first of the process."""
+    first, second = tmp_path / "7-9.json", tmp_path / "7-9-1.json"
+    first.write_text("the first program's", encoding="ascii")
+    monkeypatch.setattr(metadata, "_path", str(second))
+    monkeypatch.setattr(metadata, "facts", {"argv": ["second"]})
+    monkeypatch.setattr(recorder, "current", None)
+    metadata.write()
+    monkeypatch.setattr(metadata, "_beside_records", lambda: str(first))
+    metadata.write()
+    assert json.loads(first.read_text())["argv"] == ["second"]
+    assert second.read_text() == "the first program's"
 
 
 def test_leaves_no_temporary_file(job: Callable[..., Job]) -> None:

@@ -113,8 +113,10 @@ static method methods[] = {
 static bool find_python(object none)
 {
     object own = dlsym ? dlsym(RTLD_DEFAULT, "_Py_NoneStruct") : NULL;
+    if (own != none)
+        return false;
     python.none = none;
-    return own == none && find(&python.make, "PyCFunction_NewEx") &&
+    return find(&python.make, "PyCFunction_NewEx") &&
            find(&python.number, "PyLong_FromUnsignedLongLong") &&
            find(&python.value, "PyLong_AsUnsignedLongLongMask") && find(&python.error, "PyErr_Occurred") &&
            find(&python.refuse, "PyErr_BadArgument");

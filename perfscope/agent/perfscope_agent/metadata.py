@@ -156,13 +156,18 @@ def _free(base: str) -> str:
 
 
 def _follow_records() -> None:
-    """Goes on beside the records, where these began after the file, perhaps with a number."""
+    """Goes on beside the records, where these began after the file, perhaps with a number.
+
+    A program that this process ran before may have no records, and its file the name of these.
+    """
     global _path
     path = _beside_records()
     if not path or path == _path:
         return
     older, _path = _path, path
-    if os.path.exists(older):
+    if os.path.exists(path):
+        os.replace(path, older)
+    elif os.path.exists(older):
         os.unlink(older)
 
 

@@ -102,7 +102,7 @@ class Recorder:
         signature = _FUNCTIONS.get(name)
         if signature is None:
             raise AttributeError(name)
-        found = self.builtin(name.encode(), None) if name in _IN_EACH_STEP else None
+        found = self._own_function(name) if name in _IN_EACH_STEP else None
         if found is None:
             found = self._library.function(_symbol(name), signature)
         if name == "phase_begin" and hasattr(found, "argtypes"):
@@ -110,6 +110,13 @@ class Recorder:
             found.argtypes = None
         setattr(self, name, found)
         return found
+
+    def _own_function(self, name: str) -> Any:
+        """One that Python calls by itself; None where it cannot be made."""
+        try:
+            return self.builtin(name.encode(), None)
+        except ValueError:  # what ctypes makes of NULL: Python's functions are not to be seen
+            return None
 
     def anew(self) -> Recorder:
         """The same library, in a forked child that has none of its parent's records."""

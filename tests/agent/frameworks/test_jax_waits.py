@@ -1,8 +1,11 @@
 """What is known of the end of work whose result a program does not wait for."""
 
+from collections.abc import Callable
+
 import pytest
 
-from perfscope.agent.perfscope_agent.frameworks.jax_waits import Outputs
+from perfscope.agent.perfscope_agent.frameworks.jax_waits import Outputs, Race
+from tests.agent.jobs import RANK_ZERO, Job
 
 
 class Array:
@@ -34,10 +37,55 @@ def test_whether_an_evaluation_ends_in_a_wait_for_something_else(
     result, others = Array(evaluated), [Array(awaited)]
     outputs = Outputs()
     outputs.become(result)
-    assert outputs.come_before(others) is comes_before
+    assert is_won(Race(outputs, others)) is comes_before
 
 
 def test_what_is_gone_is_not_waited_for() -> None:
     outputs = Outputs()
     outputs.become(Array(5))
-    assert not outputs.come_before([Array(9)])
+    assert not is_won(Race(outputs, [Array(9)]))
+
+
+def is_won(race: Race) -> bool:
+    """Whether the work was there first, without sleeping in between."""
+    while race.nap_s():
+        pass
+    return race.is_won
+
+
+INTERRUPTED = """
+import signal
+from perfscope_agent.frameworks import jax_waits
+
+class Array:
+    def is_ready(self):
+        return False
+
+class Jax:
+    @staticmethod
+    def block_until_ready(array):
+        print("waited")
+
+def give_up(number, frame):
+    raise TimeoutError("too long")
+
+def begins(awaited):
+    return jax_waits.Race(work, awaited)
+
+running, work = Array(), jax_waits.Outputs()
+work.become(running)
+jax_waits.install(Jax, (begins, print, print))
+signal.signal(signal.SIGALRM, give_up)
+signal.setitimer(signal.ITIMER_REAL, 0.2)
+try:
+    Jax.block_until_ready(Array())
+except TimeoutError as error:
+    print("the program's:", error)
+"""
+
+
+def test_what_the_handler_of_a_signal_raises_meanwhile_reaches_the_program(
+    job: Callable[..., Job],
+) -> None:
+    done = job(INTERRUPTED, variables=RANK_ZERO)
+    assert done.stdout.decode().splitlines() == ["the program's: too long"], done.stderr

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
-from perfscope.agent.perfscope_agent import recorder, steps
-from perfscope.agent.perfscope_agent.frameworks import wrap
+from perfscope.agent.perfscope_agent import notes, recorder, steps
+from perfscope.agent.perfscope_agent.frameworks import (
+    torch,
+    torch_batches,
+    torch_gradients,
+    torch_states,
+    wrap,
+)
 from perfscope.agent.perfscope_agent.frameworks.torch import _Loop
 
 PHASES = {
@@ -26,6 +32,10 @@ class Written:
 
     def name(self, text: str) -> int:
         return len(text)
+
+    def now(self) -> int:
+        self._now += 10
+        return self._now
 
     def run_here(self) -> int:
         return 0
@@ -127,6 +137,28 @@ def test_frozen_model_is_no_evaluation(written: Written) -> None:
     written.play("e N b o n b o x")
     assert of(written, "evaluate") == []
     assert len(written.steps) == 2
+
+
+def test_what_else_is_looked_at_may_fail_without_a_step_that_is_lost(
+    written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each step the samples, and what its optimizer holds and keeps."""
+
+    def fails(*_arguments: object) -> NoReturn:
+        raise AttributeError("another version")
+
+    monkeypatch.setattr(notes, "notes", [])
+    monkeypatch.setattr(torch, "_loop", written.loop)
+    monkeypatch.setattr(torch_batches, "await_next", fails)
+    monkeypatch.setattr(torch_gradients, "note_optimizer", fails)
+    monkeypatch.setattr(torch_states, "look", fails)
+    for now in (1, 11, 21):
+        torch.tell(written.loop.begins_backward, now)
+        written.loop.optimizer_start_ns = now + 1
+        torch._after_optimizer(object(), (), {})
+    written.loop.finish()
+    assert len(written.steps) == 3
+    assert notes.notes == ["the loop of PyTorch: AttributeError: another version"]
 
 
 def test_loop_without_a_loader_has_steps(written: Written) -> None:

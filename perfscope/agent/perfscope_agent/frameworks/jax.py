@@ -48,9 +48,9 @@ class _Evaluation:
         """Whether its work is known to go on."""
         return self._outputs.are_running()
 
-    def ends_before(self, awaited: Any) -> bool:
-        """Waits for its end as long as what the program waits for is not there either."""
-        return self._outputs.come_before(leaves_of(awaited))
+    def against(self, awaited: Any) -> jax_waits.Race:
+        """Its work against what the program waits for."""
+        return jax_waits.Race(self._outputs, leaves_of(awaited))
 
     def tell(self, rec: recorder.Recorder, end_ns: int = 0) -> None:
         """Writes it; without a known end until its call returned."""
@@ -67,7 +67,7 @@ def install(module: ModuleType) -> None:
         wrap.replace(module, name, _making_gradient)
     for name in ("vjp", "linearize"):
         wrap.replace(module, name, _computing_gradient)
-    jax_waits.install(module, _begins_wait, _waited)
+    jax_waits.install(module, (_begins_wait, _is_over, _waited))
     metadata.framework(_SOURCE, version=str(getattr(module, "__version__", "")))
     metadata.collect_versions()
     metadata.write()
@@ -106,15 +106,19 @@ def _computing_gradient(original: AnyFunction) -> AnyFunction:
     return compute
 
 
-def _begins_wait(rec: recorder.Recorder, awaited: Any) -> int:
-    """The program begins to wait for something; when the evaluation before that was over, or 0."""
+def _begins_wait(awaited: Any) -> jax_waits.Race | None:
+    """The program begins to wait for something; what may come before that, None without such."""
     for evaluation in _behind:
-        if evaluation.ends_before(awaited):
-            del _behind[:]
-            end_ns: int = rec.now()
-            evaluation.tell(rec, end_ns)
-            return end_ns
-    return 0
+        return evaluation.against(awaited)
+    return None
+
+
+def _is_over(rec: recorder.Recorder) -> int:
+    """The evaluation that came before what the program waits for is over; when that is."""
+    end_ns: int = rec.now()
+    evaluation = _behind.pop()
+    evaluation.tell(rec, end_ns)
+    return end_ns
 
 
 def _waited(rec: recorder.Recorder, read: Any, start_ns: int, end_ns: int) -> None:

@@ -16,13 +16,17 @@ from . import wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Any, Callable, Optional, Tuple
 
     from ..kinds import AnyFunction, ModuleType
 
-    Begins = Callable[[recorder.Recorder, Any], int]
-    Waited = Callable[[recorder.Recorder, Any, int, int], None]
+    Told = Tuple[
+        Callable[[Any], Optional["Race"]],
+        Callable[[recorder.Recorder], int],
+        Callable[[recorder.Recorder, Any, int, int], None],
+    ]
 
+_WHAT = "what JAX computes"
 _READ = "_value"  # what conversions, comparisons, printing and NumPy take the values from
 _MOST_OUTPUTS = 8
 _SHORTEST_NAP_S, _LONGEST_NAP_S = 0.0002, 0.05
@@ -31,15 +35,17 @@ _NAP = 64  # part of the time that has been waited, by which a wait may so be lo
 _waiting: list[bool] = []  # a wait that is part of another one is none of its own
 
 
-def install(module: ModuleType, begins: Begins, waited: Waited) -> None:
-    """Calls `waited` with the array that was read, None for all, and when the wait was.
+def install(module: ModuleType, told: Told) -> None:
+    """Tells of each wait, by three functions.
 
-    Before it calls `begins` with what is waited for, which tells when it began in truth, or 0.
+    The first is given what is waited for, and returns what may come before that, or None; the
+    second is called when that came before, and returns when it did. The last gets the array that
+    was read, None for all, and when the wait was.
     """
 
     def blocking(original: AnyFunction) -> AnyFunction:
         def block_until_ready(*args: Any, **kwargs: Any) -> Any:
-            return _timed(original, args, kwargs, None, (begins, waited))
+            return _timed(original, args, kwargs, None, told)
 
         return block_until_ready
 
@@ -53,10 +59,10 @@ def install(module: ModuleType, begins: Begins, waited: Waited) -> None:
         arrays.block_until_ready.__doc__ = getattr(method, "__doc__", None)
     read = getattr(arrays, _READ, None)
     if isinstance(read, property) and read.fget is not None:
-        setattr(arrays, _READ, property(_reading(read.fget, (begins, waited)), doc=read.__doc__))
+        setattr(arrays, _READ, property(_reading(read.fget, told), doc=read.__doc__))
 
 
-def _reading(original: AnyFunction, told: tuple[Begins, Waited]) -> AnyFunction:
+def _reading(original: AnyFunction, told: Told) -> AnyFunction:
     def value(self: Any) -> Any:
         if getattr(self, "_npy_value", None) is not None:  # it was read before
             return original(self)
@@ -70,23 +76,36 @@ def _timed(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     read: Any,
-    told: tuple[Begins, Waited],
+    told: Told,
 ) -> Any:
     rec = recorder.current
     is_seen = rec is not None and not _waiting and not wrap.Depth.value
     if rec is None or not is_seen or _thread.get_ident() != recorder.main_thread:
         return original(*args, **kwargs)
     start_ns = rec.now()
-    begins, waited = told
     _waiting.append(True)
     try:
-        before_ns = wrap.guarded("what JAX computes", begins, rec, args)
+        before_ns = _comes_before(rec, args, told)
         result = original(*args, **kwargs)
     finally:
         del _waiting[:]
     if rec is recorder.current:
-        waited(rec, read, before_ns or start_ns, rec.now())
+        wrap.guarded(_WHAT, told[-1], rec, read, before_ns or start_ns, rec.now())
     return result
+
+
+def _comes_before(rec: recorder.Recorder, awaited: Any, told: Told) -> int:
+    """When that was there which comes before what is waited for, after having slept; else 0.
+
+    The program sleeps here: what the handler of a signal raises meanwhile is the program's.
+    """
+    begins, won, _ = told
+    race = wrap.guarded(_WHAT, begins, awaited)
+    nap_s = race and wrap.guarded(_WHAT, race.nap_s)
+    while nap_s:
+        time.sleep(nap_s)
+        nap_s = wrap.guarded(_WHAT, race.nap_s)
+    return (race and race.is_won and wrap.guarded(_WHAT, won, rec)) or 0
 
 
 class Outputs:
@@ -108,28 +127,39 @@ class Outputs:
         """Whether one of them is known not to be there yet."""
         return any(_is_ready(one()) is False for one in self._references)
 
-    def come_before(self, others: Any) -> bool:
-        """Whether they come before others do, after having waited for that, of which naps are part.
 
-        False where they are there already. Nobody waits here for longer than the others take, as
-        far as the first of these tell.
-        """
-        awaited = Outputs()
-        awaited.become(others)
-        begin_s, is_late = time.monotonic(), False
-        while self.are_running():
-            if not awaited.are_running():
-                return False
-            is_late = True
-            part_s = (time.monotonic() - begin_s) / _NAP
-            time.sleep(min(max(part_s, _SHORTEST_NAP_S), _LONGEST_NAP_S))
-        return is_late
+class Race:
+    """Between work that the program does not wait for and what it waits for: what is there first.
+
+    It is over as soon as one of them is, as far as the first outputs of each tell: nobody waits
+    for longer than the program does. The work has won where it was not there to begin with.
+    """
+
+    def __init__(self, work: Outputs, awaited: Any) -> None:
+        self.is_won = False
+        self._work, self._awaited = work, Outputs()
+        self._awaited.become(awaited)
+        self._begin_s = time.monotonic()
+
+    def nap_s(self) -> float:
+        """How long to sleep before this is asked again, 0.0 once it is over."""
+        is_running = self._work.are_running()
+        if not is_running or not self._awaited.are_running():
+            self.is_won = self.is_won and not is_running
+            return 0.0
+        self.is_won = True
+        part_s = (time.monotonic() - self._begin_s) / _NAP
+        return min(max(part_s, _SHORTEST_NAP_S), _LONGEST_NAP_S)
 
 
 def _is_ready(array: Any) -> bool | None:
     """Whether an array is there; None where nothing tells that."""
-    asked = getattr(array, "is_ready", None)
-    return None if asked is None else wrap.asked(None, asked)
+    is_there: bool | None = wrap.asked(None, _ask, array)
+    return is_there
+
+
+def _ask(array: Any) -> Any:
+    return array.is_ready()  # one of a class of the program's own may have no such method
 
 
 def _inside(value: Any, kinds: tuple[Any, ...] = (dict, tuple, list)) -> list[Any]:

@@ -60,8 +60,6 @@ class _Loop:
 
     def asks_for_batch(self, is_first: bool, is_grad_enabled: bool, now_ns: int) -> None:
         """A batch is requested; an iterator's first begins an epoch or an evaluation."""
-        if self.profiled is not None:
-            self.profiled.begins_step()
         if is_first and not self.evaluation_start_ns:
             if is_grad_enabled:
                 self._end_epoch(self.last_unit_end_ns)
@@ -121,21 +119,17 @@ class _Loop:
 
     def begins_backward(self, now_ns: int) -> None:
         """Gradients are wanted: an evaluation is over, and so is the forward pass."""
-        torch_workers.passes_back()
-        if self.profiled is not None:
-            self.profiled.begins_step()
         if self.evaluation_start_ns:
             # A frozen model stays in evaluation mode for good: nothing is written without evidence.
             self.end_evaluation(self.evaluation_end_ns)
         if not self.has_backward:
             # What steps before there are gradients only sets the optimizer's state up.
             self.has_backward = True
-            debug_settings.at_backward()
             self.cycle.drop()
             self.unit_start_ns = self.epoch_start_ns
         if not steps.is_told:
             if not self.has_loader:
-                self._count_without_loader()
+                tell(self._count_without_loader)
             if not self.own.is_over:
                 self.own.begins_backward(now_ns, self.unit_samples)
         # An optimizer that was given a closure calls it, forward pass and all, inside its step.
@@ -178,8 +172,6 @@ class _Loop:
         self.unit_start_ns = self.last_unit_end_ns = now_ns
         self.unit_samples = self.unit_guesses = 0
         self.epoch_units += 1
-        if self.profiled is not None:
-            self.profiled.ends_step(key)
 
     def finish(self) -> None:
         """Writes what was kept back."""
@@ -229,6 +221,8 @@ def install_loader(module: ModuleType) -> None:
             is_first = wrap.asked(False, torch_workers.is_first, self)
             begin_ns = rec.now()
             tell(_loop.asks_for_batch, is_first, is_grad_enabled(), begin_ns)
+            if _loop.profiled is not None:
+                tell(_loop.profiled.begins_step)
             try:
                 with wrap.Inside(rec, recorder.Phase.INPUT, "DataLoader"):
                     data = original(self)
@@ -282,7 +276,12 @@ def install_backward(module: ModuleType) -> None:
             if rec is None or backward_depth:
                 return original(*args, **kwargs)
             recorder.trains_here(rec)
+            if not _loop.has_backward:
+                tell(debug_settings.at_backward)
             tell(_loop.begins_backward, rec.now())
+            tell(torch_workers.passes_back)
+            if _loop.profiled is not None:
+                tell(_loop.profiled.begins_step)
             for action in before_backward:
                 tell(action)
             backward_depth = 1
@@ -323,15 +322,12 @@ def before_optimizer(_optimizer: Any, _args: Any, _kwargs: Any) -> None:
 
 
 def _after_optimizer(optimizer: Any, _args: Any, _kwargs: Any) -> None:
-    if recorder.current is not None:
-        tell(_ends_optimizer, optimizer)
-
-
-def _ends_optimizer(optimizer: Any) -> None:
-    torch_gradients.note_optimizer(optimizer)
-    torch_states.look(optimizer)
+    if recorder.current is None:
+        return
     if after_optimizer(optimizer):
-        learning_rates.of_torch(_SOURCE, optimizer)
+        tell(learning_rates.of_torch, _SOURCE, optimizer)
+    tell(torch_gradients.note_optimizer, optimizer)
+    tell(torch_states.look, optimizer)
 
 
 def after_optimizer(optimizer: Any) -> bool:
@@ -341,6 +337,8 @@ def after_optimizer(optimizer: Any) -> bool:
     if rec is None or not _loop.optimizer_start_ns:
         return False
     tell(_loop.ends_optimizer, id(optimizer), rec.now())
+    if _loop.profiled is not None:
+        tell(_loop.profiled.ends_step, id(optimizer))
     return True
 
 

@@ -20,7 +20,7 @@ _EVERY_NS = 200000000
 _MOST = 4
 """Tensors that are looked at each time, the largest."""
 
-_MOST_FRAMES = 16
+_MOST_FRAMES = 32
 
 _budget = Budget()
 _next_ns = 0

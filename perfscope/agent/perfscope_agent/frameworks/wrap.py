@@ -51,7 +51,8 @@ def asked(otherwise: Any, action: AnyFunction, *arguments: Any) -> Any:
     """
     try:
         return action(*arguments)
-    except Exception:
+    except Exception as error:
+        notes.pass_on(error)
         return otherwise
 
 
