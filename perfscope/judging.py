@@ -12,6 +12,10 @@ SURE = 1.96
 CPU_WINDOW_NS = 500_000_000
 """In which CPU time and samples are compared: several of each lie in it."""
 
+TURN_NS = 1_500_000.0
+"""For which Linux lets a thread have a CPU at least where others want it (0.75 ms x (1 + log2 of
+the CPUs), of 2 CPUs): a stretch that is shorter holds no waiting for one."""
+
 MEAN_TO_MEDIAN = 1.2533
 """Standard error of a median over that of the mean of normally distributed values."""
 

@@ -37,7 +37,7 @@ def beside_others(
     others = f"{told}: with no other load on the host, the run would be {saved} shorter"
     if not top:
         return f"{capitalized(others)}. In the job itself: {of_job}"
-    overlap = ""
-    if top[0].recommended is not None:
+    overlap, saving = "", top[0].recommended
+    if saving is not None and saving.under_load_s is None:
         overlap = " The two savings may overlap: record again on an idle host to tell them apart."
     return f"{of_job} In addition, {others}.{overlap}"

@@ -25,7 +25,7 @@ from perfscope.losses.words import label
 from perfscope.metrics.results import Results
 from perfscope.output import LONGEST_TEXT
 from perfscope.replay.model import Edit, Prediction
-from perfscope.replay.replay import Replay
+from perfscope.replay.replay import Predicts
 from perfscope.savings import Wholes
 from perfscope.schema.enums import LossKind, Status
 from perfscope.schema.losses import NOT_USEFUL
@@ -59,10 +59,10 @@ def verdict(
     losses: LossAccount | None = None,
 ) -> Verdict:
     """The `verdict` object of analysis.json, from findings in the order of the document."""
-    results, replay = run.results, run.replay
+    results = run.results
     faults = [finding for finding in findings if finding.status.is_fault]
     top = _worth_most(faults)
-    gain_s = combined_gain(replay, top, results=results)
+    gain_s = combined_gain(run.on_free_cpus, top, results=results)
     counted = _counted(top) if gain_s is not None else []
     of = wholes_of_run(results)
     told = {one.id for one in damage}
@@ -136,7 +136,7 @@ def _weight(finding: Finding) -> tuple[bool, bool, bool, float]:
     return finding.id != FIRST, not is_failed, not is_firm(finding), -share
 
 
-def combined_gain(replay: Replay, top: Sequence[Finding], *, results: Results) -> float | None:
+def combined_gain(replay: Predicts, top: Sequence[Finding], *, results: Results) -> float | None:
     """Seconds that the first actions of the findings save when all are taken; gains do not add.
 
     Together they give no less than the best of them alone, and no more than their sum is claimed.
@@ -168,7 +168,7 @@ def _savings(findings: Sequence[Finding]) -> list[Gain]:
     return [saving for finding in findings if (saving := finding.recommended) is not None]
 
 
-def _together(replay: Replay, savings: Sequence[Gain]) -> Prediction | None:
+def _together(replay: Predicts, savings: Sequence[Gain]) -> Prediction | None:
     edits: list[Edit] = [edit for saving in savings for edit in saving.edits]
     # what a rank does alone goes first: what is left is then compared between the ranks
     relative = [edit for edit in edits if edit.level is not None and edit.account is None]

@@ -15,7 +15,7 @@ from perfscope.replay.bootstrap import gain_interval, no_more
 from perfscope.replay.edits import apply_edits
 from perfscope.replay.model import Edit, Level, RefusedEditError
 from perfscope.replay.program import Program, busiest_ns
-from perfscope.replay.replay import Replay
+from perfscope.replay.replay import Predicts, Replay
 from perfscope.replay.steps import Steps
 from perfscope.schema.enums import Basis, LossKind, LossPattern
 from perfscope.trace.operations import code_of
@@ -38,8 +38,16 @@ SMALL_ONES = "several small causes are told together"
 class Savings:
     """Asks the replay of a run what its losses cost."""
 
-    def __init__(self, replay: Replay, steps: Steps | None, turns: Turns | None = None) -> None:
+    def __init__(
+        self,
+        replay: Replay,
+        steps: Steps | None,
+        turns: Turns | None = None,
+        asked: Predicts | None = None,
+    ) -> None:
+        """`asked` tells what edits save where that is not the replay itself."""
         self._replay, self._steps, self._measured_turns = replay, steps, turns
+        self._asked = asked or replay
 
     def of(self, entry: Entry) -> Saving | NoSaving:
         """What the run would be shorter by without the cause of an entry."""
@@ -100,7 +108,7 @@ class Savings:
     def replayed(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Saving | NoSaving:
         """What edits save that can be made as they are replayed, beyond those made before."""
         try:
-            found = self._replay.predict(edits, after=after)
+            found = self._asked.predict(edits, after=after)
         except RefusedEditError as refusal:
             return NoSaving(str(refusal))
         if found is None:

@@ -8,7 +8,18 @@ from perfscope.replay.model import Causes, Edit, Persistence, Prediction
 from perfscope.replay.program import Program
 
 
-class Replay(Protocol):
+class Predicts(Protocol):
+    """What can be asked for what a change saves."""
+
+    def predict(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Prediction | None:
+        """What the edits save beyond `after`, applied first; None when not available.
+
+        Raises:
+            RefusedEditError: the run does not hold what an edit needs.
+        """
+
+
+class Replay(Predicts, Protocol):
     """The run as a system that can be asked what-if questions."""
 
     @property
@@ -42,13 +53,6 @@ class Replay(Protocol):
     @property
     def program(self) -> Program | None:
         """The run as rows; None when it cannot be replayed."""
-
-    def predict(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Prediction | None:
-        """What the edits save beyond `after`, applied first; None when not available.
-
-        Raises:
-            RefusedEditError: the run does not hold what an edit needs.
-        """
 
     def persistence(self, *, after: Sequence[Edit] = ()) -> Persistence | None:
         """How far a rank that is late in one step is late in the next one.

@@ -14,7 +14,7 @@ from perfscope.report.labels import TOLD, formula_words, phase_words
 from perfscope.report.sections import breakdown
 from perfscope.report.sections.breakdown import useful_sentence
 from perfscope.report.sections.causes import phase_labels, waiting_sentence
-from perfscope.report.sections.efficiency import metric_of
+from perfscope.report.sections.efficiency import metric_of, of_others
 from perfscope.report.sections.findings import (
     doubt,
     next_step,
@@ -110,6 +110,8 @@ def print_summary(result: Analysis, console: Console) -> None:
     _print_devices(result, console)
     _print_whole_run(result.whole_run, console)
     _print_efficiency(result.metrics, console)
+    if told := of_others(result):
+        line(console, told)
     _print_causes(result, console)
     _print_other_tools(() if is_all else result.other_tools, console)
     _print_breakdown(result, console)

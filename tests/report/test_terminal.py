@@ -206,3 +206,16 @@ def test_why_diagnoses_could_not_be_made(reasons: list[str], told: str) -> None:
     unmade = [like | {"status": "not_measured", "summary": reason} for reason in reasons]
     text = shown(document | {"findings": rows + unmade}, width=200)
     assert told in text.splitlines()
+
+
+def test_efficiencies_of_a_busy_host_say_so() -> None:
+    document = sample_document.two_ranks_evaluation()
+    said = "Other work on the host is in these efficiencies"
+    low = document["metrics"]["communication_efficiency"] | {"value": 0.5}
+    document["metrics"]["communication_efficiency"] = low
+    assert said not in shown(document)
+    row = {"id": "other_work", "status": "warn", "title": "Others", "detail": "Others."}
+    document["quality"].append(row)
+    assert said in shown(document)
+    document["metrics"]["communication_efficiency"] = low | {"value": 0.99}
+    assert said not in shown(document)

@@ -10,6 +10,7 @@ from perfscope.findings.core.diagnosis import Diagnosis
 from perfscope.findings.core.finding import Finding, broken, settled
 from perfscope.findings.core.of_whole_run import of_whole_run
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.outside_load import without_outside_load
 from perfscope.findings.losses.forked import told_by_forks
 from perfscope.findings.losses.gathered import with_gathering
 from perfscope.findings.losses.grown import with_growth
@@ -57,7 +58,8 @@ def run_all(run: Facts, *, catalog: Sequence[Diagnosis] | None = None) -> tuple[
         found = list(told_by_forks(run, with_comparison(run, found)))
         found = list(told_by_cpus(run, with_slow_values(run, with_remedy(found))))
         found = list(told_by_caches(told_by_their_work(with_growth(found), *_kinds(chosen))))
-        found = list(bounded(told_once(run, told_by_settings(found))))
+        found = list(without_outside_load(run.on_free_cpus, told_by_settings(found)))
+        found = list(bounded(told_once(run, found)))
     return tuple(of_whole_run(one, run.results, run.replay) for one in found)
 
 

@@ -51,6 +51,8 @@ class Gain:
     own_s: float | None = None
     # what the seconds count that the title does not, as a clause; "" for nothing
     counts: str = ""
+    # what the change saves while other work holds the job up; None where that is no more
+    under_load_s: float | None = None
 
     def of(self, seconds: float) -> "Gain":
         """So many of the seconds, with the shares that they have."""

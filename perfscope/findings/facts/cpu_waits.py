@@ -18,6 +18,8 @@ def without_cpu_waits(results: Results, replay: Replay, *, is_of_others: bool) -
 
     A rank's work is as much shorter as it waited for a CPU meanwhile. Data moves when all ranks
     that take part have a CPU: transfer is shorter by the share that they waited for one in it.
+    Processes outside the job take one from each end by chance, and what is left is what neither
+    waits in; of the job's own threads one waits while the other runs.
 
     Args:
         results: the run.
@@ -27,7 +29,7 @@ def without_cpu_waits(results: Results, replay: Replay, *, is_of_others: bool) -
     waits = [one.part(is_of_others=is_of_others) for one in results.resources.cpu_waits]
     if not waits or len(waits) < len(results.trace.ranks):
         return None
-    edits, faster = _shorter(waits), _transfer(results, waits)
+    edits, faster = _shorter(waits), _transfer(results, waits, ends=2 if is_of_others else 1)
     bound_s = max((one.lost_s for one in waits), default=0.0)
     if not edits and not faster:
         return None
@@ -108,8 +110,10 @@ def _shorter(waits: Sequence[CpuWait]) -> list[Edit]:
     ]
 
 
-def _transfer(results: Results, waits: Sequence[CpuWait]) -> list[Edit]:
+def _transfer(results: Results, waits: Sequence[CpuWait], *, ends: int = 1) -> list[Edit]:
+    """Transfer without the waiting in it, which so many ends of it do at different times."""
     moved_s = sum(results.communication.transfer_s_by_rank)
     waited_s = sum(one.in_transfer_s for one in waits)
     share = min(waited_s / moved_s, MOST_LOST) if moved_s > 0 else 0.0
-    return [Edit(factor=1.0, network=1.0 / (1.0 - share))] if share > 0 else []
+    left = max((1.0 - share) ** ends, 1.0 - MOST_LOST)
+    return [Edit(factor=1.0, network=1.0 / left)] if share > 0 else []

@@ -9,6 +9,7 @@ from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern, im
 from perfscope.findings.facts.imbalance_judgment import Judgment, judged
 from perfscope.findings.facts.network_facts import NetworkFacts, network_facts
 from perfscope.findings.facts.node_threads import NodeLoad, node_load, waits_for_cpus
+from perfscope.findings.facts.outside_load import OnFreeCpus, outside_load
 from perfscope.findings.facts.serial_work import SerialWork, find_serial_work
 from perfscope.findings.facts.start_up_facts import StartUpFacts, start_up_facts
 from perfscope.losses.account import loss_account
@@ -74,6 +75,16 @@ class Facts:
     def other_processes_gain(self) -> Gain | None:
         """What it would save if no process outside the job took a CPU from it; None unknown."""
         return without_cpu_waits(self.results, self.replay, is_of_others=True)
+
+    @cached_property
+    def on_free_cpus(self) -> OnFreeCpus:
+        """What changes save where no process outside the job takes a CPU from it."""
+        return OnFreeCpus(outside_load(self.results, self.other_processes_gain), self.replay)
+
+    @cached_property
+    def savings_on_free_cpus(self) -> Savings:
+        """What the run would be shorter by there."""
+        return Savings(self.replay, self.losses.steps, self.losses.turns, self.on_free_cpus)
 
     @cached_property
     def imbalance(self) -> ImbalanceFacts:

@@ -53,12 +53,18 @@ def _is_growth(growing: Finding, entry: Entry, whole_s: float) -> bool:
     if entry.frame is None or not growing.where:
         return False
     is_there = entry.frame.key == growing.where[0].key
-    return is_there and (growing.gain_s or 0.0) >= MAIN * whole_s
+    return is_there and _claimed_s(growing) >= MAIN * whole_s
 
 
 def _is_as_much(finding: Finding, whole_s: float) -> bool:
     """Whether a finding's change, all of it, claims as much as it would have to explain."""
-    return bool(finding.changes) and (finding.gain_s or 0.0) >= MAIN * whole_s
+    return bool(finding.changes) and _claimed_s(finding) >= MAIN * whole_s
+
+
+def _claimed_s(finding: Finding) -> float:
+    """What a finding's change saves in the run as it was, whoever else used the host."""
+    gain = finding.gain
+    return 0.0 if gain is None else max(gain.seconds, gain.under_load_s or 0.0)
 
 
 def _is_of(finding: Finding, entry: Entry) -> bool:

@@ -186,7 +186,7 @@ def told_once(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """
     if not run.replay.available:
         return tuple(findings)
-    savings = run.savings
+    savings = run.savings_on_free_cpus
     loud = [one for one in findings if one.status.is_fault and one.gain and one.edits]
     loud.sort(key=_claims_after)
     kept: list[Finding] = []

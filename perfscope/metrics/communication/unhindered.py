@@ -1,8 +1,10 @@
-"""What moving data takes while every rank that takes part has a CPU."""
+"""What moving data, and working between calls, take while ranks have a CPU."""
 
 import numpy as np
 
+from perfscope.arrays import Floats, Ints
 from perfscope.attribution.focus import Focus
+from perfscope.judging import TURN_NS
 from perfscope.matching.pool import dense
 from perfscope.matching.waits import Waits
 from perfscope.units import NS
@@ -30,8 +32,42 @@ def unhindered_transfer_s(waits: Waits, focus: Focus) -> float:
     spent = np.maximum(pool.exit[rows] - begin[rows], 0).astype(np.float64)
     size = pool.sent[rows].astype(np.int64) + pool.received[rows]
     alike = dense(pool.op[rows], pool.rank[rows], pool.comm[rows], size)
+    return _as_fast_as_the_fastest(spent, alike) / ranks * NS
+
+
+def unhindered_work_s(waits: Waits, focus: Focus) -> tuple[float, ...]:
+    """Seconds between calls of each rank, if all such took as long as the fastest like them.
+
+    They are alike that lie between the same operations on the same communicators. Counted are those
+    that are over within a turn on a CPU: longer ones may hold waiting for one, however fast. This
+    much of a rank's work is work, a lower bound as that of transfer.
+    """
+    pool = waits.pool
+    found = []
+    for position in range(len(pool.numbers)):
+        rows = np.flatnonzero(
+            (pool.rank == position) & (pool.enter >= focus.start_ns) & (pool.exit <= focus.end_ns)
+        )
+        rows = rows[np.argsort(pool.enter[rows], kind="stable")]
+        if len(rows) < FEWEST:
+            found.append(0.0)
+            continue
+        left = np.maximum.accumulate(pool.exit[rows])[:-1]
+        spent = np.maximum(pool.enter[rows][1:] - left, 0).astype(np.float64)
+        kinds = dense(pool.op[rows], pool.comm[rows])
+        alike = dense(kinds[:-1], kinds[1:])
+        found.append(_as_fast_as_the_fastest(spent, alike, most=TURN_NS) * NS)
+    return tuple(found)
+
+
+def _as_fast_as_the_fastest(spent: Floats, alike: Ints, *, most: float = np.inf) -> float:
+    """The sum if each took as long as the fastest of those like it, shape (times,) both.
+
+    Those of which the fastest takes more than `most` are left out.
+    """
     order = np.lexsort((spent, alike))
     counts = np.bincount(alike)
     fast = np.cumsum(counts) - counts + (FASTEST * (counts - 1)).astype(np.int64)
-    counted = np.where(counts >= FEWEST, counts, 0)
-    return float((spent[order][fast] * counted).sum()) / ranks * NS
+    fastest = spent[order][fast]
+    is_counted = (counts >= FEWEST) & (fastest <= most)
+    return float(np.where(is_counted, fastest * counts, 0.0).sum())

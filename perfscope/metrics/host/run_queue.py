@@ -12,6 +12,7 @@ from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import Timeline
+from perfscope.metrics.communication.unhindered import unhindered_work_s
 from perfscope.metrics.host.cpu_takers import cpu_takers
 from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
@@ -58,9 +59,11 @@ class CpuWait:
 
 def cpu_waits(prepared: Prepared) -> tuple[CpuWait, ...]:
     """Of every rank whose main thread was sampled."""
+    ranks, focus = prepared.trace.ranks, prepared.focus
+    done = unhindered_work_s(prepared.waits, focus)
     found = (
-        _of_rank(rank, prepared.trace.ranks, timeline, prepared.focus)
-        for rank, timeline in zip(prepared.trace.ranks, prepared.timelines, strict=False)
+        _of_rank(rank, ranks, timeline, focus, done[place] if place < len(done) else 0.0)
+        for place, (rank, timeline) in enumerate(zip(ranks, prepared.timelines, strict=False))
     )
     return tuple(one for one in found if one is not None)
 
@@ -74,7 +77,14 @@ def _samples(rank: Rank) -> Table:
     return rows if is_alone else rows[:0]
 
 
-def _of_rank(rank: Rank, ranks: Sequence[Rank], timeline: Timeline, focus: Focus) -> CpuWait | None:
+def _of_rank(
+    rank: Rank, ranks: Sequence[Rank], timeline: Timeline, focus: Focus, done_s: float
+) -> CpuWait | None:
+    """That of one rank, which did at least so many seconds of its work while it had a CPU.
+
+    Where stretches of work are longer than the turns that a CPU is given in, even the fastest ones
+    hold waiting: a rank worked for no longer than it ran.
+    """
     rows = _samples(rank)
     if len(rows) < 2:
         return None
@@ -83,9 +93,11 @@ def _of_rank(rank: Rank, ranks: Sequence[Rank], timeline: Timeline, focus: Focus
     in_work, work_ns = _during(rows, timeline, timeline.work(focus))
     in_transfer, transfer_ns = _during(rows, timeline, transfer)
     takers = cpu_takers(rank, ranks, focus)
+    ran = counter_growth((focus.start_ns, focus.end_ns), rows["t"], rows["cpu_ns"])[0]
+    most_s = work_ns / 1e9 - min(done_s, float(ran) / 1e9)
     return CpuWait(
         rank=rank.number,
-        in_work_s=in_work / 1e9,
+        in_work_s=max(0.0, min(in_work / 1e9, most_s)),
         work_s=work_ns / 1e9,
         in_transfer_s=in_transfer / 1e9,
         transfer_s=transfer_ns / 1e9,

@@ -8,7 +8,7 @@ from perfscope.report.sections.section import Context, Section
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import Metric
 from perfscope.schema.efficiency import EFFICIENCIES
-from perfscope.schema.enums import Account, LossKind
+from perfscope.schema.enums import Account, LossKind, Status
 from perfscope.schema.time import Metrics
 from perfscope.units import NS_PER_S
 
@@ -20,6 +20,12 @@ NOT_WORK = {
     LossKind.OUTSIDE,
 }
 """What parallel efficiency counts as lost already, or not at all."""
+
+OTHER_WORK = "other_work"
+"""The check of what processes outside the job used."""
+
+LITTLE_LOST = 0.95
+"""Of a factor: it loses a twentieth of the time at most."""
 
 OF_ALL_WORK = {"parallel_efficiency", "training_efficiency"}
 """Their factors compare ranks, or times of one kind, and are what they are."""
@@ -45,7 +51,7 @@ def _context(result: Analysis) -> Context:
         "useful": useful_words(headline.useful or ""),
         "focus": focus_words(headline.foa or ""),
         "formula": formula_words(headline.formula or ""),
-        "takeaway": _takeaway(metrics),
+        "takeaway": ". ".join(filter(None, (_takeaway(metrics), of_others(result)))),
         "whole": whole_run.context(result.whole_run),
         "split": [
             f"{SPLIT.get(name, name)} {percent(share)}"
@@ -118,9 +124,21 @@ def _takeaway(metrics: Metrics) -> str:
     if not leaves:
         return ""
     label = min(leaves, key=lambda name: leaves[name])
-    if leaves[label] >= 0.95:
+    if leaves[label] >= LITTLE_LOST:
         return "No factor loses more than a twentieth of the time"
     return f"Lowest factor: {label.lower()}, {ratio(leaves[label])}"
+
+
+def of_others(result: Analysis) -> str:
+    """That other work on the host is in what ranks lose by communication; "" where it is not."""
+    spread = result.metrics.communication_efficiency.value
+    is_busy = any(one.id == OTHER_WORK and one.status is Status.WARN for one in result.quality)
+    if not is_busy or spread is None or spread >= LITTLE_LOST:
+        return ""
+    return (
+        "Other work on the host is in these efficiencies: a rank without a CPU moves no data, and "
+        "the others wait for it"
+    )
 
 
 SECTION = Section("efficiency", "Efficiency", "efficiency.html", _context, is_folded=True)

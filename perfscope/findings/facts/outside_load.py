@@ -1,0 +1,139 @@
+"""What other work on the host explains of the seconds that findings claim.
+
+While processes outside the job have the CPUs of a rank, all that it does takes longer: its code,
+its transfers, the waiting for it. A change of the program gives back what the program does of that,
+and a quiet host the rest. So what findings claim is priced on CPUs that nobody else uses, and
+savings do not hold what the host costs as well.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from perfscope.findings.core import thresholds
+from perfscope.findings.core.finding import Finding, Gain
+from perfscope.findings.facts.cpu_contention import told_only
+from perfscope.judging import MOST_LOST
+from perfscope.metrics.results import Results
+from perfscope.replay.model import Edit, Prediction, RefusedEditError
+from perfscope.replay.replay import Replay
+from perfscope.schema.enums import Status
+from perfscope.structures import dataclass
+from perfscope.units import NS
+
+EXPLAINED = "What it costs beyond that is explained by processes outside the job."
+WITHOUT = "without what other load on the host adds to it"
+
+
+@dataclass(frozen=True)
+class OutsideLoad:
+    """What takes the load of others away; no edits where it is not worth telling."""
+
+    edits: tuple[Edit, ...] = ()
+    shares: Mapping[int, float] | None = None  # of each rank's work, that others held it up for
+    left_s: float = 0.0  # of the analyzed window, on a host without them
+
+    def on_free_cpus(self, edits: Sequence[Edit]) -> tuple[Edit, ...]:
+        """Edits of the run as those of the run on CPUs of its own.
+
+        What is known in seconds of CPU time, as page faults are, is a larger share of less work;
+        what is known by its place in the program becomes shorter with all else.
+        """
+        return tuple(self._freed(one) if is_of_cpu_time(one) else one for one in edits)
+
+    def _freed(self, edit: Edit) -> Edit:
+        shares = self.shares or {}
+        mine = [shares.get(rank, 0.0) for rank in edit.ranks or shares]
+        free = 1.0 - min(max(mine, default=0.0), MOST_LOST)
+        return replace(edit, factor=max(1.0 - (1.0 - edit.factor) / free, 1.0 - MOST_LOST))
+
+
+@dataclass(frozen=True)
+class OnFreeCpus:
+    """What changes save on CPUs that nobody else uses; as in the run where nobody does."""
+
+    load: OutsideLoad
+    replay: Replay
+
+    def predict(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Prediction | None:
+        """What the edits save beyond `after`; None when the run cannot be replayed.
+
+        Raises:
+            RefusedEditError: the run does not hold what an edit needs.
+        """
+        before = (*self.load.edits, *self.load.on_free_cpus(after)) if self.load.edits else after
+        found = self.load.on_free_cpus(edits) if self.load.edits else edits
+        return self.replay.predict(found, after=before)
+
+
+def outside_load(results: Results, gain: Gain | None) -> OutsideLoad:
+    """That of a run; `gain` is what the run would save without it."""
+    if gain is None or not gain.edits or not thresholds.deserved(gain).is_fault:
+        return OutsideLoad()
+    waits = results.resources.cpu_waits
+    shares = {one.rank: one.part(is_of_others=True).in_work_share for one in waits}
+    return OutsideLoad(gain.edits, shares, results.focus.length_ns * NS - gain.seconds)
+
+
+def is_of_cpu_time(edit: Edit) -> bool:
+    """Whether an edit makes all work of ranks shorter by a share, wherever that is."""
+    return edit == Edit(ranks=edit.ranks, factor=edit.factor) and 0.0 < edit.factor < 1.0
+
+
+def without_outside_load(asked: OnFreeCpus, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings, with what their changes save on CPUs that nobody else uses.
+
+    A finding stays as loud as its share of the run would be there, and is only told of where that
+    is too little, or what its first action saves is little of the run as it was.
+    """
+    if not asked.load.edits:
+        return tuple(findings)
+    return tuple(
+        _priced(asked, one) if one.status.is_fault and one.gain is not None else one
+        for one in findings
+    )
+
+
+def _priced(asked: OnFreeCpus, finding: Finding) -> Finding:
+    before = finding.gain
+    assert before is not None
+    gain = _on_free_cpus(asked, before)
+    if gain is before:
+        return finding
+    first = None if finding.first is None else _on_free_cpus(asked, finding.first)
+    found = replace(finding, gain=gain, first=first)
+    there = _there(asked.load, gain)
+    status = thresholds.unless_chance(thresholds.deserved(there), there)
+    saving = found.recommended
+    if not status.is_fault or (saving and saving.share < thresholds.WARN_SHARE):
+        said = f"{finding.summary} {EXPLAINED}"
+        return told_only(replace(found, status=Status.INFO, summary=said))
+    return replace(found, status=max(finding.status, status, key=lambda one: one.order))
+
+
+def _there(load: OutsideLoad, gain: Gain) -> Gain:
+    """The gain as one of the run on such CPUs, in which it is a larger share."""
+    if load.left_s <= 0 or not gain.share:
+        return gain
+    return replace(gain, share=max(gain.share, min(gain.seconds / load.left_s, 1.0)))
+
+
+def _on_free_cpus(asked: OnFreeCpus, gain: Gain) -> Gain:
+    """The gain where it was replayed, less by what it is less on such CPUs; else itself."""
+    if not gain.edits or gain.seconds <= 0:
+        return gain
+    try:
+        here, there = asked.replay.predict(gain.edits), asked.predict(gain.edits)
+    except RefusedEditError:
+        return gain
+    if here is None or there is None or here.gain_s <= 0 or there.gain_s >= here.gain_s:
+        return gain
+    part = max(there.gain_s, 0.0) / here.gain_s
+    found = gain.of(part * gain.seconds)
+    interval, once_s = gain.interval_s, gain.once_s
+    return replace(
+        found,
+        interval_s=interval and (part * interval[0], part * interval[1]),
+        once_s=None if once_s is None else part * once_s,
+        under_load_s=gain.seconds,
+        counts=gain.counts or WITHOUT,
+    )

@@ -1,0 +1,78 @@
+"""Findings on CPUs that other processes use as well, in closed form."""
+
+import pytest
+
+from perfscope.findings.core.finding import Finding
+from perfscope.findings.facts.outside_load import OutsideLoad
+from perfscope.replay.model import Edit
+from perfscope.schema.enums import Activity, Status
+from perfscope.trace.model import Trace
+from tests.findings.analyzed import analyze_trace
+from tests.support.trace_builder import TraceBuilder
+
+STEPS = 60
+LOOPS = ("count_words", "/home/me/train.py", 30)
+SOLVER = ("solve", "/home/me/train.py", 50)
+SOLVES = ("numpy.linalg.solve", "<built-in>", 0)
+
+
+def built(*, waited: float, loop_s: float, exchange_s: float = 0.01) -> Trace:
+    """Two ranks: a loop of Python code, a solver, an exchange; no CPU for a share of all time."""
+    step_s = loop_s + 0.1 + exchange_s
+    builder = TraceBuilder(2, end_s=2.0 + STEPS * step_s)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(1.5 + STEPS * step_s)
+        rank.set(cpu_count_allowed=1, cpus_allowed=str(number))
+        for step in range(STEPS):
+            begin = 1.0 + step * step_s
+            end = begin + step_s
+            rank.step(step, begin, end)
+            rank.op("MPI_Allreduce", end - exchange_s, end, comm=0, seq=step, sent=8)
+            for place in range(10):
+                rank.stack(begin + loop_s * place / 10, (LOOPS,))
+                rank.stack(begin + loop_s + 0.1 * place / 10, (SOLVER, SOLVES))
+        for tick in range(int(10 * (2.0 + STEPS * step_s))):
+            at = tick / 10
+            rank.main_sample(at, cpu_s=at * (1 - waited), queue_delay_s=at * waited)
+            rank.process_sample(at, cpu_s=at * (1 - waited), queue_delay_s=at * waited)
+            rank.cpu_sample(at, busy_s=at, used_s=at * (1 - waited), cpus=1)
+    return builder.build()
+
+
+def findings(*, waited: float, loop_s: float = 0.1, exchange_s: float = 0.01) -> dict[str, Finding]:
+    trace = built(waited=waited, loop_s=loop_s, exchange_s=exchange_s)
+    return analyze_trace(trace).findings
+
+
+def test_a_change_saves_what_it_saves_on_free_cpus() -> None:
+    """For half of the loop's 6 s its ranks wait for CPUs, which others have: 3 s are the loop's."""
+    alone = findings(waited=0.0)["lost_to_interpreter"]
+    assert alone.gain_s == pytest.approx(0.1 * STEPS, rel=0.05)
+    assert alone.gain is not None
+    assert (alone.gain.under_load_s, alone.gain.counts) == (None, "")
+    found = findings(waited=0.5)
+    assert found["busy_host"].status is Status.INFO
+    loud = found["lost_to_interpreter"]
+    assert loud.gain is not None
+    assert loud.gain.seconds == pytest.approx(0.5 * 0.1 * STEPS, rel=0.05)
+    assert loud.gain.under_load_s == pytest.approx(0.1 * STEPS, rel=0.05)
+    assert "other load" in loud.gain.counts
+    assert loud.status is Status.FAIL
+
+
+def test_what_waits_for_cpus_is_no_transfer() -> None:
+    """Two ends that have a CPU for a tenth of the time each move data in a hundredth of it."""
+    few = {"loop_s": 0.001, "exchange_s": 0.03}
+    loud = findings(waited=0.0, **few)
+    assert any(loud[one].status.is_fault for one in ("small_allreduces", "network_bound"))
+    found = findings(waited=0.9, **few)
+    assert found["busy_host"].status is Status.INFO
+    assert not [one.id for one in found.values() if one.status.is_fault]
+
+
+def test_cpu_time_is_a_larger_share_of_less_work() -> None:
+    load = OutsideLoad((Edit(ranks=(0,), factor=0.5),), {0: 0.5}, 1.0)
+    faults, loop = Edit(ranks=(0,), factor=0.8), Edit(activity=Activity.INTERPRETER)
+    less, same = load.on_free_cpus((faults, loop))
+    assert less.factor == pytest.approx(0.6)
+    assert same == loop
