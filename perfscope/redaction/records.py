@@ -11,7 +11,7 @@ from perfscope import files
 from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.definitions import MOST_BYTES, entries
 from perfscope.readers.recording.endings import MAX_ENDS_BYTES
-from perfscope.readers.recording.framework_operations import PACKAGE, SEPARATOR, parsed
+from perfscope.readers.recording.framework_operations import HOROVOD, PACKAGE, SEPARATOR, parsed
 from perfscope.readers.recording.layout import (
     COMMUNICATOR_DTYPE,
     DEFINITION_DTYPE,
@@ -27,7 +27,7 @@ HASHED_WHOLE = ("argv", "command", "cwd", "executable", "prefix")
 """Fields of which no word is needed: only whether they are the same."""
 NAMES_OF_DEVICES = ("name", "driver", "capability")
 """What a GPU is: hardware, and known to its vendor's driver."""
-_PACKAGES = (PACKAGE, *PACKAGES)
+_PACKAGES = (PACKAGE, HOROVOD, *PACKAGES)
 _VOLUME = re.compile(r"\d+:\d+")
 _CPU_LIST = re.compile(rb"[0-9,\-]*")
 _UUID = re.compile(r"(GPU-|MIG-)?.*", re.DOTALL)

@@ -26,12 +26,15 @@ from perfscope.trace.model import (
     Table,
 )
 from perfscope.trace.operations import (
+    BY_CODE,
     BY_NAME,
     FIRST_ASYNCHRONOUS_CODE,
     FIRST_FRAMEWORK_CODE,
     GRADIENT_EXCHANGE,
+    HOROVOD_EXPOSED,
     TORCH_MESSAGES,
     TORCH_WAIT,
+    Operation,
     OperationClass,
     code_of,
     codes_mask,
@@ -39,6 +42,9 @@ from perfscope.trace.operations import (
 from perfscope.trace.totals import totals_of
 
 PACKAGE = "torch.distributed"
+HOROVOD = "horovod"
+"""Over gloo: what a program waits for has no further name."""
+
 SEPARATOR = "\x1e"
 _FINALIZE = code_of("MPI_Finalize")
 _SPEAKS = ~codes_mask((OperationClass.INIT, OperationClass.FINALIZE, OperationClass.ABORT))
@@ -50,8 +56,9 @@ _INIT, _DESTROY = "init_process_group", "destroy_process_group"
 
 @dataclass(frozen=True)
 class Call:
-    """What a record's name says: the operation, its process group, the bytes of this rank."""
+    """What a record's name says: who saw it, what, its process group, the bytes of this rank."""
 
+    package: str
     operation: str
     group: str
     members: tuple[int, ...]  # empty: all ranks
@@ -68,11 +75,20 @@ def adopt(
     Phases, operations, totals and lifetimes of communication of the ranks change; the process
     groups are added to the communicators.
     """
-    calls = {place: call for place, name in enumerate(names) if (call := parsed(name, PACKAGE))}
+    groups = _Groups(communicators, world_size)
+    found = (_adopt_of(package, ranks, names, groups) for package in (PACKAGE, HOROVOD))
+    return [note for notes in found for note in notes]
+
+
+def _adopt_of(
+    package: str, ranks: Sequence[Rank], names: Sequence[str], groups: "_Groups"
+) -> list[str]:
+    """The same of what one package has seen."""
+    calls = {place: call for place, name in enumerate(names) if (call := parsed(name, package))}
     if not calls:
         return []
-    wrong = [rank.number for rank in ranks if not _same_number(rank, world_size)]
-    groups = _Groups(communicators, world_size)
+    is_whole = package != HOROVOD or not any(_untold(rank) for rank in ranks)
+    wrong = [rank.number for rank in ranks if not _same_number(rank, package, groups.world_size)]
     notes = []
     for rank in ranks:
         rows = np.isin(rank.phases["name"], list(calls)) & (
@@ -82,11 +98,11 @@ def adopt(
         if wrong or not len(found):
             continue
         rank.phases = rank.phases[~rows]
-        if not _adopt_rank(rank, found, calls, groups):
-            notes.append(f"Rank {rank.number}: {PACKAGE} records that make no sense were left out.")
+        if is_whole and not _adopt_rank(rank, found, calls, groups):
+            notes.append(f"Rank {rank.number}: {package} records that make no sense were left out.")
     if wrong:
         notes.append(
-            f"{PACKAGE} numbers its ranks otherwise than the launcher or MPI (rank {wrong[0]}, for "
+            f"{package} numbers its ranks otherwise than the launcher or MPI (rank {wrong[0]}, for "
             "example); its collectives are not matched across ranks."
         )
     return notes
@@ -116,7 +132,7 @@ def parsed(name: str, package: str) -> Call | None:
     sent, received, tag = (*volume, 0)[:3]
     if tag > _MAX_TAG:
         return None
-    return Call(parts[1], parts[2], members, sent, received, tag)
+    return Call(package, parts[1], parts[2], members, sent, received, tag)
 
 
 def _numbers(texts: list[str], *, digits: int) -> tuple[int, ...] | None:
@@ -125,9 +141,14 @@ def _numbers(texts: list[str], *, digits: int) -> tuple[int, ...] | None:
     return tuple(int(text) for text in texts)
 
 
-def _same_number(rank: Rank, world_size: int) -> bool:
+def _untold(rank: Rank) -> bool:
+    """Whether a rank says that it exchanges by Horovod what its waits do not tell."""
+    return bool(rank.framework(HOROVOD).get("exposed_reason"))
+
+
+def _same_number(rank: Rank, package: str, world_size: int) -> bool:
     """Whether the framework's number of a rank is the trace's; also where it has none."""
-    told = rank.framework(PACKAGE)
+    told = rank.framework(package)
     number, size = agent_metadata.integer(told, "rank"), agent_metadata.integer(told, "size")
     return number in (None, rank.number) and size in (None, world_size)
 
@@ -137,13 +158,13 @@ class _Groups:
 
     def __init__(self, communicators: list[Communicator], world_size: int) -> None:
         self._communicators = communicators
-        self._world_size = world_size
+        self.world_size = world_size
         self._known: dict[tuple[str, tuple[int, ...], bool], int] = {}
 
     def index(self, call: Call, rank: int) -> int:
         """The index of a call's communicator, -1 where the rank cannot be in it."""
-        members = call.members or tuple(range(self._world_size))
-        if rank not in members or max(members) >= self._world_size:
+        members = call.members or tuple(range(self.world_size))
+        if rank not in members or max(members) >= self.world_size:
             return -1
         if len(set(members)) != len(members):
             return -1
@@ -165,7 +186,7 @@ def _adopt_rank(rank: Rank, found: Table, calls: dict[int, Call], groups: _Group
     sound = True
     for name in np.unique(found["name"]).tolist():
         call, rows = calls[name], found["name"] == name
-        operation = BY_NAME.get(f"{PACKAGE}.{call.operation}")
+        operation = _operation_of(call)
         if operation is not None and (comm := groups.index(call, rank.number)) >= 0:
             operations["op"][rows], operations["comm"][rows] = operation.code, comm
             operations["sent"][rows], operations["received"][rows] = call.sent, call.received
@@ -189,6 +210,12 @@ def _adopt_rank(rank: Rank, found: Table, calls: dict[int, Call], groups: _Group
     rank.totals = {**rank.totals, **totals_of(told)}
     _close(rank)
     return sound and len(rank.operations) == len(merged)
+
+
+def _operation_of(call: Call) -> Operation | None:
+    if call.package == HOROVOD:
+        return BY_CODE[HOROVOD_EXPOSED] if call.operation == "exposed" else None
+    return BY_NAME.get(f"{PACKAGE}.{call.operation}")
 
 
 def _with_requests(operations: Table) -> Table:

@@ -222,3 +222,40 @@ def test_a_worker_that_its_job_takes_away_when_all_is_done_cuts_nothing_short(
     trace = open_recording(tmp_path)
     assert bool(account_of_ends(trace)) is is_cut_short
     assert any(damage.id == "endings" for damage in compute(trace).damage) is is_cut_short
+
+
+def horovod_ranks(directory: Path, *, reason: str | None = None) -> Trace:
+    """Two ranks of Horovod over gloo, of which rank 1 comes 30 ms later, twice."""
+    for rank in (0, 1):
+        process = rank_process(rank)
+        told = {"rank": rank, "size": 2, "exposed_reason": reason}
+        process.metadata["frameworks"] = {"horovod": told}
+        for operation, t0_s, t1_s, ordinal in (
+            ("init_process_group", 0.5, 1.0, NO_ID),
+            ("exposed", 2.0 + rank * 0.03, 2.05, 0),
+            ("exposed", 3.0 + rank * 0.03, 3.05, 1),
+        ):
+            name = f"horovod\x1e{operation}\x1eworld\x1e"
+            process.phase(PhaseKind.COMMUNICATION, t0_s, t1_s, name, seq=ordinal, tag=-1)
+        process.step(0, 1.5, 2.5)
+        process.step(1, 2.5, 3.5)
+        process.write(directory)
+    write_run(directory)
+    trace = open_recording(directory)
+    check_trace(trace)
+    return trace
+
+
+def test_waits_for_horovod_over_gloo_are_matched(tmp_path: Path) -> None:
+    results = compute(horovod_ranks(tmp_path))
+    (row,) = results.communication.operations
+    assert results.communication.unmatched == {}
+    assert (row.name, row.calls) == ("Horovod (exposed)", 4)
+    assert row.wait_s == pytest.approx(0.06)
+    assert row.transfer_s == pytest.approx(0.08)
+    assert row.bytes_sent is None
+
+
+def test_waits_for_horovod_that_do_not_tell_all_are_none(tmp_path: Path) -> None:
+    trace = horovod_ranks(tmp_path, reason="some exchange is not told")
+    assert all(len(rank.operations) == len(rank.phases) == 0 for rank in trace.ranks)

@@ -11,10 +11,10 @@ import time
 
 from .. import metadata, recorder
 from ..kinds import Any, AnyFunction, Callable, ModuleType
-from . import learning_rates, wrap
+from . import horovod_waits, learning_rates, wrap
 from .tensorflow import is_eager, traced
 
-_SOURCE = "horovod"
+_SOURCE = horovod_waits.SOURCE
 _SETTINGS = (
     "HOROVOD_FUSION_THRESHOLD",
     "HOROVOD_CYCLE_TIME",
@@ -43,17 +43,17 @@ _CALLS = (
 )
 
 
-_OWN_CONNECTIONS = "Horovod over gloo exchanges over connections of its own"
-
-
 def install_basics(module: ModuleType) -> None:
     """Notes rank, size and settings when Horovod has been initialized."""
 
     def make(original: AnyFunction) -> AnyFunction:
         def init(self: Any, *args: Any, **kwargs: Any) -> Any:
+            begin_ns = time.monotonic_ns()
             result = original(self, *args, **kwargs)
             try:
-                _note(self)
+                if len(args) > 1 or kwargs.get("process_sets"):
+                    horovod_waits.note_sets()
+                _note(self, begin_ns)
             except Exception as error:
                 metadata.framework(_SOURCE, setup_reason=type(error).__name__)
             return result
@@ -63,7 +63,7 @@ def install_basics(module: ModuleType) -> None:
     wrap.replace(module.HorovodBasics, "init", make)
 
 
-def _note(basics: Any) -> None:
+def _note(basics: Any, begin_ns: int) -> None:
     package = sys.modules.get("horovod")
     settings = {name: os.environ[name] for name in _SETTINGS if name in os.environ}
     metadata.framework(
@@ -77,7 +77,7 @@ def _note(basics: Any) -> None:
     if basics.mpi_enabled():  # without MPI, the question is an error
         metadata.framework(_SOURCE, mpi_threads_supported=bool(basics.mpi_threads_supported()))
     if basics.gloo_enabled() and basics.size() > 1:
-        metadata.framework(_SOURCE, exposed_reason=_OWN_CONNECTIONS)
+        horovod_waits.begin(begin_ns)
     _note_group(int(basics.rank()), int(basics.size()))
     metadata.collect_versions()
     metadata.write()

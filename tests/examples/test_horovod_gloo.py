@@ -1,0 +1,53 @@
+"""Horovod over gloo with PyTorch, without MPI: steps, and the wait for a straggler."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import recording
+from tests.support.environments import REPOSITORY, environment
+
+TIMEOUT_S = 280.0
+SLOW_MS = 50.0
+STEPS = 40
+
+
+@pytest.fixture(scope="module")
+def analysis(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Of a run in which rank 1 is late in each step."""
+    directory, place = tmp_path_factory.mktemp("horovod-gloo"), environment("horovod")
+    script = REPOSITORY / "examples" / "horovod_torch.py"
+    start = (place.prefix / "bin" / "horovodrun", "--gloo", "-np", "2", place.python, script)
+    options = ("--steps", str(STEPS), "--slow-rank", "1", "--slow-ms", str(SLOW_MS))
+    done = recording.record(
+        [str(word) for word in (*start, *options)],
+        cwd=directory,
+        output=directory / "trace",
+        variables={"OMP_NUM_THREADS": "1"},
+        timeout_s=TIMEOUT_S,
+    )
+    assert done.exit_code == 0, done.stderr
+    assert "result: loss" in done.stdout
+    analyzed = recording.analyze(done.directory, "--no-report")
+    assert analyzed.returncode == 0, analyzed.stderr
+    found: dict[str, Any] = json.loads((done.directory / "analysis.json").read_text())
+    return found
+
+
+def test_ranks_and_steps_are_those_of_horovod(analysis: dict[str, Any]) -> None:
+    run = analysis["run"]
+    assert (run["launcher"], run["ranks"], run["missing_ranks"]) == ("horovodrun", 2, [])
+    assert (run["throughput"]["steps"], run["throughput"]["step_source"]) == (STEPS, "framework")
+
+
+def test_who_waits_for_whom_is_known(analysis: dict[str, Any]) -> None:
+    (exposed,) = analysis["collectives"]["operations"]
+    assert exposed["name"] == "Horovod (exposed)"
+    # gradients of each step, what is broadcast at the start, and the loss at the end
+    assert exposed["calls"] > 2 * STEPS
+    assert exposed["bytes_sent"] is None
+    assert exposed["wait_s"] > STEPS * SLOW_MS / 1000 / 2
+    assert analysis["collectives"]["late_arrivals"][0]["rank"] == 1
+    assert analysis["metrics"]["parallel_efficiency"]["value"] < 1.0
