@@ -1,7 +1,6 @@
 """Horovod over gloo with PyTorch, without MPI: steps, and the wait for a straggler."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest

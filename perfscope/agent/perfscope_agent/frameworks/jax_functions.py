@@ -40,7 +40,9 @@ class Uses:
         self._trained_before = 0
         self._devices_first = devices_first
         self._returned: list[Any] = []  # weak references
-        self._batch: Any = None  # position or name of the argument that is the batch
+        self._given: list[Any] = []  # weak references to what the call before was given
+        self._batch: Any = None  # position or name of the argument that is the batch, or holds it
+        self._within: int | None = None  # the place of its first array among those of the argument
 
     def computes_gradients(self) -> None:
         """A gradient was computed in it."""
@@ -78,17 +80,29 @@ class Uses:
         self._returned = [reference for leaf in leaves for reference in weak(leaf)]
 
     def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        returned = {id(leaf) for leaf in (one() for one in self._returned) if leaf is not None}
-        self._batch = None
+        returned, given = _alive(self._returned), _alive(self._given)
+        self._batch, self._within, self._given = None, None, []
         for place, value in [*enumerate(args), *kwargs.items()]:
             leaves = leaves_of(value)
+            self._given += [reference for leaf in leaves for reference in weak(leaf)]
             if not returned.isdisjoint(map(id, leaves)):
                 self._is_fed_back = True
+                if self._batch is None or self._within is not None:
+                    self._look_within(place, leaves, returned | given)
             elif _is_batch(leaves):
-                self._batch = place
+                self._batch, self._within = place, None
+
+    def _look_within(self, place: Any, leaves: list[Any], known: set[int]) -> None:
+        """Looks for a batch in one argument for all, as libraries that take modules apart have."""
+        new = [at for at, leaf in enumerate(leaves) if id(leaf) not in known]
+        if _is_batch([leaves[at] for at in new]):
+            self._batch, self._within = place, new[0]
 
     def _samples(self, batch: Any) -> int:
-        leaf: Any = next((one for one in leaves_of(batch) if getattr(one, "shape", ())), None)
+        leaves = leaves_of(batch)
+        if self._within is not None:
+            leaves = leaves[self._within : self._within + 1]
+        leaf: Any = next((one for one in leaves if getattr(one, "shape", ())), None)
         if leaf is None:
             return 0
         if self._devices_first:
@@ -148,6 +162,11 @@ def leaves_of(tree: Any) -> list[Any]:
     """The values in containers that JAX knows."""
     util = sys.modules.get("jax.tree_util")
     return util.tree_leaves(tree)[:_MOST_LEAVES] if util is not None else []
+
+
+def _alive(references: list[Any]) -> set[int]:
+    """What weak references lead to, by identity."""
+    return {id(leaf) for leaf in (one() for one in references) if leaf is not None}
 
 
 def _is_batch(leaves: list[Any]) -> bool:
