@@ -126,6 +126,21 @@ def test_evaluation_ends_with_its_data_when_training_mode_is_never_set(written: 
     assert of(written, "evaluate") == [(50, 80), (130, 150)]
 
 
+def test_another_model_that_is_trained_after_an_evaluation_has_all_of_its_batches(
+    written: Written,
+) -> None:
+    written.play("N b o x e V v x N b o x e V v x N b o x")
+    assert [samples for _, _, samples in written.steps] == [4, 4, 4]
+    assert of(written, "evaluate") == [(50, 80), (130, 160)]
+    assert of(written, "train") == [(10, 40), (90, 120), (170, 200)]
+
+
+def test_batches_that_are_evaluated_with_gradients_are_not_trained_on(written: Written) -> None:
+    written.play("N b o x e N n n x N b o x")
+    assert [samples for _, _, samples in written.steps] == [4, 4]
+    assert of(written, "evaluate") == [(50, 90)]
+
+
 def test_evaluation_inside_a_call_of_keras_is_told_by_keras(
     written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:

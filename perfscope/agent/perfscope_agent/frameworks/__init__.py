@@ -57,7 +57,7 @@ _HOOKS = (
     ("torch.distributed.pipelining.stage", "torch_models", "install_pipeline"),
     ("torch.nn.parallel.distributed", "torch_ddp", "install_ddp"),
     ("deepspeed.runtime.engine", "torch_ddp", "note_deepspeed"),
-    ("torch", "torch", "loaded"),
+    ("torch", "torch_compile", "loaded"),
     ("jax", "jax", "install"),
     ("xgboost.core", "trees", "install"),
     ("lightgbm.basic", "trees", "install"),

@@ -15,6 +15,7 @@ from . import (
     torch_batches,
     torch_compile,
     torch_devices,
+    torch_doubtful,
     torch_gradients,
     torch_loaders,
     torch_own_updates,
@@ -49,6 +50,7 @@ class _Loop:
         self.has_evaluated = False  # all batches that its loader has
         self.profiled = torch_profiler.requested()
         self.evaluation_root = 0  # identity of the module that was set to evaluation
+        self.doubtful = torch_doubtful.Doubtful()  # in an evaluation
 
     def emit(
         self, kind: int, name: str, start_ns: int, end_ns: int, epoch: int = recorder.NO_EPOCH
@@ -60,11 +62,12 @@ class _Loop:
 
     def asks_for_batch(self, is_first: bool, is_grad_enabled: bool, now_ns: int) -> None:
         """A batch is requested; an iterator's first begins an epoch or an evaluation."""
-        if is_first and not self.evaluation_start_ns:
+        if self.evaluation_start_ns:
             if is_grad_enabled:
-                self._end_epoch(self.last_unit_end_ns)
-                self.epoch_start_ns, self.epoch_units = now_ns, 0
-                steps.epoch = max(steps.epoch, 0)
+                self.doubtful.asks(is_first, now_ns)
+        elif is_first:
+            if is_grad_enabled:
+                self._begin_epoch(now_ns)
             else:
                 self.begin_evaluation(0, now_ns)
         if not self.unit_start_ns and not self.evaluation_start_ns:
@@ -74,8 +77,11 @@ class _Loop:
         """A batch was delivered."""
         if self.evaluation_start_ns:
             self.has_evaluated = False
-            if not is_grad_enabled:
+            if is_grad_enabled:
+                self.doubtful.takes(samples, now_ns)
+            else:
                 self.evaluation_end_ns = now_ns
+                self.doubtful.clear()
             return
         self.unit_samples += samples
         self.has_loader = self.has_loader or samples > 0
@@ -86,6 +92,7 @@ class _Loop:
         self.forward_start_ns = 0
         if self.evaluation_start_ns:
             self.evaluation_end_ns = now_ns
+            self.doubtful.clear()
             self.has_evaluated = True
             if not self.evaluation_root:
                 self.end_evaluation(now_ns)
@@ -94,6 +101,11 @@ class _Loop:
         self.own.cut(now_ns)
         self.unit_start_ns = 0
         self._end_epoch(now_ns)
+
+    def _begin_epoch(self, now_ns: int) -> None:
+        self._end_epoch(self.last_unit_end_ns)
+        self.epoch_start_ns, self.epoch_units = now_ns, 0
+        steps.epoch = max(steps.epoch, 0)
 
     def _end_epoch(self, end_ns: int) -> None:
         if self.epoch_start_ns and self.epoch_units:
@@ -111,6 +123,7 @@ class _Loop:
             self.evaluation_start_ns, self.evaluation_end_ns = now_ns, 0
             self.has_evaluated = False
             self.evaluation_root = root
+            self.doubtful.clear()
 
     def end_evaluation(self, end_ns: int) -> None:
         """Writes the evaluation, if there was evidence of one (end_ns is not 0)."""
@@ -122,6 +135,7 @@ class _Loop:
         if self.evaluation_start_ns:
             # A frozen model stays in evaluation mode for good: nothing is written without evidence.
             self.end_evaluation(self.evaluation_end_ns)
+            self._train_on_doubtful()
         if not self.has_backward:
             # What steps before there are gradients only sets the optimizer's state up.
             self.has_backward = True
@@ -138,6 +152,14 @@ class _Loop:
         self.forward_start_ns = 0
         if not self.unit_start_ns:
             self.unit_start_ns = self.optimizer_start_ns or now_ns
+
+    def _train_on_doubtful(self) -> None:
+        """What was fetched last in an evaluation is trained on: the step began with that."""
+        if self.doubtful.taken_ns:
+            if self.doubtful.is_epoch:
+                self._begin_epoch(self.doubtful.start_ns)
+            self.unit_start_ns = self.doubtful.start_ns
+            self.takes_batch(self.doubtful.samples, True, self.doubtful.taken_ns)
 
     def _count_without_loader(self) -> None:
         """Adds the samples of a backward pass where no loader tells them."""
@@ -185,10 +207,8 @@ class _Loop:
 
 
 def tell(action: Callable[..., None], *arguments: Any) -> None:
-    """Tells what was seen of the loop, to which several threads of the program may come at once.
-
-    In small models this is called every 100 us: what `wrap.guarded` does, without a further call.
-    """
+    """Tells what was seen of the loop, to which several threads of the program may come at once."""
+    # as `wrap.guarded` does, without a further call: in small models this is done every 100 us
     try:
         action(*arguments)
     except Exception as error:
@@ -361,14 +381,6 @@ def end_steps() -> None:
     _loop.cycle.cut()
 
 
-def loaded(module: ModuleType) -> None:
-    """Notes the version and the threads once PyTorch is there."""
-    torch_compile.hide_agent()
-    metadata.framework(_SOURCE, version=str(module.__version__), input_wait="DataLoader")
-    metadata.collect_versions()
-    metadata.write()
-
-
 def forget() -> None:
     """Drops what belongs to the parent, in a forked child."""
     global _loop, backward_depth
@@ -382,10 +394,5 @@ def finish() -> None:
     torch_workers.finish()
     torch = sys.modules.get("torch")
     if torch is not None and hasattr(torch, "get_num_threads"):
-        inside, between = torch.get_num_threads(), torch.get_num_interop_threads()
-        metadata.framework(_SOURCE, threads=inside, interop_threads=between)
-        capability = getattr(getattr(torch.backends, "cpu", None), "get_cpu_capability", None)
-        if capability is not None:
-            metadata.framework(_SOURCE, cpu_capability=str(capability()))
-        torch_devices.collect(torch)
+        torch_devices.finish(torch)
         torch_traces.collect()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from ..kinds import Any, AnyFunction, Callable
+from .. import metadata
+from ..kinds import Any, AnyFunction, Callable, ModuleType
 from . import wrap
 
 
@@ -39,6 +40,15 @@ def hide(function: AnyFunction) -> AnyFunction:
     if strategy is not None:
         strategy(function.__code__)
     return function
+
+
+def loaded(torch_module: ModuleType) -> None:
+    """PyTorch is there: the agent is hidden, and the version noted."""
+    hide_agent()
+    version = str(torch_module.__version__)
+    metadata.framework("torch", version=version, input_wait="DataLoader")
+    metadata.collect_versions()
+    metadata.write()
 
 
 def hide_agent() -> None:

@@ -1,4 +1,4 @@
-"""The devices that a PyTorch program used, as PyTorch knows them; nothing initializes CUDA."""
+"""Threads and devices that a PyTorch program used, as it knows them; nothing initializes CUDA."""
 
 from __future__ import annotations
 
@@ -8,6 +8,16 @@ from .. import metadata
 from ..kinds import Any
 
 _MOST_DEVICES = 16
+
+
+def finish(torch: Any) -> None:
+    """At exit: notes the threads in effect, for which CPUs there is code, and the devices."""
+    inside, between = torch.get_num_threads(), torch.get_num_interop_threads()
+    metadata.framework("torch", threads=inside, interop_threads=between)
+    capability = getattr(getattr(torch.backends, "cpu", None), "get_cpu_capability", None)
+    if capability is not None:
+        metadata.framework("torch", cpu_capability=str(capability()))
+    collect(torch)
 
 
 def collect(torch: Any) -> None:
