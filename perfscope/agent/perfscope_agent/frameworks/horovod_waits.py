@@ -17,13 +17,15 @@ _NAME = SOURCE + "\x1eexposed\x1eworld\x1e"
 _INIT = SOURCE + "\x1einit_process_group\x1eworld\x1e"
 _OWN_CONNECTIONS = "Horovod over gloo exchanges over connections of its own"
 _SETS = "Horovod over gloo exchanges among some of the ranks, which is not told apart"
+_AGAIN = "Horovod over gloo was initialized again, after which its ranks may be others"
 
 
 class _Waits:
     """What is known of the waits of this process."""
 
     is_told = False  # it exchanges over gloo, all ranks with each other
-    has_sets = False  # of some ranks
+    is_begun = False
+    reason: str | None = None  # why waits cannot be told apart by their order
     is_inside = False
     count = 0
 
@@ -39,8 +41,10 @@ def forget() -> None:
 
 def begin(begin_ns: int) -> None:
     """Horovod was initialized over gloo, in a call that began then."""
-    _waits.is_told = not _waits.has_sets
-    metadata.framework(SOURCE, exposed_reason=_SETS if _waits.has_sets else _OWN_CONNECTIONS)
+    if _waits.is_begun:
+        _waits.reason = _waits.reason or _AGAIN
+    _waits.is_begun, _waits.is_told = True, _waits.reason is None
+    metadata.framework(SOURCE, exposed_reason=_waits.reason or _OWN_CONNECTIONS)
     rec = recorder.current
     if rec is not None:
         name, phase = rec.name(_INIT), recorder.Phase.COMMUNICATION
@@ -64,7 +68,7 @@ def install_sets(module: ModuleType) -> None:
 
 def note_sets() -> None:
     """There are sets of ranks: waits cannot be told apart by their order any more."""
-    _waits.has_sets = True
+    _waits.reason = _SETS
     if _waits.is_told:
         _waits.is_told = False
         metadata.framework(SOURCE, exposed_reason=_SETS)
