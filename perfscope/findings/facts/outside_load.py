@@ -16,11 +16,18 @@ from perfscope.judging import MOST_LOST
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Prediction, RefusedEditError
 from perfscope.replay.replay import Replay
-from perfscope.schema.enums import Status
+from perfscope.schema.enums import Activity, Status
 from perfscope.structures import dataclass
 from perfscope.units import NS
 
 EXPLAINED = "What it costs beyond that is explained by processes outside the job."
+NOTE = (
+    "Seconds in this text are of the run with other load on its host; the estimated saving is "
+    "without that."
+)
+WANTS_NO_CPU = (Activity.SLEEP, Activity.NETWORK)
+"""What takes as long however busy the host is."""
+
 WITHOUT = "without what other load on the host adds to it"
 
 
@@ -100,8 +107,8 @@ def _priced(asked: OnFreeCpus, finding: Finding) -> Finding:
     if gain is before:
         return finding
     first = None if finding.first is None else _on_free_cpus(asked, finding.first)
-    found = replace(finding, gain=gain, first=first)
-    there = _there(asked.load, gain)
+    found = replace(finding, gain=gain, first=first, summary=f"{finding.summary} {NOTE}")
+    there = _there(asked.load, gain, before.seconds)
     status = thresholds.unless_chance(thresholds.deserved(there), there)
     saving = found.recommended
     if not status.is_fault or (saving and saving.share < thresholds.WARN_SHARE):
@@ -110,16 +117,15 @@ def _priced(asked: OnFreeCpus, finding: Finding) -> Finding:
     return replace(found, status=max(finding.status, status, key=lambda one: one.order))
 
 
-def _there(load: OutsideLoad, gain: Gain) -> Gain:
-    """The gain as one of the run on such CPUs, in which it is a larger share."""
-    if load.left_s <= 0 or not gain.share:
-        return gain
-    return replace(gain, share=max(gain.share, min(gain.seconds / load.left_s, 1.0)))
+def _there(load: OutsideLoad, gain: Gain, measured_s: float) -> Gain:
+    """The gain, as long as it was measured, with the share that it has of the run on such CPUs."""
+    share = min(gain.seconds / load.left_s, 1.0) if load.left_s > 0 else gain.share
+    return replace(gain, seconds=measured_s, share=share)
 
 
 def _on_free_cpus(asked: OnFreeCpus, gain: Gain) -> Gain:
     """The gain where it was replayed, less by what it is less on such CPUs; else itself."""
-    if not gain.edits or gain.seconds <= 0:
+    if gain.seconds <= 0 or all(edit.activity in WANTS_NO_CPU for edit in gain.edits):
         return gain
     try:
         here, there = asked.replay.predict(gain.edits), asked.predict(gain.edits)

@@ -22,6 +22,10 @@ NEEDED = (
 """Work that has to be done all the same, at another time, beside the steps, or for less."""
 
 
+BOUNDED = (*NEEDED, Activity.INTERPRETER, Activity.SERIALIZATION, Activity.FILES)
+"""Work of which a change leaves a part, and nobody knows how little: all of it bounds a saving."""
+
+
 @dataclass(frozen=True)
 class Group:
     """Losses of one kind, most first."""

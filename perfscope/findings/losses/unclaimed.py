@@ -18,7 +18,15 @@ from perfscope.findings.facts.repeated_reads import evidence as evidence_of
 from perfscope.findings.losses import lock_words, read_again, turns, words
 from perfscope.findings.losses.callees import Callee, callee_of, without_calls
 from perfscope.findings.losses.claims import GROWTH
-from perfscope.findings.losses.groups import NEEDED, Group, groups, lost_to, lost_to_waiting
+from perfscope.findings.losses.groups import (
+    BOUNDED,
+    NEEDED,
+    Group,
+    groups,
+    lost_to,
+    lost_to_waiting,
+)
+from perfscope.findings.losses.one_place import at_one_place
 from perfscope.judging import MAIN
 from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import Savings
@@ -40,7 +48,7 @@ AT_START = (Activity.IMPORTING, Activity.COMPILING)
 SLOWS_OTHERS = (Activity.DEBUGGING,)
 """What makes other work longer, too, in which samples do not show it: checks of each result."""
 
-NEEDED_IDS = frozenset(map(lost_to, NEEDED))
+NEEDED_IDS, BOUNDED_IDS = frozenset(map(lost_to, NEEDED)), frozenset(map(lost_to, BOUNDED))
 
 
 def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -64,15 +72,16 @@ def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
         for group in worth
         if not _is_chance(run, group, savings)
     ]
+    made += at_one_place(run, [*findings, *made])
     return tuple(sorted(made, key=lambda one: -(one.gain_s or 0.0)))
 
 
 def bounded(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The findings; what work that is needed takes is the most that a change of it can save.
+    """The findings; what work takes of which some is left is the most that a change can save.
 
     All of the time that it takes may be left: nobody has seen it done elsewhere or for less.
     """
-    return tuple(_bounded(one) if one.id in NEEDED_IDS else one for one in findings)
+    return tuple(_bounded(one) if one.id in BOUNDED_IDS else one for one in findings)
 
 
 def _bounded(finding: Finding) -> Finding:
@@ -339,7 +348,8 @@ def _summary(group: Group, gain: Gain) -> str:
     if group.id in NEEDED_IDS:
         most = f"at most {format_seconds(gain.seconds)}, as a replay without any of it tells"
         return f"{said} What can be had depends on where and how it is done instead: {most}."
-    shorter = f"{gain.at_most}{format_seconds(gain.seconds)} shorter"
+    most = "up to " if group.id in BOUNDED_IDS else gain.at_most
+    shorter = f"{most}{format_seconds(gain.seconds)} shorter"
     if _slows_others(group):
         shorter += ", or more: what other work it slows down as well cannot be told from that work"
     return f"{said} Without it the run would be {shorter}."

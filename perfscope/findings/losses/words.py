@@ -73,7 +73,7 @@ CHANGES: dict[Activity, str] = {
         "Switch off what only debugging needs: torch.autograd.set_detect_anomaly, tracemalloc, "
         "sys.settrace, checks that format a traceback each time."
     ),
-    Activity.INTERPRETER: ("Replace the loop{} with whole-array operations, or run it less often."),
+    Activity.INTERPRETER: "Do loops over numbers{} with array operations, or run it less often.",
 }
 """By activity: what to change; `{}` is where."""
 
@@ -298,7 +298,7 @@ def action(
     if workers:
         told = f"{turns(workers, world)}.{hides_transfer(workers, gain, world)}"
         return f"{told} {OF_PATTERN[_told_pattern(group)][1]}"
-    change = change or _change(first)
+    change = change or change_of(first)
     if first.cause.activity is Activity.INTERPRETER:
         if callee is not None and gain.is_bound:
             return f"{_in_calls(group, callee, gain)}{IN_LIBRARY}"
@@ -374,7 +374,7 @@ def _inside(entry: Entry) -> str:
     return f" in {called(entry.frame)}" if entry.frame is not None else ""
 
 
-def _change(first: Entry) -> str:
+def change_of(first: Entry) -> str:
     """What to change."""
     if first.cause.activity is not None:
         return CHANGES[first.cause.activity].format(_inside(first))

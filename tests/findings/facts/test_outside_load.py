@@ -16,8 +16,8 @@ SOLVER = ("solve", "/home/me/train.py", 50)
 SOLVES = ("numpy.linalg.solve", "<built-in>", 0)
 
 
-def built(*, waited: float, loop_s: float, exchange_s: float = 0.01) -> Trace:
-    """Two ranks: a loop of Python code, a solver, an exchange; no CPU for a share of all time."""
+def built(*, waited: float, loop_s: float, exchange_s: float = 0.01, sleeps: bool = False) -> Trace:
+    """Two ranks: Python code or sleep, a solver, an exchange; no CPU for a share of all time."""
     step_s = loop_s + 0.1 + exchange_s
     builder = TraceBuilder(2, end_s=2.0 + STEPS * step_s)
     for number in range(2):
@@ -29,7 +29,7 @@ def built(*, waited: float, loop_s: float, exchange_s: float = 0.01) -> Trace:
             rank.step(step, begin, end)
             rank.op("MPI_Allreduce", end - exchange_s, end, comm=0, seq=step, sent=8)
             for place in range(10):
-                rank.stack(begin + loop_s * place / 10, (LOOPS,))
+                rank.stack(begin + loop_s * place / 10, (LOOPS, SLEEPS) if sleeps else (LOOPS,))
                 rank.stack(begin + loop_s + 0.1 * place / 10, (SOLVER, SOLVES))
         for tick in range(int(10 * (2.0 + STEPS * step_s))):
             at = tick / 10
@@ -37,6 +37,9 @@ def built(*, waited: float, loop_s: float, exchange_s: float = 0.01) -> Trace:
             rank.process_sample(at, cpu_s=at * (1 - waited), queue_delay_s=at * waited)
             rank.cpu_sample(at, busy_s=at, used_s=at * (1 - waited), cpus=1)
     return builder.build()
+
+
+SLEEPS = ("time.sleep", "<built-in>", 0)
 
 
 def findings(*, waited: float, loop_s: float = 0.1, exchange_s: float = 0.01) -> dict[str, Finding]:
@@ -76,3 +79,11 @@ def test_cpu_time_is_a_larger_share_of_less_work() -> None:
     less, same = load.on_free_cpus((faults, loop))
     assert less.factor == pytest.approx(0.6)
     assert same == loop
+
+
+def test_sleep_takes_as_long_on_free_cpus() -> None:
+    alone, found = (
+        analyze_trace(built(waited=waited, loop_s=0.1, sleeps=True)).findings["lost_to_sleep"]
+        for waited in (0.0, 0.5)
+    )
+    assert found.gain_s == pytest.approx(alone.gain_s)

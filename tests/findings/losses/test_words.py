@@ -66,7 +66,7 @@ def test_a_loop_is_told_only_where_samples_may_show_one() -> None:
     several, one = (
         words.action(group, Gain(1.0, 0.1), 2, is_one_line=only) for only in (False, True)
     )
-    assert "Replace the loop in learn()" in several
+    assert "Do loops over numbers in learn()" in several
     assert "All of it is in one line, and no loop over others was seen in learn()" in one
 
 
@@ -91,7 +91,7 @@ def test_of_a_library_s_function_all_calls_are_what_may_be_saved(basis: Basis, t
     merge = Callee("merge of pandas", {1: 0.75}, {1: 3.0}, 1.0)
     called = words.action(group, Gain(1.0, 0.1, basis=basis), 2, callee=merge)
     assert called.startswith(told)
-    assert "Replace the loop" not in called
+    assert "Do loops over numbers" not in called
     assert words.title(group, (0, 1), callee=merge) == (
         "merge of pandas takes 3.00 s on rank 1, called in learn() (train.py:74)"
     )

@@ -1,0 +1,114 @@
+"""What is lost at one line, and is not worth a word by any single activity or comes only once.
+
+A call may make objects into text and write that, hash it and compress it: together that is one
+change of the program. And what comes once, as results that are written at the end, is no part of
+the steps; but where it took that much of the run, it is told.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from perfscope.findings.core import thresholds
+from perfscope.findings.core.finding import Evidence, Finding
+from perfscope.findings.core.gain import saved
+from perfscope.findings.core.wording import listed, place
+from perfscope.findings.facts.facts import Facts
+from perfscope.findings.losses import words
+from perfscope.findings.losses.callees import Callee, callee_of
+from perfscope.findings.losses.groups import BOUNDED, Group, lost_to
+from perfscope.losses.entry import Entry, Saving
+from perfscope.losses.savings import edits_of
+from perfscope.losses.words import label
+from perfscope.schema.enums import Activity, Confidence, LossKind, LossPattern
+from perfscope.units import NS, capitalized, format_seconds
+
+AT_ONCE = (
+    "What is made piece by piece is written piece by piece: make all of it in memory and write it "
+    "with one call (`file.write(json.dumps(data))`, not `json.dump(data, file)`), or save in a "
+    "binary format."
+)
+WRITES = {Activity.SERIALIZATION, Activity.FILES}
+
+
+def at_one_place(run: Facts, told: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Findings on lines of which nothing is told yet, most first."""
+    names = {one.id for one in told}
+    by_line: defaultdict[tuple[object, int], list[Entry]] = defaultdict(list)
+    for entry in run.losses.entries:
+        frame, activity = entry.frame, entry.cause.activity
+        is_work = activity in BOUNDED and entry.cause.kind is LossKind.OTHER_WORK
+        if frame is None or not is_work or entry.causes > 1 or _is_at_start(run, entry):
+            continue
+        if activity is not None and lost_to(activity) not in names:
+            by_line[frame.key, frame.line].append(entry)
+    made = [one for members in by_line.values() if (one := _finding(run, members)) is not None]
+    made.sort(key=lambda one: -(one.gain_s or 0.0))
+    first = {one.id: one for one in reversed(made)}  # an identity stands for one finding
+    return tuple(one for one in made if first[one.id] is one)
+
+
+def _is_at_start(run: Facts, entry: Entry) -> bool:
+    """Whether something comes once, before the steps or in the first of them: to set the job up."""
+    steps = run.losses.steps
+    if entry.pattern is not LossPattern.ONCE or entry.steps is None or steps is None:
+        return entry.pattern is LossPattern.ONCE
+    return not len(steps.numbers) or entry.steps[0] <= int(steps.numbers[0])
+
+
+def _finding(run: Facts, members: Sequence[Entry]) -> Finding | None:
+    entries = sorted(members, key=lambda one: -one.ns)
+    first = entries[0]
+    is_once = all(one.pattern is LossPattern.ONCE for one in entries)
+    edits = tuple(dict.fromkeys(edit for one in entries for edit in edits_of(one)))
+    saving = run.savings.bound(edits)
+    if first.cause.activity is None or not isinstance(saving, Saving):
+        return None
+    gain = saved(run.results, saving.seconds, edits=saving.edits)
+    if gain.share < thresholds.FAIL_SHARE or (len(entries) == 1 and not is_once):
+        return None  # one activity that lasts has a finding by itself where it is worth one
+    status = thresholds.unless_once(thresholds.by_gain(gain), gain.seconds, gain.share)
+    ranks = tuple(dict.fromkeys(rank for one in entries for rank in one.ranks))
+    callee = callee_of(run.results, first)
+    group = Group(lost_to(first.cause.activity), tuple(entries), saving)
+    what = capitalized(listed([label(one).lower() for one in entries]))
+    return Finding(
+        id=group.id,
+        status=status,
+        title=_title(first, entries, callee, what, is_once=is_once),
+        summary=(
+            f"{what} take the ranks together {format_seconds(_own_s(entries))} at one line"
+            f"{', once' if is_once else ''}. Without all of it the run would be up to "
+            f"{format_seconds(gain.seconds)} shorter; what can be had depends on how it is done "
+            "instead."
+        ),
+        gain=gain,
+        confidence=Confidence.HIGH,
+        ranks=ranks,
+        where=(first.frame,) if first.frame is not None else (),
+        evidence=tuple(
+            Evidence(f"{label(one)} at {place(one.frame)}", one.ns * NS, "s") for one in entries
+        ),
+        actions=(_action(group),),
+    )
+
+
+def _own_s(entries: Sequence[Entry]) -> float:
+    return sum(one.own_ns for one in entries) * NS
+
+
+def _title(
+    first: Entry, entries: Sequence[Entry], callee: Callee | None, what: str, *, is_once: bool
+) -> str:
+    """`json.dump takes 15.1 s per rank, once, in main() (index.py:66)`."""
+    each = format_seconds(_own_s(entries) / max(len(first.ranks), 1))
+    who = " per rank" if len(first.ranks) > 1 else ""
+    name = callee.name if callee is not None else what
+    verb = "takes" if callee is not None or len(entries) == 1 else "take"
+    return f"{name} {verb} {each}{who}{', once' if is_once else ''}, in {place(first.frame)}"
+
+
+def _action(group: Group) -> str:
+    done = {one.cause.activity for one in group.entries}
+    if done >= WRITES:
+        return AT_ONCE
+    return words.change_of(group.entries[0])

@@ -1,0 +1,68 @@
+"""What one line takes by several activities, or once, in closed form."""
+
+import pytest
+
+from perfscope.findings.core.finding import Finding
+from perfscope.findings.losses.one_place import AT_ONCE
+from perfscope.schema.enums import Basis, Status
+from tests.findings.analyzed import analyze_trace
+from tests.support.trace_builder import RankBuilder, TraceBuilder
+
+STEPS = 40
+STEP_S = 0.5
+SOLVES = (("main", "/job/index.py", 40), ("numpy.linalg.solve", "<built-in>", 0))
+LINE = ("main", "/job/index.py", 66)
+DUMPS = ("dump", "/usr/lib/python3.11/json/__init__.py", 179)
+MAKES = (LINE, DUMPS, ("_iterencode", "/usr/lib/python3.11/json/encoder.py", 430))
+WRITES = (LINE, DUMPS, ("io.TextIOWrapper.write", "<built-in>", 0))
+
+
+def write(rank: RankBuilder, begin: float, seconds: float) -> None:
+    """Objects become text and text is written, by turns."""
+    for tick in range(round(seconds / 0.01)):
+        rank.stack(begin + 0.01 * tick, WRITES if tick % 2 else MAKES)
+
+
+def written(*, end_s: float = 0.0, step_s: float = 0.0, start_s: float = 0.0) -> dict[str, Finding]:
+    """Two ranks that write at the start, at the end of each step, and at the end of the run."""
+    length_s = start_s + STEPS * (STEP_S + step_s) + end_s
+    builder = TraceBuilder(2, end_s=2.0 + length_s)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(1.0 + length_s)
+        write(rank, 1.0, start_s)
+        for step in range(STEPS):
+            begin = 1.0 + start_s + step * (STEP_S + step_s)
+            for tick in range(40):
+                rank.stack(begin + 0.01 * tick, SOLVES)
+            write(rank, begin + 0.4, step_s)
+            end = begin + STEP_S + step_s
+            first = begin - (start_s if step == 0 else 0.0)
+            rank.step(step, first, end).op("MPI_Allreduce", end - 0.1, end, comm=0, seq=step)
+        write(rank, 1.0 + length_s - end_s, end_s)
+    return analyze_trace(builder.build()).findings
+
+
+def loud(findings: dict[str, Finding]) -> list[Finding]:
+    return [one for one in findings.values() if one.status.is_fault and "index.py:66" in one.title]
+
+
+def test_what_is_written_once_at_the_end_is_told() -> None:
+    (found,) = loud(written(end_s=4.0))
+    assert found.status is Status.FAIL
+    assert "json.dump takes " in found.title
+    assert "once" in found.title
+    assert found.actions == (AT_ONCE,)
+    assert found.gain_basis is Basis.UPPER_BOUND
+    assert found.gain_s == pytest.approx(4.0, rel=0.3)
+    assert not loud(written(end_s=0.2))
+
+
+def test_two_activities_at_a_line_are_worth_a_word_together() -> None:
+    """Of the 2.5 % that each of them takes of the run nothing is told by itself."""
+    (found,) = loud(written(step_s=0.026))
+    assert found.gain_s == pytest.approx(STEPS * 0.026, rel=0.3)
+    assert "once" not in found.title
+
+
+def test_what_sets_the_job_up_is_not_told() -> None:
+    assert not loud(written(start_s=4.0))
