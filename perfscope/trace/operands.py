@@ -39,6 +39,7 @@ INDICES = "int", "uint", "bool"
 """Kinds of numbers that rows are picked by."""
 
 LONGEST_NAME = 80
+_MOST_COMPUTED = 64
 BITS = 8
 
 
@@ -64,6 +65,7 @@ class Operand:
     subnormal_times: float = SUBNORMAL_TIMES  # as long as others such values took this CPU
     is_number: bool = False  # of NumPy, and no array
     is_term: bool = False  # of a sum or difference, which needs values that are zero as well
+    is_computed: bool = False  # by an operator, into a variable of the same function
 
     @property
     def value_bytes(self) -> int:
@@ -120,6 +122,7 @@ def _sites(sites: Sequence[Any], times: Mapping[str, float]) -> Iterator[WorkedO
         operands = site.get("operands")
         if len(place) != 3 or not place[2].isdigit() or not isinstance(operands, Sequence):
             continue
+        computed = _names(site.get("computed"), _MOST_COMPUTED)
         yield WorkedOn(
             frame=Frame(place[0], place[1], int(place[2][:9])),
             is_innermost=site.get("is_innermost") is True,
@@ -132,7 +135,11 @@ def _sites(sites: Sequence[Any], times: Mapping[str, float]) -> Iterator[WorkedO
             results=_count(site, "results"),
             operands=_with_picked(
                 [
-                    _operand(one, times, is_term=site.get("adds") is True)
+                    replace(
+                        _operand(one, times),
+                        is_term=site.get("adds") is True,
+                        is_computed=one.get("name") in computed,
+                    )
                     for one in operands
                     if isinstance(one, Mapping)
                 ],
@@ -141,15 +148,15 @@ def _sites(sites: Sequence[Any], times: Mapping[str, float]) -> Iterator[WorkedO
             contents_once=min(_count(site, "contents_once"), _count(site, "looks")),
             returns=_count(site, "contents_back"),
             result_returns=_count(site, "results_back"),
-            met=_names(site.get("met")),
+            met=_names(site.get("met"), 2),
         )
 
 
-def _names(told: Any) -> tuple[str, ...]:
+def _names(told: Any, most: int) -> tuple[str, ...]:
     """Names that are told as a list; none of anything else."""
     if not isinstance(told, Sequence) or isinstance(told, str):
         return ()
-    return tuple(str(name)[:LONGEST_NAME] for name in told[:2])
+    return tuple(str(name)[:LONGEST_NAME] for name in told[:most])
 
 
 def _with_picked(operands: Sequence[Operand], container: str) -> tuple[Operand, ...]:
@@ -171,7 +178,7 @@ def _shape(told: Any) -> tuple[int, ...]:
     return sizes if math.prod(sizes) < 1 << 63 else ()
 
 
-def _operand(told: Mapping[str, Any], times: Mapping[str, float], *, is_term: bool) -> Operand:
+def _operand(told: Mapping[str, Any], times: Mapping[str, float]) -> Operand:
     shape, elements, shares = told.get("shape"), told.get("elements"), told.get("shares")
     counts = elements if isinstance(elements, Sequence) else ()
     named = shares if isinstance(shares, Mapping) else {}
@@ -192,7 +199,6 @@ def _operand(told: Mapping[str, Any], times: Mapping[str, float], *, is_term: bo
         returns=_count(told, "contents_back"),
         subnormal_times=times.get(str(told.get("dtype", "")), SUBNORMAL_TIMES),
         is_number=told.get("kind") == "number",
-        is_term=is_term,
     )
 
 

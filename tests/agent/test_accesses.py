@@ -1,5 +1,7 @@
 """What an instruction indexes, writes into and adds, read from its bytecode."""
 
+from typing import Any
+
 import pytest
 
 from perfscope.agent.perfscope_agent import accesses
@@ -55,3 +57,21 @@ ADDING = [
 def test_what_adds(text: str, *, expected: bool) -> None:
     code, last = worked_in(text)
     assert accesses.adds(code, last) is expected
+
+
+TEXT = """
+def gradients(x, w, y):
+    hidden = np.maximum(x @ w, 0)
+    error = hidden @ w.T
+    error[hidden <= 0] = 0
+    row = x[y]
+    y -= 1
+    self.kept = x * w
+    return error, row
+"""
+
+
+def test_what_operators_compute() -> None:
+    space: dict[str, Any] = {}
+    exec(TEXT, space)
+    assert accesses.computed(space["gradients"].__code__) == ["error", "y"]

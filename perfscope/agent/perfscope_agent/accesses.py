@@ -73,6 +73,18 @@ def adds(code: CodeType, last: int) -> bool:
     return name.endswith(("_ADD", "_SUBTRACT"))
 
 
+def computed(code: CodeType) -> list[str]:
+    """The variables of a function that the results of operators are put into, but for items."""
+    raw = code.co_code
+    operators = [
+        place
+        for place in range(0, len(raw), 2)
+        if _names[raw[place]].startswith(_OPERATORS) and _names[raw[place]] not in _ITEMS
+    ]
+    stored = [bytecode.stored(code, place) for place in operators]
+    return sorted({code.co_varnames[one] for one in stored if one is not None})
+
+
 def _made(found: list[tuple[str, int, int]], level: int) -> list[tuple[str, int]]:
     """The instructions that made the value at one height of the stack, from 1 on."""
     if any(one[0].startswith(_MOVES) for one in found):

@@ -110,6 +110,7 @@ class _Site:
         self.is_whole = is_told and not makes and not any("rand" in name for name in self.names)
         self.picked, self.written = accesses.indexed(code, last), accesses.written(code, last)
         self.met, self.adds = accesses.met(code, last), accesses.adds(code, last)
+        self.computed = accesses.computed(code)
         stored = bytecode.stored(code, last)
         self.result: _Paths = () if stored is None else ((stored,),)
         self.code, self.last = code, last
@@ -155,6 +156,7 @@ class _Site:
             "picked": redact_value(self.picked),
             "adds": self.adds,
             "met": [redact_value(name) for name in self.met],
+            "computed": [redact_value(name) for name in self.computed if name in self.operands],
             "operands": [one.told(name) for name, one in operands if one.looks],
         }
 

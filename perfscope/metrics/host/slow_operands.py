@@ -51,10 +51,13 @@ def of_zeros(operand: Operand) -> float:
 
     Those take a sparse product longer, each by itself. Only a table has a sparse form that goes
     into one: pictures that are mostly empty are convolved as they are, and sums are of all values.
+    What an operator computes anew each time is dense: making that sparse each time takes about as
+    long as the product.
     """
     is_table = len([size for size in operand.shape if size > 1]) == len(operand.shape) == 2
     is_large = operand.elements * operand.value_bytes > NEAR_CACHE_BYTES
-    is_taken = operand.dtype.startswith("float") and not operand.is_term
+    is_anew = operand.is_computed and operand.contents > 1
+    is_taken = operand.dtype.startswith("float") and not operand.is_term and not is_anew
     if not is_table or not is_large or not is_taken:
         return 0.0
     return max(0.0, 1.0 - SPARSE_TIMES * (1.0 - operand.share("zero")))

@@ -42,6 +42,15 @@ def test_sums_of_mostly_zeros_have_no_sparse_form_to_be_made_of() -> None:
     assert "slow_operands" not in faults({**site(table, contents=10), "adds": True})
 
 
+@pytest.mark.parametrize(("contents", "is_told"), [(10, False), (1, True)])
+def test_what_is_computed_anew_each_time_would_have_to_be_made_sparse_each_time(
+    contents: int, *, is_told: bool
+) -> None:
+    table = operand(name="links", contents=contents, shares={"zero": 0.998})
+    found = faults({**site(table, contents=10), "computed": ["links"]})
+    assert ("slow_operands" in found) == is_told
+
+
 def pair(first: str, second: str, *, met: tuple[str, ...] = ("x", "weights")) -> dict[str, Any]:
     """Two arrays at the hot line, of some types, that are others in each look."""
     both = [
