@@ -115,8 +115,7 @@ class _Site:
         self.result: _Paths = () if stored is None else ((stored,),)
         self.code, self.last = code, last
         self.visits = self.looks = self.whole_looks = self.result_looks = 0
-        self.first_ns = self.last_ns = 0
-        self.is_innermost = True
+        self.first_ns, self.last_ns, self.is_innermost = 0, 0, True
         self.contents, self.results = Contents(), Contents()
         self.operands: dict[str, _Operand] = {}
 
