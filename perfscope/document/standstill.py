@@ -5,13 +5,19 @@ from perfscope.standstill.pending import pending_collectives
 from perfscope.standstill.ranks import ranks_now
 from perfscope.standstill.reasons import in_start, reasons
 from perfscope.trace.worlds import asked_for, starting
-from perfscope.units import NS, format_seconds
+from perfscope.units import NS, counted, format_seconds
 
 MOST_REASONS = 2
+BEGAN_NOTHING = "began or finished a call, phase or step"
+"""What is seen of ranks that stand still, whatever they do meanwhile."""
 
 
 def told(results: Results) -> str:
-    """For how long no rank had made progress, and who was where; "" where that was not so."""
+    """For how long nobody got on, and who was where; "" where that was not so.
+
+    Who was in no call for others may have worked: that is no lack of progress, and is told as what
+    was seen.
+    """
     found = results.standstill
     if found is None or results.labels is None:
         return ""
@@ -22,8 +28,10 @@ def told(results: Results) -> str:
     ranks = ranks_now(run, found.until_ns, results.labels.user_frame)
     why = reasons(ranks, pending_collectives(run, found.until_ns))
     more = len(why) - MOST_REASONS
-    rest = [f"{more} more such waits are left out."] if more > 0 else []
-    return " ".join([f"In its last {how_long} no rank made progress.", *why[:MOST_REASONS], *rest])
+    left_out = f"{counted(more, 'more such wait')} {'is' if more == 1 else 'are'} left out."
+    what = "made progress" if found.is_deadlock else BEGAN_NOTHING
+    said = f"In its last {how_long} no rank {what}."
+    return " ".join([said, *why[:MOST_REASONS], *([left_out] if more > 0 else [])])
 
 
 def deadlock_s(results: Results) -> float:

@@ -124,7 +124,10 @@ def _record_into(run: RunFile, *, injection: Injection, teller: _Teller) -> int:
         return _not_started(teller, run.command, error)
     for name in hang_watch.pictures(run.directory):
         after = f"{run.options.on_hang_s or 0:g}"
-        run.notes.append(f"for {after} s no rank made progress; {name} tells where they were")
+        run.notes.append(
+            f"for {after} s no rank began or finished a call, phase or step; {name} tells where "
+            "they were"
+        )
     try:
         run.write_end(ending)
     except OSError as error:

@@ -1,6 +1,6 @@
 """Why a job stands still, in words: who waits for whom, and what these do instead."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from perfscope.standstill.now import ASLEEP, COMPUTING, Pending, RankNow
 from perfscope.units import counted, format_seconds, rows_of
@@ -61,17 +61,12 @@ def _why(pending: Pending, ranks: Mapping[int, RankNow]) -> str:
         )
         return f"{what}: its members called different operations, which can never end: {told}."
     absent = [ranks[number] for number in sorted(set(pending.missing) & ranks.keys())]
-    doing: dict[str, list[int]] = {}
-    for rank in absent:
-        doing.setdefault(_inside(rank), []).append(rank.number)
-    told_ranks = [
-        f"{named(numbers)} {_doing(ranks[numbers[0]], len(numbers))}"
-        for numbers in [*doing.values()][:MOST_TOLD]
-    ]
+    groups = _alike(absent)
+    told_ranks = [f"{_named(group)} {_doing(group)}" for group in groups[:MOST_TOLD]]
     unknown = sorted(set(pending.missing) - ranks.keys())
     if unknown:
         told_ranks.append(f"{named(unknown)} left no recording")
-    more = sum(map(len, [*doing.values()][MOST_TOLD:]))
+    more = sum(map(len, groups[MOST_TOLD:]))
     if more:
         told_ranks.append(f"{more} more")
     wait = "waits" if len(pending.inside) == 1 else "wait"
@@ -83,9 +78,9 @@ def _messages(ranks: Mapping[int, RankNow]) -> Iterator[str]:
     """Who waits for a message, or for its receipt: in a circle, or for one that does not."""
     circles = _circles(ranks)
     for circle in circles[:MOST_TOLD]:
-        told = ", ".join(f"rank {rank.number} {_doing(rank)}" for rank in circle[:MOST_TOLD])
+        told = ", ".join(f"rank {rank.number} {_doing([rank])}" for rank in circle[:MOST_TOLD])
         more = f", {len(circle) - MOST_TOLD} more" if len(circle) > MOST_TOLD else ""
-        who = named([rank.number for rank in circle]).capitalize()
+        who = _named(circle).capitalize()
         yield f"{who} wait for each other in a circle: {told}{more}."
     waiting: dict[int, list[int]] = {}
     for rank in ranks.values():
@@ -94,28 +89,31 @@ def _messages(ranks: Mapping[int, RankNow]) -> Iterator[str]:
                 waiting.setdefault(peer, []).append(rank.number)
     for peer, numbers in sorted(waiting.items(), key=lambda item: -len(item[1]))[:MOST_TOLD]:
         wait = "waits" if len(numbers) == 1 else "wait"
-        doing = _doing(ranks[peer])
+        doing = _doing([ranks[peer]])
         who = named(numbers).capitalize()
         yield f"{who} {wait} for a message from or to rank {peer}; rank {peer} {doing}."
 
 
 def _apart(ranks: Mapping[int, RankNow]) -> Iterator[str]:
     """Where ranks are, which no call tells the reason of."""
-    found: dict[tuple[str, str, str, bool], list[int]] = {}
-    for rank in ranks.values():
-        what = rank.phase, rank.place, rank.doing, rank.has_ended
-        found.setdefault(what, []).append(rank.number)
-    order = sorted(found.values(), key=len)
+    order = sorted(_alike(ranks.values()), key=len)
     if len(order) == 1 and len(ranks) > 1:
-        yield f"All {len(ranks)} ranks {_doing(ranks[order[0][0]], len(ranks))}."
+        which = "Both" if len(ranks) == 2 else f"All {len(ranks)}"
+        yield f"{which} ranks {_doing(order[0])}."
     if len(order) < 2:
         return
-    told = [
-        f"{named(numbers)} {_doing(ranks[numbers[0]], len(numbers))}"
-        for numbers in order[:MOST_TOLD]
-    ]
+    told = [f"{_named(group)} {_doing(group)}" for group in order[:MOST_TOLD]]
     more = len(order) - len(told)
     yield f"Ranks are apart: {', '.join(told)}{f', others in {more} more places' if more else ''}."
+
+
+def _alike(ranks: Iterable[RankNow]) -> list[list[RankNow]]:
+    """Ranks that do the same in the same place; those without a sign of life by themselves."""
+    found: dict[tuple[str, bool, bool], list[RankNow]] = {}
+    for rank in ranks:
+        what = _inside(rank), rank.has_ended, rank.silent_s > SILENT_S
+        found.setdefault(what, []).append(rank)
+    return list(found.values())
 
 
 def _circles(ranks: Mapping[int, RankNow]) -> list[list[RankNow]]:
@@ -143,22 +141,32 @@ def _called_in(rank: RankNow | None) -> str:
     return f", called{place}" if place else ""
 
 
-def _doing(rank: RankNow, count: int = 1) -> str:
-    """What a rank does, with its verb; of several ranks that do the same, in the plural."""
-    if rank.has_ended:
-        return f"{'has' if count == 1 else 'have'} ended: {rank.doing}"
-    return f"{'is' if count == 1 else 'are'} in {_inside(rank)}"
+def _named(ranks: Iterable[RankNow]) -> str:
+    return named([rank.number for rank in ranks])
+
+
+def _doing(ranks: Sequence[RankNow]) -> str:
+    """What ranks do that all do the same, with its verb."""
+    is_one = len(ranks) == 1
+    if ranks[0].has_ended:
+        return f"{'has' if is_one else 'have'} ended: {ranks[0].doing}"
+    return f"{'is' if is_one else 'are'} in {_inside(ranks[0])}{_silent(ranks)}"
+
+
+def _silent(ranks: Sequence[RankNow]) -> str:
+    """For how long at least none of the ranks has given a sign of life; "" where it has."""
+    least, most = (format_seconds(pick(one.silent_s for one in ranks)) for pick in (min, max))
+    if min(one.silent_s for one in ranks) <= SILENT_S:
+        return ""
+    return f", without a sign of life for {least}{'' if least == most else ' or more'}"
 
 
 def _inside(rank: RankNow) -> str:
     where = rank.place or "code without Python"
     if rank.phase:
         where += f" (phase {rank.phase})"
-    silent = ""
-    if rank.silent_s > SILENT_S:
-        silent = f", without a sign of life for {format_seconds(rank.silent_s)}"
     if rank.doing == ASLEEP:
-        return f"{where}, {ASLEEP}{silent}"
+        return f"{where}, {ASLEEP}"
     if rank.doing == COMPUTING:
-        return f"{where}{silent}"
-    return f"{rank.doing}{_called_in(rank)}{silent}"
+        return where
+    return f"{rank.doing}{_called_in(rank)}"

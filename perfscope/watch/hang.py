@@ -31,7 +31,7 @@ LEAST_WINDOW_S = 60.0
 
 
 def watch(directory: Path, after_s: float, job: int | None = None) -> None:
-    """Writes `hang-1.txt` and `hang-1.html` when no rank has made progress for some time.
+    """Writes `hang-1.txt` and `hang-1.html` when no rank has begun or ended anything for a while.
 
     A job that goes on and hangs again gets the next number. The processes that `job`, the process
     of `perfscope run`, has started are shown as well, None for none.
@@ -72,8 +72,8 @@ def _tell(path: Path, picture: Picture) -> None:
         tell(f"perfscope: no process has called MPI or run Python for {how_long}; the job's")
         tell(f"perfscope: processes on this host are in {path}")
     else:
-        tell(f"perfscope: no rank has made progress for {how_long}; the stacks and pending")
-        tell(f"perfscope: collectives of all ranks are in {path}")
+        tell(f"perfscope: no rank has begun or finished a call, phase or step for {how_long};")
+        tell(f"perfscope: the stacks and pending collectives of all ranks are in {path}")
 
 
 def keep(picture: Picture, base: Path, *, stall_s: float) -> Path:

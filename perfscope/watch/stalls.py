@@ -7,7 +7,7 @@ from perfscope.watch.picture import Picture
 
 
 def stalled(picture: Picture, stall_s: float) -> Block:
-    """What holds up a job of which no rank has made progress for so long; else empty."""
+    """What holds up a job in which nothing has begun or ended for so long; else empty."""
     if picture.is_over or picture.stalled_s < stall_s:
         return Block("")
     how_long = format_seconds(picture.stalled_s)
@@ -24,7 +24,7 @@ def stalled(picture: Picture, stall_s: float) -> Block:
         ]
         return Block("Stalled", lines, is_loud=True)
     last = "" if picture.steps is None else f" The last step of all was {picture.steps.last}."
-    lines = [f"No rank has made progress for {how_long}.{last}"]
+    lines = [f"No rank has begun or finished a call, phase or step for {how_long}.{last}"]
     lines += reasons(picture.ranks, picture.pending)
     lines += filter(None, [silence(picture.age_s)])
     return Block("Stalled", lines, is_loud=True)

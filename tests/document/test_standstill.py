@@ -72,8 +72,8 @@ def test_who_works_while_others_wait_is_told_and_stays_in_the_window() -> None:
     """Nobody knows whether the work would have ended."""
     found = hung("MPI_Allreduce", "compute")
     assert (
-        "In its last 55.0 s no rank made progress. MPI_Allreduce #20 on MPI_COMM_WORLD: rank 0 "
-        "waits for rank 1; rank 1 is in check() (train.py:5)."
+        "In its last 55.0 s no rank began or finished a call, phase or step. MPI_Allreduce #20 on "
+        "MPI_COMM_WORLD: rank 0 waits for rank 1; rank 1 is in check() (train.py:5)."
     ) in found["verdict"]["sentence"]
     assert found["run"]["focus_of_analysis_s"][1] == pytest.approx(ENDED_S)
     assert "Deadlock" not in {part["label"] for part in found["breakdown"]}
@@ -84,7 +84,7 @@ def test_who_works_while_others_wait_is_told_and_stays_in_the_window() -> None:
 )
 def test_of_a_job_that_works_or_ended_by_itself_nothing_is_said(last: tuple[str, str]) -> None:
     end = None if "compute" in last else Ending(EndKind.FINALIZED, 0)
-    assert "no rank made progress" not in hung(*last, end=end)["verdict"]["sentence"]
+    assert "In its last" not in hung(*last, end=end)["verdict"]["sentence"]
 
 
 def test_what_took_as_long_before_is_no_standstill() -> None:
@@ -97,7 +97,7 @@ def test_what_took_as_long_before_is_no_standstill() -> None:
         rank.set(ending=Ending(EndKind.KILLED, 15))
     sentence = str(analyze_trace(builder.build()).document()["verdict"])
     assert "stopped by SIGTERM" in sentence
-    assert "no rank made progress" not in sentence
+    assert "In its last" not in sentence
 
 
 def test_stopped_processes_give_no_sign_of_life_until_they_are_ended() -> None:
@@ -109,7 +109,8 @@ def test_stopped_processes_give_no_sign_of_life_until_they_are_ended() -> None:
     document: Any = analyze_trace(builder.build()).document()
     assert document["verdict"]["sentence"].startswith(
         "The run was stopped by SIGTERM, 60.0 s after the start. In its last 55.5 s no rank "
-        "made progress. All 2 ranks are in train() (train.py:7), without a sign of life for 55.0 s."
+        "began or finished a call, phase or step. Both ranks are in train() (train.py:7), "
+        "without a sign of life for 55.0 s."
     )
 
 

@@ -20,7 +20,9 @@ RUN = """axe.run(document, {resultTypes: ['violations'], preload: false}).then(f
   JSON.stringify(found.violations.map(one => [one.id, one.nodes.slice(0, 3).map(n => n.html)])))"""
 WATCHED = [
     Block("", ["trace: mpirun -n 2 python train.py", "2 ranks on 1 host, running, 3 min 12 s"]),
-    Block("Stalled", ["No rank has made progress for 116 s."], is_loud=True),
+    Block(
+        "Stalled", ["No rank has begun or finished a call, phase or step for 116 s."], is_loud=True
+    ),
     Block(
         "Ranks",
         heads=("rank", "now", "for", "line", "step", "memory"),

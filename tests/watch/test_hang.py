@@ -107,7 +107,7 @@ def test_a_hang_is_explained_from_another_shell_and_kept(tmp_path: Path, mpich: 
         assert "The last step of all was 19." in text
     assert "train() (job.py:" in kept.partition("Python stacks")[2]
     assert seen.returncode == 1
-    assert "no rank has made progress" in told
+    assert "no rank has begun or finished a call, phase or step" in told
     over = watch(tmp_path / "trace")
     assert (over.returncode, "over, exit code 0" in over.stdout) == (0, True)
     assert "hang-1.txt" in (tmp_path / "trace" / "run.json").read_text(encoding="utf-8")
