@@ -33,6 +33,7 @@ from perfscope.structures import dataclass
 
 SCHEMA = 1
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_TIME_NAMESPACE = Path("/proc/self/ns/time")
 
 
 @dataclass
@@ -84,6 +85,7 @@ class RunFile:
             "cwd": redact_path(_working_directory()),
             "host": socket.gethostname(),
             "boot_id": _boot_id(),
+            "time_namespace": _time_namespace(),
             **self._start,
             "end_mono_ns": end_mono_ns,
             "launcher": self.launcher.as_json(),
@@ -137,5 +139,13 @@ def _working_directory() -> str:
 def _boot_id() -> str | None:
     try:
         return _BOOT_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+
+
+def _time_namespace() -> int | None:
+    """In which CLOCK_MONOTONIC counts from a moment of its own."""
+    try:
+        return _TIME_NAMESPACE.stat().st_ino
     except OSError:
         return None

@@ -25,8 +25,11 @@ def own_clock() -> tuple[str, int]:
     return boot, namespace
 
 
-def since_ns(clock: tuple[str, int], mono_ns: int | None, unix_ns: int) -> int:
-    """How long ago a moment was, which is told by a clock of records and by the wall clock."""
+def since_ns(clock: tuple[str, int], mono_ns: int | None, unix_ns: int | None) -> int:
+    """How long ago a moment was, which is told by a clock of records and by the wall clock.
+
+    None is a moment that is not told by that clock; of what no clock here tells it is 0.
+    """
     if mono_ns is not None and clock[0] and clock == own_clock():
         return time.monotonic_ns() - mono_ns
-    return time.time_ns() - unix_ns
+    return 0 if unix_ns is None else time.time_ns() - unix_ns

@@ -74,17 +74,16 @@ def look(path: Path, *, window_s: float = WINDOW_S) -> Picture:
 
 def _nothing_yet(path: Path) -> Picture:
     """The picture of a job of which no process is recorded."""
-    values = read_run(path).values
-    clock = agent_metadata.text(values, "boot_id"), own_clock()[1]
-    start_mono_ns, start_unix_ns = (
-        agent_metadata.integer(values, name) or 0 for name in ("start_mono_ns", "start_unix_ns")
-    )
-    running_s = max(0.0, since_ns(clock, start_mono_ns, start_unix_ns) / 1e9)
+    run = read_run(path)
+    values = run.values
+    clock = run.boot_id, run.time_namespace or own_clock()[1]
+    start_unix_ns = run.moment("start_unix_ns")
+    running_s = max(0, since_ns(clock, run.moment("start_mono_ns"), start_unix_ns)) / 1e9
     none = Metric(None, "nothing is recorded yet")
     return Picture(
         source=str(path),
         command=" ".join(agent_metadata.texts(values, "command")),
-        at_unix_s=start_unix_ns / 1e9,
+        at_unix_s=(start_unix_ns or 0) / 1e9,
         age_s=0.0,
         running_s=running_s,
         window_s=running_s,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -294,6 +295,32 @@ def test_a_job_of_which_nothing_is_recorded_yet_runs_all_the_same(tmp_path: Path
     with pytest.raises(NothingYetError) as caught:
         open_recording(tmp_path)
     assert "has not told its end" in caught.value.why
+
+
+@pytest.mark.parametrize(
+    ("told", "running_s"),
+    [
+        ({}, 53.5),
+        ({"time_namespace": 4026531834}, 53.5),
+        ({"time_namespace": 4026532999}, 3653.5),  # a container's clock has an offset of its own
+        ({"boot_id": "another"}, 3653.5),
+        ({"boot_id": "another", "start_unix_ns": None}, 0.0),
+        ({"time_namespace": 4026532999, "start_unix_ns": None}, 0.0),
+        ({"start_unix_ns": None}, 53.5),
+    ],
+)
+def test_how_long_a_job_without_records_runs_is_told_by_a_clock_that_is_its_own(
+    told: dict[str, Any], running_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The wall clock was set an hour ahead meanwhile."""
+    write_run(tmp_path, end_mono_ns=None, exit_code=None, **told)
+    after_ns = 53 * 10**9
+    monkeypatch.setattr(clock, "own_clock", lambda: (BOOT_ID, 4026531834))
+    monkeypatch.setattr("perfscope.watch.look.own_clock", clock.own_clock)
+    monkeypatch.setattr("perfscope.watch.clock.time.monotonic_ns", lambda: MONO_START_NS + after_ns)
+    unix_ns = REAL_START_NS + 3600 * 10**9 + after_ns
+    monkeypatch.setattr("perfscope.watch.clock.time.time_ns", lambda: unix_ns)
+    assert look(tmp_path).running_s == pytest.approx(running_s)
 
 
 def test_a_job_that_ended_without_a_recording_does_not_run(tmp_path: Path) -> None:

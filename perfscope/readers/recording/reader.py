@@ -100,8 +100,9 @@ class _Assembly:
         self._memory: list[MemoryRecording] = []
 
     def _choose_reference(self) -> ProcessFile:
-        """A rank on the machine that ran `perfscope run`; its clock is that of the trace."""
-        at_home = [p for p in self._processes if p.boot_id and p.boot_id == self._run.boot_id]
+        """A rank that reads the clock that `perfscope run` did; its clock is that of the trace."""
+        run = self._run
+        at_home = [p for p in self._processes if run.shares_clock(p.boot_id, p.time_namespace)]
         return (at_home or self._processes)[0]
 
     def trace(self) -> Trace:
@@ -233,7 +234,7 @@ class _Assembly:
     def _run_times(self, first_ns: int) -> tuple[int | None, int | None]:
         """Start and end of the command on the reference clock; None when they do not fit it."""
         start, end = self._run.moment("start_mono_ns"), self._run.moment("end_mono_ns")
-        if not self._run.boot_id or self._run.boot_id != self._reference.boot_id:
+        if not self._run.shares_clock(self._reference.boot_id, self._reference.time_namespace):
             return None, None
         unix = self._run.moment("start_unix_ns")
         if start is None or start > first_ns or unix is None:

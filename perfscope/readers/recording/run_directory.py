@@ -45,6 +45,20 @@ class RunValues:
         """Of the machine that ran `perfscope run`, "" unknown."""
         return agent_metadata.text(self.values, "boot_id")
 
+    @property
+    def time_namespace(self) -> int:
+        """In which `perfscope run` read its clock, 0 unknown."""
+        return agent_metadata.integer(self.values, "time_namespace") or 0
+
+    def shares_clock(self, boot_id: str, time_namespace: int) -> bool:
+        """Whether a process reads the clock that `perfscope run` read: same boot, same namespace.
+
+        A namespace that is not known is taken for the same one.
+        """
+        known = self.time_namespace and time_namespace
+        is_same = not known or self.time_namespace == time_namespace
+        return is_same and bool(boot_id) and boot_id == self.boot_id
+
     def moment(self, key: str) -> int | None:
         """A time in ns, None where it is not known."""
         value = agent_metadata.integer(self.values, key)
