@@ -34,13 +34,20 @@ def watch(directory: Path, after_s: float, job: int | None = None) -> None:
     """Writes `hang-1.txt` and `hang-1.html` when no rank has begun or ended anything for a while.
 
     A job that goes on and hangs again gets the next number. The processes that `job`, the process
-    of `perfscope run`, has started are shown as well, None for none.
+    of `perfscope run`, has started are shown as well, None for none. Where the recording cannot be
+    read for as long, that is said once: a hang would not be seen.
     """
     kept, is_hanging, is_recorded = 0, False, False
+    read_s, is_blind = time.monotonic(), False
     while not _is_over(max(SHORTEST_S, after_s / LOOKS)) and kept < MOST_PICTURES:
         picture = _look(directory, max(LEAST_WINDOW_S, 2 * after_s))
         if picture is None or (is_recorded and not picture.ranks):
-            continue  # what was there cannot be read now
+            unread_s = time.monotonic() - read_s  # what was there cannot be read now
+            if unread_s >= after_s and not is_blind:
+                is_blind = True
+                _tell_blind(directory, unread_s)
+            continue
+        read_s, is_blind = time.monotonic(), False
         is_recorded = bool(picture.ranks)
         hangs = not picture.is_over and picture.stalled_s >= after_s
         if hangs and not is_hanging:
@@ -74,6 +81,11 @@ def _tell(path: Path, picture: Picture) -> None:
     else:
         tell(f"perfscope: no rank has begun or finished a call, phase or step for {how_long};")
         tell(f"perfscope: the stacks and pending collectives of all ranks are in {path}")
+
+
+def _tell_blind(directory: Path, unread_s: float) -> None:
+    tell(f"perfscope: --on-hang has not been able to read {directory} for")
+    tell(f"perfscope: {format_seconds(unread_s)}: whether the job gets on is not known")
 
 
 def keep(picture: Picture, base: Path, *, stall_s: float) -> Path:

@@ -5,16 +5,19 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from perfscope.record import hang_watch
-from perfscope.watch import live
+from perfscope.watch import hang, live
+from perfscope.watch.look import look
 from tests.support.environments import Environment, Mpi
 from tests.support.processes import started
 from tests.support.recording import job_variables, perfscope_command
 from tests.support.waiting import wait_for, wait_for_text
+from tests.support.write_recording import write_run
 
 JOB = """
 import os, time
@@ -180,6 +183,26 @@ def test_a_collective_of_torch_that_has_not_returned_is_told(
         (tmp_path / "go on").touch()
         _, errors = job.communicate(timeout=60)
         assert job.returncode == 0, errors
+
+
+def test_that_nothing_can_be_read_is_told_once_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two looks a second: for five seconds there is nothing, then a job, then nothing again."""
+    write_run(tmp_path, end_mono_ns=None, exit_code=None)
+    job, now_s = replace(look(tmp_path), stalled_s=0.0), [0.0]
+    looks = [*[None] * 10, job, *[None] * 5, job, *[None] * 3]
+    left = iter(looks)
+
+    def is_over(wait_s: float) -> bool:
+        now_s[0] += wait_s
+        return now_s[0] > 0.5 * len(looks)
+
+    monkeypatch.setattr(hang, "_is_over", is_over)
+    monkeypatch.setattr(hang, "_look", lambda *_: next(left))
+    monkeypatch.setattr("perfscope.watch.hang.time.monotonic", lambda: now_s[0])
+    hang.watch(tmp_path, 2.0)
+    assert re.findall(r"perfscope: (.*): whether", capsys.readouterr().err) == ["2.00 s"] * 2
 
 
 def test_a_job_runs_also_without_its_watcher(
