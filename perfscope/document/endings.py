@@ -219,9 +219,16 @@ def first_to_fail(trace: Trace) -> Rank | None:
 
 
 def _led_to(rank: Rank, failed: Rank) -> bool:
-    """Whether a rank was killed, as its parent saw at once, long before another one failed."""
-    is_seen = rank.ending.kind is EndKind.KILLED and not rank.silent_ns
-    return is_seen and _failed_at_ns(rank) + LONG_BEFORE_NS < _failed_at_ns(failed)
+    """Whether SIGKILL ended a rank, as its parent saw at once, long before another one failed.
+
+    Other signals are asked for: a scheduler sends them to all ranks, of which some end later.
+    """
+    is_killed = rank.ending.kind is EndKind.KILLED and rank.ending.code == Signals.SIGKILL
+    return (
+        is_killed
+        and not rank.silent_ns
+        and _failed_at_ns(rank) + LONG_BEFORE_NS < _failed_at_ns(failed)
+    )
 
 
 def _is_waiting(rank: Rank) -> tuple[bool, int]:

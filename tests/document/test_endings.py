@@ -190,9 +190,13 @@ def test_a_file_that_ends_early_says_nothing_of_how_the_job_ended() -> None:
     assert "killed" not in check["detail"]
 
 
-@pytest.mark.parametrize(("killed_s", "first"), [(6.0, 0), (14.5, 1), (16.0, 1)])
-def test_who_was_killed_long_before_others_failed_is_the_first(killed_s: float, first: int) -> None:
-    """A launcher kills who is left when one has failed, and not before."""
-    ends = {0: Ending(EndKind.KILLED, 9), 1: Ending(EndKind.KILLED, 6)}
+@pytest.mark.parametrize(
+    ("killed_s", "signal", "first"), [(6.0, 9, 0), (14.5, 9, 1), (16.0, 9, 1), (6.0, 15, 1)]
+)
+def test_who_was_killed_long_before_others_failed_is_the_first(
+    killed_s: float, signal: int, first: int
+) -> None:
+    """A launcher kills who is left when one has failed, and not before; SIGTERM may be for all."""
+    ends = {0: Ending(EndKind.KILLED, signal), 1: Ending(EndKind.KILLED, 6)}
     trace = trace_of(ends, at_s={0: killed_s, 1: 15.0})
     assert first_to_fail(trace) is trace.ranks[first]
