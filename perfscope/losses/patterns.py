@@ -95,7 +95,8 @@ def _share_in_turn(charged: Floats, every: int) -> float:
 
 
 MOST_OF = 0.9
-"""The share of a loss that has to lie in some steps for them to be called its steps."""
+"""The share of a loss that has to lie in some steps for them to be called its steps; of what the
+rank that causes most does, that all do on average where they are alike."""
 
 FEWEST_UNITS = 8
 """Of fewer steps nothing can be said about a pattern."""
@@ -110,7 +111,8 @@ BY_TURNS = 0.25
 """Share of a loss in which even the rank with most to do in the step must wait."""
 
 BY_THE_SAME = 0.75
-"""Share of a loss that the same ranks, no more than half of all, must cause."""
+"""Share of a loss that the same ranks, no more than half of all, must cause; and of what is more
+than equal parts, that the same ranks always have."""
 
 
 OF_MANY_STEPS = frozenset(
@@ -153,7 +155,9 @@ def pattern_of(charged: Floats, turns: Floats) -> LossPattern | None:
         return LossPattern.SERIAL
     if _share_of_same(charged) >= BY_THE_SAME:
         return LossPattern.STATIC
-    return LossPattern.EVEN if _evenness(charged) >= BY_THE_SAME else LossPattern.VARYING
+    if _are_alike(charged):
+        return LossPattern.EVEN
+    return LossPattern.STATIC if _share_that_stays(charged) >= BY_THE_SAME else LossPattern.VARYING
 
 
 def is_certain(charged: Floats, turns: Floats, pattern: LossPattern) -> bool | None:
@@ -199,7 +203,22 @@ def _share_of_same(charged: Floats) -> float:
     return float(by_rank[: max(1, len(by_rank) // 2)].sum() / by_rank.sum())
 
 
-def _evenness(charged: Floats) -> float:
-    """The share of a loss that would stay where it is if ranks caused equal parts of each step."""
-    equal = charged.mean(axis=1, keepdims=True)
-    return float(np.minimum(charged, equal).sum() / charged.sum())
+def _are_alike(charged: Floats) -> bool:
+    """Whether no rank causes much more than the mean of all, over the run and in its steps.
+
+    In single steps chance makes the largest of many larger.
+    """
+    by_rank = charged.sum(axis=0)
+    in_steps = float(charged.mean(axis=1).sum() / charged.max(axis=1).sum())
+    return float(by_rank.mean() / by_rank.max()) >= MOST_OF and in_steps >= BY_THE_SAME
+
+
+def _share_that_stays(charged: Floats) -> float:
+    """Of what ranks cause beyond equal parts of each step, the share that the same ones always do.
+
+    By chance it evens out over the steps.
+    """
+    by_rank = charged.sum(axis=0)
+    beyond = np.maximum(charged - charged.mean(axis=1, keepdims=True), 0.0)
+    stays = np.maximum(by_rank - by_rank.mean(), 0.0)
+    return float(stays.sum() / beyond.sum()) if beyond.any() else 0.0

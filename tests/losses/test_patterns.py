@@ -155,11 +155,34 @@ def test_what_comes_once_is_not_asked() -> None:
     assert is_certain(once(), NO_TURNS, LossPattern.ONCE) is None
 
 
-def test_what_all_ranks_do_alike_is_even_until_one_of_two_does_three_quarters() -> None:
-    for least, pattern in ((1.0, LossPattern.EVEN), (0.55, LossPattern.EVEN)):
-        alike = np.tile([1.0, least], (STEPS, 1))
-        assert pattern_of(alike, np.zeros(STEPS)) is pattern
-    by_turns = np.where(np.arange(STEPS)[:, None] % 2 == np.arange(2), 1.0, 0.2)
-    assert pattern_of(by_turns, np.zeros(STEPS)) is LossPattern.VARYING
-    one_sided = np.tile([1.0, 0.3], (STEPS, 1))
-    assert pattern_of(one_sided, np.zeros(STEPS)) is LossPattern.STATIC
+@pytest.mark.parametrize("ranks", [2, 8, 64])
+def test_what_all_ranks_do_alike_is_even_also_where_chance_moves_it(ranks: int) -> None:
+    alike = np.random.default_rng(3).normal(1.0, 0.08, (STEPS, ranks))
+    assert pattern_of(alike, NO_TURNS) is LossPattern.EVEN
+    assert pattern_of(np.ones_like(alike), NO_TURNS) is LossPattern.EVEN
+
+
+@pytest.mark.parametrize("ranks", [4, 8, 64])
+def test_one_rank_that_has_four_times_as_much_is_not_like_the_others(ranks: int) -> None:
+    made = np.random.default_rng(3).normal(1.0, 0.08, (STEPS, ranks))
+    made[:, 1] *= 4.0
+    assert pattern_of(made, NO_TURNS) is LossPattern.STATIC, "always the same one"
+    made = np.ones((STEPS, ranks))
+    made[np.arange(STEPS), np.arange(STEPS) % ranks] = 4.0
+    assert pattern_of(made, NO_TURNS) is LossPattern.VARYING, "each time another one"
+
+
+@pytest.mark.parametrize(
+    ("least", "always", "by_turns"),
+    [
+        (0.9, LossPattern.EVEN, LossPattern.EVEN),
+        (0.45, LossPattern.STATIC, LossPattern.VARYING),
+        (0.2, LossPattern.STATIC, LossPattern.VARYING),
+    ],
+)
+def test_two_ranks_are_alike_as_long_as_one_does_not_much_more(
+    least: float, always: LossPattern, by_turns: LossPattern
+) -> None:
+    assert pattern_of(np.tile([1.0, least], (STEPS, 1)), NO_TURNS) is always
+    turns = np.where(np.arange(STEPS)[:, None] % 2 == np.arange(2), 1.0, least)
+    assert pattern_of(turns, NO_TURNS) is by_turns
