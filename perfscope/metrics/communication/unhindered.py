@@ -35,29 +35,27 @@ def unhindered_transfer_s(waits: Waits, focus: Focus) -> float:
     return _as_fast_as_the_fastest(spent, alike) / ranks * NS
 
 
-def unhindered_work_s(waits: Waits, focus: Focus) -> tuple[float, ...]:
-    """Seconds between calls of each rank, if all such took as long as the fastest like them.
+def unhindered_work_s(waits: Waits, focus: Focus, position: int) -> float:
+    """Seconds between calls of a rank, if all such took as long as the fastest like them.
 
     They are alike that lie between the same operations on the same communicators. Counted are those
     that are over within a turn on a CPU: longer ones may hold waiting for one, however fast. This
     much of a rank's work is work, a lower bound as that of transfer.
     """
     pool = waits.pool
-    found = []
-    for position in range(len(pool.numbers)):
-        rows = np.flatnonzero(
-            (pool.rank == position) & (pool.enter >= focus.start_ns) & (pool.exit <= focus.end_ns)
-        )
-        rows = rows[np.argsort(pool.enter[rows], kind="stable")]
-        if len(rows) < FEWEST:
-            found.append(0.0)
-            continue
-        left = np.maximum.accumulate(pool.exit[rows])[:-1]
-        spent = np.maximum(pool.enter[rows][1:] - left, 0).astype(np.float64)
-        kinds = dense(pool.op[rows], pool.comm[rows])
-        alike = dense(kinds[:-1], kinds[1:])
-        found.append(_as_fast_as_the_fastest(spent, alike, most=TURN_NS) * NS)
-    return tuple(found)
+    if position >= len(pool.numbers):
+        return 0.0
+    first, behind = (int(one) for one in pool.offsets[position : position + 2])
+    enter, leave = pool.enter[first:behind], pool.exit[first:behind]
+    rows = np.flatnonzero((enter >= focus.start_ns) & (leave <= focus.end_ns))
+    rows = rows[np.argsort(enter[rows], kind="stable")]
+    if len(rows) < FEWEST:
+        return 0.0
+    left = np.maximum.accumulate(leave[rows])[:-1]
+    spent = np.maximum(enter[rows][1:] - left, 0).astype(np.float64)
+    kinds = dense(pool.op[first:behind][rows], pool.comm[first:behind][rows])
+    alike = dense(kinds[:-1], kinds[1:])
+    return _as_fast_as_the_fastest(spent, alike, most=TURN_NS) * NS
 
 
 def _as_fast_as_the_fastest(spent: Floats, alike: Ints, *, most: float = np.inf) -> float:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -12,11 +13,13 @@ from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import Timeline
+from perfscope.judging import NEGLIGIBLE
 from perfscope.metrics.communication.unhindered import unhindered_work_s
 from perfscope.metrics.host.cpu_takers import cpu_takers
 from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Table
+from perfscope.units import NS
 
 
 @dataclass(frozen=True)
@@ -60,10 +63,9 @@ class CpuWait:
 def cpu_waits(prepared: Prepared) -> tuple[CpuWait, ...]:
     """Of every rank whose main thread was sampled."""
     ranks, focus = prepared.trace.ranks, prepared.focus
-    done = unhindered_work_s(prepared.waits, focus)
     found = (
-        _of_rank(rank, ranks, timeline, focus, done[place] if place < len(done) else 0.0)
-        for place, (rank, timeline) in enumerate(zip(ranks, prepared.timelines, strict=False))
+        _of_rank(rank, ranks, timeline, focus, partial(unhindered_work_s, prepared.waits, focus, n))
+        for n, (rank, timeline) in enumerate(zip(ranks, prepared.timelines, strict=False))
     )
     return tuple(one for one in found if one is not None)
 
@@ -78,9 +80,9 @@ def _samples(rank: Rank) -> Table:
 
 
 def _of_rank(
-    rank: Rank, ranks: Sequence[Rank], timeline: Timeline, focus: Focus, done_s: float
+    rank: Rank, ranks: Sequence[Rank], timeline: Timeline, focus: Focus, done: Callable[[], float]
 ) -> CpuWait | None:
-    """That of one rank, which did at least so many seconds of its work while it had a CPU.
+    """That of one rank; `done` tells how many seconds of work at least it did while it had a CPU.
 
     Where stretches of work are longer than the turns that a CPU is given in, even the fastest ones
     hold waiting: a rank worked for no longer than it ran.
@@ -94,10 +96,11 @@ def _of_rank(
     in_transfer, transfer_ns = _during(rows, timeline, transfer)
     takers = cpu_takers(rank, ranks, focus)
     ran = counter_growth((focus.start_ns, focus.end_ns), rows["t"], rows["cpu_ns"])[0]
-    most_s = work_ns / 1e9 - min(done_s, float(ran) / 1e9)
+    if in_work > NEGLIGIBLE * work_ns:  # else nobody asks how much of it is work
+        in_work = max(0.0, min(in_work, work_ns - min(done() / NS, float(ran))))
     return CpuWait(
         rank=rank.number,
-        in_work_s=max(0.0, min(in_work / 1e9, most_s)),
+        in_work_s=in_work / 1e9,
         work_s=work_ns / 1e9,
         in_transfer_s=in_transfer / 1e9,
         transfer_s=transfer_ns / 1e9,
