@@ -282,12 +282,12 @@ def _healthy(
     subject = f"{ranks} {'rank' if ranks == 1 else 'ranks'}{number}"
     alone = apart(results)
     if _is_inefficient(results) and not is_disturbed:
-        lost = _lost(losses, ranks, is_disturbed=is_disturbed)
+        lost = _lost(losses, ranks)
         return _inefficient(leading, subject, lost) + rest
     if losses is not None and much_is_lost(losses):
         no_change = f"perfscope found no change that would save {of_window(WARN_SHARE)} or more"
         share = f"{format_share(losses.lost_share)} of the ranks' time there"
-        used = f"{share} went to {NOT_USEFUL}{_largest(losses, ranks, is_disturbed)}"
+        used = f"{share} went to {NOT_USEFUL}{_largest(losses, ranks, is_disturbed=is_disturbed)}"
         return f"{alone}{no_change}. {used}.{rest}"
     return (
         f"{alone}{_found_nothing(results)}: {subject}{_little(losses)}, and no finding is worth "
@@ -301,7 +301,8 @@ def _little(losses: LossAccount | None) -> str:
         return ""
     if not losses.lost_share:
         return ", none of the ranks' time is known to be lost"
-    return f", {format_share(losses.lost_share)} of the ranks' time in the analyzed window is lost"
+    share = f"{format_share(losses.lost_share)} of the ranks' time in the analyzed window"
+    return f", {share} went to {NOT_USEFUL}"
 
 
 def much_is_lost(losses: LossAccount) -> bool:
@@ -312,37 +313,31 @@ def much_is_lost(losses: LossAccount) -> bool:
     return losses.lost_share is not None and losses.lost_share > 1 - TRAINS
 
 
-def _lost(
-    losses: LossAccount | None,
-    ranks: int,
-    *,
-    is_disturbed: bool,
-) -> str:
+def _lost(losses: LossAccount | None, ranks: int) -> str:
     """What most time was lost to, where too much is lost to say that nothing is to be fixed."""
     if losses is None or not much_is_lost(losses):
         return ""
     lost = f"{format_share(losses.lost_share)} of the ranks' time in the analyzed window"
-    share = f"{lost} went to {NOT_USEFUL}"
-    included = ", including what other processes take" if is_disturbed else ""
-    return f"{share}{included}{_largest(losses, ranks, is_disturbed)}"
+    return f"{lost} went to {NOT_USEFUL}{_largest(losses, ranks, is_disturbed=False)}"
 
 
-def _largest(losses: LossAccount, ranks: int, is_disturbed: bool) -> str:
+def _largest(losses: LossAccount, ranks: int, *, is_disturbed: bool) -> str:
     """The largest cause of lost time, as the rest of a sentence.
 
-    Where it was just told what other work on the host costs, that is no loss of the job's own, and
-    how long messages and late ranks took is no measure of what they would without it.
+    Where it was just told what other work on the host costs, that is part of the share, and how
+    long messages and late ranks took is no measure of what they would without it.
     """
+    included = ", including what other processes take" if is_disturbed else ""
     not_own = NO_LOSS | STRETCHED if is_disturbed else NO_LOSS
     first = next((one for one in losses.entries if one.cause.kind not in not_own), None)
     if first is None or first.ns < WARN_SHARE * losses.window_ns:
-        return ""
+        return included
     is_told = first.pattern is not None and first.is_certain is not False
     pattern = f", {first.pattern.label}" if is_told and first.pattern else ""
     where = f" in {place(first.frame)}" if first.frame else ""
     each = f"{format_seconds(first.ns * NS / ranks)}{' per rank' if ranks > 1 else ''}"
-    own = " within the job" if is_disturbed else ""
-    return f". The largest cause{own} is “{label(first)}”{where}: {each}{pattern}"
+    own = " that other processes do not stretch" if is_disturbed else ""
+    return f"{included}. The largest cause{own} is “{label(first)}”{where}: {each}{pattern}"
 
 
 def _inefficient(leading: Headline, subject: str, lost: str) -> str:

@@ -105,6 +105,7 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
     fine = Finding(id="fine", status=Status.PASS, title="Fine", summary="")
     of_job = verdict(facts, [fine], (), losses).sentence.split("itself: ")[1]
     assert of_job.startswith("perfscope found no change")
+    assert ", including what other processes take" in of_job
     assert "Efficiency is low" not in of_job
     assert "CPUs used by processes outside the job" not in of_job
     assert "used 50.0 % of the one CPU" in found.findings["busy_host"].summary
