@@ -1,5 +1,7 @@
 """Ranks whose CPU time goes to the kernel, for memory that each step takes anew or shares."""
 
+from collections.abc import Sequence
+
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import as_bound, predicted_gain
@@ -63,7 +65,7 @@ def judge(run: Facts) -> Outcome:
     touched = tuple(one.rank for one in found if _share(one) >= 0.5 * _share(worst))
     return Finding(
         status=Status.FAIL,
-        title=_title(worst, touched),
+        title=_title(worst, [one for one in found if one.rank in touched]),
         summary=(
             f"Rank {worst.rank} touched {worst.faults:,} new pages. Of its "
             f"{format_seconds(worst.work_s)} outside communication, the kernel took "
@@ -80,13 +82,15 @@ def judge(run: Facts) -> Outcome:
     )
 
 
-def _title(worst: FaultTime, touched: tuple[int, ...]) -> str:
+def _title(worst: FaultTime, touched: Sequence[FaultTime]) -> str:
+    """What it costs; the rank of the largest share need not be that of the most seconds."""
     most = "up to " if len(touched) > 1 else ""
     why = "for memory that is repeatedly freed and allocated again"
     if worst.follows_forks:
         why = "to copy memory that is shared with forked processes"
-    spent = format_seconds(_share(worst) * worst.work_s)
-    return f"Page faults take {most}{spent} on {ranks(touched)}, {why}{_mostly(worst)}"
+    spent = format_seconds(max(_share(one) * one.work_s for one in touched))
+    which = ranks([one.rank for one in touched])
+    return f"Page faults take {most}{spent} on {which}, {why}{_mostly(worst)}"
 
 
 def _share(one: FaultTime) -> float:

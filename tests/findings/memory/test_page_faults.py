@@ -1,16 +1,26 @@
 """Memory that is taken anew in each step, in closed form, and what else the kernel does."""
 
+from dataclasses import replace
+
 import pytest
 
 from perfscope.findings.core.finding import Finding
+from perfscope.findings.facts.facts import Facts
+from perfscope.findings.memory.page_faults import judge
 from perfscope.schema.enums import Basis, Status
-from tests.findings.analyzed import analyze_trace
+from perfscope.units import format_seconds
+from tests.findings.analyzed import Analyzed, analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 STEPS = 40
 
 
 def judged(*, kernel: float, faults_per_s: int, read_per_s: int = 0) -> Finding:
+    run = analyzed(kernel=kernel, faults_per_s=faults_per_s, read_per_s=read_per_s)
+    return run.findings["page_faults"]
+
+
+def analyzed(*, kernel: float, faults_per_s: int, read_per_s: int = 0) -> Analyzed:
     """Two ranks that work for 0.4 s and exchange for 0.1 s, a part of it in the kernel."""
     builder = TraceBuilder(2, end_s=1.0 + 0.5 * STEPS + 1.0)
     for number in range(2):
@@ -25,7 +35,7 @@ def judged(*, kernel: float, faults_per_s: int, read_per_s: int = 0) -> Finding:
             rank.main_sample(at, cpu_s=at, kernel_s=kernel * at, minor_faults=faults)
             rank.process_sample(at, cpu_s=at, runnable=1)
             rank.system_sample(at, read_bytes=round(read_per_s * at))
-    return analyze_trace(builder.build()).findings["page_faults"]
+    return analyze_trace(builder.build())
 
 
 def test_arrays_that_are_fresh_in_each_step() -> None:
@@ -35,6 +45,18 @@ def test_arrays_that_are_fresh_in_each_step() -> None:
     assert finding.gain_basis is Basis.UPPER_BOUND
     assert finding.ranks == (0, 1)
     assert "MALLOC_MMAP_THRESHOLD_" in finding.actions[0]
+
+
+def test_the_title_has_the_most_seconds_of_the_ranks_that_it_names() -> None:
+    """Rank 1 has a smaller share of ten times as much work."""
+    run = analyzed(kernel=0.25, faults_per_s=5000)
+    first, second = run.results.fault_times
+    more = replace(second, work_s=10 * second.work_s, fault_s=8 * second.fault_s)
+    results = replace(run.results, fault_times=(first, more))
+    found = judge(Facts(results, run.replay))
+    assert isinstance(found, Finding)
+    most_s = more.again * more.fault_s / more.threads
+    assert f"up to {format_seconds(most_s)} on ranks 0 and 1" in found.title
 
 
 @pytest.mark.parametrize(
