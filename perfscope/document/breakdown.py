@@ -110,7 +110,7 @@ def _inside(
     """What was lost in each account of work, most first; small losses together, as the last.
 
     What held work up is known of all work. Each account has as much of it as it has of the time
-    that no other loss takes, so that no account loses more than it has.
+    that no other loss takes, so that no account loses more than it has: none where nothing is left.
     """
     left_s = _left_s(lost, means, ranks)
     all_left_s = sum(left_s.values())
@@ -119,7 +119,10 @@ def _inside(
         own_s = in_run_s(entry, entry.own_ns) / ranks
         is_held_up = entry.kind in SLOWED
         for account in [one for one in WORKING if is_held_up or one is entry.account]:
-            part_s = own_s * left_s[account] / all_left_s if is_held_up and all_left_s else own_s
+            share = left_s[account] / all_left_s if all_left_s else 0.0
+            part_s = own_s * share if is_held_up else own_s
+            if not part_s:
+                continue
             rows = found[account]
             has_room = part_s >= SMALL * run_s and len(rows.keys() - {None}) < MOST_CAUSES
             is_small = not has_room and entry.label not in rows

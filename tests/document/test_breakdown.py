@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from perfscope.document.breakdown import breakdown
+from perfscope.document.breakdown import WORKING, breakdown
+from perfscope.document.headline import mean_spent_s
 from perfscope.schema.enums import LossKind, PhaseKind
 from perfscope.schema.losses import Losses
 from perfscope.schema.read import read_analysis
@@ -67,3 +68,24 @@ def test_losses_of_one_name_have_one_row_and_the_room_of_another_one_stays() -> 
     assert list(found) == ["c", "a", "b", "3 smaller losses"]
     assert found["c"].seconds == pytest.approx(1.309)
     assert found["3 smaller losses"].seconds == pytest.approx(0.518)
+
+
+def test_where_nothing_is_left_nothing_is_held_up() -> None:
+    """All of the work is known to be something else."""
+    builder = TraceBuilder(1, end_s=10.0)
+    builder.rank(0).phase(PhaseKind.FORWARD, 1.0, 9.0)
+    analyzed = analyze_trace(builder.build())
+    losses = read_analysis(analyzed.document()).losses
+    spent = mean_spent_s(analyzed.results)
+    first = replace(losses.entries[0], kind=LossKind.OTHER_WORK, findings=())
+    entries = [
+        replace(first, label=one.label, account=one, ns=own_ns, own_ns=own_ns)
+        for one in WORKING
+        if (own_ns := round(1e9 * spent[one]))
+    ]
+    held_up = replace(first, label="CPUs", kind=LossKind.CPU_WAIT, ns=2 * 10**9, own_ns=2 * 10**9)
+    lost: Losses = replace(losses, entries=(*entries, held_up))
+    rows = breakdown(analyzed.results, lost, None, is_lost=False)
+    assert entries
+    assert not [row.label for row in rows if "CPUs" in row.label]
+    assert sum(row.share for row in rows) == pytest.approx(1.0)
